@@ -1,0 +1,154 @@
+"""The frames of a recording: every table's columns, their dtypes and their meaning, in one place."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nbkit.errors import SchemaError
+
+SCHEMA_VERSION = 1
+DTYPES = ("int64", "Int64", "float64", "str", "bool")
+# What an absent column is filled with; a column of another dtype has no missing value and must be given.
+MISSING = {"Int64": pd.NA, "float64": np.nan, "str": None}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name (with the unit suffix), pandas dtype and one-line meaning."""
+
+    name: str
+    dtype: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """The columns of one frame, in order."""
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    def frame(self, data: Mapping[str, Any] | Sequence[Mapping[str, Any]] = ()) -> pd.DataFrame:
+        """A checked frame of this table from columns (mapping) or rows (sequence of mappings).
+
+        Absent nullable columns are filled with null. Raises SchemaError on an unknown column, on an absent one that
+        has no null, and on values the dtype cannot hold.
+        """
+        given = dict(data) if isinstance(data, Mapping) else self._columns_of(data)
+        if unknown := [name for name in given if name not in self.names]:
+            raise SchemaError(f"{self.name} has no column {unknown[0]!r}; its columns are {', '.join(self.names)}.")
+        length = max((len(values) for values in given.values()), default=0)
+        series = {column.name: self._series(column, given.get(column.name), length) for column in self.columns}
+        return pd.DataFrame(series, index=pd.RangeIndex(length), copy=False)
+
+    def check(self, df: pd.DataFrame) -> pd.DataFrame:
+        """`df` itself, if it has exactly this table's columns and dtypes and a RangeIndex; else SchemaError."""
+        if list(df.columns) != self.names:
+            missing = [name for name in self.names if name not in df.columns]
+            extra = [name for name in df.columns if name not in self.names]
+            raise SchemaError(
+                f"{self.name} needs the columns {', '.join(self.names)} in this order; "
+                f"missing: {', '.join(missing) or 'none'}; not expected: {', '.join(map(str, extra)) or 'none'}."
+            )
+        for column in self.columns:
+            if str(df[column.name].dtype) != column.dtype:
+                raise SchemaError(
+                    f"{self.name}.{column.name} has dtype {df[column.name].dtype}, expected {column.dtype}; "
+                    f"build it with {self.name.upper()}.frame()."
+                )
+        if not isinstance(df.index, pd.RangeIndex):
+            raise SchemaError(f"{self.name} needs a RangeIndex; call .reset_index(drop=True).")
+        return df
+
+    def _columns_of(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        return {name: [row.get(name) for row in rows] for name in names}
+
+    def _series(self, column: Column, values: Any, length: int) -> pd.Series:
+        if values is None:
+            if length and column.dtype not in MISSING:
+                raise SchemaError(f"{self.name}.{column.name} ({column.dtype}) has no null, so it must be given.")
+            values = [MISSING.get(column.dtype)] * length
+        try:
+            return pd.Series(values, index=pd.RangeIndex(length), dtype=column.dtype, copy=False)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise SchemaError(
+                f"{self.name}.{column.name} cannot be read as {column.dtype} ({error}); give one value of that dtype "
+                f"per row."
+            ) from error
+
+
+def _table(name: str, row: str, *columns: tuple[str, str, str]) -> Table:
+    return Table(name, row, tuple(Column(*column) for column in columns))
+
+
+OPS = _table(
+    "ops",
+    "call of an op, in call order",
+    ("op_id", "int64", "this call, dense from 0 in call order"),
+    ("parent_id", "Int64", "op_id of the call that made this one; null at the top"),
+    ("level", "str", "api, aten or kernel"),
+    ("op", "str", "overload name (aten.addmm.default), API name (torch.nn.functional.linear) or another tool's op type"),
+    ("model", "str", "which root model the module path starts from: its class name, numbered where there are several"),
+    ("module", "str", "named_modules() path; '' is the root model; null is outside any module"),
+    ("module_call", "Int64", "how often that module had been called before this call of it, from 0"),
+    ("phase", "str", "forward, backward, optimizer or other"),
+    ("step", "int64", "optimizer steps finished before this call"),
+    ("forward_op_id", "Int64", "of a backward op: the forward op whose gradient it computes"),
+    ("device", "str", "device of the first tensor out of the op, else of the first into it"),
+    ("stream", "Int64", "device stream; null on the CPU"),
+    ("thread", "int64", "thread that ran it: 0 is the one that started the recording"),
+    ("start_us", "float64", "start on the host clock, microseconds since the recording began"),
+    ("total_time_us", "float64", "microseconds from call to return, under the recorder"),
+    ("self_time_us", "float64", "total_time_us less that of its children"),
+    ("flops", "Int64", "floating-point operations (2 x multiply-adds); null where unknown"),
+    ("source", "str", "innermost line outside torch that led here: 'Cell In[7], line 3' or 'path/file.py:12'"),
+)
+TENSORS = _table(
+    "tensors",
+    "tensor into or out of an aten op",
+    ("op_id", "int64", "the op"),
+    ("role", "str", "input or output"),
+    ("position", "int64", "index among the op's tensors of that role, lists flattened, keyword tensors last"),
+    ("tensor_id", "int64", "the tensor itself: never reused, also when its memory is"),
+    ("storage_id", "Int64", "its memory: shared by views, never reused; null for layouts without one storage"),
+    ("name", "str", "parameter or buffer path, null for others"),
+    ("dtype", "str", "torch dtype without prefix"),
+    ("shape", "str", "JSON list of sizes"),
+    ("stride", "str", "JSON list of strides in elements; null for layouts without strides"),
+    ("device", "str", "device, with its index"),
+    ("numel", "int64", "number of elements"),
+    ("size_bytes", "Int64", "numel x element size; for sparse layouts the bytes of indices and values; null if unknown"),
+    ("requires_grad", "bool", "whether autograd records it"),
+    ("mean", "float64", "mean of the finite values (values='stats')"),
+    ("std", "float64", "population standard deviation of the finite values (values='stats')"),
+    ("min", "float64", "smallest finite value (values='stats')"),
+    ("max", "float64", "largest finite value (values='stats')"),
+    ("norm", "float64", "2-norm of the finite values (values='stats')"),
+    ("nan_count", "Int64", "number of NaN (values='stats')"),
+    ("inf_count", "Int64", "number of +Inf and -Inf (values='stats')"),
+)
+MODULES = _table(
+    "modules",
+    "module of a root model that ran",
+    ("model", "str", "root model: its class name, numbered where there are several"),
+    ("module", "str", "named_modules() path; '' is the root"),
+    ("type", "str", "class name"),
+    ("role", "str", "part it plays: embedding, norm, attention, ...; null where not recognised"),
+    ("parent", "str", "path of the module that holds it; null for the root"),
+    ("depth", "int64", "number of modules above it"),
+    ("calls", "int64", "how often its forward ran in the recording"),
+    ("params", "int64", "parameter elements in it and below, shared ones once"),
+    ("trainable_params", "int64", "those that require a gradient"),
+    ("param_bytes", "int64", "bytes of params"),
+    ("buffer_bytes", "int64", "bytes of buffers in it and below, shared ones once"),
+)
+TABLES = {table.name: table for table in (OPS, TENSORS, MODULES)}

@@ -1,0 +1,81 @@
+"""Trace: the frames of one recording and what is known about it as a whole."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import pandas as pd
+
+from nbkit import trace_files
+from nbkit.errors import nearest
+from nbkit.schema import TABLES
+
+
+class Presenter(Protocol):
+    """How a trace shows itself; the package root installs the one of the views layer."""
+
+    def summary(self, trace: "Trace") -> str: ...
+
+    def mimebundle(self, trace: "Trace") -> tuple[dict[str, Any], dict[str, Any]]: ...
+
+
+class Trace:
+    """One recording: pandas frames by name (`trace.ops`, `trace.tensors`, ...) and `trace.meta`.
+
+    `meta` is JSON data: verb, name, created, versions, devices, complete, error, skipped (reason -> count), wall_us,
+    recorder_us and counts. Frames have the columns of `nbkit.schema`.
+    """
+
+    presenter: Presenter | None = None
+
+    def __init__(self, frames: Mapping[str, pd.DataFrame] = {}, meta: Mapping[str, Any] = {}) -> None:
+        self.frames: dict[str, pd.DataFrame] = {}
+        self.meta: dict[str, Any] = {}
+        self._fill(frames, meta)
+
+    def _fill(self, frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any]) -> None:
+        """Take over the result of a recording that was announced as this object when it began."""
+        self.frames.update({name: TABLES[name].check(frame) for name, frame in frames.items()})
+        self.meta.update(meta)
+
+    def __getattr__(self, name: str) -> pd.DataFrame:
+        frames = self.__dict__.get("frames", {})
+        if name in frames:
+            return frames[name]
+        if name in TABLES and not frames:
+            raise AttributeError(f"This trace has no frames yet: {name!r} is there once its recording has ended.")
+        raise AttributeError(f"A trace has no {name!r}; {nearest(name, frames)}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.frames]
+
+    @property
+    def complete(self) -> bool:
+        """Whether the recorded code ran to its end."""
+        return bool(self.meta.get("complete", False))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the trace as a folder: a Parquet file per frame and meta.json; the folder's path.
+
+        A trace that is already there is replaced, once the new one is whole. Raises TraceError if `path` is something
+        else, or cannot be written; nothing half-written is left under that name.
+        """
+        return trace_files.write(Path(path), self.frames, self.meta)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Trace":
+        """The trace saved at `path`. Raises TraceError if it is absent, damaged or of a newer schema version."""
+        return cls(*trace_files.read(Path(path)))
+
+    def summary(self) -> str:
+        """A few lines of text: what ran, how long, the slowest ops and modules, what was skipped, what recording cost."""
+        return self.presenter.summary(self) if self.presenter else repr(self)
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{len(frame)} {name}" for name, frame in self.frames.items()) or "still recording"
+        return f"<Trace {self.meta.get('name', '')!r}: {rows}{'' if self.complete or not self.frames else ', incomplete'}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        if self.presenter is None or not self.frames:
+            return {"text/plain": repr(self)}, {}
+        return self.presenter.mimebundle(self)

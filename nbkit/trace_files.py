@@ -1,0 +1,97 @@
+"""A trace on disk: a folder with one Parquet file per frame and meta.json, written whole or not at all."""
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from nbkit.errors import SchemaError, TraceError
+from nbkit.schema import SCHEMA_VERSION, TABLES
+
+META = "meta.json"
+
+
+def write(path: Path, frames: dict[str, pd.DataFrame], meta: dict[str, Any]) -> Path:
+    """Write the folder beside `path` under a temporary name and rename it into place; raises TraceError."""
+    if path.exists() and not (path / META).is_file():
+        raise TraceError(f"{path} exists and is not a trace; choose another name, so that nothing of yours is lost.")
+    partial: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        # mkdtemp makes a folder for its owner alone; a trace is shared like any other file.
+        partial.chmod(0o777 & ~_umask())
+        for name, frame in frames.items():
+            pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), partial / f"{name}.parquet")
+        text = json.dumps({"schema_version": SCHEMA_VERSION, "frames": list(frames), **meta}, indent=1, default=str)
+        (partial / META).write_text(text, encoding="utf-8")
+        _replace(partial, path)
+    except (OSError, pa.ArrowException) as error:
+        raise TraceError(f"Cannot save the trace to {path}: {_reason(error)}; free space or choose another place.") from error
+    finally:
+        if partial is not None and partial.exists():
+            shutil.rmtree(partial, ignore_errors=True)
+    return path
+
+
+def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+    """Frames and meta of the folder at `path`; raises TraceError."""
+    if not path.exists():
+        raise TraceError(f"There is no {path}; give the folder that Trace.save() wrote.")
+    if not (path / META).is_file():
+        raise TraceError(f"{path} is not a trace: it has no {META}; give the folder that Trace.save() wrote.")
+    try:
+        meta = json.loads((path / META).read_text(encoding="utf-8"))
+        version, names = meta.pop("schema_version"), meta.pop("frames")
+        if version > SCHEMA_VERSION:
+            raise TraceError(
+                f"{path} has schema version {version}, this nbkit reads up to {SCHEMA_VERSION}; upgrade nbkit-torch."
+            )
+        return {name: _read_frame(path, name) for name in names}, meta
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException, SchemaError) as error:
+        raise TraceError(f"{path} is damaged: {_reason(error)}; record or copy it again.") from error
+
+
+def _read_frame(path: Path, name: str) -> pd.DataFrame:
+    if name not in TABLES:
+        raise TraceError(f"{path} holds a frame {name!r} that this nbkit does not know; upgrade nbkit-torch.")
+    file = path / f"{name}.parquet"
+    if not file.is_file():
+        raise TraceError(f"{path} is damaged: {file.name} is missing; record or copy it again.")
+    frame = pq.ParquetFile(file).read().to_pandas()
+    # Parquet knows no nullable pandas dtypes by itself: files of other writers come back as float or object.
+    return TABLES[name].check(frame.astype({c.name: c.dtype for c in TABLES[name].columns if c.name in frame}))
+
+
+def _replace(partial: Path, path: Path) -> None:
+    """Put the finished folder in place; the old one, if any, is set aside first and removed last."""
+    if not path.exists():
+        partial.rename(path)
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
+    path.rename(aside / path.name)
+    try:
+        partial.rename(path)
+    except OSError:
+        (aside / path.name).rename(path)
+        raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror[0].lower() + error.strerror[1:]
+    return str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
