@@ -2,7 +2,7 @@
 
 Parameter names are those of the Hugging Face checkpoints (`model.layers.N.self_attn.q_proj.weight`, ...).
 Shapes: B batch, T new positions, S positions seen so far (cached and new), C width, H query heads, K key/value heads,
-D head size.
+D head size, V vocabulary.
 """
 
 from dataclasses import dataclass
@@ -26,6 +26,18 @@ class LlamaConfig:
     num_key_value_heads: int = 32
     rms_norm_eps: float = 1e-5
     rope_theta: float = 10_000.0
+
+    def __post_init__(self) -> None:
+        if self.hidden_size % (2 * self.num_attention_heads):
+            raise ValueError(
+                f"hidden_size {self.hidden_size} does not give {self.num_attention_heads} heads of an even size; "
+                f"rotary positions turn pairs of channels, so take a multiple of {2 * self.num_attention_heads}."
+            )
+        if self.num_attention_heads % self.num_key_value_heads:
+            raise ValueError(
+                f"{self.num_attention_heads} attention heads cannot share {self.num_key_value_heads} key/value heads "
+                f"evenly; num_key_value_heads must divide num_attention_heads."
+            )
 
     @property
     def head_dim(self) -> int:
@@ -81,11 +93,9 @@ def apply_rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:  # (B, H, T, D)
 class Attention(nn.Module):
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__()
-        self.heads, self.kv_heads, self.head_dim = (
-            config.num_attention_heads,
-            config.num_key_value_heads,
-            config.head_dim,
-        )
+        self.heads = config.num_attention_heads
+        self.kv_heads = config.num_key_value_heads
+        self.head_dim = config.head_dim
         kv_size = self.kv_heads * self.head_dim
         self.q_proj = nn.Linear(config.hidden_size, config.hidden_size, bias=False)
         self.k_proj = nn.Linear(config.hidden_size, kv_size, bias=False)
@@ -103,12 +113,9 @@ class Attention(nn.Module):
         if past is not None:
             k, v = torch.cat((past[0], k), dim=2), torch.cat((past[1], v), dim=2)
         mask = causal_mask(length, k.shape[2], x.device) if past is not None and length > 1 else None
+        # enable_gqa: each key/value head serves the H/K query heads next to each other.
         y = F.scaled_dot_product_attention(
-            q,
-            k.repeat_interleave(self.heads // self.kv_heads, dim=1),
-            v.repeat_interleave(self.heads // self.kv_heads, dim=1),
-            attn_mask=mask,
-            is_causal=past is None and length > 1,
+            q, k, v, attn_mask=mask, is_causal=past is None and length > 1, enable_gqa=True
         )  # (B, H, T, D)
         return self.o_proj(y.transpose(1, 2).reshape(batch, length, width)), (k, v)
 
@@ -126,7 +133,8 @@ class MLP(nn.Module):
         self.down_proj = nn.Linear(config.intermediate_size, config.hidden_size, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:  # (B, T, C) -> (B, T, C)
-        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+        out: Tensor = self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+        return out
 
 
 class DecoderLayer(nn.Module):
@@ -168,7 +176,7 @@ class LlamaModel(nn.Module):
 
 
 class Llama(nn.Module):
-    """LLaMA language model: `ids` (B, T) to logits (B, T, vocabulary), or to the loss when `targets` (B, T) is given."""
+    """LLaMA language model: `ids` (B, T) to logits (B, T, V), or to the loss when `targets` (B, T) is given."""
 
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__()
@@ -184,7 +192,7 @@ class Llama(nn.Module):
         return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.reshape(-1))
 
     def decode(self, ids: Tensor, cache: KVCache | None = None) -> tuple[Tensor, KVCache]:
-        """Logits (B, T, vocabulary) of new positions `ids` (B, T) given what the cache has seen, and the new cache."""
+        """Logits (B, T, V) of new positions `ids` (B, T) given what the cache has seen, and the new cache."""
         hidden, cache = self.model(ids, cache)
         return self.lm_head(hidden), cache
 

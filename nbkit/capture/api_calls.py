@@ -1,0 +1,122 @@
+"""The function mode that sees API calls (torch.nn.functional.linear, torch.Tensor.add_): parents of the aten ops."""
+
+from collections.abc import Callable
+from sys import _getframe
+from threading import get_ident
+from time import perf_counter_ns
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch._C import (
+    _get_function_stack_at,
+    _len_torch_function_stack,
+    _pop_torch_function_stack,
+    _push_on_torch_function_stack,
+)
+from torch.overrides import TorchFunctionMode
+
+from nbkit.capture.recording import CLOSURE_CODE, Recording, ThreadState, next_sequence_number
+from nbkit.capture.source import user_place
+
+METHOD_WRAPPER = type(Tensor.shape.__get__)  # type: ignore[attr-defined]
+# After these a tensor is no longer what was noted of it.
+RESETTING = frozenset({Tensor.requires_grad_, Tensor.set_, Tensor.resize_, Tensor.resize_as_, Tensor.detach_})
+# These ask whether a function mode is on, and leave their fused inference path if so: API calls inside them are not
+# recorded where that path could be taken, so that the step computes what it would compute bare.
+FUSED_INFERENCE = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder)
+
+
+class ApiMode(TorchFunctionMode):
+    """Records each outermost API call of Python code; torch takes the mode off while the call runs."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.getters = 0
+        self.paused = False
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        recording = self.recording
+        if type(func) is METHOD_WRAPPER:  # x.shape, x.grad = y: properties, hundreds a step
+            self.getters += 1
+            if func.__name__ == "__set__":
+                recording.registry.forget(args[0])
+            return func(*args, **kwargs) if kwargs else func(*args)
+        thread = recording.main if recording.main.ident == get_ident() else recording.thread()
+        ops = recording.ops
+        outer, slot = thread.parent, len(ops)
+        thread.parent = slot
+        code = recording.code
+        if code == CLOSURE_CODE:
+            code = not torch.is_grad_enabled()
+        place = user_place(_getframe(1))
+        sequence = next_sequence_number()
+        ops.append(None)
+        start = perf_counter_ns()
+        keep = True
+        try:
+            out = func(*args, **kwargs) if kwargs else func(*args)
+            keep = isinstance(out, Tensor)
+        except BaseException:
+            if recording.failed_slot is None:
+                recording.failed_slot = slot
+            raise
+        finally:
+            end = perf_counter_ns()
+            thread.parent = outer
+            ops[slot] = (
+                func,
+                outer,
+                thread.module_call,
+                sequence,
+                keep,
+                start,
+                end,
+                place,
+                thread,
+                -1,
+                0,
+                0,
+                code,
+                recording.step,
+            )
+        if func in RESETTING:
+            recording.registry.forget(args[0])
+        return out
+
+    def enter_module(self, module: nn.Module, thread: ThreadState) -> Callable[[], Any] | None:
+        """Switch the mode for one module call where that is needed; what undoes it.
+
+        It is off inside an API call and inside torch's own optimizers; a module that runs there (a checkpointed part
+        run again in the backward pass, an optimizer's closure) is user code again.
+        """
+        if isinstance(module, FUSED_INFERENCE) and not module.training:
+            return self._push if self._pop() else None
+        if (thread.parent >= 0 or self.recording.code) and not self.paused and not self.is_on():
+            self._push()
+            return self._pop
+        return None
+
+    def is_on(self) -> bool:
+        """Whether the running thread's stack of function modes holds this one."""
+        return any(_get_function_stack_at(index) is self for index in range(_len_torch_function_stack()))
+
+    def pause(self) -> bool:
+        """Take the mode off for a while, if it is the innermost; whether it was."""
+        self.paused = self._pop()
+        return self.paused
+
+    def resume(self) -> None:
+        if self.paused:
+            self.paused = False
+            self._push()
+
+    def _push(self) -> None:
+        _push_on_torch_function_stack(self)
+
+    def _pop(self) -> bool:
+        depth = _len_torch_function_stack()
+        if not depth or _get_function_stack_at(depth - 1) is not self:
+            return False
+        _pop_torch_function_stack()
+        return True

@@ -1,0 +1,92 @@
+"""From the raw record of a step to the frames and meta of a trace."""
+
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from nbkit.capture.module_calls import ModuleCalls
+from nbkit.capture.module_rows import modules_frame, tensor_names
+from nbkit.capture.op_rows import OpRows
+from nbkit.capture.recording import Recording
+from nbkit.capture.selection import Selection
+from nbkit.capture.statistics import Statistics
+from nbkit.capture.tensor_rows import Texts, tensors_frame
+
+
+def build(
+    recording: Recording, modules: ModuleCalls, statistics: Statistics | None, selection: Selection, getters: int
+) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+    """The frames (ops, tensors, modules) and the part of meta that follows from the recording."""
+    rows = OpRows(recording, modules)
+    labels = modules.roots.labels()
+    names, owners = tensor_names(modules, recording.registry)
+    paths = [(module.root, module.path) for module in modules.called]
+    rows.own(owners, paths)
+    wanted = selection.rows(rows.name_code, rows.names, rows.parent, rows.module, [path for _, path in paths])
+    chosen = np.flatnonzero(rows.keep & wanted)
+    devices = row_devices(recording, rows)
+    frames = {
+        "ops": rows.frame(chosen, labels, paths, devices),
+        "tensors": _tensors(recording, rows, chosen, names, statistics),
+        "modules": modules_frame(modules, labels),
+    }
+    for reason, count in recording.registry.skipped.items():
+        recording.skip(reason, count)
+    if idle := getters + rows.empty_calls:
+        recording.skip("API calls that ran no op (x.shape, x.size(), torch.is_complex(x))", idle)
+    failed = np.flatnonzero(chosen == rows.failed)
+    return frames, {
+        "devices": sorted({text for text in devices[1] if text is not None}),
+        "skipped": recording.skipped,
+        "filters": selection.given(),
+        "filtered_ops": int(rows.keep.sum()) - len(chosen),
+        "failed_op_id": int(failed[0]) if len(failed) else None,
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions that a reader of the trace needs."""
+    try:
+        own = version("nbkit-torch")
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        own = "unknown"
+    return {"nbkit": own, "torch": torch.__version__, "python": platform.python_version()}
+
+
+def now_text() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def row_devices(recording: Recording, rows: OpRows) -> tuple[np.ndarray, list[str | None]]:
+    """Device of each row as a number and the names: of its first output, else of its first input, else of its first op."""
+    texts = Texts()
+    by_record = np.array([texts.code(r.device, str) for r in recording.registry.records] + [-1], dtype=np.int64)
+    device = np.full(rows.count, -1, dtype=np.int64)
+    for thread in recording.threads.values():
+        held = np.array([*thread.tensors, -1], dtype=np.int64)  # the last entry answers for "no such tensor"
+        mine = np.flatnonzero((rows.thread == thread.number) & ~rows.is_api)
+        first, inputs, outputs = (rows.integers[name][mine] for name in ("first_tensor", "inputs", "outputs"))
+        of_output = by_record[held[np.where(outputs > 0, first + inputs, -1)]]
+        of_input = by_record[held[np.where(inputs > 0, first, -1)]]
+        device[mine] = np.where(of_output >= 0, of_output, of_input)
+    for row in np.flatnonzero((rows.parent >= 0) & (device >= 0))[::-1]:
+        device[rows.parent[row]] = device[row]
+    return device, texts.texts
+
+
+def _tensors(
+    recording: Recording, rows: OpRows, chosen: np.ndarray, names: dict[int, str], statistics: Statistics | None
+) -> pd.DataFrame:
+    op_ids = np.full(rows.count, -1, dtype=np.int64)
+    op_ids[chosen] = np.arange(len(chosen))
+    spans = {}
+    for number in range(len(recording.threads)):
+        mine = np.flatnonzero((rows.thread == number) & ~rows.is_api)
+        spans[number] = (mine, *(rows.integers[name][mine] for name in ("first_tensor", "inputs", "outputs")))
+    values = statistics.values if statistics is not None else None
+    return tensors_frame(recording, op_ids, spans, rows.made_node, names, values)

@@ -1,0 +1,20 @@
+"""The name of an op: `aten.addmm.default`, `torch.nn.functional.linear`, `torch.Tensor.add_`."""
+
+from functools import cache
+from typing import Any
+
+from torch._ops import HigherOrderOperator, OpOverload
+from torch.overrides import resolve_name
+
+
+@cache
+def op_name(func: Any) -> str:
+    """Name of a dispatcher op, an API function, or text as it is."""
+    if isinstance(func, str):
+        return func
+    if isinstance(func, OpOverload):
+        return str(func)
+    if isinstance(func, HigherOrderOperator):
+        return f"higher_order.{func.name()}"
+    qualified = getattr(func, "__qualname__", None) or getattr(func, "__name__", None) or repr(func)
+    return resolve_name(func) or f"{getattr(func, '__module__', None) or 'torch'}.{qualified}"

@@ -1,0 +1,90 @@
+"""Optimizer steps: the phase, the step count and the API row under which an optimizer's ops stand."""
+
+import inspect
+from time import perf_counter_ns
+from typing import Any
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from nbkit.capture.api_calls import ApiMode
+from nbkit.capture.recording import CLOSURE_CODE, OPTIMIZER_CODE, PLAIN_CODE, Recording, next_sequence_number
+from nbkit.capture.source import user_place
+
+
+class OptimizerSteps:
+    """Follows `Optimizer.step()` while installed.
+
+    torch's own optimizers ask every tensor for a dozen properties; the function mode is off inside them, and their
+    aten ops hang directly under the row of the step.
+    """
+
+    def __init__(self, recording: Recording, api: ApiMode) -> None:
+        self.recording = recording
+        self.api = api
+        self.handles: list[Any] = []
+        self.running: list[tuple[int, int, bool, tuple[Any, ...]]] = []  # outer code, outer parent, mode off, row
+        self.ranges = 0
+
+    def install(self) -> None:
+        self.handles = [
+            register_optimizer_step_pre_hook(self._begin),
+            register_optimizer_step_post_hook(self._end),
+        ]
+
+    def remove(self) -> None:
+        while self.running:
+            self._finish()
+        for handle in self.handles:
+            handle.remove()
+        self.handles = []
+
+    def on_profiler_op(self, func: Any) -> None:
+        """The step runs inside a profiler range that closes also when it raises, which the post hook misses."""
+        if not self.running:
+            return
+        if func._opname.startswith("_record_function_enter"):
+            self.ranges += 1
+        elif self.ranges:
+            self.ranges -= 1
+        else:
+            self._finish()
+
+    def _begin(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        recording, thread = self.recording, self.recording.main
+        frame = inspect.currentframe()
+        slot = len(recording.ops)
+        recording.ops.append(None)
+        closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
+        is_torch = type(optimizer).__module__.startswith("torch.optim")
+        start = perf_counter_ns()
+        head = (step_name(optimizer), thread.parent, thread.module_call, next_sequence_number(), True, start)
+        tail = (user_place(frame), thread, -1, 0, 0, OPTIMIZER_CODE, recording.step)
+        off = is_torch and closure is None and self.api.pause()
+        self.running.append((recording.code, thread.parent, off, (slot, head, tail)))
+        self.ranges = 0
+        thread.parent = slot
+        recording.code = CLOSURE_CODE if closure is not None else OPTIMIZER_CODE
+        if optimizer.defaults.get("differentiable"):
+            recording.code = OPTIMIZER_CODE
+
+    def _end(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self.running:
+            self._finish()
+            self.recording.step += 1
+
+    def _finish(self) -> None:
+        recording = self.recording
+        recording.code, recording.main.parent, off, (slot, head, tail) = self.running.pop()
+        recording.ops[slot] = (*head, perf_counter_ns(), *tail)
+        if off:
+            self.api.resume()
+        if not self.running:
+            recording.code = PLAIN_CODE
+
+
+def step_name(optimizer: Any) -> str:
+    """`torch.optim.AdamW.step` for torch's own, module and class for others."""
+    kind = type(optimizer)
+    module = "torch.optim" if getattr(torch.optim, kind.__name__, None) is kind else kind.__module__
+    return f"{module}.{kind.__qualname__}.step"

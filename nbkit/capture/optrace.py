@@ -1,0 +1,125 @@
+"""optrace: record every op of a model step."""
+
+from contextlib import ExitStack
+from time import perf_counter_ns
+from types import TracebackType
+from typing import Any, Literal
+
+from nbkit.capture.api_calls import ApiMode
+from nbkit.capture.build import build, now_text, versions
+from nbkit.capture.compiled import CompiledRegions
+from nbkit.capture.cost import call_costs_us, recorder_us
+from nbkit.capture.dispatch import OpMode
+from nbkit.capture.module_calls import ModuleCalls
+from nbkit.capture.optimizer_steps import OptimizerSteps
+from nbkit.capture.recording import Recording
+from nbkit.capture.selection import Selection
+from nbkit.capture.statistics import Statistics
+from nbkit.capture.tracebacks import without_our_frames
+from nbkit.errors import OptionError, nearest
+from nbkit.patterns import Patterns
+from nbkit.trace import Trace
+
+VALUES = ("stats",)
+
+
+class optrace:  # noqa: N801  a context manager is named like the function it stands for
+    """Context manager that records every op run inside it; gives a Trace, filled when it ends.
+
+    API calls (`torch.nn.functional.linear`) and the aten ops below them, forward, backward and optimizer, with module
+    path, source line, shapes, dtypes, strides, devices and dataflow. What runs inside computes the same bits as without
+    it. After an exception the trace so far is kept, marked incomplete.
+
+    Args:
+        ops, exclude_ops: names of ops to keep or leave out: literal (`linear`, `aten.add`), globs (`*norm*`) or `re:` and
+            a regular expression; one text with commas or a list. An API call brings the ops below it.
+        modules, exclude_modules: likewise for module paths; a module brings all it holds.
+        values: "stats" adds mean, std, min, max, norm, NaN and Inf counts of every tensor (slow: reads every value).
+        name: what the trace is called in displays.
+
+    Raises:
+        PatternError, OptionError: before anything runs.
+
+    Only the thread that enters it is recorded, and the threads autograd runs for it. Nested recordings each see all.
+    """
+
+    def __init__(
+        self,
+        *,
+        ops: Patterns = None,
+        exclude_ops: Patterns = None,
+        modules: Patterns = None,
+        exclude_modules: Patterns = None,
+        values: Literal["stats"] | None = None,
+        name: str | None = None,
+    ) -> None:
+        if values is not None and values not in VALUES:
+            raise OptionError(f"values={values!r} is not known; {nearest(str(values), VALUES)}")
+        self.selection = Selection(ops, exclude_ops, modules, exclude_modules)
+        self.values = values
+        self.name = name or "optrace"
+        self.trace: Trace | None = None
+
+    def __enter__(self) -> Trace:
+        if self.trace is not None:
+            raise OptionError("This optrace has been used already; make a new one for each recording.")
+        call_costs_us()  # measured before the first recording, outside of all
+        self.trace = Trace()
+        recording = self.recording = Recording()
+        self.statistics = Statistics(recording) if self.values == "stats" else None
+        self.api = ApiMode(recording)
+        self.modules = ModuleCalls(recording, self.api)
+        optimizers = OptimizerSteps(recording, self.api)
+        compiled = CompiledRegions(recording, self.api, self.modules)
+        mode = OpMode(recording, self.statistics, optimizers.on_profiler_op)
+        with ExitStack() as stack:
+            for part in (self.modules, optimizers, compiled):
+                part.install()
+                stack.callback(part.remove)
+            stack.enter_context(self.api)
+            stack.enter_context(mode)
+            self.exits = stack.pop_all()
+        recording.start = perf_counter_ns()
+        return self.trace
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        recording = self.recording
+        recording.end = perf_counter_ns()
+        self.exits.close()
+        if error is not None:
+            without_our_frames(error)
+        self._fill(error)
+        # Weak references and raw rows are of no use any more, and a kept optrace should weigh nothing.
+        del self.recording, self.statistics, self.api, self.modules, self.exits
+
+    def _fill(self, error: BaseException | None) -> None:
+        assert self.trace is not None
+        recording = self.recording
+        frames, built = build(recording, self.modules, self.statistics, self.selection, self.api.getters)
+        failed = built.pop("failed_op_id")
+        ops = frames["ops"]
+        meta: dict[str, Any] = {
+            "verb": "optrace",
+            "name": self.name,
+            "created": now_text(),
+            "complete": error is None,
+            "error": None if error is None else describe_error(error, failed, ops),
+            "versions": versions(),
+            "wall_us": (recording.end - recording.start) / 1e3,
+            "recorder_us": recorder_us(recording),
+            **built,
+        }
+        self.trace._fill(frames, meta)
+
+
+def describe_error(error: BaseException, failed: int | None, ops: Any) -> dict[str, Any]:
+    """What stopped the recorded code: type, message, and the op that raised it, if one did."""
+    source = ops["source"].iloc[failed] if failed is not None else None
+    return {
+        "type": type(error).__name__,
+        "message": str(error),
+        "op_id": failed,
+        "source": source if isinstance(source, str) else None,
+    }

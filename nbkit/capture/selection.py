@@ -1,0 +1,65 @@
+"""Which recorded rows the op and module filters let through."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbkit.patterns import Matcher, Patterns, module_matcher, op_matcher, selects
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Op and module patterns, compiled; an unset one lets everything through."""
+
+    ops: Patterns = None
+    exclude_ops: Patterns = None
+    modules: Patterns = None
+    exclude_modules: Patterns = None
+
+    def __post_init__(self) -> None:
+        self.op_matchers(), self.module_matcher()  # a bad pattern is refused here, before anything runs
+
+    def given(self) -> dict[str, str]:
+        """The options that were set, as text."""
+        return {
+            name: value if isinstance(value, str) else ",".join(value)
+            for name, value in vars(self).items()
+            if value is not None
+        }
+
+    def op_matchers(self) -> tuple[Matcher | None, Matcher | None]:
+        """Matchers of wanted and unwanted op names; None where nothing was said."""
+        return _if_set(self.ops, op_matcher(self.ops)), _if_set(self.exclude_ops, op_matcher(self.exclude_ops))
+
+    def module_matcher(self) -> Matcher | None:
+        """Matcher of wanted module paths; None where nothing was said."""
+        if self.modules is None and self.exclude_modules is None:
+            return None
+        return selects(
+            _if_set(self.modules, module_matcher(self.modules)),
+            _if_set(self.exclude_modules, module_matcher(self.exclude_modules)),
+        )
+
+    def rows(
+        self, name_code: np.ndarray, names: list[str], parent: np.ndarray, module: np.ndarray, paths: list[str]
+    ) -> np.ndarray:
+        """Whether each row is wanted: by its own name or that of the API call above it, and by its module."""
+        include, exclude = self.op_matchers()
+        wanted = np.ones(len(name_code), dtype=bool)
+        if include is not None:
+            wanted &= _with_parents(np.array([include(name) for name in names], dtype=bool)[name_code], parent)
+        if exclude is not None:
+            wanted &= ~_with_parents(np.array([exclude(name) for name in names], dtype=bool)[name_code], parent)
+        matches_module = self.module_matcher()
+        if matches_module is not None:
+            # One more entry answers for rows outside any module (number -1).
+            wanted &= np.array([*map(matches_module, paths), self.modules is None], dtype=bool)[module]
+        return wanted
+
+
+def _if_set(patterns: Patterns, matcher: Matcher) -> Matcher | None:
+    return None if patterns is None else matcher
+
+
+def _with_parents(matches: np.ndarray, parent: np.ndarray) -> np.ndarray:
+    return matches | ((parent >= 0) & matches[parent])

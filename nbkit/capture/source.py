@@ -1,0 +1,78 @@
+"""Source lines: which frame led to an op, and how its line is written."""
+
+import os
+import sys
+import sysconfig
+from types import CodeType, FrameType
+
+import torch
+
+# A place in code: the code object and the instruction's offset; turned into a line only once the step is over.
+Place = tuple[CodeType, int]
+
+_STDLIB = os.path.join(sysconfig.get_paths()["stdlib"], "")
+_PURELIBS = tuple(os.path.join(sysconfig.get_paths()[key], "") for key in ("purelib", "platlib"))
+_HIDDEN = tuple(
+    os.path.join(os.path.dirname(file), "") for file in (torch.__file__, os.path.dirname(os.path.abspath(__file__)))
+)
+_is_user_code: dict[CodeType, bool] = {}
+
+
+def is_user_code(code: CodeType) -> bool:
+    """Whether a frame of this code is the user's (or a library's on top of torch), not torch's, Python's or ours."""
+    name = code.co_filename
+    in_stdlib = name.startswith(_STDLIB) and not name.startswith(_PURELIBS)
+    generated = name.startswith(("<frozen", "<eval_with_key>", "<string>"))
+    answer = not (name.startswith(_HIDDEN) or in_stdlib or generated)
+    _is_user_code[code] = answer
+    return answer
+
+
+def is_user_frame(frame: FrameType) -> bool:
+    """Whether a frame runs user code."""
+    known = _is_user_code.get(frame.f_code)
+    return is_user_code(frame.f_code) if known is None else known
+
+
+def user_place(frame: FrameType | None) -> Place | None:
+    """The innermost place at or above `frame` that is user code; None where there is none (an engine thread)."""
+    known = _is_user_code
+    while frame is not None:
+        code = frame.f_code
+        is_user = known.get(code)
+        if is_user is None:
+            is_user = is_user_code(code)
+        if is_user:
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None
+
+
+def place_text(place: Place) -> str:
+    """`Cell In[7], line 3` for a notebook cell, else `path/file.py:12`, relative to the working directory if inside it."""
+    code, offset = place
+    line = _line(code, offset)
+    if (cell := _cell_name(code.co_filename)) is not None:
+        return f"{cell}, line {line}"
+    path = code.co_filename
+    if os.path.isabs(path):
+        relative = os.path.relpath(path) if os.path.splitdrive(path)[0] == os.path.splitdrive(os.getcwd())[0] else path
+        path = path if relative.startswith(os.pardir) else relative
+    return f"{path}:{line}"
+
+
+def _line(code: CodeType, offset: int) -> int:
+    line = code.co_firstlineno
+    for start, end, number in code.co_lines():
+        if start <= offset < end and number is not None:
+            line = number
+    return line
+
+
+def _cell_name(filename: str) -> str | None:
+    # Asked of IPython only if the user already runs it: capture itself must work without.
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    namer = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    label = namer(filename) if namer is not None else None
+    return " ".join(label) if label else None
