@@ -1,0 +1,33 @@
+"""The cell magics of nbkit, and how they enter and leave an IPython shell."""
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from nbkit.magics import marker
+from nbkit.magics.cell_magic import CellMagic
+from nbkit.magics.direct import magic_function
+from nbkit.magics.optrace import OPTRACE
+from nbkit.magics.transform import LineStep, SingleLineStep, TreeStep
+
+# A new verb joins by its own file and one entry here.
+CELL_MAGICS: dict[str, CellMagic] = {magic.name: magic for magic in (OPTRACE,)}
+
+
+def load(shell: InteractiveShell) -> None:
+    """Give `shell` the cell magics; once, however often it is called."""
+    unload(shell)
+    marker.install(marker.Marker(shell, CELL_MAGICS))
+    shell.input_transformers_cleanup.append(LineStep(CELL_MAGICS))
+    shell.input_transformers_post.append(SingleLineStep(shell))
+    shell.ast_transformers.append(TreeStep(shell))
+    for magic in CELL_MAGICS.values():
+        shell.magics_manager.register_function(magic_function(shell, magic), "cell", magic.name)
+
+
+def unload(shell: InteractiveShell) -> None:
+    """Take everything out of `shell` that load() put in; traces the user has stay."""
+    for steps in (shell.input_transformers_cleanup, shell.input_transformers_post, shell.ast_transformers):
+        steps[:] = [step for step in steps if not isinstance(step, LineStep | SingleLineStep | TreeStep)]
+    for name in CELL_MAGICS:
+        shell.magics_manager.magics["cell"].pop(name, None)
+        vars(shell.magics_manager.user_magics).pop(name, None)
+    marker.remove()

@@ -1,0 +1,89 @@
+"""The option parser of a cell magic: errors become one red line, a mistyped option names the nearest."""
+
+import argparse
+import keyword
+import shlex
+from pathlib import Path
+from typing import NoReturn
+
+from IPython.core.error import UsageError
+
+from nbkit.errors import nearest
+
+HELP_OPTIONS = ("-h", "--help")
+
+
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Help of one width, whatever terminal the kernel was started from."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=110, max_help_position=32)
+
+
+class MagicParser(argparse.ArgumentParser):
+    """Parser of the text behind `%%verb`, with the options that every verb has; raises UsageError."""
+
+    def __init__(self, verb: str, description: str) -> None:
+        super().__init__(
+            prog=f"%%{verb}",
+            description=description,
+            formatter_class=_HelpFormatter,
+            add_help=False,
+            allow_abbrev=False,
+        )
+        self.add_argument(*HELP_OPTIONS, action="store_true", help="print this text; the cell is not run")
+        self.add_argument(
+            "-o", "--output", type=_python_name, metavar="NAME",
+            help=f"store the trace under NAME; the last trace is always there as _{verb}",
+        )  # fmt: skip
+        self.add_argument("-q", "--quiet", action="store_true", help="store the trace without showing it")
+        self.add_argument(
+            "--save", type=_path, metavar="PATH", help="write the trace as the folder PATH after the cell"
+        )
+
+    def parse_line(self, line: str) -> argparse.Namespace:
+        """The options in `line`. Raises UsageError, which IPython shows as one line."""
+        try:
+            words = _split(line)
+        except ValueError as error:
+            self.error(f"cannot read the options {line!r}: {str(error).lower()}; close the quote.")
+        options, unknown = self.parse_known_args(words)
+        if unknown:
+            self.error(self._unknown(unknown[0]))
+        return options
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{self.prog}: {message}")
+
+    def _unknown(self, word: str) -> str:
+        if not word.startswith("-"):
+            return f"{word!r} is not an option; code goes on the lines below, {self.prog} --help lists the options."
+        known = [option for option in self._option_string_actions if option.startswith("--")]
+        return f"unknown option {word.partition('=')[0]!r}; {nearest(word.partition('=')[0], known)}"
+
+
+def wants_help(line: str) -> bool:
+    """Whether one of the options in `line` asks for the help text."""
+    try:
+        return any(word in HELP_OPTIONS for word in _split(line))
+    except ValueError:
+        return False
+
+
+def _split(line: str) -> list[str]:
+    words = shlex.shlex(line, posix=True, punctuation_chars=False)
+    words.whitespace_split = True
+    words.commenters = ""
+    # Backslashes belong to regular expressions and Windows paths, so they escape nothing.
+    words.escape = ""
+    return list(words)
+
+
+def _python_name(text: str) -> str:
+    if not text.isidentifier() or keyword.iskeyword(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a Python name; use letters, digits and _.")
+    return text
+
+
+def _path(text: str) -> Path:
+    return Path(text).expanduser().absolute()

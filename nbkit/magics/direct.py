@@ -1,0 +1,51 @@
+"""The magic function IPython knows by the verb's name: for `%%verb?`, `%lsmagic`, scripts, and a `%%` line below it.
+
+It is handed the cell as text and compiles it itself; a cell in a notebook goes through `nbkit.magics.transform` instead
+and can do more: here `await` is a syntax error, as below `%%time`.
+"""
+
+import ast
+from collections.abc import Callable
+from types import CodeType
+
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import no_var_expand, output_can_be_silenced
+
+from nbkit.magics.arguments import wants_help
+from nbkit.magics.cell_magic import CellMagic
+from nbkit.magics.session import CellSession, show_text
+
+
+def magic_function(shell: InteractiveShell, magic: CellMagic) -> Callable[[str, str], object]:
+    """The function to register under the verb's name; its docstring is the verb's help."""
+
+    @no_var_expand
+    @output_can_be_silenced
+    def run_cell(line: str, cell: str) -> object:
+        __tracebackhide__ = True
+        if wants_help(line):
+            show_text(magic.parser.format_help())
+            return None
+        session = CellSession(shell, magic, line, is_empty=not cell.strip())
+        statements, expression = _compiled(shell, cell)
+        with session:
+            exec(statements, shell.user_global_ns, shell.user_ns)
+            return None if expression is None else eval(expression, shell.user_global_ns, shell.user_ns)
+
+    run_cell.__name__ = magic.name
+    run_cell.__doc__ = magic.parser.format_help()
+    return run_cell
+
+
+def _compiled(shell: InteractiveShell, cell: str) -> tuple[CodeType, CodeType | None]:
+    """Statements and final expression of `cell`, with the line numbers seen in the notebook."""
+    filled = cell.lstrip("\n")
+    # IPython drops leading blank lines; they and the line of the magic itself are put back in front.
+    source = "\n" * (1 + len(cell) - len(filled)) + shell.transform_cell(cell)
+    # The shell counts a cell when it starts; the label in a traceback is the number shown beside the cell.
+    file = shell.compile.cache(source, shell.execution_count - 1, raw_code=source)
+    tree = shell.transform_ast(shell.compile.ast_parse(source, filename=file))
+    expression = None
+    if tree.body and isinstance(tree.body[-1], ast.Expr):
+        expression = shell.compile(ast.Expression(tree.body.pop().value), file, "eval")  # type: ignore[arg-type]
+    return shell.compile(tree, file, "exec"), expression

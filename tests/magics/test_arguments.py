@@ -1,0 +1,54 @@
+"""The option parser: what it reads, and what it says about what it cannot read."""
+
+import pytest
+from IPython.core.error import UsageError
+
+from nbkit.magics.arguments import wants_help
+from nbkit.magics.optrace import OPTRACE
+
+parse = OPTRACE.parser.parse_line
+
+
+def test_patterns_add_up_over_commas_and_repeats():
+    options = parse("--ops mm,aten.add --ops 're:a{1,2}' --exclude-modules blocks.0")
+    assert options.ops == ["mm", "aten.add", "re:a{1,2}"]
+    assert (options.exclude_modules, options.modules) == (["blocks.0"], None)
+
+
+def test_text_is_taken_as_typed():
+    options = parse(r"-o trace --name '{x} $x' --ops re:aten\.\w+ --save out/a\b -q")
+    assert (options.output, options.name, options.ops, options.quiet) == ("trace", "{x} $x", [r"re:aten\.\w+"], True)
+    assert options.save.name == r"a\b"
+    assert options.save.is_absolute()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--outptu t", "unknown option '--outptu'; did you mean '--output'"),
+        ("--valeus=stats", "unknown option '--valeus'; did you mean '--values'"),
+        ("--out t", "unknown option '--out'; did you mean '--output'"),
+        ("--zzz", "unknown option '--zzz'; known are --exclude-modules, --exclude-ops,"),
+        ("model(x)", "'model(x)' is not an option; code goes on the lines below, %%optrace --help lists the options."),
+        ("-o", "argument -o/--output: expected one argument"),
+        ("-o my-trace", "'my-trace' is not a Python name; use letters, digits and _."),
+        ("-o class", "'class' is not a Python name"),
+        ("--name 'open", 'cannot read the options "--name \'open": no closing quotation; close the quote.'),
+    ],
+)
+def test_a_bad_line_is_one_sentence(line, message):
+    with pytest.raises(UsageError) as raised:
+        parse(line)
+    assert str(raised.value).startswith("%%optrace: ")
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_help_is_an_option_of_its_own():
+    assert [wants_help(line) for line in ("-h", "-o t --help", "--name 'a --help'", "'")] == [True, True, False, False]
+
+
+def test_the_help_names_every_option_and_where_the_trace_is():
+    text = OPTRACE.parser.format_help()
+    assert all(option in text for option in ("-o NAME", "--save PATH", "--exclude-modules PATTERN", "--values stats"))
+    assert "the last trace is always there as _optrace" in text

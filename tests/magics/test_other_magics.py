@@ -1,0 +1,98 @@
+"""In a real kernel: `%%optrace` together with other magics, in nested cells and through IPython's other doors."""
+
+import nbformat
+import pytest
+
+OPS = "list(_optrace.ops[_optrace.ops.level == 'aten']['op'])"
+
+
+@pytest.fixture(autouse=True)
+def no_trace_yet(kernel):
+    kernel.run("_optrace = None")
+
+
+SHOWS_VALUE = {"%%time\n%%optrace", "%%optrace\n%%time", "%%optrace\n\n%%time", "%%optrace -q\n%%optrace"}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["%%time\n%%optrace", "%%optrace\n%%time", "%%optrace\n\n%%time", "%%capture\n%%optrace", "%%optrace\n%%capture",
+     "%%timeit -n1 -r1\n%%optrace", "%%optrace\n%%timeit -n1 -r1", "%%optrace\n%%prun -q", "%%optrace -q\n%%optrace"],
+)  # fmt: skip
+def test_other_cell_magics_above_and_below(kernel, lines):
+    reply = kernel.run(f"{lines}\nx + 1")
+    assert (reply.status, reply.error) == ("ok", None)
+    assert kernel.value(OPS) == ["aten.add.Tensor"]
+    assert reply.texts("value") == (["tensor([2., 2., 2.])"] if lines in SHOWS_VALUE else [])
+
+
+def test_a_magic_that_runs_the_text_itself_is_told_apart(kernel):
+    reply = kernel.run("%%prun -q\n%%optrace -o t\nx + 1")
+    assert reply.texts("stderr")[-1] == (
+        "UsageError: %%optrace must be the first line of its cell here; put it above the other magic.\n"
+    )
+
+
+def test_a_value_below_a_second_magic_can_be_silenced(kernel):
+    assert kernel.run("%%optrace\n%%time\nx + 1;").texts("value") == []
+
+
+def test_an_error_below_a_second_magic_has_the_cells_lines(kernel):
+    reply = kernel.run("%%optrace\n%%capture\nx + 1\nfails()")
+    below_time = kernel.run("%%optrace\n%%time\na = 1\nb = 2\nfails()")
+    assert below_time.error == ("ValueError", "no")
+    assert "Cell In[1], line 6, in fails()" in below_time.texts("error")[0]
+    assert reply.status == kernel.run("%%capture\nfails()").status
+
+
+def test_run_cell_magic_labels_lines_as_the_notebook_shows_them(kernel):
+    reply = kernel.run("get_ipython().run_cell_magic('optrace', '-q', 'a = x + 1\\n\\n\\nraise KeyError(a)')")
+    number = kernel.value("len(In) - 1")
+    assert f"Cell In[{number}], line 5" in reply.texts("error")[0]
+    assert "nbkit/magics" not in reply.texts("error")[0]
+    assert kernel.value("_optrace.complete") is False
+
+
+def test_run_cell_magic_gives_the_value_back_and_takes_options_as_typed(kernel):
+    reply = kernel.run("get_ipython().run_cell_magic('optrace', '--name \"{x} $x\"', 'y = x + 1\\ny')")
+    assert reply.texts("value") == ["tensor([2., 2., 2.])"]
+    assert kernel.value("_optrace.meta['name']") == "{x} $x"
+
+
+def test_a_traced_cell_inside_a_traced_cell(kernel):
+    inner = "get_ipython().run_cell('%%optrace -q -o inner\\nx * 3')"
+    reply = kernel.run(f"%%optrace -q -o outer\nx + 1\n{inner}\nx * 5")
+    assert reply.texts("value")[-1] == "tensor([5., 5., 5.])"
+    counts = "[[list(t.ops['op']).count(f'aten.{op}.Tensor') for op in ('add', 'mul')] for t in (inner, outer)]"
+    assert kernel.value(counts) == [[0, 1], [1, 2]]
+
+
+def test_scripts_of_ipython_run_traced_cells(kernel, tmp_path):
+    cells = [nbformat.v4.new_code_cell("%%optrace -o of_book\nx + 1")]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "a.ipynb")
+    (tmp_path / "a.ipy").write_text("get_ipython().run_cell_magic('optrace', '-o of_script', 'x + 1')\n")
+    kernel.run(f"%run -i {tmp_path}/a.ipynb\n%run -i {tmp_path}/a.ipy")
+    assert kernel.value("len(of_book.ops) > 0, len(of_script.ops) > 0") == (True, True)
+
+
+def test_object_help_works_inside_and_on_the_magic(kernel):
+    assert kernel.run("%%optrace\nx + 1\nlater?").status == "ok"
+    assert kernel.value(OPS) == ["aten.add.Tensor"]
+    assert kernel.run("%%optrace?").status == "ok"
+    assert kernel.value("get_ipython().find_cell_magic('optrace').__doc__.startswith('usage: %%optrace')") is True
+
+
+@pytest.mark.parametrize("mode", ["all", "last", "last_expr_or_assign", "none"])
+@pytest.mark.parametrize("body", ["a = 1\na\nb = 2\nb", "a = 1\na\nb = 2"])
+def test_every_interactivity_shows_what_it_shows_bare(kernel, mode, body):
+    kernel.run(f"get_ipython().ast_node_interactivity = {mode!r}")
+    bare, traced = kernel.run(f"0;\n{body}"), kernel.run(f"%%optrace -q\n0;\n{body}")
+    kernel.run("get_ipython().ast_node_interactivity = 'last_expr'")
+    assert traced.outputs == bare.outputs
+
+
+def test_reset_inside_and_before_the_cell(kernel):
+    kernel.run("%reset -f")
+    reply = kernel.run("%%optrace -q -o t\nimport torch\ny = torch.ones(2)\n%reset -f\n1 + 1")
+    assert (reply.status, reply.texts("value")[-1:]) == ("ok", ["2"])
+    assert kernel.value("'aten.ones.default' in list(t.ops['op'])") is True
