@@ -4,9 +4,9 @@ from collections.abc import Callable
 from sys import _getframe
 from threading import get_ident
 from time import perf_counter_ns
+from types import MethodType
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch._C import (
     _get_function_stack_at,
@@ -16,7 +16,7 @@ from torch._C import (
 )
 from torch.overrides import TorchFunctionMode
 
-from nbkit.capture.recording import CLOSURE_CODE, Recording, ThreadState, next_sequence_number
+from nbkit.capture.recording import NOTHING_YET, OP_FIELDS, Recording, ThreadState, next_sequence_number
 from nbkit.capture.source import user_place
 
 METHOD_WRAPPER = type(Tensor.shape.__get__)  # type: ignore[attr-defined]
@@ -34,63 +34,53 @@ class ApiMode(TorchFunctionMode):
         self.recording = recording
         self.getters = 0
         self.paused = False
+        self.__torch_function__ = MethodType(self._recorder(), self)  # type: ignore[method-assign]
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        recording = self.recording
-        if type(func) is METHOD_WRAPPER:  # x.shape, x.grad = y: properties, hundreds a step
-            self.getters += 1
-            if func.__name__ == "__set__":
-                recording.registry.forget(args[0])
-            return func(*args, **kwargs) if kwargs else func(*args)
-        thread = recording.main if recording.main.ident == get_ident() else recording.thread()
-        ops = recording.ops
-        outer, slot = thread.parent, len(ops)
-        thread.parent = slot
-        code = recording.code
-        if code == CLOSURE_CODE:
-            code = not torch.is_grad_enabled()
-        place = user_place(_getframe(1))
-        sequence = next_sequence_number()
-        ops.append(None)
-        start = perf_counter_ns()
-        keep = True
-        try:
-            out = func(*args, **kwargs) if kwargs else func(*args)
-            keep = isinstance(out, Tensor)
-        except BaseException:
-            if recording.failed_slot is None:
-                recording.failed_slot = slot
-            raise
-        finally:
-            end = perf_counter_ns()
-            thread.parent = outer
-            ops[slot] = (
-                func,
-                outer,
-                thread.module_call,
-                sequence,
-                keep,
-                start,
-                end,
-                place,
-                thread,
-                -1,
-                0,
-                0,
-                code,
-                recording.step,
-            )
-        if func in RESETTING:
-            recording.registry.forget(args[0])
-        return out
+    def _recorder(self) -> Callable[..., Any]:
+        """__torch_function__ as a closure, as in OpMode."""
+        recording, main, forget = self.recording, self.recording.main, self.recording.registry.forget
+        ops, reserve, rearrange = recording.ops, recording.ops.extend, recording.place
 
-    def enter_module(self, module: nn.Module, thread: ThreadState) -> Callable[[], Any] | None:
+        def __torch_function__(_: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if type(func) is METHOD_WRAPPER:  # x.shape, x.grad = y: properties, hundreds a step
+                self.getters += 1
+                if func.__name__ == "__set__":
+                    forget(args[0])
+                return func(*args, **kwargs) if kwargs else func(*args)
+            thread = main if main.ident == get_ident() else recording.thread()
+            outer, slot = thread.parent, len(ops)
+            context = thread.context
+            thread.parent = slot
+            rearrange(thread)
+            place = user_place(_getframe(1))
+            sequence = next_sequence_number()
+            keep = True
+            reserve(NOTHING_YET)
+            start = perf_counter_ns()
+            try:
+                out = func(*args, **kwargs) if kwargs else func(*args)
+                keep = isinstance(out, Tensor)
+            except BaseException:
+                if recording.failed_slot is None:
+                    recording.failed_slot = slot
+                raise
+            finally:
+                end = perf_counter_ns()
+                thread.parent, thread.context = outer, context
+                ops[slot : slot + OP_FIELDS] = (func, context, sequence, -1, keep, start, end, place, -1, 0, 0)
+            if func in RESETTING:
+                forget(args[0])
+            return out
+
+        return __torch_function__
+
+    def enter_module(self, module: nn.Module, may_fuse: bool, thread: ThreadState) -> Callable[[], Any] | None:
         """Switch the mode for one module call where that is needed; what undoes it.
 
         It is off inside an API call and inside torch's own optimizers; a module that runs there (a checkpointed part
         run again in the backward pass, an optimizer's closure) is user code again.
         """
-        if isinstance(module, FUSED_INFERENCE) and not module.training:
+        if may_fuse and not module.training:
             return self._push if self._pop() else None
         if (thread.parent >= 0 or self.recording.code) and not self.paused and not self.is_on():
             self._push()

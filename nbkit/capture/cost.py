@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from nbkit.capture.api_calls import ApiMode
 from nbkit.capture.dispatch import OpMode
-from nbkit.capture.recording import Recording
+from nbkit.capture.recording import OP_FIELDS, OpRecord, Recording
 
 ROUNDS, REPEATS, OPS = 5, 10, 6
 
@@ -23,8 +23,9 @@ def recorder_us(recording: Recording) -> float:
     A lower bound: in a real step the recorder also finds colder caches than in this measurement.
     """
     per_aten, per_api = call_costs_us()
-    api = sum(1 for op in recording.ops if op is not None and op[9] < 0)
-    return (len(recording.ops) - api) * per_aten + api * per_api
+    first_tensors = recording.ops[OpRecord._fields.index("first_tensor") :: OP_FIELDS]
+    api = first_tensors.count(-1)
+    return (len(first_tensors) - api) * per_aten + api * per_api
 
 
 @cache

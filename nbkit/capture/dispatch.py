@@ -3,30 +3,34 @@
 from collections.abc import Callable
 from sys import _getframe
 from time import perf_counter_ns
-from types import FrameType
+from types import FrameType, MethodType
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
 from torch.autograd import graph
+from torch.nn import Parameter
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from nbkit.capture.recording import CLOSURE_CODE, Recording, next_sequence_number
-from nbkit.capture.source import Place, user_place
+from nbkit.capture.recording import Recording, next_sequence_number
+from nbkit.capture.source import user_place
 from nbkit.capture.statistics import Statistics
 from nbkit.capture.tensor_registry import PLAIN
 
 current_node = torch._C._current_autograd_node
-# Ops that take in-place what a tensor's metadata are, so that what is known of it must be read again.
+# Ops that change a tensor's metadata in place, so that what is known of it must be read again.
 RESHAPING = frozenset(
     "resize_ resize_as_ set_ t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ as_strided_ resize_as_sparse_ "
     "sparse_resize_ sparse_resize_and_clear_ _coalesced_ set_data rename_".split()
 )
 OTHER, TENSOR, SEQUENCE = 0, 1, 2
-KINDS: dict[type, int] = {kind: TENSOR for kind in PLAIN} | {list: SEQUENCE, tuple: SEQUENCE} | {
-    kind: OTHER for kind in (int, float, bool, str, type(None), torch.Size, torch.dtype, torch.device, torch.layout)
-}
+KINDS: dict[type, int] = (
+    {kind: TENSOR for kind in PLAIN}
+    | {list: SEQUENCE, tuple: SEQUENCE}
+    | {kind: OTHER for kind in (int, float, bool, str, type(None), torch.Size, torch.dtype, torch.device, torch.layout)}
+)
+ENGINE_CODE = graph._engine_run_backward.__code__
 
 
 class OpMode(TorchDispatchMode):
@@ -47,108 +51,127 @@ class OpMode(TorchDispatchMode):
     def __init__(self, recording: Recording, statistics: Statistics | None, on_profiler_op: Callable[..., None]) -> None:
         super().__init__()
         self.recording = recording
-        self.statistics = statistics
         self.on_profiler_op = on_profiler_op
         self.kinds = dict(KINDS)
         self.runners: dict[int, Callable[..., Any]] = {}
+        # Names of the out= arguments, and positions of the written arguments, of the ops that have them.
         self.out_names: dict[int, frozenset[str]] = {}
+        self.written: dict[int, list[int]] = {}
         self.held: list[Any] = []
+        self.__torch_dispatch__ = MethodType(self._recorder(statistics), self)  # type: ignore[method-assign]
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        run = self.runners.get(id(func))
-        if run is None:
-            run = self._runner(func)
+    def _recorder(self, statistics: Statistics | None) -> Callable[..., Any]:
+        """__torch_dispatch__ as a closure: looking each of these names up on self would double the recorder's cost."""
+        recording, main, registry = self.recording, self.recording.main, self.recording.registry
+        runners, kinds, out_names, written = self.runners, self.kinds, self.out_names, self.written
+        known, learn, note_any, number_of = registry.known, registry.learn, self._note_any, registry.number
+        ops, append_op = recording.ops, recording.ops.extend
+        # The node that runs now: held, because torch makes a Python object of it at every question otherwise.
+        last_node, node_type, number = None, None, -1
+
+        def __torch_dispatch__(_: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            run = runners.get(id(func))
             if run is None:
-                return self._hidden(func, args, kwargs or {})
-        recording = self.recording
-        node = current_node()
-        thread = recording.main if node is None else recording.thread()
-        tensors = thread.tensors
-        first = len(tensors)
-        known = recording.registry.known
-        kinds = self.kinds
-        for arg in args:
-            kind = kinds.get(type(arg))
-            if kind == TENSOR:
-                # _note, written out: it runs for most tensors of a step.
-                entry = known.get(id(arg))
-                if entry is not None and entry[0]() is arg:
-                    tensors.append(entry[1])
-                else:
-                    self._note(tensors, arg, False)
-            elif kind is None or (kind == SEQUENCE and arg and type(arg[0]) is not int):
-                self._note_any(tensors, arg, False)
-        if kwargs:
-            out_names = self.out_names.get(id(func), ())
-            for name, arg in kwargs.items():
-                if kinds.get(type(arg), TENSOR) and name not in out_names:
-                    self._note_any(tensors, arg, False)
-        inputs = len(tensors) - first
-        if self.statistics is not None:
-            self.statistics.note(thread, first, (args, kwargs), self.out_names.get(id(func), ()))
-        node_key: Any = None
-        if node is not None:
-            node_key = self._node_key(node)
-            place = self._backward_place(_getframe(1))
-        else:
-            place = user_place(_getframe(1)) if thread.parent < 0 else None
-        code = recording.code
-        if code == CLOSURE_CODE:
-            code = not torch.is_grad_enabled()
-        sequence = next_sequence_number()
-        start = perf_counter_ns()
-        try:
-            out = run(*args, **kwargs) if kwargs else run(*args)
-            end = perf_counter_ns()
-            middle = len(tensors)
-            if kinds.get(type(out)) == TENSOR:
-                entry = known.get(id(out))
-                if entry is not None and entry[0]() is out:
-                    tensors.append(entry[1])
-                else:
-                    self._note(tensors, out, True)
+                run = self._runner(func)
+                if run is None:
+                    return self._hidden(func, args, kwargs or {})
+            nonlocal last_node, number, node_type
+            node = current_node()
+            thread, place = main, None
+            if node is not None:
+                if node is not last_node:
+                    last_node, node_type = node, type(node)
+                    number = node._sequence_nr() if node_type is not ACCUMULATE else number_of(node.variable)
+                frame = caller_or_none()
+                if frame is None or frame.f_code is not ENGINE_CODE:
+                    # One of autograd's device threads, or Python code inside a backward pass: a custom Function, a hook.
+                    thread = recording.thread()
+                    place = user_place(frame)
             else:
-                self._note_any(tensors, out, True)
-            if self.statistics is not None:
-                self.statistics.note(thread, middle, out, ())
-        except BaseException:
-            end = perf_counter_ns()
-            recording.failed_slot = len(recording.ops)
-            raise
-        finally:
-            recording.ops.append(
-                (
-                    func,
-                    thread.parent,
-                    thread.module_call,
-                    sequence,
-                    node_key,
-                    start,
-                    end,
-                    place,
-                    thread,
-                    first,
-                    inputs,
-                    len(tensors) - first - inputs,
-                    code,
-                    recording.step,
+                if last_node is not None:
+                    last_node, node_type, number = None, None, -1
+                if thread.parent < 0:
+                    place = user_place(_getframe(1))
+            tensors = thread.tensors
+            first = len(tensors)
+            for arg in args:
+                kind = type(arg)
+                if kind is Tensor or kind is Parameter:
+                    entry = known.get(id(arg))
+                    if entry is not None and entry[0]() is arg:
+                        tensors.append(entry[1])
+                    else:
+                        tensors.append(number_of(arg))
+                elif kinds.get(kind, TENSOR) and not (kind is list and arg and type(arg[0]) is int):
+                    note_any(tensors, arg, False)
+            if kwargs:
+                outs = out_names.get(id(func), ())
+                for name, arg in kwargs.items():
+                    if kinds.get(type(arg), TENSOR) and name not in outs:
+                        note_any(tensors, arg, False)
+            inputs = len(tensors) - first
+            if statistics is not None:
+                statistics.note(thread, first, (args, kwargs), out_names.get(id(func), ()))
+            sequence = next_sequence_number()
+            start = perf_counter_ns()
+            try:
+                out = run(*args, **kwargs) if kwargs else run(*args)
+                end = perf_counter_ns()
+                middle = len(tensors)
+                if type(out) is Tensor:
+                    entry = known.get(id(out))
+                    if entry is not None and entry[0]() is out:
+                        tensors.append(entry[1])
+                    elif inputs and args and out is args[0]:
+                        tensors.append(tensors[first])  # a parameter written in place
+                    else:
+                        tensors.append(learn(out, True))
+                elif out is None and id(func) in written:
+                    note_any(tensors, [args[position] for position in written[id(func)] if position < len(args)], False)
+                else:
+                    note_any(tensors, out, True)
+                if statistics is not None:
+                    statistics.note(thread, middle, out, ())
+            except BaseException:
+                end = perf_counter_ns()
+                recording.failed_slot = len(ops)
+                raise
+            finally:
+                append_op(
+                    (
+                        func,
+                        thread.context,
+                        sequence,
+                        number,
+                        node_type,
+                        start,
+                        end,
+                        place,
+                        first,
+                        inputs,
+                        len(tensors) - first - inputs,
+                    )
                 )
-            )
-        return out
+            return out
+
+        return __torch_dispatch__
 
     def _runner(self, func: Any) -> Callable[..., Any] | None:
         """What runs an op met for the first time; None for ops that are torch's own questions, not the step's work."""
         # Raising in a dispatch mode from a prim op under FakeTensorMode aborts the process: those are left alone.
         if isinstance(func, OpOverload) and func.namespace in ("prim", "profiler"):
             return None
-        self.held.append(func)  # ids of freed ops could come back
+        self.held.append(func)  # the id of a freed op could come back
         run: Callable[..., Any] = func
         if isinstance(func, OpOverload):
             run = func._op
             if func._opname in RESHAPING:
                 run = self._reshaping(run)
-            if names := frozenset(argument.name for argument in func._schema.arguments if argument.is_out):
+            arguments = func._schema.arguments
+            if names := frozenset(argument.name for argument in arguments if argument.is_out):
                 self.out_names[id(func)] = names
+            if not func._schema.returns:
+                self.written[id(func)] = [number for number, argument in enumerate(arguments) if argument.is_write]
         else:
             self.recording.skip(f"ops inside {func.name()}: torch runs them below the recorder")
         self.runners[id(func)] = run
@@ -168,41 +191,37 @@ class OpMode(TorchDispatchMode):
             self.on_profiler_op(func)
         return out
 
-    def _node_key(self, node: Any) -> Any:
-        kind = type(node)
-        if kind.__name__ != "AccumulateGrad":
-            return node._sequence_nr(), kind
-        # It has no forward op, but the parameter whose gradient it adds to has a module.
-        held: list[int] = []
-        self._note(held, node.variable, False)
-        return -1 - held[0], kind
-
-    def _backward_place(self, frame: FrameType | None) -> Place | None:
-        """Where Python code running inside a backward pass stands; None for ops that the engine itself runs."""
-        if frame is None or frame.f_code is ENGINE_CODE:
-            return None
-        return user_place(frame)
-
-    def _note(self, tensors: list[int], tensor: Tensor, fresh: bool) -> None:
-        registry = self.recording.registry
-        entry = registry.known.get(id(tensor))
-        if entry is not None:
-            held = entry[0]()
-            if held is tensor or (held is not None and type(tensor) in PLAIN and held is tensor.untyped_storage()):
-                tensors.append(entry[1])
-                return
-        tensors.append(registry.learn(tensor, fresh))
-
     def _note_any(self, tensors: list[int], value: Any, fresh: bool) -> None:
         kind = self.kinds.get(type(value))
         if kind is None:
             kind = TENSOR if isinstance(value, Tensor) else SEQUENCE if isinstance(value, (list, tuple)) else OTHER
             self.kinds[type(value)] = kind
         if kind == TENSOR:
-            self._note(tensors, value, fresh)
+            registry = self.recording.registry
+            entry = registry.known.get(id(value))
+            if entry is not None and entry[0]() is value:
+                tensors.append(entry[1])
+            else:
+                learn = registry.learn if type(value) in PLAIN else registry.learn_other
+                tensors.append(learn(value, True) if fresh else registry.number(value))
         elif kind == SEQUENCE:
             for item in value:
                 self._note_any(tensors, item, fresh)
 
 
-ENGINE_CODE = graph._engine_run_backward.__code__
+def caller_or_none() -> FrameType | None:
+    """The frame that an op was called from; None in a thread that runs no Python."""
+    try:
+        return _getframe(2)
+    except ValueError:
+        return None
+
+
+def _accumulate_type() -> type:
+    x = torch.ones((), requires_grad=True)
+    node = x.expand_as(x).grad_fn
+    assert node is not None
+    return type(node.next_functions[0][0])
+
+
+ACCUMULATE = _accumulate_type()

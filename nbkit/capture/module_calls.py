@@ -3,25 +3,28 @@
 from collections.abc import Callable
 from sys import _getframe
 from threading import get_ident
+from types import FrameType
 from typing import Any
 from weakref import ref
 
 from torch import nn
 
-from nbkit.capture.api_calls import ApiMode
+from nbkit.capture.api_calls import FUSED_INFERENCE, ApiMode
 from nbkit.capture.dispatch import current_node
-from nbkit.capture.recording import ModuleCall, Recording
+from nbkit.capture.recording import Recording, ThreadState
 from nbkit.capture.roots import Roots
 
 
 class CalledModule:
     """A module that ran: where it stands in its root model, and how often it was called."""
 
-    def __init__(self, module: nn.Module, root: int, path: str) -> None:
+    def __init__(self, module: nn.Module, number: int, root: int, path: str) -> None:
         self.module: Any = ref(module)
+        self.number = number
         self.root = root
         self.path = path
         self.calls = 0
+        self.may_fuse = isinstance(module, FUSED_INFERENCE)
 
 
 class ModuleCalls:
@@ -36,33 +39,36 @@ class ModuleCalls:
         self.api = api
         self.roots = Roots()
         self.called: list[CalledModule] = []
-        self.numbers: dict[tuple[int, int], int] = {}
+        self.by_place: dict[tuple[int, int], CalledModule] = {}
         self.original: Callable[..., Any] | None = None
 
     def install(self) -> None:
         if self.original is not None:
             return
         original = self.original = nn.Module.__call__
-        recording, api, number_of = self.recording, self.api, self._number
-        module_calls, called = recording.module_calls, self.called
+        recording, main, api, find, by_place = self.recording, self.recording.main, self.api, self._find, self.by_place
+        module_calls = recording.module_calls
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            in_backward = current_node() is not None
-            if not in_backward and recording.main.ident != get_ident():
+            node = current_node()
+            if node is None and main.ident != get_ident():
                 return original(module, *args, **kwargs)  # a thread of the user's own, which is not recorded
-            thread = recording.thread()
-            outer, outer_root = thread.module_call, thread.root
-            number = number_of(module, thread, _getframe(1))
+            thread = main if node is None else recording.thread()
+            outer, outer_root, context = thread.module_call, thread.root, thread.context
+            called = by_place.get((id(module), outer_root)) if outer >= 0 else None
+            if called is None or called.module() is not module:
+                called = find(module, thread, _getframe(1))
             thread.module_call = len(module_calls)
-            module_calls.append(ModuleCall(number, called[number].calls, in_backward))
-            called[number].calls += 1
-            change = api.enter_module(module, thread)
+            module_calls.append((called.number, called.calls, node is not None))
+            called.calls += 1
+            recording.place(thread)
+            change = api.enter_module(module, called.may_fuse, thread)
             try:
                 return original(module, *args, **kwargs)
             finally:
                 if change is not None:
                     change()
-                thread.module_call, thread.root = outer, outer_root
+                thread.module_call, thread.root, thread.context = outer, outer_root, context
 
         nn.Module.__call__ = __call__  # type: ignore[method-assign]
 
@@ -71,19 +77,19 @@ class ModuleCalls:
             nn.Module.__call__ = self.original  # type: ignore[method-assign]
             self.original = None
 
-    def _number(self, module: nn.Module, thread: Any, frame: Any) -> int:
+    def _find(self, module: nn.Module, thread: ThreadState, frame: FrameType) -> CalledModule:
+        """The entry of a module met for the first time in this root, or called from outside any module."""
         if thread.module_call < 0:
             thread.root = self.roots.find(module, frame)
         key = (id(module), thread.root)
-        number = self.numbers.get(key, -1)
-        if number >= 0 and self.called[number].module() is module:
-            return number
-        path = self.roots.roots[thread.root].path(module)
+        called = self.by_place.get(key)
+        if called is not None and called.module() is module:
+            return called
+        root = thread.root
+        path = self.roots.roots[root].path(module)
         if path is None:  # held outside the module tree (a plain list, a closure): a root of its own
             root = self.roots.find(module, frame)
             path = self.roots.roots[root].path(module) or ""
-        else:
-            root = thread.root
-        self.numbers[key] = len(self.called)
-        self.called.append(CalledModule(module, root, path))
-        return len(self.called) - 1
+        called = self.by_place[key] = CalledModule(module, len(self.called), root, path)
+        self.called.append(called)
+        return called

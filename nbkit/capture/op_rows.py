@@ -1,5 +1,6 @@
 """The ops frame from the raw record: rows in call order, linked to parents, forward ops, modules and source lines."""
 
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,14 @@ import pandas as pd
 from nbkit.capture.autograd_links import forward_ops
 from nbkit.capture.module_calls import ModuleCalls
 from nbkit.capture.op_names import op_name
-from nbkit.capture.recording import OPTIMIZER_CODE, OpRecord, Recording
+from nbkit.capture.dispatch import ACCUMULATE
+from nbkit.capture.recording import OP_FIELDS, OPTIMIZER_CODE, Context, OpRecord, Recording
 from nbkit.capture.source import place_text
 from nbkit.capture.strings import nullable, text_column
 from nbkit.capture.tensor_rows import Texts
 from nbkit.schema import OPS
 
+INTEGERS = "sequence node start end first_tensor inputs outputs".split()
 LEVELS = ["api", "aten"]
 PHASES = ["forward", "backward", "optimizer", "other"]
 FORWARD, BACKWARD, OPTIMIZER, OTHER = range(4)
@@ -26,21 +29,26 @@ class OpRows:
     def __init__(self, recording: Recording, modules: ModuleCalls) -> None:
         self.recording = recording
         self.modules = modules
-        columns = [*zip(*(op for op in recording.ops if op is not None), strict=True)] or [()] * len(OpRecord._fields)
-        raw = dict(zip(OpRecord._fields, columns, strict=True))
-        slots = np.cumsum([op is not None for op in recording.ops]) - 1
-        integers = {
-            name: np.array(raw[name], dtype=np.int64)
-            for name in ("parent", "module_call", "sequence", "start", "end", "first_tensor", "inputs", "outputs", "code", "step")
-        }
-        self.raw, self.integers, self.count = raw, integers, len(columns[0])
+        raw = {name: recording.ops[number::OP_FIELDS] for number, name in enumerate(OpRecord._fields)}
+        if None in raw["name"]:  # a call that had not ended when the recording did
+            done = [name is not None for name in raw["name"]]
+            raw = {name: list(compress(column, done)) for name, column in raw.items()}
+        else:
+            done = [True] * len(raw["name"])
+        rows = np.cumsum(done) - 1  # row of each slot
+        contexts = np.array(raw["context"], dtype=np.int64).reshape(-1, len(Context._fields))
+        integers = {name: np.array(raw[name], dtype=np.int64) for name in INTEGERS}
+        integers |= {name: contexts[:, number] for number, name in enumerate(Context._fields)}
+        self.raw, self.integers, self.count = raw, integers, len(raw["name"])
         parent = integers["parent"]
-        self.parent = np.where(parent >= 0, slots[parent] if len(slots) else parent, -1)
+        self.parent = np.where(parent >= 0, rows[parent // OP_FIELDS], -1) if len(rows) else parent
         self.is_api = integers["first_tensor"] < 0
-        self.failed = int(slots[recording.failed_slot]) if recording.failed_slot is not None else -1
-        self.thread = np.array([thread.number for thread in raw["thread"]], dtype=np.int64)
+        failed = recording.failed_slot
+        self.failed = int(rows[failed // OP_FIELDS]) if failed is not None and failed // OP_FIELDS < len(rows) else -1
+        self.thread = integers["thread"]
         self.names, self.name_code = self._names()
-        self.in_node = np.array([not api and node is not None for api, node in zip(self.is_api, raw["node"], strict=True)], dtype=bool)
+        self.in_node = ~self.is_api & np.array([kind is not None for kind in raw["node_type"]], dtype=bool)
+        self.accumulates = self.in_node & np.array([kind is ACCUMULATE for kind in raw["node_type"]], dtype=bool)
         self.made_node = self._made_node()
         self.forward = self._forward()
         self.root, self.module, self.call = self._modules()
@@ -51,7 +59,7 @@ class OpRows:
         """Leave out API calls that ran no op and returned no tensor (x.size(), torch.is_complex(x)): count them."""
         is_parent = np.zeros(self.count, dtype=bool)
         is_parent[self.parent[self.parent >= 0]] = True
-        wanted = np.array([bool(flag) for flag in self.raw["node"]], dtype=bool)
+        wanted = np.array([flag is True for flag in self.raw["node_type"]], dtype=bool)
         self.keep = ~self.is_api | is_parent | wanted
         self.empty_calls = int((~self.keep).sum())
 
@@ -79,12 +87,11 @@ class OpRows:
     def _forward(self) -> np.ndarray:
         """Row of the forward op of every op that an autograd node ran; -1 for others."""
         forward = np.full(self.count, -1, dtype=np.int64)
-        rows = np.flatnonzero(self.in_node)
+        rows = np.flatnonzero(self.in_node & ~self.accumulates)
         if not len(rows):
             return forward
-        # torch numbers accumulation nodes 2**64 - 1; they are noted as negative here (see OpMode._node_key).
-        nodes = np.array([self.raw["node"][row][0] for row in rows], dtype=np.int64)
-        slices = np.array([self.raw["node"][row][1].__name__ == "CopySlices" for row in rows], dtype=bool)
+        nodes = self.integers["node"][rows]
+        slices = np.array([self.raw["node_type"][row].__name__ == "CopySlices" for row in rows], dtype=bool)
         candidates = np.flatnonzero(~self.is_api & (self.thread == 0))
         found = forward_ops(
             nodes, slices, self.integers["sequence"][candidates], candidates, self.recording.first_sequence
@@ -132,8 +139,8 @@ class OpRows:
         modules by number, to which owners that did not run themselves are added.
         """
         numbers = {path: number for number, path in enumerate(paths)}
-        for row in np.flatnonzero(self.in_node & (self.module < 0)):
-            owner = accumulated.get(-1 - self.raw["node"][row][0])
+        for row in np.flatnonzero(self.accumulates & (self.module < 0)):
+            owner = accumulated.get(int(self.integers["node"][row]))
             if owner is not None:
                 if owner not in numbers:
                     numbers[owner] = len(paths)

@@ -8,7 +8,14 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from nbkit.capture.api_calls import ApiMode
-from nbkit.capture.recording import CLOSURE_CODE, OPTIMIZER_CODE, PLAIN_CODE, Recording, next_sequence_number
+from nbkit.capture.recording import (
+    CLOSURE_CODE,
+    NOTHING_YET,
+    OP_FIELDS,
+    OPTIMIZER_CODE,
+    Recording,
+    next_sequence_number,
+)
 from nbkit.capture.source import user_place
 
 
@@ -23,7 +30,7 @@ class OptimizerSteps:
         self.recording = recording
         self.api = api
         self.handles: list[Any] = []
-        self.running: list[tuple[int, int, bool, tuple[Any, ...]]] = []  # outer code, outer parent, mode off, row
+        self.running: list[tuple[int, int, bool, int, tuple[Any, ...]]] = []  # outer code and parent, mode off, slot, row
         self.ranges = 0
 
     def install(self) -> None:
@@ -54,33 +61,34 @@ class OptimizerSteps:
         recording, thread = self.recording, self.recording.main
         frame = inspect.currentframe()
         slot = len(recording.ops)
-        recording.ops.append(None)
+        recording.ops.extend(NOTHING_YET)
         closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
         is_torch = type(optimizer).__module__.startswith("torch.optim")
-        start = perf_counter_ns()
-        head = (step_name(optimizer), thread.parent, thread.module_call, next_sequence_number(), True, start)
-        tail = (user_place(frame), thread, -1, 0, 0, OPTIMIZER_CODE, recording.step)
+        row = (step_name(optimizer), thread.context, next_sequence_number(), -1, True, perf_counter_ns(), user_place(frame))
         off = is_torch and closure is None and self.api.pause()
-        self.running.append((recording.code, thread.parent, off, (slot, head, tail)))
+        self.running.append((recording.code, thread.parent, off, slot, row))
         self.ranges = 0
         thread.parent = slot
         recording.code = CLOSURE_CODE if closure is not None else OPTIMIZER_CODE
         if optimizer.defaults.get("differentiable"):
             recording.code = OPTIMIZER_CODE
+        recording.place(thread)
 
     def _end(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self.running:
-            self._finish()
             self.recording.step += 1
+            self._finish()
 
     def _finish(self) -> None:
         recording = self.recording
-        recording.code, recording.main.parent, off, (slot, head, tail) = self.running.pop()
-        recording.ops[slot] = (*head, perf_counter_ns(), *tail)
+        recording.code, recording.main.parent, off, slot, row = self.running.pop()
+        *head, place = row
+        # The step's own row belongs to the optimizer phase, wherever it was called from.
+        context = (*head[1][:2], OPTIMIZER_CODE, *head[1][3:])
+        recording.ops[slot : slot + OP_FIELDS] = (head[0], context, *head[2:], perf_counter_ns(), place, -1, 0, 0)
         if off:
             self.api.resume()
-        if not self.running:
-            recording.code = PLAIN_CODE
+        recording.place(recording.main)
 
 
 def step_name(optimizer: Any) -> str:

@@ -1,6 +1,5 @@
 """The raw record of a step while it runs: plain tuples and integers, turned into frames afterwards."""
 
-from dataclasses import dataclass, field
 from threading import get_ident
 from time import perf_counter_ns
 from typing import Any, NamedTuple
@@ -15,23 +14,34 @@ next_sequence_number = torch._C._autograd._get_sequence_nr
 PLAIN_CODE, OPTIMIZER_CODE, CLOSURE_CODE = 0, 1, 2
 
 
+class Context(NamedTuple):
+    """What stays the same over many ops; a thread holds the current one as a plain tuple."""
+
+    parent: int  # index into Recording.ops of the API call around, -1 at the top
+    module_call: int  # index into Recording.module_calls, -1 outside
+    code: int  # PLAIN_CODE or OPTIMIZER_CODE
+    step: int
+    thread: int
+
+
 class OpRecord(NamedTuple):
-    """One call of an op. The hot path appends plain tuples in this order, which is what a NamedTuple costs too much for."""
+    """One call of an op. The hot path extends one flat list by these fields: small objects cost collections."""
 
     name: Any  # the OpOverload, the API function, or text
-    parent: int  # slot of the API call around it, -1 at the top
-    module_call: int  # index into Recording.module_calls, -1 outside
+    context: Any  # Context
     sequence: int  # autograd's next sequence number when it ran
-    node: Any  # the autograd node that ran it: (sequence number, class), None outside a backward pass
+    node: int  # sequence number of the autograd node that ran it; tensor record of an accumulation node's variable; else -1
+    node_type: Any  # class of that node, None outside a backward pass; of an API call: whether it returned a tensor
     start: int  # ns
     end: int
     place: Place | None
-    thread: "ThreadState"
-    first_tensor: int  # thread.tensors from here: inputs, then outputs
+    first_tensor: int  # thread.tensors from here: inputs, then outputs; -1 for API calls
     inputs: int
     outputs: int
-    code: int  # PLAIN_CODE or OPTIMIZER_CODE
-    step: int
+
+
+OP_FIELDS = len(OpRecord._fields)
+NOTHING_YET = (None,) * OP_FIELDS
 
 
 class ModuleCall(NamedTuple):
@@ -42,16 +52,17 @@ class ModuleCall(NamedTuple):
     in_backward: bool  # a checkpointed part, run again during the backward pass
 
 
-@dataclass(eq=False)
 class ThreadState:
     """Where one thread of the step stands."""
 
-    ident: int
-    number: int
-    parent: int = -1
-    module_call: int = -1
-    root: int = -1
-    tensors: list[int] = field(default_factory=list)
+    def __init__(self, ident: int, number: int, parent: int = -1) -> None:
+        self.ident = ident
+        self.number = number
+        self.parent = parent
+        self.module_call = -1
+        self.root = -1
+        self.tensors: list[int] = []
+        self.context: Any = (parent, -1, PLAIN_CODE, 0, number)
 
 
 class Recording:
@@ -60,15 +71,15 @@ class Recording:
     def __init__(self) -> None:
         self.main = ThreadState(get_ident(), 0)
         self.threads = {self.main.ident: self.main}
-        # OpRecord-shaped tuples; an API call reserves its slot when it begins, so that rows stand in call order.
+        # Fields of OpRecord, one call after the other. An API call takes its place when it begins, so that calls stand
+        # in call order; Nones until it has ended.
         self.ops: list[Any] = []
-        self.api_slots: list[int] = []
         self.registry = TensorRegistry()
-        self.module_calls: list[ModuleCall] = []
+        self.module_calls: list[Any] = []  # plain tuples in the order of ModuleCall
         self.step = 0
         self.code = PLAIN_CODE
         self.skipped: dict[str, int] = {}
-        self.failed_slot: int | None = None
+        self.failed_slot: int | None = None  # index into ops of the call that raised
         self.first_sequence = next_sequence_number()
         self.start = perf_counter_ns()
         self.end = self.start
@@ -79,7 +90,16 @@ class Recording:
         state = self.threads.get(ident)
         if state is None:
             state = self.threads[ident] = ThreadState(ident, len(self.threads), self.main.parent)
+            self.place(state)
         return state
+
+    def place(self, thread: ThreadState) -> None:
+        """Bring the thread's context up to date after its API call, its module or the optimizer has changed."""
+        code = self.code
+        if code == CLOSURE_CODE:
+            # An optimizer's own work runs without gradients, the closure it calls with them.
+            code = PLAIN_CODE if torch.is_grad_enabled() else OPTIMIZER_CODE
+        thread.context = (thread.parent, thread.module_call, code, self.step, thread.number)
 
     def skip(self, reason: str, count: int = 1) -> None:
         """Count something that is not in the frames, so that the trace can say so."""

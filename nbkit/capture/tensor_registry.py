@@ -1,10 +1,13 @@
 """Tensor identity and metadata: every tensor the step touches gets a number that is never reused."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from weakref import ref
 
 import torch
 from torch import Tensor
+
+PLAIN = frozenset({Tensor, torch.nn.Parameter, torch.nn.Buffer})
 
 
 class TensorRecord(NamedTuple):
@@ -13,122 +16,135 @@ class TensorRecord(NamedTuple):
     fresh: bool  # came out of an op, so it is not an earlier tensor seen through another Python object
     storage: int  # number of its storage, -1 where it has none of its own
     shape: Any
-    stride: Any
+    stride: Any  # None for layouts without
     offset: int
     dtype: torch.dtype
     device: torch.device
     requires_grad: bool
-    layout: torch.layout
-    nbytes: int  # of layouts whose size does not follow from the shape; else -1
+    nbytes: int  # of layouts whose size does not follow from the shape; -1 otherwise, -2 if unknown
+
+
+# What the hot path keeps of each tensor in one flat list: the first six fields and requires_grad.
+FIELDS = 7
 
 
 class TensorRegistry:
-    """Numbers tensors by object and, where the object is new, remembers their metadata.
+    """Numbers tensors by object and remembers their metadata when they are first met.
 
     Weak references tell a live tensor from a later one at the same address. Autograd wraps saved tensors anew for the
-    backward pass, so an unknown object is not necessarily a new tensor: `frames` matches those by storage and geometry.
+    backward pass, so an unknown object is not necessarily a new tensor: `tensor_rows` matches those by storage and
+    geometry. Everything is kept flat, since each small object more would cost the step time in garbage collections.
     """
 
     def __init__(self) -> None:
-        self.records: list[TensorRecord] = []
+        self.fields: list[Any] = []
+        self.devices: list[torch.device] = []  # of each storage
+        self.special: dict[int, tuple[torch.device, int]] = {}  # device and bytes of tensors that are not plain
         self.known: dict[int, tuple[Any, int]] = {}
         self.storages: dict[int, tuple[Any, int]] = {}
-        self.storage_count = 0
         self.skipped: dict[str, int] = {}
+        self.learn = self._learner()
         self._places: dict[Any, list[int]] | None = None
 
-    def learn(self, tensor: Tensor, fresh: bool) -> int:
-        """Number of a tensor that is not known yet; -1 if its metadata cannot be read."""
-        try:
-            if type(tensor) in PLAIN and tensor.layout is torch.strided:
-                return self._learn_strided(tensor, fresh)
-            # A subclass may hook attribute access: its own code must not run because of us.
-            with torch._C.DisableTorchFunction():
-                return self._learn_other(tensor, fresh)
-        except Exception as error:  # an exotic tensor must never break the user's step
-            reason = f"tensor not described: {type(tensor).__name__} ({type(error).__name__})"
-            self.skipped[reason] = self.skipped.get(reason, 0) + 1
-            return -1
+    @property
+    def records(self) -> list[TensorRecord]:
+        columns = [self.fields[field::FIELDS] for field in range(FIELDS)]
+        devices = [self.devices[storage] for storage in columns[1]] if not self.special else []
+        if self.special:
+            for number, storage in enumerate(columns[1]):
+                devices.append(self.special[number][0] if number in self.special else self.devices[storage])
+        sizes = [-1] * len(devices)
+        for number, (_, nbytes) in self.special.items():
+            sizes[number] = nbytes
+        return list(map(TensorRecord, *columns[:6], devices, columns[6], sizes))
 
     def forget(self, tensor: Any) -> None:
         """Read this tensor anew when it is next met: its metadata was changed in place."""
         self.known.pop(id(tensor), None)
 
-    def storage_number(self, storage: Any) -> int:
-        entry = self.storages.get(id(storage))
-        if entry is None or entry[0]() is not storage:
-            entry = self.storages[id(storage)] = (ref(storage), self.storage_count)
-            self.storage_count += 1
-        return entry[1]
+    def number(self, tensor: Tensor) -> int:
+        """Number of a tensor that stands in an op's arguments; -1 if its metadata cannot be read."""
+        entry = self.known.get(id(tensor))
+        if entry is not None:
+            held = entry[0]()
+            if held is tensor or (held is not None and type(tensor) in PLAIN and held is tensor.untyped_storage()):
+                return entry[1]
+        return self.learn(tensor, False) if type(tensor) in PLAIN else self.learn_other(tensor, False)
 
     def records_of(self, tensor: Tensor) -> list[int]:
-        """Numbers of the records that describe this tensor, as it is now, or its memory in the same geometry."""
+        """Numbers of the records that describe this memory in this geometry."""
         if self._places is None:
             self._places = {}
             for number, record in enumerate(self.records):
                 self._places.setdefault(record[1:6], []).append(number)
         try:
-            entry = self.storages.get(id(tensor.untyped_storage()))
-            if entry is None or entry[0]() is not tensor.untyped_storage():
+            storage = tensor.untyped_storage()
+            entry = self.storages.get(id(storage))
+            if entry is None or entry[0]() is not storage:
                 return []
             key = (entry[1], tensor.shape, tensor.stride(), tensor.storage_offset(), tensor.dtype)
             return self._places.get(key, [])
         except (RuntimeError, NotImplementedError):  # a parameter without storage: sparse, lazy
             return []
 
-    def _learn_strided(self, tensor: Tensor, fresh: bool) -> int:
-        storage = tensor.untyped_storage()
-        requires_grad = tensor.requires_grad
-        number = len(self.records)
-        self.records.append(
-            TensorRecord(
-                fresh,
-                self.storage_number(storage),
-                tensor.shape,
-                tensor.stride(),
-                tensor.storage_offset(),
-                tensor.dtype,
-                tensor.device,
-                requires_grad,
-                torch.strided,
-                -1,
-            )
-        )
-        # torch.utils.swap_tensors refuses tensors with weak references and is used on parameters: those are told apart
-        # by a weak reference to their storage instead.
-        anchor = ref(storage) if requires_grad and tensor.is_leaf else ref(tensor)
-        self.known[id(tensor)] = (anchor, number)
-        return number
+    def _learner(self) -> Callable[[Tensor, bool], int]:
+        """The hot part as a closure: looking names up on self costs as much as the work."""
+        known, storages, fields, extend = self.known, self.storages, self.fields, self.fields.extend
+        devices, new_device = self.devices, self.devices.append
 
-    def _learn_other(self, tensor: Tensor, fresh: bool) -> int:
-        layout = tensor.layout
+        def learn(tensor: Tensor, fresh: bool) -> int:
+            """Number of a tensor of a PLAIN type that is not known yet; -1 if its metadata cannot be read."""
+            try:
+                storage = tensor.untyped_storage()
+                stride = tensor.stride()
+            except (NotImplementedError, RuntimeError):  # sparse, nested and other layouts
+                return self.learn_other(tensor, fresh)
+            entry = storages.get(id(storage))
+            if entry is None or entry[0]() is not storage:
+                entry = storages[id(storage)] = (ref(storage), len(devices))
+                new_device(tensor.device)
+            # An op's output is marked by autograd only after it has left the dispatcher: asking is of no use yet.
+            requires_grad = False if fresh else tensor.requires_grad
+            number = len(fields) // FIELDS
+            extend((fresh, entry[1], tensor.shape, stride, tensor.storage_offset(), tensor.dtype, requires_grad))
+            # torch.utils.swap_tensors, which Module.to may use, refuses tensors with weak references: parameters are
+            # told apart by a weak reference to their storage instead.
+            known[id(tensor)] = (ref(storage) if requires_grad and tensor.is_leaf else ref(tensor), number)
+            return number
+
+        return learn
+
+    def learn_other(self, tensor: Tensor, fresh: bool) -> int:
+        """The same for a tensor of any layout and type."""
         try:
-            storage = self.storage_number(tensor.untyped_storage())
-            stride: Any = tensor.stride()
-            offset = int(tensor.storage_offset())
-        except (RuntimeError, NotImplementedError):
-            storage, stride, offset = -1, None, 0
-        shape: Any = nested_sizes(tensor) if tensor.is_nested else tensor.shape
-        number = len(self.records)
-        self.records.append(
-            TensorRecord(
-                fresh,
-                storage,
-                shape,
-                None if tensor.is_nested else stride,
-                offset,
-                tensor.dtype,
-                tensor.device,
-                tensor.requires_grad,
-                layout,
-                size_bytes(tensor),
-            )
-        )
+            # A subclass may hook attribute access: its own code must not run because of us.
+            with torch._C.DisableTorchFunction():
+                record = self._describe(tensor, fresh)
+        except Exception as error:  # an exotic tensor must never break the user's step
+            reason = f"tensor not described: {type(tensor).__name__} ({type(error).__name__})"
+            self.skipped[reason] = self.skipped.get(reason, 0) + 1
+            return -1
+        number = len(self.fields) // FIELDS
+        self.fields.extend((*record[:6], record.requires_grad))
+        self.special[number] = (record.device, record.nbytes)
         self.known[id(tensor)] = (ref(tensor), number)
         return number
 
-
-PLAIN = frozenset({Tensor, torch.nn.Parameter, torch.nn.Buffer})
+    def _describe(self, tensor: Tensor, fresh: bool) -> TensorRecord:
+        number, stride, offset = -1, None, 0
+        try:
+            storage = tensor.untyped_storage()
+            entry = self.storages.get(id(storage))
+            if entry is None or entry[0]() is not storage:
+                entry = self.storages[id(storage)] = (ref(storage), len(self.devices))
+                self.devices.append(tensor.device)
+            number, stride, offset = entry[1], tensor.stride(), int(tensor.storage_offset())
+        except (RuntimeError, NotImplementedError):
+            pass
+        shape: Any = nested_sizes(tensor) if tensor.is_nested else tensor.shape
+        return TensorRecord(
+            fresh, number, shape, stride, offset, tensor.dtype, tensor.device, tensor.requires_grad, size_bytes(tensor)
+        )
 
 
 def nested_sizes(tensor: Tensor) -> tuple[Any, ...]:
@@ -139,7 +155,7 @@ def nested_sizes(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def size_bytes(tensor: Tensor) -> int:
-    """Bytes that a tensor of any layout holds; -1 where torch does not tell."""
+    """Bytes that a tensor of any layout holds: -1 if they follow from its shape, -2 if torch does not tell."""
     parts: list[Tensor]
     if tensor.layout is torch.sparse_coo:
         parts = [tensor._indices(), tensor._values()]
@@ -150,5 +166,5 @@ def size_bytes(tensor: Tensor) -> int:
     elif tensor.is_nested:
         parts = list(tensor.unbind())
     else:
-        return int(tensor.numel()) * tensor.element_size() if tensor.layout is torch.strided else -1
+        return -1 if tensor.layout is torch.strided else -2
     return sum(part.numel() * part.element_size() for part in parts)

@@ -1,7 +1,6 @@
 """The tensors frame from the raw record: identities resolved, metadata written as text."""
 
 from collections.abc import Mapping
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -170,13 +169,8 @@ def record_columns(records: list[TensorRecord], record: np.ndarray, names: Mappi
         "stride": text_column(codes[record, 1], strides.texts),
         "device": text_column(codes[record, 3], devices.texts),
         "numel": numels,
-        "size_bytes": nullable(np.where(strided_size(records)[record], numels * codes[record, 6], nbytes)),
+        "size_bytes": nullable(np.where(nbytes == -1, numels * codes[record, 6], nbytes)),
     }
-
-
-def strided_size(records: list[TensorRecord]) -> np.ndarray:
-    """Whether a record's bytes are its elements times their size."""
-    return np.array([r.nbytes < 0 and r.layout is torch.strided and r.stride is not None for r in records], dtype=bool)
 
 
 def element_count(shape: Any) -> int:
@@ -185,8 +179,3 @@ def element_count(shape: Any) -> int:
         count *= int(size) if isinstance(size, int) else 0
     return count
 
-
-def span_columns(columns: list[tuple[int, ...]]) -> tuple[np.ndarray, ...]:
-    """(row, first, inputs, outputs) arrays of one thread's ops."""
-    flat = np.array(list(chain.from_iterable(columns)), dtype=np.int64).reshape(-1, 4)
-    return flat[:, 0], flat[:, 1], flat[:, 2], flat[:, 3]
