@@ -33,7 +33,7 @@ class ApiMode(TorchFunctionMode):
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self.getters = 0
-        self.paused = False
+        self.pauses: list[bool] = []
         self.__torch_function__ = MethodType(self._recorder(), self)  # type: ignore[method-assign]
 
     def _recorder(self) -> Callable[..., Any]:
@@ -82,7 +82,7 @@ class ApiMode(TorchFunctionMode):
         """
         if may_fuse and not module.training:
             return self._push if self._pop() else None
-        if (thread.parent >= 0 or self.recording.code) and not self.paused and not self.is_on():
+        if (thread.parent >= 0 or self.recording.code) and not any(self.pauses) and not self.is_on():
             self._push()
             return self._pop
         return None
@@ -91,15 +91,23 @@ class ApiMode(TorchFunctionMode):
         """Whether the running thread's stack of function modes holds this one."""
         return any(_get_function_stack_at(index) is self for index in range(_len_torch_function_stack()))
 
-    def pause(self) -> bool:
-        """Take the mode off for a while, if it is the innermost; whether it was."""
-        self.paused = self._pop()
-        return self.paused
+    def pause(self) -> None:
+        """Take the mode off for a while, if it is the innermost. Pauses nest."""
+        self.pauses.append(self._pop())
 
     def resume(self) -> None:
-        if self.paused:
-            self.paused = False
+        """End the last pause."""
+        if self.pauses and self.pauses.pop():
             self._push()
+
+    def __exit__(self, *error: object) -> None:
+        self.pauses.clear()
+        above = []
+        # Whatever stands above by now was left there by others: it goes back on.
+        while self.is_on() and (mode := _pop_torch_function_stack()) is not self:
+            above.append(mode)
+        for mode in reversed(above):
+            _push_on_torch_function_stack(mode)
 
     def _push(self) -> None:
         _push_on_torch_function_stack(self)

@@ -4,7 +4,7 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from nbkit.capture.api_calls import ApiMode
@@ -12,11 +12,11 @@ from nbkit.capture.module_calls import ModuleCalls
 from nbkit.capture.recording import Recording
 
 DYNAMO = "torch._dynamo.eval_frame"
-SETTER = "_maybe_set_eval_frame"
+SETTER, WRAPPER = "_maybe_set_eval_frame", "compile_wrapper"
 
 
 class CompiledRegions:
-    """Watches dynamo switch its frame evaluation on and off while installed.
+    """Watches torch.compile's wrapper switch frame evaluation on and off while installed.
 
     A function mode or a changed Module.__call__ would fail dynamo's guards, and the region would be compiled again with
     our code traced into it. Both are taken away whenever a compiled function runs; the dispatch mode stays, which
@@ -27,7 +27,7 @@ class CompiledRegions:
         self.recording = recording
         self.api = api
         self.modules = modules
-        self.inside = False
+        self.wrappers: list[FrameType] = []  # running wrappers of compiled functions, outermost first
         self.original: Callable[[Any], Any] | None = None
 
     def install(self) -> None:
@@ -42,7 +42,7 @@ class CompiledRegions:
         if self.original is not None:
             setattr(sys.modules[DYNAMO], SETTER, self.original)
             self.original = None
-        self.inside = False
+        self.wrappers.clear()
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
         """Import hook: let the real finder find dynamo's module, and watch it once it has run."""
@@ -67,27 +67,31 @@ class CompiledRegions:
         self.original = setter
 
         def watched(callback: Any) -> Any:
-            # A callable means that frames are compiled from here on; None and False that they are not. An outer
-            # recording's watcher is `setter`: last out, first in, so that patches unwind in order.
+            # The wrapper calls this before and after the compiled code; what is disabled inside calls it too, but is
+            # part of the region (much of it is the compiler itself). An outer recording's watcher is `setter`: last
+            # out, first in, so that patches unwind in order.
+            frame = sys._getframe(1)
+            if frame.f_code.co_name != WRAPPER:
+                return setter(callback)
             if callable(callback):
-                self._enter()
+                self._enter(frame)
                 return setter(callback)
             before = setter(callback)
-            self._leave()
+            self._leave(frame)
             return before
 
         setattr(module, SETTER, watched)
 
-    def _enter(self) -> None:
-        if self.inside:
-            return
-        self.inside = True
-        self.recording.skip("API and module calls inside a torch.compile region (its kernels are recorded)")
-        self.modules.remove()
-        self.api.pause()
+    def _enter(self, wrapper: FrameType) -> None:
+        self.wrappers.append(wrapper)
+        if len(self.wrappers) == 1:
+            self.recording.skip("torch.compile region: its kernels are recorded, not the API and module calls in it")
+            self.modules.remove()
+            self.api.pause()
 
-    def _leave(self) -> None:
-        if self.inside:
-            self.inside = False
-            self.api.resume()
-            self.modules.install()
+    def _leave(self, wrapper: FrameType) -> None:
+        if wrapper in self.wrappers:
+            del self.wrappers[self.wrappers.index(wrapper) :]
+            if not self.wrappers:
+                self.api.resume()
+                self.modules.install()

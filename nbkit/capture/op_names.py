@@ -17,4 +17,6 @@ def op_name(func: Any) -> str:
     if isinstance(func, HigherOrderOperator):
         return f"higher_order.{func.name()}"
     qualified = getattr(func, "__qualname__", None) or getattr(func, "__name__", None) or repr(func)
+    if qualified.startswith("_VariableFunctionsClass."):  # torch.mm is also torch.spmm: the function knows its name
+        return f"torch.{func.__name__}"
     return resolve_name(func) or f"{getattr(func, '__module__', None) or 'torch'}.{qualified}"

@@ -158,7 +158,8 @@ class OpRows:
         own_call = self.integers["module_call"]
         phase[in_module & (calls[own_call, 2] > 0 if len(calls) else False)] = BACKWARD
         backward_code = [code for code, name in enumerate(self.names) if name in BACKWARD_CALLS]
-        phase[self.is_api & np.isin(self.name_code, backward_code)] = BACKWARD
+        starts = self.is_api & np.isin(self.name_code, backward_code)
+        phase[starts | ((self.parent >= 0) & starts[self.parent])] = BACKWARD
         # An API call outside modules is what its ops are: walk up from the last child to the first.
         loose = self.is_api & (phase == OTHER)
         for row in np.flatnonzero((self.parent >= 0) & (phase != OTHER))[::-1]:

@@ -65,7 +65,9 @@ class OptimizerSteps:
         closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
         is_torch = type(optimizer).__module__.startswith("torch.optim")
         row = (step_name(optimizer), thread.context, next_sequence_number(), -1, True, perf_counter_ns(), user_place(frame))
-        off = is_torch and closure is None and self.api.pause()
+        off = is_torch and closure is None
+        if off:
+            self.api.pause()
         self.running.append((recording.code, thread.parent, off, slot, row))
         self.ranges = 0
         thread.parent = slot
