@@ -73,7 +73,9 @@ class Trace:
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{len(frame)} {name}" for name, frame in self.frames.items()) or "still recording"
-        return f"<Trace {self.meta.get('name', '')!r}: {rows}{'' if self.complete or not self.frames else ', incomplete'}>"
+        return (
+            f"<Trace {self.meta.get('name', '')!r}: {rows}{'' if self.complete or not self.frames else ', incomplete'}>"
+        )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         if self.presenter is None or not self.frames:

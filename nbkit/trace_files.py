@@ -33,7 +33,9 @@ def write(path: Path, frames: dict[str, pd.DataFrame], meta: dict[str, Any]) -> 
         (partial / META).write_text(text, encoding="utf-8")
         _replace(partial, path)
     except (OSError, pa.ArrowException) as error:
-        raise TraceError(f"Cannot save the trace to {path}: {_reason(error)}; free space or choose another place.") from error
+        raise TraceError(
+            f"Cannot save the trace to {path}: {_reason(error)}; free space or choose another place."
+        ) from error
     finally:
         if partial is not None and partial.exists():
             shutil.rmtree(partial, ignore_errors=True)

@@ -5,7 +5,9 @@ import numpy as np
 Integers = np.ndarray
 
 
-def forward_ops(nodes: Integers, copies_slices: np.ndarray, sequences: Integers, forward: Integers, first: int) -> Integers:
+def forward_ops(
+    nodes: Integers, copies_slices: np.ndarray, sequences: Integers, forward: Integers, first: int
+) -> Integers:
     """Row of the forward op of each autograd node, -1 where the node is older than the recording.
 
     torch's counter gives every node a number when it is made, and a node is made right before its op is dispatched: the

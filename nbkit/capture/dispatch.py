@@ -26,9 +26,9 @@ RESHAPING = frozenset(
 )
 OTHER, TENSOR, SEQUENCE = 0, 1, 2
 KINDS: dict[type, int] = (
-    {kind: TENSOR for kind in PLAIN}
+    dict.fromkeys(PLAIN, TENSOR)
     | {list: SEQUENCE, tuple: SEQUENCE}
-    | {kind: OTHER for kind in (int, float, bool, str, type(None), torch.Size, torch.dtype, torch.device, torch.layout)}
+    | dict.fromkeys((int, float, bool, str, type(None), torch.Size, torch.dtype, torch.device, torch.layout), OTHER)
 )
 ENGINE_CODE = graph._engine_run_backward.__code__
 
@@ -48,8 +48,10 @@ class OpMode(TorchDispatchMode):
         # Otherwise torch.compile falls back to eager under this mode, and the step computes something else.
         return True
 
-    def __init__(self, recording: Recording, statistics: Statistics | None, on_profiler_op: Callable[..., None]) -> None:
-        super().__init__()
+    def __init__(
+        self, recording: Recording, statistics: Statistics | None, on_profiler_op: Callable[..., None]
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
         self.recording = recording
         self.on_profiler_op = on_profiler_op
         self.kinds = dict(KINDS)
@@ -60,7 +62,7 @@ class OpMode(TorchDispatchMode):
         self.held: list[Any] = []
         self.__torch_dispatch__ = MethodType(self._recorder(statistics), self)  # type: ignore[method-assign]
 
-    def _recorder(self, statistics: Statistics | None) -> Callable[..., Any]:
+    def _recorder(self, statistics: Statistics | None) -> Callable[..., Any]:  # noqa: C901  the hot path, written out
         """__torch_dispatch__ as a closure: looking each of these names up on self would double the recorder's cost."""
         recording, main, registry = self.recording, self.recording.main, self.recording.registry
         runners, kinds, out_names, written = self.runners, self.kinds, self.out_names, self.written
@@ -69,7 +71,9 @@ class OpMode(TorchDispatchMode):
         # The node that runs now: held, because torch makes a Python object of it at every question otherwise.
         last_node, node_type, number = None, None, -1
 
-        def __torch_dispatch__(_: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_dispatch__(  # noqa: C901
+            _: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             run = runners.get(id(func))
             if run is None:
                 run = self._runner(func)
@@ -84,7 +88,7 @@ class OpMode(TorchDispatchMode):
                     number = node._sequence_nr() if node_type is not ACCUMULATE else number_of(node.variable)
                 frame = caller_or_none()
                 if frame is None or frame.f_code is not ENGINE_CODE:
-                    # One of autograd's device threads, or Python code inside a backward pass: a custom Function, a hook.
+                    # An autograd device thread, or Python code inside a backward pass: a custom Function, a hook.
                     thread = recording.thread()
                     place = user_place(frame)
             else:

@@ -24,7 +24,9 @@ def modules_frame(modules: ModuleCalls, labels: list[str]) -> pd.DataFrame:
         rows += [_row(labels[number], path, child, calls.get((number, path), 0)) for path, child in named]
         # A model that is gone by now: only what ran of it is known.
         rows += [
-            _gone(labels[number], path, count) for (owner, path), count in calls.items() if owner == number and path not in alive
+            _gone(labels[number], path, count)
+            for (owner, path), count in calls.items()
+            if owner == number and path not in alive
         ]
     return MODULES.frame(rows) if rows else MODULES.frame({name: [] for name in MODULES.names})
 
@@ -61,7 +63,14 @@ def _row(label: str, path: str, module: nn.Module, calls: int) -> dict[str, Any]
 
 
 def _gone(label: str, path: str, calls: int) -> dict[str, Any]:
-    return {**_place(label, path, calls), "type": "(gone)", "params": 0, "trainable_params": 0, "param_bytes": 0, "buffer_bytes": 0}
+    return {
+        **_place(label, path, calls),
+        "type": "(gone)",
+        "params": 0,
+        "trainable_params": 0,
+        "param_bytes": 0,
+        "buffer_bytes": 0,
+    }
 
 
 def _place(label: str, path: str, calls: int) -> dict[str, Any]:

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.autograd_links import forward_ops
+from nbkit.capture.dispatch import ACCUMULATE
 from nbkit.capture.module_calls import ModuleCalls
 from nbkit.capture.op_names import op_name
-from nbkit.capture.dispatch import ACCUMULATE
 from nbkit.capture.recording import OP_FIELDS, OPTIMIZER_CODE, Context, OpRecord, Recording
 from nbkit.capture.source import place_text
 from nbkit.capture.strings import nullable, text_column
@@ -127,7 +127,9 @@ class OpRows:
             if place is not None:
                 codes[row] = texts.code(place, place_text)
             elif in_node:
-                codes[row] = codes[forward[row]] if forward[row] >= 0 else codes[parent[row]] if parent[row] >= 0 else -1
+                codes[row] = (
+                    codes[forward[row]] if forward[row] >= 0 else codes[parent[row]] if parent[row] >= 0 else -1
+                )
             elif parent[row] >= 0:
                 codes[row] = codes[parent[row]]
         return np.array(codes, dtype=np.int64), texts.texts
@@ -172,7 +174,13 @@ class OpRows:
         children = np.bincount(self.parent[below], weights=total[below], minlength=self.count)
         return total - children[: self.count]
 
-    def frame(self, chosen: np.ndarray, labels: list[str], paths: list[tuple[int, str]], devices: tuple[np.ndarray, list[str | None]]) -> pd.DataFrame:
+    def frame(
+        self,
+        chosen: np.ndarray,
+        labels: list[str],
+        paths: list[tuple[int, str]],
+        devices: tuple[np.ndarray, list[str | None]],
+    ) -> pd.DataFrame:
         """The ops frame of the rows in `chosen`, ids dense."""
         ids = np.full(self.count + 1, -1, dtype=np.int64)  # the last entry answers for -1
         ids[chosen] = np.arange(len(chosen))

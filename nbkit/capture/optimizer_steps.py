@@ -30,7 +30,9 @@ class OptimizerSteps:
         self.recording = recording
         self.api = api
         self.handles: list[Any] = []
-        self.running: list[tuple[int, int, bool, int, tuple[Any, ...]]] = []  # outer code and parent, mode off, slot, row
+        self.running: list[
+            tuple[int, int, bool, int, tuple[Any, ...]]
+        ] = []  # outer code and parent, mode off, slot, row
         self.ranges = 0
 
     def install(self) -> None:
@@ -64,7 +66,15 @@ class OptimizerSteps:
         recording.ops.extend(NOTHING_YET)
         closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
         is_torch = type(optimizer).__module__.startswith("torch.optim")
-        row = (step_name(optimizer), thread.context, next_sequence_number(), -1, True, perf_counter_ns(), user_place(frame))
+        row = (
+            step_name(optimizer),
+            thread.context,
+            next_sequence_number(),
+            -1,
+            True,
+            perf_counter_ns(),
+            user_place(frame),
+        )
         off = is_torch and closure is None
         if off:
             self.api.pause()

@@ -31,8 +31,8 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
     it. After an exception the trace so far is kept, marked incomplete.
 
     Args:
-        ops, exclude_ops: names of ops to keep or leave out: literal (`linear`, `aten.add`), globs (`*norm*`) or `re:` and
-            a regular expression; one text with commas or a list. An API call brings the ops below it.
+        ops, exclude_ops: names of ops to keep or leave out: literal (`linear`, `aten.add`), globs (`*norm*`) or `re:`
+            and a regular expression; one text with commas or a list. An API call brings the ops below it.
         modules, exclude_modules: likewise for module paths; a module brings all it holds.
         values: "stats" adds mean, std, min, max, norm, NaN and Inf counts of every tensor (slow: reads every value).
         name: what the trace is called in displays.

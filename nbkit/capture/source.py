@@ -49,7 +49,7 @@ def user_place(frame: FrameType | None) -> Place | None:
 
 
 def place_text(place: Place) -> str:
-    """`Cell In[7], line 3` for a notebook cell, else `path/file.py:12`, relative to the working directory if inside it."""
+    """`Cell In[7], line 3` for a notebook cell, else `path/file.py:12`, relative to the working directory inside it."""
     code, offset = place
     line = _line(code, offset)
     if (cell := _cell_name(code.co_filename)) is not None:

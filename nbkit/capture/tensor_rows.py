@@ -87,7 +87,9 @@ def requires_grad_column(
     differentiable = [record.dtype.is_floating_point or record.dtype.is_complex for record in seen]
     column = np.zeros(len(rows), dtype=bool)
     current, marks = -1, False
-    for index, (row, number, output) in enumerate(zip(rows.tolist(), records.tolist(), is_output.tolist(), strict=True)):
+    for index, (row, number, output) in enumerate(
+        zip(rows.tolist(), records.tolist(), is_output.tolist(), strict=True)
+    ):
         if row != current:
             current, marks = row, False
         if output:
@@ -178,4 +180,3 @@ def element_count(shape: Any) -> int:
     for size in shape:
         count *= int(size) if isinstance(size, int) else 0
     return count
-
