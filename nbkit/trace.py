@@ -39,7 +39,7 @@ class Trace:
         self.meta.update(meta)
 
     def __getattr__(self, name: str) -> pd.DataFrame:
-        frames = self.__dict__.get("frames", {})
+        frames: dict[str, pd.DataFrame] = self.__dict__.get("frames", {})
         if name in frames:
             return frames[name]
         if name in TABLES and not frames:
@@ -68,7 +68,7 @@ class Trace:
         return cls(*trace_files.read(Path(path)))
 
     def summary(self) -> str:
-        """A few lines of text: what ran, how long, the slowest ops and modules, what was skipped, what recording cost."""
+        """A few lines of text: what ran, how long, slowest ops and modules, what was skipped, what recording cost."""
         return self.presenter.summary(self) if self.presenter else repr(self)
 
     def __repr__(self) -> str:

@@ -85,7 +85,7 @@ class OpMode(TorchDispatchMode):
             if node is not None:
                 if node is not last_node:
                     last_node, node_type = node, type(node)
-                    number = node._sequence_nr() if node_type is not ACCUMULATE else number_of(node.variable)
+                    number = node._sequence_nr() if node_type is not ACCUMULATE else number_of(node.variable)  # type: ignore[attr-defined]
                 frame = caller_or_none()
                 if frame is None or frame.f_code is not ENGINE_CODE:
                     # An autograd device thread, or Python code inside a backward pass: a custom Function, a hook.

@@ -30,7 +30,7 @@ class OpRecord(NamedTuple):
     name: Any  # the OpOverload, the API function, or text
     context: Any  # Context
     sequence: int  # autograd's next sequence number when it ran
-    node: int  # sequence number of the autograd node that ran it, or the tensor record that it accumulates into; else -1
+    node: int  # sequence number of the autograd node that ran it, or the tensor record it accumulates into; else -1
     node_type: Any  # class of that node, None outside a backward pass; of an API call: whether it returned a tensor
     start: int  # ns
     end: int

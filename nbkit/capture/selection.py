@@ -62,4 +62,5 @@ def _if_set(patterns: Patterns, matcher: Matcher) -> Matcher | None:
 
 
 def _with_parents(matches: np.ndarray, parent: np.ndarray) -> np.ndarray:
-    return matches | ((parent >= 0) & matches[parent])
+    with_parents: np.ndarray = matches | ((parent >= 0) & matches[parent])
+    return with_parents

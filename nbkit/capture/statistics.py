@@ -71,7 +71,7 @@ def _dense(tensor: Tensor) -> Tensor:
     if tensor.layout is torch.sparse_coo:
         return tensor._values()
     if tensor.layout is not torch.strided:
-        return tensor.values() if tensor.layout is not torch._mkldnn else tensor.to_dense()
+        return tensor.to_dense() if tensor.is_mkldnn else tensor.values()
     return tensor
 
 
