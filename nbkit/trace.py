@@ -23,7 +23,7 @@ class Trace:
     """One recording: pandas frames by name (`trace.ops`, `trace.tensors`, ...) and `trace.meta`.
 
     `meta` is JSON data: verb, name, created, versions, devices, complete, error, skipped (reason -> count), wall_us,
-    recorder_us and counts. Frames have the columns of `nbkit.schema`.
+    recorder_us, notes and counts. Frames have the columns of `nbkit.schema`.
     """
 
     presenter: Presenter | None = None

@@ -25,11 +25,11 @@ class Marker:
     def __call__(self, line: str) -> None:
         raise UsageError(f"{line.split()[0]} must be the first line of its cell here; put it above the other magic.")
 
-    def session(self, line: str, is_empty: bool = False) -> CellSession:
+    def session(self, line: str, is_empty: bool, awaits: bool) -> CellSession:
         """The context manager for the cell that began with `line`. Raises UsageError on a bad option."""
         name, options = split_line(line)
         self._value = None
-        return CellSession(self._shell, self._magics[name], options, is_empty)
+        return CellSession(self._shell, self._magics[name], options, is_empty=is_empty, awaits=awaits)
 
     def help(self, line: str) -> None:
         """Show the help of the verb that `line` names."""

@@ -16,6 +16,7 @@ from nbkit.magics.saving import check_save_path
 from nbkit.trace import Trace
 
 EMPTY_CELL = "The cell is empty, so nothing was recorded."
+AWAITED = "the cell awaited: ops that other asyncio tasks ran in the meantime are recorded too"
 
 
 def show_text(text: str) -> None:
@@ -31,8 +32,10 @@ class CellSession:
     While the cell awaits, other asyncio tasks run in the same thread and what they do is recorded too.
     """
 
-    def __init__(self, shell: InteractiveShell, magic: CellMagic, line: str, is_empty: bool = False) -> None:
-        self._shell, self._magic, self._is_empty = shell, magic, is_empty
+    def __init__(
+        self, shell: InteractiveShell, magic: CellMagic, line: str, *, is_empty: bool = False, awaits: bool = False
+    ) -> None:
+        self._shell, self._magic, self._is_empty, self._awaits = shell, magic, is_empty, awaits
         self._options = magic.parser.parse_line(line)
         with self._usage_errors():
             if self._options.save is not None:
@@ -50,6 +53,8 @@ class CellSession:
         try:
             self._recording.__exit__(kind, error, traceback)
         finally:
+            if self._awaits:
+                self._trace.meta.setdefault("notes", []).append(AWAITED)
             self._store()
         if not self._options.quiet:
             self._show()

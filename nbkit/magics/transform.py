@@ -83,7 +83,7 @@ class TreeStep(ast.NodeTransformer):
             return [ast.copy_location(ast.Expr(_call("help", ast.Constant(line))), marker)]
         start = _after_future_imports(body)
         future, body = body[:start], body[start:]
-        session = _call("session", ast.Constant(line), ast.Constant(not body))
+        session = _call("session", ast.Constant(line), ast.Constant(not body), ast.Constant(_awaits(body)))
         shown: list[ast.stmt] = []
         if body and isinstance(last := body[-1], ast.Expr):
             # The value goes round the end of the recording, so that what formats it is not recorded.
@@ -109,6 +109,18 @@ def _first_filled(lines: list[str], start: int) -> int:
 
 def _call(method: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(ast.Attribute(ast.Name(NAME, ast.Load()), method, ast.Load()), list(arguments), [])
+
+
+def _awaits(body: list[ast.stmt]) -> bool:
+    """Whether the code itself awaits; functions that it only defines do not count."""
+    pending: list[ast.AST] = list(body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.Await, ast.AsyncFor, ast.AsyncWith)) or getattr(node, "is_async", 0):
+            return True
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            pending += ast.iter_child_nodes(node)
+    return False
 
 
 def _after_future_imports(body: list[ast.stmt]) -> int:

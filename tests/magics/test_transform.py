@@ -36,7 +36,7 @@ def test_indent_and_prompts_are_taken_off_the_body():
 
 def test_the_body_goes_into_the_session_and_its_value_round_the_end():
     assert rewritten("%%optrace -q\ny = 1\ny").splitlines() == [
-        "with _nbkit_magic.session('%%optrace -q', False):",
+        "with _nbkit_magic.session('%%optrace -q', False, False):",
         "    y = 1",
         "    _nbkit_magic.keep(y)",
         "_nbkit_magic.take()",
@@ -46,13 +46,13 @@ def test_the_body_goes_into_the_session_and_its_value_round_the_end():
 def test_future_imports_stay_in_front_also_behind_a_docstring():
     lines = rewritten("%%optrace\n'doc'\nfrom __future__ import annotations\ny = 1").splitlines()
     assert lines[1:] == [
-        "from __future__ import annotations", "with _nbkit_magic.session('%%optrace', False):", "    y = 1"
+        "from __future__ import annotations", "with _nbkit_magic.session('%%optrace', False, False):", "    y = 1"
     ]  # fmt: skip
     assert "doc" in lines[0]
 
 
 def test_an_empty_body_is_told_to_the_session():
-    assert rewritten("%%optrace\n# nothing") == "with _nbkit_magic.session('%%optrace', True):\n    pass"
+    assert rewritten("%%optrace\n# nothing") == "with _nbkit_magic.session('%%optrace', True, False):\n    pass"
 
 
 def test_help_takes_the_place_of_the_body():
@@ -85,3 +85,17 @@ def test_a_cell_is_incomplete_until_a_blank_line():
     checks = [manager.check_complete(cell)[0] for cell in ("%%optrace", "%%optrace\nx", "%%optrace\nx\n\n")]
     assert checks == ["incomplete", "incomplete", "complete"]
     assert SingleLineStep.has_side_effects is True
+
+
+@pytest.mark.parametrize(
+    ("body", "awaits"),
+    [
+        ("await f()", True),
+        ("x = [y async for y in z]", True),
+        ("async with a:\n    pass", True),
+        ("async def f():\n    await g()", False),
+        ("y = 1", False),
+    ],
+)
+def test_the_session_is_told_whether_the_cell_awaits(body, awaits):
+    assert f"session('%%optrace', False, {awaits})" in rewritten(f"%%optrace\n{body}")

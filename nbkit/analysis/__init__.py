@@ -1,0 +1,1 @@
+"""analysis: frame in, frame out; pandas and numpy only."""

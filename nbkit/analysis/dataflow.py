@@ -1,0 +1,69 @@
+"""Dataflow: which op made a tensor, which ops read it, and which backward op belongs to which forward op."""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from nbkit.schema import OPS, TENSORS
+
+Ids = npt.NDArray[np.int64]
+
+
+def links(tensors: pd.DataFrame) -> pd.DataFrame:
+    """One row per input: op_id, position, tensor_id and producer_id, the last op before it that put the tensor out.
+
+    producer_id is null where the tensor was there before the recording. An in-place op reads what the op before it
+    made and is itself the producer for what follows.
+    """
+    is_output = (TENSORS.check(tensors)["role"] == "output").to_numpy(bool)
+    outputs, inputs = tensors.loc[is_output], tensors.loc[~is_output]
+    span = int(tensors["op_id"].max()) + 1 if len(tensors) else 1
+    made = np.sort(outputs["tensor_id"].to_numpy() * span + outputs["op_id"].to_numpy())
+    read = inputs["tensor_id"].to_numpy() * span + inputs["op_id"].to_numpy()
+    before = np.searchsorted(made, read) - 1
+    key = np.append(made, -1)[before]
+    is_made = (before >= 0) & (key // span == inputs["tensor_id"].to_numpy())
+    producer = pd.array(np.where(is_made, key % span, 0), dtype="Int64")
+    producer[~is_made] = pd.NA
+    columns = inputs[["op_id", "position", "tensor_id"]].reset_index(drop=True)
+    return columns.assign(producer_id=producer)
+
+
+def producers(tensors: pd.DataFrame, op_ids: Ids) -> pd.DataFrame:
+    """Links into a group of ops from outside it, in call order."""
+    near = links(_touching(tensors, op_ids))
+    is_inside = near["op_id"].isin(op_ids) & ~near["producer_id"].isin(op_ids)
+    return near[is_inside & near["producer_id"].notna()].sort_values(["op_id", "position"], ignore_index=True)
+
+
+def consumers(tensors: pd.DataFrame, op_ids: Ids) -> pd.DataFrame:
+    """Links out of a group of ops to ops outside it, in call order."""
+    near = links(_touching(tensors, op_ids))
+    is_outside = near["producer_id"].isin(op_ids) & ~near["op_id"].isin(op_ids)
+    return near[is_outside].sort_values(["op_id", "position"], ignore_index=True)
+
+
+def with_children(ops: pd.DataFrame, op_id: int) -> Ids:
+    """The op and all ops called below it, in call order."""
+    parent = OPS.check(ops)["parent_id"].to_numpy(np.int64, na_value=-1)
+    found = [np.array([op_id])]
+    # A child is called after its parent, so rows before the op need no look.
+    while len(found[-1]):
+        found.append(np.flatnonzero(np.isin(parent[op_id:], found[-1])) + op_id)
+    return np.sort(np.concatenate(found))
+
+
+def forward_ops(ops: pd.DataFrame, op_ids: Ids) -> Ids:
+    """The forward ops whose gradients a group of backward ops computes."""
+    return np.unique(ops["forward_op_id"].iloc[op_ids].dropna().to_numpy(np.int64))
+
+
+def backward_ops(ops: pd.DataFrame, op_ids: Ids) -> Ids:
+    """The backward ops that compute gradients of a group of forward ops."""
+    return np.flatnonzero(np.isin(ops["forward_op_id"].to_numpy(np.int64, na_value=-1), op_ids))
+
+
+def _touching(tensors: pd.DataFrame, op_ids: Ids) -> pd.DataFrame:
+    """Rows of all tensors that the ops read or make: all that their links need."""
+    near = tensors.loc[np.isin(tensors["op_id"].to_numpy(), op_ids), "tensor_id"].unique()
+    return tensors[np.isin(tensors["tensor_id"].to_numpy(), near)].reset_index(drop=True)

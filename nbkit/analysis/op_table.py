@@ -1,0 +1,140 @@
+"""The op table's query: which ops match and in which order."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from nbkit.analysis.encoded import EncodedOps, Floats
+from nbkit.analysis.filters import Mask, contains, number_mask, text_mask
+from nbkit.errors import OptionError, PatternError, nearest
+
+Ids = npt.NDArray[np.int64]
+SEARCHED = ("op", "module", "source")
+
+
+@dataclass(frozen=True)
+class OpQuery:
+    """What to show: every given condition must hold; `filters` maps a column to its filter text.
+
+    `module` is a path and stands for all below it, within `model` if that is given; `outside_modules` asks for ops
+    outside any module instead.
+    """
+
+    search: str = ""
+    filters: Mapping[str, str] = field(default_factory=dict)
+    level: str = ""
+    phase: str = ""
+    model: str | None = None
+    module: str | None = None
+    outside_modules: bool = False
+    sort: str = "op_id"
+    is_descending: bool = False
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The matching op ids in the asked order, and the message of each filter that could not be used."""
+
+    ids: Ids
+    errors: Mapping[str, str]
+
+
+def query(ops: EncodedOps, wanted: OpQuery) -> Matches:
+    """Matching ops in order; ties keep call order and missing values come last, whichever way the sort goes.
+
+    A filter that cannot be used is left out and named in `errors`. Raises OptionError on an unknown column.
+    """
+    mask = np.ones(len(ops), bool)
+    errors: dict[str, str] = {}
+    for column, text in wanted.filters.items():
+        if not text.strip():
+            continue
+        try:
+            mask &= column_mask(ops, column, text)
+        except PatternError as error:
+            errors[column] = str(error)
+    for word in wanted.search.split():
+        mask &= search_mask(ops, word)
+    for column, text in (("level", wanted.level), ("phase", wanted.phase)):
+        if text:
+            mask &= column_mask(ops, column, f"={text}")
+    if wanted.outside_modules:
+        mask &= ops.texts["module"].codes < 0
+    elif wanted.module is not None:
+        mask &= module_mask(ops, wanted.model, wanted.module)
+    return Matches(_ordered(ops, np.flatnonzero(mask), wanted.sort, wanted.is_descending), errors)
+
+
+def column_mask(ops: EncodedOps, column: str, text: str) -> Mask:
+    """Ops whose `column` fits a filter text. Raises PatternError on a bad text, OptionError on an unknown column."""
+    if column in ops.texts:
+        texts = ops.texts[column]
+        is_for_missing = bool(text_mask(_missing_like(ops, column), text)[0])
+        return texts.where(text_mask(texts.values, text), missing=is_for_missing)
+    return number_mask(_numbers(ops, column), text, is_time=column.endswith("_us"))
+
+
+def search_mask(ops: EncodedOps, word: str) -> Mask:
+    """Ops whose name, module or source line contains `word`, in any case."""
+    masks = [ops.texts[name].where(contains(ops.texts[name].values, word), missing=False) for name in SEARCHED]
+    return np.asarray(np.logical_or.reduce(masks), dtype=bool)
+
+
+def module_mask(ops: EncodedOps, model: str | None, module: str) -> Mask:
+    """Ops in a module or below it; in every model if `model` is None."""
+    paths = ops.texts["module"].values
+    is_below = (paths == module) | paths.str.startswith(f"{module}.") if module else paths.notna()
+    mask = ops.texts["module"].where(is_below.to_numpy(bool), missing=False)
+    if model is None:
+        return mask
+    models = ops.texts["model"]
+    return mask & models.where((models.values == model).to_numpy(bool), missing=False)
+
+
+def _missing_like(ops: EncodedOps, column: str) -> pd.Series:
+    return ops.texts[column].values.iloc[:0].reindex([0])
+
+
+def _ordered(ops: EncodedOps, ids: Ids, column: str, is_descending: bool) -> Ids:
+    if column == "op_id":
+        return ids[::-1] if is_descending else ids
+    if column in ops.texts:
+        texts = ops.texts[column]
+        ranks = texts.ranks()[ids]
+        present = texts.codes[ids] >= 0
+        # Ranks are unsigned: the largest less the rank turns the order around without touching ties.
+        keys = ranks.max(initial=0) - ranks if is_descending else ranks
+        placed = ids[present][np.argsort(keys[present], kind="stable")]
+    else:
+        values = _numbers(ops, column)[ids]
+        present = ~np.isnan(values)
+        placed = ids[present][_stable_order(-values[present] if is_descending else values[present])]
+    return np.concatenate([placed, ids[~present]])
+
+
+def _stable_order(values: Floats) -> Ids:
+    """What argsort(kind="stable") gives for numbers without NaN, in a quarter of the time.
+
+    Sorting plain integers is what numpy does fastest, so each key holds a value's leading bits and then its place.
+    """
+    # + 0.0 makes -0.0 equal to 0.0; flipping the other bits of negative numbers makes float bits sort as integers.
+    bits = (values + 0.0).view(np.int64)
+    bits ^= (bits >> 63) & np.int64(2**63 - 1)
+    places = np.int64((1 << len(values).bit_length()) - 1)
+    keys = (bits & ~places) | np.arange(len(values))
+    keys.sort()
+    order = keys & places
+    placed = values[order]
+    if (placed[1:] < placed[:-1]).any():
+        # Values that differ only in the bits given up (relative 1e-10 for a million); timsort is quick on the rest.
+        order = order[np.argsort(placed, kind="stable")]
+    return order
+
+
+def _numbers(ops: EncodedOps, column: str) -> Floats:
+    if column not in ops.numbers:
+        raise OptionError(f"The op table has no column {column!r}; {nearest(column, [*ops.texts, *ops.numbers])}")
+    return ops.numbers[column]

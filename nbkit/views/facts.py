@@ -1,0 +1,90 @@
+"""Facts: what every view of a trace says about it as a whole; text, HTML, page and widget word it the same."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from nbkit.analysis.slowest import by_phase, computing_ops
+from nbkit.schema import OPS
+from nbkit.trace import Trace
+from nbkit.views import units
+from nbkit.views.names import shown
+
+PHASE_COLORS = {"forward": "#3b82f6", "backward": "#d97706", "optimizer": "#16a34a", "other": "#808080"}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The header of a view: title, why it is incomplete (null if it is not), figures by label, phases and notes.
+
+    `counted` names the ops that the phases count.
+    """
+
+    title: str
+    incomplete: str | None
+    figures: tuple[tuple[str, str], ...]
+    phases: pd.DataFrame
+    counted: str
+    notes: tuple[str, ...]
+
+
+def facts(trace: Trace) -> Facts:
+    """The facts of a trace; those its meta does not hold are left out."""
+    meta, ops = trace.meta, trace.frames.get("ops", OPS.frame())
+    name = str(meta.get("name") or "")
+    computing = computing_ops(ops)
+    verb = str(meta.get("verb") or "trace")
+    return Facts(
+        title=shown(f"{verb} {name}" if name else verb),
+        incomplete=None if trace.complete else _why_incomplete(meta.get("error")),
+        figures=tuple(_figures(meta, ops)),
+        phases=by_phase(computing),
+        counted="aten ops" if len(computing) < len(ops) else "ops",
+        notes=tuple(_notes(meta)),
+    )
+
+
+def total_texts(totals: pd.DataFrame) -> list[tuple[str, str, str]]:
+    """Calls, self time and share of each row of the frames of `nbkit.analysis.slowest`, as text."""
+    calls, times, shares = (totals[name].tolist() for name in ("calls", "self_time_us", "self_fraction"))
+    return [
+        (units.count(number), units.duration(time_us), units.share(fraction))
+        for number, time_us, fraction in zip(calls, times, shares, strict=True)
+    ]
+
+
+def _figures(meta: Mapping[str, Any], ops: pd.DataFrame) -> list[tuple[str, str]]:
+    levels = ops["level"].value_counts(sort=False)
+    figures = [("ops", units.count(len(ops)))]
+    figures += [(str(level), units.count(number)) for level, number in levels.items()] if len(levels) > 1 else []
+    wall_us, recorder_us = meta.get("wall_us"), meta.get("recorder_us")
+    if wall_us is not None:
+        figures.append(("recorded in", units.duration(wall_us)))
+    if recorder_us is not None:
+        part = f" ({units.share(recorder_us / wall_us)})" if wall_us else ""
+        figures.append(("recorder cost", f"about {units.duration(recorder_us)}{part}"))
+    if devices := meta.get("devices"):
+        figures.append(("device" if len(devices) == 1 else "devices", shown(", ".join(map(str, devices)))))
+    if torch := meta.get("versions", {}).get("torch"):
+        figures.append(("torch", shown(str(torch))))
+    return figures
+
+
+def _notes(meta: Mapping[str, Any]) -> list[str]:
+    notes = [shown(str(note)) for note in meta.get("notes", [])]
+    notes += [shown(f"skipped {number:,}: {reason}") for reason, number in meta.get("skipped", {}).items()]
+    if filtered := meta.get("filtered_ops"):
+        options = ", ".join(f"{option}={text}" for option, text in meta.get("filters", {}).items())
+        notes.append(shown(f"left out by filters: {units.counted(int(filtered), 'op')}{options and f' ({options})'}"))
+    return notes
+
+
+def _why_incomplete(error: Mapping[str, Any] | None) -> str:
+    if not error:
+        return "the recorded code did not run to its end"
+    place = [f"op {error['op_id']}"] if error.get("op_id") is not None else []
+    place += [shown(str(error["source"]))] if error.get("source") else []
+    message = shown(f"{error.get('type', 'error')}: {error.get('message', '')}", 500)
+    return f"{message} (at {', '.join(place)})" if place else message

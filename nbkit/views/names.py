@@ -1,0 +1,30 @@
+"""Names for the eye: op, module and source texts on one line, with nothing in them that could disturb a page."""
+
+import unicodedata
+
+LIMIT = 200
+ROOT = "(root)"
+OUTSIDE = "outside modules"
+# Marks that turn the direction of the text around them, so that a name could make its neighbours unreadable.
+_DIRECTIONS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u061c")
+_HIDDEN_KINDS = ("Cc", "Cs", "Zl", "Zp")
+
+
+def shown(text: str, limit: int = LIMIT) -> str:
+    """`text` on one line, invisible characters as escapes, cut to `limit` with an ellipsis."""
+    if not text.isascii() or not text.isprintable():
+        text = "".join(_visible(character) for character in text[: limit + 1])
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def shown_module(model: object, module: object, *, with_model: bool = False) -> str:
+    """A module path, '(root)' for the root model, 'outside modules' for none; its model in front if asked."""
+    if not isinstance(module, str):
+        return OUTSIDE
+    path = shown(module) if module else ROOT
+    return f"{shown(model)}: {path}" if with_model and isinstance(model, str) else path
+
+
+def _visible(character: str) -> str:
+    is_hidden = character in _DIRECTIONS or unicodedata.category(character) in _HIDDEN_KINDS
+    return character.encode("unicode_escape").decode("ascii") if is_hidden else character

@@ -1,0 +1,113 @@
+"""The detail pane of one op: its fields, tensors, and the ops it is linked to."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nbkit.analysis import dataflow
+from nbkit.analysis.dataflow import Ids
+from nbkit.trace import Trace
+from nbkit.views import units
+from nbkit.views.names import ROOT, shown
+
+MAX_LINKS = 50
+MAX_TENSORS = 60
+STATISTICS = ("mean", "std", "min", "max", "norm")
+TENSOR_TEXTS = ("role", "name", "dtype", "shape", "stride", "device")
+
+
+def detail(trace: Trace, op_id: int) -> dict[str, Any]:
+    """What the detail pane shows of an op, as JSON data: texts, tables and links; long lists cut, with their length.
+
+    An API call has no tensors of its own: those of the ops below it are shown, and the links into and out of them.
+    """
+    group = dataflow.with_children(trace.ops, op_id)
+    into = dataflow.producers(trace.tensors, group)
+    out_of = dataflow.consumers(trace.tensors, group)
+    parent = trace.ops["parent_id"].iloc[op_id : op_id + 1].dropna().to_numpy(np.int64)
+    return {
+        "op_id": op_id,
+        "op": shown(str(trace.ops["op"].iloc[op_id]), 2000),
+        "fields": _fields(trace, op_id),
+        "tensors": _tensor_table(trace.tensors, group),
+        "links": [
+            _link_list(trace.ops, "Called by", parent),
+            _link_list(trace.ops, "Calls", group[group != op_id]),
+            _link_list(trace.ops, "Inputs come from", into["producer_id"].to_numpy(np.int64)),
+            _link_list(trace.ops, "Outputs go to", out_of["op_id"].to_numpy(np.int64)),
+            _link_list(trace.ops, "Gradient of", dataflow.forward_ops(trace.ops, group)),
+            _link_list(trace.ops, "Gradient computed by", dataflow.backward_ops(trace.ops, group)),
+        ],
+    }
+
+
+def _fields(trace: Trace, op_id: int) -> list[list[str | None]]:
+    row = trace.ops.iloc[op_id]
+    module = _text(row["module"])
+    fields = {
+        "module": ROOT if module == "" else module,
+        "model": _text(row["model"]),
+        "class": _module_type(trace, row["model"], row["module"]),
+        "call of the module": _whole(row["module_call"]),
+        "level": _text(row["level"]),
+        "phase": _text(row["phase"]),
+        "step": _whole(row["step"]),
+        "self time": units.duration(row["self_time_us"]),
+        "total time": units.duration(row["total_time_us"]),
+        "start": units.duration(row["start_us"]),
+        "FLOPs": None if units.is_null(row["flops"]) else units.flops(row["flops"]),
+        "device": _text(row["device"]),
+        "thread": _whole(row["thread"]),
+        "source": _text(row["source"]),
+    }
+    return [[name, text] for name, text in fields.items()]
+
+
+def _module_type(trace: Trace, model: object, module: object) -> str | None:
+    modules = trace.frames.get("modules")
+    if modules is None or not isinstance(module, str):
+        return None
+    found = modules.loc[(modules["module"] == module) & (modules["model"] == model), "type"].dropna()
+    return shown(str(found.iloc[0])) if len(found) else None
+
+
+def _tensor_table(tensors: pd.DataFrame, group: Ids) -> dict[str, Any]:
+    near = tensors[np.isin(tensors["op_id"].to_numpy(), group)]
+    few = near.head(MAX_TENSORS)
+    columns: dict[str, list[str | None]] = {"op": [_whole(v) for v in few["op_id"]]} if len(group) > 1 else {}
+    columns |= {name: [_text(value) for value in few[name]] for name in TENSOR_TEXTS}
+    columns["size"] = [None if units.is_null(v) else units.data_size(v) for v in few["size_bytes"]]
+    columns["grad"] = ["yes" if value else "no" for value in few["requires_grad"]]
+    columns["tensor"] = [_whole(value) for value in few["tensor_id"]]
+    if few["nan_count"].notna().any():
+        statistics = {name: [_statistic(value) for value in few[name]] for name in STATISTICS}
+        counts = {
+            name: [_whole(v) for v in few[column]] for name, column in (("NaN", "nan_count"), ("Inf", "inf_count"))
+        }
+        columns = {**columns, **statistics, **counts}
+    return {
+        "columns": list(columns),
+        "rows": [list(row) for row in zip(*columns.values(), strict=True)],
+        "total": len(near),
+    }
+
+
+def _link_list(ops: pd.DataFrame, title: str, op_ids: Ids) -> dict[str, Any]:
+    """Links to ops, each once, in the order given."""
+    different = list(dict.fromkeys(op_ids.tolist()))
+    names = ops["op"].iloc[different[:MAX_LINKS]]
+    links = [[op_id, shown(str(name))] for op_id, name in zip(different, names, strict=False)]
+    return {"title": title, "links": links, "total": len(different)}
+
+
+def _text(value: object) -> str | None:
+    return shown(value, 500) if isinstance(value, str) else None
+
+
+def _whole(value: Any) -> str | None:
+    return None if units.is_null(value) else str(int(value))
+
+
+def _statistic(value: float) -> str | None:
+    return None if units.is_null(value) else units.statistic(value)

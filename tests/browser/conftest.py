@@ -1,0 +1,53 @@
+"""Fixtures of the browser tests: one headless Chromium for all, a fresh page for each."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+
+def needed(path: str | Path | None, what: str) -> Path:
+    """The path of something the tests need; without it they skip, and fail in CI, where it must be installed."""
+    found = Path(path) if path else None
+    if found is not None and found.exists():
+        return found
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{what} is not there, and in CI it must be.")
+    pytest.skip(f"{what} is not there.")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    path = needed(shutil.which("chromium") or "/usr/bin/chromium", "Chromium (Debian package chromium)")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(path), args=list(ARGUMENTS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    context = chromium.new_context(viewport={"width": 1000, "height": 900})
+    context.set_default_timeout(10_000)
+    requests: list[str] = []
+    errors: list[str] = []
+    page = context.new_page()
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    context.close()
+    assert errors == []
+    assert [url for url in requests if not url.startswith(("blob:", "data:", "about:", "file:"))] == []

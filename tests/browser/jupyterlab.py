@@ -1,0 +1,110 @@
+"""A JupyterLab for tests: a server on loopback with one notebook, and the few things to do in its page."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import nbformat
+from playwright.sync_api import Page
+
+ROOT = Path(__file__).parents[2]
+KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+SETTINGS = {
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    "notebook-extension/tracker": {"windowingMode": "none"},
+}
+EVALUATE = """async code => {
+  const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+  const reply = await kernel.requestExecute({code: '', user_expressions: {value: code}}).done;
+  return reply.content.user_expressions.value;
+}"""
+
+
+@contextlib.contextmanager
+def running_lab(folder: Path, cells: Sequence[str]) -> Iterator[str]:
+    """Serve a notebook of these cells from `folder`; the address that opens it alone."""
+    code = [nbformat.v4.new_code_cell(source) for source in cells]
+    nbformat.write(nbformat.v4.new_notebook(cells=code, metadata=KERNEL), folder / "step.ipynb")
+    port, log = free_port(), folder / "server.log"
+    with log.open("w") as stream:
+        server = subprocess.Popen(server_command(folder, port), env=environment(folder), stdout=stream, stderr=stream)
+        try:
+            wait_until_up(f"http://127.0.0.1:{port}/api", server, log)
+            yield f"http://127.0.0.1:{port}/doc/tree/step.ipynb?reset"
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
+def server_command(folder: Path, port: int) -> list[str]:
+    options = {"ip": "127.0.0.1", "port": port, "port_retries": 0, "root_dir": folder, "open_browser": False}
+    flags = [f"--ServerApp.{name}={value}" for name, value in options.items()]
+    flags += ["--allow-root", "--expose-app-in-browser", "--IdentityProvider.token=", "--ServerApp.password="]
+    return [sys.executable, "-m", "jupyterlab", *flags]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The environment with nothing of the developer's own Jupyter settings, so that the run is the same everywhere."""
+    for name, values in SETTINGS.items():
+        file = folder / f"settings/@jupyterlab/{name}.jupyterlab-settings"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(values))
+    own = {"JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTER_CONFIG_DIR": "config", "JUPYTERLAB_WORKSPACES_DIR": "spaces"}
+    own |= {"IPYTHONDIR": "ipython", "JUPYTER_RUNTIME_DIR": "runtime", "PYTHONPATH": str(ROOT)}
+    return os.environ | {name: str(folder / value) for name, value in own.items()}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_until_up(url: str, server: subprocess.Popen[bytes], log: Path, seconds: float = 60) -> None:
+    """Return once the server answers; raises with its log if it ends or does not."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and server.poll() is None:
+        with contextlib.suppress(OSError), urlopen(url, timeout=5):
+            return
+        time.sleep(0.1)
+    raise RuntimeError(f"JupyterLab is not up:\n{log.read_text()[-2000:]}")
+
+
+def run_all(page: Page) -> None:
+    """Run every cell, once the kernel is idle. The command is not awaited: on a fresh server it would never end."""
+    page.wait_for_function(
+        "window.jupyterapp?.shell.currentWidget?.sessionContext?.kernelDisplayStatus === 'idle'", timeout=60_000
+    )
+    page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
+
+
+def in_kernel(page: Page, expression: str) -> str:
+    """What the expression is in the notebook's kernel, as its repr."""
+    value: dict[str, Any] = page.evaluate(EVALUATE, expression)
+    if value["status"] != "ok":
+        raise RuntimeError(f"{expression}: {value['ename']}: {value['evalue']}")
+    return str(value["data"]["text/plain"])
+
+
+def wait_for_kernel(page: Page, expression: str, tries: int = 100) -> str:
+    """What the expression is in the kernel once it is not None: a widget's message takes its time to get there."""
+    for _ in range(tries):
+        if (value := in_kernel(page, expression)) != "None":
+            return value
+        page.wait_for_timeout(100)
+    raise RuntimeError(f"{expression} is still None in the kernel.")
+
+
+def change_theme(page: Page, name: str, *, light: bool) -> None:
+    """Switch JupyterLab's theme and wait until the page has it."""
+    page.evaluate("name => void window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})", name)
+    page.wait_for_selector(f"body[data-jp-theme-light={str(light).lower()}]", state="attached")

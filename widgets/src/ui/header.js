@@ -1,0 +1,43 @@
+// The header: what was recorded, how long, the phases, what was skipped, and whether it is incomplete.
+
+import { h } from "./dom.js";
+
+/** @param {any} overview the widget's `overview` trait */
+export function header(overview) {
+  const figures = overview.figures.map(([label, value]) => h("div", {}, h("dt", {}, label), h("dd", {}, value)));
+  return h(
+    "div",
+    { class: "nb-header" },
+    h("div", { class: "nb-title-line" }, h("span", { class: "nb-title" }, overview.title), h("dl", { class: "nb-figures" }, ...figures)),
+    overview.incomplete ? incomplete(overview.incomplete) : null,
+    overview.phases.length ? phases(overview.phases, overview.counted) : null,
+    overview.notes.length ? notes(overview.notes) : null,
+  );
+}
+
+function incomplete(/** @type {string} */ why) {
+  return h("div", { class: "nb-incomplete", role: "note" }, h("strong", {}, "INCOMPLETE"), ` ${why}`);
+}
+
+/** @param {any[]} list @param {string} counted */
+function phases(list, counted) {
+  const parts = list.map(({ phase, us }) => {
+    const part = h("span", { "data-phase": phase });
+    part.style.flexGrow = String(us);
+    return part;
+  });
+  const labels = list.map(({ phase, calls, time }) =>
+    h("li", {}, h("span", { class: "nb-phase", "data-phase": phase }, phase), h("span", {}, time), h("span", { class: "nb-muted" }, `${calls} ${counted}`)),
+  );
+  return h(
+    "div",
+    { class: "nb-phases" },
+    h("div", { class: "nb-phase-bar", "aria-hidden": "true" }, ...parts),
+    h("ul", { "aria-label": `Phases: self time of ${counted}` }, ...labels),
+  );
+}
+
+function notes(/** @type {string[]} */ list) {
+  const items = list.map((note) => h("li", {}, note));
+  return h("ul", { class: "nb-notes", "aria-label": "What the trace leaves out" }, ...items);
+}
