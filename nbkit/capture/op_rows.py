@@ -167,6 +167,9 @@ class OpRows:
         for row in np.flatnonzero((self.parent >= 0) & (phase != OTHER))[::-1]:
             if loose[self.parent[row]]:
                 phase[self.parent[row]] = phase[row]
+        # What a forward call does besides (it saves a detached result, say) is part of it.
+        loose = (phase == OTHER) & (self.parent >= 0)
+        phase[loose] = phase[self.parent[loose]]
         return phase
 
     def self_time(self, total: np.ndarray) -> np.ndarray:
