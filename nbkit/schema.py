@@ -1,18 +1,26 @@
 """The frames of a recording: every table's columns, their dtypes and their meaning, in one place."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pandas.api.extensions import ExtensionArray
 
 from nbkit.errors import SchemaError
 
 SCHEMA_VERSION = 1
 DTYPES = ("int64", "Int64", "float64", "str", "bool")
+# The dtype that "str" names; its texts are held by pyarrow.
+TEXT = pd.StringDtype(na_value=np.nan)
 # What an absent column is filled with; a column of another dtype has no missing value and must be given.
-MISSING = {"Int64": pd.NA, "float64": np.nan, "str": None}
+MISSING: dict[str, Callable[[int], Any]] = {
+    "Int64": lambda length: pd.arrays.IntegerArray(np.ones(length, dtype=np.int64), np.ones(length, dtype=bool)),
+    "float64": lambda length: np.full(length, np.nan),
+    "str": lambda length: TEXT.__from_arrow__(pa.nulls(length, pa.large_string())),  # type: ignore[attr-defined]
+}
 
 
 @dataclass(frozen=True)
@@ -46,8 +54,8 @@ class Table:
         if unknown := [name for name in given if name not in self.names]:
             raise SchemaError(f"{self.name} has no column {unknown[0]!r}; its columns are {', '.join(self.names)}.")
         length = max((len(values) for values in given.values()), default=0)
-        series = {column.name: self._series(column, given.get(column.name), length) for column in self.columns}
-        return pd.DataFrame(series, index=pd.RangeIndex(length), copy=False)
+        arrays = {column.name: self._array(column, given.get(column.name), length) for column in self.columns}
+        return pd.DataFrame(arrays, index=pd.RangeIndex(length), copy=False)
 
     def check(self, df: pd.DataFrame) -> pd.DataFrame:
         """`df` itself, if it has exactly this table's columns and dtypes and a RangeIndex; else SchemaError."""
@@ -58,10 +66,10 @@ class Table:
                 f"{self.name} needs the columns {', '.join(self.names)} in this order; "
                 f"missing: {', '.join(missing) or 'none'}; not expected: {', '.join(map(str, extra)) or 'none'}."
             )
-        for column in self.columns:
-            if str(df[column.name].dtype) != column.dtype:
+        for column, dtype in zip(self.columns, df.dtypes.tolist(), strict=True):
+            if str(dtype) != column.dtype:
                 raise SchemaError(
-                    f"{self.name}.{column.name} has dtype {df[column.name].dtype}, expected {column.dtype}; "
+                    f"{self.name}.{column.name} has dtype {dtype}, expected {column.dtype}; "
                     f"build it with {self.name.upper()}.frame()."
                 )
         if not isinstance(df.index, pd.RangeIndex):
@@ -72,13 +80,17 @@ class Table:
         names = list(dict.fromkeys(name for row in rows for name in row))
         return {name: [row.get(name) for row in rows] for name in names}
 
-    def _series(self, column: Column, values: Any, length: int) -> pd.Series:
+    def _array(self, column: Column, values: Any, length: int) -> Any:
         if values is None:
-            if length and column.dtype not in MISSING:
+            if column.dtype in MISSING:
+                return MISSING[column.dtype](length)
+            if length:
                 raise SchemaError(f"{self.name}.{column.name} ({column.dtype}) has no null, so it must be given.")
-            values = [MISSING.get(column.dtype)] * length
+            values = []
+        if isinstance(values, np.ndarray | ExtensionArray) and values.dtype == column.dtype and len(values) == length:
+            return values
         try:
-            return pd.Series(values, index=pd.RangeIndex(length), dtype=column.dtype, copy=False)
+            return pd.Series(values, index=pd.RangeIndex(length), dtype=column.dtype, copy=False).array
         except (TypeError, ValueError, OverflowError) as error:
             raise SchemaError(
                 f"{self.name}.{column.name} cannot be read as {column.dtype} ({error}); give one value of that dtype "

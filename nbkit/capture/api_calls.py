@@ -16,7 +16,15 @@ from torch._C import (
 )
 from torch.overrides import TorchFunctionMode
 
-from nbkit.capture.recording import NOTHING_YET, OP_FIELDS, Recording, ThreadState, next_sequence_number
+from nbkit.capture.recording import (
+    CLOSURE_CODE,
+    NO_NODE,
+    NOTHING_YET,
+    OP_FIELDS,
+    Recording,
+    ThreadState,
+    next_sequence_number,
+)
 from nbkit.capture.source import user_place
 
 METHOD_WRAPPER = type(Tensor.shape.__get__)  # type: ignore[attr-defined]
@@ -51,7 +59,10 @@ class ApiMode(TorchFunctionMode):
             outer, slot = thread.parent, len(ops)
             context = thread.context
             thread.parent = slot
-            rearrange(thread)
+            if recording.code == CLOSURE_CODE:
+                rearrange(thread)
+            else:
+                thread.context = (slot, *context[1:])
             place = user_place(_getframe(1))
             sequence = next_sequence_number()
             keep = True
@@ -61,12 +72,14 @@ class ApiMode(TorchFunctionMode):
                 out = func(*args, **kwargs) if kwargs else func(*args)
                 keep = isinstance(out, Tensor)
             except BaseException:
-                if recording.failed_slot is None:
+                # An op inside it that raised stands after it; one before it raised an error that was caught.
+                if recording.failed_slot is None or recording.failed_slot < slot:
                     recording.failed_slot = slot
                 raise
             finally:
                 end = perf_counter_ns()
                 thread.parent, thread.context = outer, context
+                recording.last_node = NO_NODE
                 ops[slot : slot + OP_FIELDS] = (func, context, sequence, -1, keep, start, end, place, -1, 0, 0)
             if func in RESETTING:
                 forget(args[0])
@@ -102,6 +115,9 @@ class ApiMode(TorchFunctionMode):
 
     def __exit__(self, *error: object) -> None:
         self.pauses.clear()
+        self.recording.last_node = NO_NODE
+        # The method of this instance is a cycle, which would live until the next collection.
+        del self.__torch_function__
         above = []
         # Whatever stands above by now was left there by others: it goes back on.
         while self.is_on() and (mode := _pop_torch_function_stack()) is not self:

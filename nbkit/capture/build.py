@@ -15,7 +15,8 @@ from nbkit.capture.op_rows import OpRows
 from nbkit.capture.recording import Recording
 from nbkit.capture.selection import Selection
 from nbkit.capture.statistics import Statistics
-from nbkit.capture.tensor_rows import Texts, tensors_frame
+from nbkit.capture.tensor_columns import TensorColumns
+from nbkit.capture.tensor_rows import tensors_frame
 
 
 def build(
@@ -23,16 +24,19 @@ def build(
 ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
     """The frames (ops, tensors, modules) and the part of meta that follows from the recording."""
     rows = OpRows(recording, modules)
+    if statistics is not None:  # reading values takes far longer than the calls around it: it is not their time
+        rows.leave_out(statistics)
     labels = modules.roots.labels()
-    names, owners = tensor_names(modules, recording.registry)
+    tensors = TensorColumns(recording.registry)
+    names, owners = tensor_names(modules, tensors)
     paths = [(module.root, module.path) for module in modules.called]
     rows.own(owners, paths)
     wanted = selection.rows(rows.name_code, rows.names, rows.parent, rows.module, [path for _, path in paths])
     chosen = np.flatnonzero(rows.keep & wanted)
-    devices = row_devices(recording, rows)
+    devices = row_devices(recording, rows, tensors)
     frames = {
         "ops": rows.frame(chosen, labels, paths, devices),
-        "tensors": _tensors(recording, rows, chosen, names, statistics),
+        "tensors": _tensors(recording, tensors, rows, chosen, names, statistics),
         "modules": modules_frame(modules, labels),
     }
     for reason, count in recording.registry.skipped.items():
@@ -41,7 +45,7 @@ def build(
         recording.skip("API calls that ran no op (x.shape, x.size(), torch.is_complex(x))", idle)
     failed = np.flatnonzero(chosen == rows.failed)
     return frames, {
-        "devices": sorted({text for text in devices[1] if text is not None}),
+        "devices": sorted(devices[1]),
         "skipped": recording.skipped,
         "filters": selection.given(),
         "filtered_ops": int(rows.keep.sum()) - len(chosen),
@@ -62,10 +66,9 @@ def now_text() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def row_devices(recording: Recording, rows: OpRows) -> tuple[np.ndarray, list[str | None]]:
-    """Device of each row as a number and the names: of its first output, else of its first input, else of its first op."""
-    texts = Texts()
-    by_record = np.array([texts.code(r.device, str) for r in recording.registry.records] + [-1], dtype=np.int64)
+def row_devices(recording: Recording, rows: OpRows, tensors: TensorColumns) -> tuple[np.ndarray, list[str]]:
+    """Device of each row as a number and the names: of its first output, else its first input, else its first op."""
+    by_record = np.append(tensors.device, -1)
     device = np.full(rows.count, -1, dtype=np.int64)
     for thread in recording.threads.values():
         held = np.array([*thread.tensors, -1], dtype=np.int64)  # the last entry answers for "no such tensor"
@@ -74,13 +77,18 @@ def row_devices(recording: Recording, rows: OpRows) -> tuple[np.ndarray, list[st
         of_output = by_record[held[np.where(outputs > 0, first + inputs, -1)]]
         of_input = by_record[held[np.where(inputs > 0, first, -1)]]
         device[mine] = np.where(of_output >= 0, of_output, of_input)
-    for row in np.flatnonzero((rows.parent >= 0) & (device >= 0))[::-1]:
-        device[rows.parent[row]] = device[row]
-    return device, texts.texts
+    below = np.flatnonzero((rows.parent >= 0) & (device >= 0))[::-1]  # the first one is written last
+    device[rows.parent[below]] = device[below]
+    return device, [str(known) for known in tensors.devices]
 
 
 def _tensors(
-    recording: Recording, rows: OpRows, chosen: np.ndarray, names: dict[int, str], statistics: Statistics | None
+    recording: Recording,
+    tensors: TensorColumns,
+    rows: OpRows,
+    chosen: np.ndarray,
+    names: dict[int, str],
+    statistics: Statistics | None,
 ) -> pd.DataFrame:
     op_ids = np.full(rows.count, -1, dtype=np.int64)
     op_ids[chosen] = np.arange(len(chosen))
@@ -89,4 +97,4 @@ def _tensors(
         mine = np.flatnonzero((rows.thread == number) & ~rows.is_api)
         spans[number] = (mine, *(rows.integers[name][mine] for name in ("first_tensor", "inputs", "outputs")))
     values = statistics.values if statistics is not None else None
-    return tensors_frame(recording, op_ids, spans, rows.made_node, names, values)
+    return tensors_frame(recording, tensors, op_ids, spans, rows.made_node, names, values)

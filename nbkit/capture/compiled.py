@@ -2,16 +2,16 @@
 
 import importlib.util
 import sys
-from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import FrameType, ModuleType
 from typing import Any
 
 from nbkit.capture.api_calls import ApiMode
 from nbkit.capture.module_calls import ModuleCalls
+from nbkit.capture.patching import Patch
 from nbkit.capture.recording import Recording
 
-DYNAMO = "torch._dynamo.eval_frame"
+PACKAGE, DYNAMO = "torch._dynamo", "torch._dynamo.eval_frame"
 SETTER, WRAPPER = "_maybe_set_eval_frame", "compile_wrapper"
 
 
@@ -28,7 +28,7 @@ class CompiledRegions:
         self.api = api
         self.modules = modules
         self.wrappers: list[FrameType] = []  # running wrappers of compiled functions, outermost first
-        self.original: Callable[[Any], Any] | None = None
+        self.patch: Patch | None = None
 
     def install(self) -> None:
         if DYNAMO in sys.modules:
@@ -39,48 +39,60 @@ class CompiledRegions:
     def remove(self) -> None:
         if self in sys.meta_path:
             sys.meta_path.remove(self)
-        if self.original is not None:
-            setattr(sys.modules[DYNAMO], SETTER, self.original)
-            self.original = None
+        if self.patch is not None:
+            self.patch.remove()
+            self.patch = None
         self.wrappers.clear()
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        """Import hook: let the real finder find dynamo's module, and watch it once it has run."""
-        if name != DYNAMO:
+        """Import hook: let the real finder find dynamo, and watch it once it has run.
+
+        It notes nn.Module.__call__ when it is imported, and must not note ours.
+        """
+        if name != PACKAGE:
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
-            run = spec.loader.exec_module
+            loader = spec.loader
+            run = loader.exec_module
 
             def exec_module(module: ModuleType) -> None:
-                run(module)
-                self._watch(module)
+                loader.exec_module = run  # type: ignore[method-assign]  # the loader stays, the recording must not
+                self.modules.remove()
+                try:
+                    run(module)
+                finally:
+                    self.modules.install()
+                if DYNAMO in sys.modules:
+                    self._watch(sys.modules[DYNAMO])
 
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+            loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
     def _watch(self, module: ModuleType) -> None:
-        setter = getattr(module, SETTER, None)
-        if setter is None:
+        if not hasattr(module, SETTER):
             return
-        self.original = setter
+        patch = self.patch = Patch(module, SETTER)
 
         def watched(callback: Any) -> Any:
             # The wrapper calls this before and after the compiled code; what is disabled inside calls it too, but is
-            # part of the region (much of it is the compiler itself). An outer recording's watcher is `setter`: last
-            # out, first in, so that patches unwind in order.
-            frame = sys._getframe(1)
-            if frame.f_code.co_name != WRAPPER:
-                return setter(callback)
+            # part of the region (much of it is the compiler itself). Between here and the wrapper may stand the
+            # watchers of recordings that began later.
+            frame: FrameType | None = sys._getframe(1)
+            here = sys._getframe().f_code
+            while frame is not None and frame.f_code is here:
+                frame = frame.f_back
+            if frame is None or frame.f_code.co_name != WRAPPER:
+                return patch.before(callback)
             if callable(callback):
                 self._enter(frame)
-                return setter(callback)
-            before = setter(callback)
+                return patch.before(callback)
+            before = patch.before(callback)
             self._leave(frame)
             return before
 
-        setattr(module, SETTER, watched)
+        patch.install(watched)
 
     def _enter(self, wrapper: FrameType) -> None:
         self.wrappers.append(wrapper)

@@ -13,7 +13,7 @@ from torch.autograd import graph
 from torch.nn import Parameter
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from nbkit.capture.recording import Recording, next_sequence_number
+from nbkit.capture.recording import NO_NODE, Recording, next_sequence_number
 from nbkit.capture.source import user_place
 from nbkit.capture.statistics import Statistics
 from nbkit.capture.tensor_registry import PLAIN
@@ -67,9 +67,8 @@ class OpMode(TorchDispatchMode):
         recording, main, registry = self.recording, self.recording.main, self.recording.registry
         runners, kinds, out_names, written = self.runners, self.kinds, self.out_names, self.written
         known, learn, note_any, number_of = registry.known, registry.learn, self._note_any, registry.number
+        described = self._described
         ops, append_op = recording.ops, recording.ops.extend
-        # The node that runs now: held, because torch makes a Python object of it at every question otherwise.
-        last_node, node_type, number = None, None, -1
 
         def __torch_dispatch__(  # noqa: C901
             _: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -79,40 +78,41 @@ class OpMode(TorchDispatchMode):
                 run = self._runner(func)
                 if run is None:
                     return self._hidden(func, args, kwargs or {})
-            nonlocal last_node, number, node_type
             node = current_node()
-            thread, place = main, None
+            thread, place, at_node = main, None, NO_NODE
             if node is not None:
-                if node is not last_node:
-                    last_node, node_type = node, type(node)
-                    number = node._sequence_nr() if node_type is not ACCUMULATE else number_of(node.variable)  # type: ignore[attr-defined]
+                at_node = recording.last_node
+                if at_node[0] is not node:
+                    at_node = recording.last_node = described(node)
                 frame = caller_or_none()
                 if frame is None or frame.f_code is not ENGINE_CODE:
                     # An autograd device thread, or Python code inside a backward pass: a custom Function, a hook.
                     thread = recording.thread()
                     place = user_place(frame)
-            else:
-                if last_node is not None:
-                    last_node, node_type, number = None, None, -1
-                if thread.parent < 0:
-                    place = user_place(_getframe(1))
+            elif thread.parent < 0:
+                place = user_place(_getframe(1))
             tensors = thread.tensors
             first = len(tensors)
-            for arg in args:
-                kind = type(arg)
-                if kind is Tensor or kind is Parameter:
-                    entry = known.get(id(arg))
-                    if entry is not None and entry[0]() is arg:
-                        tensors.append(entry[1])
-                    else:
-                        tensors.append(number_of(arg))
-                elif kinds.get(kind, TENSOR) and not (kind is list and arg and type(arg[0]) is int):
-                    note_any(tensors, arg, False)
-            if kwargs:
-                outs = out_names.get(id(func), ())
-                for name, arg in kwargs.items():
-                    if kinds.get(type(arg), TENSOR) and name not in outs:
+            try:
+                for arg in args:
+                    kind = type(arg)
+                    if kind is Tensor or kind is Parameter:
+                        entry = known.get(id(arg))
+                        held = entry[0]() if entry is not None else None
+                        if held is not None and (held is arg or held is arg.untyped_storage()):
+                            tensors.append(entry[1])  # type: ignore[index]  # held came from it
+                        else:
+                            tensors.append(number_of(arg))
+                    elif kinds.get(kind, TENSOR) and not (kind is list and arg and type(arg[0]) is int):
                         note_any(tensors, arg, False)
+                if kwargs:
+                    outs = out_names.get(id(func), ())
+                    for name, arg in kwargs.items():
+                        if kinds.get(type(arg), TENSOR) and name not in outs:
+                            note_any(tensors, arg, False)
+            except Exception as error:  # the recorder's own trouble must never become the step's
+                del tensors[first:]
+                recording.skip(f"inputs not described ({type(error).__name__})")
             inputs = len(tensors) - first
             if statistics is not None:
                 statistics.note(thread, first, (args, kwargs), out_names.get(id(func), ()))
@@ -120,34 +120,41 @@ class OpMode(TorchDispatchMode):
             start = perf_counter_ns()
             try:
                 out = run(*args, **kwargs) if kwargs else run(*args)
-                end = perf_counter_ns()
-                middle = len(tensors)
-                if type(out) is Tensor:
-                    entry = known.get(id(out))
-                    if entry is not None and entry[0]() is out:
-                        tensors.append(entry[1])
-                    elif inputs and args and out is args[0]:
-                        tensors.append(tensors[first])  # a parameter written in place
-                    else:
-                        tensors.append(learn(out, True))
-                elif out is None and id(func) in written:
-                    note_any(tensors, [args[position] for position in written[id(func)] if position < len(args)], False)
-                else:
-                    note_any(tensors, out, True)
-                if statistics is not None:
-                    statistics.note(thread, middle, out, ())
             except BaseException:
                 end = perf_counter_ns()
                 recording.failed_slot = len(ops)
                 raise
+            else:
+                end = perf_counter_ns()
+                middle = len(tensors)
+                try:
+                    if type(out) is Tensor:
+                        entry = known.get(id(out))
+                        if entry is not None and entry[0]() is out:
+                            tensors.append(entry[1])
+                        elif inputs and args and out is args[0]:
+                            tensors.append(tensors[first])  # a parameter written in place
+                        else:
+                            tensors.append(learn(out, True))
+                    elif out is None and id(func) in written:
+                        note_any(
+                            tensors, [args[position] for position in written[id(func)] if position < len(args)], False
+                        )
+                    else:
+                        note_any(tensors, out, True)
+                    if statistics is not None:
+                        statistics.note(thread, middle, out, ())
+                except Exception as error:
+                    del tensors[middle:]
+                    recording.skip(f"outputs not described ({type(error).__name__})")
             finally:
                 append_op(
                     (
                         func,
                         thread.context,
                         sequence,
-                        number,
-                        node_type,
+                        at_node[1],
+                        at_node[2],
                         start,
                         end,
                         place,
@@ -188,6 +195,15 @@ class OpMode(TorchDispatchMode):
             return out
 
         return run_and_forget
+
+    def _described(self, node: Any) -> tuple[Any, int, type]:
+        kind = type(node)
+        return node, self.recording.registry.number(node.variable) if kind is ACCUMULATE else node._sequence_nr(), kind
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        # The method of this instance is a cycle, which would live until the next collection.
+        del self.__torch_dispatch__
 
     def _hidden(self, func: Any, args: Any, kwargs: Any) -> Any:
         out = func(*args, **kwargs)

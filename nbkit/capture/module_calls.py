@@ -1,6 +1,5 @@
 """Which module an op runs in: the forward calls of modules while a recording is on."""
 
-from collections.abc import Callable
 from sys import _getframe
 from threading import get_ident
 from types import FrameType
@@ -11,6 +10,7 @@ from torch import nn
 
 from nbkit.capture.api_calls import FUSED_INFERENCE, ApiMode
 from nbkit.capture.dispatch import current_node
+from nbkit.capture.patching import Patch
 from nbkit.capture.recording import Recording, ThreadState
 from nbkit.capture.roots import Roots
 
@@ -40,19 +40,19 @@ class ModuleCalls:
         self.roots = Roots()
         self.called: list[CalledModule] = []
         self.by_place: dict[tuple[int, int], CalledModule] = {}
-        self.original: Callable[..., Any] | None = None
+        self.patch = Patch(nn.Module, "__call__")
 
     def install(self) -> None:
-        if self.original is not None:
+        if self.patch.function is not None:
             return
-        original = self.original = nn.Module.__call__
+        patch = self.patch
         recording, main, api, find, by_place = self.recording, self.recording.main, self.api, self._find, self.by_place
         module_calls = recording.module_calls
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             node = current_node()
             if node is None and main.ident != get_ident():
-                return original(module, *args, **kwargs)  # a thread of the user's own, which is not recorded
+                return patch.before(module, *args, **kwargs)  # a thread of the user's own, which is not recorded
             thread = main if node is None else recording.thread()
             outer, outer_root, context = thread.module_call, thread.root, thread.context
             called = by_place.get((id(module), outer_root)) if outer >= 0 else None
@@ -64,18 +64,16 @@ class ModuleCalls:
             recording.place(thread)
             change = api.enter_module(module, called.may_fuse, thread)
             try:
-                return original(module, *args, **kwargs)
+                return patch.before(module, *args, **kwargs)
             finally:
                 if change is not None:
                     change()
                 thread.module_call, thread.root, thread.context = outer, outer_root, context
 
-        nn.Module.__call__ = __call__  # type: ignore[method-assign]
+        patch.install(__call__)
 
     def remove(self) -> None:
-        if self.original is not None:
-            nn.Module.__call__ = self.original  # type: ignore[method-assign]
-            self.original = None
+        self.patch.remove()
 
     def _find(self, module: nn.Module, thread: ThreadState, frame: FrameType) -> CalledModule:
         """The entry of a module met for the first time in this root, or called from outside any module."""

@@ -1,5 +1,6 @@
 """The ops frame from the raw record: rows in call order, linked to parents, forward ops, modules and source lines."""
 
+from collections.abc import Callable
 from itertools import compress
 from typing import Any
 
@@ -12,8 +13,8 @@ from nbkit.capture.module_calls import ModuleCalls
 from nbkit.capture.op_names import op_name
 from nbkit.capture.recording import OP_FIELDS, OPTIMIZER_CODE, Context, OpRecord, Recording
 from nbkit.capture.source import place_text
-from nbkit.capture.strings import nullable, text_column
-from nbkit.capture.tensor_rows import Texts
+from nbkit.capture.statistics import Statistics
+from nbkit.capture.strings import followed, nullable, numbered, numbered_objects, text_column
 from nbkit.schema import OPS
 
 INTEGERS = "sequence node start end first_tensor inputs outputs".split()
@@ -30,15 +31,15 @@ class OpRows:
         self.recording = recording
         self.modules = modules
         raw = {name: recording.ops[number::OP_FIELDS] for number, name in enumerate(OpRecord._fields)}
+        is_done = np.ones(len(raw["name"]), dtype=bool)
         if None in raw["name"]:  # a call that had not ended when the recording did
-            done = [name is not None for name in raw["name"]]
-            raw = {name: list(compress(column, done)) for name, column in raw.items()}
-        else:
-            done = [True] * len(raw["name"])
-        rows = np.cumsum(done) - 1  # row of each slot
-        contexts = np.array(raw["context"], dtype=np.int64).reshape(-1, len(Context._fields))
+            is_done = np.array([name is not None for name in raw["name"]], dtype=bool)
+            raw = {name: list(compress(column, is_done)) for name, column in raw.items()}
+        rows = np.cumsum(is_done) - 1  # row of each slot
         integers = {name: np.array(raw[name], dtype=np.int64) for name in INTEGERS}
-        integers |= {name: contexts[:, number] for number, name in enumerate(Context._fields)}
+        context, contexts = numbered_objects(raw["context"])
+        fields = np.array(contexts, dtype=np.int64).reshape(-1, len(Context._fields))
+        integers |= {name: fields[context, number] for number, name in enumerate(Context._fields)}
         self.raw, self.integers, self.count = raw, integers, len(raw["name"])
         parent = integers["parent"]
         self.parent = np.where(parent >= 0, rows[parent // OP_FIELDS], -1) if len(rows) else parent
@@ -46,9 +47,11 @@ class OpRows:
         failed = recording.failed_slot
         self.failed = int(rows[failed // OP_FIELDS]) if failed is not None and failed // OP_FIELDS < len(rows) else -1
         self.thread = integers["thread"]
-        self.names, self.name_code = self._names()
-        self.in_node = ~self.is_api & np.array([kind is not None for kind in raw["node_type"]], dtype=bool)
-        self.accumulates = self.in_node & np.array([kind is ACCUMULATE for kind in raw["node_type"]], dtype=bool)
+        self.name_code, functions = numbered_objects(raw["name"])
+        self.names = [op_name(function) for function in functions]
+        self.node_type, self.node_types = numbered_objects(raw["node_type"])
+        self.in_node = ~self.is_api & ~self._has_node_type(lambda kind: kind is None)
+        self.accumulates = self.in_node & self._has_node_type(lambda kind: kind is ACCUMULATE)
         self.made_node = self._made_node()
         self.forward = self._forward()
         self.root, self.module, self.call = self._modules()
@@ -59,21 +62,13 @@ class OpRows:
         """Leave out API calls that ran no op and returned no tensor (x.size(), torch.is_complex(x)): count them."""
         is_parent = np.zeros(self.count, dtype=bool)
         is_parent[self.parent[self.parent >= 0]] = True
-        wanted = np.array([flag is True for flag in self.raw["node_type"]], dtype=bool)
-        self.keep = ~self.is_api | is_parent | wanted
+        self.keep = ~self.is_api | is_parent | self._has_node_type(lambda kind: kind is True)
         self.empty_calls = int((~self.keep).sum())
 
-    def _names(self) -> tuple[list[str], np.ndarray]:
-        codes: dict[int, int] = {}
-        functions: list[Any] = []
-        column = np.empty(self.count, dtype=np.int64)
-        for row, function in enumerate(self.raw["name"]):
-            code = codes.get(id(function))
-            if code is None:
-                code = codes[id(function)] = len(functions)
-                functions.append(function)
-            column[row] = code
-        return [op_name(function) for function in functions], column
+    def _has_node_type(self, fits: Callable[[Any], bool]) -> np.ndarray:
+        """Whether the node_type of each row fits."""
+        answers: np.ndarray = np.array([fits(kind) for kind in self.node_types], dtype=bool)[self.node_type]
+        return answers
 
     def _made_node(self) -> np.ndarray:
         """Whether autograd made a node for the op: its counter moved on since the op before, in that thread."""
@@ -91,7 +86,7 @@ class OpRows:
         if not len(rows):
             return forward
         nodes = self.integers["node"][rows]
-        slices = np.array([self.raw["node_type"][row].__name__ == "CopySlices" for row in rows], dtype=bool)
+        slices = self._has_node_type(lambda kind: getattr(kind, "__name__", "") == "CopySlices")[rows]
         candidates = np.flatnonzero(~self.is_api & (self.thread == 0))
         found = forward_ops(
             nodes, slices, self.integers["sequence"][candidates], candidates, self.recording.first_sequence
@@ -107,32 +102,28 @@ class OpRows:
         rerun = np.zeros(self.count, dtype=bool)
         rerun[call >= 0] = calls[call[call >= 0], 2] > 0
         # A backward op belongs where its forward op ran; a part that is run again for the backward pass to itself.
-        inherit = np.flatnonzero(self.in_node & ~rerun)
-        call[inherit] = -1
-        for row in inherit:
-            if self.forward[row] >= 0:
-                call[row] = call[self.forward[row]]
+        inherits = self.in_node & ~rerun
+        call[inherits] = -1
+        call = call[followed(np.where(inherits & (self.forward >= 0), self.forward, np.arange(self.count)))]
         inside = call >= 0
         module, number, root = (np.full(self.count, -1, dtype=np.int64) for _ in range(3))
         module[inside], number[inside] = calls[call[inside], 0], calls[call[inside], 1]
         root[inside] = roots[module[inside]]
         return root, module, number
 
-    def _sources(self) -> tuple[np.ndarray, list[str | None]]:
-        """Number of each row's source line: its own, else its API call's, else its forward op's."""
-        texts = Texts()
-        places, parent, forward = self.raw["place"], self.parent.tolist(), self.forward.tolist()
-        codes = [-1] * self.count
-        for row, (place, in_node) in enumerate(zip(places, self.in_node.tolist(), strict=True)):
-            if place is not None:
-                codes[row] = texts.code(place, place_text)
-            elif in_node:
-                codes[row] = (
-                    codes[forward[row]] if forward[row] >= 0 else codes[parent[row]] if parent[row] >= 0 else -1
-                )
-            elif parent[row] >= 0:
-                codes[row] = codes[parent[row]]
-        return np.array(codes, dtype=np.int64), texts.texts
+    def _sources(self) -> tuple[np.ndarray, list[str]]:
+        """Number of each row's source line: its own, else its forward op's, else its API call's."""
+        places = self.raw["place"]
+        has_own = np.array([place is not None for place in places], dtype=bool)
+        own = list(compress(places, has_own))
+        # By identity: comparing code objects compares all that is in them.
+        number, keys = numbered([(id(code), offset) for code, offset in own])
+        by_key = {(id(place[0]), place[1]): place for place in own}
+        code = np.full(self.count, -1, dtype=np.int64)
+        code[has_own] = number
+        upward = np.where(self.in_node & (self.forward >= 0), self.forward, self.parent)
+        stays = has_own | (upward < 0)
+        return code[followed(np.where(stays, np.arange(self.count), upward))], [place_text(by_key[key]) for key in keys]
 
     def own(self, accumulated: dict[int, tuple[int, str]], paths: list[tuple[int, str]]) -> None:
         """Give the ops that add to a parameter's gradient the module that owns the parameter.
@@ -164,13 +155,17 @@ class OpRows:
         phase[starts | ((self.parent >= 0) & starts[self.parent])] = BACKWARD
         # An API call outside modules is what its ops are: walk up from the last child to the first.
         loose = self.is_api & (phase == OTHER)
-        for row in np.flatnonzero((self.parent >= 0) & (phase != OTHER))[::-1]:
-            if loose[self.parent[row]]:
-                phase[self.parent[row]] = phase[row]
+        rows = np.flatnonzero((self.parent >= 0) & (phase != OTHER) & loose[self.parent])[::-1]
+        phase[self.parent[rows]] = phase[rows]
         # What a forward call does besides (it saves a detached result, say) is part of it.
         loose = (phase == OTHER) & (self.parent >= 0)
         phase[loose] = phase[self.parent[loose]]
         return phase
+
+    def leave_out(self, statistics: Statistics) -> None:
+        """Take the time that reading values took out of the API calls in which it was done."""
+        start, end = self.integers["start"], self.integers["end"]
+        self.integers["end"] = end - np.where(self.is_api, statistics.spent_within(start, end), 0)
 
     def self_time(self, total: np.ndarray) -> np.ndarray:
         below = self.parent >= 0
@@ -182,7 +177,7 @@ class OpRows:
         chosen: np.ndarray,
         labels: list[str],
         paths: list[tuple[int, str]],
-        devices: tuple[np.ndarray, list[str | None]],
+        devices: tuple[np.ndarray, list[str]],
     ) -> pd.DataFrame:
         """The ops frame of the rows in `chosen`, ids dense."""
         ids = np.full(self.count + 1, -1, dtype=np.int64)  # the last entry answers for -1

@@ -1,6 +1,6 @@
 """Optimizer steps: the phase, the step count and the API row under which an optimizer's ops stand."""
 
-import inspect
+import sys
 from time import perf_counter_ns
 from typing import Any
 
@@ -61,7 +61,6 @@ class OptimizerSteps:
 
     def _begin(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         recording, thread = self.recording, self.recording.main
-        frame = inspect.currentframe()
         slot = len(recording.ops)
         recording.ops.extend(NOTHING_YET)
         closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
@@ -73,7 +72,7 @@ class OptimizerSteps:
             -1,
             True,
             perf_counter_ns(),
-            user_place(frame),
+            user_place(sys._getframe(1)),
         )
         off = is_torch and closure is None
         if off:

@@ -1,6 +1,7 @@
 """optrace: record every op of a model step."""
 
 from contextlib import ExitStack
+from threading import local
 from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, Literal
@@ -15,12 +16,13 @@ from nbkit.capture.optimizer_steps import OptimizerSteps
 from nbkit.capture.recording import Recording
 from nbkit.capture.selection import Selection
 from nbkit.capture.statistics import Statistics
-from nbkit.capture.tracebacks import without_our_frames
+from nbkit.capture.tracebacks import came_from_op, without_our_frames
 from nbkit.errors import OptionError, nearest
 from nbkit.patterns import Patterns
 from nbkit.trace import Trace
 
 VALUES = ("stats",)
+_thread = local()  # .running: the recordings that this thread is in, outermost first
 
 
 class optrace:  # noqa: N801  a context manager is named like the function it stands for
@@ -73,31 +75,49 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
         compiled = CompiledRegions(recording, self.api, self.modules)
         mode = OpMode(recording, self.statistics, optimizers.on_profiler_op)
         with ExitStack() as stack:
+            # Both hold a closure that holds them: without this only a collection would free the record.
+            stack.callback(vars(mode).clear)
+            stack.callback(vars(self.api).clear)
             for part in (self.modules, optimizers, compiled):
                 part.install()
                 stack.callback(part.remove)
             stack.enter_context(self.api)
             stack.enter_context(mode)
             self.exits = stack.pop_all()
+        self.ended = False
+        self.running = vars(_thread).setdefault("running", [])
+        self.running.append(self)
         recording.start = perf_counter_ns()
         return self.trace
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        recording = self.recording
-        recording.end = perf_counter_ns()
-        self.exits.close()
-        if error is not None:
+        self.recording.end = perf_counter_ns()
+        getters = self.api.getters
+        self.ended = True
+        is_outermost = self.running[0] is self
+        # Modes are a stack: a recording that ends before one that began later takes its own away with that one's.
+        removed = []
+        while self.running and self.running[-1].ended:
+            removed.append(self.running.pop())
+            removed[-1].exits.close()
+        from_op = error is not None and came_from_op(error)
+        if error is not None and is_outermost:
             without_our_frames(error)
-        self._fill(error)
-        # Weak references and raw rows are of no use any more, and a kept optrace should weigh nothing.
-        del self.recording, self.statistics, self.api, self.modules, self.exits
+        self._fill(error, from_op, getters)
+        for one in removed:
+            one._forget()
 
-    def _fill(self, error: BaseException | None) -> None:
+    def _forget(self) -> None:
+        """Let go of weak references and raw rows: of no use any more, and a kept optrace should weigh nothing."""
+        vars(self.recording.registry).clear()
+        del self.recording, self.statistics, self.api, self.modules, self.exits, self.running
+
+    def _fill(self, error: BaseException | None, from_op: bool, getters: int) -> None:
         assert self.trace is not None
         recording = self.recording
-        frames, built = build(recording, self.modules, self.statistics, self.selection, self.api.getters)
+        frames, built = build(recording, self.modules, self.statistics, self.selection, getters)
         failed = built.pop("failed_op_id")
         ops = frames["ops"]
         meta: dict[str, Any] = {
@@ -105,10 +125,10 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
             "name": self.name,
             "created": now_text(),
             "complete": error is None,
-            "error": None if error is None else describe_error(error, failed, ops),
+            "error": None if error is None else describe_error(error, failed if from_op else None, ops),
             "versions": versions(),
             "wall_us": (recording.end - recording.start) / 1e3,
-            "recorder_us": recorder_us(recording),
+            "recorder_us": recorder_us(recording, self.statistics),
             **built,
         }
         self.trace._fill(frames, meta)

@@ -42,6 +42,7 @@ class OpRecord(NamedTuple):
 
 OP_FIELDS = len(OpRecord._fields)
 NOTHING_YET = (None,) * OP_FIELDS
+NO_NODE: tuple[Any, int, Any] = (None, -1, None)
 
 
 class ModuleCall(NamedTuple):
@@ -79,6 +80,9 @@ class Recording:
         self.step = 0
         self.code = PLAIN_CODE
         self.skipped: dict[str, int] = {}
+        # The autograd node that ran the last op, its number and its class. Held until the backward pass is over, since
+        # torch makes a Python object of a node at every question otherwise.
+        self.last_node: tuple[Any, int, Any] = NO_NODE
         self.failed_slot: int | None = None  # index into ops of the call that raised
         self.first_sequence = next_sequence_number()
         self.start = perf_counter_ns()

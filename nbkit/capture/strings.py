@@ -1,21 +1,47 @@
-"""Text columns built from codes: each distinct text is written once and taken by number."""
+"""Columns built from numbers: each distinct value is handled once and taken by its number."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from pandas.api.extensions import ExtensionArray
 
-TEXT = pd.StringDtype(na_value=np.nan)
+from nbkit.schema import TEXT
+
+Value = TypeVar("Value", bound=Hashable)
 
 
-def text_column(codes: np.ndarray, texts: Sequence[str | None]) -> pd.array:
+def numbered(values: Collection[Value]) -> tuple[np.ndarray, list[Value]]:
+    """Number of each value, dense from 0 in order of appearance, and the distinct values."""
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    return np.fromiter(map(numbers.__getitem__, values), np.int64, len(values)), list(numbers)
+
+
+def numbered_objects(values: Sequence[Any]) -> tuple[np.ndarray, list[Any]]:
+    """The same for objects, told apart by identity: their own comparison may be slow or not defined."""
+    identities = list(map(id, values))
+    distinct = dict(zip(identities, values, strict=True))
+    return numbered(identities)[0], list(distinct.values())
+
+
+def followed(pointers: np.ndarray) -> np.ndarray:
+    """Where each row ends up that points at an earlier row, on and on, until one that points at itself."""
+    while not np.array_equal(further := pointers[pointers], pointers):
+        pointers = further
+    return pointers
+
+
+def text_column(codes: np.ndarray, texts: Sequence[str | None]) -> ExtensionArray:
     """`str` array of `texts[code]` for each code; a negative code is null."""
     values = pa.array(texts, pa.large_string())
-    indices = pa.array(codes, mask=codes < 0) if (codes < 0).any() else pa.array(codes)
-    return TEXT.__from_arrow__(values.take(indices))
+    is_null = codes < 0
+    indices = pa.array(codes, mask=is_null) if is_null.any() else pa.array(codes)
+    column: ExtensionArray = TEXT.__from_arrow__(values.take(indices))  # type: ignore[attr-defined]
+    return column
 
 
-def nullable(values: np.ndarray) -> pd.array:
+def nullable(values: np.ndarray) -> ExtensionArray:
     """`Int64` array of integers in which negative means null."""
     return pd.arrays.IntegerArray(values.astype(np.int64, copy=True), values < 0)

@@ -10,28 +10,13 @@ import torch
 from nbkit.capture.recording import Recording
 from nbkit.capture.statistics import NOTHING, Values
 from nbkit.capture.strings import nullable, text_column
-from nbkit.capture.tensor_registry import TensorRecord
+from nbkit.capture.tensor_columns import TensorColumns
+from nbkit.capture.tensor_registry import TensorRegistry
 from nbkit.schema import TENSORS
 
+# No record has it: a storage is -1 or more, and has fewer geometries than this.
+NO_MEMORY = np.iinfo(np.int64).min
 STATISTICS = ("mean", "std", "min", "max", "norm", "nan_count", "inf_count")
-
-
-class Texts:
-    """Numbers distinct values and writes each as text once."""
-
-    def __init__(self) -> None:
-        self.codes: dict[Any, int] = {}
-        self.texts: list[str | None] = []
-
-    def code(self, value: Any, write: Any) -> int:
-        """Number of `write(value)`; -1 for None."""
-        if value is None:
-            return -1
-        code = self.codes.get(value)
-        if code is None:
-            code = self.codes[value] = len(self.texts)
-            self.texts.append(write(value))
-        return code
 
 
 def sizes_text(sizes: Any) -> str:
@@ -43,21 +28,22 @@ def dtype_text(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def tensor_ids(records: list[TensorRecord]) -> np.ndarray:
+def tensor_ids(tensors: TensorColumns) -> np.ndarray:
     """Tensor number of each record, dense from 0.
 
     A tensor that came out of an op is new. One that was met otherwise (autograd wraps saved tensors anew, `.data`,
     `from_numpy`) is the last one with the same memory and geometry, if there is one.
     """
-    latest: dict[Any, int] = {}
-    ids = np.empty(len(records), dtype=np.int64)
-    count = 0
-    for number, (fresh, storage, shape, stride, offset, dtype, *_) in enumerate(records):
-        key = (storage, shape, stride, offset, dtype)
-        found = None if fresh or storage < 0 else latest.get(key)
-        if found is None:
-            found, count = count, count + 1
-        latest[key] = ids[number] = found
+    order = tensors.by_memory
+    is_first = np.diff(tensors.memory_and_geometry[order], prepend=NO_MEMORY) != 0
+    is_new = is_first | tensors.fresh[order] | (tensors.storage[order] < 0)
+    # The last new record up to each one, among those of the same memory and geometry, which stand in order of time.
+    latest = order[np.maximum.accumulate(np.where(is_new, np.arange(tensors.count), 0))]
+    number = np.empty(tensors.count, dtype=np.int64)
+    number[order] = is_new
+    number = np.cumsum(number) - 1
+    ids = np.empty(tensors.count, dtype=np.int64)
+    ids[order] = number[latest]
     return ids
 
 
@@ -71,38 +57,49 @@ def flat_positions(first: np.ndarray, inputs: np.ndarray, outputs: np.ndarray) -
 
 
 def requires_grad_column(
-    recording: Recording, rows: np.ndarray, records: np.ndarray, is_output: np.ndarray, made_node: np.ndarray
+    tensors: TensorColumns,
+    alive: Mapping[int, bool],
+    row: np.ndarray,
+    record: np.ndarray,
+    is_output: np.ndarray,
+    made_node: np.ndarray,
 ) -> np.ndarray:
-    """Whether each tensor required a gradient at that op.
+    """Whether each tensor required a gradient at that op; rows are ordered by op.
 
     A tensor leaves the dispatcher before autograd marks it, so what was read of an output is too early: it requires a
-    gradient if its op made an autograd node and one of the inputs required one. Survivors are asked themselves.
+    gradient if its op made an autograd node and one of the inputs required one. `alive` are the answers of those that
+    survived the step.
     """
-    seen = recording.registry.records
-    needs = [record.requires_grad for record in seen]
-    for anchor, number in recording.registry.known.values():
-        tensor = anchor()
-        if isinstance(tensor, torch.Tensor):
-            needs[number] = tensor.requires_grad
-    differentiable = [record.dtype.is_floating_point or record.dtype.is_complex for record in seen]
-    column = np.zeros(len(rows), dtype=bool)
-    current, marks = -1, False
-    for index, (row, number, output) in enumerate(
-        zip(rows.tolist(), records.tolist(), is_output.tolist(), strict=True)
+    needs = tensors.requires_grad.copy()
+    needs[list(alive)] = list(alive.values())
+    kinds = [dtype.is_floating_point or dtype.is_complex for *_, dtype in tensors.geometries]
+    is_differentiable = np.array(kinds, dtype=bool)[tensors.geometry].tolist()
+    never = len(row)
+    since = np.where(needs, 0, never).tolist()  # place in the column from which on each record requires one
+    current, is_marked = -1, False
+    places = np.flatnonzero(made_node[row])
+    for place, op, number, output in zip(
+        *(a.tolist() for a in (places, row[places], record[places], is_output[places])), strict=True
     ):
-        if row != current:
-            current, marks = row, False
-        if output:
-            if marks and differentiable[number]:
-                needs[number] = True
-        elif needs[number] and made_node[row]:
-            marks = True
-        column[index] = needs[number]
+        if op != current:
+            current, is_marked = op, False
+        if not output:
+            is_marked = is_marked or since[number] < never
+        elif is_marked and since[number] == never and is_differentiable[number]:
+            since[number] = place
+    column: np.ndarray = np.arange(never) >= np.array(since, dtype=np.int64)[record]
     return column
+
+
+def survivors(registry: TensorRegistry) -> dict[int, bool]:
+    """Whether each tensor that outlived the step requires a gradient, by record."""
+    held = ((anchor(), number) for anchor, number in registry.known.values())
+    return {number: tensor.requires_grad for tensor, number in held if isinstance(tensor, torch.Tensor)}
 
 
 def tensors_frame(
     recording: Recording,
+    tensors: TensorColumns,
     op_ids: np.ndarray,
     spans: Mapping[int, tuple[np.ndarray, ...]],
     made_node: np.ndarray,
@@ -118,60 +115,46 @@ def tensors_frame(
         parts.append((rows[local], held, is_output, position, np.full(len(index), thread.number), index))
     row, record, is_output, position, thread_number, index = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.argsort(row, kind="stable")
-    known = order[(record[order] >= 0) & (op_ids[row[order]] >= 0)]
-    # The gradient flags need all rows, also those that a filter leaves out.
-    grads = np.zeros(len(row), dtype=bool)
     usable = order[record[order] >= 0]
-    grads[usable] = requires_grad_column(recording, row[usable], record[usable], is_output[usable], made_node)
-    row, record, is_output, position = row[known], record[known], is_output[known], position[known]
-    columns = record_columns(recording.registry.records, record, names)
+    row, record, is_output, position = row[usable], record[usable], is_output[usable], position[usable]
+    # The gradient flags need all rows, also those that a filter leaves out.
+    grads = requires_grad_column(tensors, survivors(recording.registry), row, record, is_output, made_node)
+    known = op_ids[row] >= 0
+    columns = record_columns(tensors, record[known], names)
     columns |= {
-        "op_id": op_ids[row],
-        "role": text_column(is_output.astype(np.int64), ["input", "output"]),
-        "position": position,
+        "op_id": op_ids[row[known]],
+        "role": text_column(is_output[known].astype(np.int64), ["input", "output"]),
+        "position": position[known],
         "requires_grad": grads[known],
     }
     if statistics is not None:
-        keys = zip(thread_number[known].tolist(), index[known].tolist(), strict=True)
+        keys = zip(thread_number[usable][known].tolist(), index[usable][known].tolist(), strict=True)
         values = list(zip(*(statistics.get(key, NOTHING) for key in keys), strict=True)) or [()] * len(STATISTICS)
         columns |= {name: list(column) for name, column in zip(STATISTICS, values, strict=True)}
     return TENSORS.frame(columns)
 
 
-def record_columns(records: list[TensorRecord], record: np.ndarray, names: Mapping[int, str]) -> dict[str, Any]:
+def record_columns(tensors: TensorColumns, record: np.ndarray, names: Mapping[int, str]) -> dict[str, Any]:
     """Columns that follow from the tensor alone."""
-    shapes, strides, dtypes, devices = Texts(), Texts(), Texts(), Texts()
-    codes = np.array(
-        [
-            (
-                shapes.code(r.shape, sizes_text),
-                strides.code(r.stride, sizes_text),
-                dtypes.code(r.dtype, dtype_text),
-                devices.code(r.device, str),
-                r.storage,
-                r.nbytes,
-                r.dtype.itemsize,
-            )
-            for r in records
-        ],
-        dtype=np.int64,
-    ).reshape(len(records), 7)
-    numel = np.array([element_count(shape) for shape in shapes.codes], dtype=np.int64)
-    shape_code = codes[record, 0]
-    numels = numel[shape_code] if len(record) else np.empty(0, np.int64)
-    nbytes = codes[record, 5]
-    name_code = np.full(len(records), -1, dtype=np.int64)
+    geometries = tensors.geometries
+    geometry = tensors.geometry[record]
+    numel = np.array([element_count(shape) for shape, *_ in geometries], dtype=np.int64)
+    itemsize = np.array([dtype.itemsize for *_, dtype in geometries], dtype=np.int64)
+    nbytes = tensors.nbytes[record]
+    name_code = np.full(tensors.count, -1, dtype=np.int64)
     name_code[list(names)] = np.arange(len(names))
     return {
-        "tensor_id": tensor_ids(records)[record],
-        "storage_id": nullable(codes[record, 4]),
+        "tensor_id": tensor_ids(tensors)[record],
+        "storage_id": nullable(tensors.storage[record]),
         "name": text_column(name_code[record], list(names.values())),
-        "dtype": text_column(codes[record, 2], dtypes.texts),
-        "shape": text_column(shape_code, shapes.texts),
-        "stride": text_column(codes[record, 1], strides.texts),
-        "device": text_column(codes[record, 3], devices.texts),
-        "numel": numels,
-        "size_bytes": nullable(np.where(nbytes == -1, numels * codes[record, 6], nbytes)),
+        "dtype": text_column(geometry, [dtype_text(dtype) for *_, dtype in geometries]),
+        "shape": text_column(geometry, [sizes_text(shape) for shape, *_ in geometries]),
+        "stride": text_column(
+            geometry, [None if stride is None else sizes_text(stride) for _, stride, *_ in geometries]
+        ),
+        "device": text_column(tensors.device[record], [str(device) for device in tensors.devices]),
+        "numel": numel[geometry],
+        "size_bytes": nullable(np.where(nbytes == -1, (numel * itemsize)[geometry], nbytes)),
     }
 
 

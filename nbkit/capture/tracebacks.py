@@ -1,21 +1,37 @@
 """Tracebacks of the user's errors without the recorder's frames."""
 
 import os
+from traceback import walk_tb
 from types import TracebackType
 
 _OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_CALLS = ("__torch_dispatch__", "__torch_function__")
+
+
+def came_from_op(error: BaseException) -> bool:
+    """Whether an error, or what it was raised from or during, was raised inside a recorded call."""
+    for one in _chain(error):
+        for frame, _ in walk_tb(one.__traceback__):
+            if frame.f_code.co_name in _CALLS and frame.f_code.co_filename.startswith(_OURS):
+                return True
+    return False
 
 
 def without_our_frames(error: BaseException) -> None:
     """Take the recorder's frames out of the tracebacks of an error and of what it was raised from or during."""
-    seen: set[int] = set()
+    for one in _chain(error):
+        one.__traceback__ = _cleaned(one.__traceback__)
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = []
     pending: list[BaseException | None] = [error]
     while pending:
         one = pending.pop()
-        if one is not None and id(one) not in seen:
-            seen.add(id(one))
-            one.__traceback__ = _cleaned(one.__traceback__)
+        if one is not None and not any(one is other for other in found):
+            found.append(one)
             pending += [one.__cause__, one.__context__]
+    return found
 
 
 def _cleaned(traceback: TracebackType | None) -> TracebackType | None:

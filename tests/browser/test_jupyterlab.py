@@ -114,6 +114,9 @@ def test_a_screenshot_is_kept(page):
     rows(page, 1).nth(13).click()
     expect(rows(page, 1).nth(13)).to_have_attribute("aria-selected", "true")
     expect(cell(page, 1).get_by_text("blocks.0.att.time_mix_k").first).to_be_visible()
+    modules = cell(page, 1).get_by_role("button", name="Modules")
+    if modules.get_attribute("aria-expanded") == "false":
+        modules.click()
     page.mouse.move(0, 0)
     (ROOT / "out").mkdir(exist_ok=True)
     cell(page, 1).screenshot(path=ROOT / "out/op_table.png")

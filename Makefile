@@ -1,0 +1,79 @@
+# Everything nbkit does on a developer's machine; `make` alone lists it. Needs Python 3.11 or newer, nothing else.
+PYTHON ?= python3
+BIN := .venv/bin
+STATIC := nbkit/views/static
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nbkit needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; name another one with make PYTHON=...")'
+	$(PYTHON) -m venv .venv
+
+# One stamp per extra: a second call is quick, and a changed dependency list installs again.
+.venv/.installed-%: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[$*]"
+	@touch $@
+
+.PHONY: venv
+venv: .venv/.installed-test .venv/.installed-lint  ## make .venv with everything a developer needs
+
+.PHONY: demo
+demo: .venv/.installed-demo  ## trace a training step headless, write out/demo.html, print a summary
+	$(BIN)/python notebooks/demo.py
+
+.PHONY: test
+test: .venv/.installed-test  ## every test: Python, notebooks, browser; the widget's own where node is installed
+	@if command -v node >/dev/null; then cd widgets && node --test; else echo "no node: the tests of widgets/ are left out"; fi
+	$(BIN)/python -m pytest
+
+.PHONY: lab
+lab: .venv/.installed-lab  ## open JupyterLab on the notebooks
+	$(BIN)/jupyter lab notebooks/01_trace_a_step.ipynb
+
+.PHONY: bench
+bench: .venv/.installed-bench  ## measure the recorder against its peers
+	$(BIN)/python bench/overhead.py
+
+.PHONY: lint
+lint: .venv/.installed-lint  ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+.PHONY: format
+format: .venv/.installed-lint  ## ruff: mend what can be mended
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: types
+types: .venv/.installed-lint  ## mypy, strict, on nbkit and sample_models
+	$(BIN)/mypy
+
+.PHONY: layers
+layers: .venv/.installed-test  ## a module imports only from layers below its own
+	$(BIN)/python -m pytest -q tests/test_layers.py
+
+.PHONY: notebooks
+notebooks: .venv/.installed-test  ## run every notebook headless
+	$(BIN)/python -m pytest -q tests/test_notebooks.py
+
+.PHONY: bundle
+bundle:  ## build the widgets' front-end bundle (needs node and npm)
+	cd widgets && npm ci --no-audit --no-fund && npm run build
+
+.PHONY: bundle-check
+bundle-check:  ## prove that the committed bundle is what its source builds
+	@rm -rf out/static && mkdir -p out && cp -R $(STATIC) out/static
+	$(MAKE) bundle
+	diff -r out/static $(STATIC)
+
+.PHONY: hooks
+hooks: .venv/.installed-lint  ## run the checks before every commit
+	$(BIN)/pre-commit install
+
+.PHONY: clean
+clean:  ## remove what was built, but not .venv
+	rm -rf out build dist widgets/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

@@ -1,0 +1,81 @@
+"""The recorders that are compared: how each one is entered, runs a step and gives its result."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from torch.profiler import ProfilerActivity, profile
+from torch.utils._debug_mode import DebugMode
+
+import nbkit
+from bench.steps import TrainingStep
+
+BARE, FORWARD, OPTRACE, STATS = "bare", "bare, forward only", "optrace", 'optrace, values="stats"'
+PROFILER, PROFILER_SHAPES = "torch.profiler", "torch.profiler, record_shapes"
+DEBUG_MODE, TORCHLENS = "DebugMode", "torchlens, forward only"
+
+
+def nothing() -> None:
+    """What most peers need done before and after a measurement."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One recorder: open() around run(step), then finish(what open gave, what run gave) until its result is at hand.
+
+    prepare() and restore() are called outside the timed part. `base` is the peer it is compared with.
+    """
+
+    name: str
+    open: Callable[[], AbstractContextManager[Any]]
+    run: Callable[[TrainingStep], Any] = TrainingStep.run
+    finish: Callable[[Any, Any], Any] = lambda held, result: held
+    prepare: Callable[[], None] = nothing
+    restore: Callable[[], None] = nothing
+    base: str = BARE
+
+
+def all_peers() -> list[Peer]:
+    """Every peer, bare ones first; one that is not installed fails when it runs."""
+    return [
+        Peer(BARE, nullcontext),
+        Peer(FORWARD, nullcontext, TrainingStep.forward, base=FORWARD),
+        Peer(OPTRACE, nbkit.optrace),
+        Peer(STATS, partial(nbkit.optrace, values="stats")),
+        Peer(PROFILER, partial(_profiler, False), finish=_events),
+        Peer(PROFILER_SHAPES, partial(_profiler, True), finish=_events),
+        Peer(DEBUG_MODE, partial(DebugMode, record_nn_module=True, record_stack_trace=True)),
+        _torchlens(),
+    ]
+
+
+def _profiler(record_shapes: bool) -> profile:
+    return profile(activities=[ProfilerActivity.CPU], record_shapes=record_shapes)
+
+
+def _events(profiler: profile, _: None) -> Any:
+    return profiler.events()
+
+
+def _torchlens() -> Peer:
+    """Of a step torchlens records one call of the model, without the backward pass; its table is `to_pandas()`.
+
+    It leaves all of torch wrapped after its first trace, which would slow the others down: taken off in between.
+    """
+    try:
+        import torchlens
+        from torchlens.backends.torch.wrappers import unwrap_torch, wrap_torch
+    except ImportError as error:
+        reason = str(error)
+        return Peer(TORCHLENS, nullcontext, partial(_fail, f"cannot be imported: {reason}"), base=FORWARD)
+
+    def run(step: TrainingStep) -> Any:
+        return torchlens.trace(step.model, [step.ids, step.targets])
+
+    return Peer(TORCHLENS, nullcontext, run, lambda _, trace: trace.to_pandas(), wrap_torch, unwrap_torch, FORWARD)
+
+
+def _fail(reason: str, _: TrainingStep) -> None:
+    raise ImportError(reason)

@@ -1,0 +1,58 @@
+"""What the registry kept of every tensor it met, as columns: one entry per tensor record."""
+
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from nbkit.capture.strings import numbered
+from nbkit.capture.tensor_registry import FIELDS, TensorRegistry
+
+
+class TensorColumns:
+    """The registry's records, read once when the step is over.
+
+    A step has many tensors but few geometries (shape, stride, offset, dtype): those are numbered, and whatever follows
+    from them is worked out once for each.
+    """
+
+    def __init__(self, registry: TensorRegistry) -> None:
+        fresh, storage, *geometry, requires_grad = (registry.fields[field::FIELDS] for field in range(FIELDS))
+        self.count = len(fresh)
+        self.fresh = np.array(fresh, dtype=bool)
+        self.storage = np.array(storage, dtype=np.int64)
+        self.requires_grad = np.array(requires_grad, dtype=bool)
+        self.geometry, self.geometries = numbered(list(zip(*geometry, strict=True)))
+        self.memory_and_geometry = self.storage * len(self.geometries) + self.geometry
+        self.by_memory = np.argsort(self.memory_and_geometry, kind="stable")
+        self.device, self.devices = self._devices(registry)
+        # Bytes of layouts whose size does not follow from the shape; -1 for the others, -2 if unknown.
+        self.nbytes = np.full(self.count, -1, dtype=np.int64)
+        self.nbytes[list(registry.special)] = [nbytes for _, nbytes in registry.special.values()]
+        self._storages = registry.storages
+        self._geometry_codes = {geometry: code for code, geometry in enumerate(self.geometries)}
+
+    def _devices(self, registry: TensorRegistry) -> tuple[np.ndarray, list[Any]]:
+        special = [device for device, _ in registry.special.values()]
+        codes, devices = numbered([*registry.devices, *special])
+        # One entry more, which answers for tensors without a storage until their own device is put in.
+        of_storage = np.append(codes[: len(registry.devices)], -1)
+        device = of_storage[self.storage]
+        device[list(registry.special)] = codes[len(registry.devices) :]
+        return device, devices
+
+    def records_of(self, tensor: Tensor) -> list[int]:
+        """Numbers of the records that describe this memory in this geometry."""
+        try:
+            storage = tensor.untyped_storage()
+            geometry = (tensor.shape, tensor.stride(), tensor.storage_offset(), tensor.dtype)
+        except (RuntimeError, NotImplementedError):  # a parameter without storage: sparse, lazy
+            return []
+        entry = self._storages.get(id(storage))
+        code = self._geometry_codes.get(geometry)
+        if entry is None or entry[0]() is not storage or code is None:
+            return []
+        key = entry[1] * len(self.geometries) + code
+        start, end = np.searchsorted(self.memory_and_geometry, (key, key + 1), sorter=self.by_memory)
+        found: list[int] = self.by_memory[start:end].tolist()
+        return found

@@ -1,0 +1,51 @@
+"""What every test gets: a fixed seed, and a check that no mode, hook or grad flag of ours is left behind."""
+
+import gc
+import os
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch.nn.modules import module as torch_module
+from torch.utils import _python_dispatch
+
+GLOBAL_HOOKS = (
+    "_global_forward_hooks",
+    "_global_forward_pre_hooks",
+    "_global_backward_hooks",
+    "_global_backward_pre_hooks",
+    "_global_module_registration_hooks",
+    "_global_parameter_registration_hooks",
+    "_global_buffer_registration_hooks",
+)
+# The tests' models are tiny, and on a busy machine threads that wait for each other make them slow; kernels inherit it.
+torch.set_num_threads(1)
+os.environ["OMP_NUM_THREADS"] = "1"
+# torch itself wraps an optimizer class's step() when its first optimizer is made.
+torch.optim.AdamW([torch.zeros(1)])
+
+
+def left_behind() -> dict[str, object]:
+    """What a recorder could leave: modes on torch's stacks, hooks for all modules, patched methods, the GC's state."""
+    return {
+        "dispatch modes": _python_dispatch._len_torch_dispatch_stack(),
+        "function modes": torch._C._len_torch_function_stack(),
+        "hooks": {name: len(getattr(torch_module, name)) for name in GLOBAL_HOOKS},
+        "module call": torch.nn.Module.__call__,
+        "optimizer step": torch.optim.AdamW.step,
+        "backward": torch.Tensor.backward,
+        "grad": torch.is_grad_enabled(),
+        "garbage collection": gc.isenabled(),
+    }
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    before = left_behind()
+    yield
+    assert left_behind() == before
+
+
+@pytest.fixture(autouse=True)
+def seed() -> None:
+    torch.manual_seed(0)

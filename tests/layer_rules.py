@@ -1,0 +1,122 @@
+"""The layer rule of nbkit, checked by reading imports: what each layer may import, of nbkit and of others."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+# From the bottom up; layers of one line are siblings and do not import each other.
+RANKS = (("base",), ("trace",), ("analysis", "capture", "readers"), ("views",), ("magics",), ("root",))
+TOP_FILES = {
+    **dict.fromkeys(("schema", "metrics", "errors", "patterns"), "base"),
+    **dict.fromkeys(("trace", "trace_files"), "trace"),
+    **dict.fromkeys(("__init__", "load"), "root"),
+}
+FRAMES = {"numpy", "pandas"}
+THIRD_PARTY = {
+    "base": FRAMES | {"pyarrow"},
+    "trace": FRAMES | {"pyarrow"},
+    "analysis": FRAMES,
+    "capture": FRAMES | {"pyarrow", "torch"},
+    "readers": FRAMES | {"pyarrow", "onnx", "onnxruntime"},
+    "views": FRAMES | {"anywidget", "ipywidgets", "traitlets", "plotly", "matplotlib"},
+    "magics": {"IPython"},
+    "root": {"IPython"},  # load_ipython_extension, which IPython looks for there
+    "sample_models": {"torch", "sample_models", "nbkit"},
+    "notebooks": {*FRAMES, "torch", "IPython", "plotly", "matplotlib", "sample_models", "nbkit"},
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module, and the line that imports it."""
+
+    module: str
+    line: int
+
+
+def layer_of(path: Path) -> str | None:
+    """The layer of a file given by its path inside nbkit/; None where the rule names none."""
+    folder = path.parts[0] if len(path.parts) > 1 else ""
+    if folder:
+        return folder if any(folder in siblings for siblings in RANKS[2:5]) else None
+    return TOP_FILES.get(path.stem)
+
+
+def imports(source: str, package: str = "") -> Iterator[Import]:
+    """Every import of a module's source, also those inside functions and of `import_module("name")`."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*parents, *([node.module] if node.module else [])])
+            yield from (Import(f"{base}.{alias.name}", node.lineno) for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in {"import_module", "__import__"}:
+            yield from (Import(a.value, node.lineno) for a in node.args if isinstance(a, ast.Constant))
+
+
+def broken_rules(root: Path) -> list[str]:
+    """One sentence per import under `root`/nbkit that breaks the layer rule, with its file and line."""
+    found = []
+    for file in sorted((root / "nbkit").rglob("*.py")):
+        path = file.relative_to(root / "nbkit")
+        layer = layer_of(path)
+        if layer is None:
+            found.append(f"nbkit/{path}: belongs to no layer; put it in one, or name it in tests/layer_rules.py")
+            continue
+        package = ".".join(["nbkit", *path.parts[:-1]])
+        for used in imports(file.read_text(), package):
+            if reason := _reason(layer, used.module, root):
+                found.append(f"nbkit/{path}:{used.line}: {layer} imports {used.module}, but {reason}")
+    return found
+
+
+def broken_outside(source: str, layer: str) -> list[str]:
+    """The same for the source of a notebook or sample model, which use only the public nbkit."""
+    found = []
+    for used in imports(source):
+        parts = used.module.split(".")
+        if parts[0] == "nbkit" and (len(parts) > 2 or parts[-1].startswith("_")):
+            found.append(f"line {used.line}: {layer} imports {used.module}, but it uses only the public nbkit")
+        elif reason := _third_party(layer, parts[0]):
+            found.append(f"line {used.line}: {layer} imports {used.module}, but {reason}")
+    return found
+
+
+def _reason(layer: str, module: str, root: Path) -> str | None:
+    top, *rest = module.split(".")
+    if top != "nbkit":
+        return _third_party(layer, top)
+    target = _target(rest, root)
+    if target is None:
+        return None if layer == "root" else "nothing inside the package imports the package root"
+    if target == layer or _rank(target) < _rank(layer):
+        return None
+    if _rank(target) == _rank(layer):
+        return f"{layer} and {target} are siblings: none imports another"
+    return f"a module imports only from layers below its own, and {target} is above {layer}"
+
+
+def _third_party(layer: str, top: str) -> str | None:
+    if top in THIRD_PARTY[layer] or top in sys.stdlib_module_names:
+        return None
+    if top in {"sample_models", "notebooks", "tests", "bench"}:
+        return f"nbkit imports nothing of {top}"
+    homes = [name for name, allowed in THIRD_PARTY.items() if top in allowed]
+    return f"{top} is only for {', '.join(homes)}" if homes else f"{top} is no dependency that a layer may use"
+
+
+def _target(parts: list[str], root: Path) -> str | None:
+    """Layer that `nbkit.PARTS` lives in; None for the package root's own names."""
+    if not parts:
+        return None
+    folder = root / "nbkit" / parts[0]
+    if not folder.is_dir() and not folder.with_suffix(".py").is_file():
+        return None
+    return layer_of(Path(parts[0], "__init__.py") if folder.is_dir() else Path(f"{parts[0]}.py"))
+
+
+def _rank(layer: str) -> int:
+    return next(rank for rank, siblings in enumerate(RANKS) if layer in siblings)
