@@ -27,6 +27,7 @@ from nbkit.capture.recording import (
 )
 from nbkit.capture.source import user_place
 
+GRADIENT = Tensor.grad
 METHOD_WRAPPER = type(Tensor.shape.__get__)  # type: ignore[attr-defined]
 # After these a tensor is no longer what was noted of it.
 RESETTING = frozenset({Tensor.requires_grad_, Tensor.set_, Tensor.resize_, Tensor.resize_as_, Tensor.detach_})
@@ -52,7 +53,7 @@ class ApiMode(TorchFunctionMode):
         def __torch_function__(_: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if type(func) is METHOD_WRAPPER:  # x.shape, x.grad = y: properties, hundreds a step
                 self.getters += 1
-                if func.__name__ == "__set__":
+                if func.__name__ == "__set__" and func.__self__ is not GRADIENT:
                     forget(args[0])
                 return func(*args, **kwargs) if kwargs else func(*args)
             thread = main if main.ident == get_ident() else recording.thread()

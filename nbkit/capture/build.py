@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from nbkit.capture.gradient_flags import only_first
 from nbkit.capture.module_calls import ModuleCalls
 from nbkit.capture.module_rows import modules_frame, tensor_names
 from nbkit.capture.op_rows import OpRows
@@ -97,4 +98,5 @@ def _tensors(
         mine = np.flatnonzero((rows.thread == number) & ~rows.is_api)
         spans[number] = (mine, *(rows.integers[name][mine] for name in ("first_tensor", "inputs", "outputs")))
     values = statistics.values if statistics is not None else None
-    return tensors_frame(recording, tensors, op_ids, spans, rows.made_node, names, values)
+    first = only_first(rows.names)[rows.name_code]
+    return tensors_frame(recording, tensors, op_ids, spans, rows.made_node, first, names, values)

@@ -126,24 +126,21 @@ class OpMode(TorchDispatchMode):
                 raise
             else:
                 end = perf_counter_ns()
-                middle = len(tensors)
+                middle, made = len(tensors), out
                 try:
                     if type(out) is Tensor:
                         entry = known.get(id(out))
                         if entry is not None and entry[0]() is out:
                             tensors.append(entry[1])
-                        elif inputs and args and out is args[0]:
-                            tensors.append(tensors[first])  # a parameter written in place
                         else:
                             tensors.append(learn(out, True))
                     elif out is None and id(func) in written:
-                        note_any(
-                            tensors, [args[position] for position in written[id(func)] if position < len(args)], False
-                        )
+                        made = [args[position] for position in written[id(func)] if position < len(args)]
+                        note_any(tensors, made, False)
                     else:
                         note_any(tensors, out, True)
                     if statistics is not None:
-                        statistics.note(thread, middle, out, ())
+                        statistics.note(thread, middle, made, ())
                 except Exception as error:
                     del tensors[middle:]
                     recording.skip(f"outputs not described ({type(error).__name__})")
@@ -217,13 +214,7 @@ class OpMode(TorchDispatchMode):
             kind = TENSOR if isinstance(value, Tensor) else SEQUENCE if isinstance(value, (list, tuple)) else OTHER
             self.kinds[type(value)] = kind
         if kind == TENSOR:
-            registry = self.recording.registry
-            entry = registry.known.get(id(value))
-            if entry is not None and entry[0]() is value:
-                tensors.append(entry[1])
-            else:
-                learn = registry.learn if type(value) in PLAIN else registry.learn_other
-                tensors.append(learn(value, True) if fresh else registry.number(value))
+            tensors.append(self.recording.registry.number(value, fresh))
         elif kind == SEQUENCE:
             for item in value:
                 self._note_any(tensors, item, fresh)

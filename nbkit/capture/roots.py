@@ -8,31 +8,38 @@ from weakref import ref
 
 from torch import nn
 
+from nbkit.capture.module_sizes import ModuleSize, module_sizes
 from nbkit.capture.source import is_user_frame
 
 
 class Root:
-    """One root model: its class name and the path of every module it holds."""
+    """One root model: its class name, and path and size of every module it holds."""
 
     def __init__(self, module: nn.Module) -> None:
         self.module: Any = ref(module)
         self.type = type(module).__name__
         self.paths: dict[int, str] = {}
+        self.sizes: dict[str, ModuleSize] = {}
         self.scan(module)
 
     def scan(self, module: nn.Module) -> None:
         """Note the paths of all modules it holds now."""
         self.paths.update((id(child), path) for path, child in module.named_modules())
+        self.sizes |= module_sizes(module)
 
     def path(self, module: nn.Module) -> str | None:
         """named_modules() path of a module in this root; None if it is not part of it."""
         root = self.module()
         if root is None:
             return None
-        if id(module) not in self.paths:
+        if not self._stands(root, module):
             self.scan(root)
+        return self.paths[id(module)] if self._stands(root, module) else None
+
+    def _stands(self, root: nn.Module, module: nn.Module) -> bool:
+        """Whether the noted path is right: modules move, and the id of one that is gone may come back."""
         path = self.paths.get(id(module))
-        return path if path is not None and _at(root, path) is module else None
+        return path is not None and _at(root, path) is module
 
 
 class Roots:

@@ -23,7 +23,8 @@ def numbered_objects(values: Sequence[Any]) -> tuple[np.ndarray, list[Any]]:
     """The same for objects, told apart by identity: their own comparison may be slow or not defined."""
     identities = list(map(id, values))
     distinct = dict(zip(identities, values, strict=True))
-    return numbered(identities)[0], list(distinct.values())
+    numbers = {identity: number for number, identity in enumerate(distinct)}
+    return np.fromiter(map(numbers.__getitem__, identities), np.int64, len(values)), list(distinct.values())
 
 
 def followed(pointers: np.ndarray) -> np.ndarray:

@@ -62,14 +62,14 @@ class TensorRegistry:
         """Read this tensor anew when it is next met: its metadata was changed in place."""
         self.known.pop(id(tensor), None)
 
-    def number(self, tensor: Tensor) -> int:
-        """Number of a tensor that stands in an op's arguments; -1 if its metadata cannot be read."""
+    def number(self, tensor: Tensor, fresh: bool = False) -> int:
+        """Number of a tensor, `fresh` if it came out of an op just now; -1 if its metadata cannot be read."""
         entry = self.known.get(id(tensor))
         if entry is not None:
             held = entry[0]()
             if held is tensor or (held is not None and type(tensor) in PLAIN and held is tensor.untyped_storage()):
                 return entry[1]
-        return self.learn(tensor, False) if type(tensor) in PLAIN else self.learn_other(tensor, False)
+        return self.learn(tensor, fresh) if type(tensor) in PLAIN else self.learn_other(tensor, fresh)
 
     def records_of(self, tensor: Tensor) -> list[int]:
         """Numbers of the records that describe this memory in this geometry."""

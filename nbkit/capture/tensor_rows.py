@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import torch
 
+from nbkit.capture.gradient_flags import requires_grad_column, survivors
 from nbkit.capture.recording import Recording
 from nbkit.capture.statistics import NOTHING, Values
 from nbkit.capture.strings import nullable, text_column
 from nbkit.capture.tensor_columns import TensorColumns
-from nbkit.capture.tensor_registry import TensorRegistry
 from nbkit.schema import TENSORS
 
 # No record has it: a storage is -1 or more, and has fewer geometries than this.
@@ -56,57 +56,20 @@ def flat_positions(first: np.ndarray, inputs: np.ndarray, outputs: np.ndarray) -
     return row, first[row] + within, is_output, within - np.where(is_output, inputs[row], 0)
 
 
-def requires_grad_column(
-    tensors: TensorColumns,
-    alive: Mapping[int, bool],
-    row: np.ndarray,
-    record: np.ndarray,
-    is_output: np.ndarray,
-    made_node: np.ndarray,
-) -> np.ndarray:
-    """Whether each tensor required a gradient at that op; rows are ordered by op.
-
-    A tensor leaves the dispatcher before autograd marks it, so what was read of an output is too early: it requires a
-    gradient if its op made an autograd node and one of the inputs required one. `alive` are the answers of those that
-    survived the step.
-    """
-    needs = tensors.requires_grad.copy()
-    needs[list(alive)] = list(alive.values())
-    kinds = [dtype.is_floating_point or dtype.is_complex for *_, dtype in tensors.geometries]
-    is_differentiable = np.array(kinds, dtype=bool)[tensors.geometry].tolist()
-    never = len(row)
-    since = np.where(needs, 0, never).tolist()  # place in the column from which on each record requires one
-    current, is_marked = -1, False
-    places = np.flatnonzero(made_node[row])
-    for place, op, number, output in zip(
-        *(a.tolist() for a in (places, row[places], record[places], is_output[places])), strict=True
-    ):
-        if op != current:
-            current, is_marked = op, False
-        if not output:
-            is_marked = is_marked or since[number] < never
-        elif is_marked and since[number] == never and is_differentiable[number]:
-            since[number] = place
-    column: np.ndarray = np.arange(never) >= np.array(since, dtype=np.int64)[record]
-    return column
-
-
-def survivors(registry: TensorRegistry) -> dict[int, bool]:
-    """Whether each tensor that outlived the step requires a gradient, by record."""
-    held = ((anchor(), number) for anchor, number in registry.known.values())
-    return {number: tensor.requires_grad for tensor, number in held if isinstance(tensor, torch.Tensor)}
-
-
 def tensors_frame(
     recording: Recording,
     tensors: TensorColumns,
     op_ids: np.ndarray,
     spans: Mapping[int, tuple[np.ndarray, ...]],
     made_node: np.ndarray,
+    only_first: np.ndarray,
     names: Mapping[int, str],
     statistics: Mapping[tuple[int, int], Values] | None,
 ) -> pd.DataFrame:
-    """Rows for the aten ops; `spans` maps a thread number to (row, first, inputs, outputs) of its ops."""
+    """Rows for the aten ops; `spans` maps a thread number to (row, first, inputs, outputs) of its ops.
+
+    `made_node` and `only_first` say of each row whether its op made an autograd node and has one differentiable output.
+    """
     parts = []
     for thread in recording.threads.values():
         rows, first, inputs, outputs = spans[thread.number]
@@ -118,7 +81,8 @@ def tensors_frame(
     usable = order[record[order] >= 0]
     row, record, is_output, position = row[usable], record[usable], is_output[usable], position[usable]
     # The gradient flags need all rows, also those that a filter leaves out.
-    grads = requires_grad_column(tensors, survivors(recording.registry), row, record, is_output, made_node)
+    counts = made_node[row] & ~(only_first[row] & is_output & (position > 0))
+    grads = requires_grad_column(tensors, survivors(recording.registry), row, record, is_output, counts)
     known = op_ids[row] >= 0
     columns = record_columns(tensors, record[known], names)
     columns |= {

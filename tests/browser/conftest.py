@@ -1,4 +1,4 @@
-"""Fixtures of the browser tests: one headless Chromium for all, a fresh page for each."""
+"""Fixtures of the browser tests: one headless Chromium for each file, a fresh page for each test."""
 
 import os
 import shutil
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -29,9 +30,10 @@ def needed(path: str | Path | None, what: str) -> Path:
     pytest.skip(f"{what} is not there.")
 
 
-@pytest.fixture(scope="session")
+# One per file, not per session: while Playwright runs, its event loop is this thread's, and asyncio.run() fails elsewhere.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    path = needed(shutil.which("chromium") or "/usr/bin/chromium", "Chromium (Debian package chromium)")
+    path = needed(next(filter(None, map(shutil.which, NAMES)), None), "Chromium (Debian package chromium)")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=str(path), args=list(ARGUMENTS))
         yield browser
