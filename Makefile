@@ -34,8 +34,9 @@ lab: .venv/.installed-lab  ## open JupyterLab on the notebooks
 	$(BIN)/jupyter lab notebooks/01_trace_a_step.ipynb
 
 .PHONY: bench
-bench: .venv/.installed-bench  ## measure the recorder against its peers
+bench: .venv/.installed-bench .venv/.installed-test  ## measure the recorder against its peers, and the op table at 1,000,000 rows
 	$(BIN)/python bench/overhead.py
+	$(BIN)/python bench/op_table.py
 
 .PHONY: lint
 lint: .venv/.installed-lint  ## ruff: rules and format

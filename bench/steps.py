@@ -10,11 +10,11 @@ from sample_models.llama import LLAMA_SMALL, Llama, LlamaConfig
 
 LLAMA_WIDE = LlamaConfig(
     vocab_size=256,
-    hidden_size=512,
-    intermediate_size=1408,
+    hidden_size=1024,
+    intermediate_size=2816,
     num_hidden_layers=8,
-    num_attention_heads=8,
-    num_key_value_heads=4,
+    num_attention_heads=16,
+    num_key_value_heads=8,
 )
 
 

@@ -77,7 +77,24 @@ class OpRows:
             rows = np.flatnonzero((self.thread == number) & ~self.is_api)
             readings = self.integers["sequence"][rows]
             made[rows] = np.diff(readings, prepend=self.recording.first_sequence if number == 0 else readings[:1]) > 0
+        clones, writes = self._kept_originals()
+        made[writes[made[clones]]] = True
         return made
+
+    def _kept_originals(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of clones that come right before an in-place op, with no node made in between, and of those ops.
+
+        Autograd makes the node of an in-place op, then clones what the op overwrites if the gradient needs it, then
+        runs the op: the node belongs to the second. The node of a clone itself runs no ops.
+        """
+        packets = [name.split(".")[1] if name.startswith("aten.") else "" for name in self.names]
+        is_clone = np.array([packet == "clone" for packet in packets], dtype=bool)
+        is_write = np.array([packet.endswith("_") and not packet.endswith("__") for packet in packets], dtype=bool)
+        rows = np.flatnonzero(~self.is_api & (self.thread == 0))
+        readings = self.integers["sequence"][rows]
+        first, second = rows[:-1], rows[1:]
+        pairs = is_clone[self.name_code[first]] & is_write[self.name_code[second]] & (np.diff(readings) == 0)
+        return first[pairs], second[pairs]
 
     def _forward(self) -> np.ndarray:
         """Row of the forward op of every op that an autograd node ran; -1 for others."""
@@ -91,6 +108,10 @@ class OpRows:
         found = forward_ops(
             nodes, slices, self.integers["sequence"][candidates], candidates, self.recording.first_sequence
         )
+        clones, writes = self._kept_originals()
+        shift = np.arange(self.count + 1)  # the last entry answers for -1
+        shift[clones], shift[-1] = writes, -1
+        found = shift[found]
         forward[rows] = np.where(found < rows, found, -1)
         return forward
 

@@ -30,7 +30,7 @@ def needed(path: str | Path | None, what: str) -> Path:
     pytest.skip(f"{what} is not there.")
 
 
-# One per file, not per session: while Playwright runs, its event loop is this thread's, and asyncio.run() fails elsewhere.
+# One per file, not per session: while Playwright runs, its event loop is this thread's, and asyncio.run() fails.
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     path = needed(next(filter(None, map(shutil.which, NAMES)), None), "Chromium (Debian package chromium)")

@@ -1,4 +1,4 @@
-"""One thread for the tiny models of these tests: on busy cores, threads that wait for each other cost most of the time."""
+"""One thread for the tiny models of these tests: on busy cores, threads mostly wait for each other."""
 
 from collections.abc import Iterator
 

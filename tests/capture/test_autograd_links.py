@@ -39,6 +39,7 @@ FUNCTIONS = {
     "layer_norm": (lambda x: F.layer_norm(x, (4,)), "aten.native_layer_norm"),
     "svd": (lambda x: torch.linalg.svd(x.view(2, 2))[1], "aten._linalg_svd"),
     "in place": (lambda x: x.clone().mul_(3), "aten.mul_"),
+    "in place that overwrites what its gradient needs": (lambda x: x.clone().mul_(x), "aten.mul_"),
     "in place on a view": (lambda x: write_view(x), "aten.exp_"),
     "setitem": (lambda x: write_item(x), "aten.copy_"),
 }

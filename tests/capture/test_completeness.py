@@ -1,4 +1,4 @@
-"""Nothing is missing: the same ops as a bare dispatch mode and torch.profiler see, with modules and forward partners."""
+"""Nothing is missing: the ops that a bare dispatch mode and torch.profiler see, with modules and forward partners."""
 
 from collections import Counter
 

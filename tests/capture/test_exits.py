@@ -1,4 +1,4 @@
-"""After any exit no mode, hook, patch or import hook is left, and the trace so far is kept; tests/conftest.py checks too."""
+"""After any exit no mode, hook, patch or import hook is left, and the trace so far is kept (see tests/conftest.py)."""
 
 import asyncio
 import sys

@@ -35,7 +35,7 @@ def quantised():
 @pytest.mark.parametrize(
     ("make", "use", "dtype", "shape", "size_bytes"),
     [
-        (coo, lambda t: torch.sparse.mm(t, torch.ones(2, 2)), "float32", "[2, 2]", 2 * (16 + 4)),
+        (coo, lambda t: torch.sparse.mm(t * 2, torch.ones(2, 2)), "float32", "[2, 2]", 2 * (16 + 4)),
         (csr, lambda t: t @ torch.ones(3, 1), "float32", "[3, 3]", 4 * 8 + 3 * 8 + 3 * 4),
         (nested, lambda t: t * 2, "float32", "[2, null, 3]", 72),
         (quantised, lambda t: t.dequantize(), "qint8", "[3]", 3),

@@ -1,4 +1,4 @@
-"""No user tensor is kept alive, memory stays flat, and nothing of a recorder outlives it without the garbage collector."""
+"""No user tensor is kept alive, memory stays flat, and nothing of a recorder outlives it without a collection."""
 
 import gc
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Module paths as named_modules() gives them: shared, contained, several roots, methods, lists, calls, modules that are gone."""
+"""Module paths as named_modules() gives them: shared, contained, several roots, methods, lists, calls, gone ones."""
 
 import gc
 import warnings

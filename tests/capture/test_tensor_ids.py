@@ -1,4 +1,4 @@
-"""Dataflow ids: never reused when memory is, the same for the same tensor, shared storage for views; names and flags."""
+"""Dataflow ids: never reused when memory is, the same for the same tensor, shared storage for views; names."""
 
 import numpy as np
 import pytest

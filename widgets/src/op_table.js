@@ -61,10 +61,20 @@ class OpTableView {
       header(this.overview), this.tools.element, this.problem, this.main, this.detail.element, this.status);
     el.append(this.root);
     this.root.style.setProperty("--nb-list-height", `${Math.min(Math.max(this.overview.n_ops, 6), 16) * 24 + 72}px`);
-    this.toggleTree(el.clientWidth >= WIDE);
+    // Some hosts build the widget before it has a place on the page: its width decides once it has one.
+    this.placing = new ResizeObserver(() => this.place(el.clientWidth));
+    this.placing.observe(el);
+    this.place(el.clientWidth);
+  }
+
+  /** Opens the module pane where there is room for it, once. @param {number} width */
+  place(width) {
+    this.toggleTree(width >= WIDE);
+    if (width > 0) this.placing.disconnect();
   }
 
   destroy() {
+    this.placing.disconnect();
     this.model.off("msg:custom", this.receive);
     this.model.off("change:selected_op_id", this.reselect);
     this.requests.close();

@@ -1,0 +1,93 @@
+"""Frames: exactly the promised columns, dtypes and index; wrong ones are refused in one sentence."""
+
+import pandas as pd
+import pytest
+
+from nbkit import SchemaError
+from nbkit.schema import DTYPES, MODULES, OPS, TABLES, TENSORS
+from tests.fakes import make_modules, make_ops, make_tensors
+
+ROW = {
+    "op_id": 0,
+    "level": "aten",
+    "op": "aten.add.Tensor",
+    "phase": "forward",
+    "step": 0,
+    "device": "cpu",
+    "thread": 0,
+    "start_us": 0.5,
+    "total_time_us": 1.0,
+    "self_time_us": 1.0,
+}
+
+
+def test_every_column_has_a_dtype_a_meaning_and_its_unit():
+    for table in TABLES.values():
+        assert len(table.names) == len(set(table.names))
+        for column in table.columns:
+            assert column.dtype in DTYPES
+            assert column.meaning
+            assert not column.name.endswith(("_percent", "_ms", "_mb"))
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
+def test_an_empty_frame_has_all_columns_and_dtypes(table):
+    frame = table.frame()
+    assert [str(dtype) for dtype in frame.dtypes] == [column.dtype for column in table.columns]
+    assert table.check(frame) is frame
+    assert len(frame) == 0
+
+
+def test_rows_and_columns_give_the_same_frame():
+    rows = OPS.frame([ROW, {**ROW, "op_id": 1, "parent_id": 0}])
+    columns = OPS.frame({**{name: [value] * 2 for name, value in ROW.items()}, "op_id": [0, 1], "parent_id": [None, 0]})
+    pd.testing.assert_frame_equal(rows, columns)
+    assert rows["parent_id"].isna().tolist() == [True, False]
+    assert rows["parent_id"].dtype == "Int64"
+
+
+def test_what_is_absent_is_null_and_never_a_stand_in():
+    frame = OPS.frame([ROW])
+    assert frame[["parent_id", "module", "module_call", "forward_op_id", "stream", "flops", "source"]].isna().all(axis=None)
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ([{**ROW, "time": 1}], "ops has no column 'time'; its columns are op_id, parent_id"),
+        ([{"op_id": 0}], r"ops.step \(int64\) has no null, so it must be given"),
+        ([{**ROW, "step": None}], "ops.step cannot be read as int64"),
+        ([{**ROW, "start_us": "soon"}], "ops.start_us cannot be read as float64"),
+        ([{**ROW, "parent_id": 1.5}], "ops.parent_id cannot be read as Int64"),
+    ],
+)
+def test_what_does_not_fit_is_refused(rows, text):
+    with pytest.raises(SchemaError, match=text):
+        OPS.frame(rows)
+
+
+def test_columns_of_unequal_length_are_refused():
+    with pytest.raises(SchemaError, match=r"ops\..* cannot be read as"):
+        OPS.frame({**{name: [value] for name, value in ROW.items()}, "op_id": [0, 1]})
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda df: df.drop(columns="step"), r"missing: step; not expected: none"),
+        (lambda df: df.assign(extra=1), r"missing: none; not expected: extra"),
+        (lambda df: df[df.columns[::-1]], "in this order"),
+        (lambda df: df.astype({"step": "float64"}), r"ops.step has dtype float64, expected int64; build it with OPS.frame"),
+        (lambda df: df.astype({"op": object}), "ops.op has dtype object, expected str"),
+        (lambda df: df.set_index(pd.Index([5])), r"ops needs a RangeIndex; call .reset_index\(drop=True\)"),
+    ],
+)
+def test_a_frame_that_breaks_the_rules_is_refused(change, text):
+    with pytest.raises(SchemaError, match=text):
+        OPS.check(change(OPS.frame([ROW])))
+
+
+def test_the_fakes_of_the_tests_keep_the_schema():
+    assert OPS.check(make_ops({"op": "aten.mul.Tensor"})).shape == (1, len(OPS.columns))
+    assert TENSORS.check(make_tensors((0, "input", 3))).shape == (1, len(TENSORS.columns))
+    assert MODULES.check(make_modules("", "a")).shape == (2, len(MODULES.columns))
