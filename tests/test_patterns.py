@@ -75,7 +75,11 @@ def test_module_paths(patterns, path, fits):
 
 def test_exclusion_wins():
     matches = selects(op_matcher("sort,add"), op_matcher("sort"))
-    assert [matches(name) for name in ("aten.add.Tensor", "aten.sort.default", "aten.mul.Tensor")] == [True, False, False]
+    assert [matches(name) for name in ("aten.add.Tensor", "aten.sort.default", "aten.mul.Tensor")] == [
+        True,
+        False,
+        False,
+    ]
     assert selects(None, None)("anything")
 
 

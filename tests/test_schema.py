@@ -48,7 +48,11 @@ def test_rows_and_columns_give_the_same_frame():
 
 def test_what_is_absent_is_null_and_never_a_stand_in():
     frame = OPS.frame([ROW])
-    assert frame[["parent_id", "module", "module_call", "forward_op_id", "stream", "flops", "source"]].isna().all(axis=None)
+    assert (
+        frame[["parent_id", "module", "module_call", "forward_op_id", "stream", "flops", "source"]]
+        .isna()
+        .all(axis=None)
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +81,10 @@ def test_columns_of_unequal_length_are_refused():
         (lambda df: df.drop(columns="step"), r"missing: step; not expected: none"),
         (lambda df: df.assign(extra=1), r"missing: none; not expected: extra"),
         (lambda df: df[df.columns[::-1]], "in this order"),
-        (lambda df: df.astype({"step": "float64"}), r"ops.step has dtype float64, expected int64; build it with OPS.frame"),
+        (
+            lambda df: df.astype({"step": "float64"}),
+            r"ops.step has dtype float64, expected int64; build it with OPS.frame",
+        ),
         (lambda df: df.astype({"op": object}), "ops.op has dtype object, expected str"),
         (lambda df: df.set_index(pd.Index([5])), r"ops needs a RangeIndex; call .reset_index\(drop=True\)"),
     ],

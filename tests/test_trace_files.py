@@ -140,7 +140,9 @@ except TraceError as error:
     print(error)
 """
     root = Path(__file__).parents[1]
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=120, check=True
+    )
     assert done.stdout.startswith("Cannot save the trace to ")
     assert done.stdout.count("\n") == 1
     assert names(tmp_path) == []
@@ -174,8 +176,14 @@ DAMAGE = {
     "meta no text": (lambda path: (path / "meta.json").write_bytes(b"\xff\xfe"), "is damaged: "),
     "version no number": (lambda path: damage_meta(path, schema_version="one"), "is damaged: "),
     "frames no list": (lambda path: damage_frames(path, 3), "is damaged: "),
-    "unknown frame": (lambda path: damage_frames(path, ["ops", "saved"]), "holds a frame 'saved' that this nbkit does not"),
-    "frame outside": (lambda path: damage_frames(path, ["../t/ops"]), "holds a frame '../t/ops' that this nbkit does not"),
+    "unknown frame": (
+        lambda path: damage_frames(path, ["ops", "saved"]),
+        "holds a frame 'saved' that this nbkit does not",
+    ),
+    "frame outside": (
+        lambda path: damage_frames(path, ["../t/ops"]),
+        "holds a frame '../t/ops' that this nbkit does not",
+    ),
     "frame gone": (lambda path: (path / "ops.parquet").unlink(), "is damaged: ops.parquet is missing"),
     "frame cut": (lambda path: truncate(path / "ops.parquet"), "is damaged: .*record or copy it again"),
     "frame empty": (lambda path: (path / "ops.parquet").write_bytes(b""), "is damaged: .*record or copy it again"),

@@ -32,7 +32,7 @@ def quantised(x):
         (torch.tensor([True, False]), (0.5, 0.5, 0, 1, 1, 0, 0)),
         (torch.tensor([3 + 4j, complex(NAN, 1), complex(INF, 0)]), (None, None, None, None, 5, 1, 1)),
         (torch.tensor([60000.0, 60000.0], dtype=torch.float16), (60000, 0, 60000, 60000, 60000 * 2**0.5, 0, 0)),
-        (torch.full((3,), 1e300, dtype=torch.float64) * 1e8, (None, None, None, None, None, 0, 3)),
+        (torch.full((3,), 1e300, dtype=torch.float64) * 1e9, (None, None, None, None, None, 0, 3)),
         (torch.tensor([1.5, 2.5]).to(torch.float8_e4m3fn), (2, 0.5, 1.5, 2.5, 8.5**0.5, 0, 0)),
         (torch.tensor([NAN, 1.0]).to(torch.bfloat16), (1, 0, 1, 1, 1, 1, 0)),
         (torch.tensor([[0.0, 3.0], [4.0, 0.0]]).to_sparse(), (3.5, 0.5, 3, 4, 5, 0, 0)),  # of the stored values
