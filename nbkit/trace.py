@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import pandas as pd
 
 from nbkit import trace_files
-from nbkit.errors import nearest
+from nbkit.errors import SchemaError, nearest
 from nbkit.schema import TABLES
 
 
@@ -35,6 +35,8 @@ class Trace:
 
     def _fill(self, frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any]) -> None:
         """Take over the result of a recording that was announced as this object when it began."""
+        if unknown := [name for name in frames if name not in TABLES]:
+            raise SchemaError(f"There is no frame {unknown[0]!r}; {nearest(unknown[0], TABLES)}")
         self.frames.update({name: TABLES[name].check(frame) for name, frame in frames.items()})
         self.meta.update(meta)
 

@@ -19,10 +19,12 @@ META = "meta.json"
 
 def write(path: Path, frames: dict[str, pd.DataFrame], meta: dict[str, Any]) -> Path:
     """Write the folder beside `path` under a temporary name and rename it into place; raises TraceError."""
-    if path.exists() and not (path / META).is_file():
-        raise TraceError(f"{path} exists and is not a trace; choose another name, so that nothing of yours is lost.")
     partial: Path | None = None
     try:
+        if path.exists() and not (path / META).is_file():
+            raise TraceError(
+                f"{path} exists and is not a trace; choose another name, so that nothing of yours is lost."
+            )
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         # mkdtemp makes a folder for its owner alone; a trace is shared like any other file.
@@ -32,7 +34,7 @@ def write(path: Path, frames: dict[str, pd.DataFrame], meta: dict[str, Any]) -> 
         text = json.dumps({"schema_version": SCHEMA_VERSION, "frames": list(frames), **meta}, indent=1, default=str)
         (partial / META).write_text(text, encoding="utf-8")
         _replace(partial, path)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: a name with a zero byte
         raise TraceError(
             f"Cannot save the trace to {path}: {_reason(error)}; free space or choose another place."
         ) from error
@@ -77,11 +79,13 @@ def _replace(partial: Path, path: Path) -> None:
         partial.rename(path)
         return
     aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
-    path.rename(aside / path.name)
+    old = aside / path.name
     try:
+        path.rename(old)
         partial.rename(path)
-    except OSError:
-        (aside / path.name).rename(path)
+    except BaseException:  # an interrupt too must not cost the trace that was there
+        if old.exists() and not path.exists():
+            old.rename(path)
         raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
