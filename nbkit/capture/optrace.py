@@ -75,9 +75,6 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
         compiled = CompiledRegions(recording, self.api, self.modules)
         mode = OpMode(recording, self.statistics, optimizers.on_profiler_op)
         with ExitStack() as stack:
-            # Both hold a closure that holds them: without this only a collection would free the record.
-            stack.callback(vars(mode).clear)
-            stack.callback(vars(self.api).clear)
             for part in (self.modules, optimizers, compiled):
                 part.install()
                 stack.callback(part.remove)

@@ -32,7 +32,7 @@ class TensorRegistry:
     """Numbers tensors by object and remembers their metadata when they are first met.
 
     Weak references tell a live tensor from a later one at the same address. Autograd wraps saved tensors anew for the
-    backward pass, so an unknown object is not necessarily a new tensor: `tensor_rows` matches those by storage and
+    backward pass, so an unknown object is not necessarily a new tensor: `tensor_columns` matches those by storage and
     geometry. Everything is kept flat, since each small object more would cost the step time in garbage collections.
     """
 
@@ -44,19 +44,6 @@ class TensorRegistry:
         self.storages: dict[int, tuple[Any, int]] = {}
         self.skipped: dict[str, int] = {}
         self.learn = self._learner()
-        self._places: dict[Any, list[int]] | None = None
-
-    @property
-    def records(self) -> list[TensorRecord]:
-        columns = [self.fields[field::FIELDS] for field in range(FIELDS)]
-        devices = [self.devices[storage] for storage in columns[1]] if not self.special else []
-        if self.special:
-            for number, storage in enumerate(columns[1]):
-                devices.append(self.special[number][0] if number in self.special else self.devices[storage])
-        sizes = [-1] * len(devices)
-        for number, (_, nbytes) in self.special.items():
-            sizes[number] = nbytes
-        return list(map(TensorRecord, *columns[:6], devices, columns[6], sizes))
 
     def forget(self, tensor: Any) -> None:
         """Read this tensor anew when it is next met: its metadata was changed in place."""
@@ -70,22 +57,6 @@ class TensorRegistry:
             if held is tensor or (held is not None and type(tensor) in PLAIN and held is tensor.untyped_storage()):
                 return entry[1]
         return self.learn(tensor, fresh) if type(tensor) in PLAIN else self.learn_other(tensor, fresh)
-
-    def records_of(self, tensor: Tensor) -> list[int]:
-        """Numbers of the records that describe this memory in this geometry."""
-        if self._places is None:
-            self._places = {}
-            for number, record in enumerate(self.records):
-                self._places.setdefault(record[1:6], []).append(number)
-        try:
-            storage = tensor.untyped_storage()
-            entry = self.storages.get(id(storage))
-            if entry is None or entry[0]() is not storage:
-                return []
-            key = (entry[1], tensor.shape, tensor.stride(), tensor.storage_offset(), tensor.dtype)
-            return self._places.get(key, [])
-        except (RuntimeError, NotImplementedError):  # a parameter without storage: sparse, lazy
-            return []
 
     def _learner(self) -> Callable[[Tensor, bool], int]:
         """The hot part as a closure: looking names up on self costs as much as the work."""
