@@ -30,7 +30,9 @@ def write(path: Path, frames: dict[str, pd.DataFrame], meta: dict[str, Any]) -> 
         # mkdtemp makes a folder for its owner alone; a trace is shared like any other file.
         partial.chmod(0o777 & ~_umask())
         for name, frame in frames.items():
-            pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), partial / f"{name}.parquet")
+            # One thread: for frames of this size starting more takes longer than the work.
+            table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1)
+            pq.write_table(table, partial / f"{name}.parquet")
         text = json.dumps({"schema_version": SCHEMA_VERSION, "frames": list(frames), **meta}, indent=1, default=str)
         (partial / META).write_text(text, encoding="utf-8")
         _replace(partial, path)

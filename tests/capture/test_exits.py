@@ -61,7 +61,7 @@ def test_an_exception_passes_and_the_trace_so_far_is_kept(kind):
 
 
 @pytest.mark.parametrize("kind", [Boom, KeyboardInterrupt])
-@pytest.mark.parametrize("place", ["module", "hook", "optimizer hook", "closure", "function", "backward"])
+@pytest.mark.parametrize("place", ["module", "optimizer hook", "closure", "function", "backward"])
 def test_an_exception_anywhere_leaves_nothing(kind, place):
     model = nn.Sequential(nn.Linear(2, 2))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -70,8 +70,8 @@ def test_an_exception_anywhere_leaves_nothing(kind, place):
         raise kind("stop")
 
     with pytest.raises(kind, match="stop"), nbkit.optrace() as trace:
-        if place in ("module", "hook"):
-            (model[0].register_forward_pre_hook if place == "hook" else model.register_forward_hook)(boom)
+        if place == "module":
+            model.register_forward_hook(boom)
         loss = model(torch.ones(1, 2)).sum()
         if place == "function":
             torch.ones(2).apply_(boom)
@@ -81,8 +81,7 @@ def test_an_exception_anywhere_leaves_nothing(kind, place):
         if place == "optimizer hook":
             optimizer.register_step_pre_hook(boom)
         optimizer.step(boom if place == "closure" else None)
-    assert not trace.complete
-    assert trace.meta["error"]["type"] == kind.__name__
+    assert (trace.complete, trace.meta["error"]["type"]) == (False, kind.__name__)
 
 
 def test_a_generator_that_is_closed_ends_its_recording():

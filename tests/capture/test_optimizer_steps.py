@@ -1,4 +1,4 @@
-"""Optimizer steps: their phase, their row, the step count; torch's own, the user's, with a closure, and ones that fail."""
+"""Optimizer steps: their phase, row and step count; torch's own, the user's, with a closure, and ones that fail."""
 
 import pytest
 import torch

@@ -100,14 +100,8 @@ def test_fused_qkv_attention_forward_and_backward():
 
 def test_lenet_step_with_random_ops_and_half():
     """Test case 27: LeNet, SGD, cross entropy, bernoulli, rand_like and a float16 full in one step."""
-    net = nn.Sequential(
-        nn.Conv2d(1, 6, 5, padding=2),
-        nn.ReLU(),
-        nn.AvgPool2d(2),
-        nn.Conv2d(6, 16, 5),
-        nn.Flatten(),
-        nn.Linear(1600, 10),
-    )
+    features = (nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.AvgPool2d(2), nn.Conv2d(6, 16, 5))
+    net = nn.Sequential(*features, nn.Flatten(), nn.Linear(1600, 10))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 
     def step():
