@@ -79,7 +79,9 @@ def row_devices(recording: Recording, rows: OpRows, tensors: TensorColumns) -> t
         of_input = by_record[held[np.where(inputs > 0, first, -1)]]
         device[mine] = np.where(of_output >= 0, of_output, of_input)
     below = np.flatnonzero((rows.parent >= 0) & (device >= 0))[::-1]  # the first one is written last
-    device[rows.parent[below]] = device[below]
+    while (device[rows.parent[below]] < 0).any():  # once per level of calls
+        device[rows.parent[below]] = device[below]
+        below = np.flatnonzero((rows.parent >= 0) & (device >= 0))[::-1]
     return device, [str(known) for known in tensors.devices]
 
 

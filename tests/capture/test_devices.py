@@ -1,0 +1,25 @@
+"""The device column: also of calls whose ops stand several levels below them."""
+
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+import nbkit
+
+
+def test_every_call_above_an_op_has_its_device():
+    model, x = nn.Sequential(nn.Linear(2, 2), nn.ReLU()), torch.ones(1, 2, requires_grad=True)
+    with nbkit.optrace() as trace:
+        checkpoint(model, x, use_reentrant=False).sum().backward()
+    nested = trace.ops[(trace.ops["level"] == "api") & trace.ops["parent_id"].notna()]
+    assert "torch.nn.functional.linear" in nested["op"].tolist()
+    assert set(trace.ops["device"]) == {"cpu"}
+
+
+def test_the_first_output_decides():
+    with nbkit.optrace(ops="aten.*") as trace:
+        torch.ones(2).to("meta")
+    assert trace.ops.set_index("op")["device"].to_dict() == {
+        "aten.ones.default": "cpu",
+        "aten._to_copy.default": "meta",
+    }
