@@ -107,11 +107,17 @@ OPS = _table(
     "call of an op, in call order",
     ("op_id", "int64", "this call, dense from 0 in call order"),
     ("parent_id", "Int64", "op_id of the call that made this one; null at the top"),
-    ("level", "str", "api, aten or kernel"),
+    (
+        "level",
+        "str",
+        "api: a call of torch's Python API; aten: a dispatcher call; module: a module's forward call; range: a named "
+        "block, such as an autograd node; runtime: a call of the device's driver; kernel: work on a device",
+    ),
     (
         "op",
         "str",
-        "overload name (aten.addmm.default), API name (torch.nn.functional.linear) or another tool's op type",
+        "overload name (aten.addmm.default), API name (torch.nn.functional.linear), class of a module, name of a "
+        "kernel, or another tool's op type",
     ),
     ("model", "str", "which root model the module path starts from: its class name, numbered where there are several"),
     ("module", "str", "named_modules() path; '' is the root model; null is outside any module"),
@@ -124,8 +130,17 @@ OPS = _table(
     ("thread", "int64", "thread that ran it: 0 is the one that started the recording"),
     ("start_us", "float64", "start on the host clock, microseconds since the recording began"),
     ("total_time_us", "float64", "microseconds from call to return, under the recorder"),
-    ("self_time_us", "float64", "total_time_us less that of its children"),
+    ("self_time_us", "float64", "total_time_us less that of its children; kernels do not count as children"),
+    (
+        "total_device_time_us",
+        "float64",
+        "time of all kernels launched inside; of a kernel its own; null if none is known",
+    ),
+    ("self_device_time_us", "float64", "time of the kernels it launched itself, not through a child op"),
     ("flops", "Int64", "floating-point operations (2 x multiply-adds); null where unknown"),
+    ("size_bytes", "Int64", "bytes that a collective or a device copy moves; null for others"),
+    ("group", "str", "process group of a collective; null for others"),
+    ("input_shapes", "str", "JSON list of the shapes of its inputs, [] for what is not a tensor; null if not recorded"),
     ("source", "str", "innermost line outside torch that led here: 'Cell In[7], line 3' or 'path/file.py:12'"),
 )
 TENSORS = _table(
@@ -171,4 +186,41 @@ MODULES = _table(
     ("param_bytes", "int64", "bytes of params"),
     ("buffer_bytes", "int64", "bytes of buffers in it and below, shared ones once"),
 )
-TABLES = {table.name: table for table in (OPS, TENSORS, MODULES)}
+MEMORY = _table(
+    "memory",
+    "allocation or free, in order of time",
+    ("op_id", "Int64", "innermost op that ran then; null outside any"),
+    ("time_us", "float64", "microseconds since the recording began, on the clock of ops.start_us"),
+    ("device", "str", "device, with its index"),
+    ("delta_bytes", "int64", "bytes allocated, negative for a free"),
+    (
+        "allocated_bytes",
+        "Int64",
+        "bytes allocated on the device after it: all of them where its allocator says so (a GPU), else those allocated "
+        "since the recording began less those freed",
+    ),
+    (
+        "allocation_id",
+        "Int64",
+        "the same for an allocation and its free; null for a free of what came before the recording",
+    ),
+)
+TIMINGS = _table(
+    "timings",
+    "op of one run, timed over all repeats of the step",
+    ("op_id", "int64", "the op; ops holds the repeat of median wall time"),
+    ("repeats", "int64", "how many repeats had this op at this place"),
+    ("median_us", "float64", "median of total_time_us"),
+    ("iqr_us", "float64", "distance of the quartiles of total_time_us"),
+    ("min_us", "float64", "smallest total_time_us"),
+)
+SAMPLES = _table(
+    "samples",
+    "op of one run, in one repeat of the step",
+    ("op_id", "int64", "the op; ops holds the repeat of median wall time"),
+    ("repeat", "int64", "number of the repeat, from 0"),
+    ("total_time_us", "float64", "as in ops"),
+    ("self_time_us", "float64", "as in ops"),
+    ("self_device_time_us", "float64", "as in ops"),
+)
+TABLES = {table.name: table for table in (OPS, TENSORS, MODULES, MEMORY, TIMINGS, SAMPLES)}

@@ -1,0 +1,6 @@
+"""What a profiler saw on its clock, as frames: shared by the live recording and by the readers of trace files."""
+
+from nbkit.timeline.events import HOST, KERNEL, MEMORY, MODULE, RUNTIME, Events
+from nbkit.timeline.rows import Timeline, timeline
+
+__all__ = ["HOST", "KERNEL", "MEMORY", "MODULE", "RUNTIME", "Events", "Timeline", "timeline"]

@@ -1,0 +1,130 @@
+"""What an event belongs to: its parent, the forward op of a backward event, its module and its phase."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nbkit.timeline import names
+from nbkit.timeline.events import ABSENT, HOST, KERNEL, MODULE, RUNTIME, Events, Ints
+from nbkit.timeline.nesting import depth_levels, inherited, parents
+
+PHASES = ("forward", "backward", "optimizer", "other")
+FORWARD, BACKWARD, OPTIMIZER, OTHER = range(4)
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass
+class Links:
+    """What each event belongs to, as indices of events; -1 is none."""
+
+    parent: Ints
+    levels: list[Ints]  # indices level by level, parents first
+    forward: Ints  # the forward op whose gradient it computes
+    owner: Ints  # the module call it is of
+    phase: Ints  # index into PHASES
+
+
+def link(events: Events) -> Links:
+    """The links of events that stand in call order."""
+    parent = all_parents(events)
+    levels = depth_levels(parent)
+    is_node = events.named(lambda name: name.startswith(names.BACKWARD_NODE))
+    forward_of = forward_events(events, is_node)
+    owner, forward = owners(events, parent, levels, is_node, forward_of)
+    return Links(parent, levels, forward, owner, phases(events, parent, levels, is_node, owner, forward_of))
+
+
+def all_parents(events: Events) -> Ints:
+    """Index of the event around each; of device work the runtime call that launched it, else the op that did."""
+    parent = np.full(len(events), ABSENT, dtype=np.int64)
+    host = np.flatnonzero(events.kind != KERNEL)
+    start, duration = events.start_ns[host], events.duration_ns[host]
+    inside = parents(events.thread[host], start, start + duration)
+    parent[host] = np.where(inside >= 0, host[inside], ABSENT)
+    work = np.flatnonzero(events.kind == KERNEL)
+    launch = _rows_by_id(events, "correlation", events.kind == RUNTIME)
+    op = _rows_by_id(events, "own_id", events.kind == HOST)
+    pairs = zip(
+        work.tolist(),
+        *(events.integers(name)[work].tolist() for name in ("correlation", "external_id")),
+        strict=True,
+    )
+    for row, correlation, external in pairs:
+        parent[row] = launch.get(correlation, op.get(external, ABSENT))
+    return parent
+
+
+def _rows_by_id(events: Events, name: str, wanted: Flags) -> dict[int, int]:
+    ids = events.integers(name)
+    rows = np.flatnonzero(wanted & (ids > 0))
+    return dict(zip(ids[rows].tolist(), rows.tolist(), strict=True))
+
+
+def forward_events(events: Events, is_node: Flags) -> Ints:
+    """Per backward node the forward op that made it; -1 elsewhere.
+
+    An op that makes a node takes autograd's next sequence number, which all ops since the node before have seen as the
+    next: of those with the node's number the op that began last made it.
+    """
+    if events.forward is not None:
+        return np.where(is_node, events.forward, ABSENT)
+    found = np.full(len(events), ABSENT, dtype=np.int64)
+    sequence, forward_thread = events.integers("sequence"), events.integers("forward_thread")
+    ops = np.flatnonzero((events.kind == HOST) & (sequence >= 0) & (forward_thread <= 0) & ~is_node)
+    made = dict(zip(zip(events.thread[ops].tolist(), sequence[ops].tolist(), strict=True), ops.tolist(), strict=True))
+    for row in np.flatnonzero(is_node & (sequence >= 0)).tolist():
+        found[row] = made.get((int(forward_thread[row]), int(sequence[row])), ABSENT)
+    return found
+
+
+def owners(events: Events, parent: Ints, levels: list[Ints], is_node: Flags, forward_of: Ints) -> tuple[Ints, Ints]:
+    """Per event the module call it is of, and the forward op whose gradient it computes.
+
+    Backward work is of the module of its forward op. A gradient is accumulated right after the node that completed it,
+    and is of that node's module.
+    """
+    is_module = events.kind == MODULE
+    anchor = inherited(parent, levels, is_module | is_node)
+    owner_of = np.full(len(events) + 1, ABSENT, dtype=np.int64)  # per anchor; the last entry answers for -1
+    last: dict[int, int] = {}
+    for row in np.flatnonzero(is_module | is_node).tolist():
+        if is_module[row]:
+            owner_of[row] = row
+            continue
+        thread = int(events.thread[row])
+        if forward_of[row] >= 0:
+            owner_of[row] = last[thread] = owner_of[anchor[forward_of[row]]]
+        elif events.name[row] == names.ACCUMULATION:
+            owner_of[row] = last.get(thread, ABSENT)
+        else:
+            last.pop(thread, None)
+    # Work of a module that runs again during the backward pass computes no gradient.
+    node = np.where((anchor >= 0) & is_node[anchor], anchor, ABSENT)
+    return owner_of[anchor], np.where(node >= 0, forward_of[node], ABSENT)
+
+
+def phases(events: Events, parent: Ints, levels: list[Ints], is_node: Flags, owner: Ints, forward_of: Ints) -> Ints:
+    """Per event its phase, an index into PHASES; what says it is the innermost call around the event."""
+    backward = is_node | events.named(lambda name: name in names.BACKWARD_CALLS)
+    optimizer, module = events.named(names.is_optimizer_call), events.kind == MODULE
+    again = module & (inherited(parent, levels, backward) >= 0)
+    said = np.full(len(events) + 1, OTHER, dtype=np.int64)  # the last entry answers for -1
+    for which, number in ((module, FORWARD), (backward | again, BACKWARD), (optimizer, OPTIMIZER)):
+        said[:-1][which] = number
+    phase = said[inherited(parent, levels, backward | optimizer | module)]
+    made = forward_of[forward_of >= 0]
+    phase[made[phase[made] == OTHER]] = FORWARD
+    return _spread(events, parent, levels, phase)
+
+
+def _spread(events: Events, parent: Ints, levels: list[Ints], phase: Ints) -> Ints:
+    """An op outside of modules does forward work if an op inside it makes a node, and so do all ops inside it."""
+    is_op = events.named(lambda name: names.op_and_level(name, None)[1] == "aten") | (events.kind == RUNTIME)
+    for rows in reversed(levels[1:]):
+        above = parent[rows]
+        phase[above[(phase[rows] == FORWARD) & is_op[above] & (phase[above] == OTHER)]] = FORWARD
+    for rows in levels[1:]:
+        above = parent[rows]
+        phase[rows] = np.where((phase[rows] == OTHER) & is_op[above], phase[above], phase[rows])
+    return phase

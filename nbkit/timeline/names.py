@@ -1,0 +1,30 @@
+"""Names and levels of events: from what the profiler writes to what `ops` holds."""
+
+import re
+
+DISPATCHER_CALL = re.compile(r"\w+::\w+")
+PYTHON_CALL = re.compile(r"torch(\.\w+)+")
+OPTIMIZER_CALL = re.compile(r"Optimizer\.(step|zero_grad)#(.+)\.\1")
+BACKWARD_NODE = "autograd::engine::evaluate_function: "
+ACCUMULATION = f"{BACKWARD_NODE}torch::autograd::AccumulateGrad"
+BACKWARD_CALLS = ("torch.autograd.backward", "torch.autograd.grad")
+ROOT = "step"
+
+
+def op_and_level(name: str, overload: str | None) -> tuple[str, str]:
+    """`op` and `level` of a host event: aten.mm.default of aten::mm, torch.optim.AdamW.step of an optimizer's range."""
+    if DISPATCHER_CALL.fullmatch(name):
+        suffix = "" if overload is None else f".{overload or 'default'}"
+        return name.replace("::", ".") + suffix, "aten"
+    if called := OPTIMIZER_CALL.fullmatch(name):
+        return f"torch.optim.{called[2]}.{called[1]}", "api"
+    return name, "api" if PYTHON_CALL.fullmatch(name) else "range"
+
+
+def is_optimizer_call(name: str) -> bool:
+    return OPTIMIZER_CALL.fullmatch(name) is not None
+
+
+def is_optimizer_step(name: str) -> bool:
+    called = OPTIMIZER_CALL.fullmatch(name)
+    return called is not None and called[1] == "step"

@@ -1,0 +1,76 @@
+"""Nested intervals: which event lies inside which, and what that makes of their times."""
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
+
+def call_order(start: Ints, duration: Ints) -> Ints:
+    """Indices in order of start; of those that start together the longer first, so that a parent precedes its parts."""
+    return np.lexsort((-duration, start)).astype(np.int64)
+
+
+def parents(thread: Ints, start: Ints, end: Ints) -> Ints:
+    """Per event the index of the innermost event of its thread that covers it; -1 at the top.
+
+    The events are in call order. One that ends after the event it began in is not nested in it.
+    """
+    found = [-1] * len(start)
+    stacks: dict[int, list[int]] = {}
+    starts, ends = start.tolist(), end.tolist()
+    for row, (number, began, ended) in enumerate(zip(thread.tolist(), starts, ends, strict=True)):
+        stack = stacks.setdefault(number, [])
+        while stack and ends[stack[-1]] <= began:
+            stack.pop()
+        if stack:
+            at = len(stack) - 1
+            while at >= 0 and ends[stack[at]] < ended:
+                at -= 1
+            found[row] = stack[at] if at >= 0 else -1
+        stack.append(row)
+    return np.array(found, dtype=np.int64)
+
+
+def depth_levels(parent: Ints) -> list[Ints]:
+    """Indices of the events level by level from the top; every parent has a smaller index than its children."""
+    depth = depths(parent)
+    order = np.argsort(depth, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1) if len(order) else []
+
+
+def depths(parent: Ints) -> Ints:
+    """How many events each event is nested in."""
+    depth = np.zeros(len(parent), dtype=np.int64)
+    rows = np.flatnonzero(parent >= 0)
+    above = parent[rows]
+    while len(rows):
+        depth[rows] += 1
+        above = parent[above]
+        rows, above = rows[above >= 0], above[above >= 0]
+    return depth
+
+
+def inherited(parent: Ints, levels: list[Ints], own: npt.NDArray[np.bool_]) -> Ints:
+    """Per event the nearest event of its ancestors and itself that is marked in `own`; -1 if there is none."""
+    anchor: Ints = np.where(own, np.arange(len(parent)), -1)
+    for rows in levels[1:]:
+        anchor[rows] = np.where(own[rows], rows, anchor[parent[rows]])
+    return anchor
+
+
+def self_times(parent: Ints, duration: Ints) -> Ints:
+    """Duration less that of the direct children; never negative, also where children overlap."""
+    inside = np.zeros(len(parent), dtype=np.int64)
+    rows = parent >= 0
+    np.add.at(inside, parent[rows], duration[rows])
+    left: Ints = np.maximum(duration - inside, 0)
+    return left
+
+
+def subtree_sums(parent: Ints, levels: list[Ints], value: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Sum of `value` over each event and all below it."""
+    total = value.astype(np.float64)
+    for rows in reversed(levels[1:]):
+        np.add.at(total, parent[rows], total[rows])
+    return total

@@ -1,0 +1,180 @@
+"""From events to the frames `ops` and `memory`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from nbkit.schema import OPS
+from nbkit.timeline import names
+from nbkit.timeline.events import ABSENT, HOST, KERNEL, MEMORY, MODULE, RUNTIME, Events, Ints, Texts
+from nbkit.timeline.flops import op_flops
+from nbkit.timeline.links import PHASES, Links, link
+from nbkit.timeline.memory import memory_frame
+from nbkit.timeline.nesting import call_order, inherited, self_times, subtree_sums
+
+FIXED_LEVELS = {MODULE: "module", RUNTIME: "runtime", KERNEL: "kernel"}
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The frames of a timeline; `memory` is None where no allocation was recorded, `event` is the event of each op."""
+
+    ops: pd.DataFrame
+    memory: pd.DataFrame | None
+    event: Ints
+
+
+def timeline(events: Events) -> Timeline:
+    """The frames of the events, which may stand in any order; their start counts from `origin_ns`."""
+    order = call_order(events.start_ns, events.duration_ns)
+    events = events.at(order)
+    links = link(events)
+    rows = np.flatnonzero(events.kind != MEMORY)
+    op_id = np.full(len(events) + 1, ABSENT, dtype=np.int64)  # the last entry answers for -1
+    op_id[rows] = np.arange(len(rows))
+    start_us = (events.start_ns - origin(events)) / 1e3
+    ops = _ops(events, links, rows, op_id, start_us)
+    return Timeline(ops, memory_frame(events, op_id[links.parent], start_us), order[rows])
+
+
+def origin(events: Events) -> int:
+    """The moment that start_us counts from, in ns."""
+    if events.origin_ns is not None:
+        return events.origin_ns
+    return int(events.start_ns[0]) if len(events) else 0
+
+
+def _ops(events: Events, links: Links, rows: Ints, op_id: Ints, start_us: npt.NDArray[np.float64]) -> pd.DataFrame:
+    ops, levels = _named(events)
+    of_module = {name: _owned(events, name, links.owner) for name in ("model", "module")}
+    calls = np.append(events.integers("module_call"), ABSENT)[links.owner]
+    total_device, self_device = _device_times(events, links)
+    columns: dict[str, Any] = {
+        "parent_id": nullable(op_id[links.parent]),
+        "level": _texts(levels),
+        "op": _texts(ops),
+        **{name: _texts(values) for name, values in of_module.items()},
+        "module_call": nullable(calls),
+        "phase": pd.array(PHASES, dtype="str").take(links.phase),
+        "step": _steps(events),
+        "forward_op_id": nullable(op_id[links.forward]),
+        "device": _texts(_devices(events, links)),
+        "stream": nullable(events.integers("stream")),
+        "thread": _threads(events, links),
+        "start_us": start_us,
+        "total_time_us": events.duration_ns / 1e3,
+        "self_time_us": self_times(_host_parents(events, links), events.duration_ns) / 1e3,
+        "total_device_time_us": total_device,
+        "self_device_time_us": self_device,
+        "flops": nullable(op_flops(ops, events.integers("flops"), events.texts("input_shapes"))),
+        "size_bytes": nullable(np.where(events.kind == MEMORY, ABSENT, events.integers("size_bytes"))),
+        "group": _texts(events.texts("group")),
+        "input_shapes": _texts(events.texts("input_shapes")),
+        "source": _texts(_sources(events, links)),
+    }
+    chosen = {name: column[rows] for name, column in columns.items()}
+    return OPS.frame({"op_id": np.arange(len(rows)), **chosen})
+
+
+def nullable(values: Ints) -> pd.arrays.IntegerArray:
+    """Int64 column in which -1 is null."""
+    return pd.arrays.IntegerArray(np.asarray(values, dtype=np.int64), np.asarray(values) == ABSENT)
+
+
+def _texts(values: Sequence[str | None]) -> pd.api.extensions.ExtensionArray:
+    """Text column; built over the few different texts, since a frame of a million rows has some thousands of them."""
+    codes, different = pd.factorize(np.array(values, dtype=object))
+    known = pd.array([*different.tolist(), None], dtype="str")
+    return known.take(np.asarray(codes, dtype=np.intp))  # -1 takes the last, the null
+
+
+def _named(events: Events) -> tuple[list[str], list[str]]:
+    """`op` and `level` of each event."""
+    known: dict[tuple[int, str, str | None], tuple[str, str]] = {}
+    pairs = []
+    for key in zip(events.kind.tolist(), events.name, events.texts("overload"), strict=True):
+        found = known.get(key)
+        if found is None:
+            kind, name, overload = key
+            fixed = FIXED_LEVELS.get(kind)
+            found = known[key] = (name, fixed) if fixed else names.op_and_level(name, overload)
+        pairs.append(found)
+    return [op for op, _ in pairs], [level for _, level in pairs]
+
+
+def _owned(events: Events, name: str, owner: Ints) -> list[str | None]:
+    values = [*events.texts(name), None]
+    return [values[row] for row in owner.tolist()]
+
+
+def _sources(events: Events, links: Links) -> Texts:
+    """Source line of each event: its own, else that of the call around it."""
+    own = events.texts("source")
+    if events.source is None:
+        return own
+    has_line = np.array([line is not None for line in own], dtype=bool)
+    return [own[row] if row >= 0 else None for row in inherited(links.parent, links.levels, has_line).tolist()]
+
+
+def _steps(events: Events) -> Ints:
+    """How many optimizer steps had ended before each event."""
+    steps = events.named(names.is_optimizer_step)
+    ends = np.sort((events.start_ns + events.duration_ns)[steps])
+    return np.searchsorted(ends, events.start_ns, side="right").astype(np.int64)
+
+
+def _devices(events: Events, links: Links) -> Sequence[str | None]:
+    """Device of each event: its own, for an op that launched work that of the work, else the host's."""
+    device = [
+        known or ("cpu" if kind in (HOST, MODULE) else None)
+        for known, kind in zip(events.texts("device"), events.kind.tolist(), strict=True)
+    ]
+    for row in np.flatnonzero(events.kind == KERNEL)[::-1].tolist():
+        above = int(links.parent[row])
+        while above >= 0 and (
+            events.kind[above] == RUNTIME or names.op_and_level(events.name[above], None)[1] == "aten"
+        ):
+            device[above] = device[row]
+            above = int(links.parent[above])
+    return device
+
+
+def _threads(events: Events, links: Links) -> Ints:
+    """Threads numbered in order of appearance, the main one 0; device work has the thread that launched it."""
+    thread = events.thread.copy()
+    work = np.flatnonzero((events.kind == KERNEL) & (links.parent >= 0))
+    thread[work] = thread[links.parent[work]]
+    loose = (events.kind == KERNEL) & (links.parent < 0)
+    host = thread[events.kind != KERNEL]
+    main = events.main_thread if events.main_thread is not None else (int(host[0]) if len(host) else 0)
+    thread[loose] = main
+    codes, _ = pd.factorize(np.concatenate([[main], thread]))
+    return np.asarray(codes[1:], dtype=np.int64)
+
+
+def _host_parents(events: Events, links: Links) -> Ints:
+    """Parents whose self time an event takes from: not those of device work, nor those of an instant."""
+    return np.where(np.isin(events.kind, (KERNEL, MEMORY)), ABSENT, links.parent)
+
+
+def _device_times(events: Events, links: Links) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """total_device_time_us and self_device_time_us: a kernel's time is that of the op around its launch."""
+    total, own = np.full(len(events), np.nan), np.full(len(events), np.nan)
+    work = np.flatnonzero(events.kind == KERNEL)
+    if not len(work):
+        return total, own
+    spent = np.zeros(len(events))
+    spent[work] = events.duration_ns[work] / 1e3
+    above = links.parent[work]
+    launched = np.where((above >= 0) & (events.kind[above] == RUNTIME), links.parent[above], above)
+    counts = np.isin(events.kind, (HOST, MODULE))
+    own[counts] = 0.0
+    known = launched >= 0
+    np.add.at(own, launched[known], spent[work[known]])
+    sums = subtree_sums(links.parent, links.levels, spent)
+    total[counts | (events.kind == KERNEL)] = sums[counts | (events.kind == KERNEL)]
+    return total, own

@@ -1,0 +1,95 @@
+"""Device work on a timeline: whose it is, and what it makes of the times."""
+
+import pytest
+
+from nbkit.schema import OPS
+from nbkit.timeline import timeline
+from tests.timeline.makers import HOST, KERNEL, MODULE, RUNTIME, events
+
+STEP = {"name": "step", "start": 1000, "end": 101000}
+LINEAR = {
+    "name": "Linear",
+    "kind": MODULE,
+    "start": 2000,
+    "end": 22000,
+    "model": "Net",
+    "module": "fc",
+    "module_call": 0,
+}
+MM = {"name": "aten::mm", "overload": "", "start": 3000, "end": 13000, "own_id": 5, "flops": 60}
+LAUNCH = {"name": "cudaLaunchKernel", "kind": RUNTIME, "start": 4000, "end": 6000, "correlation": 9, "external_id": 5}
+GEMM = {
+    "name": "gemm<float>", "kind": KERNEL, "start": 20000, "end": 60000, "thread": 7,
+    "correlation": 9, "external_id": 5, "device": "cuda:0", "stream": 7,
+}  # fmt: skip
+
+
+@pytest.fixture
+def ops():
+    return OPS.check(timeline(events(GEMM, LAUNCH, MM, LINEAR, STEP)).ops)
+
+
+def test_modules_ops_launches_and_kernels_nest(ops):
+    assert ops["op"].tolist() == ["step", "Linear", "aten.mm.default", "cudaLaunchKernel", "gemm<float>"]
+    assert ops["level"].tolist() == ["range", "module", "aten", "runtime", "kernel"]
+    assert ops["parent_id"].tolist()[1:] == [0, 1, 2, 3]
+    assert ops["module"].tolist()[1:] == ["fc"] * 4
+    assert ops["start_us"].tolist() == [0.0, 1.0, 2.0, 3.0, 19.0]
+    assert ops["thread"].tolist() == [0] * 5
+
+
+def test_device_times_go_to_the_op_that_launched(ops):
+    assert ops["self_time_us"].tolist() == [80.0, 10.0, 8.0, 2.0, 40.0]
+    assert ops["total_device_time_us"].tolist()[:3] == [40.0, 40.0, 40.0]
+    assert ops["self_device_time_us"].tolist()[:3] == [0.0, 0.0, 40.0]
+    assert ops["total_device_time_us"].isna().tolist() == [False, False, False, True, False]
+    assert ops["self_device_time_us"].isna().tolist() == [False, False, False, True, True]
+    assert ops["device"].tolist() == ["cpu", "cpu", "cuda:0", "cuda:0", "cuda:0"]
+    assert ops["stream"].tolist()[4] == 7
+    assert ops["stream"].isna().tolist() == [True] * 4 + [False]
+
+
+def test_device_work_without_its_launch_hangs_under_its_op():
+    ops = timeline(events(STEP, MM, {**GEMM, "correlation": 77})).ops
+    assert ops["parent_id"].tolist()[1:] == [0, 1]
+    assert ops["self_device_time_us"].tolist()[1] == 40.0
+    loose = timeline(events(STEP, {**GEMM, "correlation": 77, "external_id": 0})).ops
+    assert loose["parent_id"].isna().tolist() == [True, True]
+    assert loose["thread"].tolist() == [0, 0]
+
+
+def test_without_device_work_no_device_time_is_known():
+    ops = timeline(events(STEP, MM)).ops
+    assert ops[["total_device_time_us", "self_device_time_us", "stream"]].isna().all(axis=None)
+    assert ops["flops"].tolist()[1] == 60
+
+
+def test_a_backward_thread_carries_the_module_of_its_forward_op():
+    forward = {**MM, "sequence": 3, "forward_thread": 0}
+    node = {"name": "autograd::engine::evaluate_function: MmBackward0", "start": 30000, "end": 40000, "thread": 2}
+    node |= {"sequence": 3, "forward_thread": 1}
+    inner = {"name": "aten::mm", "overload": "", "start": 31000, "end": 32000, "thread": 2, "sequence": -1}
+    grad = {
+        "name": "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad",
+        "start": 41000,
+        "end": 42000,
+    }
+    ops = timeline(events(STEP, LINEAR, forward, node, inner, grad | {"thread": 2})).ops
+    assert ops["thread"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert ops["phase"].tolist() == ["other", "forward", "forward", "backward", "backward", "backward"]
+    assert ops["forward_op_id"].tolist()[3:5] == [2, 2]
+    assert ops["forward_op_id"].isna().tolist() == [True, True, True, False, False, True]
+    assert ops["module"].tolist()[1:] == ["fc"] * 5
+
+
+def test_an_empty_timeline_has_no_rows():
+    made = timeline(events())
+    assert len(OPS.check(made.ops)) == 0
+    assert made.memory is None
+
+
+def test_the_order_of_the_events_does_not_matter():
+    rows = [STEP, LINEAR, MM, LAUNCH, GEMM]
+    there, back = timeline(events(*rows)).ops, timeline(events(*reversed(rows))).ops
+    assert there.equals(back)
+    assert [HOST, MODULE] == [0, 1]
