@@ -2,9 +2,24 @@
 
 from pathlib import Path
 
+from nbkit.errors import TraceError
+from nbkit.readers.chrome_trace import read_chrome_trace
 from nbkit.trace import Trace
+from nbkit.trace_files import META
 
 
 def load(path: str | Path) -> Trace:
-    """The trace in the folder that `Trace.save()` wrote. Raises TraceError if it is absent, damaged or newer."""
+    """The trace in a folder that `Trace.save()` wrote, or in a Chrome trace of torch.profiler or nbkit, gzipped or not.
+
+    What it is, is told from its content. Raises TraceError if it is absent, damaged, newer or of another kind.
+    """
+    path = Path(path)
+    if path.is_file():
+        return read_chrome_trace(path)
+    if path.is_dir() and not (path / META).is_file() and (files := _chrome_traces(path)):
+        raise TraceError(f"{path} is a folder of {len(files)} Chrome traces; give one of them, such as {files[0]}.")
     return Trace.load(path)
+
+
+def _chrome_traces(folder: Path) -> list[Path]:
+    return sorted(file for pattern in ("*.json", "*.json.gz") for file in folder.glob(pattern))

@@ -7,8 +7,10 @@ from typing import Any, Protocol
 import pandas as pd
 
 from nbkit import trace_files
+from nbkit.chrome_trace import write_chrome_trace
 from nbkit.errors import SchemaError, nearest
 from nbkit.schema import TABLES
+from nbkit.speedscope import write_speedscope
 
 
 class Presenter(Protocol):
@@ -68,6 +70,18 @@ class Trace:
     def load(cls, path: str | Path) -> "Trace":
         """The trace saved at `path`. Raises TraceError if it is absent, damaged or of a newer schema version."""
         return cls(*trace_files.read(Path(path)))
+
+    def export_chrome_trace(self, path: str | Path) -> Path:
+        """Write a Chrome trace for ui.perfetto.dev or chrome://tracing, gzipped if `path` ends in .gz; its path.
+
+        `nbkit.load()` reads the frames `ops`, `memory`, `modules` and `timings` back from it as they are. Raises
+        TraceError if it cannot be written, or if ops have no times.
+        """
+        return write_chrome_trace(self, path)
+
+    def export_speedscope(self, path: str | Path) -> Path:
+        """Write a file for speedscope.app, a profile per thread and stream; its path. Raises TraceError likewise."""
+        return write_speedscope(self, path)
 
     def summary(self) -> str:
         """A few lines of text: what ran, how long, slowest ops and modules, what was skipped, what recording cost."""

@@ -10,9 +10,10 @@ from pathlib import Path
 RANKS = (("base",), ("trace",), ("analysis", "capture", "readers"), ("views",), ("magics",), ("root",))
 TOP_FILES = {
     **dict.fromkeys(("schema", "metrics", "errors", "patterns"), "base"),
-    **dict.fromkeys(("trace", "trace_files"), "trace"),
+    **dict.fromkeys(("trace", "trace_files", "chrome_trace", "speedscope", "tracks", "file_writing"), "trace"),
     **dict.fromkeys(("__init__", "load"), "root"),
 }
+BASE_FOLDERS = {"timeline": "base"}
 FRAMES = {"numpy", "pandas"}
 THIRD_PARTY = {
     "base": FRAMES | {"pyarrow"},
@@ -40,7 +41,7 @@ def layer_of(path: Path) -> str | None:
     """The layer of a file given by its path inside nbkit/; None where the rule names none."""
     folder = path.parts[0] if len(path.parts) > 1 else ""
     if folder:
-        return folder if any(folder in siblings for siblings in RANKS[2:5]) else None
+        return BASE_FOLDERS.get(folder, folder if any(folder in siblings for siblings in RANKS[2:5]) else None)
     return TOP_FILES.get(path.stem)
 
 

@@ -1,0 +1,64 @@
+"""Arrows of a Chrome trace from forward ops to the backward nodes that compute their gradients."""
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from nbkit.timeline.events import ABSENT, HOST, Events, Ints
+from nbkit.timeline.names import BACKWARD_NODE
+
+Place = tuple[int, int]  # thread and time in ns
+
+
+class Flows:
+    """Both ends of each arrow, matched by its id; an end lies at the start of the event it belongs to."""
+
+    def __init__(self) -> None:
+        self._tails: dict[Hashable, Place] = {}
+        self._heads: list[tuple[Hashable, Place]] = []
+
+    def add(self, phase: str, key: Hashable, thread: int, time_ns: int) -> None:
+        """An arrow's tail (phase "s") or its head ("f")."""
+        if phase == "s":
+            self._tails[key] = thread, time_ns
+        elif phase == "f":
+            self._heads.append((key, (thread, time_ns)))
+
+    def forward(self, events: Events) -> Ints | None:
+        """Per event the index of its forward op, for backward nodes; -1 elsewhere. None if the file has no arrows."""
+        pairs = [(self._tails[key], head) for key, head in self._heads if key in self._tails]
+        if not pairs:
+            return None
+        ops = innermost_at(events, {tail for tail, _ in pairs})
+        nodes = nodes_around(events, [head for _, head in pairs])
+        forward = np.full(len(events), ABSENT, dtype=np.int64)
+        for (tail, _), node in zip(pairs, nodes, strict=True):
+            if node >= 0:
+                forward[node] = ops.get(tail, ABSENT)
+        return forward
+
+
+def innermost_at(events: Events, places: set[Place]) -> dict[Place, int]:
+    """The host event that begins at each place: the shortest, if several do."""
+    times = np.fromiter({time for _, time in places}, dtype=np.int64)
+    rows = np.flatnonzero((events.kind == HOST) & np.isin(events.start_ns, times))
+    rows = rows[np.argsort(-events.duration_ns[rows], kind="stable")]
+    begun = zip(events.thread[rows].tolist(), events.start_ns[rows].tolist(), strict=True)
+    return {place: row for place, row in zip(begun, rows.tolist(), strict=True) if place in places}
+
+
+def nodes_around(events: Events, places: list[Place]) -> list[int]:
+    """The backward node at each place: torch draws arrows to the op inside of the node's range; -1 if there is none."""
+    is_node = {name: name.startswith(BACKWARD_NODE) for name in set(events.name)}
+    marked = np.fromiter((is_node[name] for name in events.name), dtype=np.bool_, count=len(events))
+    nodes = np.flatnonzero(marked & (events.kind == HOST))
+    nodes = nodes[np.lexsort((-events.duration_ns[nodes], events.start_ns[nodes]))]
+    by_thread = {int(thread): nodes[events.thread[nodes] == thread] for thread in np.unique(events.thread[nodes])}
+    found = []
+    for thread, time in places:
+        rows = by_thread.get(thread)
+        at = -1 if rows is None else int(np.searchsorted(events.start_ns[rows], time, side="right")) - 1
+        row = int(rows[at]) if rows is not None and at >= 0 else ABSENT
+        covers = row >= 0 and time <= int(events.start_ns[row] + events.duration_ns[row])
+        found.append(row if covers else ABSENT)
+    return found

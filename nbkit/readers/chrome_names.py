@@ -1,0 +1,83 @@
+"""Words of torch.profiler's Chrome traces: categories, device types, element sizes, frames of Python."""
+
+import re
+import sys
+
+from nbkit.timeline.events import HOST, KERNEL, RUNTIME
+
+# The second group is how torch 1.8 to 1.11 wrote them.
+KINDS = {
+    "cpu_op": HOST,
+    "user_annotation": HOST,
+    "kernel": KERNEL,
+    "gpu_memcpy": KERNEL,
+    "gpu_memset": KERNEL,
+    "cuda_runtime": RUNTIME,
+    "cuda_driver": RUNTIME,
+    "hip_runtime": RUNTIME,
+    "hip_driver": RUNTIME,
+    "xpu_runtime": RUNTIME,
+    "xpu_driver": RUNTIME,
+    "mtia_runtime": RUNTIME,
+    "privateuse1_runtime": RUNTIME,
+    "privateuse1_driver": RUNTIME,
+    "Operator": HOST,
+    "Kernel": KERNEL,
+    "Memcpy": KERNEL,
+    "Memset": KERNEL,
+    "Runtime": RUNTIME,
+}
+FORWARD_BACKWARD = ("fwdbwd", "forward_backward")
+LAUNCHES = ("ac2g", "async_cpu_to_gpu", "async_gpu")
+# Marks of the profiler itself that hold nothing but what meta says.
+MARKS = ("Iteration Start: ", "Record Window End")
+SKIPPED = {
+    "gpu_user_annotation": "device-side copies of named blocks",
+    "overhead": "overhead events of the profiler",
+    "cuda_sync": "synchronisations as the device saw them (cuda_sync)",
+}
+# By c10::DeviceType.
+DEVICE_TYPES = {
+    0: "cpu",
+    1: "cuda",
+    6: "hip",
+    9: "xla",
+    12: "xpu",
+    13: "mps",
+    14: "meta",
+    15: "hpu",
+    19: "mtia",
+    20: "privateuseone",
+}
+ACCELERATORS = {"xpu": "xpu", "mtia": "mtia", "privateuse1": "privateuseone"}
+COLLECTIVE_BLOCK = re.compile(r"(gloo|nccl|mpi|ucc|xccl|hccl):\w+")
+# Bytes per element, by what c10d ("BFloat16") and record_shapes ("c10::BFloat16") call a dtype.
+ELEMENT_BYTES = {
+    **dict.fromkeys(("Byte", "Char", "Bool", "unsigned char", "signed char", "bool"), 1),
+    **dict.fromkeys(("Half", "BFloat16", "Short", "c10::Half", "c10::BFloat16", "short", "short int"), 2),
+    **dict.fromkeys(("Float", "Int", "float", "int", "ComplexHalf", "c10::complex<c10::Half>"), 4),
+    **dict.fromkeys(("Double", "Long", "double", "long", "long int", "ComplexFloat", "c10::complex<float>"), 8),
+    **dict.fromkeys(("ComplexDouble", "c10::complex<double>"), 16),
+}
+PYTHON_MODULE = re.compile(r"nn\.Module: (.+?)(?:_\d+)?")
+PYTHON_FRAME = re.compile(r"(.+)\((\d+)\): .*", re.DOTALL)
+TORCH_PATH = re.compile(r"(^|(site|dist)-packages/)(torch|nbkit)/")
+INTERPRETER_PATH = re.compile(r"(^|.*/)lib/python3\.\d+/(?!(site|dist)-packages/)")
+
+
+def element_bytes(dtype: object) -> int | None:
+    """Bytes of an element of a dtype as a trace names it; None if the name is not known."""
+    name = str(dtype)
+    return 1 if name.startswith("Float8") else ELEMENT_BYTES.get(name)
+
+
+def user_line(frame: str) -> str | None:
+    """`path/file.py:12` of a Python frame "path/file.py(12): function"; None if it is torch's or Python's own."""
+    found = PYTHON_FRAME.fullmatch(frame)
+    if found is None:
+        return None
+    path = found[1].replace("\\", "/")
+    first = path.partition("/")[0].removesuffix(".py")
+    if path.startswith("<") or TORCH_PATH.search(path) or INTERPRETER_PATH.match(path):
+        return None
+    return None if first in sys.stdlib_module_names and not path.startswith("/") else f"{path}:{found[2]}"

@@ -1,0 +1,90 @@
+"""Columns that grow event by event in little memory."""
+
+from array import array
+
+import numpy as np
+
+from nbkit.timeline.events import Ints
+
+
+class Sparse:
+    """An integer column that few events have a value in."""
+
+    def __init__(self) -> None:
+        self._rows = array("q")
+        self._values = array("q")
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def put(self, row: int, value: int) -> None:
+        """Give `row` this value."""
+        self._rows.append(row)
+        self._values.append(value)
+
+    def dense(self, length: int, missing: int) -> Ints:
+        """The column with one entry per event, `missing` where none was put."""
+        column = np.full(length, missing, dtype=np.int64)
+        column[integers(self._rows)] = integers(self._values)
+        return column
+
+
+class SparseTexts:
+    """A text column that few events, or few different texts, fill."""
+
+    def __init__(self) -> None:
+        self._rows = array("q")
+        self._codes = array("q")
+        self._known: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def put(self, row: int, text: str) -> None:
+        """Give `row` this text."""
+        self._rows.append(row)
+        self._codes.append(self._known.setdefault(text, len(self._known)))
+
+    def dense(self, length: int) -> list[str | None]:
+        """The column with one entry per event, None where none was put."""
+        column: list[str | None] = [None] * length
+        texts = list(self._known)
+        for row, code in zip(self._rows, self._codes, strict=True):
+            column[row] = texts[code]
+        return column
+
+
+def integers(values: "array[int]") -> Ints:
+    """The same numbers as int64, in memory of their own."""
+    return np.array(values, dtype=np.int64)
+
+
+def whole(value: object) -> int | None:
+    """The integer that a JSON value stands for ("128.0" too); None if it is none."""
+    try:
+        return int(value)  # type: ignore[call-overload, no-any-return]
+    except (TypeError, ValueError, OverflowError):
+        pass
+    try:
+        return int(float(value))  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def nanoseconds(microseconds: object) -> int:
+    """Nanoseconds of a time in microseconds, exactly: floats are kept as they are written.
+
+    As a float a time of the usual size, "4384683269947.116", is off by half a nanosecond, and nesting is lost.
+    Raises ValueError for what is no time.
+    """
+    if isinstance(microseconds, str):
+        front, _, decimals = microseconds.partition(".")
+        if len(decimals) <= 3:
+            try:
+                return int(front + decimals.ljust(3, "0"))
+            except ValueError:
+                pass
+        return round(float(microseconds) * 1000)
+    if isinstance(microseconds, int):
+        return microseconds * 1000
+    raise ValueError(f"{microseconds!r} is no time")

@@ -1,0 +1,148 @@
+"""JSON of any size, value by value, in a window over its text: memory is that of the largest single value."""
+
+import json
+import re
+from collections.abc import Iterator
+from json import JSONDecodeError
+from typing import Any
+
+SPACE = re.compile(r"[ \t\r\n]*")
+BETWEEN = re.compile(r"[ \t\r\n,]*")
+# How far before the window's end an error can stand that only says the window ends: a cut literal, number or escape.
+CUT = 32
+# A number may go on behind the window, and what the window has of that may not be part of it yet: "2." and "2e+" are 2.
+NUMBER_TAIL = 2
+# A text without an end is cut off by the window, unless it has grown beyond any value of a trace.
+LARGEST = 1 << 26
+
+
+class JsonError(Exception):
+    """The text is not JSON: where the fault is, and whether the text merely ends too early."""
+
+    def __init__(self, message: str, position: int, is_cut: bool) -> None:
+        super().__init__(message)
+        self.position = position
+        self.is_cut = is_cut
+
+
+class JsonStream:
+    """The values of a JSON text, read forwards; raises JsonError where the text is not JSON or ends too early."""
+
+    def __init__(self, pieces: Iterator[str]) -> None:
+        self._pieces = pieces
+        self._text = ""
+        self._at = 0
+        self._dropped = 0  # characters before the window
+        self._ended = False
+
+    @property
+    def position(self) -> int:
+        """Characters read so far."""
+        return self._dropped + self._at
+
+    def peek(self) -> str:
+        """The next character that is not white space; "" at the end."""
+        while True:
+            self._at = SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
+            if self._at < len(self._text) or not self._more():
+                return self._text[self._at : self._at + 1]
+
+    def take(self, expected: str) -> None:
+        """Go past the next character, which has to be this one."""
+        found = self.peek()
+        if found != expected:
+            raise JsonError(f"expected {expected!r}, found {found!r}", self.position, is_cut=not found)
+        self._at += 1
+
+    def fields(self) -> Iterator[str]:
+        """The names in an object, in turn; the caller reads each one's value before it asks for the next."""
+        self.take("{")
+        names = json.JSONDecoder(strict=False)
+        while self.peek() != "}":
+            name = self.value(names)
+            if not isinstance(name, str):
+                raise JsonError("expected the name of a field", self.position, is_cut=False)
+            self.take(":")
+            yield name
+            if self.peek() == ",":
+                self._at += 1
+            elif self.peek() != "}":
+                raise JsonError("expected ',' or '}'", self.position, is_cut=not self.peek())
+        self._at += 1
+
+    def items(self, decoder: json.JSONDecoder) -> Iterator[Any]:
+        """The values of a list, in turn."""
+        self.take("[")
+        decode, between = decoder.raw_decode, BETWEEN.match
+        while True:
+            text, at = self._text, self._at
+            try:
+                while True:
+                    at = between(text, at).end()  # type: ignore[union-attr]
+                    if text[at] == "]":
+                        self._at = at + 1
+                        return
+                    item, after = decode(text, at)
+                    if after >= len(text) - NUMBER_TAIL:
+                        break
+                    at = after
+                    # The caller may ask where it is, and a fault is reported from here.
+                    self._at = at
+                    yield item
+            except (JSONDecodeError, IndexError):
+                pass
+            self._at = at
+            yield from self._last_in_window(decoder)
+
+    def _last_in_window(self, decoder: json.JSONDecoder) -> Iterator[Any]:
+        """The value that the window cuts off, if there is one before the list ends."""
+        while (found := self.peek()) == ",":
+            self._at += 1
+        if not found:
+            raise JsonError("the list has no end", self.position, is_cut=True)
+        if found != "]":
+            yield self.value(decoder)
+
+    def value(self, decoder: json.JSONDecoder) -> Any:
+        """The next value, whole; the window grows until it holds it."""
+        self.peek()
+        while True:
+            try:
+                found, end = decoder.raw_decode(self._text, self._at)
+            except JSONDecodeError as error:
+                if not self._is_cut(error):
+                    raise JsonError(error.msg.lower(), self._dropped + error.pos, is_cut=False) from error
+                if not self._more():
+                    raise JsonError(error.msg.lower(), self._dropped + error.pos, is_cut=True) from error
+            else:
+                if end < len(self._text) - NUMBER_TAIL or not self._more():
+                    self._at = end
+                    return found
+
+    def _is_cut(self, error: JSONDecodeError) -> bool:
+        length = len(self._text)
+        if error.msg.startswith("Unterminated string"):
+            return length - error.pos < LARGEST
+        return error.pos >= length - CUT
+
+    def _more(self) -> bool:
+        """Drop what was read and at least double the rest, so that a large value is tried a few times only.
+
+        False, and nothing has changed, at the end of the text.
+        """
+        if self._ended:
+            return False
+        rest = self._text[self._at :]
+        added, wanted = [], max(len(rest), 1)
+        while wanted > 0:
+            piece = next(self._pieces, None)
+            if piece is None:
+                self._ended = True
+                break
+            added.append(piece)
+            wanted -= len(piece)
+        if not any(added):
+            return False
+        self._dropped += self._at
+        self._text, self._at = rest + "".join(added), 0
+        return True
