@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from nbkit.capture.optime import optime
 from nbkit.capture.optrace import optrace
 from nbkit.errors import NbkitError, OptionError, PatternError, SchemaError, TraceError
 from nbkit.load import load
@@ -16,6 +17,7 @@ __all__ = [
     "Trace",
     "TraceError",
     "load",
+    "optime",
     "optrace",
 ]
 

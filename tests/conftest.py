@@ -33,7 +33,8 @@ def left_behind() -> dict[str, object]:
         "hooks": {name: len(getattr(torch_module, name)) for name in GLOBAL_HOOKS},
         "module call": torch.nn.Module.__call__,
         "optimizer step": torch.optim.AdamW.step,
-        "backward": torch.Tensor.backward,
+        "backward": (torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad),
+        "profiler": torch._C._autograd._profiler_enabled(),
         "grad": torch.is_grad_enabled(),
         "garbage collection": gc.isenabled(),
     }

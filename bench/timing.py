@@ -1,0 +1,122 @@
+"""What optime costs and how true its times are: beside torch.profiler, against the budgets.
+
+Run from the repository root: `python bench/timing.py [--rounds N]`. Writes out/bench/timing.md.
+"""
+
+import argparse
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pandas as pd
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+import nbkit
+from bench.measure import Measurements, measure, silent
+from bench.peers import BARE, Peer, all_peers
+from bench.ratios import Figure, compare, figures_table, markdown
+from bench.steps import TrainingStep, compute_bound, launch_bound
+
+OUT = Path(__file__).parents[1] / "out" / "bench" / "timing.md"
+STEP, TOTAL = attrgetter("step"), attrgetter("total")
+PROFILER, PROFILER_SHAPES = "torch.profiler", "torch.profiler, record_shapes"
+OPTIME, SHAPES, MEMORY, STACKS = "optime", "optime, shapes", "optime, memory", "optime, stacks"
+HEAVIEST = 10
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=9, help="runs of each peer (default: 9)")
+    rounds = parser.parse_args().rounds
+    torch.set_num_threads(1)
+    parts = ["# What timing a training step costs", f"{os.cpu_count()} cores; torch {torch.__version__}, 1 thread."]
+    for step in (launch_bound(), compute_bound()):
+        step.run()
+        few = rounds if step.name == "launch-bound" else max(3, rounds // 3)
+        parts += [f"## {step.name}: {step.size}", costs(step, few), sums(step, few), agreement(step, few)]
+    text = "\n\n".join(parts) + "\n"
+    OUT.parent.mkdir(parents=True, exist_ok=True)
+    OUT.write_text(text)
+    print(text)
+
+
+def costs(step: TrainingStep, rounds: int) -> str:
+    """The step under each recorder against the bare one, and the time to frames against torch.profiler's events."""
+    peers = [peer for peer in all_peers() if peer.name in (BARE, PROFILER, PROFILER_SHAPES)]
+    peers += [
+        Peer(OPTIME, nbkit.optime),
+        Peer(SHAPES, partial(nbkit.optime, shapes=True)),
+        Peer(MEMORY, partial(nbkit.optime, memory=True)),
+        Peer(STACKS, partial(nbkit.optime, stacks=True)),
+    ]
+    measured = measure(step, peers, rounds)
+    figures = [
+        figure(
+            measured, f"the step under {peer.name} / bare", peer.name, BARE, STEP, 1.4 if peer.name == OPTIME else None
+        )
+        for peer in peers[1:]
+    ]
+    if step.name == "launch-bound":  # where the step itself takes seconds, both are the step
+        for name, base, budget in ((OPTIME, PROFILER, 0.3), (SHAPES, PROFILER_SHAPES, None)):
+            figures.append(figure(measured, f"{name} to frames / {base} to events()", name, base, TOTAL, budget))
+    return figures_table([found for found in figures if found is not None])
+
+
+def figure(
+    measured: Measurements, what: str, peer: str, base: str, part: Callable[..., Any], budget: float | None
+) -> Figure | None:
+    found = compare(measured, peer, base, (part, part))
+    return None if found is None else Figure(what, found.wall_us, found.cpu_us, "x", budget)
+
+
+def sums(step: TrainingStep, rounds: int) -> str:
+    """How much of the step's wall time the self times, and the rows right below the root, add up to."""
+    shares = []
+    for _ in range(rounds):
+        with nbkit.optime() as trace:
+            step.run()
+        ops, wall_us = trace.ops, trace.meta["wall_us"]
+        below = ops.loc[ops["parent_id"] == 0, "total_time_us"].sum()
+        shares.append((ops["self_time_us"].sum() / wall_us, below / wall_us))
+    names = ("self times of all rows / wall time", "modules, backward pass and optimizer / wall time")
+    rows = [(name, f"{median(column):.4f}") for name, column in zip(names, zip(*shares, strict=True), strict=True)]
+    return markdown(("sum", "median"), rows)
+
+
+def agreement(step: TrainingStep, rounds: int) -> str:
+    """Self CPU time of the heaviest ops: ours against key_averages() of plain torch.profiler, runs interleaved."""
+    ours, theirs = [], []
+    for number in range(2 * rounds):
+        first, second = (timed_ours, ours), (timed_theirs, theirs)
+        for run, found in (first, second) if number % 2 else (second, first):
+            step.run()
+            found.append(run(step))
+    left, right = pd.DataFrame(ours).median(), pd.DataFrame(theirs).median()
+    heaviest = right.nlargest(HEAVIEST).index
+    rows = [(name, f"{left[name]:,.0f}", f"{right[name]:,.0f}", f"{left[name] / right[name]:.3f}") for name in heaviest]
+    return markdown(("op, self CPU time in us", "optime", "key_averages()", "ratio"), rows)
+
+
+def timed_ours(step: TrainingStep) -> dict[str, float]:
+    with nbkit.optime() as trace:
+        step.run()
+    ops = trace.ops[trace.ops["level"] == "aten"]
+    names = ["::".join(name.split(".")[:2]) for name in ops["op"]]
+    return ops["self_time_us"].groupby(names).sum().to_dict()
+
+
+def timed_theirs(step: TrainingStep) -> dict[str, float]:
+    profiler: AbstractContextManager[profile] = profile(activities=[ProfilerActivity.CPU])
+    with silent(), profiler as running:
+        step.run()
+    return {row.key: row.self_cpu_time_total for row in running.key_averages() if row.key.startswith("aten::")}
+
+
+if __name__ == "__main__":
+    main()

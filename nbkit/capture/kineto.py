@@ -1,0 +1,125 @@
+"""torch.profiler's own engine, Kineto: switched on around a step, its raw events read into columns.
+
+The raw events are read directly: `profile.events()` makes a Python object of each, which takes ten times as long.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._C._autograd import _disable_profiler, _enable_profiler, _prepare_profiler, _profiler_enabled
+from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _EventType, _ExperimentalConfig
+
+from nbkit.capture.cpp_log import QuietCppLog
+from nbkit.errors import OptionError, nearest
+
+# What Kineto tells about itself; anything else that it prints is kept as a note.
+CHATTER = ("USDT:", "INFO:", "STAGE:")
+DEVICES = {
+    "cuda": ProfilerActivity.CUDA,
+    "xpu": ProfilerActivity.XPU,
+    "mtia": ProfilerActivity.MTIA,
+    "privateuse1": ProfilerActivity.PrivateUse1,
+}
+
+
+@dataclass(frozen=True)
+class KinetoOptions:
+    """What Kineto records beyond names and times; `device` is a key of DEVICES, None for the CPU alone."""
+
+    memory: bool
+    shapes: bool
+    device: str | None
+
+
+class Kineto:
+    """One run of the engine. `start()` and `stop()` print nothing; what Kineto had to say is in `notes`."""
+
+    def __init__(self, options: KinetoOptions) -> None:
+        self.options = options
+        self.notes: list[str] = []
+        self.log = QuietCppLog()
+
+    def start(self) -> None:
+        """Switch it on for this thread and the threads autograd runs for it. Raises OptionError if it is on already."""
+        if _profiler_enabled():
+            raise OptionError("A profiler is running in this thread already (torch.profiler or optime); end it first.")
+        options = self.options
+        config = ProfilerConfig(
+            ProfilerState.KINETO,
+            options.shapes,
+            options.memory,
+            False,  # with_stack
+            False,  # with_flops
+            False,  # with_modules
+            _ExperimentalConfig(capture_overload_names=True, expose_kineto_event_metadata=options.device is not None),
+        )
+        activities = {ProfilerActivity.CPU} | ({DEVICES[options.device]} if options.device else set())
+        with _quiet(self.notes):
+            _prepare_profiler(config, activities)
+            _enable_profiler(config, activities)
+        if options.memory:
+            self.log.start()
+
+    def stop(self) -> Any:
+        """Switch it off; the raw result. Work that a device has not finished is waited for."""
+        if self.options.device is not None and self.options.device != "privateuse1":
+            getattr(torch, self.options.device).synchronize()
+        self.log.stop()
+        with _quiet(self.notes):
+            return _disable_profiler()
+
+
+def device_to_record(device: str | None) -> str | None:
+    """The key of DEVICES for the option `device`: None picks the accelerator that is there, "cpu" none.
+
+    Raises OptionError for a device that is not known or not there.
+    """
+    found = torch.accelerator.current_accelerator(check_available=True)
+    present = None if found is None else found.type if found.type in DEVICES else "privateuse1"
+    if device is None:
+        return present
+    kind = device.partition(":")[0]
+    if kind == "cpu":
+        return None
+    if kind not in DEVICES and (found is None or kind != found.type):
+        raise OptionError(f"device={device!r} is not known; {nearest(kind, ['cpu', *DEVICES])}")
+    if present is None or kind not in (present, found.type if found else None):
+        raise OptionError(f"device={device!r} is not there: torch sees {found.type if found else 'only the CPU'}.")
+    return present
+
+
+@contextmanager
+def _quiet(notes: list[str]) -> Iterator[None]:
+    """Keep what Kineto writes to the file descriptor of stderr, past sys.stderr, out of the user's cell."""
+    sys.stderr.flush()
+    try:
+        kept = os.dup(2)
+    except OSError:  # stderr is closed: nobody would see it
+        yield
+        return
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            file.seek(0)
+            lines = file.read().decode(errors="replace").splitlines()
+            notes += [line for line in lines if line.strip() and not line.startswith(CHATTER)]
+
+
+def allocations(result: Any) -> Iterator[Any]:
+    """The allocation events of a result, in tree order; only there do addresses and totals stand."""
+    pending = list(result.experimental_event_tree())
+    while pending:
+        node = pending.pop()
+        if node.tag == _EventType.Allocation:
+            yield node
+        pending += node.children

@@ -1,0 +1,48 @@
+"""A torch function mode that can step aside for a while."""
+
+from torch._C import (
+    _get_function_stack_at,
+    _len_torch_function_stack,
+    _pop_torch_function_stack,
+    _push_on_torch_function_stack,
+)
+from torch.overrides import TorchFunctionMode
+
+
+class PausableMode(TorchFunctionMode):
+    """Base of the recorders of API calls; on from entering to leaving, except between pause() and resume()."""
+
+    def __init__(self) -> None:
+        self.pauses: list[bool] = []
+
+    def is_on(self) -> bool:
+        """Whether the running thread's stack of function modes holds this one."""
+        return any(_get_function_stack_at(index) is self for index in range(_len_torch_function_stack()))
+
+    def pause(self) -> None:
+        """Take the mode off for a while, if it is the innermost. Pauses nest."""
+        self.pauses.append(self._pop())
+
+    def resume(self) -> None:
+        """End the last pause."""
+        if self.pauses and self.pauses.pop():
+            self._push()
+
+    def __exit__(self, *error: object) -> None:
+        self.pauses.clear()
+        above = []
+        # Whatever stands above by now was left there by others: it goes back on.
+        while self.is_on() and (mode := _pop_torch_function_stack()) is not self:
+            above.append(mode)
+        for mode in reversed(above):
+            _push_on_torch_function_stack(mode)
+
+    def _push(self) -> None:
+        _push_on_torch_function_stack(self)
+
+    def _pop(self) -> bool:
+        depth = _len_torch_function_stack()
+        if not depth or _get_function_stack_at(depth - 1) is not self:
+            return False
+        _pop_torch_function_stack()
+        return True

@@ -1,0 +1,62 @@
+"""Several runs of one step: the one that is shown, and the times of its ops in all of them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from nbkit.schema import SAMPLES, TIMINGS
+from nbkit.timeline.nesting import depth_levels
+
+Frames = dict[str, pd.DataFrame]
+TIMES = ("total_time_us", "self_time_us", "self_device_time_us")
+
+
+def repeat_frames(runs: Sequence[tuple[Frames, float]]) -> tuple[int, Frames]:
+    """Index of the run of median wall time, and `samples` and `timings` of its ops; no frames for a single run."""
+    order = np.argsort([wall_us for _, wall_us in runs], kind="stable")
+    shown = int(order[(len(runs) - 1) // 2])
+    if len(runs) < 2:
+        return shown, {}
+    places = [op_places(frames["ops"]) for frames, _ in runs]
+    parts = []
+    for number, (frames, _) in enumerate(runs):
+        found = pd.Index(places[number]).get_indexer(pd.Index(places[shown]))
+        op_ids = np.flatnonzero(found >= 0)
+        rows = frames["ops"].iloc[found[op_ids]]
+        times = {name: rows[name].to_numpy() for name in TIMES}
+        parts.append(pd.DataFrame({"op_id": op_ids, "repeat": number, **times}))
+    joined = pd.concat(parts, ignore_index=True)
+    samples = SAMPLES.frame({name: joined[name].to_numpy() for name in SAMPLES.names})
+    return shown, {"samples": samples, "timings": timings(samples)}
+
+
+def op_places(ops: pd.DataFrame) -> np.ndarray:
+    """Per op a number that is the same for the same op of another run: its chain of names and its place among its like.
+
+    Two ops are the same if they and all they are nested in have the same names and stand at the same count among
+    siblings of that name.
+    """
+    parent = ops["parent_id"].to_numpy(np.int64, na_value=-1)
+    names = pd.util.hash_array(ops["op"].to_numpy(object), categorize=True).astype(np.uint64)
+    nth = ops.groupby([parent, names]).cumcount().to_numpy().astype(np.uint64)
+    own = pd.util.hash_array(names ^ (nth * np.uint64(0x9E3779B97F4A7C15)))
+    place = own.copy()
+    for rows in depth_levels(parent)[1:]:
+        place[rows] = pd.util.hash_array(place[parent[rows]] * np.uint64(31) + own[rows])
+    return place
+
+
+def timings(samples: pd.DataFrame) -> pd.DataFrame:
+    """Median, quartile distance and minimum of the total time of each op over its repeats."""
+    groups = samples.groupby("op_id")["total_time_us"]
+    lower, upper = groups.quantile(0.25), groups.quantile(0.75)
+    return TIMINGS.frame(
+        {
+            "op_id": lower.index.to_numpy(),
+            "repeats": groups.size().to_numpy(),
+            "median_us": groups.median().to_numpy(),
+            "iqr_us": (upper - lower).to_numpy(),
+            "min_us": groups.min().to_numpy(),
+        }
+    )
