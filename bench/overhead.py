@@ -15,13 +15,14 @@ import torch
 
 import nbkit
 from bench.measure import Measurements, Reading, measure, saving
-from bench.peers import BARE, DEBUG_MODE, OPTRACE, PROFILER_SHAPES, STATS, Peer, all_peers
+from bench.peers import BARE, DEBUG_MODE, EMPTY_MODES, OPTRACE, PROFILER_SHAPES, STATS, Peer, all_peers
 from bench.plot import write_plot
 from bench.ratios import Figure, compare, figures_table, markdown, middle, number
 from bench.steps import TrainingStep, compute_bound, count_ops, launch_bound
 from nbkit.trace import Trace
 
 OUT = Path(__file__).parents[1] / "out" / "bench"
+FLOOR = "the step under empty modes / bare (the floor of a recorder in Python)"
 STEP, TOTAL = attrgetter("step"), attrgetter("total")
 
 
@@ -75,6 +76,7 @@ def launch_figures(result: Result, rounds: int) -> list[Figure]:
     """The budgets of the launch-bound step, and of building and saving its frames."""
     return [
         *ratios(result, "the step under optrace / bare", OPTRACE, BARE, 2.5, is_step=True),
+        *ratios(result, FLOOR, EMPTY_MODES, BARE, None, is_step=True),
         *ratios(result, f"optrace to frames / {PROFILER_SHAPES} to events()", OPTRACE, PROFILER_SHAPES, 0.12),
         *ratios(result, f"optrace to frames / {DEBUG_MODE}, no table", OPTRACE, DEBUG_MODE, 0.25),
         *per_op(result, rounds),

@@ -1,18 +1,21 @@
 """The recorders that are compared: how each one is entered, runs a step and gives its result."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from torch.overrides import TorchFunctionMode
 from torch.profiler import ProfilerActivity, profile
 from torch.utils._debug_mode import DebugMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import nbkit
 from bench.steps import TrainingStep
 
 BARE, FORWARD, OPTRACE, STATS = "bare", "bare, forward only", "optrace", 'optrace, values="stats"'
+EMPTY_MODES = "empty modes"
 PROFILER, PROFILER_SHAPES = "torch.profiler", "torch.profiler, record_shapes"
 DEBUG_MODE, TORCHLENS = "DebugMode", "torchlens, forward only"
 
@@ -42,6 +45,7 @@ def all_peers() -> list[Peer]:
     return [
         Peer(BARE, nullcontext),
         Peer(FORWARD, nullcontext, TrainingStep.forward, base=FORWARD),
+        Peer(EMPTY_MODES, _empty_modes),
         Peer(OPTRACE, nbkit.optrace),
         Peer(STATS, partial(nbkit.optrace, values="stats")),
         Peer(PROFILER, partial(_profiler, False), finish=_events),
@@ -49,6 +53,27 @@ def all_peers() -> list[Peer]:
         Peer(DEBUG_MODE, partial(DebugMode, record_nn_module=True, record_stack_trace=True)),
         _torchlens(),
     ]
+
+
+class _EmptyDispatchMode(TorchDispatchMode):
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # as in optrace's own mode: the default adds 2 us per op
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **kwargs) if kwargs else func(*args)
+
+
+class _EmptyFunctionMode(TorchFunctionMode):
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **kwargs) if kwargs else func(*args)
+
+
+@contextmanager
+def _empty_modes() -> Iterator[None]:
+    """The two modes that a recorder in Python needs, recording nothing: what no such recorder can be faster than."""
+    with _EmptyFunctionMode(), _EmptyDispatchMode():  # type: ignore[no-untyped-call]
+        yield
 
 
 def _profiler(record_shapes: bool) -> profile:

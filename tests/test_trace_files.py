@@ -9,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from nbkit import Trace, TraceError, trace_files
+from nbkit.errors import SchemaError
 from nbkit.schema import SCHEMA_VERSION
 from tests.fakes import small_trace
 
@@ -39,6 +41,22 @@ def test_values_that_are_hard_to_write_come_back(tmp_path):
     loaded = Trace.load(Trace({**trace.frames, "tensors": tensors, "ops": ops}, trace.meta).save(tmp_path / "t"))
     pd.testing.assert_frame_equal(loaded.tensors, tensors)
     pd.testing.assert_frame_equal(loaded.ops, ops)
+
+
+def test_files_hold_what_pandas_itself_would_write(tmp_path):
+    trace = small_trace()
+    path = trace.save(tmp_path / "t")
+    for name, frame in trace.frames.items():
+        written = pq.read_table(path / f"{name}.parquet")
+        assert written.equals(pa.Table.from_pandas(frame, preserve_index=False), check_metadata=True)
+
+
+def test_a_frame_that_was_changed_is_refused(tmp_path):
+    trace = small_trace()
+    trace.ops["mine"] = 1
+    with pytest.raises(SchemaError, match=r"ops needs the columns .* not expected: mine\."):
+        trace.save(tmp_path / "t")
+    assert names(tmp_path) == []
 
 
 def test_the_folder_is_one_parquet_file_per_frame_and_meta(tmp_path):

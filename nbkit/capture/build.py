@@ -2,6 +2,7 @@
 
 import platform
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -56,11 +57,16 @@ def build(
 
 def versions() -> dict[str, str]:
     """Versions that a reader of the trace needs."""
+    return {"nbkit": own_version(), "torch": torch.__version__, "python": platform.python_version()}
+
+
+@cache
+def own_version() -> str:
+    """Version of the installed nbkit, looked up once per process: that reads and parses a file."""
     try:
-        own = version("nbkit-torch")
+        return version("nbkit-torch")
     except PackageNotFoundError:  # run from a source tree that was never installed
-        own = "unknown"
-    return {"nbkit": own, "torch": torch.__version__, "python": platform.python_version()}
+        return "unknown"
 
 
 def now_text() -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from sys import _getframe
 from time import perf_counter_ns
-from types import FrameType, MethodType
+from types import MethodType
 from typing import Any
 
 import torch
@@ -84,11 +84,14 @@ class OpMode(TorchDispatchMode):
                 at_node = recording.last_node
                 if at_node[0] is not node:
                     at_node = recording.last_node = described(node)
-                frame = caller_or_none()
-                if frame is None or frame.f_code is not ENGINE_CODE:
-                    # An autograd device thread, or Python code inside a backward pass: a custom Function, a hook.
+                try:
+                    frame = _getframe(1)
+                except ValueError:  # a thread that runs no Python: one of autograd's for a device
                     thread = recording.thread()
-                    place = user_place(frame)
+                else:
+                    if frame.f_code is not ENGINE_CODE:  # a custom Function, a hook
+                        thread = recording.thread()
+                        place = user_place(frame)
             elif thread.parent < 0:
                 place = user_place(_getframe(1))
             tensors = thread.tensors
@@ -103,7 +106,10 @@ class OpMode(TorchDispatchMode):
                             tensors.append(entry[1])  # type: ignore[index]  # held came from it
                         else:
                             tensors.append(number_of(arg))
-                    elif kinds.get(kind, TENSOR) and not (kind is list and arg and type(arg[0]) is int):
+                    elif kind is list:
+                        if arg and type(arg[0]) is not int:
+                            note_any(tensors, arg, False)
+                    elif kinds.get(kind, TENSOR):
                         note_any(tensors, arg, False)
                 if kwargs:
                     outs = out_names.get(id(func), ())
@@ -218,14 +224,6 @@ class OpMode(TorchDispatchMode):
         elif kind == SEQUENCE:
             for item in value:
                 self._note_any(tensors, item, fresh)
-
-
-def caller_or_none() -> FrameType | None:
-    """The frame that an op was called from; None in a thread that runs no Python."""
-    try:
-        return _getframe(2)
-    except ValueError:
-        return None
 
 
 def _accumulate_type() -> type:

@@ -84,5 +84,5 @@ def _since(
 
 def survivors(registry: TensorRegistry) -> dict[int, bool]:
     """Whether each tensor that outlived the step requires a gradient, by record."""
-    held = ((anchor(), number) for anchor, number in registry.known.values())
+    held = [(tensor, number) for anchor, number in registry.known.values() if (tensor := anchor()) is not None]
     return {number: tensor.requires_grad for tensor, number in held if isinstance(tensor, torch.Tensor)}

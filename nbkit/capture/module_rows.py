@@ -1,14 +1,15 @@
 """The modules frame, and the names of parameters and buffers, from the root models of a recording."""
 
 from collections.abc import Iterator
-from typing import Any
 
+import numpy as np
 import pandas as pd
 from torch import Tensor
 from torch.nn.parameter import is_lazy
 
 from nbkit.capture.module_calls import ModuleCalls
-from nbkit.capture.module_sizes import module_sizes
+from nbkit.capture.module_sizes import ModuleSize, module_sizes
+from nbkit.capture.strings import texts
 from nbkit.capture.tensor_columns import TensorColumns
 from nbkit.schema import MODULES
 
@@ -18,14 +19,24 @@ def modules_frame(modules: ModuleCalls, labels: list[str]) -> pd.DataFrame:
     calls: dict[tuple[int, str], int] = {}
     for called in modules.called:
         calls[called.root, called.path] = calls.get((called.root, called.path), 0) + called.calls
-    rows: list[dict[str, Any]] = []
+    places: list[tuple[int, str]] = []  # root number and path
+    sizes: list[ModuleSize] = []
     for number, root in enumerate(modules.roots.roots):
         module = root.module()
-        sizes = root.sizes if module is None else root.sizes | module_sizes(module)
-        rows += [
-            _place(labels[number], path, calls.get((number, path), 0)) | size._asdict() for path, size in sizes.items()
-        ]
-    return MODULES.frame(rows) if rows else MODULES.frame({name: [] for name in MODULES.names})
+        of_root = root.sizes if module is None else root.sizes | module_sizes(module)
+        places += [(number, path) for path in of_root]
+        sizes += of_root.values()
+    counted = ModuleSize._fields[1:]
+    counts = np.array([size[1:] for size in sizes], dtype=np.int64).reshape(-1, len(counted))
+    columns = {
+        "model": texts([labels[number] for number, _ in places]),
+        "module": texts([path for _, path in places]),
+        "type": texts([size.type for size in sizes]),
+        "parent": texts([path.rpartition(".")[0] if path else None for _, path in places]),
+        "depth": np.array([path.count(".") + 1 if path else 0 for _, path in places], dtype=np.int64),
+        "calls": np.array([calls.get(place, 0) for place in places], dtype=np.int64),
+    }
+    return MODULES.frame(columns | dict(zip(counted, counts.T, strict=True)))
 
 
 def tensor_names(modules: ModuleCalls, tensors: TensorColumns) -> tuple[dict[int, str], dict[int, tuple[int, str]]]:
@@ -46,13 +57,3 @@ def _named_tensors(modules: ModuleCalls) -> Iterator[tuple[int, str, Tensor]]:
             for name, tensor in (*module.named_parameters(), *module.named_buffers()):
                 if not is_lazy(tensor):  # of a part that has not run yet: it has no size and refuses every question
                     yield number, name, tensor
-
-
-def _place(label: str, path: str, calls: int) -> dict[str, Any]:
-    return {
-        "model": label,
-        "module": path,
-        "parent": path.rpartition(".")[0] if path else None,
-        "depth": path.count(".") + 1 if path else 0,
-        "calls": calls,
-    }

@@ -52,15 +52,16 @@ def tensors_below(module: nn.Module, store: str, known: dict[int, dict[int, Held
                 found.update(tensors_below(child, store, known))
         for tensor in getattr(module, store).values():
             if tensor is not None and not is_lazy(tensor):
-                found[id(tensor)] = Held(tensor.numel(), tensor.numel() * tensor.element_size(), tensor.requires_grad)
+                elements = tensor.numel()
+                found[id(tensor)] = Held(elements, elements * tensor.element_size(), tensor.requires_grad)
     return found
 
 
 def _size(module: nn.Module, params: Collection[Held], buffers: Collection[Held]) -> ModuleSize:
     return ModuleSize(
         type(module).__name__,
-        sum(held.elements for held in params),
-        sum(held.elements for held in params if held.is_trainable),
-        sum(held.size_bytes for held in params),
-        sum(held.size_bytes for held in buffers),
+        sum([held.elements for held in params]),
+        sum([held.elements for held in params if held.is_trainable]),
+        sum([held.size_bytes for held in params]),
+        sum([held.size_bytes for held in buffers]),
     )

@@ -32,8 +32,9 @@ class Root:
         root = self.module()
         if root is None:
             return None
-        if not self._stands(root, module):
-            self.scan(root)
+        if self._stands(root, module):
+            return self.paths[id(module)]
+        self.scan(root)
         return self.paths[id(module)] if self._stands(root, module) else None
 
     def _stands(self, root: nn.Module, module: nn.Module) -> bool:

@@ -3,6 +3,7 @@
 import os
 import sys
 import sysconfig
+from functools import cache
 from types import CodeType, FrameType
 
 import torch
@@ -54,11 +55,16 @@ def place_text(place: Place) -> str:
     line = _line(code, offset)
     if (cell := _cell_name(code.co_filename)) is not None:
         return f"{cell}, line {line}"
-    path = code.co_filename
-    if os.path.isabs(path):
-        relative = os.path.relpath(path) if os.path.splitdrive(path)[0] == os.path.splitdrive(os.getcwd())[0] else path
-        path = path if relative.startswith(os.pardir) else relative
-    return f"{path}:{line}"
+    return f"{_short_path(code.co_filename, os.getcwd())}:{line}"
+
+
+@cache
+def _short_path(path: str, folder: str) -> str:
+    """An absolute path relative to `folder`, if it is inside."""
+    if not os.path.isabs(path) or os.path.splitdrive(path)[0] != os.path.splitdrive(folder)[0]:
+        return path
+    relative = os.path.relpath(path, folder)
+    return path if relative.startswith(os.pardir) else relative
 
 
 def _line(code: CodeType, offset: int) -> int:

@@ -43,6 +43,12 @@ def text_column(codes: np.ndarray, texts: Sequence[str | None]) -> ExtensionArra
     return column
 
 
+def texts(values: Sequence[str | None]) -> ExtensionArray:
+    """`str` array of texts that are mostly different from each other."""
+    column: ExtensionArray = TEXT.__from_arrow__(pa.array(values, pa.large_string()))  # type: ignore[attr-defined]
+    return column
+
+
 def nullable(values: np.ndarray) -> ExtensionArray:
     """`Int64` array of integers in which negative means null."""
     return pd.arrays.IntegerArray(values.astype(np.int64, copy=True), values < 0)

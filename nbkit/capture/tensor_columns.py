@@ -17,12 +17,13 @@ class TensorColumns:
     """
 
     def __init__(self, registry: TensorRegistry) -> None:
-        fresh, storage, *geometry, requires_grad = (registry.fields[field::FIELDS] for field in range(FIELDS))
+        fresh, storage, geometry, requires_grad = (registry.fields[field::FIELDS] for field in range(FIELDS))
         self.count = len(fresh)
         self.fresh = np.array(fresh, dtype=bool)
         self.storage = np.array(storage, dtype=np.int64)
         self.requires_grad = np.array(requires_grad, dtype=bool)
-        self.geometry, self.geometries = numbered(list(zip(*geometry, strict=True)))
+        self.geometry = np.array(geometry, dtype=np.int64)
+        self.geometries = list(registry.geometries)
         self.memory_and_geometry = self.storage * len(self.geometries) + self.geometry
         self.by_memory = np.argsort(self.memory_and_geometry, kind="stable")
         self.device, self.devices = self._devices(registry)
@@ -30,7 +31,7 @@ class TensorColumns:
         self.nbytes = np.full(self.count, -1, dtype=np.int64)
         self.nbytes[list(registry.special)] = [nbytes for _, nbytes in registry.special.values()]
         self._storages = registry.storages
-        self._geometry_codes = {geometry: code for code, geometry in enumerate(self.geometries)}
+        self._geometry_codes = registry.geometries
 
     def _devices(self, registry: TensorRegistry) -> tuple[np.ndarray, list[Any]]:
         special = [device for device, _ in registry.special.values()]

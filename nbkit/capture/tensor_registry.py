@@ -24,8 +24,8 @@ class TensorRecord(NamedTuple):
     nbytes: int  # of layouts whose size does not follow from the shape; -1 otherwise, -2 if unknown
 
 
-# What the hot path keeps of each tensor in one flat list: the first six fields and requires_grad.
-FIELDS = 7
+# What the hot path keeps of each tensor in one flat list: fresh, storage, the number of its geometry, requires_grad.
+FIELDS = 4
 
 
 class TensorRegistry:
@@ -38,6 +38,8 @@ class TensorRegistry:
 
     def __init__(self) -> None:
         self.fields: list[Any] = []
+        # Numbers of the (shape, stride, offset, dtype) met so far: a step has many tensors but few of these.
+        self.geometries: dict[tuple[Any, ...], int] = {}
         self.devices: list[torch.device] = []  # of each storage
         self.special: dict[int, tuple[torch.device, int]] = {}  # device and bytes of tensors that are not plain
         self.known: dict[int, tuple[Any, int]] = {}
@@ -61,7 +63,7 @@ class TensorRegistry:
     def _learner(self) -> Callable[[Tensor, bool], int]:
         """The hot part as a closure: looking names up on self costs as much as the work."""
         known, storages, fields, extend = self.known, self.storages, self.fields, self.fields.extend
-        devices, new_device = self.devices, self.devices.append
+        devices, new_device, geometries = self.devices, self.devices.append, self.geometries
 
         def learn(tensor: Tensor, fresh: bool) -> int:
             """Number of a tensor of a PLAIN type that is not known yet; -1 if its metadata cannot be read."""
@@ -77,7 +79,11 @@ class TensorRegistry:
             # An op's output is marked by autograd only after it has left the dispatcher: asking is of no use yet.
             requires_grad = False if fresh else tensor.requires_grad
             number = len(fields) // FIELDS
-            extend((fresh, entry[1], tensor.shape, stride, tensor.storage_offset(), tensor.dtype, requires_grad))
+            geometry = tensor.shape, stride, tensor.storage_offset(), tensor.dtype
+            code = geometries.get(geometry)
+            if code is None:
+                code = geometries[geometry] = len(geometries)
+            extend((fresh, entry[1], code, requires_grad))
             # torch.utils.swap_tensors, which Module.to may use, refuses tensors with weak references: parameters are
             # told apart by a weak reference to their storage instead.
             known[id(tensor)] = (ref(storage) if requires_grad and tensor.is_leaf else ref(tensor), number)
@@ -91,12 +97,14 @@ class TensorRegistry:
             # A subclass may hook attribute access: its own code must not run because of us.
             with torch._C.DisableTorchFunction():
                 record = self._describe(tensor, fresh)
+                geometry = (record.shape, record.stride, record.offset, record.dtype)
+                code = self.geometries.setdefault(geometry, len(self.geometries))
         except Exception as error:  # an exotic tensor must never break the user's step
             reason = f"tensor not described: {type(tensor).__name__} ({type(error).__name__})"
             self.skipped[reason] = self.skipped.get(reason, 0) + 1
             return -1
         number = len(self.fields) // FIELDS
-        self.fields.extend((*record[:6], record.requires_grad))
+        self.fields.extend((fresh, record.storage, code, record.requires_grad))
         self.special[number] = (record.device, record.nbytes)
         self.known[id(tensor)] = (ref(tensor), number)
         return number

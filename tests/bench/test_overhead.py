@@ -1,9 +1,12 @@
-"""The maths of the benchmark's tables, on literal numbers."""
+"""The maths of the benchmark's tables, on literal numbers, and the floor that is shown beside them."""
 
 import pytest
+import torch
+from torch._C import _len_torch_dispatch_stack, _len_torch_function_stack
 
 from bench.measure import Measurements, Reading, Sample
 from bench.overhead import STEP, TOTAL
+from bench.peers import EMPTY_MODES, all_peers
 from bench.ratios import Figure, compare, figures_table, markdown, number, ratio, verdict
 
 
@@ -60,3 +63,15 @@ def test_markdown_lines_up():
     assert markdown(("peer", "ms"), [("a", "1"), ("longer", "100")]) == (
         "| peer   |  ms |\n|--------|----:|\n| a      |   1 |\n| longer | 100 |"
     )
+
+
+def test_empty_modes_are_on_inside_only_and_change_nothing():
+    (peer,) = (peer for peer in all_peers() if peer.name == EMPTY_MODES)
+    x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    with peer.open():
+        assert (_len_torch_dispatch_stack(), _len_torch_function_stack()) == (1, 1)
+        torch.nn.functional.softmax(x, dim=-1)[:, 0].sum().backward()
+    assert (_len_torch_dispatch_stack(), _len_torch_function_stack()) == (0, 0)
+    bare = x.detach().clone().requires_grad_()
+    torch.nn.functional.softmax(bare, dim=-1)[:, 0].sum().backward()
+    assert torch.equal(x.grad, bare.grad)

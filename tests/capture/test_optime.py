@@ -150,3 +150,12 @@ def test_stacks_give_the_calls_of_torch_and_their_lines():
     parents = trace.ops.set_index("op_id")["op"].loc[named(trace, "aten.relu.default")["parent_id"]]
     assert parents.tolist() == ["torch.nn.functional.relu"]
     assert trace.ops["source"].iloc[1:].notna().all()
+
+
+def test_stacks_of_a_training_step_hold_no_call_of_the_profiler():
+    step = train_step("mlp")
+    step()
+    trace = timed(step, stacks=True)
+    assert not trace.ops["op"].str.startswith("profiler").any()
+    assert named(trace, "torch.Tensor.backward")["phase"].tolist() == ["backward"]
+    assert trace.meta["devices"] == ["cpu"]
