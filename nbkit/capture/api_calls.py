@@ -8,14 +8,8 @@ from types import MethodType
 from typing import Any
 
 from torch import Tensor, nn
-from torch._C import (
-    _get_function_stack_at,
-    _len_torch_function_stack,
-    _pop_torch_function_stack,
-    _push_on_torch_function_stack,
-)
-from torch.overrides import TorchFunctionMode
 
+from nbkit.capture.pausable_mode import PausableMode
 from nbkit.capture.recording import (
     CLOSURE_CODE,
     NO_NODE,
@@ -36,13 +30,13 @@ RESETTING = frozenset({Tensor.requires_grad_, Tensor.set_, Tensor.resize_, Tenso
 FUSED_INFERENCE = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder)
 
 
-class ApiMode(TorchFunctionMode):
+class ApiMode(PausableMode):
     """Records each outermost API call of Python code; torch takes the mode off while the call runs."""
 
     def __init__(self, recording: Recording) -> None:
+        super().__init__()
         self.recording = recording
         self.getters = 0
-        self.pauses: list[bool] = []
         self.__torch_function__ = MethodType(self._recorder(), self)  # type: ignore[method-assign]
 
     def _recorder(self) -> Callable[..., Any]:
@@ -101,37 +95,8 @@ class ApiMode(TorchFunctionMode):
             return self._pop
         return None
 
-    def is_on(self) -> bool:
-        """Whether the running thread's stack of function modes holds this one."""
-        return any(_get_function_stack_at(index) is self for index in range(_len_torch_function_stack()))
-
-    def pause(self) -> None:
-        """Take the mode off for a while, if it is the innermost. Pauses nest."""
-        self.pauses.append(self._pop())
-
-    def resume(self) -> None:
-        """End the last pause."""
-        if self.pauses and self.pauses.pop():
-            self._push()
-
     def __exit__(self, *error: object) -> None:
-        self.pauses.clear()
+        super().__exit__(*error)
         self.recording.last_node = NO_NODE
         # The method of this instance is a cycle, which would live until the next collection.
         del self.__torch_function__
-        above = []
-        # Whatever stands above by now was left there by others: it goes back on.
-        while self.is_on() and (mode := _pop_torch_function_stack()) is not self:
-            above.append(mode)
-        for mode in reversed(above):
-            _push_on_torch_function_stack(mode)
-
-    def _push(self) -> None:
-        _push_on_torch_function_stack(self)
-
-    def _pop(self) -> bool:
-        depth = _len_torch_function_stack()
-        if not depth or _get_function_stack_at(depth - 1) is not self:
-            return False
-        _pop_torch_function_stack()
-        return True

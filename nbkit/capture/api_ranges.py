@@ -14,14 +14,14 @@ API_MARK = "nbkit api call "
 
 
 class ApiRanges(PausableMode):
-    """A range around every outermost API call; properties such as x.shape, which run no op, are left out."""
+    """A range around every outermost API call; properties such as x.shape and the profiler's own calls are left out."""
 
     def __init__(self) -> None:
         super().__init__()
         self.calls: list[tuple[Any, Place | None]] = []
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if type(func) is METHOD_WRAPPER:
+        if type(func) is METHOD_WRAPPER or op_name(func).startswith("profiler."):
             return func(*args, **(kwargs or {}))
         number = len(self.calls)
         self.calls.append((func, user_place(_getframe(1))))

@@ -71,7 +71,7 @@ def size_bytes(value: Any) -> int | None:
     if isinstance(value, Tensor):
         return value.numel() * value.element_size()
     if isinstance(value, list | tuple) and all(isinstance(item, Tensor) for item in value):
-        return sum(item.numel() * item.element_size() for item in value)
+        return int(sum(item.numel() * item.element_size() for item in value))
     return None
 
 

@@ -4,15 +4,27 @@ import importlib.util
 import sys
 from importlib.machinery import ModuleSpec
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, Protocol
 
-from nbkit.capture.api_calls import ApiMode
-from nbkit.capture.module_calls import ModuleCalls
 from nbkit.capture.patching import Patch
-from nbkit.capture.recording import Recording
+from nbkit.capture.pausable_mode import PausableMode
 
 PACKAGE, DYNAMO = "torch._dynamo", "torch._dynamo.eval_frame"
 SETTER, WRAPPER = "_maybe_set_eval_frame", "compile_wrapper"
+
+
+class Skipping(Protocol):
+    """A recording that counts what it leaves out."""
+
+    def skip(self, reason: str) -> None: ...
+
+
+class Installed(Protocol):
+    """A part of a recorder that can be taken out of torch and put back."""
+
+    def install(self) -> None: ...
+
+    def remove(self) -> None: ...
 
 
 class CompiledRegions:
@@ -23,7 +35,7 @@ class CompiledRegions:
     torch.compile is told to ignore (see OpMode), so that the ops its code launches are recorded.
     """
 
-    def __init__(self, recording: Recording, api: ApiMode, modules: ModuleCalls) -> None:
+    def __init__(self, recording: Skipping, api: PausableMode, modules: Installed) -> None:
         self.recording = recording
         self.api = api
         self.modules = modules

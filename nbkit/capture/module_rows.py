@@ -7,14 +7,14 @@ import pandas as pd
 from torch import Tensor
 from torch.nn.parameter import is_lazy
 
-from nbkit.capture.module_calls import ModuleCalls
+from nbkit.capture.called_modules import CalledModules
 from nbkit.capture.module_sizes import ModuleSize, module_sizes
 from nbkit.capture.strings import texts
 from nbkit.capture.tensor_columns import TensorColumns
 from nbkit.schema import MODULES
 
 
-def modules_frame(modules: ModuleCalls, labels: list[str]) -> pd.DataFrame:
+def modules_frame(modules: CalledModules, labels: list[str]) -> pd.DataFrame:
     """One row per module of every root model, in named_modules() order; one that is gone is as it was when it ran."""
     calls: dict[tuple[int, str], int] = {}
     for called in modules.called:
@@ -39,7 +39,7 @@ def modules_frame(modules: ModuleCalls, labels: list[str]) -> pd.DataFrame:
     return MODULES.frame(columns | dict(zip(counted, counts.T, strict=True)))
 
 
-def tensor_names(modules: ModuleCalls, tensors: TensorColumns) -> tuple[dict[int, str], dict[int, tuple[int, str]]]:
+def tensor_names(modules: CalledModules, tensors: TensorColumns) -> tuple[dict[int, str], dict[int, tuple[int, str]]]:
     """Names of the tensor records that are parameters or buffers, and (root, module path) of their owners."""
     names: dict[int, str] = {}
     owners: dict[int, tuple[int, str]] = {}
@@ -50,7 +50,7 @@ def tensor_names(modules: ModuleCalls, tensors: TensorColumns) -> tuple[dict[int
     return names, owners
 
 
-def _named_tensors(modules: ModuleCalls) -> Iterator[tuple[int, str, Tensor]]:
+def _named_tensors(modules: CalledModules) -> Iterator[tuple[int, str, Tensor]]:
     for number, root in enumerate(modules.roots.roots):
         module = root.module()
         if module is not None:

@@ -15,6 +15,10 @@ class PausableMode(TorchFunctionMode):
     def __init__(self) -> None:
         self.pauses: list[bool] = []
 
+    def __enter__(self) -> "PausableMode":
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
     def is_on(self) -> bool:
         """Whether the running thread's stack of function modes holds this one."""
         return any(_get_function_stack_at(index) is self for index in range(_len_torch_function_stack()))

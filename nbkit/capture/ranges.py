@@ -32,9 +32,8 @@ class Ranges:
     def __init__(self, api: ApiRanges) -> None:
         self.api = api
         self.modules = CalledModules()
-        self.module_calls: list[
-            tuple[int, int]
-        ] = []  # index into modules.called, and how often it had been called before
+        # Index into modules.called, and how often that module had been called before.
+        self.module_calls: list[tuple[int, int]] = []
         self.places: dict[int, Place] = {}
         self.module_patch = Patch(nn.Module, "__call__")
         self.backward_patches = [Patch(torch.autograd, name) for name in ("backward", "grad")]

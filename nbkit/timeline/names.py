@@ -7,7 +7,7 @@ PYTHON_CALL = re.compile(r"torch(\.\w+)+")
 OPTIMIZER_CALL = re.compile(r"Optimizer\.(step|zero_grad)#(.+)\.\1")
 BACKWARD_NODE = "autograd::engine::evaluate_function: "
 ACCUMULATION = f"{BACKWARD_NODE}torch::autograd::AccumulateGrad"
-BACKWARD_CALLS = ("torch.autograd.backward", "torch.autograd.grad")
+BACKWARD_CALLS = ("torch.Tensor.backward", "torch.autograd.backward", "torch.autograd.grad")
 ROOT = "step"
 
 
