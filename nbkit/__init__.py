@@ -1,10 +1,13 @@
 """nbkit: debug PyTorch models op by op, in a notebook. `%load_ext nbkit` brings the cell magics."""
 
+from importlib import import_module
 from typing import Any
 
+from nbkit.analysis.compare_times import compare_times
+from nbkit.analysis.memory import held_at_peak, memory_peaks
 from nbkit.capture.optime import optime
 from nbkit.capture.optrace import optrace
-from nbkit.errors import NbkitError, OptionError, PatternError, SchemaError, TraceError
+from nbkit.errors import NbkitError, OptionError, PatternError, SchemaError, TraceError, nearest
 from nbkit.load import load
 from nbkit.trace import Trace
 
@@ -16,10 +19,34 @@ __all__ = [
     "SchemaError",
     "Trace",
     "TraceError",
+    "compare_times",
+    "held_at_peak",
     "load",
+    "memory_peaks",
     "optime",
     "optrace",
 ]
+
+
+# Views that a user calls by name; imported at first use, as plotly and anywidget take their time.
+_VIEWS = {
+    "FlameGraph": "nbkit.views.flamegraph",
+    "OpTable": "nbkit.views.op_table",
+    "plot_memory": "nbkit.views.plots",
+    "plot_modules": "nbkit.views.plots",
+    "plot_ops": "nbkit.views.plots",
+    "write_page": "nbkit.views.page",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _VIEWS:
+        raise AttributeError(f"nbkit has no {name!r}; {nearest(name, [*__all__, *_VIEWS])}")
+    return getattr(import_module(_VIEWS[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_VIEWS])
 
 
 class _Presenter:

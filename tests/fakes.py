@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from nbkit.schema import MODULES, OPS, TENSORS
+from nbkit.schema import MEMORY, MODULES, OPS, TENSORS, TIMINGS
 from nbkit.trace import Trace
 
 LINEAR = "torch.nn.functional.linear"
@@ -111,6 +111,44 @@ def small_trace(**meta: Any) -> Trace:
     )
     tensors.loc[(tensors["tensor_id"] == 101), "name"] = "fc.weight"
     return make_trace(ops, tensors, make_modules("", "fc"), **meta)
+
+
+def timed_trace(**meta: Any) -> Trace:
+    """An optime trace of one step: a module's forward with a kernel, backward on another thread, and the optimizer."""
+    root = {"level": "range", "phase": "other"}
+    fc = {"model": "Net", "module": "fc", "module_call": 0}
+    matmul = {**fc, "op": "aten.mm.default"}
+    known = {"flops": 4096, "input_shapes": "[[2, 8], [8, 8]]", "source": "train.py:7"}
+    kernel = {"level": "kernel", "op": "gemm", "device": "cuda:0", "stream": 7, "self_device_time_us": 40.0}
+    add = {"parent_id": 0, "op": "aten.add_.Tensor", "phase": "optimizer"}
+    backward = {"parent_id": 0, "level": "api", "op": "torch.autograd.backward", "phase": "backward"}
+    ops = make_ops(
+        {**root, "op": "step", "start_us": 0.0, **_times(100.0, 10.0)},
+        {**fc, "parent_id": 0, "level": "module", "op": "Linear", "start_us": 5.0, **_times(30.0, 4.0)},
+        {**matmul, "parent_id": 1, "start_us": 7.0, **_times(26.0, 20.0), **known, "self_device_time_us": 40.0},
+        {**fc, "parent_id": 2, "level": "runtime", "op": "cudaLaunchKernel", "start_us": 25.0, "self_time_us": 6.0},
+        {**fc, "parent_id": 3, **kernel, "start_us": 30.0, "self_time_us": 40.0},
+        {**backward, "start_us": 40.0, "self_time_us": 40.0},
+        {**matmul, "phase": "backward", "thread": 1, "start_us": 45.0, "self_time_us": 30.0},
+        {**add, "start_us": 85.0, "self_time_us": 10.0},
+        {**add, "start_us": 95.0, "self_time_us": 5.0},
+    )
+    memory = make_memory((None, 1.0, 512), (2, 8.0, 2048), (6, 50.0, -2048))
+    timings = TIMINGS.frame({"op_id": [0], "repeats": [5], "median_us": [100.0], "iqr_us": [4.0], "min_us": [97.0]})
+    frames = {"ops": ops, "modules": make_modules("", "fc"), "memory": memory, "timings": timings}
+    about = {"verb": "optime", "wall_us": 101.0, "recorder_us": 9.0, "repeats": 5, "warmup": 2}
+    return Trace(frames, {**_meta(len(ops)), **about, **meta})
+
+
+def _times(total_us: float, self_us: float) -> dict[str, float]:
+    return {"total_time_us": total_us, "self_time_us": self_us}
+
+
+def make_memory(*rows: tuple[int | None, float, int]) -> pd.DataFrame:
+    """A memory frame of the CPU from (op_id, time_us, delta_bytes)."""
+    op_ids, times, deltas = zip(*rows, strict=True)
+    columns = {"op_id": op_ids, "time_us": times, "device": ["cpu"] * len(rows), "delta_bytes": deltas}
+    return MEMORY.frame({**columns, "allocated_bytes": np.cumsum(deltas)})
 
 
 def fake_trace(n_ops: int, layers: int = 32, seed: int = 0, **meta: Any) -> Trace:

@@ -42,12 +42,13 @@ class Matches:
     errors: Mapping[str, str]
 
 
-def query(ops: EncodedOps, wanted: OpQuery) -> Matches:
+def query(ops: EncodedOps, wanted: OpQuery, within: Ids | None = None) -> Matches:
     """Matching ops in order; ties keep call order and missing values come last, whichever way the sort goes.
 
-    A filter that cannot be used is left out and named in `errors`. Raises OptionError on an unknown column.
+    Only ops of `within` count, if that is given. A filter that cannot be used is left out and named in `errors`.
+    Raises OptionError on an unknown column.
     """
-    mask = np.ones(len(ops), bool)
+    mask = np.ones(len(ops), bool) if within is None else id_mask(ops, within)
     errors: dict[str, str] = {}
     for column, text in wanted.filters.items():
         if not text.strip():
@@ -75,6 +76,13 @@ def column_mask(ops: EncodedOps, column: str, text: str) -> Mask:
         is_for_missing = bool(text_mask(_missing_like(ops, column), text)[0])
         return texts.where(text_mask(texts.values, text), missing=is_for_missing)
     return number_mask(_numbers(ops, column), text, is_time=column.endswith("_us"))
+
+
+def id_mask(ops: EncodedOps, ids: Ids) -> Mask:
+    """Ops of these ids; those that the trace does not have are passed over."""
+    mask = np.zeros(len(ops), bool)
+    mask[ids[(ids >= 0) & (ids < len(ops))]] = True
+    return mask
 
 
 def search_mask(ops: EncodedOps, word: str) -> Mask:

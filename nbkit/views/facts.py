@@ -6,10 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from nbkit.analysis.slowest import by_phase, computing_ops
+from nbkit.analysis.times import by_phase
 from nbkit.schema import OPS
 from nbkit.trace import Trace
 from nbkit.views import units
+from nbkit.views.counting import counted_ops
 from nbkit.views.names import shown
 
 PHASE_COLORS = {"forward": "#3b82f6", "backward": "#d97706", "optimizer": "#16a34a", "other": "#808080"}
@@ -19,7 +20,7 @@ PHASE_COLORS = {"forward": "#3b82f6", "backward": "#d97706", "optimizer": "#16a3
 class Facts:
     """The header of a view: title, why it is incomplete (null if it is not), figures by label, phases and notes.
 
-    `counted` names the ops that the phases count.
+    `counted` names the rows of `ops` that the phases count.
     """
 
     title: str
@@ -34,20 +35,20 @@ def facts(trace: Trace) -> Facts:
     """The facts of a trace; those its meta does not hold are left out."""
     meta, ops = trace.meta, trace.frames.get("ops", OPS.frame())
     name = str(meta.get("name") or "")
-    computing = computing_ops(ops)
+    counted, counted_name = counted_ops(ops)
     verb = str(meta.get("verb") or "trace")
     return Facts(
         title=shown(f"{verb} {name}" if name else verb),
         incomplete=None if trace.complete else _why_incomplete(meta.get("error")),
         figures=tuple(_figures(meta, ops)),
-        phases=by_phase(computing),
-        counted="aten ops" if len(computing) < len(ops) else "ops",
+        phases=by_phase(counted),
+        counted=counted_name,
         notes=tuple(_notes(meta)),
     )
 
 
 def total_texts(totals: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """Calls, self time and share of each row of the frames of `nbkit.analysis.slowest`, as text."""
+    """Calls, self time and share of each row of the frames of `nbkit.analysis.times`, as text."""
     calls, times, shares = (totals[name].tolist() for name in ("calls", "self_time_us", "self_fraction"))
     return [
         (units.count(number), units.duration(time_us), units.share(fraction))
@@ -65,6 +66,11 @@ def _figures(meta: Mapping[str, Any], ops: pd.DataFrame) -> list[tuple[str, str]
     if recorder_us is not None:
         part = f" ({units.share(recorder_us / wall_us)})" if wall_us else ""
         figures.append(("recorder cost", f"about {units.duration(recorder_us)}{part}"))
+    if repeats := meta.get("repeats"):
+        warmup = meta.get("warmup")
+        figures.append(
+            ("median of", units.counted(repeats, "repeat") + (f" after {warmup} to warm up" if warmup else ""))
+        )
     if devices := meta.get("devices"):
         figures.append(("device" if len(devices) == 1 else "devices", shown(", ".join(map(str, devices)))))
     if torch := meta.get("versions", {}).get("torch"):

@@ -1,5 +1,6 @@
 """The detail pane of one op: its fields, tensors, and the ops it is linked to."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,8 +57,14 @@ def _fields(trace: Trace, op_id: int) -> list[list[str | None]]:
         "self time": units.duration(row["self_time_us"]),
         "total time": units.duration(row["total_time_us"]),
         "start": units.duration(row["start_us"]),
-        "FLOPs": None if units.is_null(row["flops"]) else units.flops(row["flops"]),
+        "self device time": _known(row["self_device_time_us"], units.duration),
+        "total device time": _known(row["total_device_time_us"], units.duration),
+        "FLOPs": _known(row["flops"], units.flops),
+        "bytes moved": _known(row["size_bytes"], units.data_size),
+        "process group": _text(row["group"]),
+        "input shapes": _text(row["input_shapes"]),
         "device": _text(row["device"]),
+        "stream": _whole(row["stream"]),
         "thread": _whole(row["thread"]),
         "source": _text(row["source"]),
     }
@@ -77,7 +84,7 @@ def _tensor_table(tensors: pd.DataFrame, group: Ids) -> dict[str, Any]:
     few = near.head(MAX_TENSORS)
     columns: dict[str, list[str | None]] = {"op": [_whole(v) for v in few["op_id"]]} if len(group) > 1 else {}
     columns |= {name: [_text(value) for value in few[name]] for name in TENSOR_TEXTS}
-    columns["size"] = [None if units.is_null(v) else units.data_size(v) for v in few["size_bytes"]]
+    columns["size"] = [_known(value, units.data_size) for value in few["size_bytes"]]
     columns["grad"] = ["yes" if value else "no" for value in few["requires_grad"]]
     columns["tensor"] = [_whole(value) for value in few["tensor_id"]]
     if few["nan_count"].notna().any():
@@ -105,9 +112,13 @@ def _text(value: object) -> str | None:
     return shown(value, 500) if isinstance(value, str) else None
 
 
+def _known(value: Any, text_of: Callable[[float], str]) -> str | None:
+    return None if units.is_null(value) else text_of(value)
+
+
 def _whole(value: Any) -> str | None:
-    return None if units.is_null(value) else str(int(value))
+    return _known(value, lambda number: str(int(number)))
 
 
 def _statistic(value: float) -> str | None:
-    return None if units.is_null(value) else units.statistic(value)
+    return _known(value, units.statistic)

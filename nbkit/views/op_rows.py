@@ -9,22 +9,37 @@ from nbkit.views import units
 from nbkit.views.names import ROOT, shown
 
 ORDER = (
-    "op_id", "op", "self_time_us", "model", "module", "phase", OUTPUT, "source", "total_time_us", "start_us", "flops",
-    "step", "device", "stream", "thread",
+    "op_id", "op", "level", "self_time_us", "self_device_time_us", "model", "module", "phase", OUTPUT, "input_shapes",
+    "source", "total_time_us", "total_device_time_us", "start_us", "flops", "size_bytes", "group", "step", "device",
+    "stream", "thread",
 )  # fmt: skip
 SHOWN_IF_VARIED = ("model", "flops", "step", "device", "stream", "thread")
+SHOWN_IF_KNOWN = (
+    OUTPUT,
+    "source",
+    "input_shapes",
+    "self_device_time_us",
+    "total_device_time_us",
+    "size_bytes",
+    "group",
+)
+# The names of two levels tell them apart: torch.add is an API call, aten.add.Tensor is not.
+MANY_LEVELS = 3
 FORMATS: dict[str, Callable[[float], str]] = {
     "self_time_us": units.duration,
     "total_time_us": units.duration,
     "start_us": units.duration,
+    "self_device_time_us": units.duration,
+    "total_device_time_us": units.duration,
     "flops": units.flops,
+    "size_bytes": units.data_size,
 }
 Row = list[int | float | str | None]
 
 
 def shown_columns(ops: EncodedOps) -> list[str]:
-    """The columns to show, in order; what is the same for every op is left out."""
-    return [name for name in ORDER if name not in SHOWN_IF_VARIED or _is_varied(ops, name)]
+    """The columns to show, in order; what is the same for every op, or not known of any, is left out."""
+    return [name for name in ORDER if _is_worth_showing(ops, name)]
 
 
 def slowest_of_levels(ops: EncodedOps) -> list[float]:
@@ -60,6 +75,18 @@ def cell(ops: EncodedOps, op_id: int, column: str) -> str | None:
 def _whole(value: float) -> str:
     # Ids go without separators: they are names, and are typed into filters.
     return str(int(value))
+
+
+def _is_worth_showing(ops: EncodedOps, column: str) -> bool:
+    if column == "level":
+        return len(ops.texts[column].values) >= MANY_LEVELS
+    if column in SHOWN_IF_KNOWN:
+        return _is_known(ops, column)
+    return column not in SHOWN_IF_VARIED or _is_varied(ops, column)
+
+
+def _is_known(ops: EncodedOps, column: str) -> bool:
+    return len(ops.texts[column].values) > 0 if column in ops.texts else not np.isnan(ops.numbers[column]).all()
 
 
 def _is_varied(ops: EncodedOps, column: str) -> bool:

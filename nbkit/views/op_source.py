@@ -6,6 +6,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from nbkit.analysis.encoded import EncodedOps, encode
@@ -32,7 +33,15 @@ class OpSource:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = Trace({"tensors": TENSORS.frame(), "modules": MODULES.frame(), **trace.frames}, trace.meta)
+        self._within: npt.NDArray[np.int64] | None = None
+        self.version = 0
         self._matches = lru_cache(maxsize=4)(self._run_query)
+
+    def limit_to(self, op_ids: npt.NDArray[np.int64] | None) -> None:
+        """Answer with these ops only from now on; None is all. `version` is new for each limit."""
+        self._within = op_ids
+        self.version += 1
+        self._matches.cache_clear()
 
     @cached_property
     def ops(self) -> EncodedOps:
@@ -44,7 +53,14 @@ class OpSource:
 
     @cached_property
     def tree(self) -> pd.DataFrame:
-        return module_tree(self.trace.ops, self.trace.frames["modules"])
+        return module_tree(self.trace.ops.assign(self_time_us=self.host_self_us), self.trace.frames["modules"])
+
+    @cached_property
+    def host_self_us(self) -> npt.NDArray[np.float64]:
+        """Self time by op, 0 for work on a device: that runs beside the host, and adding both would count twice."""
+        levels = self.ops.texts["level"]
+        is_kernel = levels.where((levels.values == "kernel").to_numpy(bool), missing=False)
+        return np.where(is_kernel, 0.0, self.ops.numbers["self_time_us"])
 
     def overview(self) -> Answer:
         """What the header shows; small, as it is synced with the front end."""
@@ -86,7 +102,7 @@ class OpSource:
         limit = min(int(message.get("limit", PAGE_ROWS)), PAGE_ROWS)
         columns = shown_columns(self.ops)
         page = rows(self.ops, matches.ids[offset : offset + limit].tolist(), columns, self.slowest)
-        time_us = self.ops.numbers["self_time_us"][matches.ids]
+        time_us = self.host_self_us[matches.ids]
         return {
             "matched": len(matches.ids),
             "self_time": units.duration(float(np.nansum(time_us))),
@@ -108,7 +124,7 @@ class OpSource:
     def _modules(self, message: Mapping[str, Any]) -> Answer:
         """A page of the module tree, and the totals of the ops outside any module."""
         offset = max(int(message.get("offset", 0)), 0)
-        self_time_us = self.ops.numbers["self_time_us"]
+        self_time_us = self.host_self_us
         is_outside = self.ops.texts["module"].codes < 0
         total_us = float(np.nansum(self_time_us))
         page = module_rows(self.tree.iloc[offset : offset + PAGE_MODULES], total_us)
@@ -126,7 +142,7 @@ class OpSource:
         return op_id
 
     def _run_query(self, text: str) -> Matches:
-        return query(self.ops, OpQuery(**json.loads(text)))
+        return query(self.ops, OpQuery(**json.loads(text)), self._within)
 
 
 def _within(page: list[list[Any]], limit_bytes: int) -> list[list[Any]]:

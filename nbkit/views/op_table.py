@@ -5,29 +5,53 @@ from pathlib import Path
 from typing import Any
 
 import anywidget
+import numpy as np
+import numpy.typing as npt
 import traitlets
 
 from nbkit.trace import Trace
+from nbkit.views import units
+from nbkit.views.names import shown
 from nbkit.views.op_source import OpSource
 
 STATIC = Path(__file__).parent / "static"
 
 
 class OpTable(anywidget.AnyWidget):
-    """The op table as a widget; `selected_op_id` is the op that is selected, in Python and in the table alike."""
+    """The op table as a widget; `selected_op_id` is the op that is selected, in Python and in the table alike.
+
+    `within` is the label of the ops that the table is limited to (by `show_within`), and a version that is new for
+    each set of them; null is all ops, and the table sets it so when its filters are cleared.
+    """
 
     _esm = STATIC / "op_table.js"
     _css = STATIC / "op_table.css"
     overview = traitlets.Dict().tag(sync=True)
     selected_op_id = traitlets.Int(None, allow_none=True).tag(sync=True)
+    within = traitlets.Instance(dict, allow_none=True).tag(sync=True)
 
     def __init__(self, trace: Trace) -> None:
         self.source = OpSource(trace)
         super().__init__(overview=self.source.overview())
         self.on_msg(self._reply)
 
+    def show_within(self, label: str, op_ids: npt.NDArray[np.int64]) -> None:
+        """Limit the table to these ops, under a label."""
+        self.source.limit_to(op_ids)
+        text = f"{shown(label, 80)} ({units.counted(len(op_ids), 'op')})"
+        self.within = {"label": text, "version": self.source.version}
+
+    def show_all(self) -> None:
+        """Show all ops again; other filters stay."""
+        self.within = None
+
     def _reply(self, _: object, message: Mapping[str, Any], buffers: object) -> None:
         self.send(self.source.answer(message))
+
+    @traitlets.observe("within")
+    def _cleared(self, change: Mapping[str, Any]) -> None:
+        if change["new"] is None:
+            self.source.limit_to(None)
 
     @traitlets.validate("selected_op_id")
     def _known_op(self, proposal: Mapping[str, Any]) -> int | None:

@@ -1,42 +1,27 @@
-"""A trace as one HTML page that opens offline: summary, charts as inline SVG, tables; no script, no request."""
+"""A trace as one HTML page that opens offline: summary, charts as inline SVG and tables; a flamegraph stays live."""
 
-import io
 import os
-import re
 import tempfile
-from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nbkit.errors import NbkitError
 from nbkit.trace import Trace
+from nbkit.views.calls_table import slowest_calls_table
+from nbkit.views.document import Body, document
 from nbkit.views.facts import facts
-from nbkit.views.plots import draw_modules, draw_ops
-from nbkit.views.static_table import STYLE as TABLE_STYLE
-from nbkit.views.static_table import first_calls_table, slowest_calls_table, totals_tables
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-# The page's own policy forbids whatever an escape might have missed: no script and no load can happen.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-STYLE = """
-:root{color-scheme:light dark;--page-bg:#fff;--page-fg:#1f2328}
-@media (prefers-color-scheme:dark){:root{--page-bg:#161616;--page-fg:#e6e6e6}}
-body{margin:0 auto;padding:16px;max-width:1100px;background:var(--page-bg);color:var(--page-fg);
-font:14px/1.5 system-ui,sans-serif}
-h1{font-size:20px;margin:0 0 12px;overflow-wrap:anywhere}
-.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(420px,100%),1fr));gap:12px;margin:16px 0}
-.charts figure{margin:0}
-.charts svg{width:100%;height:auto;background:#fff;border-radius:4px}
-@media print{body{max-width:none;padding:0}}
-"""
+from nbkit.views.figure_svg import figure_svg
+from nbkit.views.html_table import STYLE, facts_html
+from nbkit.views.static_table import NOTHING, totals_tables
+from nbkit.views.verbs import view_of
 
 
-def write_page(trace: Trace, path: str | Path) -> Path:
-    """Write the page; its path. Raises NbkitError if it cannot be written; nothing half-written is left there."""
+def write_page(trace: Trace, path: str | Path, base: Trace | None = None) -> Path:
+    """Write the page; its path. With `base` the flamegraph shows what grew or shrank against that trace.
+
+    Raises NbkitError if it cannot be written; nothing half-written is left there.
+    """
     target = Path(path)
-    text = page(trace)
+    text = page(trace, base)
     partial: Path | None = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -55,33 +40,18 @@ def write_page(trace: Trace, path: str | Path) -> Path:
     return target
 
 
-def page(trace: Trace) -> str:
+def page(trace: Trace, base: Trace | None = None) -> str:
     """The page as text."""
-    title = escape(facts(trace).title)
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>'
-        f"<style>{STYLE}</style></head><body><h1>{title}</h1>{_body(trace)}</body></html>\n"
-    )
-
-
-def _body(trace: Trace) -> str:
-    totals = f'<style>{TABLE_STYLE}</style><div class="nbkit-static">{totals_tables(trace, 20)}</div>'
+    known, view = facts(trace), view_of(trace)
+    head = f'<style>{STYLE}</style><div class="nbkit-static">{facts_html(known)}</div>'
     if len(trace.ops) == 0:
-        return f"{totals}<p>No op was recorded.</p>"
-    charts = "".join(f"<figure>{_svg(figure)}</figure>" for figure in (draw_ops(trace), draw_modules(trace)))
-    calls = slowest_calls_table(trace, 50) + first_calls_table(trace, 50)
-    return f'{totals}<div class="charts">{charts}</div><div class="nbkit-static">{calls}</div>'
-
-
-def _svg(figure: "Figure") -> str:
-    """The figure as an inline svg element: texts stay texts, and ids are its own."""
-    from matplotlib import rc_context
-
-    buffer = io.StringIO()
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": figure.axes[0].get_title(loc="left")}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    svg = buffer.getvalue()
-    # The prologue names a document type by its address; inside HTML it has no place.
-    return re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+        return document(known.title, Body(f"{head}{NOTHING}"))
+    top = view.top(trace, base)
+    charts = "".join(f"<figure>{figure_svg(figure)}</figure>" for figure in view.charts(trace))
+    tables = totals_tables(trace, 20)
+    calls = "".join(table(trace, 50) for table in dict.fromkeys((slowest_calls_table, view.calls)))
+    html = (
+        f'{head}{top.html}<div class="nbkit-static">{tables}</div><div class="charts">{charts}</div>'
+        f'<div class="nbkit-static">{calls}</div>'
+    )
+    return document(known.title, Body(html, top.script))

@@ -2,35 +2,24 @@
 
 from collections.abc import Sequence
 
-import pandas as pd
-
-from nbkit.analysis.slowest import by_module, by_op, computing_ops
-from nbkit.schema import OPS
 from nbkit.trace import Trace
-from nbkit.views.facts import facts, total_texts
-from nbkit.views.names import shown, shown_module
+from nbkit.views import units
+from nbkit.views.facts import facts
+from nbkit.views.sections import Section
+from nbkit.views.verbs import view_of
 
 ROWS = 5
+NAME_WIDTH = 32
 
 
 def summary(trace: Trace) -> str:
-    """What ran, how long, the slowest ops and modules, what was skipped, what recording cost; no trailing newline."""
+    """What ran, how long, where the time went, what was skipped, what recording cost; no trailing newline."""
     known = facts(trace)
-    ops = computing_ops(trace.frames.get("ops", OPS.frame()))
     lines = [f"{known.title}: {', '.join(_figure(label, value) for label, value in known.figures)}"]
     lines += [f"INCOMPLETE: {known.incomplete}"] if known.incomplete else []
-    if len(ops):
-        has_models = ops["model"].nunique() > 1
-        modules = by_module(ops).head(ROWS)
-        names = [
-            shown_module(*name, with_model=has_models) for name in zip(modules["model"], modules["module"], strict=True)
-        ]
-        kinds = by_op(ops).head(ROWS)
-        lines += _table("phase", list(known.phases["phase"]), known.phases)
-        lines += _table("slowest ops", [shown(name) for name in kinds["op"]], kinds)
-        lines += _table("slowest modules", names, modules)
-    else:
-        lines.append("No op was recorded.")
+    # Slow ops first is for the eye that sees all at once; read from the top, the phases give the frame.
+    sections = sorted(view_of(trace).sections(trace, ROWS), key=lambda section: section.noun != "phase")
+    lines += [line for section in sections for line in _table(section)] or ["No op was recorded."]
     notes = ["", *known.notes] if known.notes else []
     return "\n".join([*lines, *notes])
 
@@ -40,9 +29,13 @@ def _figure(label: str, value: str) -> str:
     return f"{value} {label}" if is_count else f"{label} {value}"
 
 
-def _table(title: str, names: Sequence[str], totals: pd.DataFrame) -> list[str]:
-    width = max([len(title), 32, *map(len, names)])
-    lines = [f"{title:<{width}} {'calls':>9} {'self time':>10} {'share':>8}"]
-    for name, (calls, time, share) in zip(names, total_texts(totals), strict=True):
-        lines.append(f"{name:<{width}} {calls:>9} {time:>10} {share:>8}")
-    return ["", *lines]
+def _table(section: Section) -> list[str]:
+    title = "phase" if section.noun == "phase" else section.title.lower()
+    table = [[title, *section.figures], *([text or units.NULL for text in row] for row in section.rows)]
+    widths = [max(map(len, texts)) for texts in zip(*table, strict=True)]
+    return ["", *(_line(row, [max(widths[0], NAME_WIDTH), *widths[1:]]) for row in table)]
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    figures = [text.rjust(max(width, 8)) for text, width in zip(row[1:], widths[1:], strict=True)]
+    return "  ".join([row[0].ljust(widths[0]), *figures])

@@ -94,3 +94,10 @@ def test_a_million_rows_sort_and_filter_without_a_stall() -> None:
     values = trace.ops["self_time_us"].to_numpy()[found.ids]
     assert len(values) > 500_000
     assert (np.diff(values) >= 0).all()
+
+
+def test_a_set_of_ops_limits_every_query(ops: EncodedOps) -> None:
+    within = np.array([1, 5, 6, 8, -1])
+    assert query(ops, OpQuery(), within).ids.tolist() == [1, 5, 6]
+    assert query(ops, OpQuery(phase="backward"), within).ids.tolist() == [5, 6]
+    assert query(ops, OpQuery(), np.array([], np.int64)).ids.tolist() == []

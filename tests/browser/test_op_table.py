@@ -188,7 +188,7 @@ def test_trace_without_ops_shows_an_empty_table(show: Open) -> None:
 
 def test_clean_up_leaves_neither_elements_nor_listeners(show: Open) -> None:
     shown = show(small_trace())
-    assert shown.page.evaluate("window.listenerCount()") == 2
+    assert shown.page.evaluate("window.listenerCount()") == 3
     shown.page.evaluate("window.cleanUp()")
     assert shown.page.evaluate("window.listenerCount()") == 0
     assert shown.page.locator("#host > *").count() == 0

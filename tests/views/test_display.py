@@ -1,17 +1,20 @@
 """What Jupyter gets to show."""
 
+import gc
 import subprocess
 import sys
+import weakref
 
 from nbkit.views import display
-from tests.fakes import small_trace
+from tests.fakes import small_trace, timed_trace
 
 CHECK = """
 import sys, nbkit
-from tests.fakes import small_trace
+from tests.fakes import small_trace, timed_trace
 from nbkit.views import display
 bundle, _ = display.mimebundle(small_trace())
 assert sorted(bundle) == ["text/html", "text/plain"], sorted(bundle)
+assert "<svg" in display.mimebundle(timed_trace())[0]["text/html"]
 slow = {"anywidget", "ipywidgets", "plotly", "matplotlib"} & set(sys.modules)
 assert not slow, slow
 """
@@ -36,3 +39,27 @@ def test_twins_are_the_summary_and_the_static_table() -> None:
     assert bundle["text/plain"].startswith("optrace step: 8 ops")
     assert "<table>" in bundle["text/html"]
     assert metadata == {}
+
+
+def test_an_optime_trace_shows_flamegraph_and_op_table_linked(monkeypatch) -> None:
+    monkeypatch.setattr(display, "_has_live_front_end", lambda: True)
+    trace = timed_trace()
+    view = display.mimebundle(trace)[0][display.WIDGET_VIEW]
+    flame, table = display._WIDGETS[trace].children
+    assert view["model_id"] == display._WIDGETS[trace].model_id
+    flame.selected_op_id = 2
+    assert table.selected_op_id == 2
+
+
+def test_widgets_do_not_keep_a_trace_alive(monkeypatch) -> None:
+    monkeypatch.setattr(display, "_has_live_front_end", lambda: True)
+    trace = timed_trace()
+    display.mimebundle(trace)
+    gone = weakref.ref(trace)
+    del trace
+    gc.collect()
+    assert gone() is None
+
+
+def test_traces_of_another_verb_are_shown_as_tables_of_ops() -> None:
+    assert "First 8 calls" in display.mimebundle(small_trace(verb="opsomething"))[0]["text/html"]

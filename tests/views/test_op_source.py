@@ -3,11 +3,12 @@
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 
 from nbkit.trace import Trace
 from nbkit.views.op_source import OpSource
-from tests.fakes import fake_trace, make_ops, make_trace, small_trace
+from tests.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
 
 
 @pytest.fixture
@@ -111,3 +112,50 @@ def test_traces_of_ops_alone_can_be_shown() -> None:
     assert ask(source, "rows")["matched"] == 1
     assert ask(source, "detail", op_id=0)["tensors"]["rows"] == []
     assert source.overview()["title"] == "trace"
+
+
+def test_rows_of_a_timeline_show_levels_shapes_and_device_times() -> None:
+    answer = ask(OpSource(timed_trace()), "rows", query={"level": "aten"})
+    columns = answer["columns"]
+    assert {"level", "input_shapes", "self_device_time_us", "flops"} <= set(columns)
+    assert {"output", "group", "size_bytes"}.isdisjoint(columns)
+    matmul = dict(zip(columns, answer["rows"][0][3:], strict=True))
+    assert (matmul["self_device_time_us"], matmul["input_shapes"]) == ("40.0 µs", "[[2, 8], [8, 8]]")
+
+
+def test_work_on_a_device_is_not_added_to_the_hosts_time() -> None:
+    source = OpSource(timed_trace())
+    assert ask(source, "rows")["self_time"] == "125 µs"
+    assert ask(source, "rows", query={"level": "kernel"})["self_time"] == "0 µs"
+    root, fc = ask(source, "modules")["rows"]
+    assert (root[3], fc[-2]) == ("Net", "60.0 µs")
+
+
+def test_header_of_a_timeline_has_the_phases_of_all_host_time() -> None:
+    overview = OpSource(timed_trace()).overview()
+    assert [(part["phase"], part["calls"], part["us"]) for part in overview["phases"]] == [
+        ("other", "1", 10.0),
+        ("forward", "3", 30.0),
+        ("backward", "2", 70.0),
+        ("optimizer", "2", 15.0),
+    ]
+    assert overview["counted"] == "calls"
+    assert ["median of", "5 repeats after 2 to warm up"] in overview["figures"]
+
+
+def test_detail_of_a_kernel() -> None:
+    detail = ask(OpSource(timed_trace()), "detail", op_id=4)
+    fields = dict(detail["fields"])
+    assert (fields["self device time"], fields["stream"], fields["device"]) == ("40.0 µs", "7", "cuda:0")
+    assert detail["links"][0]["links"] == [[3, "cudaLaunchKernel"]]
+
+
+def test_a_limit_holds_in_every_query_until_it_is_lifted() -> None:
+    source = OpSource(small_trace())
+    assert ask(source, "rows", query={"level": "aten"})["matched"] == 6
+    source.limit_to(np.array([0, 1, 7, 99, -1]))
+    assert ask(source, "rows", query={"level": "aten"})["matched"] == 2
+    assert ask(source, "position", op_id=7)["position"] == 2
+    assert ask(source, "position", op_id=2)["position"] is None
+    source.limit_to(None)
+    assert ask(source, "rows", query={"level": "aten"})["matched"] == 6

@@ -1,5 +1,7 @@
 """The offline page."""
 
+import base64
+import hashlib
 import re
 from pathlib import Path
 
@@ -7,7 +9,7 @@ import pytest
 
 from nbkit.errors import NbkitError
 from nbkit.views.page import page, write_page
-from tests.fakes import make_ops, make_trace, small_trace
+from tests.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
 
 
 def test_page_has_summary_charts_and_tables(tmp_path: Path) -> None:
@@ -45,3 +47,40 @@ def test_unwritable_path_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> N
     with pytest.raises(NbkitError, match="is a directory"):
         write_page(small_trace(), tmp_path / "folder.html")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "folder.html"]
+
+
+def test_page_of_a_timeline_holds_the_live_flamegraph_and_a_still_one() -> None:
+    text = page(timed_trace(name="step"))
+    assert text.count("<script") == 2
+    assert '<div id="nbkit-twin"><svg' in text
+    assert 'id="nbkit-live" hidden' in text
+    assert "<caption>Memory at its peak</caption>" in text
+    assert "Memory allocated over time" in text
+
+
+def test_the_policy_lets_just_the_pages_own_script_run() -> None:
+    text = page(timed_trace())
+    (source,) = re.findall(r'<script type="module">(.*?)</script>', text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
+    assert f'content="{policy}"' in text
+    assert not re.search(r"\bexport\b\s*[{d]", source)
+
+
+def test_the_same_trace_makes_the_same_page() -> None:
+    assert page(timed_trace(), base=small_trace()) == page(timed_trace(), base=small_trace())
+    assert page(timed_trace(), base=timed_trace()) != page(timed_trace())
+
+
+def test_hostile_names_of_a_timeline_cannot_break_out() -> None:
+    name = "</ScRiPt><script>alert(1)</script><!--\u202e'\"" + "x" * 10_000
+    ops = make_ops({"op": name, "module": name, "model": name, "source": name, "level": "range", "input_shapes": name})
+    text = page(make_trace(ops, name=name, verb="optime", notes=[name]))
+    assert text.lower().count("<script") == 2
+    assert text.lower().count("</script") == 2
+    assert "<!--" not in text
+
+
+def test_a_hundred_thousand_events_stay_under_the_budget() -> None:
+    text = page(fake_trace(100_000, verb="optime"))
+    assert len(text.encode()) < 1_500_000

@@ -1,9 +1,12 @@
 """Charts, live and static."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
-from nbkit.views.plots import draw_modules, draw_ops, plot_modules, plot_ops
-from tests.fakes import make_ops, make_trace, small_trace
+from nbkit.views.plots import draw_flame, draw_memory, draw_modules, draw_ops, plot_memory, plot_modules, plot_ops
+from tests.fakes import make_memory, make_ops, make_trace, small_trace, timed_trace
 
 
 def test_live_ops_are_bars_in_ms_with_the_slowest_on_top() -> None:
@@ -39,6 +42,54 @@ def test_long_names_that_end_alike_keep_their_own_bars() -> None:
     assert len(set(plot_ops(make_trace(make_ops(*rows))).data[0].y)) == 3
 
 
-@pytest.mark.parametrize("plot", [plot_ops, plot_modules, draw_ops, draw_modules])
+@pytest.mark.parametrize("plot", [plot_ops, plot_modules, plot_memory, draw_ops, draw_modules, draw_memory, draw_flame])
 def test_no_ops_give_an_empty_chart(plot) -> None:
     assert plot(make_trace(make_ops())) is not None
+
+
+def test_modules_of_a_timeline_hold_the_python_between_their_ops() -> None:
+    figure = plot_modules(timed_trace())
+    totals = {name: sum(bars.x[place] for bars in figure.data) for place, name in enumerate(figure.data[0].y)}
+    assert totals == {"fc": pytest.approx(0.06), "outside modules": pytest.approx(0.065)}
+
+
+def test_memory_is_a_step_line_per_device_with_its_peak() -> None:
+    (line,) = plot_memory(timed_trace()).data
+    assert (line.name, line.line.shape) == ("cpu, peak 2.50 KiB", "hv")
+    assert list(line.x) == [0.001, 0.008, 0.05]
+    assert list(line.y) == [512 / 2**20, 2560 / 2**20, 512 / 2**20]
+    assert draw_memory(timed_trace()).axes[0].lines[0].get_ydata().max() == 2560 / 2**20
+
+
+def test_a_long_memory_line_is_thinned_and_keeps_its_peak() -> None:
+    trace = timed_trace()
+    draw = np.random.default_rng(0)
+    trace.frames["memory"] = make_memory(
+        *((None, float(n), int(d)) for n, d in enumerate(draw.integers(-9, 10, 30_000)))
+    )
+    (line,) = plot_memory(trace).data
+    assert len(line.x) <= 800
+    assert max(line.y) * 2**20 == trace.memory["allocated_bytes"].max()
+
+
+def test_the_still_flamegraph_stands_on_its_heaviest_box() -> None:
+    boxes = draw_flame(timed_trace()).axes[0].patches
+    assert [(box.get_x(), box.get_width()) for box in boxes[:2]] == [(0.0, 0.1), (0.0, 0.04)]
+    assert len(boxes) == 7
+
+
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_static_figures_save_for_papers(kind: str, tmp_path: Path) -> None:
+    for number, draw in enumerate((draw_flame, draw_memory, draw_modules, draw_ops)):
+        path = tmp_path / f"{number}.{kind}"
+        draw(timed_trace()).savefig(path)
+        assert path.stat().st_size > 3_000
+
+
+def test_hostile_names_of_a_timeline_are_neither_markup_nor_formulas() -> None:
+    trace = timed_trace()
+    trace.frames["ops"] = trace.ops.assign(op="<b>$x_{1$")
+    trace.frames["memory"] = trace.memory.assign(device="<b>$x_{1$")
+    draw_flame(trace).canvas.draw()
+    draw_memory(trace).canvas.draw()
+    assert plot_memory(trace).data[0].name.startswith("&lt;b&gt;$x_{1$")

@@ -33,6 +33,9 @@ class OpTableView {
     this.reselect = () => this.showSelection();
     model.on("msg:custom", this.receive);
     model.on("change:selected_op_id", this.reselect);
+    // The kernel limits the rows to what is selected elsewhere, as in a flamegraph.
+    this.relimit = () => this.refreshAndReveal();
+    model.on("change:within", this.relimit);
     this.refresh().then(() => model.get("selected_op_id") !== null && this.showSelection());
   }
 
@@ -42,6 +45,7 @@ class OpTableView {
     this.tools = new Tools({
       levels: this.overview.levels, phases, onChange: (change) => this.change(change), onClear: clear,
       onToggleTree: () => this.toggleTree(this.tree.element.hidden),
+      onShowAll: () => this.showAll(),
     });
     this.tree = new TreePane({ onChoose: (choice) => this.change(choice) });
     this.grid = new Grid({
@@ -57,7 +61,7 @@ class OpTableView {
     const table = h("div", { class: "nb-table" }, this.grid.head.message, this.grid.element, this.nothing);
     this.main = h("div", { class: "nb-main" }, this.tree.element, table);
     // Lumino would take arrow keys for the notebook, in its capture phase; this attribute keeps it out.
-    this.root = h("div", { class: "nbkit-op-table", "data-lm-suppress-shortcuts": "true" },
+    this.root = h("div", { class: "nbkit nbkit-op-table", "data-lm-suppress-shortcuts": "true" },
       header(this.overview), this.tools.element, this.problem, this.main, this.detail.element, this.status);
     el.append(this.root);
     this.root.style.setProperty("--nb-list-height", `${Math.min(Math.max(this.overview.n_ops, 6), 16) * 24 + 72}px`);
@@ -77,6 +81,7 @@ class OpTableView {
     this.placing.disconnect();
     this.model.off("msg:custom", this.receive);
     this.model.off("change:selected_op_id", this.reselect);
+    this.model.off("change:within", this.relimit);
     this.requests.close();
     this.tools.destroy();
     this.grid.destroy();
@@ -94,6 +99,26 @@ class OpTableView {
     this.query = { ...everything(), sort, is_descending };
     this.tree.reset();
     this.grid.head.clearFilters();
+    this.showAll();
+    return this.refreshAndReveal();
+  }
+
+  /** Ends the limit to what is selected elsewhere. */
+  showAll() {
+    if (!this.within) return;
+    this.model.set("within", null);
+    this.model.save_changes();
+  }
+
+  get within() {
+    return this.model.get("within") ?? null;
+  }
+
+  get isLimited() {
+    return isFiltered(this.query) || this.within !== null;
+  }
+
+  refreshAndReveal() {
     return this.refresh().then(() => this.model.get("selected_op_id") !== null && this.reveal());
   }
 
@@ -109,7 +134,7 @@ class OpTableView {
     this.grid.setColumns(answer.columns);
     this.grid.head.show(this.query, answer.errors);
     this.grid.setRows(answer.matched);
-    this.tools.show(this.query, isFiltered(this.query));
+    this.tools.show(this.query, this.isLimited, this.within?.label ?? null);
     this.nothing.hidden = answer.matched > 0;
     this.count(answer);
   }
@@ -117,7 +142,7 @@ class OpTableView {
   /** @param {any} answer */
   count({ matched, self_time }) {
     const total = this.overview.n_ops.toLocaleString("en");
-    const text = isFiltered(this.query) ? `${matched.toLocaleString("en")} of ${total} ops` : `${total} ops`;
+    const text = this.isLimited ? `${matched.toLocaleString("en")} of ${total} ops` : `${total} ops`;
     this.tools.count.replaceChildren(h("strong", {}, text), ` · ${self_time} self time`);
     this.status.textContent = `${text} shown, self time ${self_time}`;
   }

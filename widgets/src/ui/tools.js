@@ -7,9 +7,9 @@ const PAUSE = 60;
 export class Tools {
   /**
    * @param {{levels: string[], phases: string[], onChange: (change: object) => void, onToggleTree: () => void,
-   *   onClear: () => void}} options
+   *   onClear: () => void, onShowAll: () => void}} options
    */
-  constructor({ levels, phases, onChange, onToggleTree, onClear }) {
+  constructor({ levels, phases, onChange, onToggleTree, onClear, onShowAll }) {
     const typed = debounced(() => onChange({ search: this.search.value }), PAUSE);
     this.typed = typed;
     this.search = h("input", {
@@ -21,16 +21,25 @@ export class Tools {
     this.phase = select("Phase", "all phases", phases, (value) => onChange({ phase: value }));
     this.treeButton = h("button", { type: "button", "aria-expanded": "false", onclick: onToggleTree }, "Modules");
     this.clearButton = h("button", { type: "button", onclick: onClear, hidden: true }, "Clear filters");
+    this.withinText = h("bdi", { class: "nb-within-text" });
+    this.withinButton = h("button", { type: "button", class: "nb-within", title: "Show all ops again", onclick: onShowAll, hidden: true },
+      "inside ", this.withinText, h("span", { "aria-hidden": "true" }, " ×"), h("span", { class: "nb-sr" }, ": show all ops again"));
     this.count = h("span", { class: "nb-count" });
     this.element = h(
       "div",
       { class: "nb-tools", role: "search", "aria-label": "Filter the ops" },
-      this.treeButton, this.search, this.level, this.phase, this.clearButton, this.count,
+      this.treeButton, this.search, this.level, this.phase, this.withinButton, this.clearButton, this.count,
     );
   }
 
-  /** @param {import("../lib/query.js").Query} query @param {boolean} isFiltered */
-  show(query, isFiltered) {
+  /**
+   * @param {import("../lib/query.js").Query} query
+   * @param {boolean} isFiltered
+   * @param {string | null} within what the rows are limited to from outside
+   */
+  show(query, isFiltered, within) {
+    this.withinText.textContent = within ?? "";
+    this.withinButton.hidden = within === null;
     for (const name of /** @type {const} */ (["search", "level", "phase"])) {
       if (this[name].value !== query[name]) this[name].value = query[name];
     }

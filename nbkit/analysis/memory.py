@@ -1,0 +1,81 @@
+"""The peak of memory: how high, when, and which allocations make it up."""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from nbkit.schema import MEMORY, OPS
+
+OWNERS = ["op", "model", "module", "phase"]
+
+
+def memory_peaks(memory: pd.DataFrame) -> pd.DataFrame:
+    """Per device: device, peak_bytes, time_us (first time it was reached), op_id (that allocated then, or null).
+
+    peak_bytes is of allocated_bytes; where that is null, of the sum of the allocations and frees so far.
+    """
+    rows = _peak_rows(memory)
+    columns = {
+        "device": memory["device"].to_numpy(dtype=object)[rows],
+        "peak_bytes": _allocated(memory)[rows],
+        "time_us": memory["time_us"].to_numpy()[rows],
+        "op_id": memory["op_id"].array.take(rows),
+    }
+    return pd.DataFrame(columns).astype({"device": "str"})
+
+
+def live_at_peak(memory: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
+    """The allocations that were live at the peak of their device, largest first; ties in order of time.
+
+    Columns: device, allocation_id, size_bytes, time_us, freed_us (null if the recording ended first), op_id and op,
+    model, module, phase, source of the op that allocated it.
+    """
+    peaks = dict(zip(_devices(memory), _peak_rows(memory).tolist(), strict=True))
+    row = np.arange(len(memory))
+    peak = memory["device"].map(peaks).to_numpy(np.float64)
+    is_allocation = (memory["delta_bytes"] > 0).to_numpy(bool)
+    frees = memory[~is_allocation & memory["allocation_id"].notna().to_numpy(bool)]
+    freed_at = pd.Series(frees.index.to_numpy(np.float64), index=frees["allocation_id"].astype("int64"))
+    freed = memory["allocation_id"].map(freed_at).to_numpy(np.float64)
+    is_live = is_allocation & (row <= peak) & ~(freed <= peak)
+    live = memory.loc[is_live, ["device", "allocation_id", "delta_bytes", "time_us", "op_id"]]
+    live = live.rename(columns={"delta_bytes": "size_bytes"}).reset_index(drop=True)
+    freed_us = memory["time_us"].reindex(freed[is_live]).to_numpy()
+    owner = OPS.check(ops)[[*OWNERS, "source"]].reindex(live["op_id"].astype("float64")).reset_index(drop=True)
+    names = ["device", "allocation_id", "size_bytes", "time_us", "freed_us", "op_id", *OWNERS, "source"]
+    live = live.assign(freed_us=freed_us).join(owner)[names]
+    return live.sort_values("size_bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def held_at_peak(memory: pd.DataFrame, ops: pd.DataFrame, by: list[str] = OWNERS) -> pd.DataFrame:
+    """Who holds the peak: per device and `by` (of op, model, module, phase), most bytes first.
+
+    Columns: device, the names in `by`, allocations, held_bytes, held_fraction of the device's peak. What was there
+    before the recording, or is not known, is a row with null names and no allocations.
+    """
+    live = live_at_peak(memory, ops)
+    groups = live.groupby(["device", *by], dropna=False, sort=False, as_index=False)
+    held = groups.agg(allocations=("size_bytes", "size"), held_bytes=("size_bytes", "sum"))
+    peaks = memory_peaks(memory).set_index("device")["peak_bytes"]
+    unknown = peaks.sub(held.groupby("device")["held_bytes"].sum(), fill_value=0).astype("int64")
+    unknown = unknown[unknown > 0]
+    rest = pd.DataFrame({"device": unknown.index.array, "allocations": 0, "held_bytes": unknown.array})
+    held = pd.concat([held, rest], ignore_index=True).astype({"device": "str", **dict.fromkeys(by, "str")})
+    held["held_fraction"] = held["held_bytes"] / held["device"].map(peaks).astype("float64")
+    return held.sort_values("held_bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def _allocated(memory: pd.DataFrame) -> npt.NDArray[np.int64]:
+    """Bytes on the device after each event."""
+    summed = MEMORY.check(memory).groupby("device", sort=False, dropna=False)["delta_bytes"].cumsum()
+    return memory["allocated_bytes"].fillna(summed.astype("Int64")).to_numpy(np.int64)
+
+
+def _devices(memory: pd.DataFrame) -> list[str]:
+    return sorted(memory["device"].dropna().unique().tolist())
+
+
+def _peak_rows(memory: pd.DataFrame) -> npt.NDArray[np.int64]:
+    """Row of the first highest value of each device, devices in order of name."""
+    allocated = pd.Series(_allocated(memory)).groupby(memory["device"], sort=True)
+    return allocated.idxmax().to_numpy(np.int64)

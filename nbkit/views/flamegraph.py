@@ -1,0 +1,48 @@
+"""FlameGraph: the interactive flamegraph of a trace, also as the difference to another trace."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import anywidget
+import numpy as np
+import numpy.typing as npt
+import traitlets
+
+from nbkit.trace import Trace
+from nbkit.views.flame_data import flame_state
+from nbkit.views.op_table import STATIC
+
+Ids = npt.NDArray[np.int64]
+
+
+class FlameGraph(anywidget.AnyWidget):
+    """The flamegraph as a widget; with `base` it shows what grew, shrank, is new or gone against that trace.
+
+    `selected_op_id` is the op whose frame is marked, in Python and in the graph alike. `selection` holds the label and
+    the op ids of all that is inside the selected frame, which `selected_ids` gives as an array.
+    """
+
+    _esm = STATIC / "flamegraph.js"
+    _css = STATIC / "flamegraph.css"
+    flame = traitlets.Dict().tag(sync=True)
+    base = traitlets.Instance(dict, allow_none=True).tag(sync=True)
+    selected_op_id = traitlets.Int(None, allow_none=True).tag(sync=True)
+    selection = traitlets.Instance(dict, allow_none=True).tag(sync=True)
+
+    def __init__(self, trace: Trace, base: Trace | None = None) -> None:
+        super().__init__(flame=flame_state(trace), base=None if base is None else flame_state(base))
+
+    def selected_ids(self) -> Ids | None:
+        """The op ids inside the selected frame, in call order; None if no frame is selected."""
+        if self.selection is None:
+            return None
+        ids: Ids = np.unique(np.frombuffer(self.selection["ids"], "<i4").astype(np.int64))
+        known: Ids = ids[(ids >= 0) & (ids < self.flame["count"])]
+        return known
+
+    @traitlets.validate("selected_op_id")
+    def _known_op(self, proposal: Mapping[str, Any]) -> int | None:
+        op_id: int | None = proposal["value"]
+        if op_id is not None and not 0 <= op_id < self.flame["count"]:
+            raise traitlets.TraitError(f"There is no op {op_id}; this flamegraph has {self.flame['count']} ops.")
+        return op_id

@@ -1,0 +1,54 @@
+"""Linking: what is selected in a flamegraph filters an op table, and an op selected in either is selected in both."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import traitlets
+
+from nbkit.errors import OptionError
+from nbkit.views.flamegraph import FlameGraph, Ids
+from nbkit.views.op_table import OpTable
+
+
+def link(flame: FlameGraph, table: OpTable) -> Callable[[], None]:
+    """Link both ways; calling what comes back ends it. Raises OptionError if they do not show the same ops.
+
+    Selecting a frame shows only the ops inside it in the table, with the work on devices that they launched; clearing
+    the table's filters, or the selection, shows all of them again.
+    """
+    n_ops = len(table.source.trace.ops)
+    if flame.flame["count"] != n_ops:
+        raise OptionError(
+            f"The flamegraph shows {flame.flame['count']} ops and the table {n_ops}; make both from one trace."
+        )
+
+    def show_selected(change: dict[str, Any]) -> None:
+        ids = flame.selected_ids()
+        if ids is None or flame.selection is None:
+            table.show_all()
+        else:
+            table.show_within(str(flame.selection["label"]), _with_kernels(table, ids))
+
+    def clear_selection(change: dict[str, Any]) -> None:
+        if change["new"] is None:
+            flame.selection = None
+
+    ops = traitlets.link((flame, "selected_op_id"), (table, "selected_op_id"))
+    flame.observe(show_selected, "selection")
+    table.observe(clear_selection, "within")
+    show_selected({})
+
+    def unlink() -> None:
+        ops.unlink()
+        flame.unobserve(show_selected, "selection")
+        table.unobserve(clear_selection, "within")
+
+    return unlink
+
+
+def _with_kernels(table: OpTable, ids: Ids) -> Ids:
+    """The ops and the work on devices that they launched, which has frames on tracks of its own."""
+    ops = table.source.trace.ops
+    is_launched = (ops["level"] == "kernel") & ops["parent_id"].isin(ids)
+    return np.union1d(ids, np.flatnonzero(is_launched))

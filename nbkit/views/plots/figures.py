@@ -1,0 +1,71 @@
+"""Empty figures in our look, live and static, and names that neither library reads as markup.
+
+plotly reads simple HTML in names, so they are escaped for it; matplotlib reads formulas between dollar signs.
+"""
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from nbkit.views.facts import PHASE_COLORS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from plotly.graph_objects import Figure as LiveFigure
+
+MAX_NAME = 48
+TIME_AXIS = "self time (ms)"
+
+
+def phase_color(phase: str) -> str:
+    """The colour of a phase; that of "other" for one we do not know."""
+    return PHASE_COLORS.get(phase, PHASE_COLORS["other"])
+
+
+def cut_names(names: list[str]) -> list[str]:
+    """Names short enough for an axis; what becomes equal by that is numbered, so that each keeps its bar."""
+    cut = [name if len(name) <= MAX_NAME else f"…{name[1 - MAX_NAME :]}" for name in names]
+    return [f"{name} ({place})" if cut.count(name) > 1 else name for place, name in enumerate(cut, 1)]
+
+
+def without_markup(name: str) -> str:
+    """The name for plotly."""
+    return escape(name, quote=False)
+
+
+def without_math(name: str) -> str:
+    """The name for matplotlib, which refuses a bad formula."""
+    return name.replace("$", r"\$")
+
+
+def live_bars(bars: list[Any], title: str, rows: int) -> "LiveFigure":
+    """A live figure of horizontal bars, with room for `rows` of them."""
+    figure = live_figure(bars, title, 130 + 24 * max(rows, 3), TIME_AXIS)
+    return figure.update_yaxes(automargin=True, type="category")
+
+
+def live_figure(traces: list[Any], title: str, height: int, x_title: str) -> "LiveFigure":
+    """A live figure with a title over what is drawn in it."""
+    # plotly is slow to import, and not every session plots.
+    from plotly import graph_objects
+
+    margin = {"l": 10, "r": 10, "t": 45, "b": 45}
+    return graph_objects.Figure(traces).update_layout(title=title, height=height, xaxis_title=x_title, margin=margin)
+
+
+def static_bars(title: str, rows: int) -> "tuple[Figure, Any]":
+    """An empty static figure with room for `rows` bars, and its axes."""
+    return static_figure(title, 1.1 + 0.26 * max(rows, 3), TIME_AXIS)
+
+
+def static_figure(title: str, height: float, x_title: str, width: float = 6.5) -> "tuple[Figure, Any]":
+    """An empty static figure, sizes in inches, and its axes."""
+    # Figure without pyplot: no global state, no window, nothing to close.
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots()
+    axes.set_title(title, loc="left", fontsize=10)
+    axes.set_xlabel(x_title, fontsize=9)
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes

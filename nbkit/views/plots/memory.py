@@ -1,0 +1,71 @@
+"""Chart of the memory that is allocated, over time."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from nbkit.schema import MEMORY
+from nbkit.trace import Trace
+from nbkit.views import units
+from nbkit.views.names import shown
+from nbkit.views.plots.figures import live_figure, static_figure, without_markup, without_math
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from plotly.graph_objects import Figure as LiveFigure
+
+TITLE, X_TITLE, Y_TITLE = "Memory allocated over time", "time (ms)", "allocated (MiB)"
+# More steps than a screen has pixels cannot be seen.
+BUCKETS = 200
+COLORS = ("#3b82f6", "#d97706", "#16a34a", "#a855f7", "#808080")
+
+
+def plot_memory(trace: Trace) -> "LiveFigure":
+    """Live step chart of allocated memory per device; empty where memory was not recorded."""
+    from plotly import graph_objects
+
+    lines = [
+        graph_objects.Scatter(
+            x=steps["ms"], y=steps["mib"], name=without_markup(label), mode="lines", fill="tozeroy",
+            line={"shape": "hv", "color": color},
+        )
+        for label, color, steps in _lines(trace)
+    ]  # fmt: skip
+    figure = live_figure(lines, TITLE, 320, X_TITLE)
+    return figure.update_layout(yaxis_title=Y_TITLE, showlegend=True).update_yaxes(rangemode="tozero")
+
+
+def draw_memory(trace: Trace) -> "Figure":
+    """Static twin of plot_memory."""
+    figure, axes = static_figure(TITLE, 2.8, X_TITLE)
+    axes.set_ylabel(Y_TITLE, fontsize=9)
+    for label, color, steps in _lines(trace):
+        axes.step(steps["ms"], steps["mib"], where="post", color=color, linewidth=1, label=without_math(label))
+        axes.fill_between(steps["ms"], steps["mib"], step="post", color=color, alpha=0.2, linewidth=0)
+    if axes.lines:
+        axes.legend(frameon=False, fontsize=8, loc="lower right", bbox_to_anchor=(1, 1))
+        axes.set_ylim(bottom=min(axes.get_ylim()[0], 0.0))
+    return figure
+
+
+def _lines(trace: Trace) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Per device its label with the peak, a colour, and the steps to draw: ms, mib."""
+    events = trace.frames.get("memory", MEMORY.frame()).dropna(subset=["allocated_bytes"])
+    for place, (device, memory) in enumerate(events.groupby("device", sort=True)):
+        peak = units.data_size(memory["allocated_bytes"].max())
+        few = memory.iloc[_seen(memory["allocated_bytes"].to_numpy(np.int64))]
+        steps = pd.DataFrame({"ms": few["time_us"] / 1e3, "mib": few["allocated_bytes"].astype("float64") / 2**20})
+        yield f"{shown(str(device))}, peak {peak}", COLORS[place % len(COLORS)], steps
+
+
+def _seen(values: np.ndarray) -> np.ndarray:
+    """Rows that a chart needs: all of few, else first, smallest, largest and last of each of BUCKETS pieces."""
+    if len(values) <= 4 * BUCKETS:
+        return np.arange(len(values))
+    edges = np.linspace(0, len(values), BUCKETS + 1, dtype=np.int64)
+    pieces = [(low, values[low:high], high) for low, high in pairwise(edges.tolist())]
+    rows = [(low, low + piece.argmin(), low + piece.argmax(), high - 1) for low, piece, high in pieces]
+    return np.unique(rows)

@@ -1,0 +1,56 @@
+"""Chart of the slowest modules, split by phase."""
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from nbkit.analysis.times import by_module_and_phase
+from nbkit.trace import Trace
+from nbkit.views.counting import counted_ops
+from nbkit.views.facts import PHASE_COLORS
+from nbkit.views.plots.figures import cut_names, live_bars, phase_color, static_bars, without_markup, without_math
+from nbkit.views.sections import module_names
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from plotly.graph_objects import Figure as LiveFigure
+
+TITLE = "Self time by module and phase"
+# Below the long bars, where the short ones leave room.
+LEGEND = {"frameon": False, "fontsize": 8, "loc": "lower right", "handlelength": 1}
+
+
+def plot_modules(trace: Trace, count: int = 12) -> "LiveFigure":
+    """Live stacked bar chart of the slowest modules, split by phase."""
+    from plotly import graph_objects
+
+    table = _totals(trace, count).rename(index=without_markup)
+    bars = [
+        graph_objects.Bar(x=table[phase], y=table.index, name=phase, orientation="h", marker_color=phase_color(phase))
+        for phase in map(str, table)
+    ]
+    return live_bars(bars, TITLE, len(table)).update_layout(barmode="stack")
+
+
+def draw_modules(trace: Trace, count: int = 12) -> "Figure":
+    """Static twin of plot_modules."""
+    table = _totals(trace, count).rename(index=without_math)
+    figure, axes = static_bars(TITLE, len(table))
+    left = pd.Series(0.0, index=table.index)
+    for phase in map(str, table):
+        axes.barh(table.index, table[phase], left=left, color=phase_color(phase), label=phase)
+        left = left + table[phase]
+    if len(table):
+        axes.legend(**LEGEND)
+    return figure
+
+
+def _totals(trace: Trace, count: int) -> pd.DataFrame:
+    """Self time in ms: a row per module, slowest last, a column per phase in the order of PHASE_COLORS."""
+    totals = by_module_and_phase(counted_ops(trace.ops)[0])
+    table = totals.assign(name=module_names(totals)).pivot_table(
+        index="name", columns="phase", values="self_time_us", aggfunc="sum", fill_value=0.0
+    )
+    phases = [phase for phase in PHASE_COLORS if phase in table] + [name for name in table if name not in PHASE_COLORS]
+    slowest = table.sum(axis=1).sort_values(ascending=False, kind="stable").index[:count][::-1]
+    return (table.loc[slowest, phases] / 1e3).set_axis(cut_names(list(slowest)))

@@ -1,0 +1,50 @@
+"""Chart of the slowest kinds of op."""
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from nbkit.analysis.times import by_op, computing_ops
+from nbkit.trace import Trace
+from nbkit.views import units
+from nbkit.views.facts import PHASE_COLORS
+from nbkit.views.names import shown
+from nbkit.views.plots.figures import cut_names, live_bars, static_bars, without_markup, without_math
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from plotly.graph_objects import Figure as LiveFigure
+
+TITLE = "Self time by op"
+COLOR = PHASE_COLORS["forward"]
+
+
+def plot_ops(trace: Trace, count: int = 12) -> "LiveFigure":
+    """Live bar chart of the slowest kinds of op."""
+    from plotly import graph_objects
+
+    totals = _totals(trace, count)
+    names = [without_markup(name) for name in totals["name"]]
+    time_ms = totals["self_time_us"] / 1e3
+    bars = graph_objects.Bar(x=time_ms, y=names, text=totals["label"], orientation="h", marker_color=COLOR)
+    return live_bars([bars], TITLE, len(totals))
+
+
+def draw_ops(trace: Trace, count: int = 12) -> "Figure":
+    """Static twin of plot_ops."""
+    totals = _totals(trace, count)
+    figure, axes = static_bars(TITLE, len(totals))
+    bars = axes.barh([without_math(name) for name in totals["name"]], totals["self_time_us"] / 1e3, color=COLOR)
+    axes.bar_label(bars, labels=totals["label"].tolist(), padding=3, fontsize=8)
+    axes.margins(x=0.15)
+    return figure
+
+
+def _totals(trace: Trace, count: int) -> pd.DataFrame:
+    """name, self_time_us and label of the slowest kinds of op, slowest last, as bars grow upwards."""
+    totals = by_op(computing_ops(trace.ops)).head(count).iloc[::-1]
+    labels = [
+        f"{units.duration(time_us)} · {units.counted(calls, 'call')}"
+        for time_us, calls in zip(totals["self_time_us"], totals["calls"], strict=True)
+    ]
+    return totals.assign(name=cut_names([shown(name) for name in totals["op"]]), label=labels)

@@ -1,0 +1,43 @@
+"""What an optime trace shows: the flamegraph and the op table, linked, and tables of where the time went."""
+
+from typing import TYPE_CHECKING
+
+from nbkit.trace import Trace
+from nbkit.views.calls_table import slowest_calls_table
+from nbkit.views.flame_svg import flame_svg
+from nbkit.views.live_flame import live_flame
+from nbkit.views.plots import draw_memory, draw_modules, draw_ops
+from nbkit.views.time_sections import time_sections
+from nbkit.views.verbs.view import View
+
+if TYPE_CHECKING:
+    from ipywidgets import VBox
+    from matplotlib.figure import Figure
+
+
+def _widget(trace: Trace) -> "VBox":
+    # anywidget takes a third of a second to import, and only a notebook needs it.
+    from ipywidgets import VBox
+
+    from nbkit.views.flamegraph import FlameGraph
+    from nbkit.views.linking import link
+    from nbkit.views.op_table import OpTable
+
+    flame, table = FlameGraph(trace), OpTable(trace)
+    link(flame, table)
+    return VBox([flame, table])
+
+
+def _charts(trace: Trace) -> "list[Figure]":
+    memory = [draw_memory(trace)] if "memory" in trace.frames else []
+    return [draw_ops(trace), draw_modules(trace), *memory]
+
+
+VIEW = View(
+    widget=_widget,
+    sections=time_sections,
+    charts=_charts,
+    picture=flame_svg,
+    calls=slowest_calls_table,
+    top=lambda trace, base: live_flame(trace, base, flame_svg(trace)),
+)

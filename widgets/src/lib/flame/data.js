@@ -1,0 +1,61 @@
+// The columns of a trace as typed arrays, whatever buffers they came in.
+
+const INTEGERS = ["parent", "track", "op", "module", "phase", "level", "device", "source", "shapes"];
+const FLOATS = ["start", "total", "self", "device_self", "flops", "bytes"];
+
+/**
+ * @typedef {object} Trace
+ * @property {string} title
+ * @property {number} count
+ * @property {boolean} complete
+ * @property {string[]} notes
+ * @property {Record<string, string[]>} strings
+ * @property {{name: string, kind: string}[]} tracks
+ * @property {Record<string, any>} columns typed arrays; row i is op_id i
+ * @property {{device: string, time: Float64Array, allocated: Float64Array}[]} memory
+ */
+
+/** A trace from the widget's `flame` state; null stays null. @param {any} flame @returns {Trace | null} */
+export function decode(flame) {
+  if (!flame) return null;
+  /** @type {Record<string, any>} */
+  const columns = {};
+  for (const name of INTEGERS) columns[name] = typed(flame.columns[name], Int32Array);
+  for (const name of FLOATS) columns[name] = typed(flame.columns[name], Float64Array);
+  const memory = (flame.memory ?? []).map((/** @type {any} */ { device, time, allocated }) => (
+    { device, time: typed(time, Float64Array), allocated: typed(allocated, Float64Array) }));
+  return {
+    title: flame.title ?? "", count: flame.count, complete: flame.complete !== false, notes: flame.notes ?? [],
+    strings: flame.strings, tracks: flame.tracks, columns, memory,
+  };
+}
+
+/** Bytes as an array of their type, without a copy where they are aligned. @param {any} bytes @param {any} Type */
+export function typed(bytes, Type) {
+  if (bytes instanceof Type) return bytes;
+  const view = ArrayBuffer.isView(bytes) ? bytes : new Uint8Array(bytes ?? 0);
+  const { buffer, byteOffset, byteLength } = view;
+  const length = Math.floor(byteLength / Type.BYTES_PER_ELEMENT);
+  if (byteOffset % Type.BYTES_PER_ELEMENT === 0) return new Type(buffer, byteOffset, length);
+  return new Type(buffer.slice(byteOffset, byteOffset + length * Type.BYTES_PER_ELEMENT));
+}
+
+/** Whether each track is one of a device. @param {Trace} trace */
+export function deviceTracks(trace) {
+  return trace.tracks.map(({ kind }) => kind === "device");
+}
+
+/** Whether the trace knows times of a device. @param {Trace} trace */
+export function hasDeviceTime(trace) {
+  if (deviceTracks(trace).includes(true)) return true;
+  const times = trace.columns.device_self;
+  for (let row = 0; row < times.length; row += 1) if (times[row] > 0) return true;
+  return false;
+}
+
+/** Indices 0..n-1. @param {number} count */
+export function range(count) {
+  const values = new Int32Array(count);
+  for (let index = 0; index < count; index += 1) values[index] = index;
+  return values;
+}

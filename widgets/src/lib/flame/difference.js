@@ -1,0 +1,112 @@
+// The difference of two merged views: each frame beside the one at the same path before.
+
+import { summed } from "./merge.js";
+import { PairMap } from "./pair_map.js";
+
+/** Codes, in the order of the palette. */
+export const SAME = 0;
+export const GREW = 1;
+export const SHRANK = 2;
+export const NEW = 3;
+export const GONE = 4;
+/** A change up to this fraction of the larger side counts as the same, and one up to SMALL of all time too. */
+export const SAME_FRACTION = 0.05;
+const SMALL = 0.0005;
+
+/**
+ * @typedef {object} Difference
+ * @property {import("./frames.js").Frames} frames those of now, then those that are gone (drawn at their former width)
+ * @property {Float64Array} before total before, 0 for new frames
+ * @property {Float64Array} selfBefore
+ * @property {Int32Array} countBefore
+ * @property {Uint8Array} codes
+ */
+
+/** @param {import("./frames.js").Frames} now @param {import("./frames.js").Frames} base @returns {Difference} */
+export function difference(now, base) {
+  const union = unite(now, base);
+  const { size, parent, name, names, texts, at } = union;
+  const self = extended(now.self, size);
+  const total = extended(now.total, size);
+  const before = placed(base.total, at, size);
+  const selfBefore = placed(base.self, at, size);
+  const countBefore = Int32Array.from(placed(base.count, at, size));
+  const own = self.slice();
+  for (let frame = now.size; frame < size; frame += 1) own[frame] = selfBefore[frame];
+  const frames = {
+    size, parent, name, names, texts, self, total, width: summed(own, parent), of: now.of, isTimeline: false,
+    count: Int32Array.from(extended(now.count, size)), row: filled(now.row, size, -1),
+  };
+  const isBefore = new Uint8Array(size);
+  for (const frame of at) isBefore[frame] = 1;
+  return { frames, before, selfBefore, countBefore, codes: codesOf(now.size, total, before, isBefore) };
+}
+
+/** Frames of both; `at` says where each of the base's frames is. @param {import("./frames.js").Frames} now @param {import("./frames.js").Frames} base */
+function unite(now, base) {
+  const names = [...now.names];
+  const texts = [...now.texts];
+  const known = new Map(texts.map((text, index) => [nameKey(names[index], text), index]));
+  const nameOf = base.texts.map((text, index) => {
+    const key = nameKey(base.names[index], text);
+    if (!known.has(key)) {
+      known.set(key, texts.push(text) - 1);
+      names.push(base.names[index]);
+    }
+    return known.get(key) ?? 0;
+  });
+  const children = new PairMap(now.size);
+  for (let frame = 0; frame < now.size; frame += 1) children.set(now.parent[frame], now.name[frame], frame);
+  const [parents, ids] = [[...now.parent], [...now.name]];
+  const at = new Int32Array(base.size);
+  for (let frame = 0; frame < base.size; frame += 1) {
+    const above = base.parent[frame] < 0 ? -1 : at[base.parent[frame]];
+    at[frame] = children.get(above, nameOf[base.name[frame]]);
+    if (at[frame] >= 0) continue;
+    at[frame] = parents.push(above) - 1;
+    ids.push(nameOf[base.name[frame]]);
+  }
+  return { size: parents.length, parent: Int32Array.from(parents), name: Int32Array.from(ids), names, texts, at };
+}
+
+/** @param {string} name @param {string} text */
+const nameKey = (name, text) => `${name}\n${text}`;
+
+/** @param {Float64Array | Int32Array} values @param {number} size */
+function extended(values, size) {
+  const larger = new Float64Array(size);
+  larger.set(values);
+  return larger;
+}
+
+/** @param {Int32Array} values @param {number} size @param {number} rest */
+function filled(values, size, rest) {
+  const larger = new Int32Array(size).fill(rest);
+  larger.set(values);
+  return larger;
+}
+
+/** @param {Float64Array | Int32Array} values @param {Int32Array} at @param {number} size */
+function placed(values, at, size) {
+  const result = new Float64Array(size);
+  at.forEach((frame, index) => {
+    result[frame] += values[index];
+  });
+  return result;
+}
+
+/** @param {number} nowSize @param {Float64Array} total @param {Float64Array} before @param {Uint8Array} isBefore */
+function codesOf(nowSize, total, before, isBefore) {
+  const largest = total.reduce((most, value) => Math.max(most, value), 0);
+  return Uint8Array.from(total, (value, frame) => {
+    if (frame >= nowSize) return GONE;
+    return isBefore[frame] ? compared(value, before[frame], SMALL * largest) : NEW;
+  });
+}
+
+/** Whether a time grew, shrank or stayed. @param {number} now @param {number} before @param {number} [small] */
+export function compared(now, before, small = 0) {
+  const delta = now - before;
+  if (Math.abs(delta) <= Math.max(SAME_FRACTION * Math.max(now, before), small)) return SAME;
+  return delta > 0 ? GREW : SHRANK;
+}

@@ -1,0 +1,42 @@
+// Fill colours and patterns. Every fill keeps 3:1 against a white and a dark page and bears black text at 4.5:1;
+// hues that colour-blind eyes confuse are not used side by side, and what shares a hue differs by its pattern.
+
+export const HUES = {
+  blue: "#3b8cf6", amber: "#d97706", green: "#159a4b", violet: "#9d6bf2", cyan: "#0796b8", magenta: "#d94fa6", brown: "#a8794a", grey: "#868686",
+};
+/** Drawn over a fill: nothing, diagonals, the other diagonals, dots. */
+export const PATTERNS = ["", "slash", "backslash", "dots"];
+
+/** @typedef {{label: string, color: string, pattern: string}} Category */
+
+/** @param {string} label @param {keyof typeof HUES} hue @param {string} [pattern] @returns {Category} */
+const category = (label, hue, pattern = "") => ({ label, color: HUES[hue], pattern });
+
+/** What holds frames of several categories. */
+export const SEVERAL = "several";
+
+/** The categories a way of colouring has; the order is that of the codes. @type {Record<string, Category[]>} */
+export const CATEGORIES = {
+  phase: [category("forward", "blue"), category("backward", "amber"), category("optimizer", "green"), category("other", "grey"), category(SEVERAL, "grey", "slash")],
+  family: [
+    category("matmul", "blue"), category("attention", "violet", "backslash"), category("convolution", "blue", "slash"), category("normalization", "cyan"),
+    category("elementwise", "amber"), category("reduction", "green"), category("indexing", "green", "slash"), category("copy and layout", "brown", "dots"),
+    category("communication", "magenta", "backslash"), category("module or block", "grey"), category("autograd", "amber", "slash"), category("device driver", "cyan", "slash"),
+    category("other", "grey", "dots"), category(SEVERAL, "grey", "slash"),
+  ],
+  difference: [
+    category("same", "grey"), category("grew", "amber"), category("shrank", "blue"), category("new", "magenta", "slash"), category("gone", "violet", "dots"),
+  ],
+};
+
+/** @type {[keyof typeof HUES, string][]} */
+const DEVICE_LOOKS = [["blue", ""], ["amber", ""], ["green", ""], ["magenta", "backslash"], ["cyan", "dots"], ["brown", "slash"], ["violet", "dots"]];
+
+/** Categories of devices: one per name, one for none. @param {string[]} devices @returns {Category[]} */
+export function deviceCategories(devices) {
+  const looks = devices.map((device, index) => {
+    const [hue, pattern] = DEVICE_LOOKS[index % DEVICE_LOOKS.length];
+    return category(device, hue, index < DEVICE_LOOKS.length ? pattern : "dots");
+  });
+  return [...looks, category("no device", "grey"), category(SEVERAL, "grey", "slash")];
+}

@@ -1,0 +1,130 @@
+// The views of a trace, each made when it is first asked for: frames, layout, links, colours, difference.
+
+import { colored } from "./colors.js";
+import { deviceTracks } from "./data.js";
+import { difference } from "./difference.js";
+import { timelineFrames } from "./frames.js";
+import { groupedFrames } from "./groups.js";
+import { mergedLayout, timelineLayout } from "./layout.js";
+import { heavyLinks, linksOf } from "./links.js";
+import { mergedFrames } from "./merge.js";
+import { CATEGORIES } from "./palette.js";
+
+/**
+ * @typedef {{order: string, group: string, clock: string, color: string}} Choice
+ *   order: time or heavy; group: none, module, op or phase; clock: host or device; color: phase, family, device or difference
+ *
+ * @typedef {object} View
+ * @property {string} key
+ * @property {boolean} isTimeline
+ * @property {import("./frames.js").Frames} frames
+ * @property {import("./layout.js").Layout} layout
+ * @property {() => import("./links.js").Links} links
+ * @property {import("./difference.js").Difference | null} difference
+ * @property {{time: number, name: string}} whole what shares are of
+ * @property {(frame: number) => boolean} isOnDevice
+ */
+
+export class Views {
+  /** @param {import("./data.js").Trace} trace @param {import("./data.js").Trace | null} base */
+  constructor(trace, base) {
+    this.trace = trace;
+    this.base = base;
+    /** @type {Map<string, any>} */
+    this.known = new Map();
+    this.isDevice = deviceTracks(trace);
+  }
+
+  /** A thing made once under its name. @template T @param {string} name @param {() => T} make @returns {T} */
+  once(name, make) {
+    if (!this.known.has(name)) this.known.set(name, make());
+    return this.known.get(name);
+  }
+
+  /** @param {Choice} choice @returns {View} */
+  view({ order, group, clock, color }) {
+    if (group === "none" && order === "time") return this.once("timeline", () => this.timeline());
+    return this.merged(group, order, clock, color === "difference");
+  }
+
+  timeline() {
+    const frames = timelineFrames(this.trace);
+    const layout = timelineLayout(this.trace);
+    const { track } = this.trace.columns;
+    return {
+      key: "timeline", isTimeline: true, frames, layout, difference: null, whole: wholeOf(frames, layout),
+      links: () => this.once("timeline links", () => linksOf(frames)),
+      isOnDevice: (/** @type {number} */ frame) => this.isDevice[track[frame]],
+    };
+  }
+
+  /** @param {string} group @param {string} order @param {string} clock @param {boolean} isDifference */
+  merged(group, order, clock, isDifference) {
+    const key = [group, order, clock, isDifference ? "difference" : ""].join(" ");
+    return this.once(key, () => {
+      const delta = isDifference && this.base ? this.difference(group, clock) : null;
+      const frames = delta ? delta.frames : this.mergedFrames(this.trace, group, clock);
+      const links = order === "heavy" ? heavyLinks(frames) : linksOf(frames);
+      const time = links.roots.reduce((sum, root) => sum + frames.total[root], 0);
+      const whole = { time, name: clock === "device" ? "all device time" : "all host time" };
+      const layout = mergedLayout(frames, links);
+      return { key, isTimeline: false, frames, layout, difference: delta, whole, links: () => links, isOnDevice: () => clock === "device" };
+    });
+  }
+
+  /** @param {import("./data.js").Trace} trace @param {string} group @param {string} clock */
+  mergedFrames(trace, group, clock) {
+    const side = trace === this.base ? "base" : "now";
+    return this.once(`${side} ${group} ${clock}`, () => (group === "none" ? mergedFrames(trace, clock) : groupedFrames(trace, group, clock)));
+  }
+
+  /** Every frame beside what it was in the base. @param {string} group @param {string} clock @returns {import("./difference.js").Difference} */
+  difference(group, clock) {
+    const base = /** @type {import("./data.js").Trace} */ (this.base);
+    return this.once(`difference ${group} ${clock}`, () => difference(this.mergedFrames(this.trace, group, clock), this.mergedFrames(base, group, clock)));
+  }
+
+  /**
+   * What became of a frame: the difference and the frame in it that has its path; null without a base or by other colours.
+   * @param {View} view @param {Choice} choice
+   * @returns {(frame: number) => {difference: import("./difference.js").Difference, frame: number} | null}
+   */
+  changes(view, { color, group, clock }) {
+    if (color !== "difference" || !this.base) return () => null;
+    const delta = view.difference ?? this.difference(group, clock);
+    return (frame) => {
+      const at = view.isTimeline ? delta.frames.of[frame] : frame;
+      return at < 0 ? null : { difference: delta, frame: at };
+    };
+  }
+
+  /** Categories and the code of each frame. @param {View} view @param {Choice} choice */
+  colors(view, { color, group, clock }) {
+    return this.once(`colors ${view.key} ${color}`, () => {
+      if (color !== "difference" || !this.base) return colored(this.trace, view.frames, color);
+      const delta = view.difference ?? this.difference(group, clock);
+      const codes = view.isTimeline ? view.frames.row.reduce(coded(delta), new Uint8Array(view.frames.size)) : delta.codes;
+      return { categories: CATEGORIES.difference, codes };
+    });
+  }
+}
+
+/** A choice in words. @param {Choice} choice */
+export function titleOf({ group, order }) {
+  if (group !== "none") return `by ${group}`;
+  return order === "time" ? "time order" : "merged calls";
+}
+
+/** Gives each row the code of its merged frame. @param {import("./difference.js").Difference} delta */
+function coded({ frames, codes }) {
+  return (/** @type {Uint8Array} */ result, /** @type {number} */ row) => {
+    if (frames.of[row] >= 0) result[row] = codes[frames.of[row]];
+    return result;
+  };
+}
+
+/** What the shares of the timeline are of: its step, else all of the recording. @param {import("./frames.js").Frames} frames @param {import("./layout.js").Layout} layout */
+function wholeOf({ size, parent, name, names, total }, { min, max }) {
+  const isStep = size > 0 && parent[0] < 0 && names[name[0]] === "step" && total[0] > 0;
+  return isStep ? { time: total[0], name: "the step" } : { time: max - min, name: "the recording" };
+}

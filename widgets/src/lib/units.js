@@ -1,0 +1,54 @@
+// Numbers for the eye, in the words of nbkit/views/units.py.
+
+export const NULL = "—";
+/** @type {[number, string][]} */
+const DURATIONS = [[1e6, "s"], [1e3, "ms"], [1, "µs"]];
+/** @type {[number, string][]} */
+const SIZES = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]];
+/** @type {[number, string][]} */
+const FLOPS = [[1e12, "TFLOP"], [1e9, "GFLOP"], [1e6, "MFLOP"], [1e3, "kFLOP"]];
+
+/** A value in the largest unit that rounding reaches; undefined below all. @param {number} value @param {[number, string][]} units */
+function inUnits(value, units) {
+  for (const [factor, unit] of units) {
+    if (Math.abs(value) >= factor * 0.9995) return `${threeDigits(value / factor)} ${unit}`;
+  }
+  return undefined;
+}
+
+/** @param {number} value */
+function threeDigits(value) {
+  const size = Math.abs(value);
+  return value.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
+}
+
+/** Microseconds as '12.3 ms'. @param {number} us */
+export function duration(us) {
+  if (!Number.isFinite(us)) return NULL;
+  return inUnits(us, DURATIONS) ?? (us === 0 ? "0 µs" : `${us.toFixed(2)} µs`);
+}
+
+/** Microseconds with their sign: '+1.20 ms'. @param {number} us */
+export function change(us) {
+  return us > 0 ? `+${duration(us)}` : duration(us).replace("-", "−");
+}
+
+/** Bytes as '12.3 MiB'. @param {number} bytes */
+export function dataSize(bytes) {
+  return Number.isFinite(bytes) ? inUnits(bytes, SIZES) ?? `${Math.trunc(bytes)} B` : NULL;
+}
+
+/** Floating-point operations as '1.23 GFLOP'. @param {number} value */
+export function flops(value) {
+  return Number.isFinite(value) ? inUnits(value, FLOPS) ?? `${Math.trunc(value)} FLOP` : NULL;
+}
+
+/** A fraction 0..1 as '12.3 %'. @param {number} fraction */
+export function share(fraction) {
+  return Number.isFinite(fraction) ? `${(100 * fraction).toFixed(1)} %` : NULL;
+}
+
+/** '1 op', '12,345 ops'. @param {number} value @param {string} noun */
+export function counted(value, noun) {
+  return `${value.toLocaleString("en")} ${noun}${value === 1 ? "" : noun.endsWith("tch") ? "es" : "s"}`;
+}
