@@ -34,9 +34,13 @@ lab: .venv/.installed-lab  ## open JupyterLab on the notebooks
 	$(BIN)/jupyter lab notebooks/01_trace_a_step.ipynb
 
 .PHONY: bench
-bench: .venv/.installed-bench .venv/.installed-test  ## measure the recorder against its peers, and the op table at 1,000,000 rows
+bench: .venv/.installed-bench .venv/.installed-test  ## measure the recorders against their peers, and the widgets at 1,000,000 rows
 	$(BIN)/python bench/overhead.py
+	$(BIN)/python bench/timing.py
+	$(BIN)/python bench/compare_times.py
+	$(BIN)/python bench/chrome_trace.py
 	$(BIN)/python bench/op_table.py
+	$(BIN)/python bench/flamegraph.py
 
 .PHONY: lint
 lint: .venv/.installed-lint  ## ruff: rules and format
