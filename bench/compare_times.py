@@ -1,7 +1,7 @@
 """Whether compare_times calls a difference where there is one, and none where there is none.
 
-Run from the repository root: `python bench/compare_times.py [--pairs N]`. Two runs of the same step are compared N times,
-and N times two of which the second has a module that takes 20 % longer. Writes out/bench/compare_times.md.
+Two runs of one step are compared N times, and N times two of which the second has a module that takes 20 % longer.
+Run from the repository root: `python bench/compare_times.py [--pairs N]`. Writes out/bench/compare_times.md.
 """
 
 import argparse
