@@ -5,11 +5,12 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbkit.magics import marker
 from nbkit.magics.cell_magic import CellMagic
 from nbkit.magics.direct import magic_function
+from nbkit.magics.optime import OPTIME
 from nbkit.magics.optrace import OPTRACE
 from nbkit.magics.transform import LineStep, SingleLineStep, TreeStep
 
 # A new verb joins by its own file and one entry here.
-CELL_MAGICS: dict[str, CellMagic] = {magic.name: magic for magic in (OPTRACE,)}
+CELL_MAGICS: dict[str, CellMagic] = {magic.name: magic for magic in (OPTRACE, OPTIME)}
 
 
 def load(shell: InteractiveShell) -> None:
@@ -18,7 +19,7 @@ def load(shell: InteractiveShell) -> None:
     marker.install(marker.Marker(shell, CELL_MAGICS))
     shell.input_transformers_cleanup.append(LineStep(CELL_MAGICS))
     shell.input_transformers_post.append(SingleLineStep(shell))
-    shell.ast_transformers.append(TreeStep(shell))
+    shell.ast_transformers.append(TreeStep(shell, CELL_MAGICS))
     for magic in CELL_MAGICS.values():
         shell.magics_manager.register_function(magic_function(shell, magic), "cell", magic.name)
 

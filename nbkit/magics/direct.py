@@ -29,8 +29,12 @@ def magic_function(shell: InteractiveShell, magic: CellMagic) -> Callable[[str, 
         session = CellSession(shell, magic, line, is_empty=not cell.strip())
         statements, expression = _compiled(shell, cell)
         with session:
-            exec(statements, shell.user_global_ns, shell.user_ns)
-            return None if expression is None else eval(expression, shell.user_global_ns, shell.user_ns)
+            for _ in session.rounds():
+                value = None  # that of the run before is not kept alive while the next runs
+                exec(statements, shell.user_global_ns, shell.user_ns)
+                if expression is not None:
+                    value = eval(expression, shell.user_global_ns, shell.user_ns)
+        return value
 
     run_cell.__name__ = magic.name
     run_cell.__doc__ = magic.parser.format_help()

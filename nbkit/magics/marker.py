@@ -2,7 +2,7 @@
 
 import ast
 import builtins
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
@@ -16,11 +16,13 @@ NAME = "_nbkit_magic"
 
 
 class Marker:
-    """What the rewritten cell calls: `session()` around its code, `keep()` and `take()` for its last value."""
+    """What the rewritten cell calls: `session()`, `rounds()` around its code, `keep()`, `take()` for its last value."""
 
     def __init__(self, shell: InteractiveShell, magics: Mapping[str, CellMagic]) -> None:
         self._shell, self._magics = shell, magics
         self._value: object = None
+        self._session: CellSession | None = None
+        self.round: object = None  # what the loop over rounds() counts with, so that the user gets no new name
 
     def __call__(self, line: str) -> None:
         raise UsageError(f"{line.split()[0]} must be the first line of its cell here; put it above the other magic.")
@@ -29,7 +31,19 @@ class Marker:
         """The context manager for the cell that began with `line`. Raises UsageError on a bad option."""
         name, options = split_line(line)
         self._value = None
-        return CellSession(self._shell, self._magics[name], options, is_empty=is_empty, awaits=awaits)
+        magic = self._magics[name]
+        session = CellSession(self._shell, magic, options, is_empty=is_empty, awaits=awaits)
+        self._session = session if magic.repeats_line(options) else None
+        return session
+
+    def rounds(self) -> Iterator[object]:
+        """One item per run of the cell whose session has just begun."""
+        # Given away, so that cells inside this one have their own, and that nothing here keeps the trace alive.
+        session, self._session = self._session, None
+        assert session is not None, "The tree has this loop only if the options ask for it."
+        for _ in session.rounds():
+            self._value = None
+            yield None
 
     def help(self, line: str) -> None:
         """Show the help of the verb that `line` names."""

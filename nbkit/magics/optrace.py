@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 
 from nbkit.capture.optrace import optrace
 from nbkit.magics.arguments import MagicParser
-from nbkit.magics.cell_magic import CellMagic
+from nbkit.magics.cell_magic import CellMagic, why_empty
 from nbkit.patterns import split_patterns
 from nbkit.trace import Trace
 
@@ -50,12 +50,7 @@ def _nothing(trace: Trace) -> str | None:
         return None
     if left_out := trace.meta.get("filtered_ops"):
         return f"The filters left out all {left_out} recorded ops; loosen them to see some."
-    if error := trace.meta.get("error"):
-        return f"No op ran before the cell ended with {error['type']}, so the trace is empty and incomplete."
-    if skipped := trace.meta.get("skipped"):
-        reasons = ", ".join(f"{count} x {reason}" for reason, count in skipped.items())
-        return f"No op was recorded, but some were skipped: {reasons}."
-    return "No op ran in this cell, so the trace is empty."
+    return why_empty(trace)
 
 
 OPTRACE = CellMagic(name="optrace", parser=_parser(), record=_record, nothing=_nothing)

@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from nbkit.errors import NbkitError, TraceError
-from nbkit.magics.cell_magic import CellMagic
+from nbkit.magics.cell_magic import CellMagic, Repeating
 from nbkit.magics.saving import check_save_path
 from nbkit.trace import Trace
 
@@ -46,6 +46,14 @@ class CellSession:
         with self._usage_errors():
             self._trace = self._recording.__enter__()
         return self._trace
+
+    def rounds(self) -> Iterator[object]:
+        """One item per run of the cell's code that is due: one, unless the options ask for more."""
+        if not isinstance(self._recording, Repeating):
+            yield None
+            return
+        with self._usage_errors():
+            yield from self._recording.rounds()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

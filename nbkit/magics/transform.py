@@ -3,7 +3,8 @@
 IPython's own way, a magic function that is handed the cell as text, changes line numbers, forbids `await` and hides the
 last value. Here line 1 becomes a marker call that carries the options (LineStep), a one-line body gets IPython's
 treatment of single lines such as `run step.py` (SingleLineStep), and the syntax tree of a marked cell is put into a
-`with` (TreeStep). No step keeps state: IPython transforms a cell several times, and cells nest.
+`with` (TreeStep), and there into a loop if its options ask for several runs. No step keeps state: IPython transforms a
+cell several times, and cells nest.
 
 Where such a cell still differs from the bare one: what `compile` rejects (`return` outside a function) is rejected
 before the first statement runs, not when it is reached; and with `ast_node_interactivity="all"` the values shown
@@ -12,12 +13,13 @@ between statements are shown, and so formatted, inside the recording.
 
 import ast
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from IPython.core.inputtransformer2 import classic_prompt, ipython_prompt, leading_indent
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbkit.magics.arguments import wants_help
+from nbkit.magics.cell_magic import CellMagic
 from nbkit.magics.marker import NAME, marked_line, marker_text, split_line
 
 # What IPython does to the first lines of a bare cell: takes off an indent and pasted prompts.
@@ -68,8 +70,8 @@ class SingleLineStep:
 class TreeStep(ast.NodeTransformer):
     """Third step, on the syntax tree: the code of a marked cell goes into its session; other trees stay as they are."""
 
-    def __init__(self, shell: InteractiveShell) -> None:
-        self._shell = shell
+    def __init__(self, shell: InteractiveShell, magics: Mapping[str, CellMagic]) -> None:
+        self._shell, self._magics = shell, magics
 
     def visit_Module(self, module: ast.Module) -> ast.Module:
         line = marked_line(module.body[0]) if module.body else None
@@ -94,9 +96,16 @@ class TreeStep(ast.NodeTransformer):
         elif self._interactivity() == "last":
             # Else the `with` would be the last statement, and the shell would show every expression in it.
             shown = [ast.copy_location(ast.Pass(), marker)]
-        items = [ast.withitem(context_expr=session)]
-        block = ast.copy_location(ast.With(items=items, body=body or [ast.Pass()]), marker)
+        code: list[ast.stmt] = body or [ast.Pass()]
+        # Inside our loop, a `break` that belongs to no loop of the cell would compile.
+        if self._repeats(line) and not _breaks(body):
+            code = [ast.copy_location(_loop(code), marker)]
+        block = ast.copy_location(ast.With([ast.withitem(session)], code), marker)
         return [*future, block, *shown]
+
+    def _repeats(self, line: str) -> bool:
+        name, options = split_line(line)
+        return name in self._magics and self._magics[name].repeats_line(options)
 
     def _interactivity(self) -> str:
         return str(self._shell.ast_node_interactivity)
@@ -109,6 +118,27 @@ def _first_filled(lines: list[str], start: int) -> int:
 
 def _call(method: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(ast.Attribute(ast.Name(NAME, ast.Load()), method, ast.Load()), list(arguments), [])
+
+
+def _loop(code: list[ast.stmt]) -> ast.For:
+    """`code` as often as the session has runs due; the loop's own variable is an attribute of the marker."""
+    return ast.For(ast.Attribute(ast.Name(NAME, ast.Load()), "round", ast.Store()), _call("rounds"), code, [])
+
+
+def _breaks(body: list[ast.stmt]) -> bool:
+    """Whether a `break` or `continue` in the code belongs to no loop in it, which is a syntax error in a bare cell."""
+    pending: list[ast.AST] = list(body)
+    while pending:
+        match node := pending.pop():
+            case ast.Break() | ast.Continue():
+                return True
+            case ast.For() | ast.AsyncFor() | ast.While():
+                pending += node.orelse
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                pass
+            case _:
+                pending += ast.iter_child_nodes(node)
+    return False
 
 
 def _awaits(body: list[ast.stmt]) -> bool:

@@ -4,6 +4,7 @@ import pytest
 from IPython.core.error import UsageError
 
 from nbkit.magics.arguments import wants_help
+from nbkit.magics.optime import OPTIME
 from nbkit.magics.optrace import OPTRACE
 
 parse = OPTRACE.parser.parse_line
@@ -42,6 +43,24 @@ def test_a_bad_line_is_one_sentence(line, message):
     assert str(raised.value).startswith("%%optrace: ")
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_counts_and_switches_of_optime():
+    assert vars(OPTIME.parser.parse_line("-w 2 --repeats=10 --memory --device cpu")).items() >= {
+        "warmup": 2, "repeats": 10, "memory": True, "stacks": False, "shapes": False, "device": "cpu", "name": None
+    }.items()  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["two", "-1", "2.5", "+2", "''"])
+def test_what_is_no_count_is_said(text):
+    with pytest.raises(UsageError, match=r"^%%optime: argument -r/--repeats: .* is not a count; give a whole number"):
+        OPTIME.parser.parse_line(f"-r {text}")
+
+
+def test_only_counts_make_a_cell_run_more_than_once():
+    lines = ["", "-r 0", "-w 1", "-r 1", "--memory", "-r two"]
+    assert [OPTIME.repeats_line(line) for line in lines] == [False, False, True, True, False, False]
+    assert OPTRACE.repeats_line("--values stats") is False
 
 
 def test_help_is_an_option_of_its_own():

@@ -1,29 +1,40 @@
-"""In a real kernel: `%%optrace` together with other magics, in nested cells and through IPython's other doors."""
+"""In a real kernel: our magics together with other magics, in nested cells and through IPython's other doors."""
 
 import nbformat
 import pytest
 
-OPS = "list(_optrace.ops[_optrace.ops.level == 'aten']['op'])"
+OPS = "list(_{0}.ops[_{0}.ops.level == 'aten']['op'])"
 
 
 @pytest.fixture(autouse=True)
 def no_trace_yet(kernel):
-    kernel.run("_optrace = None")
+    kernel.run("_optrace = _optime = None")
 
 
-SHOWS_VALUE = {"%%time\n%%optrace", "%%optrace\n%%time", "%%optrace\n\n%%time", "%%optrace -q\n%%optrace"}
+BOTH = ["optrace", "optime"]
+SHOWS_VALUE = {"%%time\n%%{}", "%%{}\n%%time", "%%{}\n\n%%time"}
 
 
+@pytest.mark.parametrize("verb", BOTH)
 @pytest.mark.parametrize(
     "lines",
-    ["%%time\n%%optrace", "%%optrace\n%%time", "%%optrace\n\n%%time", "%%capture\n%%optrace", "%%optrace\n%%capture",
-     "%%timeit -n1 -r1\n%%optrace", "%%optrace\n%%timeit -n1 -r1", "%%optrace\n%%prun -q", "%%optrace -q\n%%optrace"],
+    ["%%time\n%%{}", "%%{}\n%%time", "%%{}\n\n%%time", "%%capture\n%%{}", "%%{}\n%%capture",
+     "%%timeit -n1 -r1\n%%{}", "%%{}\n%%timeit -n1 -r1", "%%{}\n%%prun -q"],
 )  # fmt: skip
-def test_other_cell_magics_above_and_below(kernel, lines):
-    reply = kernel.run(f"{lines}\nx + 1")
+def test_other_cell_magics_above_and_below(kernel, verb, lines):
+    reply = kernel.run(f"{lines.format(verb)}\nx + 1")
     assert (reply.status, reply.error) == ("ok", None)
-    assert kernel.value(OPS) == ["aten.add.Tensor"]
+    # The profiler also sees what the op is made of.
+    assert kernel.value(OPS.format(verb))[0] == "aten.add.Tensor"
     assert reply.texts("value") == (["tensor([2., 2., 2.])"] if lines in SHOWS_VALUE else [])
+
+
+@pytest.mark.parametrize(("outer", "inner"), [("optrace", "optrace"), ("optrace", "optime"), ("optime", "optrace")])
+def test_one_verb_above_another(kernel, outer, inner):
+    reply = kernel.run(f"%%{outer} -q -o outer\n%%{inner} -q -o inner\nx + 1")
+    assert (reply.status, reply.outputs) == ("ok", [("value", "tensor([2., 2., 2.])")])
+    assert kernel.value(f"outer is _{outer}, outer is not inner") == (True, True)
+    assert kernel.value("['aten.add.Tensor' in list(t.ops['op']) for t in (outer, inner)]") == [True, True]
 
 
 def test_a_magic_that_runs_the_text_itself_is_told_apart(kernel):
@@ -77,7 +88,7 @@ def test_scripts_of_ipython_run_traced_cells(kernel, tmp_path):
 
 def test_object_help_works_inside_and_on_the_magic(kernel):
     assert kernel.run("%%optrace\nx + 1\nlater?").status == "ok"
-    assert kernel.value(OPS) == ["aten.add.Tensor"]
+    assert kernel.value(OPS.format("optrace")) == ["aten.add.Tensor"]
     assert kernel.run("%%optrace?").status == "ok"
     assert kernel.value("get_ipython().find_cell_magic('optrace').__doc__.startswith('usage: %%optrace')") is True
 

@@ -1,6 +1,9 @@
-"""In a real kernel: a cell below `%%optrace` does what the bare cell does, and its trace is kept."""
+"""In a real kernel: a cell below a magic of ours does what the bare cell does, and its trace is kept."""
 
 import pytest
+
+# A loop of one run is round the cell in the last.
+MAGICS = ["%%optrace", "%%optime", "%%optime -r 1"]
 
 BODIES = {
     "value": "y = x + 1\ny * 2",
@@ -48,38 +51,47 @@ BODIES = {
 }  # fmt: skip
 
 
+STATE = "[repr(_), sorted(n for n in globals() if n[0] != '_')]"
+
+
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_outputs_error_and_value_are_those_of_the_bare_cell(kernel, body):
     bare = kernel.run(f"# bare\n{body}")
-    bare_state = kernel.value("[repr(_), sorted(n for n in globals() if n[0] != '_')]")
-    traced = kernel.run(f"%%optrace\n{body}")
-    assert traced.comparable() == bare.comparable()
-    assert kernel.value("[repr(_), sorted(n for n in globals() if n[0] != '_')]") == bare_state
+    bare_state = kernel.value(STATE)
+    for magic in MAGICS:
+        traced = kernel.run(f"{magic}\n{body}")
+        assert (magic, traced.comparable()) == (magic, bare.comparable())
+        assert (magic, kernel.value(STATE)) == (magic, bare_state)
 
 
 CLEANED = ["    y = x + 1\n    y", ">>> y = x + 1\n>>> y", "In [3]: y = x + 1\n   ...: y", "pinfo x"]
 
 
+@pytest.mark.parametrize("magic", MAGICS)
 @pytest.mark.parametrize("body", CLEANED)
-def test_what_ipython_cleans_from_a_bare_cell_it_cleans_here(kernel, body):
-    assert kernel.run(f"%%optrace\n{body}").comparable() == kernel.run(body).comparable()
+def test_what_ipython_cleans_from_a_bare_cell_it_cleans_here(kernel, magic, body):
+    assert kernel.run(f"{magic}\n{body}").comparable() == kernel.run(body).comparable()
 
 
-def test_the_value_is_in_out_under_the_cells_own_number(kernel):
-    kernel.run("%%optrace\nx + 41")
+@pytest.mark.parametrize("magic", MAGICS)
+def test_the_value_is_in_out_under_the_cells_own_number(kernel, magic):
+    kernel.run(f"{magic}\nx + 41")
     assert kernel.value("Out[max(Out)] is _, max(Out) == len(In) - 1, _.tolist()") == (True, True, [42.0] * 3)
 
 
 @pytest.mark.parametrize("name", [name for name in BODIES if "x + 1" in BODIES[name] and "syntax" not in name])
 def test_the_trace_of_every_body_is_kept(kernel, name):
-    kernel.run("_optrace = None")
-    reply = kernel.run(f"%%optrace\n{BODIES[name]}")
-    assert "aten.add.Tensor" in kernel.value("list(_optrace.ops['op'])")
-    assert kernel.value("_optrace.complete") is (reply.status == "ok")
+    for magic in MAGICS:
+        trace = f"_{magic.split()[0][2:]}"
+        kernel.run(f"{trace} = None")
+        reply = kernel.run(f"{magic} -q\n{BODIES[name]}")
+        assert (magic, "aten.add.Tensor" in kernel.value(f"list({trace}.ops['op'])")) == (magic, True)
+        assert (magic, kernel.value(f"{trace}.complete")) == (magic, reply.status == "ok")
 
 
-def test_an_error_shows_the_line_of_the_cell_and_once_only(kernel):
-    reply = kernel.run("%%optrace -o trace\ny = x + 1\n\n\ndef bad():\n    raise KeyError('k')\n\nbad()")
+@pytest.mark.parametrize("magic", MAGICS)
+def test_an_error_shows_the_line_of_the_cell_and_once_only(kernel, magic):
+    reply = kernel.run(f"{magic} -o trace\ny = x + 1\n\n\ndef bad():\n    raise KeyError('k')\n\nbad()")
     number = kernel.value("len(In) - 1")
     (text,) = reply.texts("error")
     assert f"Cell In[{number}], line 8" in text
@@ -87,34 +99,40 @@ def test_an_error_shows_the_line_of_the_cell_and_once_only(kernel):
     assert kernel.value("trace.complete, trace.meta['error']['type']") == (False, "KeyError")
 
 
-def test_a_syntax_error_makes_no_trace(kernel):
-    kernel.run("_optrace = None")
-    reply = kernel.run("%%optrace\nx + 1\nx +")
-    assert (reply.error[0], kernel.value("_optrace is None")) == ("SyntaxError", True)
+@pytest.mark.parametrize("magic", MAGICS)
+@pytest.mark.parametrize("last", ["x +", "break", "if x is None:\n    continue", "for i in []: pass\nelse: break"])
+def test_a_syntax_error_makes_no_trace(kernel, magic, last):
+    kernel.run("_optrace = _optime = None")
+    bare, reply = kernel.run(f"# bare\nx + 1\n{last}"), kernel.run(f"{magic}\nx + 1\n{last}")
+    assert (reply.comparable(), reply.error[0]) == (bare.comparable(), "SyntaxError")
+    assert kernel.value("_optrace is _optime is None") is True
     assert reply.texts("display") == []
 
 
 WAITS = {"sync": "time.sleep(20)", "await": "for i in range(400):\n    await asyncio.sleep(0.05)"}
 
 
+@pytest.mark.parametrize("magic", MAGICS)
 @pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS)
-def test_an_interrupt_ends_the_cell_as_bare_and_keeps_the_trace(kernel, wait):
+def test_an_interrupt_ends_the_cell_as_bare_and_keeps_the_trace(kernel, wait, magic):
     body = f"y = x + 1\na = 1\nb = 2\nprint('ready', flush=True)\n{wait}"
     bare = kernel.run(f"# bare\n{body}", on_print=kernel.manager.interrupt_kernel)
-    traced = kernel.run(f"%%optrace\n{body}", on_print=kernel.manager.interrupt_kernel)
+    traced = kernel.run(f"{magic} -o trace\n{body}", on_print=kernel.manager.interrupt_kernel)
     assert traced.error[0] in {"KeyboardInterrupt", "CancelledError"}
     assert traced.comparable() == bare.comparable()
-    assert kernel.value("_optrace.complete, 'aten.add.Tensor' in set(_optrace.ops['op'])") == (False, True)
+    assert kernel.value("trace.complete, 'aten.add.Tensor' in set(trace.ops['op'])") == (False, True)
 
 
-def test_the_last_value_is_formatted_outside_the_recording(kernel):
+@pytest.mark.parametrize("magic", MAGICS)
+def test_the_last_value_is_formatted_outside_the_recording(kernel, magic):
     kernel.run("class Shows:\n    def __repr__(self): return str((x + 1).tolist())")
-    reply = kernel.run("%%optrace -o trace\nx * 2\nShows()")
+    reply = kernel.run(f"{magic} -o trace\nx * 2\nShows()")
     assert reply.texts("value") == ["[2.0, 2.0, 2.0]"]
     assert kernel.value("'aten.add.Tensor' in set(trace.ops['op'])") is False
 
 
-def test_the_last_value_is_held_by_nobody_else(kernel):
-    kernel.run("%%optrace -q\nimport weakref\nheld = x + 1\nalive = weakref.ref(held)\nheld;")
+@pytest.mark.parametrize("magic", MAGICS)
+def test_the_last_value_is_held_by_nobody_else(kernel, magic):
+    kernel.run(f"{magic} -q\nimport weakref\nheld = x + 1\nalive = weakref.ref(held)\nheld;")
     kernel.run("del held")
     assert kernel.value("alive() is None") is True

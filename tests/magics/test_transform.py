@@ -6,15 +6,20 @@ from types import SimpleNamespace
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
+from nbkit.magics import CELL_MAGICS
 from nbkit.magics.transform import LineStep, SingleLineStep, TreeStep
 
-STEP = LineStep({"optrace"})
+STEP = LineStep(CELL_MAGICS)
 
 
 def rewritten(cell: str, interactivity: str = "last_expr") -> str:
     lines = STEP(cell.splitlines(keepends=True))
-    tree = TreeStep(SimpleNamespace(ast_node_interactivity=interactivity)).visit(ast.parse("".join(lines)))
+    tree = tree_step(interactivity).visit(ast.parse("".join(lines)))
     return ast.unparse(tree)
+
+
+def tree_step(interactivity: str = "last_expr") -> TreeStep:
+    return TreeStep(SimpleNamespace(ast_node_interactivity=interactivity), CELL_MAGICS)
 
 
 def test_line_1_becomes_the_marker_and_the_rest_stays():
@@ -43,6 +48,37 @@ def test_the_body_goes_into_the_session_and_its_value_round_the_end():
     ]
 
 
+def test_several_runs_are_a_loop_without_a_name_of_its_own():
+    assert rewritten("%%optime -r 2\ny = 1\ny").splitlines() == [
+        "with _nbkit_magic.session('%%optime -r 2', False, False):",
+        "    for _nbkit_magic.round in _nbkit_magic.rounds():",
+        "        y = 1",
+        "        _nbkit_magic.keep(y)",
+        "_nbkit_magic.take()",
+    ]
+
+
+@pytest.mark.parametrize("options", ["", "-r 0", "-w 0 -r 0", "-r two", "-r 2 --unknown"])
+def test_one_run_and_a_bad_option_are_no_loop(options):
+    assert ".rounds()" not in rewritten(f"%%optime {options}\ny = 1")
+
+
+@pytest.mark.parametrize(
+    ("body", "is_loop"),
+    [
+        ("break", False),
+        ("if y:\n    with z:\n        continue", False),
+        ("try:\n    pass\nfinally:\n    break", False),
+        ("for i in y:\n    pass\nelse:\n    break", False),
+        ("while y:\n    for i in y:\n        pass\n    else:\n        break", True),
+        ("for i in y:\n    if i:\n        break", True),
+        ("def f():\n    break", True),
+    ],
+)
+def test_a_break_that_the_bare_cell_refuses_gets_no_loop_to_leave(body, is_loop):
+    assert (".rounds()" in rewritten(f"%%optime -r 2\n{body}")) is is_loop
+
+
 def test_future_imports_stay_in_front_also_behind_a_docstring():
     lines = rewritten("%%optrace\n'doc'\nfrom __future__ import annotations\ny = 1").splitlines()
     assert lines[1:] == [
@@ -66,9 +102,7 @@ def test_assignments_are_shown_where_the_shell_shows_them(statement):
 
 
 def test_lines_keep_their_numbers():
-    tree = TreeStep(SimpleNamespace(ast_node_interactivity="last_expr")).visit(
-        ast.parse("".join(STEP(["%%optrace\n", "\n", "a = 1\n", "a\n"])))
-    )
+    tree = tree_step().visit(ast.parse("".join(STEP(["%%optrace\n", "\n", "a = 1\n", "a\n"]))))
     block, shown = tree.body
     assert [block.lineno, *(statement.lineno for statement in block.body), shown.lineno] == [1, 3, 4, 4]
 
@@ -76,7 +110,7 @@ def test_lines_keep_their_numbers():
 def test_a_tree_without_marker_is_untouched():
     tree = ast.parse("'doc'\nx = 1\nx")
     before = ast.dump(tree, include_attributes=True)
-    assert ast.dump(TreeStep(SimpleNamespace()).visit(tree), include_attributes=True) == before
+    assert ast.dump(tree_step().visit(tree), include_attributes=True) == before
 
 
 def test_a_cell_is_incomplete_until_a_blank_line():
