@@ -47,8 +47,7 @@ class Kineto:
 
     def start(self) -> None:
         """Switch it on for this thread and the threads autograd runs for it. Raises OptionError if it is on already."""
-        if _profiler_enabled():
-            raise OptionError("A profiler is running in this thread already (torch.profiler or optime); end it first.")
+        check_free()
         options = self.options
         config = ProfilerConfig(
             ProfilerState.KINETO,
@@ -73,6 +72,12 @@ class Kineto:
         self.log.stop()
         with _quiet(self.notes):
             return _disable_profiler()
+
+
+def check_free() -> None:
+    """Raise OptionError if a profiler is on in this thread: there can be only one."""
+    if _profiler_enabled():
+        raise OptionError("A profiler is running in this thread already (torch.profiler or optime); end it first.")
 
 
 def device_to_record(device: str | None) -> str | None:

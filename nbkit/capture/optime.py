@@ -13,7 +13,7 @@ from nbkit.capture.api_ranges import ApiRanges
 from nbkit.capture.build import now_text, versions
 from nbkit.capture.collectives import Collectives
 from nbkit.capture.compiled import CompiledRegions
-from nbkit.capture.kineto import Kineto, KinetoOptions, device_to_record
+from nbkit.capture.kineto import Kineto, KinetoOptions, check_free, device_to_record
 from nbkit.capture.kineto_cost import event_cost_us
 from nbkit.capture.kineto_events import read
 from nbkit.capture.marked import with_marks
@@ -99,6 +99,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
     def __enter__(self) -> Trace:
         if self.trace is not None:
             raise OptionError("This optime has been used already; make a new one for each recording.")
+        check_free()
         self.cost_us = event_cost_us(self.options)  # measured before the first recording, which it also warms up
         self.trace = Trace()
         if not (self.warmup or self.repeats):
@@ -108,7 +109,10 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        finished = len(self.runs)
         self._end_run()
+        if error is not None and finished:
+            del self.runs[finished:]  # a run that broke off says nothing about the step's times
         if error is not None:
             without_our_frames(error)
         self._fill(error)
