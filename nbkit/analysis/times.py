@@ -47,8 +47,17 @@ def by_module(ops: pd.DataFrame) -> pd.DataFrame:
 
 def by_phase(ops: pd.DataFrame) -> pd.DataFrame:
     """Per phase, in the order in which the phases first ran: phase and the columns of `time_totals`."""
+    return _as_they_ran(time_totals(ops, ["phase"]), ops)
+
+
+def self_by_phase(ops: pd.DataFrame) -> pd.DataFrame:
+    """Per phase, in the order in which the phases first ran: phase and the columns of `self_totals`."""
+    return _as_they_ran(self_totals(ops, ["phase"]), ops)
+
+
+def _as_they_ran(totals: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
     first = host_ops(ops)["phase"].drop_duplicates()
-    return time_totals(ops, ["phase"]).set_index("phase").loc[first].reset_index()
+    return totals.set_index("phase").loc[first].reset_index()
 
 
 def by_module_and_phase(ops: pd.DataFrame) -> pd.DataFrame:
@@ -111,6 +120,19 @@ def time_totals(ops: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     sums["total_fraction"] = _fractions(sums[TOTAL_US], float(sums[SELF_US].sum()))
     # Null plus null is null: no kernel is known.
     sums = sums.join(groups[[SELF_DEVICE_US, TOTAL_DEVICE_US]].sum(min_count=1))
+    return sums.reset_index().sort_values(SELF_US, ascending=False, kind="stable", ignore_index=True)
+
+
+def self_totals(ops: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """What `time_totals` gives without the times of nested calls, in a fraction of its time.
+
+    Columns after the names: calls, self_time_us, self_fraction, self_device_time_us.
+    """
+    groups = host_ops(ops).groupby(names, dropna=False, sort=False)
+    sums = groups[[SELF_US]].sum()
+    sums.insert(0, "calls", groups.size())
+    sums["self_fraction"] = _fractions(sums[SELF_US])
+    sums[SELF_DEVICE_US] = groups[SELF_DEVICE_US].sum(min_count=1)
     return sums.reset_index().sort_values(SELF_US, ascending=False, kind="stable", ignore_index=True)
 
 

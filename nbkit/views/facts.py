@@ -6,13 +6,23 @@ from typing import Any
 
 import pandas as pd
 
-from nbkit.analysis.times import by_phase
+from nbkit.analysis.times import self_by_phase
 from nbkit.schema import OPS
 from nbkit.trace import Trace
 from nbkit.views import units
-from nbkit.views.counting import counted_ops
+from nbkit.views.counting import counted_ops, is_timeline
 from nbkit.views.names import shown
 
+# What the rows of each level are, one and several, in the order in which they are told.
+LEVEL_NOUNS = {
+    "aten": ("aten op", "aten ops"),
+    "module": ("module call", "module calls"),
+    "range": ("named range", "named ranges"),
+    "api": ("API call", "API calls"),
+    "runtime": ("driver call", "driver calls"),
+    "kernel": ("kernel", "kernels"),
+}
+AUTOGRAD = r"^autograd::|Backward\d*$|AccumulateGrad$"
 PHASE_COLORS = {"forward": "#3b82f6", "backward": "#d97706", "optimizer": "#16a34a", "other": "#808080"}
 
 
@@ -41,7 +51,7 @@ def facts(trace: Trace) -> Facts:
         title=shown(f"{verb} {name}" if name else verb),
         incomplete=None if trace.complete else _why_incomplete(meta.get("error")),
         figures=tuple(_figures(meta, ops)),
-        phases=by_phase(counted),
+        phases=self_by_phase(counted),
         counted=counted_name,
         notes=tuple(_notes(meta)),
     )
@@ -57,9 +67,7 @@ def total_texts(totals: pd.DataFrame) -> list[tuple[str, str, str]]:
 
 
 def _figures(meta: Mapping[str, Any], ops: pd.DataFrame) -> list[tuple[str, str]]:
-    levels = ops["level"].value_counts(sort=False)
-    figures = [("ops", units.count(len(ops)))]
-    figures += [(str(level), units.count(number)) for level, number in levels.items()] if len(levels) > 1 else []
+    figures = _counts(ops)
     wall_us, recorder_us = meta.get("wall_us"), meta.get("recorder_us")
     if wall_us is not None:
         figures.append(("recorded in", units.duration(wall_us)))
@@ -76,6 +84,19 @@ def _figures(meta: Mapping[str, Any], ops: pd.DataFrame) -> list[tuple[str, str]
     if torch := meta.get("versions", {}).get("torch"):
         figures.append(("torch", shown(str(torch))))
     return figures
+
+
+def _counts(ops: pd.DataFrame) -> list[tuple[str, str]]:
+    """How many rows of each level there are, and in all unless they are a timeline, which mixes different things."""
+    levels = {str(level): int(number) for level, number in ops["level"].value_counts(sort=False).items()}
+    counts = [("op" if len(ops) == 1 else "ops", units.count(len(ops)))]
+    if len(levels) < 2:
+        return counts
+    nouns = LEVEL_NOUNS | {level: (shown(level), shown(level)) for level in levels if level not in LEVEL_NOUNS}
+    if ops["op"].where(ops["level"] == "range").str.contains(AUTOGRAD, na=False).any():
+        nouns["range"] = ("autograd node", "autograd nodes and other ranges")
+    kinds = [(nouns[level][levels[level] != 1], units.count(levels[level])) for level in nouns if level in levels]
+    return kinds if is_timeline(ops) else counts + kinds
 
 
 def _notes(meta: Mapping[str, Any]) -> list[str]:

@@ -13,8 +13,8 @@ Ids = npt.NDArray[np.int64]
 def flame_boxes(ops: pd.DataFrame, count: int = 300) -> pd.DataFrame:
     """The widest boxes, each after the one it stands on: op, phase, calls, depth, left_us, total_us, self_us.
 
-    Calls of the same op and phase inside the same box are one box; work on a device is left out, and each thread has
-    its own boxes at the bottom. `left_us` counts from the left edge, where the heaviest box of each depth stands first.
+    Calls of the same op, phase and level inside the same box are one box; work on a device is left out, and each thread
+    has its own boxes at the bottom. `left_us` counts from the left edge, where the heaviest of each depth stands first.
     """
     host = OPS.check(ops)[(ops["level"] != "kernel").to_numpy(bool)]
     merged, below = _merged(host)
@@ -41,9 +41,9 @@ def _merged(host: pd.DataFrame) -> tuple[Ids, Ids]:
     parent = pd.Index(host["op_id"]).get_indexer(host["parent_id"].to_numpy(np.int64, na_value=-1))
     # What another thread does meanwhile has its own boxes: beside its parent's own work it would not fit on it.
     parent = np.where((parent >= 0) & (thread[parent] == thread), parent, -1)
-    kinds, names = pd.factorize(pd.MultiIndex.from_frame(host[["op", "phase"]]))
+    kinds, span = _kinds(host)
     merged, below = np.zeros(len(host), np.int64), [np.empty(0, np.int64)]
-    n_boxes, span = 0, max(len(names), 1)
+    n_boxes = 0
     for rows in depth_levels(parent):
         above = np.where(parent[rows] < 0, -1, merged[parent[rows]])
         codes, keys = pd.factorize((above + 1) * span + kinds[rows])
@@ -51,6 +51,19 @@ def _merged(host: pd.DataFrame) -> tuple[Ids, Ids]:
         below.append(np.asarray(keys) // span - 1)
         n_boxes += len(keys)
     return merged, np.concatenate(below)
+
+
+def _kinds(host: pd.DataFrame) -> tuple[Ids, int]:
+    """What tells the boxes on one box apart, as a number per row, and how many of them there are.
+
+    The level is in it: a range or an op may bear the name of a module's class.
+    """
+    kinds = np.zeros(len(host), np.int64)
+    for name in ("op", "phase", "level"):
+        codes, names = pd.factorize(host[name], use_na_sentinel=False)
+        kinds = kinds * max(len(names), 1) + codes
+    kinds, different = pd.factorize(kinds)
+    return kinds.astype(np.int64), max(len(different), 1)
 
 
 def _placed(widest: list[int], below: list[int], totals: list[float]) -> dict[int, tuple[int, float]]:

@@ -10,6 +10,8 @@ import traitlets
 
 from nbkit.trace import Trace
 from nbkit.views.flame_data import flame_state
+from nbkit.views.flame_twins import flame_html, flame_text
+from nbkit.views.mimebundle import Bundle, with_twins
 from nbkit.views.op_table import STATIC
 
 Ids = npt.NDArray[np.int64]
@@ -30,7 +32,17 @@ class FlameGraph(anywidget.AnyWidget):
     selection = traitlets.Instance(dict, allow_none=True).tag(sync=True)
 
     def __init__(self, trace: Trace, base: Trace | None = None) -> None:
+        # Copies, as display keeps its widgets by their trace: a widget that holds its own would keep it for ever.
+        self._trace = Trace(trace.frames, trace.meta)
+        self._base = None if base is None else Trace(base.frames, base.meta)
         super().__init__(flame=flame_state(trace), base=None if base is None else flame_state(base))
+
+    def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
+        """The widget, and text and HTML of the same where no widget can be shown."""
+        return with_twins(
+            super()._repr_mimebundle_(**options),
+            {"text/plain": flame_text(self._trace, self._base), "text/html": flame_html(self._trace, self._base)},
+        )
 
     def selected_ids(self) -> Ids | None:
         """The op ids inside the selected frame, in call order; None if no frame is selected."""

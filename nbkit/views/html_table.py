@@ -8,6 +8,8 @@ from nbkit.views.facts import PHASE_COLORS, Facts
 from nbkit.views.sections import Section
 
 NUMBERS = ("#", "self time", "calls", "share")
+# Figures of sections that are no numbers.
+WORDS = ("phase", "verdict")
 STYLE = """
 .nbkit-static{--fg:var(--jp-ui-font-color1,#1f2328);--bg:var(--jp-layout-color0,#fff);color:var(--fg);background:var(--bg);
 font:12px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);font-variant-numeric:tabular-nums;padding:8px 10px;
@@ -43,7 +45,10 @@ def facts_html(known: Facts) -> str:
 
 def sections_html(sections: Iterable[Section]) -> str:
     """The tables of a summary side by side; empty for none."""
-    tables = [html_table(each.title, [each.noun, *each.figures], each.rows, each.figures) for each in sections]
+    tables = []
+    for each in sections:
+        numbers = [name for name in each.figures if name not in WORDS]
+        tables.append(html_table(each.title, [each.noun, *each.figures], each.rows, numbers))
     return f'<div class="nbkit-tables">{"".join(tables)}</div>' if tables else ""
 
 

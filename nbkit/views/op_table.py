@@ -11,8 +11,11 @@ import traitlets
 
 from nbkit.trace import Trace
 from nbkit.views import units
+from nbkit.views.mimebundle import Bundle, with_twins
 from nbkit.views.names import shown
 from nbkit.views.op_source import OpSource
+from nbkit.views.static_table import static_table
+from nbkit.views.text import summary
 
 STATIC = Path(__file__).parent / "static"
 
@@ -34,6 +37,12 @@ class OpTable(anywidget.AnyWidget):
         self.source = OpSource(trace)
         super().__init__(overview=self.source.overview())
         self.on_msg(self._reply)
+
+    def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
+        """The widget, and text and HTML of the same where no widget can be shown."""
+        trace = self.source.trace
+        twins = {"text/plain": summary(trace), "text/html": static_table(trace)}
+        return with_twins(super()._repr_mimebundle_(**options), twins)
 
     def show_within(self, label: str, op_ids: npt.NDArray[np.int64]) -> None:
         """Limit the table to these ops, under a label."""

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from nbkit.analysis.times import by_module, by_op, computing_ops
+from nbkit.analysis.times import computing_ops, self_totals
 from nbkit.schema import OPS
 from nbkit.trace import Trace
 from nbkit.views.facts import facts, total_texts
 from nbkit.views.names import shown, shown_module
+
+# Columns that name a module.
+MODULE = ["model", "module"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,8 @@ def op_sections(trace: Trace, count: int) -> list[Section]:
     ops = computing_ops(trace.frames.get("ops", OPS.frame()))
     if not len(ops):
         return []
-    kinds, modules, phases = by_op(ops).head(count), by_module(ops).head(count), facts(trace).phases
+    kinds, modules = self_totals(ops, ["op"]).head(count), self_totals(ops, MODULE).head(count)
+    phases = facts(trace).phases
     return [
         totals_section("Slowest ops", "op", [shown(name) for name in kinds["op"]], kinds),
         totals_section("Slowest modules", "module", module_names(modules), modules),

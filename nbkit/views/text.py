@@ -19,7 +19,7 @@ def summary(trace: Trace) -> str:
     lines += [f"INCOMPLETE: {known.incomplete}"] if known.incomplete else []
     # Slow ops first is for the eye that sees all at once; read from the top, the phases give the frame.
     sections = sorted(view_of(trace).sections(trace, ROWS), key=lambda section: section.noun != "phase")
-    lines += [line for section in sections for line in _table(section)] or ["No op was recorded."]
+    lines += [line for section in sections for line in section_lines(section)] or ["No op was recorded."]
     notes = ["", *known.notes] if known.notes else []
     return "\n".join([*lines, *notes])
 
@@ -29,7 +29,8 @@ def _figure(label: str, value: str) -> str:
     return f"{value} {label}" if is_count else f"{label} {value}"
 
 
-def _table(section: Section) -> list[str]:
+def section_lines(section: Section) -> list[str]:
+    """An empty line, the head and the rows of a table in columns."""
     title = "phase" if section.noun == "phase" else section.title.lower()
     table = [[title, *section.figures], *([text or units.NULL for text in row] for row in section.rows)]
     widths = [max(map(len, texts)) for texts in zip(*table, strict=True)]

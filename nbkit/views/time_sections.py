@@ -7,12 +7,12 @@ import pandas as pd
 from nbkit.analysis.device import device_use
 from nbkit.analysis.gaps import time_by_kind
 from nbkit.analysis.memory import held_at_peak, memory_peaks
-from nbkit.analysis.times import by_kernel, by_module, by_op, by_phase, computing_ops, host_ops
+from nbkit.analysis.times import by_kernel, computing_ops, host_ops, self_by_phase, self_totals
 from nbkit.schema import OPS, TIMINGS
 from nbkit.trace import Trace
 from nbkit.views import units
 from nbkit.views.names import shown
-from nbkit.views.sections import Section, module_names
+from nbkit.views.sections import MODULE, Section, module_names
 
 KINDS = {
     "op": "in ops",
@@ -33,7 +33,8 @@ def time_sections(trace: Trace, count: int) -> list[Section]:
 
 def _host(ops: pd.DataFrame, count: int) -> Iterator[Section]:
     whole_us = float(host_ops(ops)["self_time_us"].sum())
-    kinds, modules, phases = by_op(computing_ops(ops)).head(count), by_module(ops).head(count), by_phase(ops)
+    kinds, modules = self_totals(computing_ops(ops), ["op"]).head(count), self_totals(ops, MODULE).head(count)
+    phases = self_by_phase(ops)
     yield _totals("Slowest ops", "op", [shown(name) for name in kinds["op"]], kinds, whole_us)
     yield _totals("Slowest modules", "module", module_names(modules), modules, whole_us)
     yield _totals("Phases", "phase", [shown(name) for name in phases["phase"]], phases, whole_us)

@@ -29,6 +29,12 @@ def duration(value_us: float | None) -> str:
     return f"{value_us:.2f} µs" if size else "0 µs"
 
 
+def change(value_us: float | None) -> str:
+    """Microseconds with their sign: '+12.3 ms'."""
+    text = duration(value_us)
+    return f"+{text}" if value_us is not None and value_us > 0 else text.replace("-", "−")
+
+
 def data_size(value_bytes: float | None) -> str:
     """Bytes as '12.3 MiB'."""
     if value_bytes is None or is_null(value_bytes):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pandas as pd
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbkit.analysis.times import (
@@ -15,6 +15,9 @@ from nbkit.analysis.times import (
     by_phase,
     computing_ops,
     host_ops,
+    self_by_phase,
+    self_totals,
+    time_totals,
 )
 from tests.fakes import make_ops, small_trace
 
@@ -97,6 +100,14 @@ def test_by_phase_keeps_the_order_in_which_phases_ran() -> None:
     assert totals["self_time_us"].tolist() == [58.0, 90.0, 2.0]
 
 
+def test_self_totals_are_those_of_time_totals_without_nested_calls() -> None:
+    for ops, names in ((gpu_ops(), ["op"]), (small_trace().ops, ["model", "module"]), (make_ops(), ["phase"])):
+        own = self_totals(ops, names)
+        assert list(own) == [*names, "calls", "self_time_us", "self_fraction", "self_device_time_us"]
+        pd.testing.assert_frame_equal(own, time_totals(ops, names)[list(own)])
+    pd.testing.assert_frame_equal(self_by_phase(gpu_ops()), by_phase(gpu_ops())[list(self_by_phase(gpu_ops()))])
+
+
 def test_modules_are_split_by_phase_and_ops_by_shapes() -> None:
     assert by_module_and_phase(small_trace().ops).iloc[0, :4].tolist() == ["Net", "fc", "backward", 1]
     ops = make_ops(
@@ -110,6 +121,7 @@ def test_no_ops_and_no_time_give_no_share() -> None:
     assert by_op(make_ops({"self_time_us": 0.0}))["self_fraction"].tolist() == [0.0]
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ab")), min_size=1, max_size=12))
 def test_self_times_sum_to_the_step_and_no_total_exceeds_it(calls: list[tuple[int, str]]) -> None:
     parents = [-1, *(min(parent, row) for row, (parent, _) in enumerate(calls))]

@@ -30,6 +30,7 @@ STAND_IN = """async ([source, css, state]) => {
   const blob = new Blob([source], { type: "text/javascript" });
   const module = await import(URL.createObjectURL(blob));
   window.model = model;
+  window.receive = (answer) => fire("msg:custom", JSON.parse(answer));
   window.listenerCount = () => Object.values(listeners).flat().length;
   window.cleanUp = module.default.render({ model, el: document.getElementById("host") });
 }"""
@@ -43,6 +44,7 @@ class TablePage:
         self.table = OpTable(trace)
         self.sizes: list[int] = []
         self.is_kernel_alive = True
+        self.unanswered: list[str] = []
         page.set_content(HTML)
         page.expose_function("askKernel", self._answer)
         page.expose_function("saveToKernel", lambda op_id: setattr(self.table, "selected_op_id", op_id))
@@ -52,10 +54,17 @@ class TablePage:
 
     def _answer(self, text: str) -> str | None:
         if not self.is_kernel_alive:
+            self.unanswered.append(text)
             return None
         answer = json.dumps(self.table.source.answer(json.loads(text)), ensure_ascii=False)
         self.sizes.append(len(answer.encode()))
         return answer
+
+    def answer_late(self) -> None:
+        """Answer what was asked while the kernel did not."""
+        self.is_kernel_alive = True
+        for text in self.unanswered:
+            self.page.evaluate("(answer) => window.receive(answer)", self._answer(text))
 
     def select_from_python(self, op_id: int | None) -> None:
         self.table.selected_op_id = op_id

@@ -72,14 +72,32 @@ def test_hostile_names_stay_text(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 500
 
 
-def test_difference_colours_the_timeline_and_shows_what_is_gone_when_merged(page: Page) -> None:
+def test_a_difference_opens_merged_with_what_is_gone(page: Page) -> None:
     shown = FlamePage(page, training_step(1.5, renamed=True), base=training_step())
+    expect(page.get_by_label("Order")).to_have_value("heavy")
+    expect(page.get_by_label("Colour", exact=True)).to_have_value("difference")
+    assert page.get_by_role("list", name="Colours").get_by_role("listitem").all_inner_texts()[-1] == "gone\n1 frame"
+    shown.press("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight")
+    expect(shown.status).to_contain_text("aten.gelu.default, 0 µs, 0.0 % of all host time, gone, was 480 µs")
+
+
+def test_the_timeline_of_a_difference_says_what_it_cannot_draw(page: Page) -> None:
+    shown = FlamePage(page, training_step(1.5, renamed=True), base=training_step())
+    note = page.get_by_text("1 gone frame not drawn in time order: choose left heavy")
+    expect(note).to_be_hidden()
+    shown.press("1")
+    expect(note).to_be_visible()
     legend = page.get_by_role("list", name="Colours")
     assert legend.get_by_role("listitem").all_inner_texts() == ["same\n15 frames", "grew\n2 frames", "new\n1 frame"]
     assert shown.color(0.3, 1) == GREW
-    shown.press("2", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight")
-    expect(shown.status).to_contain_text("aten.gelu.default, 0 µs, 0.0 % of all host time, gone, was 480 µs")
-    assert legend.get_by_role("listitem").all_inner_texts()[-1] == "gone\n1 frame"
+
+
+def test_grouped_by_module_two_equal_traces_are_the_same(page: Page) -> None:
+    # The op of the root module's row bears the name of its class, which begins all module paths.
+    step = flame(node("Net", 100, node("aten.mm", 60, module="Net.fc"), level="module", module="Net"))
+    FlamePage(page, step, base=step)
+    page.get_by_label("Group").select_option("module")
+    assert page.get_by_role("list", name="Colours").get_by_role("listitem").all_inner_texts() == ["same\n6 frames"]
 
 
 def test_the_table_of_a_difference_starts_with_what_changed_most(page: Page) -> None:

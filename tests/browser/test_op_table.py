@@ -20,7 +20,7 @@ def show(page: Page) -> Open:
 def test_header_shows_counts_phases_cost_and_what_is_missing(show: Open) -> None:
     shown = show(small_trace(name="step", skipped={"vmap": 3}, filtered_ops=2, filters={"exclude_ops": "view"}))
     figures = shown.page.get_by_role("definition").all_inner_texts()
-    assert figures == ["8", "2", "6", "160 µs", "about 64.0 µs (40.0 %)", "cpu", "2.13.0"]
+    assert figures == ["8", "6", "2", "160 µs", "about 64.0 µs (40.0 %)", "cpu", "2.13.0"]
     phases = shown.page.get_by_role("list", name="Phases: self time of aten ops").get_by_role("listitem")
     assert phases.all_text_contents() == [
         "forward48.0 µs3 aten ops",
@@ -192,6 +192,30 @@ def test_clean_up_leaves_neither_elements_nor_listeners(show: Open) -> None:
     shown.page.evaluate("window.cleanUp()")
     assert shown.page.evaluate("window.listenerCount()") == 0
     assert shown.page.locator("#host > *").count() == 0
+
+
+STATUS = "(status) => { window.model.widget_manager = { kernel: { status } }; }"
+
+
+def test_a_busy_kernel_is_waited_for_until_its_answer_comes(show: Open, page: Page) -> None:
+    shown = show(small_trace())
+    page.evaluate(STATUS, "busy")
+    shown.is_kernel_alive = False
+    page.get_by_label("Search op, module and source").fill("relu")
+    expect(page.get_by_text("Waiting for the kernel, which is busy.")).to_be_visible()
+    expect(page.locator(".nb-problem")).to_be_hidden()
+    shown.answer_late()
+    expect(page.get_by_text("1 of 8 ops").first).to_be_visible()
+    expect(page.locator(".nb-waiting")).to_be_hidden()
+
+
+def test_only_a_dead_kernel_is_a_problem(show: Open, page: Page) -> None:
+    shown = show(small_trace())
+    page.evaluate(STATUS, "dead")
+    shown.is_kernel_alive = False
+    page.get_by_label("Search op, module and source").fill("relu")
+    expect(page.get_by_role("alert").filter(has_text="The kernel no longer runs")).to_be_visible()
+    expect(page.locator(".nb-waiting")).to_be_hidden()
 
 
 def test_error_of_the_kernel_is_shown(show: Open) -> None:

@@ -36,5 +36,10 @@ def test_a_box_that_seems_wider_than_the_one_below_does_not_float() -> None:
     assert flame_boxes(make_ops(*rows), 1)["op"].tolist() == []
 
 
+def test_a_range_with_the_name_of_a_module_has_a_box_of_its_own() -> None:
+    boxes = flame_boxes(make_ops({"op": "Net", "level": "module"}, {"op": "Net", "level": "range"}, {"op": "Net"}))
+    assert boxes["calls"].tolist() == [1, 1, 1]
+
+
 def test_no_ops_have_no_boxes() -> None:
     assert len(flame_boxes(make_ops())) == 0

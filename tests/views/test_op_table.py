@@ -35,3 +35,11 @@ def test_bundle_loads_nothing(name: str) -> None:
     text = (STATIC / name).read_text(encoding="utf-8")
     assert len(text) > 5_000
     assert not any(mark in text for mark in ("://", "innerHTML", "insertAdjacentHTML", "eval(", "import(", "@import"))
+
+
+def test_alone_it_shows_the_widget_with_its_text_and_html_twins() -> None:
+    table = OpTable(small_trace(name="step"))
+    data, _ = table._repr_mimebundle_()
+    assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == table.model_id
+    assert data["text/plain"].startswith("optrace step: 8 ops")
+    assert "<caption>Slowest ops</caption>" in data["text/html"]

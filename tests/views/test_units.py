@@ -17,6 +17,10 @@ def test_duration(value_us: float | None, text: str) -> None:
     assert units.duration(value_us) == text
 
 
+def test_change_has_a_sign() -> None:
+    assert [units.change(value_us) for value_us in (1500.0, -20.0, 0.0, None)] == ["+1.50 ms", "−20.0 µs", "0 µs", "—"]
+
+
 def test_sizes_flops_counts_and_shares() -> None:
     assert units.data_size(512) == "512 B"
     assert units.data_size(1.5 * 2**20) == "1.50 MiB"

@@ -20,7 +20,9 @@ class FlameView {
     this.trace = /** @type {any} */ (decode(model.get("flame")));
     const base = decode(model.get("base"));
     this.views = new Views(this.trace, base);
-    this.state = { order: "time", group: "none", clock: "host", color: base ? "difference" : "phase", isFlame: false, isTable: false, isHelp: false };
+    // A difference opens merged: in time order there is no place for what is gone.
+    const [order, color] = base ? ["heavy", "difference"] : ["time", "phase"];
+    this.state = { order, group: "none", clock: "host", color, isFlame: false, isTable: false, isHelp: false };
     this.finder = new Finder();
     this.zoom = new Zoom();
     this.focus = this.selected = this.hover = -1;
@@ -68,7 +70,7 @@ class FlameView {
     const { categories, codes } = this.views.colors(this.view, this.state);
     this.look = { categories, codes, change: this.views.changes(this.view, this.state) };
     const sums = this.views.once(`sums ${this.view.key} ${this.state.color}`, () => selfByCategory(this.view.frames, codes, categories.length));
-    this.legend.show(categories, sums, this.state.color === "difference");
+    this.legend.show(categories, sums, this.views.legendNote(this.view, this.state));
     this.memory.element.hidden = this.memory.isEmpty || !this.view.isTimeline;
     this.tools.show(this.state);
     this.help.hidden = !this.state.isHelp;
@@ -109,7 +111,7 @@ class FlameView {
     this.problem.textContent = this.finder.problem;
     this.problem.hidden = !this.finder.problem;
     const found = this.finder.summary(this.view);
-    this.tools.showFound(found, this.finder.count > 0);
+    this.tools.showFound(found, this.finder.meaning(this.view), this.finder.count > 0);
     if (found) this.say(found);
     this.draw();
     this.drawPlace();

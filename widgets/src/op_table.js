@@ -1,6 +1,7 @@
 // The op table: wires header, tools, module tree, grid and detail pane to the kernel's answers.
 
 import { nextSort } from "./lib/columns.js";
+import { isDead, kernelStatus, waitingText } from "./lib/kernel.js";
 import { everything, isFiltered } from "./lib/query.js";
 import { createRequests } from "./lib/requests.js";
 import { createRowCache, PAGE_ROWS } from "./lib/row_cache.js";
@@ -24,7 +25,7 @@ class OpTableView {
     this.id = `nbkit-${Math.random().toString(36).slice(2, 10)}`;
     this.query = everything();
     this.cache = createRowCache();
-    this.requests = createRequests((message) => model.send(message), { name: this.id });
+    this.requests = createRequests((message) => model.send(message), { name: this.id, onWait: () => this.showWaiting() });
     this.isFetching = false;
     this.generation = 0;
     this.overview = model.get("overview");
@@ -57,12 +58,13 @@ class OpTableView {
     this.detail = new DetailPane({ id: this.id, onGo: (opId) => this.go(opId), onClose: () => this.closeDetail(), onClear: clear });
     this.status = h("div", { class: "nb-sr", role: "status", "aria-live": "polite" });
     this.problem = h("div", { class: "nb-problem", role: "alert", hidden: true });
+    this.waiting = h("div", { class: "nb-waiting", role: "status", hidden: true });
     this.nothing = h("div", { class: "nb-nothing", hidden: true }, "No op matches.");
     const table = h("div", { class: "nb-table" }, this.grid.head.message, this.grid.element, this.nothing);
     this.main = h("div", { class: "nb-main" }, this.tree.element, table);
     // Lumino would take arrow keys for the notebook, in its capture phase; this attribute keeps it out.
     this.root = h("div", { class: "nbkit nbkit-op-table", "data-lm-suppress-shortcuts": "true" },
-      header(this.overview), this.tools.element, this.problem, this.main, this.detail.element, this.status);
+      header(this.overview), this.tools.element, this.problem, this.waiting, this.main, this.detail.element, this.status);
     el.append(this.root);
     this.root.style.setProperty("--nb-list-height", `${Math.min(Math.max(this.overview.n_ops, 6), 16) * 24 + 72}px`);
     // Some hosts build the widget before it has a place on the page: its width decides once it has one.
@@ -170,14 +172,29 @@ class OpTableView {
   async ask(topic, message) {
     try {
       const answer = await this.requests.ask(topic, message);
-      if (answer) this.problem.hidden = true;
+      if (answer) this.showProblem("");
       return answer;
     } catch (error) {
-      this.problem.textContent = /** @type {Error} */ (error).message;
-      this.problem.hidden = false;
+      this.showProblem(/** @type {Error} */ (error).message);
       this.root.toggleAttribute("data-busy", false);
       return null;
     }
+  }
+
+  /** @param {string} text "" for none */
+  showProblem(text) {
+    this.waiting.hidden = true;
+    this.problem.textContent = text;
+    this.problem.hidden = !text;
+  }
+
+  /** Says why rows are not there yet; an answer that comes takes it away. */
+  showWaiting() {
+    const status = kernelStatus(this.model);
+    if (isDead(status)) return this.showProblem(waitingText(status));
+    this.showProblem("");
+    if (this.waiting.textContent !== waitingText(status)) this.waiting.textContent = waitingText(status);
+    this.waiting.hidden = false;
   }
 
   /** @param {number | null} opId */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { changeMark, changeText } from "../src/lib/flame/describe.js";
-import { compared, difference, GREW, SAME, SHRANK } from "../src/lib/flame/difference.js";
+import { compared, difference, GONE, GREW, NEW, SAME, SHRANK } from "../src/lib/flame/difference.js";
 import { mergedFrames } from "../src/lib/flame/merge.js";
 import { lines, sorted } from "../src/lib/flame/twin.js";
 import { linksOf } from "../src/lib/flame/links.js";
@@ -33,6 +33,30 @@ test("boxes bear the change as a mark, not as a colour alone", () => {
 
 test("small changes are none", () => {
   assert.deepEqual([compared(104, 100), compared(106, 100), compared(94, 100), compared(2, 1, 5)], [SAME, GREW, SHRANK, SAME]);
+});
+
+test("an op that bears the name of a module is not taken for it", () => {
+  // The row of the root module is an op of the class's name; in the grouping the module's path has that name too.
+  const rows = [{ op: "RWKV4", total: 50, level: "module", module: "RWKV4" }, { op: "mm", total: 30, parent: 0, module: "RWKV4" }];
+  const views = new Views(traceOf(rows), traceOf(rows));
+  for (const group of ["none", "module", "op", "phase"]) {
+    const { codes, frames } = views.difference(group, "host");
+    assert.deepEqual([group, [...codes], frames.size], [group, [...codes].fill(SAME), views.mergedFrames(views.trace, group, "host").size]);
+  }
+});
+
+test("a module without a path is not a range of its class's name", () => {
+  const side = (/** @type {string} */ level) => mergedFrames(traceOf([{ op: "Net", total: 50, level, module: "" }, { op: "Net", total: 9, level: "module", module: "net" }]), "host");
+  assert.deepEqual([...difference(side("module"), side("range")).codes], [NEW, SAME, GONE]);
+});
+
+test("time order says what it cannot draw, the merged view has it", () => {
+  const views = new Views(traceOf(NOW), traceOf(BEFORE));
+  const choice = { order: "time", group: "none", clock: "host", color: "difference" };
+  assert.match(views.legendNote(views.view(choice), choice) ?? "", /2 gone frames not drawn in time order: choose left heavy$/);
+  const heavy = { ...choice, order: "heavy" };
+  assert.equal(views.legendNote(views.view(heavy), heavy), "same: within 5 % of its time before");
+  assert.equal(views.legendNote(views.view(choice), { ...choice, color: "phase" }), null);
 });
 
 test("two equal traces differ nowhere", () => {

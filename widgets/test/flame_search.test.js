@@ -49,6 +49,22 @@ test("the finder says what it found and leads from match to match, around the en
   assert.deepEqual([finder.summary(view), finder.rows], ["", null]);
 });
 
+test("the share in calls holds what was called, by module only self time, and both are said", () => {
+  const views = new Views(traceOf([{ op: "linear", total: 10, module: "net" }, { op: "mm", total: 6, parent: 0, module: "net" }, { op: "add", total: 10 }]), null);
+  const finder = new Finder();
+  const found = (/** @type {object} */ change) => {
+    const view = views.view({ ...CALLS, ...change });
+    finder.run("linear", view);
+    return [finder.summary(view), finder.meaning(view)];
+  };
+  const [calls, heavy, grouped] = [found({}), found({ order: "heavy" }), found({ group: "module" })];
+  assert.deepEqual([calls[0], heavy[0], grouped[0]], ["1 match · 50.0 % of the time", "1 match · 50.0 % of the time", "1 match · 20.0 % of self time"]);
+  assert.match(calls[1], /with all that they called.+A match inside another one counts once\.$/);
+  assert.match(grouped[1], /^Share of the self time of the matching ops/);
+  finder.run("nothing like it", views.view(CALLS));
+  assert.equal(finder.meaning(views.view(CALLS)), "");
+});
+
 test("host and device are shared out separately", () => {
   const tracks = [{ name: "thread 0", kind: "host" }, { name: "stream 7", kind: "device" }];
   const view = timeline(traceOf([{ op: "mm", total: 10 }, { op: "add", total: 30 }, { op: "mm kernel", total: 9, track: 1 }, { op: "k", total: 1, track: 1 }], tracks));

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from nbkit.analysis.times import by_op, computing_ops
+from nbkit.analysis.times import computing_ops, self_totals
 from nbkit.trace import Trace
 from nbkit.views import units
 from nbkit.views.facts import PHASE_COLORS
@@ -42,7 +42,7 @@ def draw_ops(trace: Trace, count: int = 12) -> "Figure":
 
 def _totals(trace: Trace, count: int) -> pd.DataFrame:
     """name, self_time_us and label of the slowest kinds of op, slowest last, as bars grow upwards."""
-    totals = by_op(computing_ops(trace.ops)).head(count).iloc[::-1]
+    totals = self_totals(computing_ops(trace.ops), ["op"]).head(count).iloc[::-1]
     labels = [
         f"{units.duration(time_us)} · {units.counted(calls, 'call')}"
         for time_us, calls in zip(totals["self_time_us"], totals["calls"], strict=True)

@@ -6,11 +6,12 @@
 
 /**
  * A requester for one view. `ask(topic, message)` replaces what the same topic still waits for; its promise resolves
- * with the answer, with null if it was replaced meanwhile, and rejects on an error answer or after `patience` ms.
+ * with the answer, however late, with null if it was replaced meanwhile, and rejects on an error answer. A busy kernel
+ * answers late: every `patience` ms without an answer, `onWait` is called, until no request is open any more.
  * @param {(message: object) => void} send
- * @param {{name: string, patience?: number}} options
+ * @param {{name: string, patience?: number, onWait?: () => void}} options
  */
-export function createRequests(send, { name, patience = 20_000 }) {
+export function createRequests(send, { name, patience = 1_500, onWait = () => {} }) {
   /** @type {Map<string, {topic: string, done: (answer: Answer | null) => void, fail: (error: Error) => void}>} */
   const open = new Map();
   let count = 0;
@@ -31,14 +32,11 @@ export function createRequests(send, { name, patience = 20_000 }) {
       drop(topic);
       const id = `${name}-${++count}`;
       return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => {
-          open.delete(id);
-          reject(new Error("No answer from the kernel. Is it running? Run the cell again to reconnect."));
-        }, patience);
+        const timer = setInterval(onWait, patience);
         open.set(id, {
           topic,
-          done: (answer) => (clearTimeout(timer), resolve(answer)),
-          fail: (error) => (clearTimeout(timer), reject(error)),
+          done: (answer) => (clearInterval(timer), resolve(answer)),
+          fail: (error) => (clearInterval(timer), reject(error)),
         });
         send({ ...message, id });
       });

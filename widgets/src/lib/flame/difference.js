@@ -25,7 +25,7 @@ const SMALL = 0.0005;
 /** @param {import("./frames.js").Frames} now @param {import("./frames.js").Frames} base @returns {Difference} */
 export function difference(now, base) {
   const union = unite(now, base);
-  const { size, parent, name, names, texts, at } = union;
+  const { size, parent, name, names, texts, kinds, at } = union;
   const self = extended(now.self, size);
   const total = extended(now.total, size);
   const before = placed(base.total, at, size);
@@ -34,7 +34,7 @@ export function difference(now, base) {
   const own = self.slice();
   for (let frame = now.size; frame < size; frame += 1) own[frame] = selfBefore[frame];
   const frames = {
-    size, parent, name, names, texts, self, total, width: summed(own, parent), of: now.of, isTimeline: false,
+    size, parent, name, names, texts, kinds, self, total, width: summed(own, parent), of: now.of, isTimeline: false,
     count: Int32Array.from(extended(now.count, size)), row: filled(now.row, size, -1),
   };
   const isBefore = new Uint8Array(size);
@@ -44,17 +44,7 @@ export function difference(now, base) {
 
 /** Frames of both; `at` says where each of the base's frames is. @param {import("./frames.js").Frames} now @param {import("./frames.js").Frames} base */
 function unite(now, base) {
-  const names = [...now.names];
-  const texts = [...now.texts];
-  const known = new Map(texts.map((text, index) => [nameKey(names[index], text), index]));
-  const nameOf = base.texts.map((text, index) => {
-    const key = nameKey(base.names[index], text);
-    if (!known.has(key)) {
-      known.set(key, texts.push(text) - 1);
-      names.push(base.names[index]);
-    }
-    return known.get(key) ?? 0;
-  });
+  const { names, texts, kinds, nameOf } = uniteNames(now, base);
   const children = new PairMap(now.size);
   for (let frame = 0; frame < now.size; frame += 1) children.set(now.parent[frame], now.name[frame], frame);
   const [parents, ids] = [[...now.parent], [...now.name]];
@@ -66,11 +56,25 @@ function unite(now, base) {
     at[frame] = parents.push(above) - 1;
     ids.push(nameOf[base.name[frame]]);
   }
-  return { size: parents.length, parent: Int32Array.from(parents), name: Int32Array.from(ids), names, texts, at };
+  return { size: parents.length, parent: Int32Array.from(parents), name: Int32Array.from(ids), names, texts, kinds, at };
 }
 
-/** @param {string} name @param {string} text */
-const nameKey = (name, text) => `${name}\n${text}`;
+/** Names of both; `nameOf` says which each of the base's names is. @param {import("./frames.js").Frames} now @param {import("./frames.js").Frames} base */
+function uniteNames(now, base) {
+  const [names, texts, kinds] = [[...now.names], [...now.texts], [...now.kinds]];
+  const known = new Map(texts.map((_, index) => [nameKey(now, index), index]));
+  const nameOf = base.texts.map((text, index) => {
+    const at = known.get(nameKey(base, index));
+    if (at !== undefined) return at;
+    names.push(base.names[index]);
+    kinds.push(base.kinds[index]);
+    return texts.push(text) - 1;
+  });
+  return { names, texts, kinds, nameOf };
+}
+
+/** A module and an op may bear one name. @param {import("./frames.js").Frames} frames @param {number} index */
+const nameKey = ({ kinds, names, texts }, index) => `${kinds[index]}\n${names[index]}\n${texts[index]}`;
 
 /** @param {Float64Array | Int32Array} values @param {number} size */
 function extended(values, size) {

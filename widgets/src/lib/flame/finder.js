@@ -3,6 +3,10 @@
 import { counted, share } from "../units.js";
 import { matcher, matchFrames, matchRows, nextMatch } from "./search.js";
 
+const OF_CALLS = "Share of the matching calls with all that they called, as in their total time.";
+const OF_GROUPS = "Share of the self time of the matching ops, or of all ops inside a matching module or phase. What an op "
+  + "called is a frame of its own here, so that the share of an op is less than in calls, where it holds that too.";
+
 export class Finder {
   constructor() {
     this.text = "";
@@ -33,9 +37,15 @@ export class Finder {
     if (!count) return "no match";
     const { host, device } = totals(view);
     const parts = [counted(count, "match")];
-    if (hostTotal) parts.push(`${share(hostTotal / host)} of ${device ? "host time" : "the time"}`);
-    if (deviceTotal) parts.push(`${share(deviceTotal / device)} of device time`);
+    const time = view.isGrouped ? "self time" : "time";
+    if (hostTotal) parts.push(`${share(hostTotal / host)} of ${device ? `host ${time}` : view.isGrouped ? time : "the time"}`);
+    if (deviceTotal) parts.push(`${share(deviceTotal / device)} of device ${time}`);
     return parts.join(" · ");
+  }
+
+  /** What the share in the summary is of, and how nested matches count; "" where there is none. @param {import("./views.js").View} view */
+  meaning(view) {
+    return this.count ? `${view.isGrouped ? OF_GROUPS : OF_CALLS} A match inside another one counts once.` : "";
   }
 
   /** The match after or before a frame; -1 if there is none. @param {import("./views.js").View} view @param {number} frame @param {number} step */

@@ -9,7 +9,8 @@ import { PairMap } from "./pair_map.js";
  * @property {Int32Array} parent -1 at the top
  * @property {Int32Array} name index into names and texts
  * @property {string[]} names what is written on a frame
- * @property {string[]} texts what search looks in, and what tells frames of one parent apart
+ * @property {string[]} texts what search looks in
+ * @property {string[]} kinds what a name is one of: op, module or phase; with texts it tells frames of one parent apart
  * @property {Float64Array} total
  * @property {Float64Array} self
  * @property {Float64Array} width extent on the axis
@@ -22,11 +23,12 @@ import { PairMap } from "./pair_map.js";
 /**
  * Name of each row: its op, and for a forward call of a module its path and class.
  * @param {import("./data.js").Trace} trace
- * @returns {{name: Int32Array, names: string[], texts: string[]}} names end a path with its last part, texts have all of it
+ * @returns {{name: Int32Array, names: string[], texts: string[], kinds: string[]}} names end a path with its last part, texts have all of it
  */
 export function rowNames({ count, columns, strings }) {
   const moduleLevel = strings.level.indexOf("module");
-  if (moduleLevel < 0) return { name: columns.op, names: strings.op, texts: strings.op };
+  const kinds = strings.op.map(() => "op");
+  if (moduleLevel < 0) return { name: columns.op, names: strings.op, texts: strings.op, kinds };
   const name = Int32Array.from(columns.op);
   const names = [...strings.op];
   const texts = [...strings.op];
@@ -38,12 +40,13 @@ export function rowNames({ count, columns, strings }) {
     if (index < 0) {
       const [path, type] = [strings.module[module[row]], strings.op[name[row]]];
       texts.push(path ? `${path} (${type})` : type);
+      kinds.push("module");
       index = names.push(path ? `${lastParts(path)} (${type})` : type) - 1;
       known.set(module[row], columns.op[row], index);
     }
     name[row] = index;
   }
-  return { name, names, texts };
+  return { name, names, texts, kinds };
 }
 
 /** The end of a path: its last part, and what a number counts. @param {string} path */
@@ -54,10 +57,10 @@ function lastParts(path) {
 /** Every row as a frame of its own, at its time. @param {import("./data.js").Trace} trace @returns {Frames} */
 export function timelineFrames(trace) {
   const { count, columns } = trace;
-  const { name, names, texts } = rowNames(trace);
+  const { name, names, texts, kinds } = rowNames(trace);
   const rows = range(count);
   return {
-    size: count, parent: columns.parent, name, names, texts, total: columns.total, self: columns.self,
+    size: count, parent: columns.parent, name, names, texts, kinds, total: columns.total, self: columns.self,
     width: columns.total, count: new Int32Array(count).fill(1), row: rows, of: rows, isTimeline: true,
   };
 }

@@ -11,7 +11,7 @@ export function groupedFrames(trace, by, clock) {
   const { weight, isIn } = weights(trace, clock);
   const { module, phase, op } = trace.columns;
   const names = new Names();
-  const tree = new FrameTree(names.names, names.texts, trace.count);
+  const tree = new FrameTree(names, trace.count);
   const leaves = new PairMap();
   const phases = trace.strings.phase.length;
   for (let row = 0; row < trace.count; row += 1) {
@@ -67,6 +67,8 @@ class Names {
     this.names = [];
     /** @type {string[]} */
     this.texts = [];
+    /** @type {string[]} */
+    this.kinds = [];
     this.known = new Map();
   }
 
@@ -76,6 +78,7 @@ class Names {
     const known = this.known.get(key);
     if (known !== undefined) return known;
     this.texts.push(text);
+    this.kinds.push(kind);
     this.known.set(key, this.names.length);
     return this.names.push(name) - 1;
   }

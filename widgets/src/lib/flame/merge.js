@@ -6,10 +6,11 @@ import { PairMap } from "./pair_map.js";
 
 /** A growing tree of names. */
 export class FrameTree {
-  /** @param {string[]} names @param {string[]} texts @param {number} rows */
-  constructor(names, texts, rows) {
+  /** @param {{names: string[], texts: string[], kinds: string[]}} known by the index of a name @param {number} rows */
+  constructor({ names, texts, kinds }, rows) {
     this.names = names;
     this.texts = texts;
+    this.kinds = kinds;
     this.size = 0;
     this.children = new PairMap();
     this.parent = new Int32Array(1024);
@@ -53,7 +54,8 @@ export class FrameTree {
     const total = summed(self, parent);
     if (countsBelow) countUp(count, row, parent);
     const name = this.name.slice(0, size);
-    return { size, parent, name, names: this.names, texts: this.texts, total, self, width: total, count, row, of, isTimeline: false };
+    const { names, texts, kinds } = this;
+    return { size, parent, name, names, texts, kinds, total, self, width: total, count, row, of, isTimeline: false };
   }
 }
 
@@ -102,9 +104,9 @@ export function weights(trace, clock) {
 
 /** The merged call tree. @param {import("./data.js").Trace} trace @param {string} clock */
 export function mergedFrames(trace, clock) {
-  const { name, names, texts } = rowNames(trace);
+  const { name, ...known } = rowNames(trace);
   const { weight, isIn } = weights(trace, clock);
-  const tree = new FrameTree(names, texts, trace.count);
+  const tree = new FrameTree(known, trace.count);
   const { parent } = trace.columns;
   for (let row = 0; row < trace.count; row += 1) {
     if (!isIn(row)) continue;

@@ -2,13 +2,14 @@
 
 import { colored } from "./colors.js";
 import { deviceTracks } from "./data.js";
-import { difference } from "./difference.js";
+import { difference, GONE, SAME_FRACTION } from "./difference.js";
 import { timelineFrames } from "./frames.js";
 import { groupedFrames } from "./groups.js";
 import { mergedLayout, timelineLayout } from "./layout.js";
 import { heavyLinks, linksOf } from "./links.js";
 import { mergedFrames } from "./merge.js";
 import { CATEGORIES } from "./palette.js";
+import { counted } from "../units.js";
 
 /**
  * @typedef {{order: string, group: string, clock: string, color: string}} Choice
@@ -17,6 +18,7 @@ import { CATEGORIES } from "./palette.js";
  * @typedef {object} View
  * @property {string} key
  * @property {boolean} isTimeline
+ * @property {boolean} isGrouped by module, op or phase, by self time
  * @property {import("./frames.js").Frames} frames
  * @property {import("./layout.js").Layout} layout
  * @property {() => import("./links.js").Links} links
@@ -52,7 +54,7 @@ export class Views {
     const layout = timelineLayout(this.trace);
     const { track } = this.trace.columns;
     return {
-      key: "timeline", isTimeline: true, frames, layout, difference: null, whole: wholeOf(frames, layout),
+      key: "timeline", isTimeline: true, isGrouped: false, frames, layout, difference: null, whole: wholeOf(frames, layout),
       links: () => this.once("timeline links", () => linksOf(frames)),
       isOnDevice: (/** @type {number} */ frame) => this.isDevice[track[frame]],
     };
@@ -68,7 +70,8 @@ export class Views {
       const time = links.roots.reduce((sum, root) => sum + frames.total[root], 0);
       const whole = { time, name: clock === "device" ? "all device time" : "all host time" };
       const layout = mergedLayout(frames, links);
-      return { key, isTimeline: false, frames, layout, difference: delta, whole, links: () => links, isOnDevice: () => clock === "device" };
+      const isGrouped = group !== "none";
+      return { key, isTimeline: false, isGrouped, frames, layout, difference: delta, whole, links: () => links, isOnDevice: () => clock === "device" };
     });
   }
 
@@ -96,6 +99,14 @@ export class Views {
       const at = view.isTimeline ? delta.frames.of[frame] : frame;
       return at < 0 ? null : { difference: delta, frame: at };
     };
+  }
+
+  /** What is said beside the colours; null where they are not those of a difference. @param {View} view @param {Choice} choice */
+  legendNote(view, { color, group, clock }) {
+    if (color !== "difference" || !this.base) return null;
+    const gone = view.isTimeline ? this.difference(group, clock).codes.reduce((sum, code) => sum + Number(code === GONE), 0) : 0;
+    const hidden = gone ? ` · ${counted(gone, "gone frame")} not drawn in time order: choose left heavy` : "";
+    return `same: within ${100 * SAME_FRACTION} % of its time before${hidden}`;
   }
 
   /** Categories and the code of each frame. @param {View} view @param {Choice} choice */

@@ -1,6 +1,5 @@
 // The legend: each category with its colour, pattern, name and share of the self time.
 
-import { SAME_FRACTION } from "../../lib/flame/difference.js";
 import { counted, share } from "../../lib/units.js";
 import { h } from "../dom.js";
 import { patternImage } from "./patterns.js";
@@ -15,13 +14,14 @@ export class Legend {
   /**
    * @param {import("../../lib/flame/palette.js").Category[]} categories
    * @param {{time: Float64Array, count: Int32Array}} sums
-   * @param {boolean} isDifference
+   * @param {string | null} note beside the colours of a difference; null for other colours
    */
-  show(categories, { time, count }, isDifference) {
+  show(categories, { time, count }, note) {
+    const isDifference = note !== null;
     const whole = time.reduce((sum, value) => sum + value, 0);
     const order = categories.map((_, code) => code).filter((code) => count[code] > 0);
     if (!isDifference) order.sort((a, b) => time[b] - time[a]);
-    this.note.textContent = isDifference ? `same: within ${100 * SAME_FRACTION} % of its time before` : "";
+    this.note.textContent = note ?? "";
     this.list.replaceChildren(...order.map((code) => {
       const amount = isDifference ? counted(count[code], "frame") : whole > 0 ? share(time[code] / whole) : "";
       return item(categories[code], amount);

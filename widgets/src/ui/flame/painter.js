@@ -2,6 +2,7 @@
 
 import { ticks } from "../../lib/flame/camera.js";
 import { changeMark, nameOf } from "../../lib/flame/describe.js";
+import { labelOf } from "../../lib/flame/labels.js";
 import { AXIS, ROW, rowAt, topOf } from "../../lib/flame/place.js";
 import { addVisible, Runs } from "../../lib/flame/visible.js";
 import { duration } from "../../lib/units.js";
@@ -133,9 +134,7 @@ export class Painter {
 
   /** A name with its mark, in a shorter form where the whole one has no room. @param {string} name @param {string} mark @param {number} room */
   fit(name, mark, room) {
-    const isLong = (name.length + mark.length) * this.letter > room;
-    const text = isLong ? name.replace(/^aten[.:]+|^torch\.(?=\w+\.)/, "").replace(/\.default$/, "") : name;
-    return this.cut(mark ? `${mark} ${text}` : text, room);
+    return this.cut(labelOf(name, mark, Math.floor(room / this.letter)), room);
   }
 
   /** As much of a text as there is room for. @param {string} text @param {number} room */

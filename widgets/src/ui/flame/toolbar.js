@@ -78,9 +78,11 @@ export class Toolbar {
     this.help.setAttribute("aria-expanded", String(state.isHelp));
   }
 
-  /** @param {string} text what the search found; "" without one @param {boolean} hasMatches */
-  showFound(text, hasMatches) {
+  /** @param {string} text what the search found; "" without one @param {string} meaning what its figures are @param {boolean} hasMatches */
+  showFound(text, meaning, hasMatches) {
     this.found.textContent = text;
+    this.found.title = meaning;
+    this.found.toggleAttribute("data-explained", meaning !== "");
     this.steps.hidden = !hasMatches;
   }
 
