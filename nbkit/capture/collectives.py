@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import torch.distributed as dist
@@ -37,7 +38,8 @@ class Collectives:
     """Puts a range around every call of a collective while installed; what C++ starts (DDP's reducer) is not seen."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[str, int | None, str | None]] = []  # name, bytes, group
+        self.calls: dict[int, tuple[str, int | None, str | None]] = {}  # by number: name, bytes, group
+        self.numbers = count()  # any thread may call
         self.patches = [Patch(dist, name) for name in SENT if hasattr(dist, name)]
 
     def install(self) -> None:
@@ -53,13 +55,13 @@ class Collectives:
         sent = SENT[patch.name]
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            number = len(self.calls)
+            number = next(self.numbers)
             try:
                 given = signature.bind(*args, **kwargs).arguments
                 described = (size_bytes(given.get(sent)), group_name(given.get("group")))
             except Exception:  # a call that torch refuses: its own words are for the user
                 described = (None, None)
-            self.calls.append((f"torch.distributed.{patch.name}", *described))
+            self.calls[number] = (f"torch.distributed.{patch.name}", *described)
             with _RecordFunctionFast(f"{COLLECTIVE_MARK}{number}"):
                 return patch.before(*args, **kwargs)
 

@@ -9,11 +9,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from threading import Lock, current_thread
+from typing import Any, ClassVar
 
 import torch
 from torch._C._autograd import _disable_profiler, _enable_profiler, _prepare_profiler, _profiler_enabled
 from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _EventType, _ExperimentalConfig
+from torch.autograd import profiler
 
 from nbkit.capture.cpp_log import QuietCppLog
 from nbkit.errors import OptionError, nearest
@@ -40,14 +42,29 @@ class KinetoOptions:
 class Kineto:
     """One run of the engine. `start()` and `stop()` print nothing; what Kineto had to say is in `notes`."""
 
+    # The one that is on: torch's engine is one per process, and a second start from another thread crashes it.
+    running: ClassVar["Kineto | None"] = None
+    lock: ClassVar = Lock()
+
     def __init__(self, options: KinetoOptions) -> None:
         self.options = options
         self.notes: list[str] = []
         self.log = QuietCppLog()
+        self.thread = current_thread()
+        self.is_lost = False
 
     def start(self) -> None:
         """Switch it on for this thread and the threads autograd runs for it. Raises OptionError if it is on already."""
-        check_free()
+        with Kineto.lock:
+            check_free()
+            Kineto.running, self.thread = self, current_thread()
+        try:
+            self._enable()
+        except BaseException:
+            Kineto.running = None
+            raise
+
+    def _enable(self) -> None:
         options = self.options
         config = ProfilerConfig(
             ProfilerState.KINETO,
@@ -66,18 +83,48 @@ class Kineto:
             self.log.start()
 
     def stop(self) -> Any:
-        """Switch it off; the raw result. Work that a device has not finished is waited for."""
-        if self.options.device is not None and self.options.device != "privateuse1":
-            getattr(torch, self.options.device).synchronize()
+        """Switch it off; the raw result. Work that a device has not finished is waited for.
+
+        Only the thread that switched it on can switch it off: in any other the result is None.
+        """
         self.log.stop()
-        with _quiet(self.notes):
-            return _disable_profiler()
+        if self.thread is not current_thread():
+            self.is_lost = True
+            return None
+        try:
+            self._wait()
+            with _quiet(self.notes):
+                return _disable_profiler()
+        finally:
+            Kineto.running = None
+
+    def _wait(self) -> None:
+        """Wait for the device; one that has failed, as after an assertion in a kernel, has no more to say."""
+        if self.options.device is not None and self.options.device != "privateuse1":
+            try:
+                getattr(torch, self.options.device).synchronize()
+            except Exception as error:
+                self.notes.append(f"work of the device may be missing, waiting for it failed: {error}".splitlines()[0])
 
 
 def check_free() -> None:
-    """Raise OptionError if a profiler is on in this thread: there can be only one."""
+    """Raise OptionError if a profiler is on: there can be only one in a process.
+
+    One of ours that was left in another thread is switched off where it runs, which is the first chance to do so.
+    """
+    running = Kineto.running
+    if running is not None and running.is_lost:
+        if running.thread is current_thread() and _profiler_enabled():
+            with _quiet(running.notes):
+                _disable_profiler()
+        if running.thread is current_thread() or not running.thread.is_alive():
+            running = Kineto.running = None
     if _profiler_enabled():
         raise OptionError("A profiler is running in this thread already (torch.profiler or optime); end it first.")
+    if running is not None:
+        raise OptionError(f"An optime that began in the thread {running.thread.name!r} is running; end it there first.")
+    if profiler._is_profiler_enabled:
+        raise OptionError("torch.profiler is running in another thread already; end it first.")
 
 
 def device_to_record(device: str | None) -> str | None:
@@ -102,7 +149,8 @@ def device_to_record(device: str | None) -> str | None:
 @contextmanager
 def _quiet(notes: list[str]) -> Iterator[None]:
     """Keep what Kineto writes to the file descriptor of stderr, past sys.stderr, out of the user's cell."""
-    sys.stderr.flush()
+    if sys.stderr is not None:  # a process without a console has none
+        sys.stderr.flush()
     try:
         kept = os.dup(2)
     except OSError:  # stderr is closed: nobody would see it

@@ -1,7 +1,7 @@
 """From Kineto's raw result to timeline events."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -43,13 +43,14 @@ ELSEWHERE = ("cpu_instant_event",)
 
 
 def read(result: Any, options: KinetoOptions, skip: Callable[[str], None]) -> Events:
-    """The events of a result; `skip` counts those of a kind that `ops` has no place for."""
-    raw, kinds = [], []
-    for event in result.events():
+    """The events of a result, none if it is None; `skip` counts those of a kind that `ops` has no place for."""
+    raw, kinds, blocks = [], [], []
+    for event in () if result is None else result.events():
         activity = event.activity_type()
         if activity in KINDS and not event.is_hidden_event():
             raw.append(event)
             kinds.append(KINDS[activity])
+            blocks.append(activity == "user_annotation")
         elif activity not in ELSEWHERE:
             skip(f"{activity} events of the profiler")
     kind = np.array(kinds, dtype=np.int8)
@@ -60,6 +61,7 @@ def read(result: Any, options: KinetoOptions, skip: Callable[[str], None]) -> Ev
         duration_ns=_integers([max(event.duration_ns(), 0) for event in raw]),
         thread=_integers([event.start_thread_id() for event in raw]),
         overload=[event.overload_name() for event in raw],
+        block=_integers(blocks),
         sequence=_integers([event.sequence_nr() for event in raw]),
         forward_thread=_integers([event.fwd_thread_id() for event in raw]),
         input_shapes=[_shapes(event) for event in raw] if options.shapes else None,
@@ -68,10 +70,10 @@ def read(result: Any, options: KinetoOptions, skip: Callable[[str], None]) -> Ev
         events.size_bytes = _integers([_moved(event) for event in raw])
     if options.device is not None:
         _add_device(events, raw, kind)
-    return _with_memory(events, result) if options.memory else events
+    return _with_memory(events, result) if options.memory and result is not None else events
 
 
-def _integers(values: list[int]) -> Any:
+def _integers(values: Sequence[int]) -> Any:
     return np.array(values, dtype=np.int64)
 
 

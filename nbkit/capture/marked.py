@@ -16,11 +16,12 @@ def with_marks(events: Events, ranges: Ranges, api: ApiRanges, collectives: Coll
     model, module, source, group = (_no_texts(len(events)) for _ in range(4))
     size_bytes = events.integers("size_bytes")
     module_call = np.full(len(events), ABSENT, dtype=np.int64)
-    for row, name in enumerate(names):
+    # A block that the user named like a mark is none.
+    for row in np.flatnonzero(events.integers("block") != 1).tolist():
+        name = names[row]
         if name.startswith(MODULE_MARK):
-            number, module_call[row] = ranges.module_calls[int(name[len(MODULE_MARK) :])]
+            number, module_call[row], names[row] = ranges.module_calls[int(name[len(MODULE_MARK) :])]
             called = ranges.modules.called[number]
-            names[row] = ranges.modules.roots.roots[called.root].sizes[called.path].type
             model[row], module[row], events.kind[row] = labels[called.root], called.path, MODULE
         elif name.startswith(API_MARK):
             names[row], source[row] = api.described(int(name[len(API_MARK) :]))

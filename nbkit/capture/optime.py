@@ -1,6 +1,7 @@
 """optime: where the time and memory of a step go, on the profiler's own clock."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from time import perf_counter_ns
 from types import TracebackType
@@ -26,6 +27,10 @@ from nbkit.errors import OptionError
 from nbkit.schema import MEMORY, MODULES, OPS
 from nbkit.timeline import timeline
 from nbkit.trace import Trace
+
+# Why a recording has no events.
+ELSEWHERE = "nothing was recorded: the recording ended in another thread than the one it began in"
+TAKEN = "nothing was recorded: another profiler began inside the recording and took the events"
 
 
 @dataclass
@@ -54,9 +59,11 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         name: what the trace is called in displays.
 
     Raises:
-        OptionError: before anything runs; also when a profiler is running already.
+        OptionError: before anything runs; also when a profiler is running already, in this thread or another; at the
+            end of a `with` block that was to be repeated.
 
-    Only the thread that enters it is recorded, and the threads autograd runs for it.
+    Only the thread that enters it is recorded, and the threads autograd runs for it. A profiler that the step starts
+    itself takes all events: the trace then has none, and a note that says so.
     """
 
     def __init__(
@@ -79,6 +86,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         self.trace: Trace | None = None
         self.runs: list[Run] = []
         self.recording: Recording | None = None
+        self.is_called_again = False
 
     def run(self, function: Callable[[], object]) -> Trace:
         """The trace of `function()`, called `warmup` times without recording, then `repeats` times (once if 0)."""
@@ -89,6 +97,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
 
     def rounds(self) -> Iterator[int]:
         """One item per run of the step that is due, the recording switched on and off around each."""
+        self.is_called_again = True
         yield from range(self.warmup)
         for number in range(max(self.repeats, 1)):
             if self.recording is None:
@@ -116,6 +125,8 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         if error is not None:
             without_our_frames(error)
         self._fill(error)
+        if error is None and (self.warmup or self.repeats) and not self.is_called_again:
+            raise OptionError("Nothing was recorded: a `with` block runs once; use nbkit.optime(repeats=N).run(step).")
 
     def _end_run(self) -> None:
         recording, self.recording = self.recording, None
@@ -159,25 +170,36 @@ class Recording:
         self.ranges = Ranges(self.api)
         self.collectives = Collectives()
         self.compiled = CompiledRegions(self, self.api, self.ranges)
-        self.kineto.start()
-        for part in (self.ranges, self.collectives, self.compiled):
-            part.install()
-        if stacks:
-            self.api.__enter__()
-        self.root = _RecordFunctionFast(ROOT_MARK)
-        self.start_ns = perf_counter_ns()
-        self.root.__enter__()
+        self.result: Any = None
+        with ExitStack() as ends:  # an interrupt in here leaves nothing on
+            self.kineto.start()
+            ends.callback(self._stop)
+            for part in (self.ranges, self.collectives, self.compiled):
+                ends.callback(part.remove)
+                part.install()
+            ends.callback(self.api.__exit__)
+            if stacks:
+                self.api.__enter__()
+            self.root = _RecordFunctionFast(ROOT_MARK)
+            self.start_ns = perf_counter_ns()
+            self.root.__enter__()
+            self.ends = ends.pop_all()
+
+    def _stop(self) -> None:
+        self.result = self.kineto.stop()
 
     def end(self) -> Run:
         """Switch everything off; the frames of what was recorded."""
         self.root.__exit__(None, None, None)
         wall_us = (perf_counter_ns() - self.start_ns) / 1e3
-        self.api.__exit__(None, None, None)
-        for part in (self.compiled, self.collectives, self.ranges):
-            part.remove()
-        result = self.kineto.stop()
-        events = with_marks(read(result, self.options, self.skip), self.ranges, self.api, self.collectives)
-        made = timeline(events)
+        self.ends.close()
+        if self.ranges.unrecorded:
+            self.skip("module calls in other threads, which are not recorded", self.ranges.unrecorded)
+        events = read(self.result, self.options, self.skip)
+        self.result = None
+        if ROOT_MARK not in events.name:
+            self.kineto.notes[:] = [ELSEWHERE if self.kineto.is_lost else TAKEN]
+        made = timeline(with_marks(events, self.ranges, self.api, self.collectives))
         frames = {"ops": made.ops, "modules": modules_frame(self.ranges.modules, self.ranges.modules.roots.labels())}
         if self.options.memory:
             frames["memory"] = MEMORY.frame() if made.memory is None else made.memory

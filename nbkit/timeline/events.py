@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from nbkit.timeline.names import op_and_level
+
 Ints = npt.NDArray[np.int64]
 Texts = Sequence[str | None]
 # What an event is. HOST: an op or a named block on the host; MEMORY: an allocation or a free, of no duration.
@@ -33,6 +35,7 @@ class Events:
     duration_ns: Ints
     thread: Ints  # any number that tells threads apart
     overload: Texts | None = None  # "" is the default overload, None not known
+    block: Ints | None = None  # 1: a block that was named by hand, whatever its name looks like; 0: not
     sequence: Ints | None = (
         None  # autograd's sequence number: the next one in a forward op, a node's own in a backward one
     )
@@ -101,6 +104,16 @@ class Events:
         codes, different = self.name_codes
         passed = np.array([test(name) for name in different], dtype=np.bool_)
         return passed[codes] & (self.kind == HOST) if len(self) else passed
+
+    def called(self, test: Callable[[str], bool]) -> npt.NDArray[np.bool_]:
+        """The same without blocks that were named by hand."""
+        by_hand: npt.NDArray[np.bool_] = self.integers("block") == 1
+        return self.named(test) & ~by_hand
+
+    @cached_property
+    def is_dispatcher_call(self) -> npt.NDArray[np.bool_]:
+        """Which events are calls of the dispatcher."""
+        return self.called(lambda name: op_and_level(name, None)[1] == "aten")
 
     def integers(self, name: str) -> Ints:
         """An integer column; full of "not known" where nobody knows it."""

@@ -29,8 +29,8 @@ def link(events: Events) -> Links:
     """The links of events that stand in call order."""
     parent = all_parents(events)
     levels = depth_levels(parent)
-    is_node = events.named(lambda name: name.startswith(names.BACKWARD_NODE))
-    forward_of = forward_events(events, is_node)
+    is_node = events.called(lambda name: name.startswith(names.BACKWARD_NODE))
+    forward_of = forward_events(events, parent, is_node)
     owner, forward = owners(events, parent, levels, is_node, forward_of)
     return Links(parent, levels, forward, owner, phases(events, parent, levels, is_node, owner, forward_of))
 
@@ -43,16 +43,17 @@ def all_parents(events: Events) -> Ints:
     inside = parents(events.thread[host], start, start + duration)
     parent[host] = np.where(inside >= 0, host[inside], ABSENT)
     work = np.flatnonzero(events.kind == KERNEL)
+    parent[work] = launches(events, work)
+    return parent
+
+
+def launches(events: Events, work: Ints) -> Ints:
+    """Index of the runtime call that launched each of these events of device work, else of the op that did."""
     launch = _rows_by_id(events, "correlation", events.kind == RUNTIME)
     op = _rows_by_id(events, "own_id", events.kind == HOST)
-    pairs = zip(
-        work.tolist(),
-        *(events.integers(name)[work].tolist() for name in ("correlation", "external_id")),
-        strict=True,
-    )
-    for row, correlation, external in pairs:
-        parent[row] = launch.get(correlation, op.get(external, ABSENT))
-    return parent
+    ids = zip(*(events.integers(name)[work].tolist() for name in ("correlation", "external_id")), strict=True)
+    found = [launch.get(correlation, op.get(external, ABSENT)) for correlation, external in ids]
+    return np.array(found, dtype=np.int64)
 
 
 def _rows_by_id(events: Events, name: str, wanted: Flags) -> dict[int, int]:
@@ -61,7 +62,7 @@ def _rows_by_id(events: Events, name: str, wanted: Flags) -> dict[int, int]:
     return dict(zip(ids[rows].tolist(), rows.tolist(), strict=True))
 
 
-def forward_events(events: Events, is_node: Flags) -> Ints:
+def forward_events(events: Events, parent: Ints, is_node: Flags) -> Ints:
     """Per backward node the forward op that made it; -1 elsewhere.
 
     An op that makes a node takes autograd's next sequence number, which all ops since the node before have seen as the
@@ -70,12 +71,26 @@ def forward_events(events: Events, is_node: Flags) -> Ints:
     if events.forward is not None:
         return np.where(is_node, events.forward, ABSENT)
     found = np.full(len(events), ABSENT, dtype=np.int64)
-    sequence, forward_thread = events.integers("sequence"), events.integers("forward_thread")
+    sequence, forward_thread = node_sequences(events, parent, is_node)
     ops = np.flatnonzero((events.kind == HOST) & (sequence >= 0) & (forward_thread <= 0) & ~is_node)
     made = dict(zip(zip(events.thread[ops].tolist(), sequence[ops].tolist(), strict=True), ops.tolist(), strict=True))
     for row in np.flatnonzero(is_node & (sequence >= 0)).tolist():
         found[row] = made.get((int(forward_thread[row]), int(sequence[row])), ABSENT)
     return found
+
+
+def node_sequences(events: Events, parent: Ints, is_node: Flags) -> tuple[Ints, Ints]:
+    """`sequence` and `forward_thread` of the events; those of a node that has none are those of its call inside it.
+
+    The profiler gives both to the node itself only where its call is the first thing inside: not after a tensor's hook.
+    """
+    sequence, forward_thread = events.integers("sequence").copy(), events.integers("forward_thread").copy()
+    inside = np.append(is_node & (sequence < 0), False)[parent] & (sequence >= 0)
+    for row in np.flatnonzero(inside).tolist():
+        node = parent[row]
+        if events.name[node] == f"{names.BACKWARD_NODE}{events.name[row]}":
+            sequence[node], forward_thread[node] = sequence[row], forward_thread[row]
+    return sequence, forward_thread
 
 
 def owners(events: Events, parent: Ints, levels: list[Ints], is_node: Flags, forward_of: Ints) -> tuple[Ints, Ints]:
@@ -106,25 +121,40 @@ def owners(events: Events, parent: Ints, levels: list[Ints], is_node: Flags, for
 
 def phases(events: Events, parent: Ints, levels: list[Ints], is_node: Flags, owner: Ints, forward_of: Ints) -> Ints:
     """Per event its phase, an index into PHASES; what says it is the innermost call around the event."""
-    backward = is_node | events.named(lambda name: name in names.BACKWARD_CALLS)
+    backward = is_node | events.called(lambda name: name in names.BACKWARD_CALLS)
     optimizer, module = events.named(names.is_optimizer_call), events.kind == MODULE
     again = module & (inherited(parent, levels, backward) >= 0)
     said = np.full(len(events) + 1, OTHER, dtype=np.int64)  # the last entry answers for -1
     for which, number in ((module, FORWARD), (backward | again, BACKWARD), (optimizer, OPTIMIZER)):
         said[:-1][which] = number
     phase = said[inherited(parent, levels, backward | optimizer | module)]
-    made = forward_of[forward_of >= 0]
-    phase[made[phase[made] == OTHER]] = FORWARD
-    return _spread(events, parent, levels, phase)
+    # A step that calls a closure does forward work too: the ops whose gradient it takes before it ends.
+    step_of = inherited(parent, levels, optimizer)
+    nodes = np.flatnonzero(forward_of >= 0)
+    made = forward_of[nodes]
+    is_forward = (phase[made] == OTHER) | ((phase[made] == OPTIMIZER) & (step_of[made] == step_of[nodes]))
+    phase[made[is_forward]] = FORWARD
+    return _spread(events, parent, levels, phase, made)
 
 
-def _spread(events: Events, parent: Ints, levels: list[Ints], phase: Ints) -> Ints:
-    """An op outside of modules does forward work if an op inside it makes a node, and so do all ops inside it."""
-    is_op = events.named(lambda name: names.op_and_level(name, None)[1] == "aten") | (events.kind == RUNTIME)
+def _spread(events: Events, parent: Ints, levels: list[Ints], phase: Ints, made: Ints) -> Ints:
+    """An op outside of modules does forward work if an op inside it makes a node, and so do all ops inside it.
+
+    `made` are the calls that made a node: ops, and functions with a backward of their own.
+    """
+    is_op = events.is_dispatcher_call | (events.kind == RUNTIME) | events.called(names.is_python_call)
+    is_op[made] = True
+    is_op = inherited(parent, levels, is_op) >= 0  # whatever runs inside an op is part of it
     for rows in reversed(levels[1:]):
         above = parent[rows]
-        phase[above[(phase[rows] == FORWARD) & is_op[above] & (phase[above] == OTHER)]] = FORWARD
+        phase[above[(phase[rows] == FORWARD) & is_op[above] & _is_loose(phase[above])]] = FORWARD
     for rows in levels[1:]:
         above = parent[rows]
-        phase[rows] = np.where((phase[rows] == OTHER) & is_op[above], phase[above], phase[rows])
+        takes = _is_loose(phase[rows]) & is_op[above] & (phase[above] == FORWARD)
+        phase[rows[takes]] = FORWARD
     return phase
+
+
+def _is_loose(phase: Ints) -> Flags:
+    """Which of these phases say only what is around an op, not what the op is for."""
+    return np.isin(phase, (OTHER, OPTIMIZER))

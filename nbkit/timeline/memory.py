@@ -7,6 +7,8 @@ import pandas as pd
 from nbkit.schema import MEMORY as MEMORY_TABLE
 from nbkit.timeline.events import ABSENT, MEMORY, Events, Ints
 
+UNKNOWN = (ABSENT, 0)  # no address
+
 
 def memory_frame(events: Events, op_id: Ints, time_us: npt.NDArray[np.float64]) -> pd.DataFrame | None:
     """Allocations and frees in order of time; None if there are none. `op_id` and `time_us` are those of the events."""
@@ -15,8 +17,8 @@ def memory_frame(events: Events, op_id: Ints, time_us: npt.NDArray[np.float64]) 
         return None
     devices = [events.texts("device")[row] for row in rows.tolist()]
     delta = events.integers("size_bytes")[rows]
-    allocated = _allocated(events.integers("allocated_bytes")[rows], delta, devices)
-    ids = allocation_ids(events.integers("address")[rows].tolist(), delta.tolist(), devices)
+    ids, unseen = allocation_ids(events.integers("address")[rows].tolist(), delta.tolist(), devices)
+    allocated = _allocated(events.integers("allocated_bytes")[rows], delta - unseen, devices)
     return MEMORY_TABLE.frame(
         {
             "op_id": _nullable(op_id[rows]),
@@ -37,18 +39,23 @@ def _allocated(told: Ints, delta: Ints, devices: list[str | None]) -> pd.arrays.
     return pd.arrays.IntegerArray(allocated, (told == ABSENT) & ~on_host)
 
 
-def allocation_ids(addresses: list[int], deltas: list[int], devices: list[str | None]) -> Ints:
-    """A number per allocation, the same for its free; -1 for the free of what came before."""
-    live: dict[tuple[str | None, int], int] = {}
-    ids, count = [], 0
+def allocation_ids(addresses: list[int], deltas: list[int], devices: list[str | None]) -> tuple[Ints, Ints]:
+    """A number per allocation, the same for its free, -1 for the free of what came before; and bytes freed unseen.
+
+    What a thread frees that is not recorded shows once its address is allocated again.
+    """
+    live: dict[tuple[str | None, int], tuple[int, int]] = {}  # number and bytes
+    ids, unseen, count = [], [], 0
     for address, delta, device in zip(addresses, deltas, devices, strict=True):
+        number, size_bytes = live.pop((device, address), (ABSENT, 0))
         if delta > 0:
-            live[device, address] = count
-            ids.append(count)
+            number = count
             count += 1
-        else:
-            ids.append(live.pop((device, address), ABSENT))
-    return np.array(ids, dtype=np.int64)
+            if address not in UNKNOWN:
+                live[device, address] = number, delta
+        ids.append(number)
+        unseen.append(size_bytes if delta > 0 else 0)
+    return np.array(ids, dtype=np.int64), np.array(unseen, dtype=np.int64)
 
 
 def _nullable(values: Ints) -> pd.arrays.IntegerArray:

@@ -18,7 +18,16 @@ def op_and_level(name: str, overload: str | None) -> tuple[str, str]:
         return name.replace("::", ".") + suffix, "aten"
     if called := OPTIMIZER_CALL.fullmatch(name):
         return f"torch.optim.{called[2]}.{called[1]}", "api"
-    return name, "api" if PYTHON_CALL.fullmatch(name) else "range"
+    return name, "api" if is_python_call(name) else "range"
+
+
+def is_python_call(name: str) -> bool:
+    return PYTHON_CALL.fullmatch(name) is not None
+
+
+def block_and_level(name: str) -> tuple[str, str]:
+    """`op` and `level` of a block that was named by hand, which only an optimizer's range is more than."""
+    return op_and_level(name, None) if is_optimizer_call(name) else (name, "range")
 
 
 def is_optimizer_call(name: str) -> bool:

@@ -59,13 +59,42 @@ def inherited(parent: Ints, levels: list[Ints], own: npt.NDArray[np.bool_]) -> I
     return anchor
 
 
-def self_times(parent: Ints, duration: Ints) -> Ints:
-    """Duration less that of the direct children; never negative, also where children overlap."""
+def self_times(parent: Ints, duration: Ints, more: Ints | int = 0) -> Ints:
+    """Duration less that of the direct children, plus `more`; never negative."""
     inside = np.zeros(len(parent), dtype=np.int64)
     rows = parent >= 0
     np.add.at(inside, parent[rows], duration[rows])
-    left: Ints = np.maximum(duration - inside, 0)
+    left: Ints = np.maximum(duration - inside + more, 0)
     return left
+
+
+def overlaps(parent: Ints, thread: Ints, start: Ints, end: Ints) -> Ints:
+    """What to add to each event's self time where events overlap without one lying in the other.
+
+    Time in two of them is of the one that began last: the other, or the last call open in it, has it no more; and the
+    event around both, which loses the duration of each, loses that time once. Siblings that overlap end in order.
+    """
+    more = np.zeros(len(parent), dtype=np.int64)
+    by_parent = np.lexsort((thread, parent))
+    before, after = by_parent[:-1], by_parent[1:]
+    meet = (parent[before] == parent[after]) & (thread[before] == thread[after]) & (end[before] > start[after])
+    above = parent[by_parent]
+    for first, second in zip(before[meet].tolist(), after[meet].tolist(), strict=True):
+        if parent[first] >= 0:
+            more[parent[first]] += end[first] - start[second]
+        inner = _last_open(by_parent, above, first, second, start, end)
+        while inner >= 0:
+            more[first] -= end[first] - end[inner]
+            first, inner = inner, _last_open(by_parent, above, inner, second, start, end)
+        more[first] -= end[first] - start[second]
+    return more
+
+
+def _last_open(by_parent: Ints, above: Ints, row: int, later: int, start: Ints, end: Ints) -> int:
+    """The child of an event that is still open when a later event begins; -1 if there is none."""
+    children = by_parent[slice(*np.searchsorted(above, [row, row + 1]))]
+    is_open = (start[children] <= start[later]) & (end[children] > start[later])
+    return int(children[is_open][-1]) if is_open.any() else -1
 
 
 def subtree_sums(parent: Ints, levels: list[Ints], value: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -12,9 +12,9 @@ from nbkit.schema import OPS
 from nbkit.timeline import names
 from nbkit.timeline.events import ABSENT, HOST, KERNEL, MEMORY, MODULE, RUNTIME, Events, Ints, Texts
 from nbkit.timeline.flops import op_flops
-from nbkit.timeline.links import PHASES, Links, link
+from nbkit.timeline.links import PHASES, Links, launches, link
 from nbkit.timeline.memory import memory_frame
-from nbkit.timeline.nesting import call_order, inherited, self_times, subtree_sums
+from nbkit.timeline.nesting import call_order, inherited, overlaps, self_times, subtree_sums
 
 FIXED_LEVELS = {MODULE: "module", RUNTIME: "runtime", KERNEL: "kernel"}
 
@@ -30,7 +30,7 @@ class Timeline:
 
 def timeline(events: Events) -> Timeline:
     """The frames of the events, which may stand in any order; their start counts from `origin_ns`."""
-    order = call_order(events.start_ns, events.duration_ns)
+    order = call_order(starts(events), events.duration_ns)
     events = events.at(order)
     links = link(events)
     rows = np.flatnonzero(events.kind != MEMORY)
@@ -39,6 +39,19 @@ def timeline(events: Events) -> Timeline:
     start_us = (events.start_ns - origin(events)) / 1e3
     ops = _ops(events, links, rows, op_id, start_us)
     return Timeline(ops, memory_frame(events, op_id[links.parent], start_us), order[rows])
+
+
+def starts(events: Events) -> Ints:
+    """What the events are ordered by: their start, of device work just after its launch at the earliest.
+
+    The clock of a device may run ahead of the host's by some microseconds.
+    """
+    start = events.start_ns * 2  # room for "just after"
+    work = np.flatnonzero(events.kind == KERNEL)
+    launch = launches(events, work)
+    known = launch >= 0
+    start[work[known]] = np.maximum(start[work[known]], start[launch[known]] + 1)
+    return start
 
 
 def origin(events: Events) -> int:
@@ -67,7 +80,7 @@ def _ops(events: Events, links: Links, rows: Ints, op_id: Ints, start_us: npt.ND
         "thread": _threads(events, links),
         "start_us": start_us,
         "total_time_us": events.duration_ns / 1e3,
-        "self_time_us": self_times(_host_parents(events, links), events.duration_ns) / 1e3,
+        "self_time_us": _self_times(events, links) / 1e3,
         "total_device_time_us": total_device,
         "self_device_time_us": self_device,
         "flops": nullable(op_flops(ops, events.integers("flops"), events.texts("input_shapes"))),
@@ -94,16 +107,21 @@ def _texts(values: Sequence[str | None]) -> pd.api.extensions.ExtensionArray:
 
 def _named(events: Events) -> tuple[list[str], list[str]]:
     """`op` and `level` of each event."""
-    known: dict[tuple[int, str, str | None], tuple[str, str]] = {}
+    known: dict[tuple[int, str, str | None, int], tuple[str, str]] = {}
     pairs = []
-    for key in zip(events.kind.tolist(), events.name, events.texts("overload"), strict=True):
+    blocks = events.integers("block").tolist()
+    for key in zip(events.kind.tolist(), events.name, events.texts("overload"), blocks, strict=True):
         found = known.get(key)
         if found is None:
-            kind, name, overload = key
-            fixed = FIXED_LEVELS.get(kind)
-            found = known[key] = (name, fixed) if fixed else names.op_and_level(name, overload)
+            found = known[key] = _op_and_level(*key)
         pairs.append(found)
     return [op for op, _ in pairs], [level for _, level in pairs]
+
+
+def _op_and_level(kind: int, name: str, overload: str | None, block: int) -> tuple[str, str]:
+    if fixed := FIXED_LEVELS.get(kind):
+        return name, fixed
+    return names.block_and_level(name) if block == 1 else names.op_and_level(name, overload)
 
 
 def _owned(events: Events, name: str, owner: Ints) -> list[str | None]:
@@ -133,11 +151,10 @@ def _devices(events: Events, links: Links) -> Sequence[str | None]:
         known or ("cpu" if kind in (HOST, MODULE) else None)
         for known, kind in zip(events.texts("device"), events.kind.tolist(), strict=True)
     ]
+    takes = events.is_dispatcher_call | (events.kind == RUNTIME)
     for row in np.flatnonzero(events.kind == KERNEL)[::-1].tolist():
         above = int(links.parent[row])
-        while above >= 0 and (
-            events.kind[above] == RUNTIME or names.op_and_level(events.name[above], None)[1] == "aten"
-        ):
+        while above >= 0 and takes[above]:
             device[above] = device[row]
             above = int(links.parent[above])
     return device
@@ -156,9 +173,16 @@ def _threads(events: Events, links: Links) -> Ints:
     return np.asarray(codes[1:], dtype=np.int64)
 
 
-def _host_parents(events: Events, links: Links) -> Ints:
-    """Parents whose self time an event takes from: not those of device work, nor those of an instant."""
-    return np.where(np.isin(events.kind, (KERNEL, MEMORY)), ABSENT, links.parent)
+def _self_times(events: Events, links: Links) -> Ints:
+    """Self time of each event in ns; neither device work nor an instant takes from that of the call around it."""
+    aside = np.isin(events.kind, (KERNEL, MEMORY))
+    parent = np.where(aside, ABSENT, links.parent)
+    host = np.flatnonzero(~aside)
+    place = np.full(len(events) + 1, ABSENT, dtype=np.int64)  # the last entry answers for -1
+    place[host] = np.arange(len(host))
+    start, more = events.start_ns[host], np.zeros(len(events), dtype=np.int64)
+    more[host] = overlaps(place[parent[host]], events.thread[host], start, start + events.duration_ns[host])
+    return self_times(parent, events.duration_ns, more)
 
 
 def _device_times(events: Events, links: Links) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:

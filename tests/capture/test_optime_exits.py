@@ -123,3 +123,22 @@ def test_compiled_regions_are_not_compiled_again():
     assert torch.equal(out[0], bare)
     assert len(named(trace, "aten.addmm.default")) == 1
     assert [reason for reason in trace.meta["skipped"] if reason.startswith("torch.compile region")]
+
+
+def test_a_device_that_has_failed_does_not_keep_the_profiler_on(monkeypatch):
+    def fail():
+        raise RuntimeError("CUDA error: device-side assert triggered\nmore")
+
+    monkeypatch.setattr(torch.cuda, "synchronize", fail)
+    engine = kineto.Kineto(kineto.KinetoOptions(memory=False, shapes=False, device="cuda"))
+    engine.start()
+    torch.ones(1)
+    names = [event.name() for event in engine.stop().events()]
+    assert "aten::ones" in names
+    assert "waiting for it failed: CUDA error: device-side assert triggered" in engine.notes[-1]
+    assert len(timed(lambda: torch.ones(1), device="cpu").ops) == 4
+
+
+def test_a_process_without_stderr_can_record(monkeypatch):
+    monkeypatch.setattr("sys.stderr", None)
+    assert len(timed(lambda: torch.ones(1)).ops) == 4

@@ -84,3 +84,11 @@ def test_places_tell_equal_ops_apart_and_are_the_same_in_every_run():
     places = op_places(trace.ops)
     assert len(set(places.tolist())) == len(places)
     assert trace.timings["repeats"].tolist() == [2] * len(places)
+
+
+def test_a_block_cannot_be_repeated_and_says_how_a_step_can():
+    message = r"a `with` block runs once; use nbkit.optime\(repeats=N\).run"
+    with pytest.raises(nbkit.OptionError, match=message), nbkit.optime(repeats=2):
+        pass
+    with pytest.raises(ValueError, match="mine"), nbkit.optime(warmup=2):
+        raise ValueError("mine")

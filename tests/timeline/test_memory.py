@@ -29,3 +29,17 @@ def test_a_device_says_what_is_allocated_on_it():
     assert memory["allocated_bytes"].tolist() == [164, 8, 100]
     assert memory["allocation_id"].tolist() == [0, 1, 0]
     assert memory["device"].tolist() == ["cuda:0", "cpu", "cuda:0"]
+
+
+def test_what_is_freed_unseen_shows_when_its_address_is_allocated_again():
+    rows = [allocation(1, 64, 5), allocation(2, 8, 6), allocation(3, 32, 5), allocation(4, -32, 5)]
+    memory = timeline(events({"name": "step", "start": 0, "end": 9}, *rows)).memory
+    assert memory["allocated_bytes"].tolist() == [64, 72, 40, 8]
+    assert memory["allocation_id"].tolist() == [0, 1, 2, 2]
+
+
+def test_without_addresses_every_allocation_is_live():
+    rows = [allocation(1, 64, -1), allocation(2, 8, -1), allocation(3, -8, -1)]
+    memory = timeline(events({"name": "step", "start": 0, "end": 9}, *rows)).memory
+    assert memory["allocated_bytes"].tolist() == [64, 72, 64]
+    assert memory["allocation_id"].isna().tolist() == [False, False, True]

@@ -93,3 +93,48 @@ def test_the_order_of_the_events_does_not_matter():
     there, back = timeline(events(*rows)).ops, timeline(events(*reversed(rows))).ops
     assert there.equals(back)
     assert [HOST, MODULE] == [0, 1]
+
+
+def test_a_node_without_a_number_has_that_of_its_call_inside():
+    forward = {**MM, "sequence": 3, "forward_thread": 0}
+    node = {"name": "autograd::engine::evaluate_function: MmBackward0", "start": 30000, "end": 40000, "sequence": -1}
+    hook = {"name": "aten::exp", "overload": "", "start": 31000, "end": 32000, "sequence": -1}
+    call = {"name": "MmBackward0", "start": 33000, "end": 39000, "sequence": 3, "forward_thread": 1}
+    ops = timeline(events(STEP, LINEAR, forward, node, hook, call)).ops
+    assert ops["forward_op_id"].tolist()[3:] == [2, 2, 2]
+    assert ops["module"].tolist()[3:] == ["fc"] * 3
+
+
+def test_a_block_named_by_hand_is_what_its_name_says_and_no_more():
+    block = {**MM, "block": 1}
+    optimizer = {**block, "name": "Optimizer.step#SGD.step", "start": 14000, "end": 15000}
+    ops = timeline(events(STEP, LINEAR, block, {**GEMM, "correlation": 0, "external_id": 5}, optimizer)).ops
+    assert ops["op"].tolist()[2:4] == ["aten::mm", "torch.optim.SGD.step"]
+    assert ops["level"].tolist()[2:4] == ["range", "api"]
+    assert ops["device"].tolist()[2] == "cpu"
+
+
+@pytest.mark.parametrize("start", [3500, 4000])
+def test_work_that_a_devices_clock_puts_before_its_launch_still_follows_it(start):
+    ops = timeline(events(STEP, LINEAR, MM, LAUNCH, {**GEMM, "start": start, "end": start + 40000})).ops
+    assert ops["level"].tolist() == ["range", "module", "aten", "runtime", "kernel"]
+    assert ops["parent_id"].tolist()[1:] == [0, 1, 2, 3]
+    assert ops["start_us"].tolist()[4] == (start - 1000) / 1000
+
+
+def test_time_in_two_blocks_that_overlap_is_of_the_later_one():
+    first, second = {"name": "A", "start": 10000, "end": 60000}, {"name": "B", "start": 40000, "end": 80000}
+    inside = {"name": "aten::add", "overload": "", "start": 30000, "end": 50000}
+    ops = timeline(events(STEP, first, second)).ops
+    assert ops["self_time_us"].tolist() == [30.0, 30.0, 40.0]
+    ops = timeline(events(STEP, first, second, inside)).ops
+    assert ops["op"].tolist() == ["step", "A", "aten.add.default", "B"]
+    assert ops["parent_id"].tolist()[1:] == [0, 1, 0]
+    assert ops["self_time_us"].tolist() == [30.0, 20.0, 10.0, 40.0]
+    assert ops["self_time_us"].sum() == ops["total_time_us"].iloc[0]
+
+
+def test_three_blocks_that_overlap_add_up():
+    blocks = [{"name": name, "start": at, "end": at + 40000} for name, at in (("A", 5000), ("B", 15000), ("C", 30000))]
+    ops = timeline(events(STEP, *blocks, {**blocks[0], "thread": 2})).ops
+    assert ops.sort_values(["thread", "op_id"])["self_time_us"].tolist() == [35.0, 10.0, 15.0, 40.0, 40.0]
