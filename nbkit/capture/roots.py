@@ -34,6 +34,8 @@ class Root:
             return None
         if self._stands(root, module):
             return self.paths[id(module)]
+        if not _holds(root, module):  # asked first, since a scan counts every parameter again
+            return None
         self.scan(root)
         return self.paths[id(module)] if self._stands(root, module) else None
 

@@ -64,6 +64,8 @@ class ChromeEvents:
         name = event["name"]
         start, duration = nanoseconds(event["ts"]), nanoseconds(event.get("dur", 0))
         row = self._columns.append(name, kind, start, duration, self._columns.thread(event["pid"], event["tid"]))
+        if category == names.BLOCK:
+            self._columns.number("block", row, 1)
         args = event.get("args")
         if not args:
             return

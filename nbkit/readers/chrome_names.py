@@ -6,9 +6,10 @@ import sys
 from nbkit.timeline.events import HOST, KERNEL, RUNTIME
 
 # The second group is how torch 1.8 to 1.11 wrote them.
+BLOCK = "user_annotation"
 KINDS = {
     "cpu_op": HOST,
-    "user_annotation": HOST,
+    BLOCK: HOST,
     "kernel": KERNEL,
     "gpu_memcpy": KERNEL,
     "gpu_memset": KERNEL,

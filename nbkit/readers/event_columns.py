@@ -7,7 +7,7 @@ from nbkit.timeline.events import ABSENT, KERNEL, Events
 
 # Integer columns that only some events have, and what stands for "not known" in them.
 NUMBERS = {
-    **dict.fromkeys(("own_id", "external_id", "correlation"), 0),
+    **dict.fromkeys(("own_id", "external_id", "correlation", "block"), 0),
     **dict.fromkeys(("stream", "flops", "size_bytes", "allocated_bytes", "address"), ABSENT),
 }
 TEXTS = ("device", "group", "input_shapes", "source")

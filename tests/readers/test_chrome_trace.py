@@ -5,6 +5,8 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from torch.profiler import ProfilerActivity, profile, record_function
 
 import nbkit
 from tests.readers.exports import exported, profiled, slice_, threaded_step, training_step, written
@@ -143,3 +145,12 @@ def test_names_of_old_torch_are_understood(tmp_path):
     ops = nbkit.load(written(tmp_path / "t.json", [op, call, kernel])).ops
     assert ops["level"].tolist() == ["aten", "runtime", "kernel"]
     assert ops["parent_id"].tolist()[1:] == [0, 1]
+
+
+def test_a_block_that_was_named_by_hand_is_no_op(tmp_path):
+    with profile(activities=[ProfilerActivity.CPU]) as profiler, record_function("aten::mine"):
+        torch.ones(2)
+    profiler.export_chrome_trace(str(tmp_path / "trace.json"))
+    ops = nbkit.load(tmp_path / "trace.json").ops.set_index("op")
+    assert ops.loc["aten::mine", "level"] == "range"
+    assert ops.loc["aten.ones", "level"] == "aten"
