@@ -1,17 +1,20 @@
 """Whether compare_times calls a difference where there is one, and none where there is none.
 
 Two runs of one step are compared N times, and N times two of which the second has a module that takes 20 % longer.
-Run from the repository root: `python bench/compare_times.py [--pairs N]`. Writes out/bench/compare_times.md.
+With `--load N`, N processes that only spin run beside it: a busy machine.
+Run from the repository root: `python bench/compare_times.py [--pairs N] [--load N]`. Writes out/bench/compare_times.md,
+with a load compare_times_loaded.md.
 """
 
 import argparse
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
+from subprocess import Popen
 from time import perf_counter_ns
 
-import pandas as pd
 import torch
 from torch import nn
 
@@ -20,7 +23,7 @@ from bench.ratios import markdown
 from bench.steps import TrainingStep, launch_bound
 from nbkit.trace import Trace
 
-OUT = Path(__file__).parents[1] / "out" / "bench" / "compare_times.md"
+OUT = Path(__file__).parents[1] / "out" / "bench"
 MODULE = "model.layers.3.mlp"
 SLOWER = 0.2
 WARMUP, REPEATS = 3, 10
@@ -29,41 +32,57 @@ WARMUP, REPEATS = 3, 10
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=20, help="pairs of each kind (default: 20)")
-    pairs = parser.parse_args().pairs
+    parser.add_argument("--load", type=int, default=0, help="processes that spin meanwhile (default: 0)")
+    pairs, load = vars(parser.parse_args()).values()
     torch.set_num_threads(1)
     step = launch_bound()
     timed(step)  # the first runs of a process are slower
-    clean = {by: sum(beyond(equal, by) == 0 for equal in equal_pairs(step, pairs)) for by in ("module", "op")}
-    found = [top_row(*pair) for pair in planted_pairs(step, pairs)]
+    wait_us = SLOWER * module_us(timed(step))
+    with spinning(load):
+        clean = [called(timed(step), timed(step)) for _ in range(pairs)]
+        found = [top_row(*pair) for pair in planted_pairs(step, pairs, wait_us)]
     rows = [
-        ("equal runs: pairs without a row beyond noise, by module", f"{clean['module']} of {pairs}"),
-        ("equal runs: pairs without a row beyond noise, by op", f"{clean['op']} of {pairs}"),
+        (
+            "equal runs: pairs without a row beyond noise, by module",
+            f"{sum(not by_module for by_module, _ in clean)} of {pairs}",
+        ),
+        ("equal runs: pairs without a row beyond noise, by op", f"{sum(not by_op for _, by_op in clean)} of {pairs}"),
         (f"{MODULE} planted 20 % slower: is the top row", f"{sum(top for top, _ in found)} of {pairs}"),
         (f"{MODULE} planted 20 % slower: and is called slower", f"{sum(both for _, both in found)} of {pairs}"),
     ]
-    text = f"# Differences of runs\n\n{WARMUP} warm-up runs and {REPEATS} repeats a side.\n\n" + markdown(
-        ("what", "count"), rows
+    text = (
+        f"# Differences of runs\n\n{WARMUP} warm-up runs and {REPEATS} repeats a side, {load} spinning processes.\n\n"
     )
-    OUT.parent.mkdir(parents=True, exist_ok=True)
-    OUT.write_text(text + "\n")
+    text += markdown(("what", "count"), rows)
+    OUT.mkdir(parents=True, exist_ok=True)
+    (OUT / ("compare_times_loaded.md" if load else "compare_times.md")).write_text(text + "\n")
     print(text)
+
+
+@contextmanager
+def spinning(processes: int) -> Iterator[None]:
+    """So many processes that each keep a core busy."""
+    with ExitStack() as stack:
+        for _ in range(processes):
+            process = stack.enter_context(Popen([sys.executable, "-c", "while True: pass"]))
+            stack.callback(process.kill)
+        yield
 
 
 def timed(step: TrainingStep) -> Trace:
     return nbkit.optime(warmup=WARMUP, repeats=REPEATS).run(step.run)
 
 
-def equal_pairs(step: TrainingStep, pairs: int) -> Iterator[tuple[Trace, Trace]]:
-    for _ in range(pairs):
-        yield timed(step), timed(step)
+def module_us(trace: Trace) -> float:
+    """What a forward call of MODULE takes."""
+    calls = trace.ops[(trace.ops["level"] == "module") & (trace.ops["module"] == MODULE)]
+    return median(calls["total_time_us"])
 
 
-def planted_pairs(step: TrainingStep, pairs: int) -> Iterator[tuple[Trace, Trace]]:
-    module = step.model.get_submodule(MODULE)
+def planted_pairs(step: TrainingStep, pairs: int, wait_us: float) -> Iterator[tuple[Trace, Trace]]:
     for _ in range(pairs):
         before = timed(step)
-        calls = before.ops[(before.ops["level"] == "module") & (before.ops["module"] == MODULE)]
-        with slower(module, SLOWER * median(calls["total_time_us"])):
+        with slower(step.model.get_submodule(MODULE), wait_us):
             yield before, timed(step)
 
 
@@ -83,12 +102,10 @@ def slower(module: nn.Module, wait_us: float) -> Iterator[None]:
         handle.remove()
 
 
-def beyond(pair: tuple[Trace, Trace], by: str) -> int:
-    return int(is_beyond(nbkit.compare_times(*pair, by=by)).sum())
-
-
-def is_beyond(differences: pd.DataFrame) -> pd.Series:
-    return differences["verdict"].isin(["slower", "faster"])
+def called(left: Trace, right: Trace) -> tuple[int, int]:
+    """Number of rows beyond noise, by module and by op; the traces are let go, as kept memory changes later times."""
+    by_module, by_op = (nbkit.compare_times(left, right, by=by)["verdict"] for by in ("module", "op"))
+    return tuple(int(verdict.isin(["slower", "faster"]).sum()) for verdict in (by_module, by_op))
 
 
 def top_row(before: Trace, after: Trace) -> tuple[bool, bool]:

@@ -1,17 +1,22 @@
 """The noise of two timings that were each repeated: how large a change of a group of ops it can explain.
 
-A machine that others use is slower as a whole for a while: what all groups of a repeat have in common is taken out
-before (`repeat_scales`), as is what all groups of a run have in common (`common_factor`). What is left has spikes, two
-levels where memory is now and then fetched anew, and hundreds of groups are looked at, so a change has to pass twice:
+A group's time is the lower quartile of its repeats (`typical`), since what else the machine does only ever adds time:
+a median moves by a whole time slice of 4 ms once half of the repeats were interrupted in that group. Times are compared
+by their ratio, as a busy machine makes long and short groups longer by like factors; so noise is a factor too, and a
+group cannot hide below a bound that is larger than itself. Before, what all groups of a repeat have in common is taken
+out (`repeat_scales`), as is what the groups of a run have in common (`common_factor`). What is left has spikes, two
+levels where memory is now and then fetched anew, and hundreds of groups are looked at, so a ratio has to pass twice:
 
-- It is larger than the quantile of Student's t for the chance ALARM that any of the groups passes, times the standard
-  error of the medians. That is moderated by the usual error of groups of like time, as limma does it for genes
-  (Smyth 2004), since the spread of ten values is itself uncertain, and raised if the groups on the whole lie further
-  apart than it says: runs can differ by what their repeats share.
+- Its log is larger than the quantile of Student's t, for the chance ALARM that any of the groups passes, times its
+  standard error, as the lower repeats have it. That is moderated by the usual error of groups of like time, as limma
+  does it for genes (Smyth 2004), since the spread of so few values is itself uncertain. It is raised if the groups that
+  should not differ, whose ops both runs call equally often, lie on the whole further apart than it says: runs can
+  differ by what their repeats share.
 - The two sides are apart by the rank test of Mann and Whitney, for the chance RANK_ALARM: the bound is the near end
   of its confidence interval of the shift (Hodges and Lehmann 1963). This is what spikes and two levels cannot fool.
 
-Groups below SMALL of the step's time in both runs are not in the family, and never beyond noise.
+Groups below SMALL of the step's time in both runs are not in the family, and never beyond noise. No statistics of the
+repeats see that the machine was busy in one run only: record both in turn, on the same machine.
 """
 
 from functools import lru_cache
@@ -21,8 +26,10 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
-ALARM = 0.002
+Ints = npt.NDArray[np.intp]
+ALARM = 0.005  # of equal pairs of runs, one in 200 has a row called slower or faster
 RANK_ALARM = 0.01  # ten repeats against ten of some hundred groups can say no more
 SMALL = 0.0005
 # Below this the clock's resolution and the cost of a call are what is measured.
@@ -31,19 +38,22 @@ SHORTEST_US = 0.5
 FEWEST_GROUPS = 8
 PRIOR_DEGREES = 8
 WINDOW = 51
-TO_DEVIATION = 1.4826  # of the median absolute deviation, for normal values
-MEDIAN_ERROR = 1.2533  # standard error of a median over that of a mean
-# Croux and Rousseeuw 1992: few values are further apart than their median absolute deviation says.
-FEW_VALUES = {2: 1.196, 3: 1.495, 4: 1.363, 5: 1.206, 6: 1.200, 7: 1.140, 8: 1.129, 9: 1.107}
+TO_DEVIATION = 1.4826  # of the median distance from 0, for normal values
+QUARTILE_ERROR = 1.36  # standard error of a quartile over that of a mean
+
+
+def typical(times: Floats) -> Floats:
+    """Lower quartile of the repeats, one of them, per group: (groups,) of times (groups, repeats)."""
+    return np.asarray(np.quantile(times, 0.25, axis=1, method="lower"))
 
 
 def repeat_scales(times: Floats) -> Floats:
-    """How slow each repeat was as a whole, 1 being usual: (repeats,) of times (groups, repeats)."""
-    median = np.median(times, axis=1, keepdims=True)
+    """How slow each repeat was as a whole, 1 being typical: (repeats,) of times (groups, repeats)."""
+    usual = typical(times)
     if len(times) < FEWEST_GROUPS or times.shape[1] < 2:
         return np.ones(times.shape[1])
-    ratio = times / np.maximum(median, SHORTEST_US)
-    scales = np.array([_weighted_median(column, np.sqrt(median[:, 0])) for column in ratio.T])
+    ratio = times / np.maximum(usual, SHORTEST_US)[:, None]
+    scales = np.array([_weighted_median(column, np.sqrt(usual)) for column in ratio.T])
     return np.where(scales > 0, scales, 1.0)
 
 
@@ -57,49 +67,64 @@ def common_factor(left: Floats, right: Floats) -> float:
     return _weighted_median(right / left, np.sqrt(left + right)) if len(left) >= FEWEST_GROUPS else 1.0
 
 
-def noise_bounds(left: Floats, right: Floats) -> Floats:
-    """Per group the largest change of median that noise can explain, of times (groups, repeats) of two runs, in us.
+def noise_bounds(left: Floats, right: Floats, is_same: Bools) -> Floats:
+    """Per group the largest change that noise can explain, of times (groups, repeats) of two runs, in us.
 
-    Null everywhere if a run has fewer than 2 repeats. The change that it is compared with goes in either direction.
+    It is that in the direction of the group's change: a group never gets faster by more than it takes. `is_same` tells
+    the groups (groups,) whose ops both runs call equally often. Null everywhere if a run has fewer than 2 repeats.
     """
     if min(left.shape[1], right.shape[1]) < 2 or not len(left):
         return np.full(len(left), np.nan)
-    medians = np.median(left, axis=1), np.median(right, axis=1)
-    change, level = medians[1] - medians[0], (medians[0] + medians[1]) / 2
-    error = _standard_errors(left, right, level)
+    level = np.maximum(typical(left), typical(right))
     smallest = SMALL * float(level.sum())
-    is_large = np.maximum(*medians) >= smallest
+    is_large = level >= smallest
+    logs = np.log(np.maximum(left, SHORTEST_US)), np.log(np.maximum(right, SHORTEST_US))
+    before, after = (typical(times) for times in logs)
+    bound = _log_bounds(*logs, np.argsort(level, kind="stable"), is_large, is_same)
+    with np.errstate(over="ignore"):  # two repeats can explain anything, even an infinite change
+        bound_us: Floats = np.abs(np.exp(before + np.where(after > before, bound, -bound)) - np.exp(before))
+    return np.where(is_large, bound_us, np.maximum(bound_us, smallest))
+
+
+def _log_bounds(left: Floats, right: Floats, order: Ints, is_large: Bools, is_same: Bools) -> Floats:
+    """Per group the largest change that noise can explain, of logs of times; `order` is that of time."""
+    change = typical(right) - typical(left)
+    error = _standard_errors(left, right, order)
     family = max(int(is_large.sum()), 1)
-    far = np.abs(change[is_large]) / error[is_large]
+    far = np.abs(change / error)[is_large & is_same]
     usual = TO_DEVIATION * float(np.median(far)) if len(far) >= FEWEST_GROUPS else 1.0
     # What groups of like time lend is worth no more than the repeats themselves.
     degrees = min(PRIOR_DEGREES + _degrees(left, right), left.shape[1] + right.shape[1] - 2)
     bound = student_quantile(ALARM / family, degrees) * max(usual, 1.0) * error
-    bound = np.where(is_large, bound, np.maximum(bound, smallest))
     near = np.flatnonzero(np.abs(change) > bound)
     bound[near] = np.maximum(bound[near], _unsure_by_rank(left[near], right[near], change[near], RANK_ALARM / family))
     return bound
 
 
-def _standard_errors(left: Floats, right: Floats, level: Floats) -> Floats:
-    """Standard error of the difference of medians, moderated by that of groups of like time."""
-    own = MEDIAN_ERROR * np.sqrt(sum(_deviations(times) ** 2 / times.shape[1] for times in (left, right)))
-    usual = _running_median(own / np.maximum(level, SHORTEST_US), np.argsort(level, kind="stable")) * level
+def _standard_errors(left: Floats, right: Floats, order: Ints) -> Floats:
+    """Standard error of the difference of quartiles, moderated by that of groups of like time."""
+    own = QUARTILE_ERROR * np.sqrt(sum(_deviations(times) ** 2 / times.shape[1] for times in (left, right)))
+    usual = _running_median(own, order)
     degrees = _degrees(left, right)
     moderated = (PRIOR_DEGREES * usual**2 + degrees * own**2) / (PRIOR_DEGREES + degrees)
     return np.asarray(np.maximum(np.sqrt(moderated), 1e-9))
 
 
 def _degrees(left: Floats, right: Floats) -> float:
-    """Degrees of freedom of a group's own error: a median absolute deviation knows as much as 37 % of the values."""
-    return float(0.37 * (left.shape[1] + right.shape[1] - 2))
+    """Degrees of freedom of a group's own error: the lower repeats know as much as 22 % of them (by simulation)."""
+    return float(0.22 * (left.shape[1] + right.shape[1] - 2))
 
 
 def _deviations(times: Floats) -> Floats:
-    """Robust standard deviation per group."""
-    distance = np.abs(times - np.median(times, axis=1, keepdims=True))
+    """Standard deviation per group as the lower repeats have it, which nothing interrupted, if the values are normal.
+
+    From the distance of two order statistics, whose expectations are Blom's (1958).
+    """
     repeats = times.shape[1]
-    return np.asarray(TO_DEVIATION * FEW_VALUES.get(repeats, repeats / (repeats - 0.8)) * np.median(distance, axis=1))
+    low, high = int(0.1 * (repeats - 1)), max(int(0.4 * (repeats - 1)), min(2, repeats - 1))
+    expected = [NormalDist().inv_cdf((place + 0.625) / (repeats + 0.25)) for place in (low, high)]
+    ordered = np.sort(times, axis=1)
+    return np.asarray((ordered[:, high] - ordered[:, low]) / (expected[1] - expected[0]))
 
 
 def _unsure_by_rank(left: Floats, right: Floats, change: Floats, chance: float) -> Floats:
@@ -151,10 +176,10 @@ def student_quantile(chance: float, degrees: float) -> float:
     return sqrt(degrees * (exp((normal * (8 * degrees + 3) / (8 * degrees + 1)) ** 2 / degrees) - 1))
 
 
-def _running_median(values: Floats, order: npt.NDArray[np.intp]) -> Floats:
+def _running_median(values: Floats, order: Ints) -> Floats:
     """Median of each value and its neighbours in `order`."""
-    width = max(min(WINDOW, len(values) // 4 * 2 + 1), 1)
-    padded = np.pad(values[order], width // 2, mode="edge")
+    width = min(WINDOW, (len(values) - 1) // 2 * 2 + 1)
+    padded = np.pad(values[order], width // 2, mode="reflect")
     found = np.empty_like(values)
     found[order] = np.median(np.lib.stride_tricks.sliding_window_view(padded, width), axis=1)
     return found

@@ -106,6 +106,38 @@ def test_a_slower_machine_is_one_sentence_not_many_rows() -> None:
     assert table.attrs["notes"][0].startswith("The right run takes 1.2")
     assert (table["drift_us"] + table["change_us"] - table["difference_us"]).abs().max() < 1e-9
     assert table["drift_us"].mean() == pytest.approx(77.5, abs=25.0)
+    assert "A slower or busier machine does that" in table.attrs["notes"][0]
+    faster = compare_times(repeated(1), repeated(2, factor=0.8)).attrs["notes"][0]
+    assert faster.startswith("The right run takes 0.8") and "A faster or less busy machine does that" in faster
+
+
+def test_changed_ops_do_not_tell_the_speed_of_the_machine() -> None:
+    left, right = repeated(1), repeated(2)
+    ops, samples = left.frames["ops"], right.frames["samples"]
+    is_changed = ops["module"].isin(MODULES[:8]).to_numpy()
+    ops.loc[is_changed & (ops["op"] == "aten.mm.default"), "op"] = "aten.add.Tensor"
+    samples.loc[is_changed[samples["op_id"]], "self_time_us"] *= 0.1
+    table = compare_times(left, right)
+    assert table.attrs["common_factor"] == pytest.approx(1.0, abs=0.02)
+    assert table.attrs["notes"][0].startswith("65% of a run is in ops that the other one calls more or less often")
+    assert table["verdict"].tolist() == ["faster"] * 8 + ["within_noise"] * 4
+
+
+def test_an_interruption_is_no_time_of_a_call() -> None:
+    right = repeated(2)
+    samples = right.frames["samples"]
+    for op_id, repeats in ((4, range(4)), (5, range(4, 8))):
+        samples.loc[(samples["op_id"] == op_id) & samples["repeat"].isin(repeats), "self_time_us"] += 4000.0
+    table = compare_times(repeated(1), right).set_index("module")
+    assert table.loc["blocks.1", "right_us"] < 800.0
+    assert set(table["verdict"]) == {"within_noise"}
+
+
+def test_rows_are_in_order_of_the_size_of_their_change() -> None:
+    table = compare_times(repeated(1, slow="blocks.3", by=1.5), repeated(2), by="op")
+    is_within = table["verdict"] == "within_noise"
+    assert is_within.is_monotonic_increasing
+    assert table["change_us"].abs().groupby(is_within).is_monotonic_decreasing.all()
 
 
 def test_a_new_and_a_gone_group_are_beyond_noise() -> None:
@@ -116,6 +148,16 @@ def test_a_new_and_a_gone_group_are_beyond_noise() -> None:
     changed = compare_times(repeated(1), other, by="op").head(2)
     assert sorted(changed[["op", "action", "verdict"]].to_numpy().tolist()) == [
         ["aten.bmm.default", "right_only", "slower"], ["aten.mm.default", "left_only", "faster"]]  # fmt: skip
+    assert changed["change_us"].abs().tolist() == pytest.approx([100.0, 100.0], rel=0.1)
+    assert changed["noise_us"].tolist() == [0.0, 0.0]
+
+
+def test_a_group_without_any_time_on_one_side_is_judged() -> None:
+    left, right = repeated(1), repeated(2)
+    left.frames["samples"].loc[left.frames["samples"]["op_id"] == 4, "self_time_us"] = 0.0
+    table = compare_times(left, right, by="op")
+    assert table.loc[0, ["op", "action", "left_us", "verdict"]].tolist() == ["aten.mm.default", "match", 0.0, "slower"]
+    assert (table["verdict"] == "within_noise").sum() == 35
 
 
 def test_kernels_are_compared_on_the_clock_of_the_device() -> None:

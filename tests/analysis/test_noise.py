@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from nbkit.analysis.noise import common_factor, noise_bounds, rank_threshold, repeat_scales, student_quantile
+from nbkit.analysis.noise import (
+    common_factor,
+    noise_bounds,
+    rank_threshold,
+    repeat_scales,
+    student_quantile,
+    typical,
+)
 
 
 def runs(groups: int = 60, repeats: int = 10, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -17,9 +24,18 @@ def runs(groups: int = 60, repeats: int = 10, seed: int = 0) -> tuple[np.ndarray
     return left, right
 
 
+def bounds(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    return noise_bounds(left, right, np.ones(len(left), bool))
+
+
 def beyond(left: np.ndarray, right: np.ndarray) -> list[int]:
-    change = np.median(right, axis=1) - np.median(left, axis=1)
-    return np.flatnonzero(np.abs(change) > noise_bounds(left, right)).tolist()
+    return np.flatnonzero(np.abs(typical(right) - typical(left)) > bounds(left, right)).tolist()
+
+
+def test_the_typical_repeat_is_one_that_nothing_interrupted() -> None:
+    assert typical(np.array([[5.0, 4009.0, 2.0, 4005.0, 8003.0, 4002.0, 1.0, 4009.0, 4004.0, 4007.0]])).tolist() == [
+        5.0
+    ]
 
 
 def test_equal_runs_have_no_change_beyond_noise() -> None:
@@ -39,6 +55,36 @@ def test_two_levels_are_no_change() -> None:
     assert beyond(left, right) == []
 
 
+def test_runs_fully_apart_by_a_large_ratio_are_beyond_noise_on_a_busy_machine() -> None:
+    left, right = runs()
+    left[3] = [30000, 24000, 29000, 52000, 33000, 18200, 41000, 27000, 64000, 22000]
+    right[3] = [6400, 12300, 5200, 8800, 5100, 6100, 9700, 5300, 7200, 5900]
+    assert beyond(left, right) == beyond(right, left) == [3]
+
+
+def test_a_bound_down_is_less_than_the_time_itself() -> None:
+    left, right = runs()
+    left[3] = [30000, 300, 29000, 52000, 330, 18200, 41000, 27000, 64000, 220]
+    bound, down = bounds(left, right), typical(right) < typical(left)
+    assert (bound[down] < typical(left)[down]).all()
+
+
+def test_half_of_the_repeats_interrupted_are_no_change() -> None:
+    left, right = runs()
+    left[3], right[3] = left[4] * 10, right[4] * 10
+    right[3, 2:8] += 4000.0
+    assert beyond(left, right) == beyond(right, left) == []
+
+
+def test_real_changes_are_no_noise_of_the_others() -> None:
+    left, right = runs()
+    right[:40] *= np.linspace(0.2, 0.5, 40)[:, None]
+    is_same = np.arange(60) >= 40
+    change = np.abs(typical(right) - typical(left))
+    assert (change > noise_bounds(left, right, is_same))[:40].sum() > 35
+    assert not (change > noise_bounds(left, right, ~is_same)).any()
+
+
 def test_what_is_shorter_than_the_smallest_share_is_never_beyond() -> None:
     left, right = runs()
     left[5], right[5] = 1.0, 3.0
@@ -55,10 +101,17 @@ def test_few_repeats_say_little(repeats: int) -> None:
     assert beyond(left, right) == [7]
 
 
+def test_two_repeats_may_explain_anything() -> None:
+    left, right = runs(repeats=2)
+    left[3], right[3] = [10.0, 1e9], [1e5, 1e99]
+    assert beyond(left, right) == []
+    assert np.isposinf(bounds(left, right)[3])
+
+
 def test_one_repeat_has_no_noise() -> None:
     left, right = runs()
-    assert np.isnan(noise_bounds(left[:, :1], right)).all()
-    assert len(noise_bounds(left[:0], right[:0])) == 0
+    assert np.isnan(bounds(left[:, :1], right)).all()
+    assert len(bounds(left[:0], right[:0])) == 0
 
 
 def test_a_repeat_that_is_slow_as_a_whole_is_seen() -> None:
