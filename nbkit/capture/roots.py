@@ -24,8 +24,9 @@ class Root:
 
     def scan(self, module: nn.Module) -> None:
         """Note the paths of all modules it holds now."""
-        self.paths.update((id(child), path) for path, child in module.named_modules())
-        self.sizes |= module_sizes(module)
+        paths = {id(child): path for path, child in module.named_modules()}
+        self.paths |= paths
+        self.sizes |= noted_sizes(module, paths)
 
     def path(self, module: nn.Module) -> str | None:
         """named_modules() path of a module in this root; None if it is not part of it."""
@@ -43,6 +44,22 @@ class Root:
         """Whether the noted path is right: modules move, and the id of one that is gone may come back."""
         path = self.paths.get(id(module))
         return path is not None and _at(root, path) is module
+
+
+def noted_sizes(root: nn.Module, paths: dict[int, str]) -> dict[str, ModuleSize]:
+    """Sizes of the modules as a recording before this one found them, if the model holds the same ones; else measured.
+
+    Measuring takes as long as some hundred ops, inside the step; a model that lives on is measured again after it.
+    """
+    key = id(root)
+    noted = _noted.get(key)
+    if noted is None or noted[0]() is not root or noted[1] != paths:
+        noted = _noted[key] = (ref(root, lambda _: _noted.pop(key, None)), paths, module_sizes(root))
+    return noted[2]
+
+
+# By id of the root model: its reference, the paths of its modules by id, and their sizes.
+_noted: dict[int, tuple[Any, dict[int, str], dict[str, ModuleSize]]] = {}
 
 
 class Roots:

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 import nbkit
+from tests.capture.models import record
 
 
 class Shared(nn.Module):
@@ -32,3 +33,24 @@ def test_shared_parameters_count_once_in_each_module_and_lazy_ones_not_at_all():
         ["part.2", 2, 0, 8, 0],
         ["later", 0, 0, 0, 0],
     ]
+
+
+def test_a_model_that_changed_between_recordings_has_its_new_sizes():
+    model = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+    x = torch.ones(1, 2)
+    first = record(lambda: model(x)).modules
+    model[0] = nn.Linear(2, 5)
+    model.append(nn.Linear(5, 1))
+    second = record(lambda: model(x)).modules
+    assert first["params"].tolist() == [9, 9, 0]
+    assert second["module"].tolist() == ["", "0", "1", "2"]
+    assert second["params"].tolist() == [21, 15, 0, 6]
+
+
+def test_sizes_of_a_model_that_is_gone_are_those_it_ran_with():
+    held = [nn.Sequential(nn.Linear(2, 3))]
+    x = torch.ones(1, 2)
+    record(lambda: held[0](x))
+    modules = record(lambda: held.pop()(x)).modules
+    assert modules["params"].tolist() == [9, 9]
+    assert not held
