@@ -1,11 +1,8 @@
 """Timing of peers side by side: every round runs each of them once, on both clocks."""
 
 import gc
-import os
-import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -13,6 +10,7 @@ from time import perf_counter_ns, thread_time_ns
 
 from bench.peers import Peer
 from bench.steps import TrainingStep
+from nbkit.capture.kineto import quiet
 from nbkit.trace import Trace
 
 
@@ -77,7 +75,7 @@ def measure(step: TrainingStep, peers: Sequence[Peer], rounds: int) -> Measureme
 def run_once(peer: Peer, step: TrainingStep) -> Sample:
     """One run of the step under a peer, right after a bare one that brings the step back into the caches."""
     gc.collect()
-    with silent():
+    with quiet([]):
         peer.prepare()
         try:
             step.run()
@@ -109,17 +107,3 @@ def saving(trace: Trace, rounds: int) -> tuple[Reading, int]:
                 spans.append(now().since(start))
         size_bytes = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     return Reading(median(span.wall_us for span in spans), median(span.cpu_us for span in spans)), size_bytes
-
-
-@contextmanager
-def silent() -> Iterator[None]:
-    """Nothing reaches the terminal: the profiler writes to the file descriptor of stderr, past sys.stderr."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-        try:
-            yield
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)

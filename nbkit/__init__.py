@@ -4,7 +4,11 @@ from importlib import import_module
 from typing import Any
 
 from nbkit.analysis.compare_times import compare_times
+from nbkit.analysis.device import device_use, launch_delays, synchronising_calls
+from nbkit.analysis.gaps import gaps_by_module, largest_gaps
 from nbkit.analysis.memory import held_at_peak, memory_peaks
+from nbkit.analysis.roofline import roofline
+from nbkit.analysis.times import by_input_shapes, by_module_tree
 from nbkit.capture.optime import optime
 from nbkit.capture.optrace import optrace
 from nbkit.errors import NbkitError, OptionError, PatternError, SchemaError, TraceError, nearest
@@ -19,12 +23,20 @@ __all__ = [
     "SchemaError",
     "Trace",
     "TraceError",
+    "by_input_shapes",
+    "by_module_tree",
     "compare_times",
+    "device_use",
+    "gaps_by_module",
     "held_at_peak",
+    "largest_gaps",
+    "launch_delays",
     "load",
     "memory_peaks",
     "optime",
     "optrace",
+    "roofline",
+    "synchronising_calls",
 ]
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 from pandas.api.extensions import ExtensionArray
@@ -21,6 +22,11 @@ MISSING: dict[str, Callable[[int], Any]] = {
     "float64": lambda length: np.full(length, np.nan),
     "str": lambda length: TEXT.__from_arrow__(pa.nulls(length, pa.large_string())),  # type: ignore[attr-defined]
 }
+
+
+def nullable(values: npt.NDArray[np.integer]) -> pd.arrays.IntegerArray:
+    """Int64 column of integers of which none is negative: -1 stands for null."""
+    return pd.arrays.IntegerArray(np.array(values, dtype=np.int64), np.asarray(values) < 0)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """Frames: exactly the promised columns, dtypes and index; wrong ones are refused in one sentence."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from nbkit import SchemaError
-from nbkit.schema import DTYPES, MODULES, OPS, TABLES, TENSORS
+from nbkit.schema import DTYPES, MODULES, OPS, TABLES, TENSORS, nullable
 from tests.fakes import make_modules, make_ops, make_tensors
 
 ROW = {
@@ -98,3 +99,9 @@ def test_the_fakes_of_the_tests_keep_the_schema():
     assert OPS.check(make_ops({"op": "aten.mul.Tensor"})).shape == (1, len(OPS.columns))
     assert TENSORS.check(make_tensors((0, "input", 3))).shape == (1, len(TENSORS.columns))
     assert MODULES.check(make_modules("", "a")).shape == (2, len(MODULES.columns))
+
+
+def test_negative_integers_are_null():
+    column = pd.Series(nullable(np.array([3, -1])))
+    assert str(column.dtype) == "Int64"
+    assert column.fillna(0).tolist() == [3, 0]

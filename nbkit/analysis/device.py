@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from nbkit.analysis.gaps import is_synchronising, merged
-from nbkit.schema import OPS
+from nbkit.schema import OPS, nullable
 from nbkit.timeline.nesting import depth_levels, inherited
 
 Ints = npt.NDArray[np.int64]
@@ -48,7 +48,7 @@ def launch_delays(ops: pd.DataFrame) -> pd.DataFrame:
         "op_id": kernels["op_id"].to_numpy(),
         "kernel": kernels["op"].array,
         "launch_op_id": launch,
-        "op_id_above": _nullable(above),
+        "op_id_above": nullable(above),
         "op": _taken(ops["op"], above),
         **{name: kernels[name].array for name in ("model", "module", "phase", "device", "stream")},
         "launch_us": launch_us,
@@ -89,7 +89,7 @@ def synchronising_calls(ops: pd.DataFrame) -> pd.DataFrame:
     columns = {
         "op_id": calls["op_id"],
         "call": calls["op"],
-        "op_id_above": _nullable(above),
+        "op_id_above": nullable(above),
         "op": _taken(ops["op"], above),
         **{name: calls[name] for name in ("model", "module", "phase")},
         "source": calls["source"].fillna(pd.Series(_taken(ops["source"], above))),
@@ -129,10 +129,6 @@ def _outermost(ops: pd.DataFrame, wanted: npt.NDArray[np.bool_]) -> Ints:
     parent = ops["parent_id"].to_numpy(np.int64, na_value=-1)
     around = np.append(_nearest(ops, wanted), -1)[parent]  # the last entry answers for -1
     return _nearest(ops, wanted & (around < 0))
-
-
-def _nullable(rows: Ints) -> pd.arrays.IntegerArray:
-    return pd.arrays.IntegerArray(rows.astype(np.int64), rows < 0)
 
 
 def _taken(values: pd.Series, rows: Ints) -> pd.api.extensions.ExtensionArray:

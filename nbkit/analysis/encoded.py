@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from nbkit.schema import OPS, TENSORS
+from nbkit.timeline.nesting import depths
 
 Codes = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.float64]
@@ -52,9 +53,10 @@ class EncodedOps:
 
 def encode(ops: pd.DataFrame, tensors: pd.DataFrame) -> EncodedOps:
     """The encoded ops, with the text column `output`: dtype and shape of each op's first output."""
+    parent = ops["parent_id"].to_numpy(np.int64, na_value=-1)
     texts = {name: _text_column(ops[name]) for name in TEXT_COLUMNS}
     numbers = {name: ops[name].to_numpy(np.float64, na_value=np.nan) for name in NUMBER_COLUMNS}
-    return EncodedOps({**texts, OUTPUT: _first_outputs(TENSORS.check(tensors), len(ops))}, numbers, _depths(ops))
+    return EncodedOps({**texts, OUTPUT: _first_outputs(TENSORS.check(tensors), len(ops))}, numbers, depths(parent))
 
 
 def _text_column(values: pd.Series) -> TextColumn:
@@ -72,16 +74,3 @@ def _first_outputs(tensors: pd.DataFrame, n_ops: int) -> TextColumn:
     codes = np.full(n_ops, -1, np.intp)
     codes[first["op_id"].to_numpy()] = pair_codes
     return TextColumn(pd.Series(texts, dtype="str"), codes)
-
-
-def _depths(ops: pd.DataFrame) -> npt.NDArray[np.int64]:
-    """How many ops each op is nested in; a parent that is not a row counts as the top."""
-    parent = ops["parent_id"].to_numpy(np.int64, na_value=-1)
-    depth = np.zeros(len(ops), np.int64)
-    at = np.flatnonzero(parent >= 0)
-    above = parent[at]
-    while len(at):
-        depth[at] += 1
-        above = parent[above]
-        at, above = at[above >= 0], above[above >= 0]
-    return depth

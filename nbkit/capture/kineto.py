@@ -1,6 +1,6 @@
 """torch.profiler's own engine, Kineto: switched on around a step, its raw events read into columns.
 
-The raw events are read directly: `profile.events()` makes a Python object of each, which takes ten times as long.
+The raw events are read directly: `profile.events()` makes a Python object of each, which takes most of its time.
 """
 
 import os
@@ -76,7 +76,7 @@ class Kineto:
             _ExperimentalConfig(capture_overload_names=True, expose_kineto_event_metadata=options.device is not None),
         )
         activities = {ProfilerActivity.CPU} | ({DEVICES[options.device]} if options.device else set())
-        with _quiet(self.notes):
+        with quiet(self.notes):
             _prepare_profiler(config, activities)
             _enable_profiler(config, activities)
         if options.memory:
@@ -93,7 +93,7 @@ class Kineto:
             return None
         try:
             self._wait()
-            with _quiet(self.notes):
+            with quiet(self.notes):
                 return _disable_profiler()
         finally:
             Kineto.running = None
@@ -115,7 +115,7 @@ def check_free() -> None:
     running = Kineto.running
     if running is not None and running.is_lost:
         if running.thread is current_thread() and _profiler_enabled():
-            with _quiet(running.notes):
+            with quiet(running.notes):
                 _disable_profiler()
         if running.thread is current_thread() or not running.thread.is_alive():
             running = Kineto.running = None
@@ -147,7 +147,7 @@ def device_to_record(device: str | None) -> str | None:
 
 
 @contextmanager
-def _quiet(notes: list[str]) -> Iterator[None]:
+def quiet(notes: list[str]) -> Iterator[None]:
     """Keep what Kineto writes to the file descriptor of stderr, past sys.stderr, out of the user's cell."""
     if sys.stderr is not None:  # a process without a console has none
         sys.stderr.flush()

@@ -14,8 +14,8 @@ from nbkit.capture.op_names import op_name
 from nbkit.capture.recording import OP_FIELDS, OPTIMIZER_CODE, Context, OpRecord, Recording
 from nbkit.capture.source import place_text
 from nbkit.capture.statistics import Statistics
-from nbkit.capture.strings import followed, nullable, numbered, numbered_objects, text_column
-from nbkit.schema import OPS
+from nbkit.capture.strings import followed, numbered, numbered_objects, text_column
+from nbkit.schema import OPS, nullable
 
 INTEGERS = "sequence node start end first_tensor inputs outputs".split()
 LEVELS = ["api", "aten"]

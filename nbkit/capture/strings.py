@@ -4,7 +4,6 @@ from collections.abc import Collection, Hashable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from pandas.api.extensions import ExtensionArray
 
@@ -47,8 +46,3 @@ def texts(values: Sequence[str | None]) -> ExtensionArray:
     """`str` array of texts that are mostly different from each other."""
     column: ExtensionArray = TEXT.__from_arrow__(pa.array(values, pa.large_string()))  # type: ignore[attr-defined]
     return column
-
-
-def nullable(values: np.ndarray) -> ExtensionArray:
-    """`Int64` array of integers in which negative means null."""
-    return pd.arrays.IntegerArray(values.astype(np.int64, copy=True), values < 0)

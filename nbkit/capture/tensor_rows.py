@@ -10,9 +10,9 @@ import torch
 from nbkit.capture.gradient_flags import requires_grad_column, survivors
 from nbkit.capture.recording import Recording
 from nbkit.capture.statistics import NOTHING, Values
-from nbkit.capture.strings import nullable, text_column
+from nbkit.capture.strings import text_column
 from nbkit.capture.tensor_columns import TensorColumns
-from nbkit.schema import TENSORS
+from nbkit.schema import TENSORS, nullable
 
 # No record has it: a storage is -1 or more, and has fewer geometries than this.
 NO_MEMORY = np.iinfo(np.int64).min

@@ -26,8 +26,8 @@ def _parser() -> MagicParser:
         parser.add_argument(short, option, type=_count, default=0, metavar="N", help=meaning)
     for flag, meaning in (
         ("--memory", "also record every allocation and free"),
-        ("--stacks", "also record calls of torch's Python API, each with its source line (about 10 us per call)"),
-        ("--shapes", "also record the shapes of inputs, and FLOPs of matrix products (doubles the recorder's cost)"),
+        ("--stacks", "also record calls of torch's Python API, each with its source line (the dearest option)"),
+        ("--shapes", "also record the shapes of inputs, and FLOPs of matrix products"),
     ):
         parser.add_argument(flag, action="store_true", help=meaning)
     parser.add_argument("--device", metavar="NAME", help="cpu: leave an accelerator out; else it is recorded if there")

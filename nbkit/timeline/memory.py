@@ -5,6 +5,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from nbkit.schema import MEMORY as MEMORY_TABLE
+from nbkit.schema import nullable
 from nbkit.timeline.events import ABSENT, MEMORY, Events, Ints
 
 UNKNOWN = (ABSENT, 0)  # no address
@@ -21,12 +22,12 @@ def memory_frame(events: Events, op_id: Ints, time_us: npt.NDArray[np.float64]) 
     allocated = _allocated(events.integers("allocated_bytes")[rows], delta - unseen, devices)
     return MEMORY_TABLE.frame(
         {
-            "op_id": _nullable(op_id[rows]),
+            "op_id": nullable(op_id[rows]),
             "time_us": time_us[rows],
             "device": pd.array(devices, dtype="str"),
             "delta_bytes": delta,
             "allocated_bytes": allocated,
-            "allocation_id": _nullable(ids),
+            "allocation_id": nullable(ids),
         }
     )
 
@@ -56,7 +57,3 @@ def allocation_ids(addresses: list[int], deltas: list[int], devices: list[str | 
         ids.append(number)
         unseen.append(size_bytes if delta > 0 else 0)
     return np.array(ids, dtype=np.int64), np.array(unseen, dtype=np.int64)
-
-
-def _nullable(values: Ints) -> pd.arrays.IntegerArray:
-    return pd.arrays.IntegerArray(np.asarray(values, dtype=np.int64), np.asarray(values) == ABSENT)

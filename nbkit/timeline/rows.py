@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from nbkit.schema import OPS
+from nbkit.schema import OPS, nullable
 from nbkit.timeline import names
 from nbkit.timeline.events import ABSENT, HOST, KERNEL, MEMORY, MODULE, RUNTIME, Events, Ints, Texts
 from nbkit.timeline.flops import op_flops
@@ -21,24 +21,22 @@ FIXED_LEVELS = {MODULE: "module", RUNTIME: "runtime", KERNEL: "kernel"}
 
 @dataclass(frozen=True)
 class Timeline:
-    """The frames of a timeline; `memory` is None where no allocation was recorded, `event` is the event of each op."""
+    """The frames of a timeline; `memory` is None where no allocation was recorded."""
 
     ops: pd.DataFrame
     memory: pd.DataFrame | None
-    event: Ints
 
 
 def timeline(events: Events) -> Timeline:
     """The frames of the events, which may stand in any order; their start counts from `origin_ns`."""
-    order = call_order(starts(events), events.duration_ns)
-    events = events.at(order)
+    events = events.at(call_order(starts(events), events.duration_ns))
     links = link(events)
     rows = np.flatnonzero(events.kind != MEMORY)
     op_id = np.full(len(events) + 1, ABSENT, dtype=np.int64)  # the last entry answers for -1
     op_id[rows] = np.arange(len(rows))
     start_us = (events.start_ns - origin(events)) / 1e3
     ops = _ops(events, links, rows, op_id, start_us)
-    return Timeline(ops, memory_frame(events, op_id[links.parent], start_us), order[rows])
+    return Timeline(ops, memory_frame(events, op_id[links.parent], start_us))
 
 
 def starts(events: Events) -> Ints:
@@ -91,11 +89,6 @@ def _ops(events: Events, links: Links, rows: Ints, op_id: Ints, start_us: npt.ND
     }
     chosen = {name: column[rows] for name, column in columns.items()}
     return OPS.frame({"op_id": np.arange(len(rows)), **chosen})
-
-
-def nullable(values: Ints) -> pd.arrays.IntegerArray:
-    """Int64 column in which -1 is null."""
-    return pd.arrays.IntegerArray(np.asarray(values, dtype=np.int64), np.asarray(values) == ABSENT)
 
 
 def _texts(values: Sequence[str | None]) -> pd.api.extensions.ExtensionArray:

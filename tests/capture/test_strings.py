@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from nbkit.capture.strings import followed, nullable, numbered, numbered_objects, text_column
+from nbkit.capture.strings import followed, numbered, numbered_objects, text_column
 
 
 class Uncomparable:
@@ -33,4 +33,3 @@ def test_pointers_are_followed_to_their_end():
 
 def test_negative_codes_are_null():
     assert pd.Series(text_column(np.array([1, -1, 0]), ["a", "b"])).fillna("null").tolist() == ["b", "null", "a"]
-    assert pd.Series(nullable(np.array([3, -1]))).fillna(0).tolist() == [3, 0]
