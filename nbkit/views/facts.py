@@ -48,7 +48,7 @@ def facts(trace: Trace) -> Facts:
     counted, counted_name = counted_ops(ops)
     verb = str(meta.get("verb") or "trace")
     return Facts(
-        title=shown(f"{verb} {name}" if name else verb),
+        title=shown(f"{verb} {name}" if name and name != verb else verb),
         incomplete=None if trace.complete else _why_incomplete(meta.get("error")),
         figures=tuple(_figures(meta, ops)),
         phases=self_by_phase(counted),

@@ -1,5 +1,6 @@
 """What every view of a trace says about it as a whole."""
 
+from nbkit import Trace
 from nbkit.views.facts import facts
 from nbkit.views.html_table import facts_html
 from nbkit.views.op_source import OpSource
@@ -40,3 +41,8 @@ def test_html_and_widget_word_it_alike() -> None:
 
 def test_an_unknown_level_keeps_its_name() -> None:
     assert ("odd", "1") in facts(make_trace(make_ops(STEP, {"level": "odd"}))).figures
+
+
+def test_a_trace_without_a_name_of_its_own_is_called_by_its_verb_once() -> None:
+    assert facts(Trace({"ops": make_ops()}, {"verb": "optime", "name": "optime"})).title == "optime"
+    assert facts(Trace({"ops": make_ops()}, {"verb": "optime", "name": "LLaMA step"})).title == "optime LLaMA step"
