@@ -4,12 +4,14 @@ Run from the repository root: `python bench/timing.py [--rounds N]`. Writes out/
 """
 
 import argparse
+import gc
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
+from random import Random
 from statistics import median
 from typing import Any
 
@@ -40,7 +42,7 @@ def main() -> None:
     for step in (launch_bound(), compute_bound()):
         step.run()
         few = rounds if step.name == "launch-bound" else max(3, rounds // 3)
-        parts += [f"## {step.name}: {step.size}", costs(step, few), sums(step, few), agreement(step, few)]
+        parts += [f"## {step.name}: {step.size}", costs(step, few), sums(step, few), agreement(step, 4 * few)]
     text = "\n\n".join(parts) + "\n"
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text(text)
@@ -91,17 +93,33 @@ def sums(step: TrainingStep, rounds: int) -> str:
 
 
 def agreement(step: TrainingStep, rounds: int) -> str:
-    """Self CPU time of the heaviest ops: ours against key_averages() of plain torch.profiler, runs interleaved."""
-    ours, theirs = [], []
-    for number in range(2 * rounds):
-        first, second = (timed_ours, ours), (timed_theirs, theirs)
-        for run, found in (first, second) if number % 2 else (second, first):
+    """Self CPU time of the heaviest ops: ours against key_averages() of plain torch.profiler, runs interleaved.
+
+    The profiler runs twice in every round: what it differs from itself by is the scatter of the machine.
+    """
+    runs: list[tuple[Callable[[TrainingStep], dict[str, float]], list[dict[str, float]]]]
+    runs = [(timed_ours, []), (timed_theirs, []), (timed_theirs, [])]
+    order = Random(0)
+    for _ in range(rounds):
+        for run, found in order.sample(runs, len(runs)):
             step.run()
+            gc.collect()
             found.append(run(step))
-    left, right = pd.DataFrame(ours).median(), pd.DataFrame(theirs).median()
-    heaviest = right.nlargest(HEAVIEST).index
-    rows = [(name, f"{left[name]:,.0f}", f"{right[name]:,.0f}", f"{left[name] / right[name]:.3f}") for name in heaviest]
-    return markdown(("op, self CPU time in us", "optime", "key_averages()", "ratio"), rows)
+    ours, first, second = (pd.DataFrame(found).median() for _, found in runs)
+    theirs = pd.DataFrame(runs[1][1] + runs[2][1]).median()
+    heaviest = theirs.nlargest(HEAVIEST).index
+    rows = [
+        (
+            name,
+            f"{ours[name]:,.0f}",
+            f"{theirs[name]:,.0f}",
+            f"{ours[name] / theirs[name]:.3f}",
+            f"{second[name] / first[name]:.3f}",
+        )
+        for name in heaviest
+    ]
+    headers = ("op, self CPU time in us", "optime", "key_averages()", "ratio", "key_averages() / itself")
+    return f"Medians of {rounds} rounds.\n\n" + markdown(headers, rows)
 
 
 def timed_ours(step: TrainingStep) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The modules that a recording has seen run, and the root models they belong to."""
+"""The modules of the root models that a recording has seen run."""
 
 from types import FrameType
 from typing import Any, Protocol
@@ -11,7 +11,7 @@ from nbkit.capture.roots import Roots
 
 
 class CalledModule:
-    """A module that ran: where it stands in its root model, and how often it was called."""
+    """A module: where it stands in its root model, and how often it was called."""
 
     def __init__(self, module: nn.Module, number: int, root: int, path: str) -> None:
         self.module: Any = ref(module)
@@ -29,7 +29,11 @@ class Caller(Protocol):
 
 
 class CalledModules:
-    """The modules met so far; `by_place` finds one by (id, root) without a question asked."""
+    """The modules met so far; `by_place` finds one by (id, root) without a question asked.
+
+    All modules of a root are met before its first call: asked one by one, between the ops of the step, each would cost
+    as much as several ops.
+    """
 
     def __init__(self) -> None:
         self.roots = Roots()
@@ -39,15 +43,37 @@ class CalledModules:
     def find(self, module: nn.Module, caller: Caller, is_outermost: bool, frame: FrameType) -> CalledModule:
         """The entry of a module met for the first time in this root, or called from outside any module."""
         if is_outermost:
+            before = len(self.roots.roots)
             caller.root = self.roots.find(module, frame)
+            if len(self.roots.roots) > before:
+                self._meet_all(caller.root)
         root = caller.root
         called = self.by_place.get((id(module), root))
         if called is not None and called.module() is module:
             return called
-        path = self.roots.roots[root].path(module)
+        path = self._path(module, root)
         if path is None:  # held outside the module tree (a plain list, a closure): a root of its own
             root = self.roots.find(module, frame)
             path = self.roots.roots[root].path(module) or ""
-        called = self.by_place[id(module), caller.root] = CalledModule(module, len(self.called), root, path)
+        return self._meet(module, caller.root, root, path)
+
+    def _path(self, module: nn.Module, number: int) -> str | None:
+        """Path of a module in a root. One that is new there may have been put around others: those move with it."""
+        root = self.roots.roots[number]
+        scans = root.scans
+        path = root.path(module)
+        if root.scans > scans:
+            for called in self.called:
+                if called.root == number and not called.calls:
+                    called.path = root.paths.get(id(called.module()), called.path)
+        return path
+
+    def _meet_all(self, root: int) -> None:
+        model = self.roots.roots[root].module()
+        for path, module in model.named_modules():
+            self._meet(module, root, root, path)
+
+    def _meet(self, module: nn.Module, inside: int, root: int, path: str) -> CalledModule:
+        called = self.by_place[id(module), inside] = CalledModule(module, len(self.called), root, path)
         self.called.append(called)
         return called

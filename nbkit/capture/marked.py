@@ -4,7 +4,7 @@ import numpy as np
 
 from nbkit.capture.api_ranges import API_MARK, ApiRanges
 from nbkit.capture.collectives import COLLECTIVE_MARK, Collectives
-from nbkit.capture.ranges import MODULE_MARK, ROOT_MARK, Ranges
+from nbkit.capture.ranges import ROOT_MARK, Ranges
 from nbkit.timeline import MODULE, Events
 from nbkit.timeline.events import ABSENT
 from nbkit.timeline.names import ROOT
@@ -12,16 +12,20 @@ from nbkit.timeline.names import ROOT
 
 def with_marks(events: Events, ranges: Ranges, api: ApiRanges, collectives: Collectives) -> Events:
     """The events with every range under its own name; they start at that of the root range."""
+    marked = {entry.name: entry for entry in ranges.marked.values()}
+    calls = dict.fromkeys(marked, 0)
     names, labels = list(events.name), ranges.modules.roots.labels()
     model, module, source, group = (_no_texts(len(events)) for _ in range(4))
     size_bytes = events.integers("size_bytes")
     module_call = np.full(len(events), ABSENT, dtype=np.int64)
-    # A block that the user named like a mark is none.
-    for row in np.flatnonzero(events.integers("block") != 1).tolist():
+    # A block that the user named like a mark is none. In order of time, in which the calls of a module are counted.
+    rows = np.flatnonzero(events.integers("block") != 1)
+    for row in rows[np.argsort(events.start_ns[rows], kind="stable")].tolist():
         name = names[row]
-        if name.startswith(MODULE_MARK):
-            number, module_call[row], names[row] = ranges.module_calls[int(name[len(MODULE_MARK) :])]
-            called = ranges.modules.called[number]
+        if name in marked:
+            called, names[row] = marked[name].called, marked[name].type
+            module_call[row] = calls[name]
+            calls[name] += 1
             model[row], module[row], events.kind[row] = labels[called.root], called.path, MODULE
         elif name.startswith(API_MARK):
             names[row], source[row] = api.described(int(name[len(API_MARK) :]))

@@ -19,11 +19,13 @@ class Root:
         self.module: Any = ref(module)
         self.type = type(module).__name__
         self.paths: dict[int, str] = {}
+        self.scans = 0
         self.sizes: dict[str, ModuleSize] = {}
         self.scan(module)
 
     def scan(self, module: nn.Module) -> None:
         """Note the paths of all modules it holds now."""
+        self.scans += 1
         paths = {id(child): path for path, child in module.named_modules()}
         self.paths |= paths
         self.sizes |= noted_sizes(module, paths)
