@@ -67,16 +67,17 @@ def common_factor(left: Floats, right: Floats) -> float:
     return _weighted_median(right / left, np.sqrt(left + right)) if len(left) >= FEWEST_GROUPS else 1.0
 
 
-def noise_bounds(left: Floats, right: Floats, is_same: Bools) -> Floats:
+def noise_bounds(left: Floats, right: Floats, is_same: Bools, whole_us: float | None = None) -> Floats:
     """Per group the largest change that noise can explain, of times (groups, repeats) of two runs, in us.
 
     It is that in the direction of the group's change: a group never gets faster by more than it takes. `is_same` tells
-    the groups (groups,) whose ops both runs call equally often. Null everywhere if a run has fewer than 2 repeats.
+    the groups (groups,) whose ops both runs call equally often; `whole_us` is the step's time where the groups overlap,
+    which otherwise is their sum. Null everywhere if a run has fewer than 2 repeats.
     """
     if min(left.shape[1], right.shape[1]) < 2 or not len(left):
         return np.full(len(left), np.nan)
     level = np.maximum(typical(left), typical(right))
-    smallest = SMALL * float(level.sum())
+    smallest = SMALL * (float(level.sum()) if whole_us is None else whole_us)
     is_large = level >= smallest
     logs = np.log(np.maximum(left, SHORTEST_US)), np.log(np.maximum(right, SHORTEST_US))
     before, after = (typical(times) for times in logs)
