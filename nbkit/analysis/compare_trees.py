@@ -1,10 +1,12 @@
 """The difference of two timings by the frames of a tree, such as a flamegraph's: each with all that is inside it."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from nbkit.analysis.noise import typical
+from nbkit.analysis.noise import SMALL, typical
 from nbkit.analysis.timed_pair import Bools, Floats, Ints, TimedPair
 from nbkit.schema import Column, Table
 from nbkit.timeline.nesting import depth_levels
@@ -24,6 +26,7 @@ FRAME_DIFFS = Table(
                 "bool",
                 "whether the times are the frame's own, without what is inside: where that alone changed beyond noise",
             ),
+            ("is_small", "bool", "whether it takes too little of the step in both runs to be judged: it is within noise"),
         )
     ),
 )
@@ -49,8 +52,9 @@ def compare_trees(pair: TimedPair, frame_of: tuple[Ints, Ints], parent: Ints) ->
     frames = np.flatnonzero(is_whole)
     columns = [np.where(takes_own, own_value, value)[frames] for own_value, value in zip(selves, totals, strict=True)]
     usual, change, noise = columns
-    values = {"usual_us": usual, "change_us": change, "noise_us": noise, "is_own": takes_own[frames]}
-    return FRAME_DIFFS.frame({"frame": frames, **values})
+    is_small = np.maximum(usual, usual + change) < SMALL * step_us
+    flags = {"is_own": takes_own[frames], "is_small": is_small}
+    return FRAME_DIFFS.frame({"frame": frames, "usual_us": usual, "change_us": change, "noise_us": noise, **flags})
 
 
 def _sums(pair: TimedPair, frame_of: tuple[Ints, Ints], count: int) -> tuple[Floats, Floats]:
@@ -62,7 +66,7 @@ def _calls(frames: Ints, count: int) -> Ints:
     return np.bincount(frames[frames >= 0], minlength=count).astype(np.int64)
 
 
-def _with_inside[Values: (Ints, Floats)](values: Values, parent: Ints) -> Values:
+def _with_inside(values: npt.NDArray[Any], parent: Ints) -> npt.NDArray[Any]:
     """Per frame its value and those of all frames inside it."""
     sums = values.copy()
     for frames in depth_levels(parent)[:0:-1]:

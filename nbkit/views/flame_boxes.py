@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from nbkit.schema import OPS
-from nbkit.timeline.nesting import depth_levels
+from nbkit.views.merged_calls import merged_calls
 
 Ids = npt.NDArray[np.int64]
 
@@ -41,20 +41,11 @@ def _merged(host: pd.DataFrame) -> tuple[Ids, Ids]:
     parent = pd.Index(host["op_id"]).get_indexer(host["parent_id"].to_numpy(np.int64, na_value=-1))
     # What another thread does meanwhile has its own boxes: beside its parent's own work it would not fit on it.
     parent = np.where((parent >= 0) & (thread[parent] == thread), parent, -1)
-    kinds, span = _kinds(host)
-    merged, below = np.zeros(len(host), np.int64), [np.empty(0, np.int64)]
-    n_boxes = 0
-    for rows in depth_levels(parent):
-        above = np.where(parent[rows] < 0, -1, merged[parent[rows]])
-        codes, keys = pd.factorize((above + 1) * span + kinds[rows])
-        merged[rows] = n_boxes + codes
-        below.append(np.asarray(keys) // span - 1)
-        n_boxes += len(keys)
-    return merged, np.concatenate(below)
+    return merged_calls(parent, _kinds(host))
 
 
-def _kinds(host: pd.DataFrame) -> tuple[Ids, int]:
-    """What tells the boxes on one box apart, as a number per row, and how many of them there are.
+def _kinds(host: pd.DataFrame) -> Ids:
+    """What tells the boxes on one box apart, as a number per row.
 
     The level is in it: a range or an op may bear the name of a module's class.
     """
@@ -62,8 +53,7 @@ def _kinds(host: pd.DataFrame) -> tuple[Ids, int]:
     for name in ("op", "phase", "level"):
         codes, names = pd.factorize(host[name], use_na_sentinel=False)
         kinds = kinds * max(len(names), 1) + codes
-    kinds, different = pd.factorize(kinds)
-    return kinds.astype(np.int64), max(len(different), 1)
+    return kinds
 
 
 def _placed(widest: list[int], below: list[int], totals: list[float]) -> dict[int, tuple[int, float]]:

@@ -58,7 +58,7 @@ def _numbers(ops: pd.DataFrame) -> dict[str, npt.NDArray[np.float64]]:
 
 def _coded(values: pd.Series) -> tuple[Ints, list[str]]:
     codes, different = pd.factorize(values)
-    return codes.astype(np.int32), [shown(str(text), NAME_LIMIT) for text in different]
+    return _named(codes, [str(text) for text in different])
 
 
 def _module_paths(ops: pd.DataFrame) -> tuple[Ints, list[str]]:
@@ -70,7 +70,14 @@ def _module_paths(ops: pd.DataFrame) -> tuple[Ints, list[str]]:
     codes, pairs = pd.factorize(np.where(path_codes < 0, np.nan, (model_codes + 1) * span + path_codes))
     different = [divmod(int(pair), span) for pair in pairs]
     parts = [(models[model - 1] if model else "", paths[path]) for model, path in different]
-    return codes.astype(np.int32), [shown(".".join(filter(None, names)), NAME_LIMIT) for names in parts]
+    return _named(codes, [".".join(filter(None, names)) for names in parts])
+
+
+def _named(codes: npt.NDArray[np.intp], names: list[str]) -> tuple[Ints, list[str]]:
+    """The codes and the shown names of them, each name once: names may be the same once they are cut."""
+    place: dict[str, int] = {}
+    places = [place.setdefault(shown(name, NAME_LIMIT), len(place)) for name in names]
+    return np.array([*places, -1], np.int32)[codes], list(place)
 
 
 def _tracks(ops: pd.DataFrame) -> tuple[list[dict[str, str]], Ints]:

@@ -1,7 +1,7 @@
 // The exported page's host of the flamegraph: unpacks the page's data and stands in for anywidget's model.
 
 const HEADER_BYTES = 4;
-const WIDE_COLUMNS = new Set(["start", "total", "self", "device_self", "flops", "bytes", "time", "allocated"]);
+const WIDE_COLUMNS = new Set(["start", "total", "self", "device_self", "flops", "bytes", "time", "allocated", "usual", "change", "noise"]);
 
 /** Draws the widget in place of its static twin, which stays if anything goes wrong. @param {{render: Function}} widget */
 async function nbkitStartPage(widget) {
@@ -48,6 +48,10 @@ async function nbkitUnpack(text) {
   const reader = { bytes, at: headerEnd };
   for (const state of Object.values(states)) {
     if (!state) continue;
+    if (state.views) {
+      for (const view of Object.values(state.views)) view.columns = nbkitColumns(reader, view.count, view.columns);
+      continue;
+    }
     state.columns = nbkitColumns(reader, state.count, state.columns);
     state.memory &&= state.memory.map((/** @type {any} */ { device, count, columns }) => (
       { device, ...nbkitColumns(reader, count, columns) }));

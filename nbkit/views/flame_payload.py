@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nbkit.views.flame_data import TIMES, State, column
+from nbkit.views.flame_difference import PER_US as VERDICT_PER_US
+from nbkit.views.flame_difference import TYPES
 
 Ints = npt.NDArray[np.int64]
 HEADER_BYTES = 4
@@ -35,6 +37,8 @@ def payload(states: Mapping[str, State | None]) -> str:
 
 def _outline(state: State, packed: list[bytes]) -> dict[str, Any]:
     """The state as JSON data; its columns are appended to `packed` and described in their place."""
+    if "views" in state:
+        return {**state, "views": {name: _pack_view(view, packed) for name, view in state["views"].items()}}
     outline = {name: value for name, value in state.items() if name not in ("columns", "memory")}
     outline["columns"] = [_pack(*each, packed) for each in _whole_columns(state)]
     memory = state["memory"]
@@ -65,6 +69,18 @@ def _whole_columns(state: State) -> Iterator[tuple[str, Ints, str, int]]:
         )
     for name in ("track", "op", "module", "phase", "level", "device", "source", "shapes"):
         yield name, column(state, name).astype(np.int64) + 1, "code", 1
+
+
+def _pack_view(view: State, packed: list[bytes]) -> dict[str, Any]:
+    """One view of the state of a difference."""
+    values = {name: np.frombuffer(data, TYPES[name]) for name, data in view["columns"].items()}
+    packs = [
+        _pack(name, _folded(np.rint(column * VERDICT_PER_US).astype(np.int64)), "folded", VERDICT_PER_US, packed)
+        if TYPES[name] == "<f8"
+        else _pack(name, _folded(np.diff(column.astype(np.int64), prepend=0)), "running_sum", 1, packed)
+        for name, column in values.items()
+    ]
+    return {"count": view["count"], "columns": packs}
 
 
 def _pack_memory(device: Mapping[str, Any], packed: list[bytes]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import traitlets
 
 from nbkit.trace import Trace
-from nbkit.views.flame_data import flame_state
+from nbkit.views.flame_difference import flame_states
 from nbkit.views.flame_twins import flame_html, flame_text
 from nbkit.views.mimebundle import Bundle, with_twins
 from nbkit.views.op_table import STATIC
@@ -20,6 +20,9 @@ Ids = npt.NDArray[np.int64]
 class FlameGraph(anywidget.AnyWidget):
     """The flamegraph as a widget; with `base` it shows what grew, shrank, is new or gone against that trace.
 
+    If both were recorded with repeats (`nbkit.optime(repeats=10)`, `%%optime -r 10`), a frame grew or shrank only if
+    its time changed by more than their noise explains; otherwise the widget says that the noise is not known.
+
     `selected_op_id` is the op whose frame is marked, in Python and in the graph alike. `selection` holds the label and
     the op ids of all that is inside the selected frame, which `selected_ids` gives as an array.
     """
@@ -28,6 +31,7 @@ class FlameGraph(anywidget.AnyWidget):
     _css = STATIC / "flamegraph.css"
     flame = traitlets.Dict().tag(sync=True)
     base = traitlets.Instance(dict, allow_none=True).tag(sync=True)
+    difference = traitlets.Instance(dict, allow_none=True).tag(sync=True)
     selected_op_id = traitlets.Int(None, allow_none=True).tag(sync=True)
     selection = traitlets.Instance(dict, allow_none=True).tag(sync=True)
 
@@ -35,7 +39,7 @@ class FlameGraph(anywidget.AnyWidget):
         # Copies, as display keeps its widgets by their trace: a widget that holds its own would keep it for ever.
         self._trace = Trace(trace.frames, trace.meta)
         self._base = None if base is None else Trace(base.frames, base.meta)
-        super().__init__(flame=flame_state(trace), base=None if base is None else flame_state(base))
+        super().__init__(**flame_states(trace, base))
 
     def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
         """The widget, and text and HTML of the same where no widget can be shown."""

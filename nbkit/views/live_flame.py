@@ -6,7 +6,7 @@ from pathlib import Path
 from nbkit.errors import NbkitError
 from nbkit.trace import Trace
 from nbkit.views.document import Body
-from nbkit.views.flame_data import flame_state
+from nbkit.views.flame_difference import flame_states
 from nbkit.views.flame_payload import payload
 
 STATIC = Path(__file__).parent / "static"
@@ -18,13 +18,12 @@ STYLE = "#nbkit-live{margin:16px 0}#nbkit-live[hidden],#nbkit-twin[hidden]{displ
 
 def live_flame(trace: Trace, base: Trace | None, twin: str) -> Body:
     """The flamegraph, as the difference to `base` if that is given; `twin` is HTML to show where no script runs."""
-    states = {"flame": flame_state(trace), "base": None if base is None else flame_state(base)}
     css = (STATIC / "flamegraph.css").read_text(encoding="utf-8").replace("</", "<\\/")
     html = (
         f"<style>{STYLE}{css}</style>"
         f'<div id="nbkit-live" hidden></div><div id="nbkit-twin">{twin}</div>'
         # Base64 has no character that means anything to a parser, so the data cannot leave its element.
-        f'<script type="application/octet-stream" id="nbkit-data">{payload(states)}</script>'
+        f'<script type="application/octet-stream" id="nbkit-data">{payload(flame_states(trace, base))}</script>'
     )
     return Body(html, page_script((STATIC / "flamegraph.js").read_text(encoding="utf-8")))
 
