@@ -1,7 +1,5 @@
 """The difference of two timings by the frames of a tree, such as a flamegraph's: each with all that is inside it."""
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -9,7 +7,7 @@ import pandas as pd
 from nbkit.analysis.noise import SMALL, typical
 from nbkit.analysis.timed_pair import Bools, Floats, Ints, TimedPair
 from nbkit.schema import Column, Table
-from nbkit.timeline.nesting import depth_levels
+from nbkit.timeline.nesting import with_inside
 
 FRAME_DIFFS = Table(
     "frame_diffs",
@@ -18,7 +16,11 @@ FRAME_DIFFS = Table(
         Column(*column)
         for column in (
             ("frame", "int64", "number of the frame"),
-            ("usual_us", "float64", "time in the left trace, the lower quartile of its repeats, on the right run's clock"),
+            (
+                "usual_us",
+                "float64",
+                "time in the left trace, the lower quartile of its repeats, on the right run's clock",
+            ),
             ("change_us", "float64", "the same of the right trace, less usual_us"),
             ("noise_us", "float64", "largest change_us, up or down, that noise can explain; null if not known"),
             (
@@ -26,7 +28,11 @@ FRAME_DIFFS = Table(
                 "bool",
                 "whether the times are the frame's own, without what is inside: where that alone changed beyond noise",
             ),
-            ("is_small", "bool", "whether it takes too little of the step in both runs to be judged: it is within noise"),
+            (
+                "is_small",
+                "bool",
+                "whether it takes too little of the step in both runs to be judged: it is within noise",
+            ),
         )
     ),
 )
@@ -41,10 +47,10 @@ def compare_trees(pair: TimedPair, frame_of: tuple[Ints, Ints], parent: Ints) ->
     stands in its row if it alone is beyond.
     """
     own = _sums(pair, frame_of, len(parent))
-    whole = tuple(_with_inside(times, parent) for times in own)
+    whole = tuple(with_inside(times, parent) for times in own)
     calls = [_calls(frames, len(parent)) for frames in frame_of]
-    differing = _with_inside((calls[0] != calls[1]).astype(np.int64), parent)
-    is_own, is_whole = (np.minimum(*each) > 0 for each in (calls, [_with_inside(each, parent) for each in calls]))
+    differing = with_inside((calls[0] != calls[1]).astype(np.int64), parent)
+    is_own, is_whole = (np.minimum(*each) > 0 for each in (calls, [with_inside(each, parent) for each in calls]))
     step_us = float(np.maximum(*(typical(times) for times in pair.evened(own))).sum())
     totals = _judged(pair, (whole[0], whole[1]), is_whole, differing == 0, step_us)
     selves = _judged(pair, own, is_own, calls[0] == calls[1], step_us)
@@ -64,14 +70,6 @@ def _sums(pair: TimedPair, frame_of: tuple[Ints, Ints], count: int) -> tuple[Flo
 
 def _calls(frames: Ints, count: int) -> Ints:
     return np.bincount(frames[frames >= 0], minlength=count).astype(np.int64)
-
-
-def _with_inside(values: npt.NDArray[Any], parent: Ints) -> npt.NDArray[Any]:
-    """Per frame its value and those of all frames inside it."""
-    sums = values.copy()
-    for frames in depth_levels(parent)[:0:-1]:
-        np.add.at(sums, parent[frames], sums[frames])
-    return sums
 
 
 def _judged(

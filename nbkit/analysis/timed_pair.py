@@ -1,4 +1,4 @@
-"""Two timed traces side by side: times per repeat of any groups of their ops, freed of what the machine did meanwhile."""
+"""Two timed traces side by side: times per repeat of any groups of their ops, and the noise of these."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ class TimedPair:
         return self.rows[0].repeats, self.rows[1].repeats
 
     def evened(self, times: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-        """Times (groups, repeats) of both without what a whole repeat or run has in common: on the right run's clock."""
+        """Times (groups, repeats) of both without what a repeat or run has in common, on the right run's clock."""
         return times[0] / self.scales[0] * self.factor, times[1] / self.scales[1]
 
     def changes(

@@ -1,5 +1,7 @@
 """Nested intervals: which event lies inside which, and what that makes of their times."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -49,6 +51,14 @@ def depths(parent: Ints) -> Ints:
         above = parent[above]
         rows, above = rows[above >= 0], above[above >= 0]
     return depth
+
+
+def with_inside(values: npt.NDArray[Any], parent: Ints) -> npt.NDArray[Any]:
+    """Per event its value and those of all events nested in it; every parent has a smaller index than its children."""
+    sums = values.copy()
+    for rows in depth_levels(parent)[:0:-1]:
+        np.add.at(sums, parent[rows], sums[rows])
+    return sums
 
 
 def inherited(parent: Ints, levels: list[Ints], own: npt.NDArray[np.bool_]) -> Ints:

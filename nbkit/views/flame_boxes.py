@@ -28,7 +28,7 @@ def flame_boxes(ops: pd.DataFrame, count: int = 300) -> pd.DataFrame:
     )
     # A box is never wider than the one it stands on, so that one comes first: it has the smaller number.
     widest = np.lexsort((np.arange(len(below)), -totals["total_us"]))[:count]
-    placed = _placed(widest.tolist(), below.tolist(), totals["total_us"].tolist())
+    placed = placed_boxes(widest.tolist(), below.tolist(), totals["total_us"].tolist())
     boxes = totals.loc[list(placed)].assign(depth=[depth for depth, _ in placed.values()])
     boxes["left_us"] = [left_us for _, left_us in placed.values()]
     names = host[["op", "phase"]].iloc[boxes["row"].to_numpy()].reset_index(drop=True)
@@ -56,7 +56,7 @@ def _kinds(host: pd.DataFrame) -> Ids:
     return kinds
 
 
-def _placed(widest: list[int], below: list[int], totals: list[float]) -> dict[int, tuple[int, float]]:
+def placed_boxes(widest: list[int], below: list[int], totals: list[float]) -> dict[int, tuple[int, float]]:
     """Depth and left edge of each box, in the given order; those on a box that is not there are left out."""
     placed: dict[int, tuple[int, float]] = {}
     free = {-1: 0.0}

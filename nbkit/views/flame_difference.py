@@ -7,7 +7,7 @@ from nbkit.analysis.timed_pair import Clock, TimedPair, timed_pair
 from nbkit.schema import SAMPLES
 from nbkit.trace import Trace
 from nbkit.views.flame_data import State, column, flame_state
-from nbkit.views.flame_trees import GROUPS, FlameTree, flame_tree
+from nbkit.views.flame_trees import GROUPS, FlameTree, flame_tree, host_rows
 
 # What may be coloured where single recordings are compared: of two equal steps of a LLaMA most pairs have one frame of
 # some 1,400 that differs by more (bench/flame_difference.py), which nobody can tell from a change.
@@ -61,8 +61,7 @@ def clocks(now: State, before: State) -> list[Clock]:
 
 def _launched(state: State) -> bool:
     """Whether any op of the host knows the time of the kernels it launched."""
-    is_host = np.array([track["kind"] == "host" for track in state["tracks"]], bool)
-    return bool((column(state, "device_self")[is_host[column(state, "track")]] > 0).any())
+    return bool((column(state, "device_self")[host_rows(state)] > 0).any())
 
 
 def _repeats(trace: Trace) -> int:

@@ -73,13 +73,13 @@ def _whole_columns(state: State) -> Iterator[tuple[str, Ints, str, int]]:
 
 def _pack_view(view: State, packed: list[bytes]) -> dict[str, Any]:
     """One view of the state of a difference."""
-    values = {name: np.frombuffer(data, TYPES[name]) for name, data in view["columns"].items()}
-    packs = [
-        _pack(name, _folded(np.rint(column * VERDICT_PER_US).astype(np.int64)), "folded", VERDICT_PER_US, packed)
-        if TYPES[name] == "<f8"
-        else _pack(name, _folded(np.diff(column.astype(np.int64), prepend=0)), "running_sum", 1, packed)
-        for name, column in values.items()
-    ]
+    packs = []
+    for name, data in view["columns"].items():
+        is_time = TYPES[name] == "<f8"
+        scale = VERDICT_PER_US if is_time else 1
+        values = np.rint(np.frombuffer(data, TYPES[name]) * scale).astype(np.int64)
+        steps = values if is_time else np.diff(values, prepend=0)
+        packs.append(_pack(name, _folded(steps), "folded" if is_time else "running_sum", scale, packed))
     return {"count": view["count"], "columns": packs}
 
 

@@ -2,8 +2,6 @@
 
 from html import escape
 
-import pandas as pd
-
 from nbkit.trace import Trace
 from nbkit.views import units
 from nbkit.views.facts import PHASE_COLORS
@@ -13,6 +11,7 @@ from nbkit.views.names import shown
 WIDTH, ROW, FONT = 1000, 18, 11
 # Width of a letter of that font, for names cut to their box; what is shorter than MIN_LABEL tells nothing.
 CHARACTER, MIN_LABEL = 6.2, 4
+Place = tuple[float, int, float]
 
 
 def flame_svg(trace: Trace, count: int = 300) -> str:
@@ -21,20 +20,26 @@ def flame_svg(trace: Trace, count: int = 300) -> str:
     if not len(boxes):
         return ""
     whole_us = float(boxes.loc[boxes["depth"] == 0, "total_us"].sum()) or 1.0
-    height = (int(boxes["depth"].max()) + 1) * ROW
     label = f"Flamegraph of {units.duration(whole_us)}: the {units.counted(len(boxes), 'widest call path')}"
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {height}" width="100%" role="img" aria-label="{escape(label)}" '
-        f'font-family="system-ui,sans-serif" font-size="{FONT}" style="display:block">{_boxes(boxes, whole_us)}</svg>'
-    )
-
-
-def _boxes(boxes: pd.DataFrame, whole_us: float) -> str:
     columns = (boxes[name].tolist() for name in ("op", "phase", "calls", "depth", "left_us", "total_us", "self_us"))
-    return "".join(
-        _box(box_label(op, calls), f"{phase} · {_times(total_us, self_us, whole_us)}", _color(phase), place)
+    drawn = (
+        box(box_label(op, calls), f"{phase} · {_times(total_us, self_us, whole_us)}", _color(phase), at)
         for op, phase, calls, depth, left_us, total_us, self_us in zip(*columns, strict=True)
-        for place in [(left_us / whole_us * WIDTH, depth * ROW, total_us / whole_us * WIDTH)]
+        for at in [place(left_us, depth, total_us, whole_us)]
+    )
+    return svg(label, int(boxes["depth"].max()) + 1, "".join(drawn))
+
+
+def place(left_us: float, depth: int, width_us: float, whole_us: float) -> Place:
+    """Left edge, top and width of a box of a picture that is `whole_us` wide."""
+    return left_us / whole_us * WIDTH, depth * ROW, width_us / whole_us * WIDTH
+
+
+def svg(label: str, rows: int, drawn: str) -> str:
+    """The svg element of boxes that are `rows` deep."""
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {rows * ROW}" width="100%" role="img" aria-label="{escape(label)}" '
+        f'font-family="system-ui,sans-serif" font-size="{FONT}" style="display:block">{drawn}</svg>'
     )
 
 
@@ -47,8 +52,9 @@ def _times(total_us: float, self_us: float, whole_us: float) -> str:
     return f"{units.duration(total_us)} total, {units.duration(self_us)} self, {units.share(total_us / whole_us)}"
 
 
-def _box(label: str, figures: str, color: str, place: tuple[float, int, float]) -> str:
-    left, top, width = place
+def box(label: str, figures: str, color: str, at: Place) -> str:
+    """A box with as much of its label as fits, and all of it with the figures as tooltip."""
+    left, top, width = at
     room = int((width - 6) / CHARACTER)
     cut = label if len(label) <= room else f"{label[: room - 1]}…"
     text = (

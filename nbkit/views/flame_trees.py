@@ -51,7 +51,7 @@ class FlameTree:
 def flame_tree(now: State, base: State, group: str) -> FlameTree:
     """The frames of both states: merged calls for the group none, else those by module, op or phase."""
     names = {name: _joined(now, base, name) for name in ("op", "module", "phase", "level")}
-    is_host = np.concatenate([_is_host(state) for state in (now, base)])
+    is_host = np.concatenate([host_rows(state) for state in (now, base)])
     rows = np.flatnonzero(is_host)
     frames, parent, texts = _calls(now, base, names, rows) if group == "none" else _grouped(names, rows, LEVELS[group])
     frame_of = np.full(len(is_host), -1, np.int64)
@@ -59,9 +59,11 @@ def flame_tree(now: State, base: State, group: str) -> FlameTree:
     return FlameTree(parent, texts, (frame_of[: now["count"]], frame_of[now["count"] :]))
 
 
-def _is_host(state: State) -> Bools:
+def host_rows(state: State) -> Bools:
+    """Whether each row is one of the host."""
     kinds = np.array([track["kind"] == "host" for track in state["tracks"]], bool)
-    return kinds[column(state, "track")]
+    is_host: Bools = kinds[column(state, "track")]
+    return is_host
 
 
 def _joined(now: State, base: State, name: str) -> tuple[Ints, list[str]]:

@@ -1,5 +1,6 @@
 """Text and HTML of a flamegraph for where it cannot be drawn live: of one trace, or of what changed against another."""
 
+from collections.abc import Mapping
 from html import escape
 
 import pandas as pd
@@ -7,7 +8,9 @@ import pandas as pd
 from nbkit.analysis.compare_times import compare_times
 from nbkit.trace import Trace
 from nbkit.views import units
+from nbkit.views.difference_svg import difference_html
 from nbkit.views.facts import facts
+from nbkit.views.flame_data import State
 from nbkit.views.flame_svg import flame_svg
 from nbkit.views.html_table import STYLE, facts_html, sections_html
 from nbkit.views.sections import Section, module_names
@@ -28,17 +31,24 @@ def flame_text(trace: Trace, base: Trace | None) -> str:
     return "\n".join([_headline(trace, base, times), *section_lines(_changes(times)), *([""] if notes else []), *notes])
 
 
-def flame_html(trace: Trace, base: Trace | None) -> str:
-    """The facts, a still flamegraph and tables of where the time went, or with `base` of what changed; no script."""
-    head, tables = facts_html(facts(trace)), NOTHING
-    if len(trace.ops) and base is None:
-        tables = flame_svg(trace) + sections_html(view_of(trace).sections(trace, CHANGES))
-    elif len(trace.ops) and base is not None:
-        times = compare_times(base, trace)
-        words = [_headline(trace, base, times), *times.attrs.get("notes", [])]
-        notes = "".join(f"<p>{escape(text)}</p>" for text in words)
-        tables = notes + flame_svg(trace) + sections_html([_changes(times)])
-    return f'<style>{STYLE}</style><div class="nbkit-static">{head}{tables}</div>'
+def flame_html(trace: Trace) -> str:
+    """The facts, a still flamegraph and tables of where the time went; no script."""
+    tables = flame_svg(trace) + sections_html(view_of(trace).sections(trace, CHANGES)) if len(trace.ops) else NOTHING
+    return _document(trace, tables)
+
+
+def changes_html(trace: Trace, base: Trace, states: Mapping[str, State | None]) -> str:
+    """The facts, a still flamegraph and a table of what changed against `base`; no script. `states`: `flame_states`."""
+    if not len(trace.ops):
+        return _document(trace, NOTHING)
+    times = compare_times(base, trace)
+    words = [_headline(trace, base, times), *times.attrs.get("notes", [])]
+    notes = "".join(f"<p>{escape(text)}</p>" for text in words)
+    return _document(trace, notes + difference_html(states) + sections_html([_changes(times)]))
+
+
+def _document(trace: Trace, tables: str) -> str:
+    return f'<style>{STYLE}</style><div class="nbkit-static">{facts_html(facts(trace))}{tables}</div>'
 
 
 def _headline(trace: Trace, base: Trace, times: pd.DataFrame) -> str:

@@ -10,7 +10,7 @@ import traitlets
 
 from nbkit.trace import Trace
 from nbkit.views.flame_difference import flame_states
-from nbkit.views.flame_twins import flame_html, flame_text
+from nbkit.views.flame_twins import changes_html, flame_html, flame_text
 from nbkit.views.mimebundle import Bundle, with_twins
 from nbkit.views.op_table import STATIC
 
@@ -45,8 +45,14 @@ class FlameGraph(anywidget.AnyWidget):
         """The widget, and text and HTML of the same where no widget can be shown."""
         return with_twins(
             super()._repr_mimebundle_(**options),
-            {"text/plain": flame_text(self._trace, self._base), "text/html": flame_html(self._trace, self._base)},
+            {"text/plain": flame_text(self._trace, self._base), "text/html": self._html()},
         )
+
+    def _html(self) -> str:
+        if self._base is None:
+            return flame_html(self._trace)
+        states = {"flame": self.flame, "base": self.base, "difference": self.difference}
+        return changes_html(self._trace, self._base, states)
 
     def selected_ids(self) -> Ids | None:
         """The op ids inside the selected frame, in call order; None if no frame is selected."""

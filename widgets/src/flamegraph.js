@@ -2,7 +2,7 @@
 
 import { fitted } from "./lib/flame/camera.js";
 import { selfByCategory } from "./lib/flame/colors.js";
-import { decode, hasDeviceTime } from "./lib/flame/data.js";
+import { decode, decodeNoise, hasDeviceTime } from "./lib/flame/data.js";
 import { announcement, facts, nameOf, positionOf, singleRow } from "./lib/flame/describe.js";
 import { Finder } from "./lib/flame/finder.js";
 import { pathOf, rowsInside } from "./lib/flame/frames.js";
@@ -19,7 +19,8 @@ class FlameView {
     this.model = model;
     this.trace = /** @type {any} */ (decode(model.get("flame")));
     const base = decode(model.get("base"));
-    this.views = new Views(this.trace, base);
+    const noise = decodeNoise(model.get("difference"));
+    this.views = new Views(this.trace, base, noise);
     // A difference opens merged: in time order there is no place for what is gone.
     const [order, color] = base ? ["heavy", "difference"] : ["time", "phase"];
     this.state = { order, group: "none", clock: "host", color, isFlame: false, isTable: false, isHelp: false };
@@ -29,7 +30,7 @@ class FlameView {
     /** @type {number | null} the op that the model has selected, as far as this view knows */
     this.shownOp = null;
     const hidden = [...(base ? [] : ["difference"]), ...(this.trace && hasDeviceTime(this.trace) ? [] : ["clock"])];
-    Object.assign(this, parts(this, this.trace, base, hidden));
+    Object.assign(this, parts(this, this.trace, base, hidden, noise?.notes ?? []));
     el.append(this.root);
     this.unwatch = watchTheme(this.root, () => this.retheme());
     if (!this.trace?.count) return;
@@ -236,7 +237,7 @@ function render({ model, el }) {
     view = new FlameView(model, el);
   };
   const reselect = () => view.selectFromOutside();
-  const listeners = { "change:flame": renew, "change:base": renew, "change:selected_op_id": reselect };
+  const listeners = { "change:flame": renew, "change:base": renew, "change:difference": renew, "change:selected_op_id": reselect };
   for (const [name, listener] of Object.entries(listeners)) model.on(name, listener);
   return () => {
     for (const [name, listener] of Object.entries(listeners)) model.off(name, listener);

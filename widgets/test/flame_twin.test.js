@@ -5,7 +5,7 @@ import { linksOf } from "../src/lib/flame/links.js";
 import { lines, sorted } from "../src/lib/flame/twin.js";
 import { across, tableOf, twinOf } from "../src/lib/flame/twin_view.js";
 import { Views } from "../src/lib/flame/views.js";
-import { step, traceOf } from "../test_helpers/trace.js";
+import { single, step, traceOf } from "../test_helpers/trace.js";
 
 const EVERYTHING = { top: -1, isMatch: null, difference: null };
 const CALLS = { order: "time", group: "none", clock: "host", color: "phase" };
@@ -41,10 +41,10 @@ test("lines sort by name and by number, equal ones by name", () => {
 });
 
 test("with a base the table adds up the merged difference", () => {
-  const views = new Views(step(), step());
+  const views = new Views(step(), step(), single());
   const view = views.view(CALLS);
   const twin = twinOf(views, view, CALLS);
   assert.equal(across(view, 4, twin), twin.frames.of[4]);
-  const { about, isCompared, lines: shown } = tableOf(twin, across(view, 3, twin), "mm");
-  assert.deepEqual([about, isCompared, shown.length], ["inside blocks.1 (Block), matching mm", true, 1]);
+  const { about, difference, lines: shown } = tableOf(twin, across(view, 3, twin), "mm");
+  assert.deepEqual([about, difference === twin.difference, shown.length], ["inside blocks.1 (Block), matching mm", true, 1]);
 });

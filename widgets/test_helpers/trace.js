@@ -61,3 +61,20 @@ export function pathText(frames, frame) {
 export function totals(frames) {
   return Object.fromEntries(Array.from({ length: frames.size }, (_, frame) => [pathText(frames, frame), frames.total[frame]]));
 }
+
+/** The noise of single recordings: unknown. @param {number} [factor] @param {number} [share] @returns {import("../src/lib/flame/data.js").Noise} */
+export function single(factor = 1.2, share = 0.01) {
+  return { repeats: [1, 1], notes: [], factor, share, views: {} };
+}
+
+/**
+ * The noise of ten repeats of both, with the judged frames of the merged calls by host time.
+ * @param {{row: number, up?: number, own?: number, usual: number, change: number, noise: number}[]} frames
+ * @returns {import("../src/lib/flame/data.js").Noise}
+ */
+export function repeated(frames) {
+  const integers = Object.fromEntries(["row", "up", "own"].map((name) => [name, Int32Array.from(frames, (frame) => /** @type {any} */ (frame)[name] ?? 0)]));
+  const floats = Object.fromEntries(["usual", "change", "noise"].map((name) => [name, Float64Array.from(frames, (frame) => /** @type {any} */ (frame)[name])]));
+  const judged = /** @type {any} */ ({ ...integers, ...floats });
+  return { ...single(), repeats: [10, 12], views: { "none host": judged, "module host": judged } };
+}

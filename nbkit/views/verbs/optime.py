@@ -39,5 +39,5 @@ VIEW = View(
     charts=_charts,
     picture=flame_svg,
     calls=slowest_calls_table,
-    top=lambda trace, base: live_flame(trace, base, flame_svg(trace)),
+    top=live_flame,
 )

@@ -30,6 +30,30 @@ export function decode(flame) {
   };
 }
 
+/**
+ * What is known of the noise between a trace and its base.
+ * @typedef {object} Noise
+ * @property {[number, number]} repeats of the base and of the trace
+ * @property {string[]} notes
+ * @property {number} factor single recordings are coloured from so many times as long or short on,
+ * @property {number} share and from this share of all time on
+ * @property {Record<string, Judged>} views by grouping and clock ("none host"); none without repeats of both
+ *
+ * @typedef {{row: Int32Array, up: Int32Array, own: Int32Array, usual: Float64Array, change: Float64Array, noise: Float64Array}} Judged
+ *   frames that the noise was compared with: each so many (`up`) above that of a `row`; times in microseconds
+ */
+
+/** The noise from the widget's `difference` state; null stays null. @param {any} state @returns {Noise | null} */
+export function decodeNoise(state) {
+  if (!state) return null;
+  const views = Object.entries(state.views).map(([name, { columns }]) => {
+    const integers = ["row", "up", "own"].map((column) => [column, typed(columns[column], Int32Array)]);
+    const floats = ["usual", "change", "noise"].map((column) => [column, typed(columns[column], Float64Array)]);
+    return [name, Object.fromEntries([...integers, ...floats])];
+  });
+  return { repeats: state.repeats, notes: state.notes, factor: state.single_factor, share: state.single_share, views: Object.fromEntries(views) };
+}
+
 /** Bytes as an array of their type, without a copy where they are aligned. @param {any} bytes @param {any} Type */
 export function typed(bytes, Type) {
   if (bytes instanceof Type) return bytes;

@@ -3,6 +3,7 @@
 import { change, counted, dataSize, duration, flops, share } from "../units.js";
 import { NEW } from "./difference.js";
 import { childrenOf } from "./links.js";
+import { relativeText, verdictText } from "./verdicts.js";
 
 /** Different shapes or source lines that are listed. */
 const LISTED = 3;
@@ -48,14 +49,15 @@ export function announcement(view, frame, changed = null) {
   return parts.filter(Boolean).join(", ");
 }
 
-/** 'grew +1.20 ms (+20.0 %)'. @param {NonNullable<Change>} changed */
-export function changeText({ difference: { frames, before, codes }, frame }) {
-  const delta = frames.total[frame] - before[frame];
+/** 'grew +1.20 ms (+20.0 %), beyond noise ±3.0 %', or that the noise is unknown. @param {NonNullable<Change>} changed */
+export function changeText({ difference: { frames, before, codes, verdicts }, frame }) {
   const kind = KINDS[codes[frame]];
-  if (kind === "same" || kind === "new") return kind;
+  if (kind === "new") return kind;
   if (kind === "gone") return `gone, was ${duration(before[frame])}`;
-  const relative = before[frame] > 0 ? ` (${delta > 0 ? "+" : "−"}${share(Math.abs(delta) / before[frame])})` : "";
-  return `${kind} ${change(delta)}${relative}`;
+  if (verdicts) return verdictText(verdicts, frame, kind);
+  const delta = frames.total[frame] - before[frame];
+  const relative = relativeText(delta, before[frame]);
+  return `${kind === "same" ? "" : `${kind} `}${change(delta)}${relative && ` (${relative})`}, noise unknown`;
 }
 
 /** Where a frame stands among its siblings, from 1. @param {import("./views.js").View} view @param {number} frame */
@@ -67,9 +69,11 @@ export function positionOf(view, frame) {
 /** A short mark of the change for a box: '▲ +20 %'. @param {Change} changed */
 export function changeMark(changed) {
   if (!changed) return "";
-  const { difference: { frames, before, codes }, frame } = changed;
-  const percent = Math.round((100 * (frames.total[frame] - before[frame])) / before[frame]);
-  return ["", `▲ +${percent} %`, `▼ −${Math.abs(percent)} %`, "new", "gone"][codes[frame]];
+  const { difference: { frames, before, codes, verdicts }, frame } = changed;
+  const [delta, usual] = verdicts ? [verdicts.change[frame], verdicts.usual[frame]] : [frames.total[frame] - before[frame], before[frame]];
+  const percent = usual > 0 ? ` ${delta < 0 ? "−" : "+"}${Math.round((100 * Math.abs(delta)) / usual)} %` : "";
+  const what = `${verdicts?.isOwn[frame] ? " self" : ""}${percent}`;
+  return ["", `▲${what}`, `▼${what}`, "new", "gone"][codes[frame]];
 }
 
 /** Rows of a frame itself; none for one that only holds others. @param {import("./frames.js").Frames} frames @param {number} frame */

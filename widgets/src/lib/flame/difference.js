@@ -2,6 +2,7 @@
 
 import { summed } from "./merge.js";
 import { PairMap } from "./pair_map.js";
+import { verdictsOf } from "./verdicts.js";
 
 /** Codes, in the order of the palette. */
 export const SAME = 0;
@@ -9,10 +10,6 @@ export const GREW = 1;
 export const SHRANK = 2;
 export const NEW = 3;
 export const GONE = 4;
-/** A change up to this fraction of the larger side counts as the same, and one up to SMALL of all time too. */
-export const SAME_FRACTION = 0.05;
-const SMALL = 0.0005;
-
 /**
  * @typedef {object} Difference
  * @property {import("./frames.js").Frames} frames those of now, then those that are gone (drawn at their former width)
@@ -20,10 +17,17 @@ const SMALL = 0.0005;
  * @property {Float64Array} selfBefore
  * @property {Int32Array} countBefore
  * @property {Uint8Array} codes
+ * @property {import("./verdicts.js").Verdicts | null} verdicts null where the noise is not known
  */
 
-/** @param {import("./frames.js").Frames} now @param {import("./frames.js").Frames} base @returns {Difference} */
-export function difference(now, base) {
+/**
+ * @param {import("./frames.js").Frames} now
+ * @param {import("./frames.js").Frames} base
+ * @param {import("./data.js").Noise} noise
+ * @param {string} view grouping and clock, as the noise names them
+ * @returns {Difference}
+ */
+export function difference(now, base, noise, view) {
   const union = unite(now, base);
   const { size, parent, name, names, texts, kinds, at } = union;
   const self = extended(now.self, size);
@@ -39,7 +43,10 @@ export function difference(now, base) {
   };
   const isBefore = new Uint8Array(size);
   for (const frame of at) isBefore[frame] = 1;
-  return { frames, before, selfBefore, countBefore, codes: codesOf(now.size, total, before, isBefore) };
+  const verdicts = noise.views[view] ? verdictsOf(now, noise.views[view]) : null;
+  const codeOf = verdicts ? (/** @type {number} */ frame) => verdictCode(verdicts, frame) : singleCode(total, before, noise);
+  const codes = Uint8Array.from(total, (_, frame) => (frame >= now.size ? GONE : isBefore[frame] ? codeOf(frame) : NEW));
+  return { frames, before, selfBefore, countBefore, codes, verdicts };
 }
 
 /** Frames of both; `at` says where each of the base's frames is. @param {import("./frames.js").Frames} now @param {import("./frames.js").Frames} base */
@@ -99,18 +106,18 @@ function placed(values, at, size) {
   return result;
 }
 
-/** @param {number} nowSize @param {Float64Array} total @param {Float64Array} before @param {Uint8Array} isBefore */
-function codesOf(nowSize, total, before, isBefore) {
-  const largest = total.reduce((most, value) => Math.max(most, value), 0);
-  return Uint8Array.from(total, (value, frame) => {
-    if (frame >= nowSize) return GONE;
-    return isBefore[frame] ? compared(value, before[frame], SMALL * largest) : NEW;
-  });
+/** Whether a frame grew or shrank by more than the noise. @param {import("./verdicts.js").Verdicts} verdicts @param {number} frame */
+function verdictCode({ change, noise }, frame) {
+  if (!(Math.abs(change[frame]) > noise[frame])) return SAME;
+  return change[frame] > 0 ? GREW : SHRANK;
 }
 
-/** Whether a time grew, shrank or stayed. @param {number} now @param {number} before @param {number} [small] */
-export function compared(now, before, small = 0) {
-  const delta = now - before;
-  if (Math.abs(delta) <= Math.max(SAME_FRACTION * Math.max(now, before), small)) return SAME;
-  return delta > 0 ? GREW : SHRANK;
+/** The same for single recordings, by what those of equal runs hardly ever differ. @param {Float64Array} total @param {Float64Array} before @param {{factor: number, share: number}} single */
+function singleCode(total, before, { factor, share }) {
+  const small = share * total.reduce((most, value) => Math.max(most, value), 0);
+  return (/** @type {number} */ frame) => {
+    const [now, then] = [total[frame], before[frame]];
+    if (Math.abs(now - then) <= small || Math.max(now, then) < factor * Math.min(now, then)) return SAME;
+    return now > then ? GREW : SHRANK;
+  };
 }

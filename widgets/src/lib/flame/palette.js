@@ -29,6 +29,12 @@ export const CATEGORIES = {
   ],
 };
 
+/** Categories of a difference, whose noise is known or not. @param {boolean} isJudged */
+export function differenceCategories(isJudged) {
+  const [same, ...changed] = CATEGORIES.difference;
+  return [{ ...same, label: isJudged ? "within noise" : "not told apart" }, ...changed];
+}
+
 /** @type {[keyof typeof HUES, string][]} */
 const DEVICE_LOOKS = [["blue", ""], ["amber", ""], ["green", ""], ["magenta", "backslash"], ["cyan", "dots"], ["brown", "slash"], ["violet", "dots"]];
 

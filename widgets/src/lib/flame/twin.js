@@ -1,9 +1,14 @@
 // The table twin: the frames of a view added up by name, filtered by zoom and search, sorted.
 
+import { changeText } from "./describe.js";
+import { SAME } from "./difference.js";
+import { differenceCategories } from "./palette.js";
+
 /**
  * @typedef {{name: number, count: number, self: number, total: number, largest: number,
- *   countBefore: number, selfBefore: number, totalBefore: number}} Line
- *   `largest` is the frame of that name with the most time; a frame in one of its own name adds nothing to total
+ *   countBefore: number, selfBefore: number, totalBefore: number, frames: number[]}} Line
+ *   `largest` is the frame of that name with the most time; a frame in one of its own name adds nothing to total;
+ *   `frames` counts the frames by their code in a difference
  */
 
 /**
@@ -54,13 +59,14 @@ class Sums {
   add(frame) {
     const { name: names, self, total, count } = this.frames;
     const name = names[frame];
-    const line = (this.byName[name] ??= { name, count: 0, self: 0, total: 0, largest: frame, countBefore: 0, selfBefore: 0, totalBefore: 0 });
+    const line = (this.byName[name] ??= { name, count: 0, self: 0, total: 0, largest: frame, countBefore: 0, selfBefore: 0, totalBefore: 0, frames: [0, 0, 0, 0, 0] });
     const isOutermost = this.inside[name] === 0;
     line.count += count[frame];
     line.self += self[frame];
     if (isOutermost) line.total += total[frame];
     if (total[frame] > total[line.largest]) line.largest = frame;
     if (!this.difference) return;
+    line.frames[this.difference.codes[frame]] += 1;
     line.countBefore += this.difference.countBefore[frame];
     line.selfBefore += this.difference.selfBefore[frame];
     if (isOutermost) line.totalBefore += this.difference.before[frame];
@@ -80,7 +86,23 @@ export const KEYS = {
   total: (line) => line.total,
   before: (line) => line.selfBefore,
   change: (line) => Math.abs(line.self - line.selfBefore),
+  // What changed first, then by how much.
+  status: (line) => (line.frames[SAME] < sum(line.frames) ? 1e15 : 0) + Math.abs(line.self - line.selfBefore),
 };
+
+/** @param {number[]} values */
+const sum = (values) => values.reduce((all, value) => all + value, 0);
+
+/** What became of the frames of a line: that of one in full, of several how many. @param {Line} line @param {import("./difference.js").Difference} difference */
+export function statusText({ frames, largest }, difference) {
+  const count = sum(frames);
+  if (count === 1) return changeText({ difference, frame: largest });
+  const changed = differenceCategories(difference.verdicts !== null).map(({ label }, code) => (code !== SAME && frames[code] ? `${frames[code]} ${label}` : ""));
+  const noise = difference.verdicts ? "" : ", noise unknown";
+  if (frames[SAME] === count) return difference.verdicts ? `${count} frames within noise` : `${count} frames not told apart${noise}`;
+  const all = frames.findIndex((value) => value === count);
+  return all > 0 ? `all ${count} ${differenceCategories(true)[all].label}${noise}` : `${changed.filter(Boolean).join(", ")} of ${count} frames${noise}`;
+}
 
 /** Sorted lines; equal ones in the order of their names. @param {Line[]} list @param {string[]} names @param {{column: string, isDescending: boolean}} sort */
 export function sorted(list, names, { column, isDescending }) {

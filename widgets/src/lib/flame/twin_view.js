@@ -29,6 +29,6 @@ export function tableOf(twin, top, text) {
   const inside = top < 0 ? "everything" : `inside ${frames.texts[frames.name[top]]}`;
   return {
     lines: lines(frames, twin.links(), { top, isMatch, difference }), names: frames.texts, whole: whole.time,
-    about: text ? `${inside}, matching ${text}` : inside, isCompared: difference !== null,
+    about: text ? `${inside}, matching ${text}` : inside, difference,
   };
 }

@@ -2,14 +2,15 @@
 
 import { colored } from "./colors.js";
 import { deviceTracks } from "./data.js";
-import { difference, GONE, SAME_FRACTION } from "./difference.js";
+import { difference, GONE } from "./difference.js";
 import { timelineFrames } from "./frames.js";
 import { groupedFrames } from "./groups.js";
 import { mergedLayout, timelineLayout } from "./layout.js";
 import { heavyLinks, linksOf } from "./links.js";
 import { mergedFrames } from "./merge.js";
-import { CATEGORIES } from "./palette.js";
-import { counted } from "../units.js";
+import { differenceCategories } from "./palette.js";
+import { unknownText } from "./verdicts.js";
+import { counted, share } from "../units.js";
 
 /**
  * @typedef {{order: string, group: string, clock: string, color: string}} Choice
@@ -28,10 +29,11 @@ import { counted } from "../units.js";
  */
 
 export class Views {
-  /** @param {import("./data.js").Trace} trace @param {import("./data.js").Trace | null} base */
-  constructor(trace, base) {
+  /** @param {import("./data.js").Trace} trace @param {import("./data.js").Trace | null} base @param {import("./data.js").Noise | null} noise with a base */
+  constructor(trace, base, noise = null) {
     this.trace = trace;
     this.base = base;
+    this.noise = noise;
     /** @type {Map<string, any>} */
     this.known = new Map();
     this.isDevice = deviceTracks(trace);
@@ -84,7 +86,9 @@ export class Views {
   /** Every frame beside what it was in the base. @param {string} group @param {string} clock @returns {import("./difference.js").Difference} */
   difference(group, clock) {
     const base = /** @type {import("./data.js").Trace} */ (this.base);
-    return this.once(`difference ${group} ${clock}`, () => difference(this.mergedFrames(this.trace, group, clock), this.mergedFrames(base, group, clock)));
+    const noise = /** @type {import("./data.js").Noise} */ (this.noise);
+    const view = `${group} ${clock}`;
+    return this.once(`difference ${view}`, () => difference(this.mergedFrames(this.trace, group, clock), this.mergedFrames(base, group, clock), noise, view));
   }
 
   /**
@@ -104,9 +108,10 @@ export class Views {
   /** What is said beside the colours; null where they are not those of a difference. @param {View} view @param {Choice} choice */
   legendNote(view, { color, group, clock }) {
     if (color !== "difference" || !this.base) return null;
-    const gone = view.isTimeline ? this.difference(group, clock).codes.reduce((sum, code) => sum + Number(code === GONE), 0) : 0;
+    const { codes, verdicts } = this.difference(group, clock);
+    const gone = view.isTimeline ? codes.reduce((sum, code) => sum + Number(code === GONE), 0) : 0;
     const hidden = gone ? ` · ${counted(gone, "gone frame")} not drawn in time order: choose left heavy` : "";
-    return `same: within ${100 * SAME_FRACTION} % of its time before${hidden}`;
+    return `${noiseNote(/** @type {import("./data.js").Noise} */ (this.noise), verdicts !== null)}${hidden}`;
   }
 
   /** Categories and the code of each frame. @param {View} view @param {Choice} choice */
@@ -115,7 +120,7 @@ export class Views {
       if (color !== "difference" || !this.base) return colored(this.trace, view.frames, color);
       const delta = view.difference ?? this.difference(group, clock);
       const codes = view.isTimeline ? view.frames.row.reduce(coded(delta), new Uint8Array(view.frames.size)) : delta.codes;
-      return { categories: CATEGORIES.difference, codes };
+      return { categories: differenceCategories(delta.verdicts !== null), codes };
     });
   }
 }
@@ -124,6 +129,12 @@ export class Views {
 export function titleOf({ group, order }) {
   if (group !== "none") return `by ${group}`;
   return order === "time" ? "time order" : "merged calls";
+}
+
+/** What the colours of a difference stand for. @param {import("./data.js").Noise} noise @param {boolean} isJudged */
+function noiseNote({ repeats, factor, share: least }, isJudged) {
+  if (isJudged) return `grew, shrank: beyond the noise of ${repeats[1]} repeats, ${repeats[0]} before`;
+  return `${unknownText(repeats)}; coloured from ${factor} times as long or short and ${share(least)} of all time on · record both with repeats (-r 10)`;
 }
 
 /** Gives each row the code of its merged frame. @param {import("./difference.js").Difference} delta */

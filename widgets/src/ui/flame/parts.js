@@ -19,8 +19,9 @@ import { Tooltip } from "./tooltip.js";
  * @param {import("../../lib/flame/data.js").Trace | null} trace
  * @param {import("../../lib/flame/data.js").Trace | null} base what it is compared with
  * @param {string[]} hidden choices that the tool line leaves out
+ * @param {string[]} notes on the difference to the base
  */
-export function parts(view, trace, base, hidden) {
+export function parts(view, trace, base, hidden, notes) {
   const id = `nbkit-${Math.random().toString(36).slice(2, 10)}`;
   const stage = new Stage({ id, onHover: (frame, point) => view.point(frame, point), onClick: (frame) => view.enter(frame), onCamera: () => view.moved() });
   stage.element.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => keyed(view, event));
@@ -39,7 +40,7 @@ export function parts(view, trace, base, hidden) {
     status: h("div", { class: "nb-sr", role: "status", "aria-live": "polite" }),
     problem: h("div", { class: "nb-problem", role: "alert", hidden: true }),
   };
-  return { ...made, root: trace?.count ? page(made, trace, base) : nothing(trace) };
+  return { ...made, root: trace?.count ? page(made, trace, base, notes) : nothing(trace) };
 }
 
 /** Keys that reach the stage find a frame to start from. @param {any} view @param {Stage} stage */
@@ -49,13 +50,13 @@ function arrive(view, stage) {
   else view.focusOn(view.focus);
 }
 
-/** @param {any} made @param {import("../../lib/flame/data.js").Trace} trace @param {import("../../lib/flame/data.js").Trace | null} base */
-function page(made, trace, base) {
+/** @param {any} made @param {import("../../lib/flame/data.js").Trace} trace @param {import("../../lib/flame/data.js").Trace | null} base @param {string[]} notes */
+function page(made, trace, base, notes) {
   const { tools, problem, help: keys, crumbs, legend, stage, memory, detail, table, tip, status } = made;
   const shown = h("div", { class: "nb-flame-view" }, stage.element, memory.element);
   // Lumino would take the keys for the notebook, in its capture phase; this attribute keeps it out.
   return h("div", { class: "nbkit nbkit-flamegraph", "data-lm-suppress-shortcuts": "true" },
-    header(trace, base), tools.element, problem, keys, crumbs.element, legend.element, shown, detail.element, table.element, tip.element, status);
+    header({ ...trace, notes: [...trace.notes, ...notes] }, base), tools.element, problem, keys, crumbs.element, legend.element, shown, detail.element, table.element, tip.element, status);
 }
 
 /** @param {import("../../lib/flame/data.js").Trace} trace @param {import("../../lib/flame/data.js").Trace | null} base */

@@ -1,6 +1,6 @@
 // The table twin of the flame graph: names with calls and times, sortable; a name selects its largest frame.
 
-import { sorted } from "../../lib/flame/twin.js";
+import { sorted, statusText } from "../../lib/flame/twin.js";
 import { change, duration, share } from "../../lib/units.js";
 import { h } from "../dom.js";
 
@@ -8,7 +8,7 @@ import { h } from "../dom.js";
 const MOST = 300;
 
 /**
- * @typedef {{name: string, label: string, text: (line: any, names: string[], whole: number) => string, isNumber: boolean}} Column
+ * @typedef {{name: string, label: string, text: (line: any, names: string[], whole: number, difference: any) => string, isNumber: boolean}} Column
  */
 
 /** @type {Column[]} */
@@ -23,7 +23,7 @@ const COLUMNS = [
 const COMPARED = [
   { name: "before", label: "self before", text: (line) => (line.countBefore ? duration(line.selfBefore) : "—"), isNumber: true },
   { name: "change", label: "change of self", text: (line) => change(line.self - line.selfBefore), isNumber: true },
-  { name: "status", label: "what changed", text: (line) => statusOf(line), isNumber: false },
+  { name: "status", label: "what changed", text: (line, _, __, difference) => statusText(line, difference), isNumber: false },
 ];
 
 export class Twin {
@@ -38,23 +38,23 @@ export class Twin {
       h("table", {}, this.caption, h("thead", {}, this.head), this.body));
   }
 
-  /** @param {{lines: any[], names: string[], whole: number, about: string, isCompared: boolean}} data */
+  /** @param {{lines: any[], names: string[], whole: number, about: string, difference: any}} data `difference` is null without a base */
   show(data) {
     // A comparison starts with what changed most.
-    if (data.isCompared && !this.data) this.sort = { column: "change", isDescending: true };
+    if (data.difference && !this.data) this.sort = { column: "status", isDescending: true };
     this.data = data;
-    if (!data.isCompared && ["before", "change"].includes(this.sort.column)) this.sort = { column: "self", isDescending: true };
+    if (!data.difference && ["before", "change", "status"].includes(this.sort.column)) this.sort = { column: "self", isDescending: true };
     this.draw();
   }
 
   draw() {
-    const { lines, names, whole, about, isCompared } = /** @type {any} */ (this.data);
-    const columns = isCompared ? [...COLUMNS, ...COMPARED] : COLUMNS;
+    const { lines, names, about, difference } = /** @type {any} */ (this.data);
+    const columns = difference ? [...COLUMNS, ...COMPARED] : COLUMNS;
     const shown = sorted(lines, names, this.sort).slice(0, MOST);
     const count = lines.length > MOST ? `${MOST} of ${lines.length.toLocaleString("en")} names, first by ${this.labelOf(columns)}` : `${lines.length} name${lines.length === 1 ? "" : "s"}`;
     this.caption.textContent = `${about}: ${count}`;
     this.head.replaceChildren(...columns.map((column) => this.header(column)));
-    this.body.replaceChildren(...shown.map((line) => this.row(line, columns, names, whole)));
+    this.body.replaceChildren(...shown.map((line) => this.row(line, columns)));
   }
 
   /** @param {Column[]} columns */
@@ -64,34 +64,27 @@ export class Twin {
 
   /** @param {Column} column */
   header({ name, label, isNumber }) {
-    // Status and share say what other columns sort by.
-    const by = { status: "change", share: "total" }[name] ?? name;
+    // The share says what the total sorts by.
+    const by = { share: "total" }[name] ?? name;
     const isSorted = this.sort.column === by && by === name;
     const sort = isSorted ? (this.sort.isDescending ? "descending" : "ascending") : "none";
-    const button = h("button", { type: "button", "data-name": name, onclick: () => this.sortBy(by, isNumber || by !== name) }, label, h("span", { class: "nb-sort-mark", "aria-hidden": "true" }));
+    const button = h("button", { type: "button", "data-name": name, onclick: () => this.sortBy(by, name !== "name") }, label, h("span", { class: "nb-sort-mark", "aria-hidden": "true" }));
     return h("th", { scope: "col", "aria-sort": sort, class: isNumber ? "nb-number" : null }, button);
   }
 
-  /** @param {string} column @param {boolean} isNumber */
-  sortBy(column, isNumber) {
-    this.sort = { column, isDescending: this.sort.column === column ? !this.sort.isDescending : isNumber };
+  /** @param {string} column @param {boolean} isLargestFirst */
+  sortBy(column, isLargestFirst) {
+    this.sort = { column, isDescending: this.sort.column === column ? !this.sort.isDescending : isLargestFirst };
     const focused = /** @type {any} */ (document.activeElement)?.dataset?.name;
     this.draw();
     this.head.querySelector(`[data-name="${focused}"]`)?.focus();
   }
 
-  /** @param {any} line @param {Column[]} columns @param {string[]} names @param {number} whole */
-  row(line, columns, names, whole) {
-    const [first, ...rest] = columns.map((column) => column.text(line, names, whole));
+  /** @param {any} line @param {Column[]} columns */
+  row(line, columns) {
+    const { names, whole, difference } = /** @type {any} */ (this.data);
+    const [first, ...rest] = columns.map((column) => column.text(line, names, whole, difference));
     const link = h("button", { type: "button", class: "nb-link", title: first, onclick: () => this.onChoose(line.largest) }, first);
     return h("tr", {}, h("th", { scope: "row" }, link), ...rest.map((text, index) => h("td", { class: columns[index + 1].isNumber ? "nb-number" : null }, text)));
   }
-}
-
-/** @param {any} line */
-function statusOf({ count, countBefore, self, selfBefore }) {
-  if (!countBefore) return "new";
-  if (!count) return "gone";
-  if (Math.abs(self - selfBefore) <= 0.05 * Math.max(self, selfBefore)) return "same";
-  return self > selfBefore ? "grew" : "shrank";
 }
