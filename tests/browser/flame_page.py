@@ -172,6 +172,30 @@ def encoded(values: Any, dtype: str) -> dict[str, str]:
     return {"base64": base64.b64encode(np.asarray(values, dtype=dtype).tobytes()).decode()}
 
 
+def plain(value: Any) -> Any:
+    """A state as JSON data, bytes as the page's stand-in takes them."""
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    return [plain(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def unknown_noise() -> dict[str, Any]:
+    """The `difference` state of single recordings; what takes 1.2 times as long, by 1 % of all time, is coloured."""
+    return {"repeats": [1, 1], "notes": [], "single_factor": 1.2, "single_share": 0.01, "views": {}}
+
+
+def known_noise(*frames: tuple[int, float, float, float], notes: tuple[str, ...] = ()) -> dict[str, Any]:
+    """That of ten repeats of both: row, usual time, change and noise of merged calls by host time."""
+    row, *times = zip(*frames, strict=True)
+    integers = {"row": row, "up": [0] * len(row), "own": [0] * len(row)}
+    columns = {name: encoded(values, "<i4") for name, values in integers.items()}
+    columns |= {name: encoded(values, "<f8") for name, values in zip(("usual", "change", "noise"), times, strict=True)}
+    view = {"count": len(row), "columns": columns}
+    return {**unknown_noise(), "repeats": [10, 10], "notes": list(notes), "views": {"none host": view}}
+
+
 def training_step(factor: float = 1.0, *, renamed: bool = False) -> dict[str, Any]:
     """A step of a model of two blocks; `factor` stretches an op of the second block, `renamed` has another op there."""
     return flame(node("step", 5_000 + 480 * (factor - 1), *_blocks(factor, renamed), *_rest(), level="range"))
@@ -208,7 +232,9 @@ class FlamePage:
         page.set_content(HTML)
         page.evaluate(MAKE_FLAME)
         flame_state = {"make": state} if isinstance(state, int) else {"flame": state}
-        full = {"flame": None, "base": None, "selected_op_id": None, "selection": None, **flame_state, **others}
+        difference = None if others.get("base") is None else unknown_noise()
+        shown = {"flame": None, "base": None, "difference": difference, "selected_op_id": None, "selection": None}
+        full = {**shown, **flame_state, **others}
         page.evaluate(STAND_IN, [_static("flamegraph.js"), _static("flamegraph.css"), full])
         page.locator(".nbkit-flamegraph").wait_for()
 

@@ -3,11 +3,12 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.flame_page import FlamePage, flame, node, training_step
+from tests.browser.flame_page import FlamePage, flame, known_noise, node, training_step
 from tests.browser.test_op_table_looks import DARK, LIGHT, SET_THEME, violations
 
 EVIL = "\u202e<img src=x onerror=window.hacked=1>&lt;b&gt; " + "kernel_name<float, 128, " * 60
 GREW, GONE, NEW = "#d97706", "#9d6bf2", "#d94fa6"
+BEYOND = "grew +240 µs (+50.0 %), beyond noise ±6.3 %"
 
 
 def background(page: Page) -> str:
@@ -88,7 +89,11 @@ def test_the_timeline_of_a_difference_says_what_it_cannot_draw(page: Page) -> No
     shown.press("1")
     expect(note).to_be_visible()
     legend = page.get_by_role("list", name="Colours")
-    assert legend.get_by_role("listitem").all_inner_texts() == ["same\n15 frames", "grew\n2 frames", "new\n1 frame"]
+    assert legend.get_by_role("listitem").all_inner_texts() == [
+        "not told apart\n15 frames",
+        "grew\n2 frames",
+        "new\n1 frame",
+    ]
     assert shown.color(0.3, 1) == GREW
 
 
@@ -97,22 +102,50 @@ def test_grouped_by_module_two_equal_traces_are_the_same(page: Page) -> None:
     step = flame(node("Net", 100, node("aten.mm", 60, module="Net.fc"), level="module", module="Net"))
     FlamePage(page, step, base=step)
     page.get_by_label("Group").select_option("module")
-    assert page.get_by_role("list", name="Colours").get_by_role("listitem").all_inner_texts() == ["same\n6 frames"]
+    assert page.get_by_role("list", name="Colours").get_by_role("listitem").all_inner_texts() == [
+        "not told apart\n6 frames"
+    ]
 
 
 def test_the_table_of_a_difference_starts_with_what_changed_most(page: Page) -> None:
     shown = FlamePage(page, training_step(1.5), base=training_step())
     shown.press("t")
-    assert shown.table()[0] == ["aten.gelu.default", "2", "1.20 ms", "1.20 ms", "22.9 %", "960 µs", "+240 µs", "grew"]
+    figures = ["aten.gelu.default", "2", "1.20 ms", "1.20 ms", "22.9 %", "960 µs", "+240 µs"]
+    assert shown.table()[0] == [*figures, "1 grew of 2 frames, noise unknown"]
     shown.page.get_by_role("button", name="aten.gelu.default").click()
     assert shown.selection()["op"] == 12
+
+
+def test_with_repeats_only_what_is_beyond_their_noise_has_a_colour(page: Page) -> None:
+    noise = known_noise((0, 5_000.0, 240.0, 400.0), (12, 480.0, 240.0, 30.0), notes=("The machine was slower.",))
+    shown = FlamePage(page, training_step(1.5), base=training_step(), difference=noise)
+    legend = page.locator(".nb-flame-legend")
+    assert legend.get_by_role("listitem").all_inner_texts() == ["within noise\n17 frames", "grew\n1 frame"]
+    expect(legend).to_contain_text("beyond the noise of 10 repeats, 10 before")
+    expect(page.get_by_role("list", name="Notes")).to_have_text("The machine was slower.")
+    shown.press("Home")
+    expect(shown.status).to_contain_text("within noise (+4.8 %, noise ±8.0 %)")
+    shown.select_from_python(12)
+    expect(page.get_by_role("region", name="Selected frame")).to_contain_text(BEYOND)
+    shown.press("t")
+    assert shown.table()[0][-1] == "1 grew of 2 frames"
+
+
+def test_single_recordings_say_that_their_noise_is_unknown(page: Page) -> None:
+    shown = FlamePage(page, training_step(1.5), base=training_step())
+    expect(page.locator(".nb-flame-legend")).to_contain_text("one run each: noise unknown; coloured from 1.2 times")
+    shown.select_from_python(12)
+    said = "grew +240 µs (+50.0 %), noise unknown"
+    expect(page.get_by_role("region", name="Selected frame")).to_contain_text(said)
+    shown.hover(0.01, 0)
+    expect(shown.tip).to_contain_text("+240 µs (+4.8 %), noise unknown")
 
 
 def test_what_is_gone_is_reached_from_the_table(page: Page) -> None:
     base = flame(node("step", 100, node("kept", 50), node("dropped", 30)))
     shown = FlamePage(page, flame(node("step", 100, node("kept", 50))), base=base)
     shown.press("t")
-    assert shown.table()[0][5:] == ["30.0 µs", "−30.0 µs", "gone"]
+    assert shown.table()[0][5:] == ["30.0 µs", "−30.0 µs", "gone, was 30.0 µs"]
     page.get_by_role("button", name="dropped").click()
     expect(page.get_by_label("Order")).to_have_value("heavy")
     expect(page.get_by_role("region", name="Selected frame")).to_contain_text("gone, was 30.0 µs")

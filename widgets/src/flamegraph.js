@@ -18,8 +18,9 @@ class FlameView {
   constructor(model, el) {
     this.model = model;
     this.trace = /** @type {any} */ (decode(model.get("flame")));
-    const base = decode(model.get("base"));
     const noise = decodeNoise(model.get("difference"));
+    // Both belong together: a base that comes first waits for what is known of the difference to it.
+    const base = noise && decode(model.get("base"));
     this.views = new Views(this.trace, base, noise);
     // A difference opens merged: in time order there is no place for what is gone.
     const [order, color] = base ? ["heavy", "difference"] : ["time", "phase"];
