@@ -7,7 +7,7 @@ import pandas as pd
 from nbkit.analysis.noise import SMALL, typical
 from nbkit.analysis.timed_pair import Bools, Floats, Ints, TimedPair
 from nbkit.schema import Column, Table
-from nbkit.timeline.nesting import with_inside
+from nbkit.timeline.nesting import depth_levels, subtree_sums
 
 FRAME_DIFFS = Table(
     "frame_diffs",
@@ -42,30 +42,24 @@ def compare_trees(pair: TimedPair, frame_of: tuple[Ints, Ints], parent: Ints) ->
     """A frame of FRAME_DIFFS. `frame_of` is the frame of each op_id of both traces, -1 for none.
 
     `parent` is that of each frame, -1 at the top, and has a smaller number than the frame. Frames are judged by their
-    total time, as nbkit.analysis.noise does it for groups: of equal pairs of runs, one in 200 has a frame whose change
-    is beyond noise. The total of what holds much else is noisy, so each frame's own time is judged in the same way, and
-    stands in its row if it alone is beyond.
+    total time, as nbkit.analysis.noise does it for groups. The total of what holds much else is noisy, so each frame's
+    own time is judged in the same way, and stands in its row if it alone is beyond: of equal pairs of runs, one in 100
+    has a frame whose change is called more than noise.
     """
-    own = _sums(pair, frame_of, len(parent))
-    whole = tuple(with_inside(times, parent) for times in own)
+    levels = depth_levels(parent)
+    left, right = (rows.per_group(frames, len(parent)) for rows, frames in zip(pair.rows, frame_of, strict=True))
     calls = [_calls(frames, len(parent)) for frames in frame_of]
-    differing = with_inside((calls[0] != calls[1]).astype(np.int64), parent)
-    is_own, is_whole = (np.minimum(*each) > 0 for each in (calls, [with_inside(each, parent) for each in calls]))
-    step_us = float(np.maximum(*(typical(times) for times in pair.evened(own))).sum())
-    totals = _judged(pair, (whole[0], whole[1]), is_whole, differing == 0, step_us)
-    selves = _judged(pair, own, is_own, calls[0] == calls[1], step_us)
-    takes_own = ~_is_beyond(totals) & _is_beyond(selves) & is_own
-    frames = np.flatnonzero(is_whole)
-    columns = [np.where(takes_own, own_value, value)[frames] for own_value, value in zip(selves, totals, strict=True)]
-    usual, change, noise = columns
-    is_small = np.maximum(usual, usual + change) < SMALL * step_us
-    flags = {"is_own": takes_own[frames], "is_small": is_small}
-    return FRAME_DIFFS.frame({"frame": frames, "usual_us": usual, "change_us": change, "noise_us": noise, **flags})
-
-
-def _sums(pair: TimedPair, frame_of: tuple[Ints, Ints], count: int) -> tuple[Floats, Floats]:
-    left, right = (rows.per_group(frames, count) for rows, frames in zip(pair.rows, frame_of, strict=True))
-    return left, right
+    both, differing = np.minimum(*calls) > 0, np.abs(calls[0] - calls[1])
+    wholes = [subtree_sums(parent, levels, values) for values in (left, right, *calls, differing)]
+    is_whole = np.minimum(wholes[2], wholes[3]) > 0
+    step_us = float(np.maximum(*(typical(times) for times in pair.evened((left, right)))).sum())
+    total = _judged(pair, (wholes[0], wholes[1]), is_whole, wholes[4] == 0, step_us)
+    own = _judged(pair, (left, right), both, differing == 0, step_us)
+    takes_own = both & _is_beyond(own) & ~_is_beyond(total)
+    usual, change, noise = (np.where(takes_own, *each)[is_whole] for each in zip(own, total, strict=True))
+    flags = {"is_own": takes_own[is_whole], "is_small": np.maximum(usual, usual + change) < SMALL * step_us}
+    times = {"usual_us": usual, "change_us": change, "noise_us": noise}
+    return FRAME_DIFFS.frame({"frame": np.flatnonzero(is_whole), **times, **flags})
 
 
 def _calls(frames: Ints, count: int) -> Ints:

@@ -1,7 +1,5 @@
 """Nested intervals: which event lies inside which, and what that makes of their times."""
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -53,14 +51,6 @@ def depths(parent: Ints) -> Ints:
     return depth
 
 
-def with_inside(values: npt.NDArray[Any], parent: Ints) -> npt.NDArray[Any]:
-    """Per event its value and those of all events nested in it; every parent has a smaller index than its children."""
-    sums = values.copy()
-    for rows in depth_levels(parent)[:0:-1]:
-        np.add.at(sums, parent[rows], sums[rows])
-    return sums
-
-
 def inherited(parent: Ints, levels: list[Ints], own: npt.NDArray[np.bool_]) -> Ints:
     """Per event the nearest event of its ancestors and itself that is marked in `own`; -1 if there is none."""
     anchor: Ints = np.where(own, np.arange(len(parent)), -1)
@@ -107,7 +97,7 @@ def _last_open(by_parent: Ints, above: Ints, row: int, later: int, start: Ints, 
     return int(children[is_open][-1]) if is_open.any() else -1
 
 
-def subtree_sums(parent: Ints, levels: list[Ints], value: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def subtree_sums(parent: Ints, levels: list[Ints], value: npt.NDArray[np.float64] | Ints) -> npt.NDArray[np.float64]:
     """Sum of `value` over each event and all below it."""
     total = value.astype(np.float64)
     for rows in reversed(levels[1:]):

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from nbkit.timeline.nesting import with_inside
+from nbkit.timeline.nesting import depth_levels, subtree_sums
 from nbkit.views import units
 from nbkit.views.flame_data import State, column
 from nbkit.views.flame_difference import MOST_NOISE, TYPES
@@ -28,8 +28,9 @@ def flame_changes(now: State, base: State, difference: State) -> pd.DataFrame:
         [weighed(state, rows, len(tree.parent)) for state, rows in zip((now, base), tree.frame_of, strict=True)]
         for weighed in (_calls, _selves)
     )
-    total, before = (with_inside(times, tree.parent) for times in selves)
-    width = with_inside(np.where(calls[0] > 0, selves[0], selves[1]), tree.parent)
+    levels = depth_levels(tree.parent)
+    total, before = (subtree_sums(tree.parent, levels, times) for times in selves)
+    width = subtree_sums(tree.parent, levels, np.where(calls[0] > 0, selves[0], selves[1]))
     judged = _judged(tree, difference) if difference["views"] else _unjudged(total, before)
     change = judged["change_us"].to_numpy()
     is_beyond = np.abs(change) > judged["noise_us"] if difference["views"] else _is_coloured(total, before, difference)

@@ -30,7 +30,10 @@ def nested(
             time = 100.0 * (factor if part == op else 1.0)
             rows.append({**place, "parent_id": block, "op": op, "self_time_us": time, **kernel})
     ops = make_ops(*rows)
-    return Trace({"ops": ops, "samples": samples_of(ops, seed, repeats)}, {"complete": True, "repeats": repeats})
+    return Trace(
+        {"ops": ops, "samples": samples_of(ops, seed, repeats)},
+        {"complete": True, "verb": "optime", "repeats": repeats},
+    )
 
 
 def samples_of(ops: Any, seed: int, repeats: int) -> Any:

@@ -13,6 +13,7 @@ from nbkit.views.flame_data import NUMBERS, State, column, flame_state
 from nbkit.views.flame_payload import payload
 from nbkit.views.live_flame import HOST
 from nbkit.views.page import write_page
+from tests.analysis.repeated import nested
 from tests.fakes import fake_trace, make_ops, make_trace, timed_trace
 
 PIXELS = """canvas => { const { width, height } = canvas;
@@ -136,3 +137,18 @@ def test_a_hundred_thousand_events_open_without_a_stall(page: Page, tmp_path: Pa
     page.goto(path.as_uri())
     expect(page.locator("#nbkit-live canvas").first).to_be_visible()
     assert time.perf_counter() - start < 5.0  # 1 s on a free core
+
+
+def test_a_difference_of_repeats_is_judged_in_the_page_as_in_the_notebook(
+    page: Page, tmp_path: Path, said: list[str]
+) -> None:
+    opened(page, nested(2, slow="blocks.3", by=1.3), tmp_path, base=nested(1))
+    colours = page.get_by_role("list", name="Colours").get_by_role("listitem")
+    assert colours.all_inner_texts() == ["within noise\n60 frames", "grew\n1 frame"]
+    for group in ("module", "op", "phase"):
+        page.get_by_label("Group").select_option(group)
+        expect(colours.first).to_contain_text("within noise")
+    page.get_by_role("button", name="Table").click()
+    page.get_by_label("Group").select_option("none")
+    expect(page.locator(".nb-flame-table tbody td").nth(6)).to_contain_text("self time grew +1")
+    assert said == []

@@ -46,3 +46,4 @@ def test_times_of_trees():
     assert self_times(parent, array(10, 3, 4, 1)).tolist() == [3, 3, 3, 1]
     assert self_times(array(-1, 0, 0), array(10, 8, 8)).tolist() == [0, 8, 8]  # siblings that overlap
     assert subtree_sums(parent, depth_levels(parent), np.array([1.0, 2.0, 4.0, 8.0])).tolist() == [15.0, 2.0, 12.0, 8.0]
+    assert subtree_sums(parent, depth_levels(parent), np.ones((4, 2)))[:, 1].tolist() == [4.0, 1.0, 2.0, 1.0]

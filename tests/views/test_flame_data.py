@@ -88,3 +88,10 @@ def test_a_million_ops_take_about_a_second() -> None:
     start = time.perf_counter()
     assert flame_state(trace)["count"] == 1_000_000
     assert time.perf_counter() - start < 5.0  # 0.5 s on a free core
+
+
+def test_names_that_are_the_same_once_cut_are_one() -> None:
+    long = "x" * 500
+    state = flame_state(make_trace(make_ops({"op": f"{long}a"}, {"op": "b"}, {"op": f"{long}c"})))
+    assert [text[:2] for text in state["strings"]["op"]] == ["xx", "b"]
+    assert column(state, "op").tolist() == [0, 1, 0]
