@@ -14,6 +14,7 @@ from nbkit.views.flame_svg import Place, box, box_label, place, svg
 
 # The widget's colours of a difference, which colour-blind eyes tell apart.
 COLORS = {"same": "#868686", "grew": "#d97706", "shrank": "#3b8cf6", "new": "#d94fa6", "gone": "#9d6bf2"}
+SWATCH = "display:inline-block;width:.8em;height:.8em"
 
 
 def difference_html(states: Mapping[str, State | None], count: int = 300) -> str:
@@ -55,7 +56,7 @@ def _legend(kinds: list[str], note: str, *, is_judged: bool) -> str:
     labels = {"same": "within noise" if is_judged else "not told apart"}
     counts = {kind: units.counted(kinds.count(kind), "frame") for kind in COLORS if kind in kinds}
     items = "".join(
-        f'<span style="white-space:nowrap"><span aria-hidden="true" style="display:inline-block;width:.8em;height:.8em;'
+        f'<span style="white-space:nowrap;margin-right:1em"><span aria-hidden="true" style="{SWATCH};'
         f'background:{color}"></span> {labels.get(kind, kind)} {counts[kind]}</span> '
         for kind, color in COLORS.items()
         if kind in counts
