@@ -9,8 +9,8 @@ from nbkit.trace import Trace
 from nbkit.views.flame_data import State, column, flame_state
 from nbkit.views.flame_trees import GROUPS, FlameTree, flame_tree, host_rows
 
-# What may be coloured where single recordings are compared: of two equal steps of a LLaMA most pairs have one frame of
-# some 1,400 that differs by more (bench/flame_difference.py), which nobody can tell from a change.
+# What is coloured where single recordings are compared: in half of all pairs of equal steps of a LLaMA no more than one
+# of some 1,400 frames differs by as much (bench/flame_difference.py), which nobody can tell from a change.
 SINGLE_FACTOR = 2.0
 SINGLE_SHARE = 0.005
 # Noise is known to be that many times the time itself, or more.
