@@ -24,6 +24,10 @@ class OptionError(NbkitError):
     """An option of a verb has a value it does not know."""
 
 
+class RecorderError(NbkitError):
+    """The native recorder cannot be built or used."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The known names closest to a mistyped one, as the end of an error sentence; all of them where none is close."""
     known = sorted(known)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from time import perf_counter_ns
+from typing import Any
 
 import torch
 from torch._C import _len_torch_function_stack, _pop_torch_function_stack, _push_on_torch_function_stack
@@ -23,7 +24,7 @@ def recorder_us(recording: Recording, statistics: Statistics | None) -> float:
     Reading values is measured, not estimated. The rest is a lower bound: in a real step the recorder also finds colder
     caches than in this measurement.
     """
-    per_aten, per_api = call_costs_us()
+    per_aten, per_api = call_costs_us(recording.native if statistics is None else None)
     first_tensors = recording.ops[OpRecord._fields.index("first_tensor") :: OP_FIELDS]
     api = first_tensors.count(-1)
     reading = sum(end - start for start, end in statistics.spent) / 1e3 if statistics is not None else 0.0
@@ -31,13 +32,13 @@ def recorder_us(recording: Recording, statistics: Statistics | None) -> float:
 
 
 @cache
-def call_costs_us() -> tuple[float, float]:
-    """Microseconds that recording adds to one aten op and to one API call, measured once per process.
+def call_costs_us(native: Any | None) -> tuple[float, float]:
+    """Microseconds that recording adds to one aten op and to one API call, measured once per process and recorder.
 
     Ops of several kinds on small tensors, bare and under each mode in turn, the fastest of the rounds, since what
     disturbs them only adds. It draws no random numbers, and the user's own modes see none of it.
     """
-    recording = Recording()
+    recording = Recording(native)
     costs: dict[str, list[float]] = {"bare": [], "aten": [], "api": []}
     with _no_modes(), torch.no_grad():
         for _ in range(ROUNDS):

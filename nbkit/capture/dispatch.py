@@ -24,6 +24,7 @@ RESHAPING = frozenset(
     "resize_ resize_as_ set_ t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ as_strided_ resize_as_sparse_ "
     "sparse_resize_ sparse_resize_and_clear_ _coalesced_ set_data rename_".split()
 )
+HIDDEN_NAMESPACES = ("prim", "profiler")
 OTHER, TENSOR, SEQUENCE = 0, 1, 2
 KINDS: dict[type, int] = (
     dict.fromkeys(PLAIN, TENSOR)
@@ -34,7 +35,11 @@ ENGINE_CODE = graph._engine_run_backward.__code__
 
 
 class OpMode(TorchDispatchMode):
-    """Records each op that reaches it, runs it unchanged and returns what it returned."""
+    """Records each op that reaches it, runs it unchanged and returns what it returned.
+
+    With a native recorder this one sees only the ops that are left to it: those for which is_special() holds, or that
+    take a tensor which is not plain, and higher-order ops.
+    """
 
     supports_higher_order_operators = True
 
@@ -173,7 +178,7 @@ class OpMode(TorchDispatchMode):
     def _runner(self, func: Any) -> Callable[..., Any] | None:
         """What runs an op met for the first time; None for ops that are torch's own questions, not the step's work."""
         # Raising in a dispatch mode from a prim op under FakeTensorMode aborts the process: those are left alone.
-        if isinstance(func, OpOverload) and func.namespace in ("prim", "profiler"):
+        if isinstance(func, OpOverload) and func.namespace in HIDDEN_NAMESPACES:
             return None
         self.held.append(func)  # the id of a freed op could come back
         run: Callable[..., Any] = func
@@ -203,7 +208,16 @@ class OpMode(TorchDispatchMode):
         kind = type(node)
         return node, self.recording.registry.number(node.variable) if kind is ACCUMULATE else node._sequence_nr(), kind
 
+    def __enter__(self) -> "OpMode":
+        super().__enter__()  # type: ignore[no-untyped-call]
+        if native := self.recording.native:
+            native.install(OpMode, is_special, user_place, ENGINE_CODE)
+            native.start(self, self.recording, self.recording.registry.tensors)
+        return self
+
     def __exit__(self, *error: Any) -> None:
+        if self.recording.native:
+            self.recording.native.stop(self)
         super().__exit__(*error)  # type: ignore[no-untyped-call]
         # The method of this instance is a cycle, which would live until the next collection.
         del self.__torch_dispatch__
@@ -224,6 +238,11 @@ class OpMode(TorchDispatchMode):
         elif kind == SEQUENCE:
             for item in value:
                 self._note_any(tensors, item, fresh)
+
+
+def is_special(func: OpOverload) -> bool:
+    """Whether an op takes more than running and writing a row, so that the native recorder leaves it to OpMode."""
+    return func.namespace in HIDDEN_NAMESPACES or func._opname in RESHAPING
 
 
 def _accumulate_type() -> type:

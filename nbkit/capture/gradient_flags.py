@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 
 import numpy as np
-import torch
 
 from nbkit.capture.tensor_columns import TensorColumns
-from nbkit.capture.tensor_registry import TensorRegistry
 
 # Floating-point outputs that autograd leaves out, all but the first of these ops; torch tells nowhere else than in
 # tools/autograd/derivatives.yaml (output_differentiability).
@@ -80,9 +78,3 @@ def _since(
         elif is_marked and since[number] == never and allowed[number]:
             since[number] = place
     return since
-
-
-def survivors(registry: TensorRegistry) -> dict[int, bool]:
-    """Whether each tensor that outlived the step requires a gradient, by record."""
-    held = [(tensor, number) for anchor, number in registry.known.values() if (tensor := anchor()) is not None]
-    return {number: tensor.requires_grad for tensor, number in held if isinstance(tensor, torch.Tensor)}

@@ -12,6 +12,7 @@ from nbkit.capture.compiled import CompiledRegions
 from nbkit.capture.cost import call_costs_us, recorder_us
 from nbkit.capture.dispatch import OpMode
 from nbkit.capture.module_calls import ModuleCalls
+from nbkit.capture.native.library import library
 from nbkit.capture.optimizer_steps import OptimizerSteps
 from nbkit.capture.recording import Recording
 from nbkit.capture.selection import Selection
@@ -65,9 +66,10 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
     def __enter__(self) -> Trace:
         if self.trace is not None:
             raise OptionError("This optrace has been used already; make a new one for each recording.")
-        call_costs_us()  # measured before the first recording, outside of all
+        native = None if self.values else library()  # the values are read in Python
+        call_costs_us(native)  # measured before the first recording, outside of all
         self.trace = Trace()
-        recording = self.recording = Recording()
+        recording = self.recording = Recording(native)
         self.statistics = Statistics(recording) if self.values == "stats" else None
         self.api = ApiMode(recording)
         self.modules = ModuleCalls(recording, self.api)
@@ -99,7 +101,7 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
         while self.running and self.running[-1].ended:
             removed.append(self.running.pop())
             removed[-1].exits.close()
-        from_op = error is not None and came_from_op(error)
+        from_op = error is not None and came_from_op(error, self.recording.failed_message)
         if error is not None and is_outermost:
             without_our_frames(error)
         self._fill(error, from_op, getters)
@@ -125,6 +127,7 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
             "error": None if error is None else describe_error(error, failed if from_op else None, ops),
             "versions": versions(),
             "wall_us": (recording.end - recording.start) / 1e3,
+            "recorder": "python" if recording.native is None else "native",
             "recorder_us": recorder_us(recording, self.statistics),
             **built,
         }

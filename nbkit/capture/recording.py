@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from nbkit.capture.native.registry import NativeRegistry
 from nbkit.capture.source import Place
 from nbkit.capture.tensor_registry import TensorRegistry
 
@@ -67,15 +68,16 @@ class ThreadState:
 
 
 class Recording:
-    """Everything one optrace has seen so far."""
+    """Everything one optrace has seen so far; `native` is the library that records aten ops, None to do it in Python."""
 
-    def __init__(self) -> None:
+    def __init__(self, native: Any | None = None) -> None:
+        self.native = native
         self.main = ThreadState(get_ident(), 0)
         self.threads = {self.main.ident: self.main}
         # Fields of OpRecord, one call after the other. An API call takes its place when it begins, so that calls stand
         # in call order; Nones until it has ended.
         self.ops: list[Any] = []
-        self.registry = TensorRegistry()
+        self.registry = TensorRegistry() if native is None else NativeRegistry(native)
         self.module_calls: list[Any] = []  # plain tuples in the order of ModuleCall
         self.step = 0
         self.code = PLAIN_CODE
@@ -84,6 +86,7 @@ class Recording:
         # torch makes a Python object of a node at every question otherwise.
         self.last_node: tuple[Any, int, Any] = NO_NODE
         self.failed_slot: int | None = None  # index into ops of the call that raised
+        self.failed_message: str | None = None  # of an op that raised in the native recorder, which leaves no frame
         self.first_sequence = next_sequence_number()
         self.start = perf_counter_ns()
         self.end = self.start

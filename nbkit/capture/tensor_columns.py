@@ -30,7 +30,7 @@ class TensorColumns:
         # Bytes of layouts whose size does not follow from the shape; -1 for the others, -2 if unknown.
         self.nbytes = np.full(self.count, -1, dtype=np.int64)
         self.nbytes[list(registry.special)] = [nbytes for _, nbytes in registry.special.values()]
-        self._storages = registry.storages
+        self._find_storage = registry.find_storage
         self._geometry_codes = registry.geometries
 
     def _devices(self, registry: TensorRegistry) -> tuple[np.ndarray, list[Any]]:
@@ -49,11 +49,11 @@ class TensorColumns:
             geometry = (tensor.shape, tensor.stride(), tensor.storage_offset(), tensor.dtype)
         except (RuntimeError, NotImplementedError):  # a parameter without storage: sparse, lazy
             return []
-        entry = self._storages.get(id(storage))
+        number = self._find_storage(storage)
         code = self._geometry_codes.get(geometry)
-        if entry is None or entry[0]() is not storage or code is None:
+        if number is None or code is None:
             return []
-        key = entry[1] * len(self.geometries) + code
+        key = number * len(self.geometries) + code
         start, end = np.searchsorted(self.memory_and_geometry, (key, key + 1), sorter=self.by_memory)
         found: list[int] = self.by_memory[start:end].tolist()
         return found

@@ -45,7 +45,7 @@ class TensorRegistry:
         self.known: dict[int, tuple[Any, int]] = {}
         self.storages: dict[int, tuple[Any, int]] = {}
         self.skipped: dict[str, int] = {}
-        self.learn = self._learner()
+        self.learn: Callable[[Tensor, bool], int] = self._learner()
 
     def forget(self, tensor: Any) -> None:
         """Read this tensor anew when it is next met: its metadata was changed in place."""
@@ -60,6 +60,25 @@ class TensorRegistry:
                 return entry[1]
         return self.learn(tensor, fresh) if type(tensor) in PLAIN else self.learn_other(tensor, fresh)
 
+    def storage_number(self, storage: torch.UntypedStorage, device: torch.device) -> int:
+        """Number of a storage, a new one if it is met for the first time."""
+        number = self.find_storage(storage)
+        if number is None:
+            number = len(self.devices)
+            self.storages[id(storage)] = (ref(storage), number)
+            self.devices.append(device)
+        return number
+
+    def find_storage(self, storage: torch.UntypedStorage) -> int | None:
+        """Number of a storage that was met before."""
+        entry = self.storages.get(id(storage))
+        return entry[1] if entry is not None and entry[0]() is storage else None
+
+    def survivors(self) -> dict[int, bool]:
+        """Whether each tensor that is still alive requires a gradient, by number; parameters left out."""
+        held = [(tensor, number) for anchor, number in self.known.values() if (tensor := anchor()) is not None]
+        return {number: tensor.requires_grad for tensor, number in held if isinstance(tensor, Tensor)}
+
     def _learner(self) -> Callable[[Tensor, bool], int]:
         """The hot part as a closure: looking names up on self costs as much as the work."""
         known, storages, fields, extend = self.known, self.storages, self.fields, self.fields.extend
@@ -72,6 +91,7 @@ class TensorRegistry:
                 stride = tensor.stride()
             except (NotImplementedError, RuntimeError):  # sparse, nested and other layouts
                 return self.learn_other(tensor, fresh)
+            # storage_number(), written out.
             entry = storages.get(id(storage))
             if entry is None or entry[0]() is not storage:
                 entry = storages[id(storage)] = (ref(storage), len(devices))
@@ -113,11 +133,8 @@ class TensorRegistry:
         number, stride, offset = -1, None, 0
         try:
             storage = tensor.untyped_storage()
-            entry = self.storages.get(id(storage))
-            if entry is None or entry[0]() is not storage:
-                entry = self.storages[id(storage)] = (ref(storage), len(self.devices))
-                self.devices.append(tensor.device)
-            number, stride, offset = entry[1], tensor.stride(), int(tensor.storage_offset())
+            number = self.storage_number(storage, tensor.device)
+            stride, offset = tensor.stride(), int(tensor.storage_offset())
         except (RuntimeError, NotImplementedError):
             pass
         shape: Any = nested_sizes(tensor) if tensor.is_nested else tensor.shape

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from nbkit.capture.gradient_flags import requires_grad_column, survivors
+from nbkit.capture.gradient_flags import requires_grad_column
 from nbkit.capture.recording import Recording
 from nbkit.capture.statistics import NOTHING, Values
 from nbkit.capture.strings import text_column
@@ -82,7 +82,7 @@ def tensors_frame(
     row, record, is_output, position = row[usable], record[usable], is_output[usable], position[usable]
     # The gradient flags need all rows, also those that a filter leaves out.
     counts = made_node[row] & ~(only_first[row] & is_output & (position > 0))
-    grads = requires_grad_column(tensors, survivors(recording.registry), row, record, is_output, counts)
+    grads = requires_grad_column(tensors, recording.registry.survivors(), row, record, is_output, counts)
     known = op_ids[row] >= 0
     columns = record_columns(tensors, record[known], names)
     columns |= {

@@ -1,0 +1,61 @@
+"""The built recorder: where it lies, and loading it if it is there for exactly this torch, Python and source."""
+
+import os
+import sys
+from functools import cache
+from hashlib import sha256
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Any
+
+import torch
+
+from nbkit.errors import RecorderError
+
+NAME = "nbkit_recorder"
+FOLDER = Path(__file__).parent
+SOURCES = ("recorder.cpp", "tensors.h", "forwarding.h")
+
+
+def library() -> Any | None:
+    """The library, if it has been built; None without it, and where NBKIT_RECORDER=python asks for the Python recorder."""
+    if os.environ.get("NBKIT_RECORDER") == "python":
+        return None
+    path = library_path()
+    try:
+        return load(path) if path.exists() else None
+    except RecorderError:
+        return None
+
+
+def library_path() -> Path:
+    """Where the library of this torch, Python and source lies once it is built: below NBKIT_CACHE or the user's cache."""
+    given = os.environ.get("NBKIT_CACHE")
+    cache_folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nbkit"
+    return (Path(given) if given else cache_folder) / _key() / f"{NAME}{EXTENSION_SUFFIXES[0]}"
+
+
+@cache
+def _key() -> str:
+    source = b"".join((FOLDER / name).read_bytes() for name in SOURCES)
+    revision = (torch.version.git_version or "")[:8]
+    return f"torch-{torch.__version__}-{revision}-{sys.implementation.cache_tag}-{sha256(source).hexdigest()[:12]}"
+
+
+@cache
+def load(path: Path) -> Any:
+    """The library at `path`. Raises RecorderError if it cannot be used here."""
+    loader = ExtensionFileLoader(NAME, str(path))
+    spec = spec_from_loader(NAME, loader)
+    assert spec is not None
+    try:
+        module = module_from_spec(spec)
+        loader.exec_module(module)
+    except ImportError as error:
+        raise RecorderError(f"The recorder in {path} cannot be loaded ({error}); delete the folder and build again.") from error
+    before = perf_counter_ns()
+    if not before <= module.now_ns() <= perf_counter_ns():  # Python calls and ops stand on one clock
+        raise RecorderError("The recorder's clock is not that of Python's perf_counter here; optrace records in Python.")
+    return module

@@ -1,0 +1,40 @@
+"""The tensor registry of a recording with the native recorder: one set of numbers for both."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbkit.capture.tensor_registry import PLAIN, TensorRegistry
+
+
+class NativeRegistry(TensorRegistry):
+    """Numbers plain tensors in C++, by the tensor itself, and all others as TensorRegistry does."""
+
+    def __init__(self, library: Any) -> None:
+        super().__init__()
+        self.tensors = library.Tensors(self.fields, self.devices, self.geometries)
+        self.learn = self.number
+
+    def forget(self, tensor: Any) -> None:
+        super().forget(tensor)
+        if isinstance(tensor, Tensor):
+            self.tensors.forget(tensor)
+
+    def number(self, tensor: Tensor, fresh: bool = False) -> int:
+        known: int | None = self.tensors.number(tensor, fresh) if type(tensor) in PLAIN else None
+        if known is not None:
+            return known
+        entry = self.known.get(id(tensor))
+        return entry[1] if entry is not None and entry[0]() is tensor else self.learn_other(tensor, fresh)
+
+    def storage_number(self, storage: torch.UntypedStorage, device: torch.device) -> int:
+        number: int = self.tensors.storage_number(storage, device)
+        return number
+
+    def find_storage(self, storage: torch.UntypedStorage) -> int | None:
+        number: int | None = self.tensors.find_storage(storage)
+        return number
+
+    def survivors(self) -> dict[int, bool]:
+        return super().survivors() | self.tensors.survivors()

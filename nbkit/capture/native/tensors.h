@@ -1,0 +1,197 @@
+// Tensor identity and metadata for plain tensors: what nbkit/capture/tensor_registry.py does, into the same lists.
+#pragma once
+
+#include <c10/core/TensorImpl.h>
+#include <torch/csrc/DynamicTypes.h>
+#include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace nbkit {
+
+namespace py = pybind11;
+
+// Keys that a strided tensor of torch's own kind may have, besides its backend. An allow-list: sparse, nested, quantised
+// and functorch's tensors, subclasses with a dispatch of their own and whatever a later torch adds are Python's work.
+const uint64_t plain_keys =
+    (c10::DispatchKeySet({c10::DispatchKey::Dense, c10::DispatchKey::ADInplaceOrView, c10::DispatchKey::Conjugate,
+                          c10::DispatchKey::Negative}) |
+     c10::autograd_dispatch_keyset | c10::autocast_dispatch_keyset)
+        .raw_repr() |
+    c10::full_backend_mask;
+
+// Whether all that is to be known of a tensor follows from its sizes, strides, dtype and storage. Needs the GIL.
+inline bool is_plain(const at::Tensor& tensor) {
+  const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  if ((impl->key_set().raw_repr() & ~plain_keys) != 0 || !impl->has_storage() || impl->has_symbolic_sizes_strides()) {
+    return false;
+  }
+  // Most have no Python object; one that has may be of a subclass that only Python knows.
+  PyObject* object = impl->pyobj_slot()->load_pyobj();
+  return object == nullptr || THPVariable_CheckExact(object);
+}
+
+inline void append(const py::object& list, const py::object& item) {
+  if (PyList_Append(list.ptr(), item.ptr()) != 0) {
+    throw py::error_already_set();
+  }
+}
+
+class Tensors {
+ public:
+  Tensors(py::list fields, py::list devices, py::dict geometries)
+      : fields_(std::move(fields)), devices_(std::move(devices)), geometries_(std::move(geometries)) {}
+
+  // Number of a plain tensor, `fresh` if it came out of an op just now.
+  const py::object& number(const at::Tensor& tensor, bool fresh) {
+    c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+    auto found = known_.find(impl);
+    if (found != known_.end()) {
+      // The address of a tensor cannot come back while a weak reference to it is held; that of one that is known by
+      // its storage can.
+      const auto& storage = found->second.storage;
+      if (!storage.has_value() || storage->_unsafe_get_target() == impl->unsafe_storage().unsafeGetStorageImpl()) {
+        return found->second.number;
+      }
+      known_.erase(found);
+    }
+    return learn(tensor, impl, fresh);
+  }
+
+  void forget(const at::Tensor& tensor) { known_.erase(tensor.unsafeGetTensorImpl()); }
+
+  // Number of a storage, made if need be.
+  const py::object& storage_number(const c10::Storage& storage, c10::Device device) {
+    c10::StorageImpl* impl = storage.unsafeGetStorageImpl();
+    auto found = storages_.find(impl);
+    if (found == storages_.end()) {
+      found = storages_.emplace(impl, Storage{storage.getWeakStorageImpl(), py::int_(devices_.size())}).first;
+      append(devices_, device_object(device));
+    }
+    return found->second.number;
+  }
+
+  py::object find_storage(const c10::Storage& storage) const {
+    auto found = storages_.find(storage.unsafeGetStorageImpl());
+    return found == storages_.end() ? py::none() : found->second.number;
+  }
+
+  // Whether each tensor that is alive requires a gradient, by number; leaves that are known by their storage left out.
+  py::dict survivors() const {
+    py::dict alive;
+    for (const auto& [impl, entry] : known_) {
+      if (entry.tensor.has_value()) {
+        if (auto tensor = entry.tensor->lock()) {
+          alive[entry.number] = tensor->requires_grad();
+        }
+      }
+    }
+    return alive;
+  }
+
+ private:
+  using WeakTensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+  using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
+  // One of the two is held. A weak reference keeps the few bytes of the object itself, never a tensor's data.
+  struct Known {
+    std::optional<WeakTensor> tensor;
+    std::optional<WeakStorage> storage;
+    py::object number;
+  };
+  struct Storage {
+    WeakStorage storage;
+    py::object number;
+  };
+  using Geometry = std::vector<int64_t>;  // dtype, offset, sizes, strides
+  struct GeometryHash {
+    size_t operator()(const Geometry& geometry) const {
+      const auto* bytes = reinterpret_cast<const char*>(geometry.data());
+      return std::hash<std::string_view>()({bytes, geometry.size() * sizeof(int64_t)});
+    }
+  };
+
+  const py::object& learn(const at::Tensor& tensor, c10::TensorImpl* impl, bool fresh) {
+    sweep();
+    const c10::Storage& storage = impl->unsafe_storage();
+    // An op's output is marked by autograd only after it has left the dispatcher: asking is of no use yet.
+    const bool requires_grad = !fresh && tensor.requires_grad();
+    Known entry{std::nullopt, std::nullopt, py::int_(numbers_of(fields_))};
+    // torch.utils.swap_tensors, which Module.to may use, refuses tensors that have weak references.
+    if (requires_grad && tensor.is_leaf()) {
+      entry.storage = storage.getWeakStorageImpl();
+    } else {
+      entry.tensor = WeakTensor(tensor.getIntrusivePtr());
+    }
+    append(fields_, py::bool_(fresh));
+    append(fields_, storage_number(storage, tensor.device()));
+    append(fields_, geometry_code(tensor));
+    append(fields_, py::bool_(requires_grad));
+    return known_.emplace(impl, std::move(entry)).first->second.number;
+  }
+
+  static size_t numbers_of(const py::list& fields) { return fields.size() / 4; }
+
+  const py::object& geometry_code(const at::Tensor& tensor) {
+    const auto sizes = tensor.sizes(), strides = tensor.strides();
+    scratch_.assign({static_cast<int64_t>(tensor.scalar_type()), tensor.storage_offset()});
+    scratch_.insert(scratch_.end(), sizes.begin(), sizes.end());
+    scratch_.insert(scratch_.end(), strides.begin(), strides.end());
+    auto found = codes_.find(scratch_);
+    if (found == codes_.end()) {
+      // The same key as Python makes: tensors that are not plain share the numbers.
+      auto dtype = py::reinterpret_borrow<py::object>((PyObject*)torch::getTHPDtype(tensor.scalar_type()));
+      py::object key = py::make_tuple(as_tuple(sizes), as_tuple(strides), tensor.storage_offset(), dtype);
+      py::object code = geometries_.attr("setdefault")(key, geometries_.size());
+      found = codes_.emplace(scratch_, code).first;
+    }
+    return found->second;
+  }
+
+  static py::tuple as_tuple(at::IntArrayRef values) {
+    py::tuple result(values.size());
+    for (size_t place = 0; place < values.size(); ++place) {
+      result[place] = values[place];
+    }
+    return result;
+  }
+
+  const py::object& device_object(c10::Device device) {
+    if (!device_.has_value() || *device_ != device) {
+      device_ = device;
+      device_object_ = py::cast(device);
+    }
+    return device_object_;
+  }
+
+  // Lets go of tensors that have died since, before they are more than those alive.
+  void sweep() {
+    if (known_.size() < sweep_at_) {
+      return;
+    }
+    for (auto entry = known_.begin(); entry != known_.end();) {
+      const Known& known = entry->second;
+      const bool died = known.tensor.has_value() ? known.tensor->expired() : known.storage->expired();
+      entry = died ? known_.erase(entry) : std::next(entry);
+    }
+    for (auto entry = storages_.begin(); entry != storages_.end();) {
+      entry = entry->second.storage.expired() ? storages_.erase(entry) : std::next(entry);
+    }
+    sweep_at_ = 2 * known_.size() + 10000;
+  }
+
+  py::list fields_, devices_;
+  py::dict geometries_;
+  std::unordered_map<c10::TensorImpl*, Known> known_;
+  std::unordered_map<c10::StorageImpl*, Storage> storages_;
+  std::unordered_map<Geometry, py::object, GeometryHash> codes_;
+  Geometry scratch_;
+  std::optional<c10::Device> device_;
+  py::object device_object_;
+  size_t sweep_at_ = 10000;
+};
+
+}  // namespace nbkit
