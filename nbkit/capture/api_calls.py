@@ -1,6 +1,7 @@
 """The function mode that sees API calls (torch.nn.functional.linear, torch.Tensor.add_): parents of the aten ops."""
 
 from collections.abc import Callable
+from pathlib import Path
 from sys import _getframe
 from threading import get_ident
 from time import perf_counter_ns
@@ -8,6 +9,7 @@ from types import MethodType
 from typing import Any
 
 from torch import Tensor, nn
+from torch._ops import OpOverload
 
 from nbkit.capture.pausable_mode import PausableMode
 from nbkit.capture.recording import (
@@ -21,6 +23,7 @@ from nbkit.capture.recording import (
 )
 from nbkit.capture.source import user_place
 
+DISPATCH_FILE = str(Path(__file__).with_name("dispatch.py"))
 GRADIENT = Tensor.grad
 METHOD_WRAPPER = type(Tensor.shape.__get__)  # type: ignore[attr-defined]
 # After these a tensor is no longer what was noted of it.
@@ -50,6 +53,9 @@ class ApiMode(PausableMode):
                 if func.__name__ == "__set__" and func.__self__ is not GRADIENT:
                     forget(args[0])
                 return func(*args, **kwargs) if kwargs else func(*args)
+            # OpMode runs an op that came from no API call (torch.tensor): the call below it is ours.
+            if type(func) is OpOverload and _getframe(1).f_code.co_filename == DISPATCH_FILE:
+                return func(*args, **(kwargs or {}))
             thread = main if main.ident == get_ident() else recording.thread()
             outer, slot = thread.parent, len(ops)
             context = thread.context

@@ -72,7 +72,8 @@ class OpMode(TorchDispatchMode):
         recording, main, registry = self.recording, self.recording.main, self.recording.registry
         runners, kinds, out_names, written = self.runners, self.kinds, self.out_names, self.written
         known, learn, note_any, number_of = registry.known, registry.learn, self._note_any, registry.number
-        described = self._described
+        # The native recorder would leave it held over all the ops that it records itself.
+        described, holds_nodes = self._described, recording.native is None
         ops, append_op = recording.ops, recording.ops.extend
 
         def __torch_dispatch__(  # noqa: C901
@@ -88,7 +89,10 @@ class OpMode(TorchDispatchMode):
             if node is not None:
                 at_node = recording.last_node
                 if at_node[0] is not node:
-                    at_node = recording.last_node = described(node)
+                    at_node = described(node)
+                    # A node that adds to a gradient holds the leaf, which may be of the step's own making.
+                    if holds_nodes and at_node[2] is not ACCUMULATE:
+                        recording.last_node = at_node
                 try:
                     frame = _getframe(1)
                 except ValueError:  # a thread that runs no Python: one of autograd's for a device

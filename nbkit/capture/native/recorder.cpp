@@ -124,10 +124,10 @@ class Recorder {
     if (!plan.is_ours || !collect_all(plan, *stack, inputs)) {
       return false;
     }
+    // As torch does for a mode in Python: it is off while the op runs, and while we ask Python about tensors.
+    torch::torch_dispatch_mode::StashTorchDispatchModeGuard mode_off;
     Call call = begin(inputs);
     try {
-      // As torch does for a mode in Python: the op runs with the mode taken off.
-      torch::torch_dispatch_mode::StashTorchDispatchModeGuard popped;
       py::gil_scoped_release no_gil;
       call.start = now_ns();
       op.callBoxed(stack);
@@ -157,7 +157,8 @@ class Recorder {
   static bool collect(const c10::IValue& value, bool is_result, Inputs& inputs) {
     if (value.isTensor()) {
       const at::Tensor& tensor = value.toTensor();
-      if (tensor.defined()) {
+      // A number that torch has wrapped for its own use reaches Python as a number.
+      if (tensor.defined() && !tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
         inputs.push_back({&tensor, is_result});
         return is_plain(tensor);
       }

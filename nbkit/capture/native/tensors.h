@@ -180,7 +180,7 @@ class Tensors {
     for (auto entry = storages_.begin(); entry != storages_.end();) {
       entry = entry->second.storage.expired() ? storages_.erase(entry) : std::next(entry);
     }
-    sweep_at_ = 2 * known_.size() + 10000;
+    sweep_at_ = 2 * known_.size() + 1000;
   }
 
   py::list fields_, devices_;
@@ -191,7 +191,7 @@ class Tensors {
   Geometry scratch_;
   std::optional<c10::Device> device_;
   py::object device_object_;
-  size_t sweep_at_ = 10000;
+  size_t sweep_at_ = 1000;
 };
 
 }  // namespace nbkit
