@@ -11,7 +11,7 @@ from nbkit.analysis.roofline import roofline
 from nbkit.analysis.times import by_input_shapes, by_module_tree
 from nbkit.capture.optime import optime
 from nbkit.capture.optrace import optrace
-from nbkit.errors import NbkitError, OptionError, PatternError, SchemaError, TraceError, nearest
+from nbkit.errors import NbkitError, OptionError, PatternError, RecorderError, SchemaError, TraceError, nearest
 from nbkit.load import load
 from nbkit.trace import Trace
 
@@ -20,6 +20,7 @@ __all__ = [
     "NbkitError",
     "OptionError",
     "PatternError",
+    "RecorderError",
     "SchemaError",
     "Trace",
     "TraceError",
@@ -40,25 +41,26 @@ __all__ = [
 ]
 
 
-# Views that a user calls by name; imported at first use, as plotly and anywidget take their time.
-_VIEWS = {
+# Imported at first use: plotly and anywidget take their time, and few processes build the recorder.
+_AT_FIRST_USE = {
     "FlameGraph": "nbkit.views.flamegraph",
     "OpTable": "nbkit.views.op_table",
     "plot_memory": "nbkit.views.plots",
     "plot_modules": "nbkit.views.plots",
     "plot_ops": "nbkit.views.plots",
+    "build_recorder": "nbkit.capture.native.build",
     "write_page": "nbkit.views.page",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _VIEWS:
-        raise AttributeError(f"nbkit has no {name!r}; {nearest(name, [*__all__, *_VIEWS])}")
-    return getattr(import_module(_VIEWS[name]), name)
+    if name not in _AT_FIRST_USE:
+        raise AttributeError(f"nbkit has no {name!r}; {nearest(name, [*__all__, *_AT_FIRST_USE])}")
+    return getattr(import_module(_AT_FIRST_USE[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_VIEWS])
+    return sorted([*globals(), *_AT_FIRST_USE])
 
 
 class _Presenter:

@@ -25,7 +25,8 @@ class Trace:
     """One recording: pandas frames by name (`trace.ops`, `trace.tensors`, ...) and `trace.meta`.
 
     `meta` is JSON data: verb, name, created, versions, devices, complete, error, skipped (reason -> count), wall_us,
-    recorder_us, notes and counts. Frames have the columns of `nbkit.schema`.
+    recorder (of optrace: "native" or "python"), recorder_us, notes and counts. Frames have the columns of
+    `nbkit.schema`.
     """
 
     presenter: Presenter | None = None

@@ -216,7 +216,7 @@ class OpMode(TorchDispatchMode):
         super().__enter__()  # type: ignore[no-untyped-call]
         if native := self.recording.native:
             native.install(OpMode, is_special, user_place, ENGINE_CODE)
-            native.start(self, self.recording, self.recording.registry.tensors)
+            native.start(self, self.recording)
         return self
 
     def __exit__(self, *error: Any) -> None:

@@ -68,7 +68,7 @@ class ThreadState:
 
 
 class Recording:
-    """Everything one optrace has seen so far; `native` is the library that records aten ops, None to do it in Python."""
+    """Everything one optrace has seen so far; `native` is the library that records aten ops, None in Python."""
 
     def __init__(self, native: Any | None = None) -> None:
         self.native = native

@@ -74,6 +74,8 @@ def _figures(meta: Mapping[str, Any], ops: pd.DataFrame) -> list[tuple[str, str]
     if recorder_us is not None:
         part = f" ({units.share(recorder_us / wall_us)})" if wall_us else ""
         figures.append(("recorder cost", f"about {units.duration(recorder_us)}{part}"))
+    if recorder := meta.get("recorder"):
+        figures.append(("recorder", shown(str(recorder))))
     if repeats := meta.get("repeats"):
         warmup = meta.get("warmup")
         figures.append(

@@ -1,4 +1,7 @@
-"""Building the native recorder with the machine's C++ compiler, into the user's cache."""
+"""Building the native recorder with the machine's C++ compiler, into the user's cache.
+
+`python -m nbkit.capture.native.build` does it from a shell.
+"""
 
 import os
 import shlex
@@ -15,15 +18,16 @@ from nbkit.capture.native.library import FOLDER, NAME, SOURCES, library_path, lo
 from nbkit.errors import RecorderError
 
 TORCH = Path(torch.__file__).parent
+FALLBACK = "optrace goes on recording in Python."
 
 
 def build_recorder() -> Path:
-    """Where the native recorder lies, which halves what `optrace` adds to a step; compiled now if it is not there yet.
+    """Where the native recorder lies, under which a step of small ops takes two thirds of its time; built if need be.
 
-    Takes half a minute, a C++ compiler (CXX, else c++, g++ or clang++) and Python's headers, once for each version of
-    torch, Python and nbkit. The library goes to NBKIT_CACHE, else to `nbkit` in XDG_CACHE_HOME or `~/.cache`; `optrace`
-    finds it there from now on, `trace.meta["recorder"]` says which recorder was used, and NBKIT_RECORDER=python goes
-    back to the Python one, whose traces are the same.
+    Building takes half a minute, a C++ compiler (CXX, else c++, g++ or clang++) and Python's headers, once for each
+    version of torch, Python and nbkit. The library goes below NBKIT_CACHE, else `~/.cache/nbkit` (or XDG_CACHE_HOME).
+    `optrace` uses it from now on where it fits; `trace.meta["recorder"]` says which recorder was used. The frames are
+    the same from both; NBKIT_RECORDER=python goes back to the one in Python.
 
     Raises:
         RecorderError: there is no compiler, or what it builds does not work with this torch.
@@ -37,15 +41,18 @@ def build_recorder() -> Path:
 
 def _compile(path: Path) -> None:
     if sys.platform != "linux":
-        raise RecorderError(f"The native recorder is for Linux, this is {sys.platform}; optrace records in Python here.")
+        raise RecorderError(f"The native recorder is for Linux, and this is {sys.platform}; {FALLBACK}")
     compiler = _compiler()
     path.parent.parent.mkdir(parents=True, exist_ok=True)
     # Moved into place once it is whole: another process may build or load it at the same time.
     with TemporaryDirectory(dir=path.parent.parent) as scratch:
         built = Path(scratch) / path.name
-        done = subprocess.run(_command(compiler, built), capture_output=True, text=True, check=False)
+        try:
+            done = subprocess.run(_command(compiler, built), capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise RecorderError(f"{compiler[0]} cannot be run: {error.strerror}; {FALLBACK}") from error
         if done.returncode:
-            raise RecorderError(f"The native recorder does not compile here ({_first_error(done.stderr)}); optrace records in Python.")
+            raise RecorderError(f"The native recorder does not compile: {_first_error(done.stderr)}; {FALLBACK}")
         path.parent.mkdir(exist_ok=True)
         os.replace(built, path)
 
@@ -55,7 +62,7 @@ def _compiler() -> list[str]:
         return shlex.split(given)
     found = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
     if found is None:
-        raise RecorderError("The native recorder needs a C++ compiler: install g++ or clang, or name one in CXX; optrace records in Python.")
+        raise RecorderError(f"No C++ compiler is found: install g++ or clang, or name one in CXX; {FALLBACK}")
     return [found]
 
 
@@ -75,3 +82,16 @@ def _command(compiler: list[str], built: Path) -> list[str]:
 def _first_error(output: str) -> str:
     lines = output.strip().splitlines() or ["no message"]
     return next((line for line in lines if "error" in line), lines[0])
+
+
+def main() -> str | None:
+    """None after saying where the recorder lies, or the sentence that says why there is none."""
+    try:
+        sys.stdout.write(f"The native recorder is in {build_recorder()}\n")
+    except RecorderError as error:
+        return str(error)
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -20,7 +20,7 @@ SOURCES = ("recorder.cpp", "tensors.h", "forwarding.h")
 
 
 def library() -> Any | None:
-    """The library, if it has been built; None without it, and where NBKIT_RECORDER=python asks for the Python recorder."""
+    """The library, if it has been built; None without it, and where NBKIT_RECORDER=python asks for the Python one."""
     if os.environ.get("NBKIT_RECORDER") == "python":
         return None
     path = library_path()
@@ -31,7 +31,7 @@ def library() -> Any | None:
 
 
 def library_path() -> Path:
-    """Where the library of this torch, Python and source lies once it is built: below NBKIT_CACHE or the user's cache."""
+    """Where the library of this torch, Python and source lies once it is built: below NBKIT_CACHE or ~/.cache."""
     given = os.environ.get("NBKIT_CACHE")
     cache_folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nbkit"
     return (Path(given) if given else cache_folder) / _key() / f"{NAME}{EXTENSION_SUFFIXES[0]}"
@@ -54,8 +54,10 @@ def load(path: Path) -> Any:
         module = module_from_spec(spec)
         loader.exec_module(module)
     except ImportError as error:
-        raise RecorderError(f"The recorder in {path} cannot be loaded ({error}); delete the folder and build again.") from error
+        raise RecorderError(f"{path} cannot be loaded: {error}; delete it and build the recorder again.") from error
     before = perf_counter_ns()
     if not before <= module.now_ns() <= perf_counter_ns():  # Python calls and ops stand on one clock
-        raise RecorderError("The recorder's clock is not that of Python's perf_counter here; optrace records in Python.")
+        raise RecorderError(
+            "The native recorder has another clock than Python here; optrace records in Python."
+        )
     return module

@@ -19,13 +19,9 @@ namespace nbkit {
 
 using torch::jit::Stack;
 
-// Never destroyed: what they hold would be freed after the interpreter is gone.
-template <typename Key, typename Value>
-using Map = std::unordered_map<Key, Value>;
-
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
-// What Python lends us once per process.
+// What Python lends us once per process. This and the other statics are never destroyed: that would be after Python's end.
 struct Python {
   PyTypeObject* mode_type;  // OpMode
   py::object is_special;    // of an op: whether the Python recorder does more for it than to write a row
@@ -54,7 +50,7 @@ struct OpPlan {
 };
 
 const OpPlan& plan_of(const c10::OperatorHandle& op) {
-  static auto& plans = *new Map<PyObject*, OpPlan>();
+  static auto& plans = *new std::unordered_map<PyObject*, OpPlan>();
   py::handle function = torch::detail::getTorchApiFunction(op);
   auto found = plans.find(function.ptr());
   if (found == plans.end()) {
@@ -78,7 +74,7 @@ struct NodeKind {
 };
 
 NodeKind kind_of(const torch::autograd::Node& node) {
-  static auto& kinds = *new Map<const std::type_info*, NodeKind>();
+  static auto& kinds = *new std::unordered_map<const std::type_info*, NodeKind>();
   auto found = kinds.find(&typeid(node));
   if (found != kinds.end()) {
     return found->second;
@@ -109,13 +105,13 @@ struct Call {
 
 class Recorder {
  public:
-  Recorder(py::object recording, std::shared_ptr<Tensors> tensors)
+  explicit Recorder(py::object recording)
       : recording_(std::move(recording)),
         main_(recording_.attr("main")),
         main_tensors_(main_.attr("tensors")),
         ops_(recording_.attr("ops")),
         number_in_python_(recording_.attr("registry").attr("number")),
-        tensors_(std::move(tensors)) {}
+        tensors_(recording_.attr("registry").attr("tensors").cast<std::shared_ptr<Tensors>>()) {}
 
   // Runs and records an op; false, with nothing done, if it is one for the Python recorder. Needs the GIL.
   bool record(const c10::OperatorHandle& op, Stack* stack) {
@@ -313,8 +309,8 @@ class Recorder {
   std::shared_ptr<Tensors> tensors_;
 };
 
-Map<PyObject*, std::shared_ptr<Recorder>>& recorders() {
-  static auto& by_mode = *new Map<PyObject*, std::shared_ptr<Recorder>>();
+std::unordered_map<PyObject*, std::shared_ptr<Recorder>>& recorders() {
+  static auto& by_mode = *new std::unordered_map<PyObject*, std::shared_ptr<Recorder>>();
   return by_mode;
 }
 
@@ -378,8 +374,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
       });
   module.def("install", &install);
   module.def("now_ns", &now_ns);
-  module.def("start", [](py::handle mode, py::object recording, std::shared_ptr<Tensors> tensors) {
-    recorders()[mode.ptr()] = std::make_shared<Recorder>(std::move(recording), std::move(tensors));
+  module.def("start", [](py::handle mode, py::object recording) {
+    recorders()[mode.ptr()] = std::make_shared<Recorder>(std::move(recording));
   });
   module.def("stop", [](py::handle mode) { recorders().erase(mode.ptr()); });
 }

@@ -37,4 +37,5 @@ class NativeRegistry(TensorRegistry):
         return number
 
     def survivors(self) -> dict[int, bool]:
-        return super().survivors() | self.tensors.survivors()
+        alive: dict[int, bool] = self.tensors.survivors()
+        return super().survivors() | alive
