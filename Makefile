@@ -1,6 +1,7 @@
 # Everything nbkit does on a developer's machine; `make` alone lists it. Needs Python 3.11 or newer, nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
+BUILD_RECORDER := $(BIN)/python -m nbkit.capture.native.build
 STATIC := nbkit/views/static
 .DEFAULT_GOAL := help
 
@@ -19,13 +20,24 @@ $(BIN)/python:
 
 .PHONY: venv
 venv: .venv/.installed-test .venv/.installed-lint  ## make .venv with everything a developer needs
+	@$(BUILD_RECORDER) || true
 
 .PHONY: demo
 demo: .venv/.installed-demo  ## trace a training step headless, write out/demo.html, print a summary
 	$(BIN)/python notebooks/demo.py
 
+# One sentence where there is no compiler: all but its own tests works without.
+.PHONY: recorder
+recorder: .venv/.installed-test  ## build optrace's native recorder into the user's cache (needs a C++ compiler)
+	$(BUILD_RECORDER)
+
+.PHONY: test-python
+test-python: .venv/.installed-test  ## the tests of recording once more, with the Python recorder
+	NBKIT_RECORDER=python $(BIN)/python -m pytest -q tests/capture tests/magics
+
 .PHONY: test
 test: .venv/.installed-test  ## every test: Python, notebooks, browser; the widget's own where node is installed
+	@$(BUILD_RECORDER) || true
 	@if command -v node >/dev/null; then cd widgets && node --test; else echo "no node: the tests of widgets/ are left out"; fi
 	$(BIN)/python -m pytest
 

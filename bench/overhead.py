@@ -15,7 +15,17 @@ import torch
 
 import nbkit
 from bench.measure import Measurements, Reading, measure, saving
-from bench.peers import BARE, DEBUG_MODE, EMPTY_MODES, OPTRACE, PROFILER_SHAPES, STATS, Peer, all_peers
+from bench.peers import (
+    BARE,
+    DEBUG_MODE,
+    EMPTY_MODES,
+    OPTRACE,
+    OPTRACE_PYTHON,
+    PROFILER_SHAPES,
+    STATS,
+    Peer,
+    all_peers,
+)
 from bench.plot import write_plot
 from bench.ratios import Figure, compare, figures_table, markdown, middle, number
 from bench.steps import TrainingStep, compute_bound, count_ops, launch_bound
@@ -38,6 +48,7 @@ class Result:
 
 def main() -> None:
     options = arguments()
+    build_recorder()
     torch.set_num_threads(options.threads)
     before = os.getloadavg()
     rounds = 3 if options.quick else options.rounds
@@ -65,6 +76,14 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def build_recorder() -> None:
+    """Have optrace's native recorder at hand; a machine that cannot build it measures the Python one, and says so."""
+    try:
+        nbkit.build_recorder()
+    except nbkit.RecorderError as error:
+        print(error)
+
+
 def run(step: TrainingStep, peers: Sequence[Peer], rounds: int) -> Result:
     step.run()  # the first step makes the optimizer's state, with ops of its own
     with nbkit.optrace(name=step.name) as trace:
@@ -76,6 +95,7 @@ def launch_figures(result: Result, rounds: int) -> list[Figure]:
     """The budgets of the launch-bound step, and of building and saving its frames."""
     return [
         *ratios(result, "the step under optrace / bare", OPTRACE, BARE, 2.5, is_step=True),
+        *ratios(result, f"the step under {OPTRACE_PYTHON} / bare", OPTRACE_PYTHON, BARE, None, is_step=True),
         *ratios(result, FLOOR, EMPTY_MODES, BARE, None, is_step=True),
         *ratios(result, f"optrace to frames / {PROFILER_SHAPES} to events()", OPTRACE, PROFILER_SHAPES, 0.12),
         *ratios(result, f"optrace to frames / {DEBUG_MODE}, no table", OPTRACE, DEBUG_MODE, 0.25),
@@ -135,7 +155,8 @@ def op_counts(result: Result) -> str:
     rounds = len(result.measured.samples.get(BARE, ()))
     return (
         f"{result.aten_ops:,} aten ops; {len(result.trace.ops):,} rows of ops ({levels.get('aten', 0):,} aten, "
-        f"{levels.get('api', 0):,} api) and {len(result.trace.tensors):,} of tensors. Medians of {rounds} rounds."
+        f"{levels.get('api', 0):,} api) and {len(result.trace.tensors):,} of tensors. Medians of {rounds} rounds. "
+        f"`{OPTRACE}` used its {result.trace.meta['recorder']} recorder."
     )
 
 

@@ -1,5 +1,6 @@
 """The recorders that are compared: how each one is entered, runs a step and gives its result."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import nbkit
 from bench.steps import TrainingStep
 
 BARE, FORWARD, OPTRACE, STATS = "bare", "bare, forward only", "optrace", 'optrace, values="stats"'
+OPTRACE_PYTHON = "optrace, Python recorder"
 EMPTY_MODES = "empty modes"
 PROFILER, PROFILER_SHAPES = "torch.profiler", "torch.profiler, record_shapes"
 DEBUG_MODE, TORCHLENS = "DebugMode", "torchlens, forward only"
@@ -47,6 +49,7 @@ def all_peers() -> list[Peer]:
         Peer(FORWARD, nullcontext, TrainingStep.forward, base=FORWARD),
         Peer(EMPTY_MODES, _empty_modes),
         Peer(OPTRACE, nbkit.optrace),
+        Peer(OPTRACE_PYTHON, _python_recorder),
         Peer(STATS, partial(nbkit.optrace, values="stats")),
         Peer(PROFILER, partial(_profiler, False), finish=_events),
         Peer(PROFILER_SHAPES, partial(_profiler, True), finish=_events),
@@ -74,6 +77,20 @@ def _empty_modes() -> Iterator[None]:
     """The two modes that a recorder in Python needs, recording nothing: what no such recorder can be faster than."""
     with _EmptyFunctionMode(), _EmptyDispatchMode():  # type: ignore[no-untyped-call]
         yield
+
+
+@contextmanager
+def _python_recorder() -> Iterator[nbkit.Trace]:
+    """What optrace is without `nbkit.build_recorder()`."""
+    before = os.environ.get("NBKIT_RECORDER")
+    os.environ["NBKIT_RECORDER"] = "python"
+    try:
+        with nbkit.optrace() as trace:
+            yield trace
+    finally:
+        del os.environ["NBKIT_RECORDER"]
+        if before is not None:
+            os.environ["NBKIT_RECORDER"] = before
 
 
 def _profiler(record_shapes: bool) -> profile:

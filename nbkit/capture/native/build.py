@@ -30,11 +30,15 @@ def build_recorder() -> Path:
     the same from both; NBKIT_RECORDER=python goes back to the one in Python.
 
     Raises:
-        RecorderError: there is no compiler, or what it builds does not work with this torch.
+        RecorderError: there is no compiler, no place, or what it builds does not work with this torch.
     """
     path = library_path()
-    if not path.exists():
-        _compile(path)
+    try:
+        if not path.exists():
+            _compile(path)
+    except OSError as error:
+        where = path.parent.parent
+        raise RecorderError(f"{where} cannot be written: {error.strerror}; set NBKIT_CACHE; {FALLBACK}") from error
     load(path)
     return path
 

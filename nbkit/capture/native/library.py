@@ -57,7 +57,5 @@ def load(path: Path) -> Any:
         raise RecorderError(f"{path} cannot be loaded: {error}; delete it and build the recorder again.") from error
     before = perf_counter_ns()
     if not before <= module.now_ns() <= perf_counter_ns():  # Python calls and ops stand on one clock
-        raise RecorderError(
-            "The native recorder has another clock than Python here; optrace records in Python."
-        )
+        raise RecorderError("The native recorder has another clock than Python here; optrace records in Python.")
     return module

@@ -71,6 +71,7 @@ class Tensors {
     if (found == storages_.end()) {
       found = storages_.emplace(impl, Storage{storage.getWeakStorageImpl(), py::int_(devices_.size())}).first;
       append(devices_, device_object(device));
+      new_bytes_ += impl->sym_nbytes().maybe_as_int().value_or(0);
     }
     return found->second.number;
   }
@@ -115,7 +116,7 @@ class Tensors {
   };
 
   const py::object& learn(const at::Tensor& tensor, c10::TensorImpl* impl, bool fresh) {
-    sweep();
+    sweep_if_due();
     const c10::Storage& storage = impl->unsafe_storage();
     // An op's output is marked by autograd only after it has left the dispatcher: asking is of no use yet.
     const bool requires_grad = !fresh && tensor.requires_grad();
@@ -167,9 +168,10 @@ class Tensors {
     return device_object_;
   }
 
-  // Lets go of tensors that have died since, before they are more than those alive.
-  void sweep() {
-    if (known_.size() < sweep_at_) {
+  // Lets go of tensors that have died. What is left of them lies between the large blocks that they held and keeps malloc
+  // from joining those: so it is time whenever a few megabytes have been allocated, or the dead may be the most.
+  void sweep_if_due() {
+    if (known_.size() < most_tensors_ && new_bytes_ < most_bytes_) {
       return;
     }
     for (auto entry = known_.begin(); entry != known_.end();) {
@@ -180,7 +182,9 @@ class Tensors {
     for (auto entry = storages_.begin(); entry != storages_.end();) {
       entry = entry->second.storage.expired() ? storages_.erase(entry) : std::next(entry);
     }
-    sweep_at_ = 2 * known_.size() + 1000;
+    most_tensors_ = 2 * known_.size() + 1000;
+    most_bytes_ = known_.size() * (8 << 10) + (4 << 20);  // each one looked at is paid by 8 KiB of new memory
+    new_bytes_ = 0;
   }
 
   py::list fields_, devices_;
@@ -191,7 +195,7 @@ class Tensors {
   Geometry scratch_;
   std::optional<c10::Device> device_;
   py::object device_object_;
-  size_t sweep_at_ = 1000;
+  size_t most_tensors_ = 1000, most_bytes_ = 4 << 20, new_bytes_ = 0;
 };
 
 }  // namespace nbkit

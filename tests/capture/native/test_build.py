@@ -51,8 +51,7 @@ def test_no_compiler_is_one_sentence(empty_cache, monkeypatch):
     monkeypatch.setenv("PATH", str(empty_cache))
     with pytest.raises(RecorderError) as raised:
         nbkit.build_recorder()
-    expected = "No C++ compiler is found: install g++ or clang, or name one in CXX; optrace goes on recording in Python."
-    assert str(raised.value) == expected
+    assert str(raised.value) == f"No C++ compiler is found: install g++ or clang, or name one in CXX; {FALLBACK}"
 
 
 @pytest.mark.parametrize(
@@ -67,6 +66,13 @@ def test_a_compiler_that_fails_is_one_sentence(compiler, said, empty_cache, monk
     assert "\n" not in str(raised.value)
     assert list(empty_cache.rglob("*")) == []
     assert main() == str(raised.value)
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("NBKIT_CACHE", str(tmp_path / "file"))
+    with pytest.raises(RecorderError, match=r"file cannot be written: File exists; set NBKIT_CACHE; optrace goes on"):
+        nbkit.build_recorder()
 
 
 def test_the_first_error_of_the_compiler_is_shown(empty_cache, monkeypatch):

@@ -48,7 +48,7 @@ def test_the_op_that_raised_is_named(step, op):
 
 def test_an_error_of_a_python_kernel_is_the_same_object():
     error = KeyError("mine")
-    library = torch.library.Library("nbkit_tests", "FRAGMENT")  # noqa: TOR901
+    library = torch.library.Library("nbkit_tests", "FRAGMENT")
     library.define("fails(Tensor x) -> Tensor")
 
     @torch.library.impl(library, "fails", "CPU")

@@ -42,7 +42,7 @@ def test_frames_inside_a_mode_of_the_user(monkeypatch):
 
 
 def test_the_comparison_can_fail(monkeypatch):
-    (one, _), (other, _) = (traces(lambda: lambda: torch.ones(size), monkeypatch) for size in (2, 3))  # noqa: B023
+    (one, _), (other, _) = (traces(lambda: lambda: torch.ones(size), monkeypatch) for size in (2, 3))
     with pytest.raises(AssertionError, match="shape"):
         assert_same(one, other)
 
