@@ -11,11 +11,10 @@ _CALLS = ("__torch_dispatch__", "__torch_function__")
 def came_from_op(error: BaseException, message: str | None) -> bool:
     """Whether an error, or what it was raised from or during, was raised inside a recorded call.
 
-    The native recorder leaves no frame in the traceback: it kept the `message` of the last op that raised, in which
-    torch's C++ may have added to what Python says.
+    The native recorder leaves no frame in the traceback: it kept the `message` of the last op that raised in C++.
     """
     for one in _chain(error):
-        if message and str(one) and str(one) in message:
+        if message and message in str(one):
             return True
         for frame, _ in walk_tb(one.__traceback__):
             if frame.f_code.co_name in _CALLS and frame.f_code.co_filename.startswith(_OURS):

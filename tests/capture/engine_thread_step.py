@@ -68,10 +68,16 @@ def main():
         y = x.mm(x).exp().mul(x).sum()
         y.register_hook(lambda gradient: threads.add(threading.get_ident()))
         y.backward()
+    plain = torch.ones(2)
+    with nbkit.optrace() as hooked:
+        y = x.mm(x).sum()
+        y.register_hook(lambda gradient: None if plain.neg().sum() else gradient)
+        torch.autograd.grad(y, x)
     print(
         json.dumps(
             {
                 "in another thread": threading.get_ident() not in threads and bool(threads),
+                "hooked": json.loads(hooked.ops.to_json(orient="records")),
                 "rows": json.loads(trace.ops.to_json(orient="records")),
             }
         )

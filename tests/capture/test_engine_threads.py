@@ -32,3 +32,14 @@ def test_its_ops_hang_under_the_backward_call_and_know_their_forward_ops(recorde
     assert all(row["parent_id"] == backward_call["op_id"] for row in rows if row["thread"] == 1)
     assert pairs[0] == ("aten.expand.default", "aten.sum.default")
     assert [forward for op, forward in pairs if op == "aten.mm.default"] == ["aten.mm.default"] * 2
+
+
+def test_ops_of_a_hook_on_plain_tensors_stand_in_its_thread_with_their_line(recorded):
+    """These a native recorder writes itself, in a thread that it did not begin in."""
+    rows = [row for row in recorded["hooked"] if row["op"] in ("aten.neg.default", "aten.sum.default")]
+    assert [(row["op"], row["thread"]) for row in rows] == [
+        ("aten.sum.default", 0),
+        ("aten.neg.default", 1),
+        ("aten.sum.default", 1),
+    ]
+    assert "engine_thread_step.py" in rows[1]["source"]

@@ -128,8 +128,8 @@ class Recorder {
       call.start = now_ns();
       op.callBoxed(stack);
       call.end = now_ns();
-    } catch (const std::exception& error) {
-      fail(plan, call, error.what());
+    } catch (const c10::Error& error) {
+      fail(plan, call, error.what_without_backtrace());  // what() would look up the names of all C++ frames
       throw;
     } catch (...) {
       fail(plan, call, "");
