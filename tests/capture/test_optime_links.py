@@ -1,6 +1,7 @@
 """The partners of backward events, against the arrows that torch's own trace file draws."""
 
 import json
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -16,14 +17,17 @@ OPTIONS = KinetoOptions(memory=False, shapes=False, device=None)
 
 
 def recorded(step, path):
-    """Raw events of a step, and the trace file that torch writes of the same recording."""
+    """Raw events of a step, and the trace file that torch writes of the same recording.
+
+    Its times count from a fixed day, and a float does not hold the nanoseconds of more than 104 days.
+    """
     kineto = Kineto(OPTIONS)
     kineto.start()
     step()
     result = kineto.stop()
     result.save(str(path))
     events = read(result, OPTIONS, print)
-    return events.at(call_order(events.start_ns, events.duration_ns)), json.loads(path.read_text())
+    return events.at(call_order(events.start_ns, events.duration_ns)), json.loads(path.read_text(), parse_float=Decimal)
 
 
 def arrows(file: dict) -> set[tuple[int, int]]:
