@@ -1,5 +1,5 @@
-// A virtual table of torch's Python interpreter that passes everything on to another one. A torch that has other virtual
-// functions does not compile with it, and the Python recorder stays in use.
+// A virtual table of torch's Python interpreter that passes everything on to another one. With a torch that has other
+// virtual functions it does not compile, and the Python recorder stays in use.
 #pragma once
 
 #include <c10/core/impl/PyInterpreter.h>

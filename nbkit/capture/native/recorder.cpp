@@ -1,5 +1,5 @@
-// The hot path of OpMode (nbkit/capture/dispatch.py) in C++: it records ops of the plain, common kind into the same Python
-// lists, and leaves every other op to the Python recorder, which is the reference for what a row holds.
+// The hot path of OpMode (nbkit/capture/dispatch.py) in C++: it records ops of the plain, common kind into the same
+// Python lists, and leaves every other op to the Python recorder, which is the reference for what a row holds.
 
 #include <ATen/SequenceNumber.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -21,7 +21,7 @@ using torch::jit::Stack;
 
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
-// What Python lends us once per process. This and the other statics are never destroyed: that would be after Python's end.
+// What Python lends us once per process. This and the other statics are never destroyed: Python would be gone by then.
 struct Python {
   PyTypeObject* mode_type;  // OpMode
   py::object is_special;    // of an op: whether the Python recorder does more for it than to write a row
@@ -178,7 +178,7 @@ class Recorder {
     call.tensors = main_tensors_;
     guarded("place not described", [&] { stand(call, context); });
     call.first = PyList_GET_SIZE(call.tensors.ptr());
-    note_all(call, call.first, "inputs not described", [&] {
+    append_all(call.tensors, "inputs not described", [&] {
       for (const Input& input : inputs) {
         const py::object& number = tensors_->number(*input.tensor, false);
         append(call.tensors, number);
@@ -230,7 +230,7 @@ class Recorder {
 
   void finish(const OpPlan& plan, Call& call, const Stack& stack) {
     const size_t middle = call.first + call.inputs;
-    note_all(call, middle, "outputs not described", [&] {
+    append_all(call.tensors, "outputs not described", [&] {
       for (const py::object& result : call.results) {
         append(call.tensors, result);
       }
@@ -264,7 +264,7 @@ class Recorder {
   }
 
   void write(const OpPlan& plan, const Call& call, size_t outputs) {
-    guarded("row not written", [&] {
+    append_all(ops_, "row not written", [&] {
       append(ops_, plan.function);
       append(ops_, call.context);
       append(ops_, py::int_(call.sequence));
@@ -279,11 +279,12 @@ class Recorder {
     });
   }
 
-  // Appends to the numbers of a call's tensors; on trouble none of them stay.
+  // Work that appends to a list; on trouble nothing of it stays.
   template <typename Work>
-  void note_all(Call& call, size_t from, const char* what, const Work& work) {
+  void append_all(const py::object& list, const char* what, const Work& work) {
+    const Py_ssize_t before = PyList_GET_SIZE(list.ptr());
     if (!guarded(what, work)) {
-      PyList_SetSlice(call.tensors.ptr(), from, PyList_GET_SIZE(call.tensors.ptr()), nullptr);
+      PyList_SetSlice(list.ptr(), before, PyList_GET_SIZE(list.ptr()), nullptr);
     }
   }
 

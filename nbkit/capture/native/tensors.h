@@ -15,8 +15,8 @@ namespace nbkit {
 
 namespace py = pybind11;
 
-// Keys that a strided tensor of torch's own kind may have, besides its backend. An allow-list: sparse, nested, quantised
-// and functorch's tensors, subclasses with a dispatch of their own and whatever a later torch adds are Python's work.
+// Keys that a strided tensor of torch's own kind may have, besides its backend. An allow-list: sparse, nested,
+// quantised and functorch's tensors, subclasses with a dispatch of their own and what a later torch adds are Python's.
 const uint64_t plain_keys =
     (c10::DispatchKeySet({c10::DispatchKey::Dense, c10::DispatchKey::ADInplaceOrView, c10::DispatchKey::Conjugate,
                           c10::DispatchKey::Negative}) |
@@ -168,8 +168,8 @@ class Tensors {
     return device_object_;
   }
 
-  // Lets go of tensors that have died. What is left of them lies between the large blocks that they held and keeps malloc
-  // from joining those: so it is time whenever a few megabytes have been allocated, or the dead may be the most.
+  // Lets go of tensors that have died. What is left of them lies between the large blocks that they held and keeps
+  // malloc from joining those: so it is time whenever a few megabytes have been allocated, or the dead may be most.
   void sweep_if_due() {
     if (known_.size() < most_tensors_ && new_bytes_ < most_bytes_) {
       return;
