@@ -41,8 +41,11 @@ __all__ = [
 ]
 
 
-# Imported at first use: plotly and anywidget take their time, and few processes build the recorder.
+# Imported at first use: plotly and anywidget take their time, and few processes build the recorder or simulate a device.
 _AT_FIRST_USE = {
+    "FAULT_KINDS": "nbkit.simulated",
+    "Fault": "nbkit.simulated",
+    "SimulatedDevice": "nbkit.simulated",
     "FlameGraph": "nbkit.views.flamegraph",
     "OpTable": "nbkit.views.op_table",
     "plot_memory": "nbkit.views.plots",

@@ -229,4 +229,25 @@ SAMPLES = _table(
     ("self_time_us", "float64", "as in ops"),
     ("self_device_time_us", "float64", "as in ops"),
 )
+FAULTS = _table(
+    "faults",
+    "fault planted in a simulated device",
+    ("fault_id", "int64", "the fault, dense from 0 in the order given"),
+    ("op", "str", "pattern of the ops that have it"),
+    ("kind", "str", "what goes wrong; a name of nbkit.FAULT_KINDS"),
+    ("size", "float64", "how much, in the measure of the kind; null for kinds without"),
+    ("phase", "str", "forward or backward if it is in one of them only"),
+    ("min_numel", "int64", "it spares calls whose largest tensor has fewer elements"),
+    ("nth_call", "Int64", "the one call, from 1, that it is in; null for all"),
+    ("calls", "int64", "calls of ops that its pattern names"),
+    ("fired", "int64", "calls in which it made the result"),
+    ("changed", "int64", "calls in which that result differed from the right one in at least a bit"),
+    (
+        "status",
+        "str",
+        "changed; no effect: it fired, and each result was right to the bit; not reached: its conditions were never met; "
+        "cannot apply: not to these ops; never ran: no such op did",
+    ),
+    ("message", "str", "why it changed nothing; null if it did"),
+)
 TABLES = {table.name: table for table in (OPS, TENSORS, MODULES, MEMORY, TIMINGS, SAMPLES)}

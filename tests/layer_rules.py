@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # From the bottom up; layers of one line are siblings and do not import each other.
-RANKS = (("base",), ("trace",), ("analysis", "capture", "readers"), ("views",), ("magics",), ("root",))
+RANKS = (("base",), ("trace",), ("analysis", "capture", "readers", "simulated"), ("views",), ("magics",), ("root",))
 TOP_FILES = {
     **dict.fromkeys(("schema", "metrics", "errors", "patterns"), "base"),
     **dict.fromkeys(("trace", "trace_files", "chrome_trace", "speedscope", "tracks", "file_writing"), "trace"),
@@ -20,6 +20,7 @@ THIRD_PARTY = {
     "trace": FRAMES | {"pyarrow"},
     "analysis": FRAMES,
     "capture": FRAMES | {"pyarrow", "torch"},
+    "simulated": FRAMES | {"torch"},
     "readers": FRAMES | {"pyarrow", "onnx", "onnxruntime"},
     "views": FRAMES | {"anywidget", "ipywidgets", "traitlets", "plotly", "matplotlib"},
     "magics": {"IPython"},

@@ -1,0 +1,116 @@
+"""One call of an op on CPU tensors, with what is needed to compute it otherwise: its inputs as they were, its results."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from torch import Tensor
+
+Results = list[Tensor]
+
+
+class NotApplicable(Exception):
+    """A kind of fault that cannot befall this op; the text says why."""
+
+
+@dataclass
+class Call:
+    """An op, its arguments and, once run, its results: the tensors it wrote, then the ones it made.
+
+    `before` holds copies of the written tensors; `inputs` and `named_inputs` are the arguments with those in place.
+    """
+
+    func: Any
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    before: dict[int, Tensor] = field(init=False)
+    results: Results = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.before = {id(tensor): tensor.clone() for tensor in written(self.func, self.args, self.kwargs)}
+
+    @cached_property
+    def name(self) -> str:
+        """Name of the op without namespace, overload and the underscore of the in-place form: add."""
+        return str(self.func._schema.name.partition("::")[2]).rstrip("_")
+
+    @property
+    def inputs(self) -> list[Any]:
+        return [self._as_before(arg) for arg in self.args]
+
+    @property
+    def named_inputs(self) -> dict[str, Any]:
+        return {name: self._as_before(arg) for name, arg in self.kwargs.items()}
+
+    def argument(self, name: str) -> Any:
+        """Value of an argument by its name in the schema, its default if it was not given, None if there is none."""
+        for position, argument in enumerate(self.func._schema.arguments):
+            if argument.name == name:
+                if name in self.kwargs or position < len(self.args):
+                    return self._as_before(self.kwargs[name] if name in self.kwargs else self.args[position])
+                return argument.default_value
+        return None
+
+    def run(self) -> Any:
+        """What the op returns, done on the true arguments; notes the results."""
+        out = self.func(*self.args, **self.kwargs)
+        self.results = self._results(self.args, self.kwargs, out)
+        return out
+
+    def check_computes(self) -> None:
+        """Raise NotApplicable for an op without values of its own: a view of an input, memory not yet written."""
+        if self.name.startswith(("empty", "new_empty")):
+            raise NotApplicable(f"{self.func} makes memory and writes nothing into it")
+        memories = {tensor.untyped_storage()._cdata for tensor in tensors_in([*self.args, *self.kwargs.values()])}
+        for result in self.results:
+            if id(result) not in self.before and result.untyped_storage()._cdata in memories:
+                raise NotApplicable(f"{self.func} gives a view of its input and computes nothing")
+
+    def rerun(self, **changed: Any) -> Results:
+        """The results of the op with some arguments changed, by their names in the schema; the true ones stay."""
+        args, kwargs = _copied(self.inputs), {name: _copied(arg) for name, arg in self.named_inputs.items()}
+        for position, argument in enumerate(self.func._schema.arguments):
+            if argument.name in changed:
+                if position < len(args):
+                    args[position] = changed[argument.name]
+                else:
+                    kwargs[argument.name] = changed[argument.name]
+        return self._results(args, kwargs, self.func(*args, **kwargs))
+
+    def _results(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Results:
+        wrote = list(written(self.func, args, kwargs))
+        known = {id(tensor) for tensor in wrote}
+        return [*wrote, *(tensor for tensor in tensors_in(out) if id(tensor) not in known)]
+
+    def _as_before(self, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return self.before.get(id(value), value)
+        if isinstance(value, list | tuple):
+            return type(value)(self._as_before(item) for item in value)
+        return value
+
+
+def written(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Tensor]:
+    """The tensors that the op writes into, in the order of its schema."""
+    for position, argument in enumerate(func._schema.arguments):
+        if argument.is_write:
+            yield from tensors_in(kwargs.get(argument.name, args[position] if position < len(args) else None))
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """The tensors in an argument or result, lists flattened."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from tensors_in(item)
+
+
+def _copied(value: Any) -> Any:
+    """A copy of every tensor, so that running an op leaves the originals alone."""
+    if isinstance(value, Tensor):
+        return value.clone()
+    if isinstance(value, list | tuple):
+        return type(value)(_copied(item) for item in value)
+    return value

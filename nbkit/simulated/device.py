@@ -1,0 +1,53 @@
+"""SimulatedDevice: an accelerator for any laptop, whose ops go wrong in chosen ways."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import pandas as pd
+import torch
+
+from nbkit.simulated.backend import register_backend
+from nbkit.simulated.factories import register_kernels
+from nbkit.simulated.fault import Fault
+from nbkit.simulated.module_moves import keep_parameters_when_moved
+from nbkit.simulated.plan import Plan, enter, leave, replace_base
+
+
+class SimulatedDevice:
+    """The simulated accelerator of this process, with the faults that hold on it from now on.
+
+    `torch_device` goes wherever torch takes a device; so does the text "sim:0", or another name. The values are those of
+    torch's CPU kernels, to the bit, but for the faults. A process has one simulated device, and keeps it: making it
+    again replaces its faults. Its random numbers come from the CPU's generator. Raises OptionError where torch
+    cannot have it (see nbkit.simulated.backend).
+
+        device = nbkit.SimulatedDevice([nbkit.Fault("aten.native_layer_norm", "wrong_epsilon")])
+        model.to(device.torch_device)
+        device.report()
+    """
+
+    def __init__(self, faults: Iterable[Fault] = (), name: str = "sim") -> None:
+        is_new = register_backend(name)
+        self.torch_device = torch.device(name, 0)
+        if is_new:
+            register_kernels(self.torch_device)
+            keep_parameters_when_moved()
+        self._plan = Plan(faults)
+        replace_base(self._plan)
+
+    def __repr__(self) -> str:
+        return f"SimulatedDevice({[planted.fault for planted in self._plan.own]!r}, name={self.torch_device.type!r})"
+
+    def report(self) -> pd.DataFrame:
+        """A FAULTS frame of the faults given to the device: how often each fired, or why it did not."""
+        return self._plan.report()
+
+    @contextmanager
+    def planted(self, *faults: Fault) -> Iterator[Plan]:
+        """Faults that hold in the block, before those that held already; `.report()` of what it gives tells of them."""
+        plan = Plan(faults, self._plan)
+        enter(plan)
+        try:
+            yield plan
+        finally:
+            leave(plan)

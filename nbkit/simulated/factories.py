@@ -1,0 +1,63 @@
+"""What torch calls without a tensor of the device at hand: making memory, and copies that skip the tensor's own code."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbkit.simulated.composites import COMPOSITES
+from nbkit.simulated.ops import check_index, run_op
+from nbkit.simulated.tensor import SimulatedTensor
+
+aten = torch.ops.aten
+# Ops that have a kernel on the CPU, but are taken apart on a device that registers none: the only three (torch 2.13).
+WHOLE_ON_CPU = (aten.silu_backward.default, aten.mish_backward.default, aten.native_channel_shuffle.default)
+# A registration lasts as long as its library, and the backend lasts as long as the process.
+_libraries: list[torch.library.Library] = []
+
+
+def register_kernels(device: torch.device) -> None:
+    """Register the kernels of the device's factories, of torch's direct copies and of its composite ops."""
+    library = torch.library.Library("aten", "IMPL")
+    for op in (aten.empty.memory_format, aten.empty_strided.default, aten.tril_indices.default, aten.triu_indices.default):
+        library.impl(op, _factory(op, device), "PrivateUse1")
+    for op in WHOLE_ON_CPU:
+        library.impl(op, _whole(op), "PrivateUse1")
+    library.impl("_copy_from", copy_from, "PrivateUse1")
+    for op, composite in COMPOSITES.items():
+        library.impl(op, composite, "AutogradPrivateUse1")
+    _libraries.append(library)
+    torch.serialization.register_package(0, lambda storage: None, refuse_to_load(device.type))
+
+
+def _factory(op: Any, device: torch.device) -> Callable[..., Tensor]:
+    def make(*args: Any, **kwargs: Any) -> Tensor:
+        check_index(kwargs.get("device"))
+        # Memory of a pinned tensor would belong to a real device.
+        return SimulatedTensor(op(*args, **{**kwargs, "device": "cpu", "pin_memory": False}), device)
+
+    return make
+
+
+def _whole(op: Any) -> Callable[..., Any]:
+    return lambda *args, **kwargs: run_op(SimulatedTensor, op, args, kwargs)
+
+
+def copy_from(source: Tensor, target: Tensor, non_blocking: bool = False) -> Tensor:
+    """`target` with the values of `source`; torch.tensor() copies this way, with dispatch to Python switched off."""
+    getattr(target, "raw", target).copy_(getattr(source, "raw", source))
+    return target
+
+
+def refuse_to_load(name: str) -> Callable[[Any, str], None]:
+    """What torch.load() asks about the place of a storage: an error for the device, whose tensors have none of their own."""
+
+    def place(storage: Any, location: str) -> None:
+        if location.partition(":")[0] == name:
+            raise RuntimeError(
+                f"torch.load(map_location={location!r}) cannot fill a simulated device; load with map_location='cpu', then "
+                f"use load_state_dict() or .to({name!r})."
+            )
+
+    return place

@@ -1,0 +1,102 @@
+"""Sums and products whose accumulator keeps too few bits."""
+
+from collections.abc import Callable
+from math import ceil
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbkit.simulated.call import Call, NotApplicable, Results
+
+# A sum is cut into at most so many parts, each added to the accumulator at once, as the blocks of a real kernel are.
+PARTS = 64
+# (start, end) along the summed axis -> the part of the result that those terms make.
+Part = Callable[[int, int], Tensor]
+
+
+def low_precision_accumulation(call: Call, size: float, memory: dict[Any, Any]) -> Results:
+    """The op's sum with an accumulator of `size` mantissa bits: 7 are bfloat16's, 10 TF32's."""
+    if call.name not in SUMS:
+        raise NotApplicable(f"no accumulation is known of {call.func}; it is of {', '.join(sorted(SUMS))}")
+    if len(call.results) != 1 or not call.results[0].is_floating_point():
+        raise NotApplicable(f"{call.func} has no single floating-point result")
+    return [SUMS[call.name](call, int(size)).to(call.results[0].dtype)]
+
+
+def accumulated(part: Part, length: int, bits: int) -> Tensor:
+    """The sum of all parts, rounded to `bits` mantissa bits after each one."""
+    width = max(1, ceil(length / PARTS))
+    total = part(0, min(width, length))
+    for start in range(width, length, width):
+        total = rounded(total + part(start, min(start + width, length)), bits)
+    return rounded(total, bits)
+
+
+def rounded(values: Tensor, bits: int) -> Tensor:
+    """`values` to the nearest numbers of `bits` mantissa bits after the leading one; NaN and Inf stay."""
+    mantissa, exponent = torch.frexp(values)  # the mantissa is in [0.5, 1)
+    near = torch.ldexp((mantissa * 2.0 ** (bits + 1)).round(), exponent - bits - 1)
+    return torch.where(values.isfinite(), near, values)
+
+
+def wide(tensor: Tensor) -> Tensor:
+    """`tensor` in float32, or in float64 where it is that: the terms themselves are not to lose anything."""
+    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
+
+
+def _product(left: Tensor, right: Tensor, bits: int) -> Tensor:
+    left, right = wide(left), wide(right)
+    if not left.shape[-1]:
+        return left @ right
+    return accumulated(lambda a, b: left[..., a:b] @ right[..., a:b, :], left.shape[-1], bits)
+
+
+def _matrix_product(call: Call, bits: int) -> Tensor:
+    return _product(call.inputs[0], call.inputs[1], bits)
+
+
+def _added_product(call: Call, bits: int) -> Tensor:
+    added, left, right = call.inputs[:3]
+    product = _product(left, right, bits)
+    return call.argument("beta") * wide(added) + call.argument("alpha") * product
+
+
+def _sum(call: Call, bits: int) -> Tensor:
+    values, dims = wide(call.inputs[0]), _reduced(call)
+    kept = [dim for dim in range(values.dim()) if dim not in dims]
+    rows = values.permute(*kept, *dims).reshape(*(values.shape[dim] for dim in kept), -1)
+    if not rows.numel():
+        raise NotApplicable(f"{call.func} has nothing to sum in an empty tensor")
+    return accumulated(lambda a, b: rows[..., a:b].sum(-1), rows.shape[-1], bits).reshape(call.results[0].shape)
+
+
+def _mean(call: Call, bits: int) -> Tensor:
+    return _sum(call, bits) * (call.results[0].numel() / call.inputs[0].numel())
+
+
+def _convolution(call: Call, bits: int) -> Tensor:
+    x, weight, bias = call.inputs[:3]
+    if call.argument("transposed") or call.argument("groups") != 1:
+        raise NotApplicable("of convolutions only those of one group that are not transposed have a known accumulation")
+    x, weight = wide(x), wide(weight)
+    total = accumulated(
+        lambda a, b: call.func(x[:, a:b], weight[:, a:b], None, *call.inputs[3:]), weight.shape[1], bits
+    )
+    return total if bias is None else total + wide(bias).view(-1, *[1] * (weight.dim() - 2))
+
+
+def _reduced(call: Call) -> list[int]:
+    """The axes that a sum runs over."""
+    given, count = call.argument("dim"), call.inputs[0].dim()
+    given = [given] if isinstance(given, int) else given
+    return sorted(dim % count for dim in given) if given and count else list(range(count))
+
+
+SUMS: dict[str, Callable[[Call, int], Tensor]] = {
+    **dict.fromkeys(("mm", "bmm", "mv", "dot"), _matrix_product),
+    **dict.fromkeys(("addmm", "baddbmm"), _added_product),
+    "sum": _sum,
+    "mean": _mean,
+    "convolution": _convolution,
+}

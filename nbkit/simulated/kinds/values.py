@@ -1,0 +1,43 @@
+"""Faults that change the values an op has computed: an error of a given size, flushed denormals."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbkit.simulated.call import Call, NotApplicable, Results
+
+
+def relative_error(call: Call, size: float, memory: dict[Any, Any]) -> Results:
+    """Every element too large by the share `size` of itself."""
+    require_floats(call)
+    return [_scaled(result, 1 + size) if is_real(result) else result for result in call.results]
+
+
+def flush_denormals(call: Call, size: None, memory: dict[Any, Any]) -> Results:
+    """Zeros, with the sign kept, in place of values below the dtype's smallest normal number."""
+    require_floats(call)
+    return [_flushed(result) if is_real(result) else result for result in call.results]
+
+
+def is_real(tensor: Tensor) -> bool:
+    """Whether a tensor holds floating-point or complex numbers."""
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def require_floats(call: Call) -> None:
+    """Raise NotApplicable unless some result holds floating-point or complex numbers."""
+    if not any(is_real(result) for result in call.results):
+        raise NotApplicable(f"{call.func} has no floating-point result")
+
+
+def _scaled(tensor: Tensor, factor: float) -> Tensor:
+    # In double precision, so that a factor next to 1 is not rounded away before the product is.
+    wide = torch.promote_types(tensor.dtype, torch.float64)
+    return (tensor.to(wide) * factor).to(tensor.dtype)
+
+
+def _flushed(tensor: Tensor) -> Tensor:
+    if tensor.is_complex():
+        return torch.view_as_complex(_flushed(torch.view_as_real(tensor.resolve_conj())))
+    return torch.where(tensor.abs() < torch.finfo(tensor.dtype).tiny, torch.zeros_like(tensor).copysign(tensor), tensor)

@@ -1,0 +1,34 @@
+"""Module.to("cpu") and its kin keep the parameters of a simulated device the objects they are."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import torch
+from torch import nn
+
+from nbkit.simulated.tensor import SimulatedTensor
+
+
+def keep_parameters_when_moved() -> None:
+    """From now on, a module with parameters on a simulated device swaps their content when it is converted.
+
+    torch would make new parameters on the way back to the CPU, which optimizers and tied modules do not know. It has a
+    flag for swapping instead, which is on only while such a module is converted.
+    """
+    nn.Module._apply = _swapping(nn.Module._apply)  # type: ignore[method-assign]
+
+
+def _swapping(original: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    @wraps(original)
+    def _apply(self: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
+        if not any(isinstance(parameter, SimulatedTensor) for parameter in self.parameters()):
+            return original(self, *args, **kwargs)
+        before = torch.__future__.get_swap_module_params_on_conversion()
+        torch.__future__.set_swap_module_params_on_conversion(True)
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            torch.__future__.set_swap_module_params_on_conversion(before)
+
+    return _apply
