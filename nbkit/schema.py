@@ -245,8 +245,8 @@ FAULTS = _table(
     (
         "status",
         "str",
-        "changed; no effect: it fired, and each result was right to the bit; not reached: its conditions were never met; "
-        "cannot apply: not to these ops; never ran: no such op did",
+        "changed; no effect: it fired, and each result was right to the bit; not reached: its conditions were never "
+        "met; cannot apply: not to these ops; never ran: no such op did",
     ),
     ("message", "str", "why it changed nothing; null if it did"),
 )

@@ -1,4 +1,4 @@
-"""One call of an op on CPU tensors, with what is needed to compute it otherwise: its inputs as they were, its results."""
+"""One call of an op on CPU tensors, with its inputs as they were before and its results, so that it can be redone."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from torch import Tensor
 Results = list[Tensor]
 
 
-class NotApplicable(Exception):
+class NotApplicableError(Exception):
     """A kind of fault that cannot befall this op; the text says why."""
 
 
@@ -59,15 +59,15 @@ class Call:
         return out
 
     def check_computes(self) -> None:
-        """Raise NotApplicable for an op without values of its own: a view of an input, memory not yet written."""
+        """Raise NotApplicableError for an op without values of its own: a view of an input, memory not yet written."""
         if self.name.startswith(("empty", "new_empty")):
-            raise NotApplicable(f"{self.func} makes memory and writes nothing into it")
+            raise NotApplicableError(f"{self.func} makes memory and writes nothing into it")
         memories = {tensor.untyped_storage()._cdata for tensor in tensors_in([*self.args, *self.kwargs.values()])}
         for result in self.results:
             if id(result) not in self.before and result.untyped_storage()._cdata in memories:
-                raise NotApplicable(f"{self.func} gives a view of its input and computes nothing")
+                raise NotApplicableError(f"{self.func} gives a view of its input and computes nothing")
 
-    def rerun(self, **changed: Any) -> Results:
+    def rerun(self, changed: Mapping[str, Any]) -> Results:
         """The results of the op with some arguments changed, by their names in the schema; the true ones stay."""
         args, kwargs = _copied(self.inputs), {name: _copied(arg) for name, arg in self.named_inputs.items()}
         for position, argument in enumerate(self.func._schema.arguments):

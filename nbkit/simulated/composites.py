@@ -53,7 +53,7 @@ def dropout(x: Tensor, p: float, train: bool) -> Tensor:
     return x * torch.empty_like(x).bernoulli_(1 - p).div_(1 - p)
 
 
-def gru(
+def gru(  # noqa: PLR0913  torch's own signature
     x: Tensor,
     hx: Tensor,
     params: Sequence[Tensor],
@@ -67,12 +67,12 @@ def gru(
     """torch.gru: each layer projects its whole input at once, then goes step by step."""
     x = x.transpose(0, 1) if batch_first else x
     cells, size = hx.unbind(0), 4 if has_biases else 2
-    last = []
+    last: list[Tensor] = []
     for layer in range(num_layers):
         outputs = []
         for direction in range(1 + bidirectional):
             number = len(last)
-            weights = [*params[number * size : (number + 1) * size], None, None][:4]
+            weights: list[Any] = [*params[number * size : (number + 1) * size], None, None][:4]
             steps = torch.nn.functional.linear(x, weights[0], weights[2]).unbind(0)
             states = gru_states(steps[::-1] if direction else steps, cells[number], weights[1], weights[3])
             last.append(states[-1])

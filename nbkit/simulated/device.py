@@ -16,10 +16,10 @@ from nbkit.simulated.plan import Plan, enter, leave, replace_base
 class SimulatedDevice:
     """The simulated accelerator of this process, with the faults that hold on it from now on.
 
-    `torch_device` goes wherever torch takes a device; so does the text "sim:0", or another name. The values are those of
-    torch's CPU kernels, to the bit, but for the faults. A process has one simulated device, and keeps it: making it
-    again replaces its faults. Its random numbers come from the CPU's generator. Raises OptionError where torch
-    cannot have it (see nbkit.simulated.backend).
+    `torch_device` goes wherever torch takes a device; so does the text "sim", or another `name`. The values are those
+    of torch's CPU kernels, to the bit, but for the faults; random numbers come from the CPU's generator. A process has
+    one simulated device, and keeps it: making it again replaces its faults. Raises OptionError where torch cannot
+    have it: in versions without backends in Python, and next to a real device of that sort.
 
         device = nbkit.SimulatedDevice([nbkit.Fault("aten.native_layer_norm", "wrong_epsilon")])
         model.to(device.torch_device)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from nbkit.errors import OptionError, nearest
 from nbkit.patterns import op_matcher, split_patterns
-from nbkit.simulated.call import Call, NotApplicable
+from nbkit.simulated.call import Call, NotApplicableError
 from nbkit.simulated.kinds import KINDS
 
 PHASES = ("forward", "backward")
@@ -79,7 +79,7 @@ class Fault:
         if results is None or self.output is None:
             return results
         if self.output >= len(results):
-            raise NotApplicable(f"{call.func} has no result {self.output}; it has {len(results)}")
+            raise NotApplicableError(f"{call.func} has no result {self.output}; it has {len(results)}")
         return [wrong if n == self.output else call.results[n] for n, wrong in enumerate(results)]
 
 

@@ -99,7 +99,7 @@ class Crossing:
         for tensor in self.held.values():
             if tensor.raw.untyped_storage()._cdata == memory:
                 # torch and the recorders tell shared memory by the storage object.
-                torch._functionalize_unsafe_set(made, tensor)  # type: ignore[attr-defined]
+                torch._functionalize_unsafe_set(made, tensor)
                 break
         return made
 
@@ -115,5 +115,5 @@ class Crossing:
                 continue
             # Out of sight of autograd and of modes: the op itself has passed them already.
             with no_dispatch():
-                torch._functionalize_unsafe_set(tensor, self.kind(raw, self.home))  # type: ignore[attr-defined]
+                torch._functionalize_unsafe_set(tensor, self.kind(raw, self.home))
                 torch.ops.aten.as_strided_.default(tensor, raw.size(), raw.stride(), raw.storage_offset())

@@ -10,8 +10,9 @@ from torch import Tensor
 from nbkit.errors import nearest
 from nbkit.patterns import op_matcher
 from nbkit.schema import FAULTS
-from nbkit.simulated.call import Call, NotApplicable, tensors_in
+from nbkit.simulated.call import Call, NotApplicableError, tensors_in
 from nbkit.simulated.fault import Fault
+from nbkit.simulated.kinds import KINDS
 
 
 class PlantedFault:
@@ -36,13 +37,13 @@ class PlantedFault:
         is_due = self.fault.nth_call in (None, self.fitting)
         try:
             wrong = self.fault.spoil(call, self.memory) if is_due or self.fault.remembers else None
-        except NotApplicable as reason:
+        except NotApplicableError as reason:
             self.obstacle = str(reason)
             return None
         return wrong if is_due else None
 
     def row(self, seen: Iterable[str]) -> dict[str, Any]:
-        """This fault as a row of the report; `seen` are the names of all ops that ran."""
+        """The fault as a row of the report; `seen` are the names of all ops that ran."""
         fault = self.fault
         counts = {"calls": self.calls, "fired": self.fired, "changed": self.changed}
         status, message = self._verdict(seen)
@@ -55,10 +56,21 @@ class PlantedFault:
         if self.changed:
             return "changed", None
         if self.fired:
-            return "no effect", "every result has the bits of the right one: the fault is below rounding, or void here"
+            return (
+                "no effect",
+                "every result has the bits of the right one: it is below rounding, or void for these values",
+            )
         if self.obstacle is not None:
             return "cannot apply", self.obstacle
-        return "not reached", f"{self.fitting} of {self.calls} calls met the conditions, and none was due"
+        return "not reached", self._missing()
+
+    def _missing(self) -> str:
+        nth, needs = self.fault.nth_call, KINDS[self.fault.kind].needs
+        if not self.fitting:
+            return f"none of {self.calls} calls met its conditions (phase, min_numel, where)"
+        if nth is not None and self.fitting < nth:
+            return f"{self.fitting} calls met its conditions, so there was no call {nth}"
+        return f"no call that was due had {needs}"
 
 
 class Plan:

@@ -15,23 +15,25 @@ class SimulatedTensor(Tensor):
     """
 
     raw: Tensor
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @staticmethod
-    def __new__(cls, raw: Tensor, device: torch.device) -> "SimulatedTensor":
+    def __new__(cls: Any, raw: Tensor, device: torch.device) -> "SimulatedTensor":
         if raw.layout is not torch.strided:
             raise NotImplementedError(
-                f"A simulated device holds dense tensors only, and this one is {raw.layout}; keep it on the CPU, or make "
-                f"it dense with .to_dense()."
+                f"A simulated device holds dense tensors only, and this one is {raw.layout}; keep it on the CPU, or "
+                f"make it dense with .to_dense()."
             )
-        made: SimulatedTensor = Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+        made: SimulatedTensor = Tensor._make_wrapper_subclass(
             cls, raw.size(), strides=raw.stride(), storage_offset=raw.storage_offset(), dtype=raw.dtype, device=device
         )
         made.raw = raw
         return made
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]  # torch's own is a function without a class
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         if not all(issubclass(cls, kind) for kind in types):
             return NotImplemented
         return run_op(cls, func, args, kwargs or {})
@@ -47,7 +49,8 @@ class SimulatedTensor(Tensor):
 
     @property
     def data(self) -> Tensor:
-        return Tensor.data.__get__(self)  # type: ignore[attr-defined]
+        seen: Tensor = Tensor.data.__get__(self)  # type: ignore[attr-defined]
+        return seen
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -78,12 +81,12 @@ class SimulatedTensor(Tensor):
         return raw.__reduce_ex__(protocol)
 
     def __format__(self, spec: str) -> str:
-        return self.item().__format__(spec) if self.dim() == 0 else super().__format__(spec)
+        return format(self.item(), spec) if self.dim() == 0 else object.__format__(self, spec)
 
     def __dlpack__(self, **options: Any) -> Any:
         raise BufferError(f"a tensor on {self.device} has no memory to share; use Tensor.cpu() first.")
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self) -> str:  # type: ignore[override]
         text = repr(self.raw)[:-1] + f", device='{self.device}'"
         if self.grad_fn is not None:
             text += f", grad_fn=<{self.grad_fn.name()}>"

@@ -22,7 +22,7 @@ def test_the_backward_pass_ran_in_another_thread(recorded):
     assert recorded["in another thread"]
     engine = [row for row in recorded["rows"] if row["forward_op_id"] is not None]
     assert {row["thread"] for row in engine} == {1}
-    assert {row["device"] for row in recorded["rows"]} == {"npy:0"}
+    assert {row["device"] for row in recorded["rows"]} == {"sim:0"}
 
 
 def test_its_ops_hang_under_the_backward_call_and_know_their_forward_ops(recorded):

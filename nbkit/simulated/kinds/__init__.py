@@ -35,7 +35,12 @@ _ALL = (
         "the factor by which it is too large",
         1000.0,
     ),
-    Kind("wrong_axis", wrong_axis, "a reduction takes another axis for its own where that has an odd size"),
+    Kind(
+        "wrong_axis",
+        wrong_axis,
+        "a reduction takes another axis for its own where that has an odd size",
+        needs="an odd size along the reduced axis",
+    ),
     Kind(
         "approximate_exp",
         approximate_exp,
@@ -48,7 +53,11 @@ _ALL = (
     Kind("flush_denormals", flush_denormals, "numbers below the dtype's smallest normal one become zero"),
     Kind("dropped_write", dropped_write, "an in-place op leaves the tensor as it was"),
     Kind(
-        "stale_result", stale_result, "the result is that of the call before, of the same op and sizes", remembers=True
+        "stale_result",
+        stale_result,
+        "the result is that of the call before, of the same op and sizes",
+        needs="an earlier call with results of the same sizes",
+        remembers=True,
     ),
     Kind("nan_masked_rows", nan_masked_rows, "rows of which a mask hides an element come out as NaN"),
 )

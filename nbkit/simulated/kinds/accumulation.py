@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbkit.simulated.call import Call, NotApplicable, Results
+from nbkit.simulated.call import Call, NotApplicableError, Results
 
 # A sum is cut into at most so many parts, each added to the accumulator at once, as the blocks of a real kernel are.
 PARTS = 64
@@ -18,9 +18,9 @@ Part = Callable[[int, int], Tensor]
 def low_precision_accumulation(call: Call, size: float, memory: dict[Any, Any]) -> Results:
     """The op's sum with an accumulator of `size` mantissa bits: 7 are bfloat16's, 10 TF32's."""
     if call.name not in SUMS:
-        raise NotApplicable(f"no accumulation is known of {call.func}; it is of {', '.join(sorted(SUMS))}")
+        raise NotApplicableError(f"no accumulation is known of {call.func}; it is of {', '.join(sorted(SUMS))}")
     if len(call.results) != 1 or not call.results[0].is_floating_point():
-        raise NotApplicable(f"{call.func} has no single floating-point result")
+        raise NotApplicableError(f"{call.func} has no single floating-point result")
     return [SUMS[call.name](call, int(size)).to(call.results[0].dtype)]
 
 
@@ -48,8 +48,10 @@ def wide(tensor: Tensor) -> Tensor:
 def _product(left: Tensor, right: Tensor, bits: int) -> Tensor:
     left, right = wide(left), wide(right)
     if not left.shape[-1]:
-        return left @ right
-    return accumulated(lambda a, b: left[..., a:b] @ right[..., a:b, :], left.shape[-1], bits)
+        empty: Tensor = left @ right
+        return empty
+    axis = max(right.dim() - 2, 0)
+    return accumulated(lambda a, b: left[..., a:b] @ right.narrow(axis, a, b - a), left.shape[-1], bits)
 
 
 def _matrix_product(call: Call, bits: int) -> Tensor:
@@ -58,8 +60,8 @@ def _matrix_product(call: Call, bits: int) -> Tensor:
 
 def _added_product(call: Call, bits: int) -> Tensor:
     added, left, right = call.inputs[:3]
-    product = _product(left, right, bits)
-    return call.argument("beta") * wide(added) + call.argument("alpha") * product
+    total: Tensor = call.argument("beta") * wide(added) + call.argument("alpha") * _product(left, right, bits)
+    return total
 
 
 def _sum(call: Call, bits: int) -> Tensor:
@@ -67,18 +69,21 @@ def _sum(call: Call, bits: int) -> Tensor:
     kept = [dim for dim in range(values.dim()) if dim not in dims]
     rows = values.permute(*kept, *dims).reshape(*(values.shape[dim] for dim in kept), -1)
     if not rows.numel():
-        raise NotApplicable(f"{call.func} has nothing to sum in an empty tensor")
+        raise NotApplicableError(f"{call.func} has nothing to sum in an empty tensor")
     return accumulated(lambda a, b: rows[..., a:b].sum(-1), rows.shape[-1], bits).reshape(call.results[0].shape)
 
 
 def _mean(call: Call, bits: int) -> Tensor:
-    return _sum(call, bits) * (call.results[0].numel() / call.inputs[0].numel())
+    share: float = call.results[0].numel() / call.inputs[0].numel()
+    return _sum(call, bits) * share
 
 
 def _convolution(call: Call, bits: int) -> Tensor:
     x, weight, bias = call.inputs[:3]
     if call.argument("transposed") or call.argument("groups") != 1:
-        raise NotApplicable("of convolutions only those of one group that are not transposed have a known accumulation")
+        raise NotApplicableError(
+            "of convolutions only those of one group that are not transposed have a known accumulation"
+        )
     x, weight = wide(x), wide(weight)
     total = accumulated(
         lambda a, b: call.func(x[:, a:b], weight[:, a:b], None, *call.inputs[3:]), weight.shape[1], bits

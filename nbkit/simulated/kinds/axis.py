@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import Tensor
 
-from nbkit.simulated.call import Call, NotApplicable, Results
+from nbkit.simulated.call import Call, NotApplicableError, Results
 
 
 def wrong_axis(call: Call, size: None, memory: dict[Any, Any]) -> Results | None:
@@ -14,14 +14,14 @@ def wrong_axis(call: Call, size: None, memory: dict[Any, Any]) -> Results | None
     """
     x, dim = call.inputs[0] if call.args else None, call.argument("dim")
     if not isinstance(x, Tensor) or dim is None:
-        raise NotApplicable(f"{call.func} has no argument dim to reduce along")
+        raise NotApplicableError(f"{call.func} has no argument dim to reduce along")
     axes = [dim] if isinstance(dim, int) else list(dim)
     if x.dim() < 2 or len(axes) >= x.dim() or not axes:
-        raise NotApplicable(f"{call.func} leaves no other axis to take for the one it reduces")
+        raise NotApplicableError(f"{call.func} leaves no other axis to take for the one it reduces")
     axis = axes[0] % x.dim()
     if x.shape[axis] % 2 == 0:
         return None
     reduced = {axis % x.dim() for axis in axes}
     other = next(number for number in reversed(range(x.dim())) if number not in reduced)
     read = x.transpose(axis, other).reshape(x.shape)
-    return call.rerun(**{call.func._schema.arguments[0].name: read})
+    return call.rerun({call.func._schema.arguments[0].name: read})

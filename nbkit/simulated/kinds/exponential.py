@@ -10,7 +10,7 @@ import torch
 from numpy.polynomial import Chebyshev, Polynomial
 from torch import Tensor
 
-from nbkit.simulated.call import Call, NotApplicable, Results
+from nbkit.simulated.call import Call, NotApplicableError, Results
 
 Exp = Callable[[Tensor], Tensor]
 
@@ -18,10 +18,10 @@ Exp = Callable[[Tensor], Tensor]
 def approximate_exp(call: Call, size: float, memory: dict[Any, Any]) -> Results:
     """The op with 2**fraction as a polynomial of degree `size`: relative errors 4e-2, 2e-3, 1e-4, 4e-6 for 1 to 4."""
     if call.name not in FORMULAS:
-        raise NotApplicable(f"{call.func} is not built on exp; {', '.join(sorted(FORMULAS))} are")
+        raise NotApplicableError(f"{call.func} is not built on exp; {', '.join(sorted(FORMULAS))} are")
     result = call.results[0]
     if not result.is_floating_point():
-        raise NotApplicable(f"{call.func} has no floating-point result")
+        raise NotApplicableError(f"{call.func} has no floating-point result")
     wide = call.inputs[0].to(torch.float64)
     value = FORMULAS[call.name](wide, lambda x: fast_exp(x, int(size)), call)
     return [value.to(result.dtype), *call.results[1:]]

@@ -7,14 +7,18 @@ from typing import Any
 from nbkit.errors import OptionError
 from nbkit.simulated.call import Call, Results
 
-# Wrong results in place of call.results, as many; None where this call gives none. Raises NotApplicable. The third
+# Wrong results in place of call.results, as many; None where this call gives none. Raises NotApplicableError. The third
 # argument is what this fault may keep from call to call.
 Spoil = Callable[[Call, Any, dict[Any, Any]], Results | None]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of fault: its name, what it does, and what its size measures (None: it has no size)."""
+    """A kind of fault: its name, what it does, and what its size measures (None: it has no size).
+
+    `needs` is what a call must have to be spoilt, of kinds that spare others; `remembers` is True for one that has to
+    see the calls in which it does not fire.
+    """
 
     name: str
     spoil: Spoil
@@ -23,6 +27,7 @@ class Kind:
     default_size: float | None = None
     smallest: float = 0.0
     largest: float = float("inf")
+    needs: str | None = None
     remembers: bool = False
 
     def check_size(self, size: float | None) -> None:

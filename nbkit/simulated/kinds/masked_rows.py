@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbkit.simulated.call import Call, NotApplicable, Results, tensors_in
+from nbkit.simulated.call import Call, NotApplicableError, Results, tensors_in
 
 
 def nan_masked_rows(call: Call, size: None, memory: dict[Any, Any]) -> Results:
@@ -16,15 +16,15 @@ def nan_masked_rows(call: Call, size: None, memory: dict[Any, Any]) -> Results:
     """
     result = call.results[0] if call.results else None
     if result is None or not result.is_floating_point() or not result.dim():
-        raise NotApplicable(f"{call.func} has no floating-point result with rows")
+        raise NotApplicableError(f"{call.func} has no floating-point result with rows")
     if call.argument("is_causal"):
         wrong = result.clone()
         wrong[..., 0, :] = torch.nan
         return [wrong, *call.results[1:]]
-    rows = [_row_mask(tensor, result, call) for tensor in tensors_in(call.inputs)]
+    rows = [_row_mask(tensor, result, call) for tensor in tensors_in([*call.inputs, *call.named_inputs.values()])]
     found = [mask for mask in rows if mask is not None]
     if not found:
-        raise NotApplicable(f"{call.func} has no mask: no bool input and no -inf in rows that fit its result")
+        raise NotApplicableError(f"{call.func} has no mask: no bool input and no -inf in rows that fit its result")
     hidden = torch.stack(found).any(0)
     return [torch.where(hidden, torch.nan, result), *call.results[1:]]
 

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbkit.simulated.call import Call, NotApplicable, Results
+from nbkit.simulated.call import Call, NotApplicableError, Results
 
 
 def relative_error(call: Call, size: float, memory: dict[Any, Any]) -> Results:
@@ -26,9 +26,9 @@ def is_real(tensor: Tensor) -> bool:
 
 
 def require_floats(call: Call) -> None:
-    """Raise NotApplicable unless some result holds floating-point or complex numbers."""
+    """Raise NotApplicableError unless some result holds floating-point or complex numbers."""
     if not any(is_real(result) for result in call.results):
-        raise NotApplicable(f"{call.func} has no floating-point result")
+        raise NotApplicableError(f"{call.func} has no floating-point result")
 
 
 def _scaled(tensor: Tensor, factor: float) -> Tensor:

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from nbkit.simulated.call import Call, NotApplicable, Results
+from nbkit.simulated.call import Call, NotApplicableError, Results
 
 
 def dropped_write(call: Call, size: None, memory: dict[Any, Any]) -> Results:
     """The tensors that the op writes into as they were before."""
     if not call.before:
-        raise NotApplicable(f"{call.func} writes into none of its inputs")
+        raise NotApplicableError(f"{call.func} writes into none of its inputs")
     return [*call.before.values(), *call.results[len(call.before) :]]
 
 
