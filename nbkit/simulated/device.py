@@ -10,7 +10,7 @@ from nbkit.simulated.backend import register_backend
 from nbkit.simulated.factories import register_kernels
 from nbkit.simulated.fault import Fault
 from nbkit.simulated.module_moves import keep_parameters_when_moved
-from nbkit.simulated.plan import Plan, enter, leave, replace_base
+from nbkit.simulated.plan import Plan, active_plan, enter, leave, replace_base
 
 
 class SimulatedDevice:
@@ -45,7 +45,7 @@ class SimulatedDevice:
     @contextmanager
     def planted(self, *faults: Fault) -> Iterator[Plan]:
         """Faults that hold in the block, before those that held already; `.report()` of what it gives tells of them."""
-        plan = Plan(faults, self._plan)
+        plan = Plan(faults, active_plan())
         enter(plan)
         try:
             yield plan

@@ -58,7 +58,7 @@ class PlantedFault:
         if self.fired:
             return (
                 "no effect",
-                "every result has the bits of the right one: it is below rounding, or void for these values",
+                "each result was right to the bit: the fault is below rounding, or void for these values",
             )
         if self.obstacle is not None:
             return "cannot apply", self.obstacle

@@ -1,0 +1,13 @@
+"""The simulated device of this test process, without faults before and after each test."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import nbkit
+
+
+@pytest.fixture(autouse=True)
+def device() -> Iterator[nbkit.SimulatedDevice]:
+    yield nbkit.SimulatedDevice()
+    nbkit.SimulatedDevice()
