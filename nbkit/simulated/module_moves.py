@@ -9,6 +9,9 @@ from torch import nn
 
 from nbkit.simulated.tensor import SimulatedTensor
 
+# How torch's message begins where it cannot swap a parameter; the parameter's name follows.
+REFUSAL = "_apply(): Couldn't swap "
+
 
 def keep_parameters_when_moved() -> None:
     """From now on, a module with parameters on a simulated device swaps their content when it is converted.
@@ -22,12 +25,19 @@ def keep_parameters_when_moved() -> None:
 def _swapping(original: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
     @wraps(original)
     def _apply(self: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
-        if not any(isinstance(parameter, SimulatedTensor) for parameter in self.parameters()):
-            return original(self, *args, **kwargs)
         before = torch.__future__.get_swap_module_params_on_conversion()
-        torch.__future__.set_swap_module_params_on_conversion(True)
+        if any(isinstance(parameter, SimulatedTensor) for parameter in self.parameters()):
+            torch.__future__.set_swap_module_params_on_conversion(True)
         try:
             return original(self, *args, **kwargs)
+        except RuntimeError as error:
+            if before or not str(error).startswith(REFUSAL):
+                raise
+            raise RuntimeError(
+                f"The module could not be moved whole, as {str(error).removeprefix(REFUSAL)} is in use: by a graph that "
+                f"is alive, or by a recorder. Let go of the model's results (or detach() them) and move it "
+                f"again, or move a copy: copy.deepcopy(model)."
+            ) from error
         finally:
             torch.__future__.set_swap_module_params_on_conversion(before)
 

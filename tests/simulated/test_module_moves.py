@@ -1,5 +1,6 @@
 """Modules move to the simulated device and back with their parameters."""
 
+import copy
 import io
 
 import pytest
@@ -69,3 +70,14 @@ def test_a_state_dict_goes_through_a_file(model):
     model.load_state_dict(torch.load(file))
     assert devices(model) == {"sim:0"}
     assert model[0].weight.tolist() == expected
+
+
+def test_a_module_with_a_graph_alive_says_what_to_do(model):
+    expected = model(torch.randn(4, 3))
+    with pytest.raises(
+        RuntimeError, match=r"could not be moved whole, as Linear.weight is in use: .* \(or detach\(\) them\)"
+    ):
+        model.to("sim")
+    assert devices(copy.deepcopy(model).to("sim")) == {"sim:0"}
+    expected = expected.detach()
+    assert devices(model.to("sim")) == {"sim:0"}
