@@ -34,8 +34,8 @@ def _swapping(original: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
             if before or not str(error).startswith(REFUSAL):
                 raise
             raise RuntimeError(
-                f"The module could not be moved whole, as {str(error).removeprefix(REFUSAL)} is in use: by a graph that "
-                f"is alive, or by a recorder. Let go of the model's results (or detach() them) and move it "
+                f"The module could not be moved whole, as {str(error).removeprefix(REFUSAL)} is in use: by a graph "
+                f"that is alive, or by a recorder. Let go of the model's results (or detach() them) and move it "
                 f"again, or move a copy: copy.deepcopy(model)."
             ) from error
         finally:

@@ -6,6 +6,8 @@ import torch
 import nbkit
 from nbkit import Fault
 from nbkit.schema import FAULTS
+from nbkit.simulated.kinds import KINDS
+from nbkit.simulated.kinds.kind import Kind
 
 LAST = ["calls", "fired", "changed", "status", "message"]
 
@@ -145,6 +147,31 @@ def test_a_fault_that_cannot_befall_the_op(device, x, fault, reason):
         x.view(2, 2), x.argmax(), torch.empty_like(x), x + 1
 
     assert report_of(device, fault, step) == [1, 0, 0, "cannot apply", reason]
+
+
+def test_a_device_on_which_nothing_ran(device):
+    assert report_of(device, Fault("mul"), lambda: None)[-1] == "no op of the device fits 'mul'; none has run."
+
+
+def test_a_kind_that_fails_spares_the_step_and_says_so(device):
+    def step():
+        assert torch.empty(0, 3, device="sim").mean(0).isnan().all()
+        assert torch.empty(2, 0, device="sim").amax(0).numel() == 0
+
+    fault = Fault("mean", "low_precision_accumulation")
+    assert report_of(device, fault, step)[3:] == ["cannot apply", "aten.mean.dim has nothing to sum in an empty tensor"]
+    status, message = report_of(device, Fault("amax", "approximate_exp"), step)[3:]
+    assert (status, message.partition(";")[0]) == ("cannot apply", "aten.amax.default is not built on exp")
+
+
+def test_an_unforeseen_failure_of_a_kind_spares_the_step(device, x, monkeypatch):
+    def broken(call, size, memory):
+        return [call.results[0].view(3, 3)]
+
+    monkeypatch.setitem(KINDS, "relative_error", Kind("relative_error", broken, "broken", "share"))
+    status, message = report_of(device, Fault("mul"), lambda: x * 1)[3:]
+    assert status == "cannot apply"
+    assert message.startswith("relative_error failed on aten.mul.Tensor: shape '[3, 3]' is invalid")
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,9 @@ def _sum(call: Call, bits: int) -> Tensor:
 
 
 def _mean(call: Call, bits: int) -> Tensor:
+    total = _sum(call, bits)
     share: float = call.results[0].numel() / call.inputs[0].numel()
-    return _sum(call, bits) * share
+    return total * share
 
 
 def _convolution(call: Call, bits: int) -> Tensor:
