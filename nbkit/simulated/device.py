@@ -7,6 +7,7 @@ import pandas as pd
 import torch
 
 from nbkit.simulated.backend import register_backend
+from nbkit.simulated.engine import prepare_engine
 from nbkit.simulated.factories import register_kernels
 from nbkit.simulated.fault import Fault
 from nbkit.simulated.module_moves import keep_parameters_when_moved
@@ -32,6 +33,7 @@ class SimulatedDevice:
         if is_new:
             register_kernels(self.torch_device)
             keep_parameters_when_moved()
+            prepare_engine(self.torch_device)
         self._plan = Plan(faults)
         replace_base(self._plan)
 

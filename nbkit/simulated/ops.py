@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.utils._mode_utils import no_dispatch
 
 from nbkit.simulated.composites import COMPOSITES
+from nbkit.simulated.engine import let_this_thread_run_backward
 from nbkit.simulated.plan import active_plan
 
 CPU = torch.device("cpu")
@@ -19,6 +20,7 @@ HOST_OUTPUTS = {"_pack_padded_sequence": 1}
 
 def run_op(kind: type[Tensor], func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """What `func` returns for arguments of which some are of `kind`, the device's tensors."""
+    let_this_thread_run_backward()
     decomposed = _decomposed(func, args, kwargs)
     if decomposed is not NotImplemented:
         return decomposed

@@ -65,6 +65,15 @@ def test_a_process_that_ends_right_after_a_backward_pass_ends_well():
     assert run(script + "(x * x).sum().backward()") == ""
 
 
+@pytest.mark.parametrize("before", ["", "torch.ones(3, requires_grad=True).sum().backward()\n"])
+def test_backward_works_in_every_thread_whether_or_not_autograd_ran_before(before):
+    script = "import threading, torch, nbkit\n" + before + "nbkit.SimulatedDevice()\n"
+    script += "def work():\n    x = torch.ones(3, device='sim', requires_grad=True)\n    (x * x).sum().backward()\n"
+    script += "    print(x.grad.tolist())\n"
+    script += "work()\nthread = threading.Thread(target=work); thread.start(); thread.join()"
+    assert run(script).splitlines() == ["[2.0, 2.0, 2.0]"] * 2
+
+
 def test_the_device_is_torchs_accelerator(device):
     assert device.torch_device == torch.device("sim", 0)
     assert torch.accelerator.current_accelerator() == torch.device("sim")
