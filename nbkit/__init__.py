@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 
-# Imported at first use: plotly and anywidget take their time, and few processes build the recorder or simulate a device.
+# Imported at first use: plotly and anywidget take their time, few processes build the recorder or simulate a device.
 _AT_FIRST_USE = {
     "FAULT_KINDS": "nbkit.simulated",
     "Fault": "nbkit.simulated",
