@@ -250,4 +250,38 @@ FAULTS = _table(
     ),
     ("message", "str", "why it changed nothing; null if it did"),
 )
-TABLES = {table.name: table for table in (OPS, TENSORS, MODULES, MEMORY, TIMINGS, SAMPLES)}
+DIFFS = _table(
+    "diffs",
+    "tensor compared with a reference, in call order; metrics are defined in nbkit/metrics.py",
+    ("op_id", "int64", "the op"),
+    ("op", "str", "as in ops"),
+    ("module", "str", "as in ops"),
+    ("phase", "str", "as in ops"),
+    ("role", "str", "output; or input, for one that the op writes to and does not return"),
+    ("position", "int64", "index among the op's tensors of that role, lists flattened, keyword tensors last"),
+    ("dtype", "str", "dtype of the actual tensor, without prefix"),
+    ("shape", "str", "JSON list of its sizes; null if it is not there"),
+    ("max_abs_error", "float64", "largest |actual - expected|; NaN where only one of an element is NaN"),
+    ("mean_abs_error", "float64", "mean of |actual - expected|"),
+    ("max_rel_error", "float64", "largest |actual - expected| / |expected|; 0/0 is 0, x/0 is inf"),
+    ("cosine_similarity", "float64", "of the flattened pair; 1 if both are zero, 0 if one is"),
+    ("max_ulp", "float64", "largest distance in representable values of the dtype"),
+    ("mismatch_count", "Int64", "number of elements outside the tolerance"),
+    ("mismatch_fraction", "float64", "their share"),
+    ("actual_nan_count", "Int64", "number of NaN in actual"),
+    ("expected_nan_count", "Int64", "number of NaN in expected"),
+    ("actual_inf_count", "Int64", "number of +Inf and -Inf in actual"),
+    ("expected_inf_count", "Int64", "number of +Inf and -Inf in expected"),
+    ("rtol", "float64", "relative tolerance that was set for the op or dtype; null where the noise ratio decides"),
+    ("atol", "float64", "absolute tolerance likewise"),
+    (
+        "noise_ratio",
+        "float64",
+        "largest error over what rounding of result and inputs allows: of order 1 for a right op, an upper bound "
+        "where it is below the threshold; inf where NaN or Inf stand at other places, or integers differ",
+    ),
+    ("bias_ratio", "float64", "|mean signed error| over rms error / sqrt(numel): how far errors lean to one side"),
+    ("status", "str", "ok, mismatch, shape, dtype, skipped (not compared) or failed (the reference raised)"),
+    ("message", "str", "what a reader must know: why, where, or how it was compared; null if nothing"),
+)
+TABLES = {table.name: table for table in (OPS, TENSORS, MODULES, MEMORY, TIMINGS, SAMPLES, DIFFS)}

@@ -1,0 +1,90 @@
+"""What each floating-point dtype can hold, and distances counted in its values (ULP)."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+class Precision(NamedTuple):
+    """What a floating-point dtype can hold."""
+
+    digits: int  # bits after the leading one
+    min_exponent: int  # of the smallest normal number
+    largest: float
+    has_inf: bool = True
+
+    @property
+    def eps(self) -> float:
+        """Distance from 1 to the next number."""
+        return float(2.0**-self.digits)
+
+    @property
+    def least(self) -> float:
+        """The smallest normal number."""
+        return float(2.0**self.min_exponent)
+
+    @property
+    def spacing(self) -> float:
+        """Distance of two numbers near zero."""
+        return float(2.0 ** max(self.min_exponent - self.digits, -1074))
+
+
+PRECISIONS = {
+    "float64": Precision(52, -1022, 1.7976931348623157e308),
+    "float32": Precision(23, -126, 3.4028234663852886e38),
+    "bfloat16": Precision(7, -126, 3.3895313892515355e38),
+    "float16": Precision(10, -14, 65504.0),
+    "float8_e5m2": Precision(2, -14, 57344.0),
+    "float8_e5m2fnuz": Precision(2, -15, 57344.0, has_inf=False),
+    "float8_e4m3fn": Precision(3, -6, 448.0, has_inf=False),
+    "float8_e4m3fnuz": Precision(3, -7, 240.0, has_inf=False),
+    "float8_e8m0fnu": Precision(0, -127, 2.0**127, has_inf=False),
+}
+_PARTS = {"complex128": "float64", "complex64": "float32", "complex32": "float16"}
+_EXACT = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
+DTYPES = (*PRECISIONS, *_PARTS, *_EXACT)
+
+
+def precision_of(dtype: str) -> Precision | None:
+    """Precision of a floating-point dtype, or of the parts of a complex one; None for integers and bools."""
+    return PRECISIONS.get(_PARTS.get(dtype, dtype))
+
+
+def ulp_distance(actual: Array, expected: Array, precision: Precision) -> Array:
+    """Distance of each pair of elements in representable values of the dtype; of complex ones that of the worse part.
+
+    The arrays are float64 or complex128. Fractional, as `expected` is not rounded to the dtype; NaN where one is NaN.
+    """
+    if np.iscomplexobj(actual):
+        parts = ((actual.real, expected.real), (actual.imag, expected.imag))
+        first, second = (ulp_distance(left.copy(), right.copy(), precision) for left, right in parts)
+        return np.maximum(first, second)
+    bits, others = actual.view(np.int64), expected.view(np.int64)
+    # Within one sign, and above the smallest normal number, the bits of a float64 count its values in order.
+    steps = bits - others
+    np.abs(steps, out=steps)
+    distance: Array = steps * 2.0 ** (precision.digits - 52)
+    odd = np.minimum(np.abs(actual), np.abs(expected)) < precision.least
+    odd |= (bits ^ others) < 0
+    if odd.any():
+        ends = actual[odd], expected[odd]
+        same_sign = np.signbit(ends[0]) == np.signbit(ends[1])
+        first, second = (_values_below(np.abs(end), precision) for end in ends)
+        distance[odd] = np.where(same_sign, np.abs(first - second), first + second)
+    undefined = np.isnan(actual)
+    undefined |= np.isnan(expected)
+    if undefined.any():
+        distance[undefined] = np.nan
+    return distance
+
+
+def _values_below(size: Array, precision: Precision) -> Array:
+    """How many values of the dtype lie between zero and `size`, the last step a fraction."""
+    least = precision.least
+    above = (size.view(np.int64) - np.float64(least).view(np.int64)) * 2.0 ** (precision.digits - 52)
+    # In two steps, as the spacing of the smallest numbers has no inverse in float64.
+    below = size / least * 2.0**precision.digits
+    return np.where(size < least, below, above + 2.0**precision.digits)

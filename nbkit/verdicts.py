@@ -1,0 +1,59 @@
+"""When a difference is an error: it is set against what the op's own conditioning and its dtype allow.
+
+For an op f, inputs x, output y in the device's dtype and r = f(x) in float64 from the same inputs:
+
+    c = max over draws of |f(x (1 + eps s)) - r|, s random signs    what the smallest change of the inputs does
+    q = c + eps(dtype of y) |r|                                      the scale of each element
+    floor = q + root mean square of q                               an element that cancels is judged by its tensor
+    noise ratio = max |y - r| / floor
+
+A right kernel has a ratio of order 1, whatever its order of accumulation; a wrong one is far above. With c left out the
+ratio can only be larger, so that most ops are settled by r alone: c is asked for where that is not enough.
+
+A fault below the rounding of the result (ratio < 1) cannot be told from a single op. The bias ratio shows one that
+leans to one side; it decides nothing, since equal elements are rounded alike, however right the op is.
+"""
+
+import numpy as np
+
+from nbkit.metrics import agreed, rms
+from nbkit.precision import Array, Precision
+
+THRESHOLD = 8.0
+
+
+def noise_ratios(actual: Array, expected: Array, conditioning: Array, precision: Precision) -> Array:
+    """Noise ratio of every element of a pair; inf where NaN or Inf stand on one side only."""
+    with np.errstate(all="ignore"):
+        actual, expected = agreed(actual, expected, precision)
+        scale = conditioning + precision.eps * np.abs(expected)
+        floor = scale + rms(scale) + precision.spacing
+        ratios: Array = np.abs(actual - expected) / floor
+        # An unbounded conditioning allows any finite value, and none that is not.
+        wrong = ~(np.isfinite(actual) & np.isfinite(expected))
+        ratios[np.isnan(ratios)] = 0.0
+        ratios[wrong] = np.inf
+    return ratios
+
+
+def outside(actual: Array, expected: Array, precision: Precision | None, tolerance: tuple[float, float]) -> Array:
+    """Which elements are further from `expected` than atol + rtol |expected|, or NaN or Inf on one side only."""
+    atol, rtol = tolerance
+    with np.errstate(all="ignore"):
+        if precision is not None:
+            actual, expected = agreed(actual, expected, precision)
+            is_near: Array = np.abs(actual - expected) <= atol + rtol * np.abs(expected)
+            return ~is_near
+    differs: Array = actual != expected
+    return differs
+
+
+def where_not_finite(metrics: tuple[int, int, int, int]) -> str | None:
+    """What the counts of NaN and Inf of both sides say; None where they agree."""
+    actual_nan, expected_nan, actual_inf, expected_inf = metrics
+    parts = [
+        f"{found} {name}, expected {wanted}"
+        for name, found, wanted in (("NaN", actual_nan, expected_nan), ("Inf", actual_inf, expected_inf))
+        if found != wanted
+    ]
+    return "; ".join(parts) or None
