@@ -24,10 +24,13 @@ from nbkit.capture.tensor_rows import tensors_frame
 def build(
     recording: Recording, modules: ModuleCalls, statistics: Statistics | None, selection: Selection, getters: int
 ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
-    """The frames (ops, tensors, modules) and the part of meta that follows from the recording."""
+    """The frames (ops, tensors, modules) and the part of meta that follows from the recording.
+
+    Beside it `failed_op_id` and, for every slot of recording.ops, the op_id in `op_ids`; -1 of one that was left out.
+    """
     rows = OpRows(recording, modules)
-    if statistics is not None:  # reading values takes far longer than the calls around it: it is not their time
-        rows.leave_out(statistics)
+    if recording.spent:  # reading values takes far longer than the calls around it: it is not their time
+        rows.leave_out(recording.spent)
     labels = modules.roots.labels()
     tensors = TensorColumns(recording.registry)
     names, owners = tensor_names(modules, tensors)
@@ -36,9 +39,11 @@ def build(
     wanted = selection.rows(rows.name_code, rows.names, rows.parent, rows.module, [path for _, path in paths])
     chosen = np.flatnonzero(rows.keep & wanted)
     devices = row_devices(recording, rows, tensors)
+    op_ids = np.full(rows.count + 1, -1, dtype=np.int64)  # the last entry answers for -1
+    op_ids[chosen] = np.arange(len(chosen))
     frames = {
         "ops": rows.frame(chosen, labels, paths, devices),
-        "tensors": _tensors(recording, tensors, rows, chosen, names, statistics),
+        "tensors": _tensors(recording, tensors, rows, op_ids, names, statistics),
         "modules": modules_frame(modules, labels),
     }
     for reason, count in recording.registry.skipped.items():
@@ -52,6 +57,7 @@ def build(
         "filters": selection.given(),
         "filtered_ops": int(rows.keep.sum()) - len(chosen),
         "failed_op_id": int(failed[0]) if len(failed) else None,
+        "op_ids": op_ids[rows.row_of_slot],
     }
 
 
@@ -95,12 +101,10 @@ def _tensors(
     recording: Recording,
     tensors: TensorColumns,
     rows: OpRows,
-    chosen: np.ndarray,
+    op_ids: np.ndarray,
     names: dict[int, str],
     statistics: Statistics | None,
 ) -> pd.DataFrame:
-    op_ids = np.full(rows.count, -1, dtype=np.int64)
-    op_ids[chosen] = np.arange(len(chosen))
     spans = {}
     for number in range(len(recording.threads)):
         mine = np.flatnonzero((rows.thread == number) & ~rows.is_api)

@@ -13,21 +13,20 @@ from torch.utils._python_dispatch import _disable_current_modes
 from nbkit.capture.api_calls import ApiMode
 from nbkit.capture.dispatch import OpMode
 from nbkit.capture.recording import OP_FIELDS, OpRecord, Recording
-from nbkit.capture.statistics import Statistics
 
 ROUNDS, REPEATS, OPS = 5, 20, 6
 
 
-def recorder_us(recording: Recording, statistics: Statistics | None) -> float:
+def recorder_us(recording: Recording) -> float:
     """Estimated microseconds that recording added to the step: recorded calls times what one costs on this machine.
 
-    Reading values is measured, not estimated. The rest is a lower bound: in a real step the recorder also finds colder
-    caches than in this measurement.
+    Reading values and running a reference are measured, not estimated. The rest is a lower bound: in a real step the
+    recorder also finds colder caches than in this measurement.
     """
     per_aten, per_api = call_costs_us(recording.native if statistics is None else None)
     first_tensors = recording.ops[OpRecord._fields.index("first_tensor") :: OP_FIELDS]
     api = first_tensors.count(-1)
-    reading = sum(end - start for start, end in statistics.spent) / 1e3 if statistics is not None else 0.0
+    reading = sum(end - start for start, end in recording.spent) / 1e3
     return (len(first_tensors) - api) * per_aten + api * per_api + reading
 
 

@@ -13,7 +13,6 @@ from nbkit.capture.module_calls import ModuleCalls
 from nbkit.capture.op_names import op_name
 from nbkit.capture.recording import OP_FIELDS, OPTIMIZER_CODE, Context, OpRecord, Recording
 from nbkit.capture.source import place_text
-from nbkit.capture.statistics import Statistics
 from nbkit.capture.strings import followed, numbered, numbered_objects, text_column
 from nbkit.schema import OPS, nullable
 
@@ -41,6 +40,7 @@ class OpRows:
         fields = np.array(contexts, dtype=np.int64).reshape(-1, len(Context._fields))
         integers |= {name: fields[context, number] for number, name in enumerate(Context._fields)}
         self.raw, self.integers, self.count = raw, integers, len(raw["name"])
+        self.row_of_slot = np.where(is_done, rows, -1)
         parent = integers["parent"]
         self.parent = np.where(parent >= 0, rows[parent // OP_FIELDS], -1) if len(rows) else parent
         self.is_api = integers["first_tensor"] < 0
@@ -183,10 +183,13 @@ class OpRows:
         phase[loose] = phase[self.parent[loose]]
         return phase
 
-    def leave_out(self, statistics: Statistics) -> None:
-        """Take the time that reading values took out of the API calls in which it was done."""
+    def leave_out(self, spent: list[tuple[int, int]]) -> None:
+        """Take the time of these spans (ns, one after the other) out of the calls in which they were spent."""
         start, end = self.integers["start"], self.integers["end"]
-        self.integers["end"] = end - np.where(self.is_api, statistics.spent_within(start, end), 0)
+        spans = np.array(sorted(spent), dtype=np.int64).reshape(-1, 2)
+        total = np.concatenate(([0], np.cumsum(spans[:, 1] - spans[:, 0])))
+        within = total[np.searchsorted(spans[:, 0], end)] - total[np.searchsorted(spans[:, 0], start)]
+        self.integers["end"] = end - within
 
     def self_time(self, total: np.ndarray) -> np.ndarray:
         below = self.parent >= 0

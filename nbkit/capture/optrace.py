@@ -1,10 +1,13 @@
 """optrace: record every op of a model step."""
 
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from threading import local
 from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
 
 from nbkit.capture.api_calls import ApiMode
 from nbkit.capture.build import build, now_text, versions
@@ -46,6 +49,9 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
     Only the thread that enters it is recorded, and the threads autograd runs for it. Nested recordings each see all.
     """
 
+    verb = "optrace"
+    needs_python = False
+
     def __init__(
         self,
         *,
@@ -60,13 +66,14 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
             raise OptionError(f"values={values!r} is not known; {nearest(str(values), VALUES)}")
         self.selection = Selection(ops, exclude_ops, modules, exclude_modules)
         self.values = values
-        self.name = name or "optrace"
+        self.name = name or self.verb
         self.trace: Trace | None = None
 
     def __enter__(self) -> Trace:
         if self.trace is not None:
-            raise OptionError("This optrace has been used already; make a new one for each recording.")
-        native = None if self.values else library()  # the values are read in Python
+            raise OptionError(f"This {self.verb} has been used already; make a new one for each recording.")
+        # The native recorder neither reads values nor runs another verb below it.
+        native = None if self.values or self.needs_python else library()
         call_costs_us(native)  # measured before the first recording, outside of all
         self.trace = Trace()
         recording = self.recording = Recording(native)
@@ -77,6 +84,7 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
         compiled = CompiledRegions(recording, self.api, self.modules)
         mode = OpMode(recording, self.statistics, optimizers.on_profiler_op)
         with ExitStack() as stack:
+            stack.enter_context(self._below(recording))
             for part in (self.modules, optimizers, compiled):
                 part.install()
                 stack.callback(part.remove)
@@ -108,6 +116,14 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
         for one in removed:
             one._forget()
 
+    def _below(self, recording: Recording) -> AbstractContextManager[object]:
+        """What another verb runs below the recorder of aten ops."""
+        return nullcontext()
+
+    def _found(self, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+        """Frames and meta that another verb adds to the trace; `op_ids` holds one for every slot of recording.ops."""
+        return {}, {}
+
     def _forget(self) -> None:
         """Let go of weak references and raw rows: of no use any more, and a kept optrace should weigh nothing."""
         vars(self.recording.registry).clear()
@@ -117,10 +133,11 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
         assert self.trace is not None
         recording = self.recording
         frames, built = build(recording, self.modules, self.statistics, self.selection, getters)
-        failed = built.pop("failed_op_id")
+        failed, op_ids = built.pop("failed_op_id"), built.pop("op_ids")
         ops = frames["ops"]
+        more_frames, more = self._found(ops, op_ids)
         meta: dict[str, Any] = {
-            "verb": "optrace",
+            "verb": self.verb,
             "name": self.name,
             "created": now_text(),
             "complete": error is None,
@@ -128,10 +145,11 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
             "versions": versions(),
             "wall_us": (recording.end - recording.start) / 1e3,
             "recorder": "python" if recording.native is None else "native",
-            "recorder_us": recorder_us(recording, self.statistics),
+            "recorder_us": recorder_us(recording),
             **built,
+            **more,
         }
-        self.trace._fill(frames, meta)
+        self.trace._fill({**frames, **more_frames}, meta)
 
 
 def describe_error(error: BaseException, failed: int | None, ops: Any) -> dict[str, Any]:

@@ -82,6 +82,8 @@ class Recording:
         self.step = 0
         self.code = PLAIN_CODE
         self.skipped: dict[str, int] = {}
+        # ns, start and end of each reading of values and each run of a reference: the recorder's time, not the step's.
+        self.spent: list[tuple[int, int]] = []
         # The autograd node that ran the last op, its number and its class. Held until the backward pass is over, since
         # torch makes a Python object of a node at every question otherwise.
         self.last_node: tuple[Any, int, Any] = NO_NODE

@@ -5,7 +5,6 @@ from math import isfinite, sqrt
 from time import perf_counter_ns
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch._subclasses import FakeTensor
@@ -27,21 +26,13 @@ class Statistics:
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self.values: dict[tuple[int, int], Values] = {}
-        self.spent: list[tuple[int, int]] = []  # ns, start and end of each reading: the recorder's time, not the step's
-
-    def spent_within(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """Nanoseconds of reading inside each of the spans (ns)."""
-        spent = np.array(sorted(self.spent), dtype=np.int64).reshape(-1, 2)
-        total = np.concatenate(([0], np.cumsum(spent[:, 1] - spent[:, 0])))
-        within: np.ndarray = total[np.searchsorted(spent[:, 0], end)] - total[np.searchsorted(spent[:, 0], start)]
-        return within
 
     def note(self, thread: ThreadState, position: int, value: Any, without: Collection[str]) -> None:
         """Read the tensors of `value` in the order in which they stand in thread.tensors from `position`."""
         start = perf_counter_ns()
         for offset, tensor in enumerate(_flat(value, without)):
             self.values[thread.number, position + offset] = self._read(tensor)
-        self.spent.append((start, perf_counter_ns()))
+        self.recording.spent.append((start, perf_counter_ns()))
 
     def _read(self, tensor: Tensor) -> Values:
         try:
