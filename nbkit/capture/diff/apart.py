@@ -1,0 +1,28 @@
+"""Running torch apart from the user's step: without its modes, autocast and gradients, its generator left as it is."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import torch
+from torch._C import _len_torch_dispatch_stack
+from torch.utils._python_dispatch import _disable_current_modes
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Inside, nothing that torch runs is seen by a mode, recorded by autograd, cast by autocast or saved by a hook."""
+    before = torch.is_grad_enabled()
+    torch._C._set_grad_enabled(False)
+    try:
+        if not _len_torch_dispatch_stack() and not torch.is_autocast_enabled("cpu"):
+            # The usual case, and an op takes microseconds: no stack of contexts.
+            with torch._C.DisableTorchFunction():
+                yield
+            return
+        with ExitStack() as stack:
+            stack.enter_context(torch._C.DisableTorchFunction())
+            stack.enter_context(_disable_current_modes())
+            stack.enter_context(torch.autocast("cpu", enabled=False))
+            yield
+    finally:
+        torch._C._set_grad_enabled(before)

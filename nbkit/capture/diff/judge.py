@@ -1,0 +1,174 @@
+"""The verdict on compared tensors: measured together while small, one by one where rounding is exceeded."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nbkit.capture.diff.plans import Plan
+from nbkit.capture.diff.reference import CPU, Call, Results
+from nbkit.capture.diff.ties import ties
+from nbkit.metrics import CHUNK, Metrics, measure, measure_one
+from nbkit.precision import PRECISIONS, Array, Precision, precision_of
+from nbkit.tolerances import Tolerances
+from nbkit.verdicts import noise_ratios, outside, where_not_finite
+
+Row = dict[str, Any]
+# So many elements of small tensors wait to be measured together: one call of numpy costs what a thousand elements do.
+WAITING = 1 << 16
+# Ops that jump: where an input lies next to a jump shows only if a perturbation crosses it.
+JUMPS = frozenset("floor_divide floor_divide_ remainder remainder_ fmod fmod_ round round_ div div_ bucketize".split())
+DRAWS, DRAWS_AT_JUMPS = 2, 8
+COUNTS = ("actual_nan_count", "expected_nan_count", "actual_inf_count", "expected_inf_count")
+MEASURED = (
+    *("max_abs_error", "mean_abs_error", "max_rel_error", "cosine_similarity", "max_ulp", "noise_ratio", "bias_ratio"),
+    *COUNTS,
+)
+
+
+class Pair(NamedTuple):
+    """A tensor and its reference, flat, in float64, complex128 or integers."""
+
+    row: Row
+    actual: Array
+    expected: Array
+    precision: Precision | None
+    call: Call
+    results: Results
+    place: int  # of the tensor among the results
+
+
+class Judge:
+    """Takes compared tensors, keeps one row for each; rows stand in call order once finish() has been called."""
+
+    def __init__(self, tolerances: Tolerances, threshold: float) -> None:
+        self.tolerances, self.threshold = tolerances, threshold
+        self.rows: list[Row] = []
+        self.waiting: list[Pair] = []
+        self.waiting_elements = 0
+
+    def add_row(self, slot: int, plan: Plan, role: str, position: int, actual: Tensor | None, **columns: Any) -> Row:
+        """A row of this slot of Recording.ops, with what is known without comparing."""
+        row: Row = {"slot": slot, "op": plan.name, "role": role, "position": position, **columns}
+        if actual is not None:
+            row["dtype"] = str(actual.dtype).removeprefix("torch.")
+            row["shape"] = json.dumps(list(actual.shape))
+        self.rows.append(row)
+        return row
+
+    def compare(self, row: Row, actual: Tensor, call: Call, results: Results, index: int) -> None:
+        """Judge one tensor; a small one waits for others."""
+        expected = results.all[index]
+        row["message"] = call.note
+        if actual.shape != expected.shape:
+            row |= {"status": "shape", "message": f"shape {list(actual.shape)}, expected {list(expected.shape)}"}
+            return
+        if reason := _other_dtype(actual.dtype, expected.dtype, is_exact=call.reference.function is not None):
+            row |= {"status": "dtype", "message": reason}
+            return
+        precision = precision_of(row["dtype"])
+        pair = Pair(row, flat(actual), flat(expected), precision, call, results, index)
+        if len(pair.actual) > CHUNK or not len(pair.actual):
+            self._finish([pair], measure_one(pair.actual, pair.expected, precision))
+            return
+        self.waiting.append(pair)
+        # The inputs wait too, for a second look.
+        self.waiting_elements += 2 * len(pair.actual) + sum(one.numel() for one in call.tensors())
+        if self.waiting_elements > WAITING:
+            self.finish()
+
+    def finish(self) -> None:
+        """Judge all that waits."""
+        waiting, self.waiting, self.waiting_elements = self.waiting, [], 0
+        groups: dict[tuple[Any, Any], list[Pair]] = {}
+        for pair in waiting:
+            groups.setdefault((pair.precision, pair.actual.dtype), []).append(pair)
+        for (precision, _), pairs in groups.items():
+            starts = np.cumsum([0, *(len(pair.actual) for pair in pairs[:-1])])
+            actual, expected = (np.concatenate([pair[side] for pair in pairs]) for side in (1, 2))
+            self._finish(pairs, measure(actual, expected, starts, precision))
+
+    def _finish(self, pairs: Sequence[Pair], metrics: Metrics) -> None:
+        columns = {name: getattr(metrics, name).tolist() for name in MEASURED}
+        for number, pair in enumerate(pairs):
+            pair.row.update({name: values[number] for name, values in columns.items()})
+            self._judge(pair)
+
+    def _judge(self, pair: Pair) -> None:
+        row = pair.row
+        tolerance = self.tolerances.of(pair.call.plan.name, row["dtype"])
+        wrong: Array | None = None
+        if tolerance is not None:
+            row["atol"], row["rtol"] = tolerance
+            wrong = outside(pair.actual, pair.expected, pair.precision, tolerance)
+        elif row["noise_ratio"] > self.threshold:
+            wrong = self._second_look(pair)
+        count = 0 if wrong is None else int(wrong.sum())
+        row["mismatch_count"] = count
+        row["mismatch_fraction"] = count / max(len(pair.actual), 1)
+        row["status"] = "mismatch" if count else "ok"
+        if count:
+            assert wrong is not None
+            row["message"] = _message(pair, row, wrong)
+
+    def _second_look(self, pair: Pair) -> Array:
+        """Which elements are wrong, given what the op's conditioning allows; sets the noise ratio to the full one."""
+        if pair.precision is None:
+            wrong: Array = pair.actual != pair.expected
+            shape = pair.results.all[pair.place].shape
+            same = ties(pair.call, *(torch.from_numpy(side).reshape(shape) for side in (pair.actual, pair.expected)))
+            if same is not None:
+                wrong &= ~same.numpy()
+                if not wrong.any():
+                    pair.row.update({"noise_ratio": 0.0, "message": "other indices of equal values"})
+            return wrong
+        plan = pair.call.plan
+        draws = DRAWS_AT_JUMPS if plan.packet in JUMPS else DRAWS
+        eps = min(pair.precision.eps, PRECISIONS["float32"].eps)
+        conditioning = flat(pair.call.conditioning(pair.results, draws, eps)[pair.place])
+        ratios = noise_ratios(pair.actual, pair.expected, conditioning, pair.precision)
+        pair.row["noise_ratio"] = float(ratios.max(initial=0.0))
+        exceeding: Array = ratios > self.threshold
+        return exceeding
+
+
+def flat(tensor: Tensor) -> Array:
+    """A tensor's values as a flat array of its own: float64, complex128 or integers."""
+    tensor = tensor.detach()
+    if tensor.is_quantized:
+        tensor = tensor.dequantize()
+    if tensor.layout is not torch.strided:
+        tensor = tensor.to_dense()
+    if tensor.is_floating_point():
+        dtype = torch.float64
+    elif tensor.is_complex():
+        dtype = torch.complex128
+        tensor = tensor.resolve_conj()
+    else:
+        dtype = torch.uint64 if tensor.dtype is torch.uint64 else torch.int64
+    values: Array = tensor.to(CPU, dtype, copy=True).reshape(-1).resolve_neg().numpy()
+    return values
+
+
+def _other_dtype(actual: torch.dtype, expected: torch.dtype, is_exact: bool) -> str | None:
+    """What is wrong with a dtype: the reference's own is wider, but of the same kind."""
+    same_kind = (actual.is_floating_point and expected.is_floating_point) or (actual.is_complex and expected.is_complex)
+    if actual == expected or (same_kind and not is_exact):
+        return None
+    return f"dtype {actual}, expected {expected if is_exact or not same_kind else actual}".replace("torch.", "")
+
+
+def _message(pair: Pair, row: Row, wrong: Array) -> str:
+    """What NaN and Inf say, and the worst element with its index."""
+    with np.errstate(all="ignore"):
+        error = np.abs(pair.actual.astype(complex) - pair.expected.astype(complex))
+    error = np.where(wrong, np.where(np.isnan(error), np.inf, error), -1.0)
+    worst = int(error.argmax())
+    index = [int(place) for place in np.unravel_index(worst, tuple(json.loads(row["shape"])))]
+    element = f"worst at {index}: {pair.actual[worst]:.9g}, expected {pair.expected[worst]:.9g}"
+    counts = tuple(row[name] for name in COUNTS)
+    parts = [pair.call.note, where_not_finite(counts), element]
+    return "; ".join(part for part in parts if part)

@@ -1,0 +1,165 @@
+"""The dispatch mode below the recorder's: copies the inputs of each op, runs it unchanged, then runs the reference."""
+
+from collections import Counter
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import Any
+
+from torch import Tensor
+from torch._subclasses import FakeTensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from nbkit.capture.diff.apart import apart
+from nbkit.capture.diff.copies import all_tensors
+from nbkit.capture.diff.judge import Judge
+from nbkit.capture.diff.options import PHASES, Scope
+from nbkit.capture.diff.plans import Plan, plan_of
+from nbkit.capture.diff.random_ops import check_random, is_drawing
+from nbkit.capture.diff.reference import Call, NoKernelError, Reference, Results, written_tensors
+from nbkit.capture.dispatch import current_node
+from nbkit.capture.recording import OPTIMIZER_CODE, Recording
+from nbkit.patterns import split_patterns
+
+EVERY_PHASE, BACKWARD, OPTIMIZER = frozenset(PHASES), frozenset({"backward"}), frozenset({"optimizer"})
+
+
+class DiffMode(TorchDispatchMode):
+    """Compares each op that the recorder above it runs; what the op returns is passed on as it is."""
+
+    supports_higher_order_operators = True
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # as in OpMode
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        return True  # as in OpMode
+
+    def __init__(self, recording: Recording, reference: Reference, judge: Judge, scope: Scope) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.recording, self.reference, self.judge, self.scope = recording, reference, judge, scope
+        self.plans: dict[int, Plan] = {}
+        self.wanted: dict[int, bool] = {}
+        self.calls: Counter[int] = Counter()
+        self.skipped: Counter[str] = Counter()
+        self.compared = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        plan = self.plans.get(id(func))
+        if plan is None:
+            plan = self.plans[id(func)] = plan_of(func)
+        reason = plan.leave_out or self._out_of_scope(plan)
+        if reason is not None:
+            self.skipped[reason] += 1
+            return func(*args, **kwargs)
+        return self._compared(plan, args, kwargs)
+
+    def _out_of_scope(self, plan: Plan) -> str | None:
+        """Why this call is not compared although its op is; filters by module and API call are applied afterwards."""
+        scope, key = self.scope, id(plan.func)
+        if scope.phases != EVERY_PHASE and not self._may_be_in(plan) & scope.phases:
+            return "other phases"
+        if key not in self.wanted:
+            self.wanted[key] = self._is_wanted(plan.name)
+        if not self.wanted[key]:
+            return "ops that the filters leave out"
+        number = self.calls[key]
+        self.calls[key] += 1
+        return f"not sampled (one call of an op in {scope.every} is)" if number % scope.every else None
+
+    def _may_be_in(self, plan: Plan) -> frozenset[str]:
+        """The phases that the running op may turn out to be in."""
+        if current_node() is not None:
+            return BACKWARD
+        if self.recording.thread().context[2] == OPTIMIZER_CODE:
+            return OPTIMIZER
+        # backward() itself makes the first gradient.
+        return EVERY_PHASE - OPTIMIZER if plan.packet == "ones_like" else EVERY_PHASE - OPTIMIZER - BACKWARD
+
+    def _is_wanted(self, name: str) -> bool:
+        include, exclude = self.scope.selection.op_matchers()
+        if exclude is not None and exclude(name):
+            return False
+        # A pattern that does not name aten ops may fit the API call above.
+        only_aten = all(pattern.startswith("aten.") for pattern in split_patterns(self.scope.selection.ops))
+        return include is None or include(name) or not only_aten
+
+    def _compared(self, plan: Plan, args: Any, kwargs: Any) -> Any:
+        started = perf_counter_ns()
+        prepared = self._apart(plan, lambda: self._prepare(plan, args, kwargs))
+        self.recording.spent.append((started, perf_counter_ns()))
+        out = plan.func(*args, **kwargs)
+        if prepared is not None:
+            started = perf_counter_ns()
+            self._apart(plan, lambda: self._compare(plan, prepared, out, (args, kwargs)))
+            self.recording.spent.append((started, perf_counter_ns()))
+        return out
+
+    def _apart(self, plan: Plan, work: Callable[[], Any]) -> Any:
+        """The result of `work`; trouble of ours becomes a row, never the step's."""
+        try:
+            with apart():
+                return work()
+        except Exception as error:
+            self._row(plan, "failed", f"could not be compared ({type(error).__name__}: {_line(error)})")
+            return None
+
+    def _row(self, plan: Plan, status: str, message: str, actual: Tensor | None = None) -> None:
+        self.skipped[status_reason(status, message)] += 1
+        self.judge.add_row(len(self.recording.ops), plan, "output", 0, actual, status=status, message=message)
+
+    def _prepare(self, plan: Plan, args: Any, kwargs: Any) -> Call | None:
+        tensors = all_tensors(args, kwargs)
+        for tensor in tensors:
+            if isinstance(tensor, FakeTensor) or tensor.is_meta:
+                self.skipped["tensors without values (meta, fake)"] += 1
+                return None
+        if self.scope.max_bytes is not None:
+            size = sum(tensor.numel() for tensor in tensors) * 8
+            if size > self.scope.max_bytes:
+                message = f"its inputs take {size} bytes on the reference; max_bytes is {self.scope.max_bytes}"
+                self._row(plan, "skipped", message, tensors[0])
+                return None
+        return self.reference.copy(plan, args, kwargs)
+
+    def _compare(self, plan: Plan, call: Call, out: Any, given: tuple[Any, Any]) -> None:
+        slot = len(self.recording.ops)
+        actual = Results(out, written_tensors(plan, *given))
+        if not actual.all:
+            return
+        if plan.is_random and is_drawing(call):
+            check_random(self.judge, slot, call, actual, self.skipped)
+            return
+        try:
+            expected = call.results()
+        except NoKernelError as error:
+            self._row(plan, "skipped", f"the reference has no kernel for it ({error})", actual.all[0])
+            return
+        self.compared += 1
+        if len(actual.all) != len(expected.all):
+            message = f"{len(actual.all)} tensors, expected {len(expected.all)}"
+            self._row(plan, "shape", message, actual.all[0])
+            return
+        for index, tensor in enumerate(actual.all):
+            role, position = place(actual, index, given)
+            row = self.judge.add_row(slot, plan, role, position, tensor)
+            self.judge.compare(row, tensor, call, expected, index)
+
+
+def place(results: Results, index: int, given: tuple[Any, Any]) -> tuple[str, int]:
+    """Role and position of a compared tensor."""
+    if index < len(results.outputs):
+        return "output", index
+    tensor = results.all[index]
+    return "input", next(number for number, one in enumerate(all_tensors(*given)) if one is tensor)
+
+
+def status_reason(status: str, message: str) -> str:
+    """The reason under which a row is counted in meta: its message without the figures of one op."""
+    return f"{status}: {message.split(' (')[0].split(' take ')[0]}"
+
+
+def _line(error: BaseException) -> str:
+    return (str(error).strip() or "no message").splitlines()[0]

@@ -1,0 +1,94 @@
+"""opdiff: run each op of a step again on a reference, and judge what differs."""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nbkit.capture.diff.apart import apart
+from nbkit.capture.diff.judge import Judge
+from nbkit.capture.diff.mode import DiffMode
+from nbkit.capture.diff.options import scope
+from nbkit.capture.diff.reference import Function, Reference
+from nbkit.capture.diff.rows import diffs_frame
+from nbkit.capture.optrace import optrace
+from nbkit.capture.recording import OP_FIELDS, Recording
+from nbkit.patterns import Patterns
+from nbkit.tolerances import Tolerances
+from nbkit.verdicts import THRESHOLD
+
+
+class opdiff(optrace):  # noqa: N801  a context manager is named like the function it stands for
+    """Context manager that runs each op again on a reference from the same inputs; gives a Trace with `diffs`.
+
+    The trace is that of `optrace`, and what runs inside computes the same bits as without it. Every aten op, forward,
+    backward and optimizer, is repeated from copies of its inputs taken before it ran; what it returns and what it
+    writes to is compared. A difference is an error if it is larger than the op's conditioning and dtype allow (see
+    nbkit/verdicts.py), so that no table of tolerances is needed. Random ops are checked by statistics; views, metadata
+    and uninitialised memory are not compared and counted in `meta["skipped"]`.
+
+    Args:
+        reference: "cpu" (float64), "cpu:float32", another device such as "cuda:float64", or a function
+            `(op, args, kwargs) -> result` that is given copies of the inputs as they are. An op without a float64
+            kernel is compared in float32, and its row says so.
+        ops, exclude_ops, modules, exclude_modules: as in optrace; they choose rows of `ops` and `diffs`.
+        phases: those to compare: forward, backward, optimizer, other; all if None.
+        sample: n compares every n-th call of an op, a share below 1 about so many.
+        max_bytes: an op whose inputs take more on the reference is not compared and gets a row that says so.
+        tolerances: {op pattern | dtype | (op pattern, dtype) | "default": (atol, rtol)}; where one fits, it decides
+            instead of the noise ratio, the more special first.
+        threshold: noise ratio above which a difference is an error; right ops stay below 3, wrong ones exceed 100.
+        name: what the trace is called in displays.
+
+    Raises:
+        PatternError, OptionError: before anything runs.
+    """
+
+    verb = "opdiff"
+
+    def __init__(  # noqa: PLR0913  options of a verb, by keyword only
+        self,
+        *,
+        reference: str | Function = "cpu",
+        ops: Patterns = None,
+        exclude_ops: Patterns = None,
+        modules: Patterns = None,
+        exclude_modules: Patterns = None,
+        phases: Patterns = None,
+        sample: float = 1,
+        max_bytes: int | None = None,
+        tolerances: Mapping[Any, tuple[float, float]] | None = None,
+        threshold: float = THRESHOLD,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(ops=ops, exclude_ops=exclude_ops, modules=modules, exclude_modules=exclude_modules, name=name)
+        self.scope = scope(self.selection, phases, sample, max_bytes, threshold)
+        self.tolerances = Tolerances(tolerances)
+        self.reference = Reference(reference)
+
+    def _below(self, recording: Recording) -> AbstractContextManager[object]:
+        self.judge = Judge(self.tolerances, self.scope.threshold)
+        self.mode = DiffMode(recording, self.reference, self.judge, self.scope)
+        return self.mode
+
+    def _found(self, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+        with apart():
+            self.judge.finish()
+        slots = np.array([row["slot"] // OP_FIELDS for row in self.judge.rows], dtype=np.int64)
+        diffs = diffs_frame(self.judge.rows, op_ids[slots] if len(slots) else slots, ops, self.scope.phases)
+        for reason, count in self.mode.skipped.items():
+            self.recording.skip(f"not compared: {reason}", count)
+        meta = {
+            "reference": self.reference.text,
+            "threshold": self.scope.threshold,
+            "compared_ops": self.mode.compared,
+            "mismatches": int((~diffs["status"].isin(["ok", "skipped"])).sum()),
+            "notes": [f"The tolerance for {key!r} met no op." for key in sorted(self.tolerances.unused, key=str)],
+        }
+        return {"diffs": diffs}, meta
+
+    def _forget(self) -> None:
+        super()._forget()
+        del self.judge, self.mode

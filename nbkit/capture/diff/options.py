@@ -1,0 +1,49 @@
+"""Which calls are compared: by phase, sample, size and name."""
+
+from dataclasses import dataclass
+
+from nbkit.capture.selection import Selection
+from nbkit.errors import OptionError, nearest
+from nbkit.patterns import split_patterns
+
+PHASES = ("forward", "backward", "optimizer", "other")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Checked options of opdiff."""
+
+    selection: Selection
+    phases: frozenset[str]
+    every: int  # one of so many calls of an op is compared
+    max_bytes: int | None
+    threshold: float
+
+
+def scope(selection: Selection, phases: object, sample: float, max_bytes: int | None, threshold: float) -> Scope:
+    """The options, checked. Raises OptionError."""
+    if max_bytes is not None and max_bytes <= 0:
+        raise OptionError(f"max_bytes={max_bytes!r} leaves nothing to compare; give a number of bytes, or None.")
+    if not threshold > 0:
+        raise OptionError(f"threshold={threshold!r} would call every op wrong; give a number above 0, such as 8.")
+    return Scope(selection, _phases(phases), _every(sample), max_bytes, threshold)
+
+
+def _phases(given: object) -> frozenset[str]:
+    if given is None:
+        return frozenset(PHASES)
+    wanted = split_patterns(given)  # type: ignore[arg-type]  # refused below if it is no text
+    for phase in wanted:
+        if phase not in PHASES:
+            raise OptionError(f"phases={phase!r} is not known; {nearest(phase, PHASES)}")
+    if not wanted:
+        raise OptionError(f"phases={given!r} names no phase; known are {', '.join(PHASES)}.")
+    return frozenset(wanted)
+
+
+def _every(sample: float) -> int:
+    if isinstance(sample, int) and sample >= 1:
+        return sample
+    if 0 < sample < 1:
+        return max(round(1 / sample), 1)
+    raise OptionError(f"sample={sample!r} is neither a whole number n (every n-th call of an op) nor a share below 1.")

@@ -1,0 +1,76 @@
+"""What is to be done with an op: compare it, check it by statistics, or leave it out for a reason."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+from nbkit.capture.dispatch import RESHAPING
+from nbkit.capture.op_names import op_name
+
+UNINITIALISED = frozenset(
+    "empty empty_like empty_strided empty_permuted empty_quantized new_empty new_empty_strided resize "
+    "_resize_output _resize_output_ _empty_affine_quantized _empty_per_channel_affine_quantized".split()
+)
+COLLECTIVES = frozenset({"c10d", "_c10d_functional", "c10d_functional", "symm_mem"})
+# They alias their input without saying so in their schema, or only look at a tensor.
+VIEWS = frozenset({"_unsafe_view", "_reshape_alias", "_reshape_copy", "lift", "_fw_primal"})
+MARKERS = frozenset({"prim", "profiler", "inductor", "debugprims"})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How calls of one op are treated."""
+
+    func: Any
+    name: str
+    packet: str
+    leave_out: str | None  # why no call of it is compared
+    is_random: bool
+    written: tuple[int, ...]  # positions of the arguments it writes to
+    written_names: tuple[str, ...]  # their names, as keyword arguments
+    is_written_only: bool  # it returns nothing else than what it writes to
+
+
+def plan_of(func: Any) -> Plan:
+    """The plan for an op; higher-order operators and what is not a tensor's work are left out."""
+    if not isinstance(func, OpOverload):
+        return Plan(func, op_name(func), "", "higher-order ops: torch runs their parts below", False, (), (), False)
+    arguments = func._schema.arguments
+    written = [(number, one) for number, one in enumerate(arguments) if one.is_write]
+    return Plan(
+        func,
+        op_name(func),
+        func._opname,
+        _why_not(func),
+        torch.Tag.nondeterministic_seeded in func.tags,
+        tuple(number for number, one in written if not one.kwarg_only),
+        tuple(one.name for _, one in written),
+        all(one.alias_info is not None and one.alias_info.is_write for one in func._schema.returns),
+    )
+
+
+def _why_not(func: OpOverload) -> str | None:
+    name, returns = func._opname, func._schema.returns
+    if func.namespace in MARKERS:
+        return "markers and questions of torch"
+    if func.namespace in COLLECTIVES:
+        return "collectives: their result depends on other processes"
+    if name in UNINITIALISED:
+        return "uninitialised memory (empty, empty_like)"
+    if name in RESHAPING:
+        return "ops that change a tensor's metadata only"
+    if name in VIEWS or func.is_view:
+        return "views"
+    has_tensor = any("Tensor" in str(one.type) for one in returns)
+    if not has_tensor and not any(one.is_write for one in func._schema.arguments):
+        return "ops that return no tensor (item, is_same_size)"
+    return None
+
+
+def bound(func: OpOverload, args: Any, kwargs: Any) -> dict[str, Any]:
+    """Arguments of a call by the names of the op's schema, defaults filled in."""
+    arguments = func._schema.arguments
+    given = {one.name: one.default_value for one in arguments if one.has_default_value()}
+    return {**given, **{one.name: arg for one, arg in zip(arguments, args, strict=False)}, **kwargs}

@@ -1,0 +1,151 @@
+"""Random ops: never run again, but checked by what their distribution allows."""
+
+from collections import Counter
+from collections.abc import Callable
+from math import sqrt
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbkit.capture.diff.judge import Judge
+from nbkit.capture.diff.plans import bound
+from nbkit.capture.diff.reference import Call, Results
+
+# Standard deviations that a statistic may be off: one right op in 500 million is called wrong.
+SIGMAS = 6.0
+PROBABILITIES = ("dropout_p", "dropout", "p")
+Check = Callable[[dict[str, Any], list[Tensor]], str | None]
+
+
+def is_drawing(call: Call) -> bool:
+    """Whether the call draws numbers: an attention op without dropout does not."""
+    given = bound(call.plan.func, call.args, call.kwargs)
+    return not any(given.get(name) in (0, 0.0) for name in PROBABILITIES[:2])
+
+
+def check_random(judge: Judge, slot: int, call: Call, actual: Results, skipped: Counter[str]) -> None:
+    """A row with the verdict of the op's statistics; ops without one are counted."""
+    check = CHECKS.get(call.plan.packet.removesuffix("_"))
+    if check is None:
+        skipped["random ops without a statistic"] += 1
+        return
+    skipped["random ops, checked by statistics"] += 1
+    tensors = actual.all
+    wrong = check(bound(call.plan.func, call.args, call.kwargs), tensors) if tensors[0].numel() else None
+    message = wrong or "random: checked by statistics"
+    judge.add_row(slot, call.plan, "output", 0, tensors[0], status="mismatch" if wrong else "ok", message=message)
+
+
+def _bernoulli(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
+    out = tensors[0].double()
+    p = given.get("p")
+    wanted = p if p is not None else given["self"]
+    probability = wanted.double() if isinstance(wanted, Tensor) else torch.full_like(out, float(wanted))
+    if bool(((out != 0) & (out != 1)).any()):
+        return "random: values other than 0 and 1"
+    variance = float((probability * (1 - probability)).sum())
+    return _off("ones", float(out.sum()), float(probability.expand_as(out).sum()), sqrt(variance))
+
+
+def _dropout(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
+    p = float(given["p"])
+    out, kept = tensors[0].double(), tensors[1].double()
+    if given.get("train") is False:
+        return None
+    scaled = given["input"].double() * kept * (1 / (1 - p) if p < 1 else 0.0)
+    if not torch.allclose(
+        out, scaled.to(out.device), rtol=2 * torch.finfo(tensors[0].dtype).eps, atol=0.0, equal_nan=True
+    ):
+        return "random: the output is not the kept inputs, scaled"
+    count = kept.numel()
+    return _off("kept elements", float(kept.sum()), count * (1 - p), sqrt(count * p * (1 - p)))
+
+
+def _uniform(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
+    low, high = float(given.get("from", 0.0)), float(given.get("to", 1.0))
+    out = tensors[0].double()
+    # Rounding to a narrow dtype can reach the open end.
+    if float(out.min()) < low or float(out.max()) > high:
+        return f"random: values outside [{low}, {high}): from {float(out.min()):.6g} to {float(out.max()):.6g}"
+    return _off(
+        "mean", float(out.mean()), (low + high) / 2, (high - low) / sqrt(12 * out.numel()) + _rounding(tensors[0], high)
+    )
+
+
+def _normal(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
+    mean, std = given.get("mean", 0.0), given.get("std", 1.0)
+    out = tensors[0].double()
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        scaled = (out - (mean.double() if isinstance(mean, Tensor) else mean)) / (
+            std.double() if isinstance(std, Tensor) else std
+        )
+        out, mean, std = scaled, 0.0, 1.0
+    if not bool(torch.isfinite(out).all()):
+        return "random: values that are not finite"
+    mean, std, count = float(mean), float(std), out.numel()
+    if wrong := _off("mean", float(out.mean()), mean, std / sqrt(count) + _rounding(tensors[0], mean)):
+        return wrong
+    if count < 100:
+        return None
+    return _off("standard deviation", float(out.std()), std, std / sqrt(2 * count) + _rounding(tensors[0], std))
+
+
+def _exponential(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
+    rate, out = float(given.get("lambd", 1.0)), tensors[0].double()
+    if float(out.min()) < 0:
+        return f"random: values below 0, the smallest {float(out.min()):.6g}"
+    return _off("mean", float(out.mean()), 1 / rate, 1 / rate / sqrt(out.numel()) + _rounding(tensors[0], 1 / rate))
+
+
+def _integers(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
+    low, high, out = int(given.get("low", 0)), int(given["high"]), tensors[0].double()
+    if float(out.min()) < low or float(out.max()) >= high:
+        return f"random: values outside [{low}, {high}): from {float(out.min()):.0f} to {float(out.max()):.0f}"
+    deviation = sqrt(((high - low) ** 2 - 1) / 12 / out.numel())
+    return _off("mean", float(out.mean()), (low + high - 1) / 2, deviation)
+
+
+def _permutation(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
+    out = tensors[0].long().sort().values
+    return None if torch.equal(out, torch.arange(len(out), device=out.device)) else "random: not a permutation"
+
+
+def _multinomial(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
+    weights, out = given["self"], tensors[0]
+    if int(out.min()) < 0 or int(out.max()) >= weights.shape[-1]:
+        return "random: indices outside the weights"
+    drawn = weights.gather(-1, out.to(weights.device))
+    return None if bool((drawn > 0).all()) else "random: draws of weight 0"
+
+
+def _rounding(tensor: Tensor, size: float) -> float:
+    """What rounding to the dtype may shift a mean by; in standard deviations it counts once."""
+    return torch.finfo(tensor.dtype).eps * abs(size) / SIGMAS if tensor.is_floating_point() else 0.0
+
+
+def _off(what: str, found: float, wanted: float, deviation: float) -> str | None:
+    if abs(found - wanted) <= SIGMAS * deviation + 1e-9 * abs(wanted):
+        return None
+    distance = (
+        f"{abs(found - wanted) / deviation:.0f} standard deviations off" if deviation else "no scatter is possible"
+    )
+    return f"random: {what} {found:.6g}, expected {wanted:.6g}: {distance}"
+
+
+CHECKS: dict[str, Check] = {
+    "bernoulli": _bernoulli,
+    "native_dropout": _dropout,
+    "uniform": _uniform,
+    "rand": _uniform,
+    "rand_like": _uniform,
+    "normal": _normal,
+    "normal_functional": _normal,
+    "randn": _normal,
+    "randn_like": _normal,
+    "exponential": _exponential,
+    "randint": _integers,
+    "randint_like": _integers,
+    "randperm": _permutation,
+    "multinomial": _multinomial,
+}

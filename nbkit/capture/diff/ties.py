@@ -1,0 +1,70 @@
+"""Indices that differ from the reference's but point at equal values: right as well."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbkit.capture.diff.plans import bound
+from nbkit.capture.diff.reference import Call
+
+# Which op gives indices along which dimensions; a number counts the last ones, taken as one.
+ALONG_DIM = frozenset("sort topk argsort max min median nanmedian mode kthvalue cummax cummin argmax argmin".split())
+POOLS = {
+    "max_pool1d_with_indices": 1,
+    "adaptive_max_pool1d": 1,
+    "max_pool2d_with_indices": 2,
+    "fractional_max_pool2d": 2,
+    "adaptive_max_pool2d": 2,
+    "max_pool3d_with_indices": 3,
+    "fractional_max_pool3d": 3,
+    "adaptive_max_pool3d": 3,
+}
+DISTINCT = frozenset({"sort", "topk", "argsort"})
+
+
+def ties(call: Call, actual: Tensor, expected: Tensor) -> Tensor | None:
+    """Which elements of two index tensors point at equal values of the op's input; None if the op gives no indices."""
+    packet = call.plan.packet
+    if packet not in ALONG_DIM and packet not in POOLS:
+        return None
+    given = bound(call.plan.func, call.args, call.kwargs)
+    values = given.get("self")
+    if not isinstance(values, Tensor) or actual.shape != expected.shape:
+        return None
+    if packet in POOLS:
+        dims = POOLS[packet]
+        values, actual, expected, dim = values.flatten(-dims), actual.flatten(-dims), expected.flatten(-dims), -1
+    else:
+        values, dim = _along(given, values, actual)
+        actual, expected = (_with_dim(one, values, dim) for one in (actual, expected))
+    return _point_at_equal(values, actual, expected, dim, packet in DISTINCT)
+
+
+def _along(given: dict[str, Any], values: Tensor, actual: Tensor) -> tuple[Tensor, int]:
+    dim = given.get("dim", -1)
+    if dim is None or values.dim() == 0:
+        return values.reshape(-1), 0
+    return values, int(dim)
+
+
+def _with_dim(indices: Tensor, values: Tensor, dim: int) -> Tensor:
+    """The indices with the dimension that keepdim=False took away."""
+    if indices.dim() == values.dim():
+        return indices
+    return indices.reshape(-1) if values.dim() == 1 else indices.unsqueeze(dim)
+
+
+def _point_at_equal(values: Tensor, actual: Tensor, expected: Tensor, dim: int, is_distinct: bool) -> Tensor:
+    size = values.shape[dim]
+    inside = (actual >= 0) & (actual < size)
+    first = values.gather(dim, actual.clamp(0, max(size - 1, 0)))
+    second = values.gather(dim, expected)
+    same = inside & ((first == second) | ((first != first) & (second != second)))
+    if is_distinct:  # one element may not stand for two
+        ordered = actual.sort(dim).values
+        twice = (ordered.narrow(dim, 1, ordered.shape[dim] - 1) == ordered.narrow(dim, 0, ordered.shape[dim] - 1)).any(
+            dim, keepdim=True
+        )
+        same = same & (~twice | torch.eq(actual, expected))
+    return same.reshape(-1)
