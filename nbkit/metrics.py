@@ -16,14 +16,16 @@ Definitions, for every frame that has these columns:
 - +0 and -0 agree.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from nbkit.precision import Array, Precision, ulp_distance
+from nbkit.precision import Array, Precision, largest_ulp
 
 # Elements measured at a time: a dozen arrays of so many float64 stay in a core's cache.
-CHUNK = 1 << 13
+CHUNK = 1 << 15
+BLAS_LENGTH = 1 << 13
 FIRST = np.zeros(1, dtype=np.intp)
 
 
@@ -84,41 +86,39 @@ def total(pieces: Metrics) -> Metrics:
     )
 
 
-def measure_one(actual: Array, expected: Array, precision: Precision | None) -> Metrics:
-    """Metrics of one pair of any size and shape, measured piece by piece; the arrays as for measure()."""
-    actual, expected = actual.reshape(-1), expected.reshape(-1)
-    if not len(actual):
-        return Metrics(*(np.zeros(1) for _ in Metrics._fields))
-    scale = None if precision is None else np.array([rms(expected)])
-    pieces = [
-        measure(actual[start : start + CHUNK], expected[start : start + CHUNK], FIRST, precision, scale)
-        for start in range(0, len(actual), CHUNK)
-    ]
-    return pieces[0] if len(pieces) == 1 else total(joined(pieces))
-
-
-def measure(
-    actual: Array, expected: Array, starts: Array, precision: Precision | None, scale: Array | None = None
-) -> Metrics:
+def measure(actual: Array, expected: Array, starts: Array, precision: Precision | None) -> Metrics:
     """Metrics of pairs that stand one after the other in flat arrays, each from its start to the next.
 
     The arrays are float64 or complex128 with the precision of the compared dtype, or integers and None. No pair is
-    empty. `scale` is the root mean square of all expected values of each pair, where the pair is a piece of one.
+    empty.
     """
     with np.errstate(all="ignore"):
         if precision is None:
             return _measured_integers(actual, expected, starts)
-        counts: tuple[Array, ...] = (np.zeros(len(starts), dtype=np.int64),) * 4
-        if not np.isfinite(np.add.reduce(actual) - np.add.reduce(expected)):
-            counts = _counted(actual, expected, starts)
-            if scale is None:
-                scale = np.array([rms(piece) for piece in np.split(expected, starts[1:])])
-            actual, expected = agreed(actual, expected, precision)
-        return _measured(actual, expected, starts, precision, scale, counts)
+        scale = np.sqrt(_dot(expected, expected, starts) / _lengths(starts, len(expected)))
+        if not np.isfinite(scale).all():
+            scale = np.array([rms(piece) for piece in np.split(expected, starts[1:])])
+        return _measured(actual, expected, starts, precision, scale)
+
+
+def measure_one(piece_of: Callable[[int, int], Array], expected: Array, precision: Precision | None) -> Metrics:
+    """Metrics of one pair of any size: `piece_of` gives a part of `actual`, which need not be at hand as a whole."""
+    if not len(expected):
+        return Metrics(*(np.zeros(1) for _ in Metrics._fields))
+    pieces, scale = [], np.array([0.0 if precision is None else rms(expected)])
+    with np.errstate(all="ignore"):
+        for start in range(0, len(expected), CHUNK):
+            part = piece_of(start, start + CHUNK), expected[start : start + CHUNK]
+            pieces.append(
+                _measured_integers(*part, FIRST) if precision is None else _measured(*part, FIRST, precision, scale)
+            )
+    return total(joined(pieces))
 
 
 def agreed(actual: Array, expected: Array, precision: Precision) -> tuple[Array, Array]:
     """The pair with zeros where both are NaN, both the same Inf, or `actual` overflowed as its dtype has to."""
+    if np.isfinite(np.add.reduce(actual)) and np.isfinite(np.add.reduce(expected)):
+        return actual, expected
     same = (np.isnan(actual) & np.isnan(expected)) | (np.isinf(actual) & (actual == expected))
     if not np.iscomplexobj(actual):
         # What is beyond the largest number overflows; a few eps before it, either is right.
@@ -131,7 +131,7 @@ def agreed(actual: Array, expected: Array, precision: Precision) -> tuple[Array,
 def rms(values: Array) -> float:
     """Root mean square of the finite values; 0 where there is none."""
     with np.errstate(all="ignore"):
-        square = float(np.vdot(values, values).real)
+        square = float(_dot(values, values, FIRST)[0])
         if np.isfinite(square):
             return float(np.sqrt(square / max(len(values), 1)))
         finite = np.abs(values[np.isfinite(values)])
@@ -140,42 +140,48 @@ def rms(values: Array) -> float:
         return largest * float(np.sqrt(np.mean((finite / largest) ** 2))) if largest else 0.0
 
 
-def _measured(
-    actual: Array,
-    expected: Array,
-    starts: Array,
-    precision: Precision,
-    scale: Array | None,
-    nonfinite: tuple[Array, ...],
-) -> Metrics:
-    lengths = _lengths(starts, len(actual))
+def _measured(actual: Array, expected: Array, starts: Array, precision: Precision, scale: Array) -> Metrics:
+    """Metrics of pairs whose expected values have the root mean square `scale`."""
+    found = _measured_finite(actual, expected, starts, precision, scale)
+    if np.isfinite(np.add.reduce(found.sum_abs_error)):
+        return found
+    counts = _counted(actual, expected, starts)
+    found = _measured_finite(*agreed(actual, expected, precision), starts, precision, scale)
+    names = ("actual_nan_count", "expected_nan_count", "actual_inf_count", "expected_inf_count")
+    return found._replace(**dict(zip(names, counts, strict=True)))
+
+
+def _measured_finite(actual: Array, expected: Array, starts: Array, precision: Precision, scale: Array) -> Metrics:
+    """Few passes over the data, since they are what comparing costs; NaN and Inf are not counted."""
     error = actual - expected
-    size, ratio = np.abs(error), np.abs(expected)
-    relative = size / ratio
-    expected_square = _dot(expected, expected, starts)
-    if scale is None:
-        scale = np.sqrt(expected_square / lengths)
-    level = precision.eps * scale + precision.spacing
-    ratio *= precision.eps
-    ratio += level[0] if len(level) == 1 else np.repeat(level, lengths)
-    np.divide(size, ratio, out=ratio)
-    largest = np.maximum.reduceat(size, starts)
+    size, expected_size = np.abs(error), np.abs(expected)
+    relative = size / expected_size
+    largest, none = np.maximum.reduceat(size, starts), np.zeros(len(starts), dtype=np.int64)
     # 0/0 counts as 0 and is left out; where an error is NaN, all that is made of it is.
     largest_relative = np.where(np.isnan(largest), np.nan, _unless_nan(np.fmax.reduceat(relative, starts), 0.0))
+    lengths = _lengths(starts, len(actual))
     return Metrics(
         lengths,
-        *(nonfinite[0], nonfinite[1], nonfinite[2], nonfinite[3]),
+        *(none, none, none, none),
         max_abs_error=largest,
         max_rel_error=largest_relative,
-        max_ulp=np.maximum.reduceat(ulp_distance(actual, expected, precision), starts),
-        noise_ratio=_unless_nan(np.maximum.reduceat(ratio, starts), np.inf),
+        max_ulp=largest_ulp(actual, expected, expected_size, relative, starts, precision),
+        noise_ratio=_noise_ratio(size, expected_size, starts, precision, scale),
         sum_abs_error=np.add.reduceat(size, starts),
         sum_error=np.add.reduceat(error, starts).real,
         sum_squared_error=_dot(error, error, starts),
         inner=_dot(actual, expected, starts),
         actual_square=_dot(actual, actual, starts),
-        expected_square=expected_square,
+        expected_square=_dot(expected, expected, starts),
     )
+
+
+def _noise_ratio(size: Array, expected_size: Array, starts: Array, precision: Precision, scale: Array) -> Array:
+    """Overwrites `expected_size`."""
+    level = scale + precision.spacing / precision.eps
+    expected_size += level[0] if len(level) == 1 else np.repeat(level, _lengths(starts, len(size)))
+    np.divide(size, expected_size, out=expected_size)
+    return _unless_nan(np.maximum.reduceat(expected_size, starts) / precision.eps, np.inf)
 
 
 def _measured_integers(actual: Array, expected: Array, starts: Array) -> Metrics:
@@ -218,7 +224,9 @@ def _counted(actual: Array, expected: Array, starts: Array) -> tuple[Array, ...]
 def _dot(left: Array, right: Array, starts: Array) -> Array:
     """Sum of products of each pair; of complex ones the real part of the inner product."""
     if len(starts) == 1:
-        return np.array([np.vdot(left, right).real])
+        # So short that a BLAS does not wake its threads, which costs milliseconds on a busy machine.
+        spans = range(0, len(left), BLAS_LENGTH)
+        return np.array([sum(np.vdot(left[at : at + BLAS_LENGTH], right[at : at + BLAS_LENGTH]).real for at in spans)])
     products: Array = np.add.reduceat((left.conj() * right).real if np.iscomplexobj(left) else left * right, starts)
     return products
 
@@ -228,5 +236,4 @@ def _unless_nan(values: Array, otherwise: float) -> Array:
 
 
 def _lengths(starts: Array, end: int) -> Array:
-    ends = np.append(starts[1:], end)
-    return ends - starts
+    return np.array([end]) if len(starts) == 1 else np.append(starts[1:], end) - starts

@@ -53,32 +53,37 @@ def precision_of(dtype: str) -> Precision | None:
     return PRECISIONS.get(_PARTS.get(dtype, dtype))
 
 
-def ulp_distance(actual: Array, expected: Array, precision: Precision) -> Array:
-    """Distance of each pair of elements in representable values of the dtype; of complex ones that of the worse part.
+def largest_ulp(
+    actual: Array, expected: Array, expected_size: Array, relative: Array, starts: Array, precision: Precision
+) -> Array:
+    """Largest distance in values of the dtype of each pair, from its start to the next; NaN where an element is NaN.
 
-    The arrays are float64 or complex128. Fractional, as `expected` is not rounded to the dtype; NaN where one is NaN.
+    The arrays are float64 or complex128, of which the worse part counts; fractional, as `expected` is not rounded.
+    `relative` are the rel errors and `expected_size` is |expected|.
     """
     if np.iscomplexobj(actual):
-        parts = ((actual.real, expected.real), (actual.imag, expected.imag))
-        first, second = (ulp_distance(left.copy(), right.copy(), precision) for left, right in parts)
-        return np.maximum(first, second)
-    bits, others = actual.view(np.int64), expected.view(np.int64)
-    # Within one sign, and above the smallest normal number, the bits of a float64 count its values in order.
-    steps = bits - others
+        parts = ((actual.real.copy(), expected.real.copy()), (actual.imag.copy(), expected.imag.copy()))
+        every = np.ones(len(actual), dtype=bool)
+        distances = [_distance(left, right, every, precision) for left, right in parts]
+        return np.maximum.reduceat(np.maximum(*distances), starts)
+    steps = actual.view(np.int64) - expected.view(np.int64)
     np.abs(steps, out=steps)
-    distance: Array = steps * 2.0 ** (precision.digits - 52)
-    odd = np.minimum(np.abs(actual), np.abs(expected)) < precision.least
-    odd |= (bits ^ others) < 0
-    if odd.any():
-        ends = actual[odd], expected[odd]
-        same_sign = np.signbit(ends[0]) == np.signbit(ends[1])
-        first, second = (_values_below(np.abs(end), precision) for end in ends)
-        distance[odd] = np.where(same_sign, np.abs(first - second), first + second)
-    undefined = np.isnan(actual)
-    undefined |= np.isnan(expected)
-    if undefined.any():
-        distance[undefined] = np.nan
-    return distance
+    if np.minimum.reduce(expected_size) >= 2 * precision.least and np.maximum.reduce(relative) <= 0.5:
+        # Within one sign, and above the smallest normal number, the bits of a float64 count its values in order.
+        return np.maximum.reduceat(steps, starts) * 2.0 ** (precision.digits - 52)
+    odd = ~((expected_size >= 2 * precision.least) & (relative <= 0.5))
+    distance = steps * 2.0 ** (precision.digits - 52)
+    distance[odd] = _distance(actual, expected, odd, precision)
+    return np.maximum.reduceat(distance, starts)
+
+
+def _distance(actual: Array, expected: Array, chosen: Array, precision: Precision) -> Array:
+    """Distance of the chosen elements, whatever they are."""
+    ends = actual[chosen], expected[chosen]
+    same_sign = np.signbit(ends[0]) == np.signbit(ends[1])
+    first, second = (_values_below(np.abs(end), precision) for end in ends)
+    distance = np.where(same_sign, np.abs(first - second), first + second)
+    return np.where(np.isnan(ends[0]) | np.isnan(ends[1]), np.nan, distance)
 
 
 def _values_below(size: Array, precision: Precision) -> Array:

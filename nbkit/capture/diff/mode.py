@@ -13,9 +13,9 @@ from nbkit.capture.diff.apart import apart
 from nbkit.capture.diff.copies import all_tensors
 from nbkit.capture.diff.judge import Judge
 from nbkit.capture.diff.options import PHASES, Scope
-from nbkit.capture.diff.plans import Plan, plan_of
+from nbkit.capture.diff.plans import Plan, plan_of, written_tensors
 from nbkit.capture.diff.random_ops import check_random, is_drawing
-from nbkit.capture.diff.reference import Call, NoKernelError, Reference, Results, written_tensors
+from nbkit.capture.diff.reference import Call, NoKernelError, Reference, Results
 from nbkit.capture.dispatch import current_node
 from nbkit.capture.recording import OPTIMIZER_CODE, Recording
 from nbkit.patterns import split_patterns

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch._ops import OpOverload
 
+from nbkit.capture.diff.copies import tensors_in
 from nbkit.capture.dispatch import RESHAPING
 from nbkit.capture.op_names import op_name
 
@@ -30,7 +32,7 @@ class Plan:
     is_random: bool
     written: tuple[int, ...]  # positions of the arguments it writes to
     written_names: tuple[str, ...]  # their names, as keyword arguments
-    is_written_only: bool  # it returns nothing else than what it writes to
+    is_pointwise: bool  # each element of the result is made of the elements at its place
 
 
 def plan_of(func: Any) -> Plan:
@@ -47,7 +49,7 @@ def plan_of(func: Any) -> Plan:
         torch.Tag.nondeterministic_seeded in func.tags,
         tuple(number for number, one in written if not one.kwarg_only),
         tuple(one.name for _, one in written),
-        all(one.alias_info is not None and one.alias_info.is_write for one in func._schema.returns),
+        torch.Tag.pointwise in func.tags,
     )
 
 
@@ -74,3 +76,14 @@ def bound(func: OpOverload, args: Any, kwargs: Any) -> dict[str, Any]:
     arguments = func._schema.arguments
     given = {one.name: one.default_value for one in arguments if one.has_default_value()}
     return {**given, **{one.name: arg for one, arg in zip(arguments, args, strict=False)}, **kwargs}
+
+
+def written_tensors(plan: Plan, args: Any, kwargs: Any) -> list[Tensor]:
+    """The tensors that a call writes to."""
+    found: list[Tensor] = []
+    for position in plan.written:
+        if position < len(args):
+            found.extend(tensors_in(args[position]))
+    for name in plan.written_names:
+        found.extend(tensors_in(kwargs.get(name)))
+    return found

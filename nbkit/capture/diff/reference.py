@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from nbkit.capture.diff.copies import all_tensors, cloned, copier, mapped_call, tensors_in
-from nbkit.capture.diff.plans import Plan
+from nbkit.capture.diff.pieces import is_done_in_pieces, pieced
+from nbkit.capture.diff.plans import Plan, written_tensors
 from nbkit.errors import OptionError
 
 Function = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -34,12 +36,15 @@ class Reference:
         self.narrow: set[Any] = set()
 
     def copy(self, plan: Plan, args: Any, kwargs: Any) -> "Call":
-        """The call, its inputs copied."""
-        if self.function is not None:
-            change: Callable[[Any], Any] = cloned
-        else:
-            change = copier(self.device, torch.float32 if plan.func in self.narrow else self.dtype)
-        return Call(self, plan, *mapped_call(args, kwargs, change, {}))
+        """The call, its inputs copied: as they are for a function and for ops done piece by piece, else widened."""
+        pieces = self.function is None and self.device == CPU and is_done_in_pieces(plan, args, kwargs)
+        if pieces or self.function is not None:
+            return Call(self, plan, *mapped_call(args, kwargs, cloned, {}), is_wide=False, in_pieces=pieces)
+        return Call(self, plan, *mapped_call(args, kwargs, self.widen(plan), {}), is_wide=True, in_pieces=False)
+
+    def widen(self, plan: Plan) -> Callable[[Any], Any]:
+        """What brings a tensor, dtype or device of a call to this reference."""
+        return copier(self.device, torch.float32 if plan.func in self.narrow else self.dtype)
 
 
 def _parsed(text: str) -> tuple[torch.device, torch.dtype]:
@@ -60,8 +65,18 @@ def _parsed(text: str) -> tuple[torch.device, torch.dtype]:
 class Call:
     """One call with copies of its inputs from before it ran; they stay as they are however often it is repeated."""
 
-    def __init__(self, reference: Reference, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        reference: Reference,
+        plan: Plan,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        *,
+        is_wide: bool,
+        in_pieces: bool,
+    ) -> None:
         self.reference, self.plan, self.args, self.kwargs = reference, plan, args, kwargs
+        self.is_wide, self.in_pieces = is_wide, in_pieces
         self.note: str | None = None
         self.spread: list[Tensor] | None = None
 
@@ -73,16 +88,25 @@ class Call:
         """What the reference makes of the call. Raises NoKernelError, or what the reference raised."""
         if self.reference.function is not None:
             return self._once(self.args, self.kwargs, self.reference.function)
-        if self.plan.func in self.reference.narrow:
-            self.note = NARROW
         try:
-            return self._once(self.args, self.kwargs)
+            if self.in_pieces:
+                return Results(pieced(self.plan, self.args, self.kwargs, self.reference.widen(self.plan)), [])
+            if self.plan.func in self.reference.narrow:
+                self.note = NARROW
+            return self._once(*self.widened())
         except NotImplementedError as error:
             raise NoKernelError(_first_line(error)) from error
         except RuntimeError as error:
             if self.reference.dtype is torch.float32 or self.note is not None:
                 raise _without_kernel(error) from error
             return self._in_float32(error)
+
+    def widened(self) -> tuple[Any, Any]:
+        """Arguments and keyword arguments on the reference, in its precision."""
+        if not self.is_wide:
+            self.args, self.kwargs = mapped_call(self.args, self.kwargs, self.reference.widen(self.plan), {})
+            self.is_wide = True
+        return self.args, self.kwargs
 
     def _in_float32(self, first: RuntimeError) -> "Results":
         args, kwargs = mapped_call(self.args, self.kwargs, copier(self.reference.device, torch.float32), {})
@@ -91,22 +115,23 @@ class Call:
         except (RuntimeError, NotImplementedError) as error:
             raise _without_kernel(first) from error
         self.reference.narrow.add(self.plan.func)
-        self.args, self.kwargs, self.note = args, kwargs, NARROW
+        self.args, self.kwargs, self.is_wide, self.in_pieces, self.note = args, kwargs, True, False, NARROW
         return found
 
-    def conditioning(self, expected: "Results", draws: int, eps: float) -> list[Tensor]:
-        """For every tensor of `expected`: the largest change that changing the inputs by eps brings about."""
+    def conditioning(self, draws: int, eps: float) -> list[Tensor]:
+        """For every result: the largest change that changing the inputs by eps brings about.
+
+        Called again, it takes the next draws into account.
+        """
+        args, kwargs = self.widened()
         if self.spread is None:
-            args, kwargs, center = self.args, self.kwargs, expected.all
-            if self.reference.function is not None:
-                args, kwargs = mapped_call(args, kwargs, copier(CPU, torch.float64), {})
-                center = self._once(args, kwargs).all
-            generator = torch.Generator().manual_seed(SEED)
-            self.spread = [torch.zeros(one.shape, dtype=torch.float64) for one in center]
-            for _ in range(draws):
-                changed = mapped_call(args, kwargs, _perturbing(generator, eps), {})
-                for spread, found, middle in zip(self.spread, self._once(*changed).all, center, strict=True):
-                    torch.maximum(spread, _distance(found, middle), out=spread)
+            self.generator = np.random.default_rng(SEED)
+            self.center = self._once(args, kwargs).all
+            self.spread = [torch.zeros(one.shape, dtype=torch.float64) for one in self.center]
+        for _ in range(draws):
+            changed = mapped_call(args, kwargs, _perturbing(self.generator, eps), {})
+            for spread, found, middle in zip(self.spread, self._once(*changed).all, self.center, strict=True):
+                torch.maximum(spread, _distance(found, middle), out=spread)
         return self.spread
 
     def _once(self, args: Any, kwargs: Any, function: Function | None = None) -> "Results":
@@ -133,23 +158,15 @@ class Results:
 NARROW = "compared in float32: the reference has no float64 kernel"
 
 
-def written_tensors(plan: Plan, args: Any, kwargs: Any) -> list[Tensor]:
-    """The tensors that a call writes to."""
-    found: list[Tensor] = []
-    for position in plan.written:
-        if position < len(args):
-            found.extend(tensors_in(args[position]))
-    for name in plan.written_names:
-        found.extend(tensors_in(kwargs.get(name)))
-    return found
-
-
-def _perturbing(generator: torch.Generator, eps: float) -> Callable[[Any], Any]:
+def _perturbing(generator: np.random.Generator, eps: float) -> Callable[[Any], Any]:
     def change(value: Any) -> Any:
         if not isinstance(value, Tensor) or not (value.is_floating_point() or value.is_complex()):
             return value
-        signs = torch.empty(value.shape, dtype=torch.float64).bernoulli_(0.5, generator=generator).mul_(2).sub_(1)
-        return value * (1 + eps * signs.to(value.device)).to(value.dtype)
+        bits = np.unpackbits(
+            np.frombuffer(generator.bytes(-(-value.numel() // 8)), dtype=np.uint8), count=value.numel()
+        )
+        signs = torch.from_numpy(bits).to(value.device, value.dtype).mul_(2).sub_(1).reshape(value.shape)
+        return value.addcmul(value, signs, value=eps)
 
     return change
 
