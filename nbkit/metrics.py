@@ -4,15 +4,16 @@ Definitions, for every frame that has these columns:
 
 - abs error |actual - expected|; rel error |actual - expected| / |expected| with 0/0 = 0 and x/0 = inf, no epsilon;
 - cosine similarity of the flattened pair, <actual, expected> / (|actual| |expected|), of complex pairs the real part of
-  the inner product; 1 where both are zero, 0 where one is;
+  the inner product; 1 where both are zero, 0 where one is, NaN where the squares overflow float64;
 - ULP: distance in representable values of the compared dtype; fractional, as `expected` is not rounded first; of a
   complex pair that of the worse part, of integers and bools their difference;
 - noise ratio: the largest |error| over what rounding the result may do to that element, eps (|expected| + root mean
   square of the tensor's expected values) + the dtype's smallest number;
 - bias ratio: |mean signed error| over the scatter that independent roundings leave in it, rms error / sqrt(numel);
 - positions where both are NaN, or both the same Inf, agree: error 0, counted in the NaN and Inf counts, left out of
-  the cosine. So does an `expected` beyond the dtype's range where `actual` overflowed to the same side (NaN in dtypes
-  without Inf). Where only one is NaN the error is NaN, and so is what is made of it; the noise ratio is then Inf;
+  the cosine. So does an `expected` beyond the dtype's range where `actual` overflowed to the same side (in dtypes
+  without Inf: is NaN or the largest number). Where only one is NaN the error is NaN, and so is what is made of it; the
+  noise ratio is then Inf;
 - +0 and -0 agree.
 """
 
@@ -117,15 +118,23 @@ def measure_one(piece_of: Callable[[int, int], Array], expected: Array, precisio
 
 def agreed(actual: Array, expected: Array, precision: Precision) -> tuple[Array, Array]:
     """The pair with zeros where both are NaN, both the same Inf, or `actual` overflowed as its dtype has to."""
+    expected = _within(expected, precision)
     if np.isfinite(np.add.reduce(actual)) and np.isfinite(np.add.reduce(expected)):
         return actual, expected
     same = (np.isnan(actual) & np.isnan(expected)) | (np.isinf(actual) & (actual == expected))
     if not np.iscomplexobj(actual):
-        # What is beyond the largest number overflows; a few eps before it, either is right.
-        out = np.abs(expected) > precision.largest * (1 - 8 * precision.eps)
+        # What is beyond the largest number overflows; just before it, either is right.
+        out = np.abs(expected) > precision.largest * (1 - precision.eps)
         same_side = np.isinf(actual) & (np.signbit(actual) == np.signbit(expected))
         same |= out & ~np.isnan(expected) & (same_side if precision.has_inf else np.isnan(actual))
     return np.where(same, 0, actual), np.where(same, 0, expected)
+
+
+def _within(expected: Array, precision: Precision) -> Array:
+    """What a dtype without Inf makes of the reference: it stops at its largest number, or gives NaN."""
+    if precision.has_inf:
+        return expected
+    return np.clip(expected, -precision.largest, precision.largest)
 
 
 def rms(values: Array) -> float:
@@ -142,6 +151,7 @@ def rms(values: Array) -> float:
 
 def _measured(actual: Array, expected: Array, starts: Array, precision: Precision, scale: Array) -> Metrics:
     """Metrics of pairs whose expected values have the root mean square `scale`."""
+    expected = _within(expected, precision)
     found = _measured_finite(actual, expected, starts, precision, scale)
     if np.isfinite(np.add.reduce(found.sum_abs_error)):
         return found

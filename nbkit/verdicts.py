@@ -38,7 +38,9 @@ def growth(input_numels: Sequence[int], output_numel: int) -> float:
     two = sorted(input_numels)[-2:]
     if not two or not output_numel:
         return 1.0
-    length = max(two[-1] / output_numel, sqrt(two[0]) * sqrt(two[-1] / output_numel))
+    length = two[-1] / output_numel
+    if len(two) == 2:
+        length = max(length, sqrt(two[0]) * sqrt(length))
     return min(max(sqrt(length) / 8, 1.0), 8.0)
 
 

@@ -88,22 +88,22 @@ class DiffMode(TorchDispatchMode):
 
     def _compared(self, plan: Plan, args: Any, kwargs: Any) -> Any:
         started = perf_counter_ns()
-        prepared = self._apart(plan, lambda: self._prepare(plan, args, kwargs))
+        prepared = self._apart(plan, "skipped", lambda: self._prepare(plan, args, kwargs))
         self.recording.spent.append((started, perf_counter_ns()))
         out = plan.func(*args, **kwargs)
         if prepared is not None:
             started = perf_counter_ns()
-            self._apart(plan, lambda: self._compare(plan, prepared, out, (args, kwargs)))
+            self._apart(plan, "failed", lambda: self._compare(plan, prepared, out, (args, kwargs)))
             self.recording.spent.append((started, perf_counter_ns()))
         return out
 
-    def _apart(self, plan: Plan, work: Callable[[], Any]) -> Any:
-        """The result of `work`; trouble of ours becomes a row, never the step's."""
+    def _apart(self, plan: Plan, status: str, work: Callable[[], Any]) -> Any:
+        """The result of `work`; trouble of ours becomes a row of this status, never the step's."""
         try:
             with apart():
                 return work()
         except Exception as error:
-            self._row(plan, "failed", f"could not be compared ({type(error).__name__}: {_line(error)})")
+            self._row(plan, status, f"could not be compared ({type(error).__name__}: {_line(error)})")
             return None
 
     def _row(self, plan: Plan, status: str, message: str, actual: Tensor | None = None) -> None:
@@ -112,10 +112,8 @@ class DiffMode(TorchDispatchMode):
 
     def _prepare(self, plan: Plan, args: Any, kwargs: Any) -> Call | None:
         tensors = all_tensors(args, kwargs)
-        for tensor in tensors:
-            if isinstance(tensor, FakeTensor) or tensor.is_meta:
-                self.skipped["tensors without values (meta, fake)"] += 1
-                return None
+        if self._has_no_values(tensors):
+            return None
         if self.scope.max_bytes is not None:
             size = sum(tensor.numel() for tensor in tensors) * 8
             if size > self.scope.max_bytes:
@@ -124,10 +122,15 @@ class DiffMode(TorchDispatchMode):
                 return None
         return self.reference.copy(plan, args, kwargs)
 
+    def _has_no_values(self, tensors: list[Tensor]) -> bool:
+        without = any(isinstance(tensor, FakeTensor) or tensor.is_meta for tensor in tensors)
+        self.skipped["tensors without values (meta, fake)"] += without
+        return without
+
     def _compare(self, plan: Plan, call: Call, out: Any, given: tuple[Any, Any]) -> None:
         slot = len(self.recording.ops)
-        actual = Results(out, written_tensors(plan, *given))
-        if not actual.all:
+        actual = Results(out, written_tensors(plan, *given), plan.values)
+        if not actual.all or self._has_no_values(actual.all):
             return
         if plan.is_random and is_drawing(call):
             check_random(self.judge, slot, call, actual, self.skipped)

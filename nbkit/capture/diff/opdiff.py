@@ -78,7 +78,7 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
             self.judge.finish()
         slots = np.array([row["slot"] // OP_FIELDS for row in self.judge.rows], dtype=np.int64)
         diffs = diffs_frame(self.judge.rows, op_ids[slots] if len(slots) else slots, ops, self.scope.phases)
-        for reason, count in self.mode.skipped.items():
+        for reason, count in (+self.mode.skipped).items():
             self.recording.skip(f"not compared: {reason}", count)
         meta = {
             "reference": self.reference.text,

@@ -18,6 +18,15 @@ UNINITIALISED = frozenset(
 COLLECTIVES = frozenset({"c10d", "_c10d_functional", "c10d_functional", "symm_mem"})
 # They alias their input without saying so in their schema, or only look at a tensor.
 VIEWS = frozenset({"_unsafe_view", "_reshape_alias", "_reshape_copy", "lift", "_fw_primal"})
+# Positions of arguments that an op writes to although its schema does not say so: running statistics.
+UNDECLARED_WRITES = {
+    "native_batch_norm": (3, 4),
+    "cudnn_batch_norm": (3, 4),
+    "miopen_batch_norm": (3, 4),
+    "batch_norm_update_stats": (1, 2),
+}
+# So many results of an op are values; the others are memory for its backward op, which only that can read.
+VALUES = {"mkldnn_rnn_layer": 3}
 MARKERS = frozenset({"prim", "profiler", "inductor", "debugprims"})
 
 
@@ -34,13 +43,19 @@ class Plan:
     written_names: tuple[str, ...]  # their names, as keyword arguments
     is_pointwise: bool  # each element of the result is made of the elements at its place
 
+    @property
+    def values(self) -> int | None:
+        """How many of its results are values; None if all are."""
+        return VALUES.get(self.packet)
+
 
 def plan_of(func: Any) -> Plan:
     """The plan for an op; higher-order operators and what is not a tensor's work are left out."""
     if not isinstance(func, OpOverload):
         return Plan(func, op_name(func), "", "higher-order ops: torch runs their parts below", False, (), (), False)
     arguments = func._schema.arguments
-    written = [(number, one) for number, one in enumerate(arguments) if one.is_write]
+    undeclared = UNDECLARED_WRITES.get(func._opname, ())
+    written = [(number, one) for number, one in enumerate(arguments) if one.is_write or number in undeclared]
     return Plan(
         func,
         op_name(func),

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nbkit.capture.diff.apart import apart
 from nbkit.capture.diff.copies import all_tensors, cloned, copier, mapped_call, tensors_in
 from nbkit.capture.diff.pieces import is_done_in_pieces, pieced
 from nbkit.capture.diff.plans import Plan, written_tensors
@@ -53,7 +54,8 @@ def _parsed(text: str) -> tuple[torch.device, torch.dtype]:
         place, precision = text, "float64"
     try:
         device = torch.device(place or "cpu")
-        torch.zeros(1, device=device, dtype=PRECISE[precision]) + 1
+        with apart():
+            torch.zeros(1, device=device, dtype=PRECISE[precision]) + 1
     except Exception as error:
         raise OptionError(
             f"reference={text!r} cannot be used ({str(error).splitlines()[0]}); give a device that is here and a "
@@ -140,14 +142,14 @@ class Call:
             memo: dict[int, Any] = {id(one): one.clone() for one in written_tensors(plan, args, kwargs)}
             args, kwargs = mapped_call(args, kwargs, lambda value: value, memo)
         out = plan.func._op(*args, **kwargs) if function is None else function(plan.func, args, kwargs)
-        return Results(out, written_tensors(plan, args, kwargs))
+        return Results(out, written_tensors(plan, args, kwargs), plan.values)
 
 
 class Results:
     """Tensors that a call returned, and those it wrote to without returning them."""
 
-    def __init__(self, out: Any, written: list[Tensor]) -> None:
-        self.outputs = list(tensors_in(out))
+    def __init__(self, out: Any, written: list[Tensor], values: int | None = None) -> None:
+        self.outputs = list(tensors_in(out))[:values]
         self.written = [one for one in written if not any(one is other for other in self.outputs)]
 
     @property

@@ -1,0 +1,45 @@
+"""Comparing needs memory for the largest op, however long the step is, and keeps nothing afterwards."""
+
+import gc
+
+import torch
+
+from nbkit.capture.diff import reference
+from tests.capture.diff.planted import compared
+
+
+def live_bytes():
+    gc.collect()
+    return sum(one.untyped_storage().nbytes() for one in gc.get_objects() if type(one) is torch.Tensor)
+
+
+def peak_of(calls, monkeypatch):
+    """Largest sum of tensors alive whenever a reference has run, above what was alive before."""
+    x, seen, before = torch.randn(100, 1000), [], live_bytes()
+    run = reference.Call._once
+
+    def counted(self, *args):
+        found = run(self, *args)
+        seen.append(live_bytes() - before)
+        return found
+
+    monkeypatch.setattr(reference.Call, "_once", counted)
+    compared(lambda: [(x.softmax(1), None)[1] for _ in range(calls)], ops="aten._softmax")
+    monkeypatch.undo()
+    assert len(seen) >= calls
+    return max(seen)
+
+
+def test_the_peak_does_not_grow_with_the_step(monkeypatch):
+    short, long = peak_of(3, monkeypatch), peak_of(30, monkeypatch)
+    assert 800_000 < long < 4_000_000
+    assert long <= short * 1.1
+
+
+def test_small_tensors_wait_within_a_bound():
+    """65,536 elements and what one op adds."""
+    x = torch.randn(1000)
+    before = live_bytes()
+    trace = compared(lambda: [x.exp() for _ in range(500)] and None)
+    assert len(trace.diffs) == 500
+    assert live_bytes() - before < 1_000_000
