@@ -1,12 +1,13 @@
 """What each verb's traces show."""
 
 from nbkit.trace import Trace
-from nbkit.views.verbs import optime, optrace
+from nbkit.views.verbs import opdiff, optime, optrace
 from nbkit.views.verbs.view import View
 
 VIEWS = {
     "optrace": optrace.VIEW,
     "optime": optime.VIEW,
+    "opdiff": opdiff.VIEW,
 }
 
 

@@ -1,0 +1,39 @@
+"""In a real kernel: what the options of `%%opdiff` do, and what a bad one does."""
+
+import pytest
+
+
+def test_a_cell_is_compared_and_keeps_its_value(kernel):
+    reply = kernel.run("%%opdiff -o found --ops exp\nx.exp() * 0")
+    assert [kind for kind, _ in reply.outputs] == ["display", "value"]
+    assert kernel.value("found is _opdiff, found.diffs['op'].tolist(), found.diffs['status'].tolist()") == (
+        True,
+        ["aten.exp.default"],
+        ["ok"],
+    )
+
+
+def test_options_reach_the_recorder(kernel):
+    kernel.run("%%opdiff -q -o few --reference cpu:float32 --sample 2 --threshold 5 --name run\n(x * 2, x * 3, x * 4)")
+    assert kernel.value("few.meta['reference'], few.meta['threshold'], few.meta['name']") == ("cpu:float32", 5.0, "run")
+    assert kernel.value("len(few.diffs[few.diffs['op'] == 'aten.mul.Tensor'])") == 2
+
+
+def test_a_cell_of_views_says_why_nothing_was_compared(kernel):
+    reply = kernel.run("%%opdiff\ny = x.view(-1)")
+    assert "No op was compared" in "".join(text for _, text in reply.outputs)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--phases bakward", "did you mean 'backward'"),
+        ("--reference gpu", "reference='gpu' cannot be used"),
+        ("--sample 0", "sample=0 is neither"),
+    ],
+)
+def test_a_bad_option_fails_the_cell_before_it_runs(kernel, options, message):
+    reply = kernel.run(f"%%opdiff {options}\nran = True")
+    assert (reply.status, reply.error[0]) == ("error", "UsageError")
+    assert message in reply.outputs[0][1]
+    assert kernel.value("'ran' in globals()") is False
