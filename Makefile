@@ -49,6 +49,7 @@ lab: .venv/.installed-lab  ## open JupyterLab on the notebooks
 bench: .venv/.installed-bench .venv/.installed-test  ## measure the recorders against their peers, and the widgets at 1,000,000 rows
 	$(BIN)/python bench/overhead.py
 	$(BIN)/python bench/timing.py
+	$(BIN)/python bench/opdiff.py
 	$(BIN)/python bench/compare_times.py
 	$(BIN)/python bench/flame_difference.py
 	$(BIN)/python bench/chrome_trace.py

@@ -78,9 +78,8 @@ def timed(step: TrainingStep, recorder: AbstractContextManager[Any]) -> float:
 def table(rounds: list[tuple[float, ...]]) -> str:
     """Medians of each, and the ratio to the budget's base."""
     ratios = [opdiff / (bare + wide + max(copied - empty, 0)) for bare, wide, empty, copied, opdiff in rounds]
-    rows = [
-        (name, f"{number(median(column))} ms") for name, column in zip(NAMES, zip(*rounds, strict=True), strict=True)
-    ]
+    middles = [median(column) for column in zip(*rounds, strict=True)]
+    rows = [(name, f"{number(middle)} ms") for name, middle in zip(NAMES, middles, strict=True)]
     found = median(ratios)
     rows.append(("opdiff / (bare + float64 + copies)", f"{found:.2f}, budget {BUDGET}: {verdict(found, BUDGET)}"))
     return markdown(("run", f"median of {len(rounds)}"), rows)

@@ -11,7 +11,7 @@ from nbkit.trace import Trace
 from nbkit.verdicts import THRESHOLD
 
 DESCRIPTION = """\
-Run every op of this cell again on a reference from the same inputs, forward, backward and optimizer; judge what differs.
+Run every op of this cell again on a reference from the same inputs, forward and backward, and judge what differs.
 
 The cell runs as it would without this line: same value, output and exception. The trace is shown below the cell's own
 output and kept as _opdiff, its frame `diffs` has a row per compared tensor. A difference is an error if it is larger

@@ -12,7 +12,7 @@ STATUSES = ("mismatch", "shape", "dtype", "failed", "ok", "skipped")
 
 
 def diff_sections(trace: Trace, count: int) -> list[Section]:
-    """How many tensors got which verdict, and those of the worst verdict and largest noise ratio; none without diffs."""
+    """How many tensors got which verdict, and the worst by verdict and noise ratio; none without diffs."""
     diffs = trace.frames.get("diffs", DIFFS.frame())
     if not len(diffs):
         return []
