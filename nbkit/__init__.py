@@ -9,7 +9,6 @@ from nbkit.analysis.gaps import gaps_by_module, largest_gaps
 from nbkit.analysis.memory import held_at_peak, memory_peaks
 from nbkit.analysis.roofline import roofline
 from nbkit.analysis.times import by_input_shapes, by_module_tree
-from nbkit.capture.diff.opdiff import opdiff
 from nbkit.capture.optime import optime
 from nbkit.capture.optrace import optrace
 from nbkit.errors import NbkitError, OptionError, PatternError, RecorderError, SchemaError, TraceError, nearest
@@ -35,7 +34,6 @@ __all__ = [
     "launch_delays",
     "load",
     "memory_peaks",
-    "opdiff",
     "optime",
     "optrace",
     "roofline",
@@ -49,6 +47,7 @@ _AT_FIRST_USE = {
     "Fault": "nbkit.simulated",
     "SimulatedDevice": "nbkit.simulated",
     "FlameGraph": "nbkit.views.flamegraph",
+    "opdiff": "nbkit.capture.diff.opdiff",
     "OpTable": "nbkit.views.op_table",
     "plot_memory": "nbkit.views.plots",
     "plot_modules": "nbkit.views.plots",

@@ -23,7 +23,7 @@ def recorder_us(recording: Recording) -> float:
     Reading values and running a reference are measured, not estimated. The rest is a lower bound: in a real step the
     recorder also finds colder caches than in this measurement.
     """
-    per_aten, per_api = call_costs_us(recording.native if statistics is None else None)
+    per_aten, per_api = call_costs_us(recording.native)
     first_tensors = recording.ops[OpRecord._fields.index("first_tensor") :: OP_FIELDS]
     api = first_tensors.count(-1)
     reading = sum(end - start for start, end in recording.spent) / 1e3

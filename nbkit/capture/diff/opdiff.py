@@ -47,6 +47,7 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
     """
 
     verb = "opdiff"
+    needs_python = True
 
     def __init__(  # noqa: PLR0913  options of a verb, by keyword only
         self,
