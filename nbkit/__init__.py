@@ -7,17 +7,28 @@ from nbkit.analysis.compare_times import compare_times
 from nbkit.analysis.device import device_use, launch_delays, synchronising_calls
 from nbkit.analysis.gaps import gaps_by_module, largest_gaps
 from nbkit.analysis.memory import held_at_peak, memory_peaks
+from nbkit.analysis.producers import producers
 from nbkit.analysis.roofline import roofline
 from nbkit.analysis.times import by_input_shapes, by_module_tree
 from nbkit.capture.optime import optime
 from nbkit.capture.optrace import optrace
-from nbkit.errors import NbkitError, OptionError, PatternError, RecorderError, SchemaError, TraceError, nearest
+from nbkit.errors import (
+    NbkitError,
+    NonFiniteError,
+    OptionError,
+    PatternError,
+    RecorderError,
+    SchemaError,
+    TraceError,
+    nearest,
+)
 from nbkit.load import load
 from nbkit.trace import Trace
 
 __version__ = "0.1.0"
 __all__ = [
     "NbkitError",
+    "NonFiniteError",
     "OptionError",
     "PatternError",
     "RecorderError",
@@ -36,6 +47,7 @@ __all__ = [
     "memory_peaks",
     "optime",
     "optrace",
+    "producers",
     "roofline",
     "synchronising_calls",
 ]

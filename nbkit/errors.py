@@ -28,6 +28,10 @@ class RecorderError(NbkitError):
     """The native recorder cannot be built or used."""
 
 
+class NonFiniteError(NbkitError):
+    """opcheck stopped the step at the first op that made a NaN, an Inf or nothing but underflow."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The known names closest to a mistyped one, as the end of an error sentence; all of them where none is close."""
     known = sorted(known)

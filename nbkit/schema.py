@@ -284,4 +284,26 @@ DIFFS = _table(
     ("status", "str", "ok, mismatch, shape, dtype, skipped (not compared) or failed (the reference raised)"),
     ("message", "str", "what a reader must know: why, where, or how it was compared; null if nothing"),
 )
-TABLES = {table.name: table for table in (OPS, TENSORS, MODULES, MEMORY, TIMINGS, SAMPLES, DIFFS)}
+FINDINGS = _table(
+    "findings",
+    "op at which a NaN, an Inf or a loss of all precision begins, in call order",
+    ("op_id", "int64", "the op"),
+    ("op", "str", "as in ops"),
+    ("module", "str", "as in ops"),
+    ("phase", "str", "as in ops"),
+    ("source", "str", "as in ops"),
+    (
+        "kind",
+        "str",
+        "nan; inf (the exact result is infinite too); overflow (it would fit a wider dtype); underflow (all of it fell "
+        "below the dtype's smallest normal number); input (came in from outside the recorded code)",
+    ),
+    ("role", "str", "output, or input for what came in"),
+    ("position", "int64", "index among the op's tensors of that role, those it only writes to last"),
+    ("dtype", "str", "dtype of the tensor, without prefix"),
+    ("shape", "str", "JSON list of its sizes"),
+    ("nan_count", "int64", "number of NaN in it"),
+    ("inf_count", "int64", "number of +Inf and -Inf in it"),
+    ("message", "str", "how many elements, the first of them, and the inputs that led to it"),
+)
+TABLES = {table.name: table for table in (OPS, TENSORS, MODULES, MEMORY, TIMINGS, SAMPLES, DIFFS, FINDINGS)}

@@ -48,7 +48,7 @@ def tensor_values(tensor: Tensor) -> Values:
     """Statistics of the finite values of a tensor of any layout and dtype; empty, meta and fake ones have none."""
     if tensor.is_meta or isinstance(tensor, FakeTensor):
         return NOTHING
-    x = _dense(tensor.detach())
+    x = dense(tensor.detach())
     if x.numel() == 0:
         return None, None, None, None, None, 0, 0
     if x.is_complex():
@@ -70,7 +70,8 @@ def tensor_values(tensor: Tensor) -> Values:
     return mean, std, low.item(), high.item(), torch.linalg.vector_norm(x).item(), nans, infs
 
 
-def _dense(tensor: Tensor) -> Tensor:
+def dense(tensor: Tensor) -> Tensor:
+    """The stored values of a tensor of any layout as a strided one."""
     if tensor.is_quantized:
         return tensor.dequantize()
     if tensor.is_nested:

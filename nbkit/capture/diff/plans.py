@@ -42,6 +42,7 @@ class Plan:
     written: tuple[int, ...]  # positions of the arguments it writes to
     written_names: tuple[str, ...]  # their names, as keyword arguments
     is_pointwise: bool  # each element of the result is made of the elements at its place
+    is_out: bool  # what it writes to is given as out=, and not read
 
     @property
     def values(self) -> int | None:
@@ -52,7 +53,9 @@ class Plan:
 def plan_of(func: Any) -> Plan:
     """The plan for an op; higher-order operators and what is not a tensor's work are left out."""
     if not isinstance(func, OpOverload):
-        return Plan(func, op_name(func), "", "higher-order ops: torch runs their parts below", False, (), (), False)
+        return Plan(
+            func, op_name(func), "", "higher-order ops: torch runs their parts below", False, (), (), False, False
+        )
     arguments = func._schema.arguments
     undeclared = UNDECLARED_WRITES.get(func._opname, ())
     written = [(number, one) for number, one in enumerate(arguments) if one.is_write or number in undeclared]
@@ -65,6 +68,7 @@ def plan_of(func: Any) -> Plan:
         tuple(number for number, one in written if not one.kwarg_only),
         tuple(one.name for _, one in written),
         torch.Tag.pointwise in func.tags,
+        any(one.is_out for one in arguments),
     )
 
 

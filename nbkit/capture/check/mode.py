@@ -1,0 +1,178 @@
+"""The dispatch mode below the recorder's: looks at what each op returns and writes, for the first that goes wrong."""
+
+from collections import Counter
+from math import isfinite
+from time import perf_counter_ns
+from typing import Any
+from weakref import ref
+
+import torch
+from torch import Tensor
+from torch._subclasses import FakeTensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from nbkit.capture.check.origins import Finding, from_outside, is_float, origin_of, underflow_of
+from nbkit.capture.check.values import largest, smallest_normal
+from nbkit.capture.diff.apart import apart
+from nbkit.capture.diff.copies import all_tensors, tensors_in
+from nbkit.capture.diff.plans import UNINITIALISED, Plan, plan_of
+from nbkit.capture.diff.reference import written_tensors
+from nbkit.capture.recording import Recording
+from nbkit.errors import NonFiniteError
+
+# Each asks for one float64 run of the op: masks and zeros are common, lost precision is not.
+MOST_RERUNS = 500
+# In-place ops that do not read what they write to.
+OVERWRITING = frozenset(
+    "copy_ fill_ zero_ normal_ uniform_ bernoulli_ random_ exponential_ geometric_ cauchy_ log_normal_ eye_".split()
+)
+MANY_RERUNS = "results of zeros not looked at for underflow: more than 500 in this recording"
+
+
+class CheckMode(TorchDispatchMode):
+    """Finds the ops that make a NaN, an Inf or nothing but underflow; what they return is passed on as it is."""
+
+    supports_higher_order_operators = True
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # as in OpMode
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        return True  # as in OpMode
+
+    def __init__(self, recording: Recording, stop: bool) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.recording, self.stop = recording, stop
+        self.plans: dict[int, Plan] = {}
+        self.findings: list[Finding] = []
+        self.skipped: Counter[str] = Counter()
+        self.checked = self.inherited = self.reruns = 0
+        # By id of the storage: its reference, and whether all that was written there was finite.
+        self.known: dict[int, tuple[Any, bool]] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        plan = self.plans.get(id(func))
+        if plan is None:
+            plan = self.plans[id(func)] = plan_of(func)
+        if plan.leave_out is not None:
+            self.skipped[plan.leave_out] += 1
+            out = func(*args, **kwargs)
+            if plan.packet in UNINITIALISED and isinstance(out, Tensor):
+                self._remember(out, True)  # nothing is there yet
+            return out
+        written = written_tensors(plan, args, kwargs) if plan.written or plan.written_names else []
+        reads = bool(written) and plan.packet not in OVERWRITING and not plan.is_out
+        was_finite = self._timed(plan, lambda: self._look_before(written)) if reads else True
+        out = func(*args, **kwargs)
+        found = self._timed(plan, lambda: self._look(plan, args, kwargs, out, written, was_finite is not False))
+        if found is not None and self.stop:
+            raise NonFiniteError(f"{plan.name}: {found.message}")
+        return out
+
+    def _timed(self, plan: Plan, work: Any) -> Any:
+        """The result of `work`; trouble of ours is counted, never the step's. Its time is not the step's."""
+        started = perf_counter_ns()
+        try:
+            with apart():
+                return work()
+        except Exception as error:
+            self.skipped[f"could not be looked at: {plan.name} ({type(error).__name__})"] += 1
+            return None
+        finally:
+            self.recording.spent.append((started, perf_counter_ns()))
+
+    def _look_before(self, written: list[Tensor]) -> bool:
+        """Whether what is about to be written to was finite."""
+        readable = [self._was_finite(one, place) for place, one in enumerate(written) if is_readable(one)]
+        return all(readable)  # after all of them have been looked at
+
+    def _was_finite(self, tensor: Tensor, position: int) -> bool:
+        known = self._known(tensor)
+        if known is not None:
+            return known
+        is_finite = isfinite(largest(tensor))
+        self._remember(tensor, is_finite)
+        if not is_finite:
+            self._add(from_outside(tensor, position))
+        return is_finite
+
+    def _known(self, tensor: Tensor) -> bool | None:
+        """Whether all that was written to the storage of a tensor was finite; None if nothing is known of it."""
+        storage = storage_of(tensor)
+        entry = self.known.get(id(storage))
+        return entry[1] if entry is not None and entry[0]() is storage else None
+
+    def _remember(self, tensor: Tensor, is_finite: bool) -> None:
+        storage = storage_of(tensor)
+        if storage is not None:
+            # The storages of a long step come and go: an entry goes with its storage.
+            known, key = self.known, id(storage)
+            known[key] = (ref(storage, lambda _: known.pop(key, None)), is_finite)
+
+    def _look(
+        self, plan: Plan, args: Any, kwargs: Any, out: Any, written: list[Tensor], was_finite: bool
+    ) -> Finding | None:
+        made = [*tensors_in(out)]
+        made += [one for one in written if not any(one is other for other in made)]
+        result = None
+        for position, tensor in enumerate(made):
+            if not is_readable(tensor):
+                continue
+            self.checked += 1
+            greatest = largest(tensor)
+            if isfinite(greatest):
+                self._remember_part(tensor, written)
+                if greatest < smallest_normal(tensor.dtype) and not written and not plan.is_random:
+                    result = result or self._underflow(plan, args, kwargs, tensor, position)
+                continue
+            found = origin_of(plan, args, kwargs, written, tensor, position) if was_finite else None
+            if found is None:
+                self.inherited += 1
+                self._look_outside(args, kwargs)
+            else:
+                result = result or self._add(found)
+            self._remember(tensor, False)
+        return result
+
+    def _remember_part(self, tensor: Tensor, written: list[Tensor]) -> None:
+        """What was written is finite; the storage is if all of it was written, or the rest was finite before."""
+        is_whole = tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes() if written else True
+        self._remember(tensor, is_whole or self._known(tensor) is not False)
+
+    def _underflow(self, plan: Plan, args: Any, kwargs: Any, tensor: Tensor, position: int) -> Finding | None:
+        if not any(is_readable(one) for one in all_tensors(args, kwargs)):
+            return None  # made of numbers: zeros, full, arange
+        self.reruns += 1
+        if self.reruns > MOST_RERUNS:
+            self.skipped[MANY_RERUNS] += 1
+            return None
+        found = underflow_of(plan, args, kwargs, tensor, position)
+        return None if found is None else self._add(found)
+
+    def _add(self, found: Finding) -> Finding:
+        found.slot = len(self.recording.ops)
+        self.findings.append(found)
+        return found
+
+    def _look_outside(self, args: Any, kwargs: Any) -> None:
+        """Tell of inputs that are not finite and that no recorded op made, each storage once."""
+        for position, tensor in enumerate(all_tensors(args, kwargs)):
+            if is_readable(tensor) and self._known(tensor) is None and not isfinite(largest(tensor)):
+                self._add(from_outside(tensor, position))
+                self._remember(tensor, False)
+
+
+def is_readable(tensor: Tensor) -> bool:
+    """Whether a tensor has values that can fail to be finite."""
+    return is_float(tensor) and tensor.numel() > 0 and not tensor.is_meta and not isinstance(tensor, FakeTensor)
+
+
+def storage_of(tensor: Tensor) -> torch.UntypedStorage | None:
+    """The storage of a tensor; None for layouts without one."""
+    try:
+        return tensor.untyped_storage()
+    except (NotImplementedError, RuntimeError):
+        return None

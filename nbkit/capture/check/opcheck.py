@@ -1,0 +1,72 @@
+"""opcheck: the first op of a step that makes a NaN, an Inf or loses all precision."""
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nbkit.capture.check.mode import CheckMode
+from nbkit.capture.optrace import optrace
+from nbkit.capture.recording import OP_FIELDS, Recording
+from nbkit.capture.tensor_rows import dtype_text, sizes_text
+from nbkit.schema import FINDINGS
+
+FROM_OPS = ["op", "module", "phase", "source"]
+
+
+class opcheck(optrace):  # noqa: N801  a context manager is named like the function it stands for
+    """Context manager that finds the ops where NaN, Inf and lost precision begin; gives a Trace with `findings`.
+
+    The trace is that of `optrace`, and what runs inside computes the same bits as without it. After every aten op,
+    forward, backward and optimizer, its result is looked at. `findings` has a row for each op that goes wrong by
+    itself, in call order: a NaN though no NaN went in, an Inf though all that went in was finite, results that fell
+    below what their dtype can hold; and one for each tensor that came in with NaN or Inf. What later ops inherit is counted in `meta["inherited_ops"]`. A number that is given on
+    purpose, such as the -inf of an attention mask, is no finding. `nbkit.producers(trace, op_id)` tells where the
+    inputs came from.
+
+    Args:
+        stop: raise NonFiniteError right after the first op that goes wrong; the trace so far is kept.
+        name: what the trace is called in displays.
+
+    Raises:
+        NonFiniteError: with `stop`, from the op that went wrong.
+
+    On a device each result is waited for, which makes the step as slow as with synchronous launches.
+    """
+
+    verb = "opcheck"
+
+    def __init__(self, *, stop: bool = False, name: str | None = None) -> None:
+        super().__init__(name=name)
+        self.stop = stop
+
+    def _below(self, recording: Recording) -> AbstractContextManager[object]:
+        self.mode = CheckMode(recording, self.stop)
+        return self.mode
+
+    def _found(self, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+        found = [one for one in self.mode.findings if one.slot // OP_FIELDS < len(op_ids)]
+        rows = op_ids[np.array([one.slot // OP_FIELDS for one in found], dtype=np.int64)]
+        known = ops[FROM_OPS].iloc[rows].reset_index(drop=True)
+        findings = FINDINGS.frame(
+            {
+                "op_id": rows,
+                **{name: known[name].array for name in FROM_OPS},
+                "kind": [one.kind for one in found],
+                "role": [one.role for one in found],
+                "position": [one.position for one in found],
+                "dtype": [dtype_text(one.dtype) for one in found],
+                "shape": [sizes_text(one.shape) for one in found],
+                "nan_count": [one.nan_count for one in found],
+                "inf_count": [one.inf_count for one in found],
+                "message": [one.message for one in found],
+            }
+        )
+        for reason, count in self.mode.skipped.items():
+            self.recording.skip(f"not looked at: {reason}", count)
+        return {"findings": findings}, {"checked_tensors": self.mode.checked, "inherited_ops": self.mode.inherited}
+
+    def _forget(self) -> None:
+        super()._forget()
+        del self.mode
