@@ -126,14 +126,16 @@ class CheckMode(TorchDispatchMode):
             if isfinite(greatest):
                 self._remember_part(tensor, written)
                 if greatest < smallest_normal(tensor.dtype) and not written and not plan.is_random:
-                    result = result or self._underflow(plan, args, kwargs, tensor, position)
+                    found = self._underflow(plan, args, kwargs, tensor, position)
+                    result = result or found
                 continue
             found = origin_of(plan, args, kwargs, written, tensor, position) if was_finite else None
             if found is None:
                 self.inherited += 1
                 self._look_outside(args, kwargs)
             else:
-                result = result or self._add(found)
+                self._add(found)
+                result = result or found
             self._remember(tensor, False)
         return result
 
@@ -160,7 +162,9 @@ class CheckMode(TorchDispatchMode):
     def _look_outside(self, args: Any, kwargs: Any) -> None:
         """Tell of inputs that are not finite and that no recorded op made, each storage once."""
         for position, tensor in enumerate(all_tensors(args, kwargs)):
-            if is_readable(tensor) and self._known(tensor) is None and not isfinite(largest(tensor)):
+            # One without dimensions is a number that somebody wrote, such as torch.tensor(-inf).
+            is_given = is_readable(tensor) and tensor.dim() > 0 and self._known(tensor) is None
+            if is_given and not isfinite(largest(tensor)):
                 self._add(from_outside(tensor, position))
                 self._remember(tensor, False)
 

@@ -21,9 +21,9 @@ class opcheck(optrace):  # noqa: N801  a context manager is named like the funct
     The trace is that of `optrace`, and what runs inside computes the same bits as without it. After every aten op,
     forward, backward and optimizer, its result is looked at. `findings` has a row for each op that goes wrong by
     itself, in call order: a NaN though no NaN went in, an Inf though all that went in was finite, results that fell
-    below what their dtype can hold; and one for each tensor that came in with NaN or Inf. What later ops inherit is counted in `meta["inherited_ops"]`. A number that is given on
-    purpose, such as the -inf of an attention mask, is no finding. `nbkit.producers(trace, op_id)` tells where the
-    inputs came from.
+    below what their dtype can hold; and one for each tensor that came in with NaN or Inf. What later ops inherit is
+    counted in `meta["inherited_ops"]`. A number that is given on purpose, such as the -inf of an attention mask, is no
+    finding. `nbkit.producers(trace, op_id)` tells where the inputs came from.
 
     Args:
         stop: raise NonFiniteError right after the first op that goes wrong; the trace so far is kept.

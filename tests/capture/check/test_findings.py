@@ -1,0 +1,125 @@
+"""Which op is named for a NaN, an Inf, an overflow or an underflow, and which is not."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import nbkit
+
+INF = math.inf
+
+
+def found(step):
+    with nbkit.opcheck() as trace:
+        step()
+    return trace
+
+
+def kinds(step):
+    return [(row.op.split(".")[1], row.kind) for row in found(step).findings.itertuples()]
+
+
+def ones(*shape, **options):
+    return torch.ones(shape, **options)
+
+
+CASES = {
+    "x/0": (lambda: ones(3) / torch.zeros(3), [("div", "inf")]),
+    "0/0": (lambda: torch.zeros(3) / torch.zeros(3), [("div", "nan")]),
+    "sum of two largest": (lambda: torch.full((2,), 3.4028e38) + torch.full((2,), 3.4028e38), [("add", "overflow")]),
+    "1e5 as float16": (lambda: torch.full((2,), 1e5).half(), [("_to_copy", "overflow")]),
+    "1e-9 as float16": (lambda: torch.full((2,), 1e-9).half(), [("_to_copy", "underflow")]),
+    "float16 gradients": (lambda: ones(4, dtype=torch.half).mul(1e-4).mul(1e-4), [("mul", "underflow")]),
+    "log of 0": (lambda: torch.zeros(2).log(), [("log", "inf")]),
+    "root of -1": (lambda: (-ones(2)).sqrt(), [("sqrt", "nan")]),
+    "a row that is masked out": (lambda: torch.full((1, 3), -INF).softmax(-1), [("_softmax", "nan")]),
+    "Inf - Inf": (lambda: torch.full((2,), INF) - INF, [("sub", "nan")]),
+    "in-place": (lambda: ones(3).div_(0), [("div_", "inf")]),
+    "out=": (lambda: torch.log(torch.zeros(2), out=torch.full((2,), math.nan)), [("log", "inf")]),
+    "complex": (lambda: torch.zeros(2, dtype=torch.complex64).reciprocal(), [("reciprocal", "nan")]),
+    "float8": (lambda: torch.full((2,), 1e6).to(torch.float8_e5m2), [("_to_copy", "overflow")]),
+    "foreach": (lambda: torch._foreach_log([ones(2), torch.zeros(2)]), [("_foreach_log", "inf")]),
+}
+HEALTHY = {
+    "a mask of -Inf": lambda: (torch.randn(3, 3) + torch.full((3, 3), -INF).triu(1)).softmax(-1),
+    "masked_fill": lambda: torch.randn(3, 3).masked_fill(torch.eye(3) > 0, -INF).softmax(-1),
+    "where with a number": lambda: torch.where(torch.eye(3) > 0, torch.tensor(-INF), torch.randn(3, 3)),
+    "zeros": lambda: (torch.zeros(4) * 3, ones(4) - ones(4), ones(4).relu() * 0),
+    "empty memory": lambda: torch.empty(1000).fill_(1).add_(1),
+    "no elements": lambda: torch.zeros(0).log().sum(),
+    "integers": lambda: torch.arange(4) // 2,
+    "dropout": lambda: F.dropout(ones(100), 0.999),
+    "sparse": lambda: torch.eye(3).to_sparse() * 2,
+    "meta": lambda: torch.ones(3, device="meta").log(),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_op_that_goes_wrong_is_named(case):
+    """Test case 22 of the survey, and what goes wrong besides."""
+    step, expected = CASES[case]
+    assert kinds(step) == expected
+
+
+@pytest.mark.parametrize("case", HEALTHY)
+def test_what_is_given_on_purpose_is_no_finding(case):
+    """Defect B10 of the survey: an empty tensor is no error either."""
+    assert kinds(HEALTHY[case]) == []
+
+
+def test_what_inherits_is_counted_not_named():
+    trace = found(lambda: torch.zeros(2).log().exp().log().neg())
+    assert trace.findings["op"].tolist() == ["aten.log.default", "aten.log.default"]
+    assert trace.meta["inherited_ops"] == 1
+
+
+def test_a_gradient_that_goes_wrong_is_named_with_its_module_and_forward_op():
+    class Root(nn.Module):
+        def forward(self, x):
+            return x.sqrt()
+
+    model, x = nn.Sequential(nn.Identity(), Root()), torch.zeros(3, requires_grad=True)
+    trace = found(lambda: model(x).sum().backward())
+    [first] = trace.findings.itertuples()
+    assert (first.op, first.kind, first.phase, first.module) == ("aten.div.Tensor", "inf", "backward", "1")
+    assert "test_findings.py" in first.source
+    assert first.message == "3 of 3 elements are Inf, the first at [0]; inputs there: 1, 0"
+
+
+def test_an_overflow_under_a_scaler_is_found_in_the_backward_pass():
+    model, scaler = nn.Linear(4, 4), torch.amp.GradScaler("cpu", init_scale=2.0**40)
+    x = torch.full((2, 4), 1e4)
+
+    def step():
+        with torch.autocast("cpu", torch.float16):
+            loss = model(x).float().pow(2).sum()
+        scaler.scale(loss).backward()
+
+    first = found(step).findings.iloc[0]
+    assert (first["kind"], first["phase"], first["dtype"]) == ("overflow", "backward", "float16")
+
+
+def test_a_tensor_that_comes_in_with_nan_is_named_once():
+    x = torch.tensor([1.0, math.nan])
+    trace = found(lambda: (x + 1, x * 2, x.exp()))
+    [first] = trace.findings.itertuples()
+    assert (first.kind, first.role, first.nan_count) == ("input", "input", 1)
+    assert trace.meta["inherited_ops"] == 3
+
+
+def test_a_part_written_with_nan_keeps_the_whole_from_being_clean():
+    def step():
+        x = torch.zeros(4)
+        x[0] = math.nan
+        x[1] = 1.0
+        x.add_(1)
+
+    assert kinds(step) == []  # given as a number; add_ inherits it
+
+
+def test_only_the_first_of_many_is_kept_as_a_row_of_a_list():
+    trace = found(lambda: torch._foreach_div([ones(2), ones(2)], [torch.zeros(2), torch.zeros(2)]))
+    assert trace.findings["position"].tolist() == [0, 1]
