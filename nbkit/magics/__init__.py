@@ -5,13 +5,14 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbkit.magics import marker
 from nbkit.magics.cell_magic import CellMagic
 from nbkit.magics.direct import magic_function
+from nbkit.magics.opcheck import OPCHECK
 from nbkit.magics.opdiff import OPDIFF
 from nbkit.magics.optime import OPTIME
 from nbkit.magics.optrace import OPTRACE
 from nbkit.magics.transform import LineStep, SingleLineStep, TreeStep
 
 # A new verb joins by its own file and one entry here.
-CELL_MAGICS: dict[str, CellMagic] = {magic.name: magic for magic in (OPTRACE, OPTIME, OPDIFF)}
+CELL_MAGICS: dict[str, CellMagic] = {magic.name: magic for magic in (OPTRACE, OPTIME, OPDIFF, OPCHECK)}
 
 
 def load(shell: InteractiveShell) -> None:

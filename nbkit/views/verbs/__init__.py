@@ -1,13 +1,14 @@
 """What each verb's traces show."""
 
 from nbkit.trace import Trace
-from nbkit.views.verbs import opdiff, optime, optrace
+from nbkit.views.verbs import opcheck, opdiff, optime, optrace
 from nbkit.views.verbs.view import View
 
 VIEWS = {
     "optrace": optrace.VIEW,
     "optime": optime.VIEW,
     "opdiff": opdiff.VIEW,
+    "opcheck": opcheck.VIEW,
 }
 
 

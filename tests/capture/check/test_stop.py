@@ -9,10 +9,9 @@ import nbkit
 
 def test_the_step_stops_right_after_the_op():
     after = []
-    with pytest.raises(nbkit.NonFiniteError, match=r"^aten.log.default: 2 of 2 elements are Inf"):
-        with nbkit.opcheck(stop=True) as trace:
-            torch.zeros(2).log()
-            after.append(1)
+    with pytest.raises(nbkit.NonFiniteError, match=r"^aten.log.default: 2 of 2"), nbkit.opcheck(stop=True) as trace:
+        torch.zeros(2).log()
+        after.append(1)
     assert after == [] and not trace.complete
     assert trace.findings["op"].tolist() == ["aten.log.default"]
     assert trace.meta["error"]["op_id"] == trace.findings["op_id"][0]

@@ -1,0 +1,58 @@
+"""Sections of an opcheck trace: where values went wrong, and what led to the first of them."""
+
+import pandas as pd
+
+from nbkit.analysis.producers import producers
+from nbkit.schema import FINDINGS
+from nbkit.trace import Trace
+from nbkit.views import units
+from nbkit.views.names import shown
+from nbkit.views.sections import Section, op_sections
+
+KINDS = {
+    "nan": "NaN",
+    "inf": "Inf",
+    "overflow": "overflow",
+    "underflow": "underflow",
+    "input": "came in",
+}
+FIGURES = ("kind", "phase", "module", "source", "what happened")
+
+
+def check_sections(trace: Trace, count: int) -> list[Section]:
+    """The findings in call order, the ops that the first one goes back to, and what an optrace trace shows."""
+    findings = FINDINGS.check(trace.frames.get("findings", FINDINGS.frame()))
+    sections = op_sections(trace, count)
+    if not len(findings):
+        looked = units.count(int(trace.meta.get("checked_tensors", 0)))
+        text = f"No NaN, Inf or underflow began in the {looked} results that were looked at."
+        return [Section("Where values go wrong", "op", (), [[text]]), *sections]
+    more = len(findings) - count
+    rows = [_finding(row) for _, row in findings.head(count).iterrows()]
+    rows += [[f"and {units.count(more)} more", *[None] * len(FIGURES)]] if more > 0 else []
+    return [Section("Where values go wrong, first to last", "op", FIGURES, rows), *_origin(trace, findings), *sections]
+
+
+def _finding(row: "pd.Series[str]") -> list[str | None]:
+    texts = [row["phase"], row["module"], row["source"], row["message"]]
+    return [shown(row["op"]), KINDS.get(row["kind"], row["kind"]), *(_shown(text) for text in texts)]
+
+
+def _origin(trace: Trace, findings: pd.DataFrame) -> list[Section]:
+    wrong = findings[findings["kind"] != "input"]
+    if not len(wrong):
+        return []
+    found = producers(trace, int(wrong["op_id"].iloc[0]))
+    rows = [
+        [shown(row["op"]), units.count(row["distance"]), *(_shown(row[name]) for name in ("phase", "module", "source"))]
+        for _, row in found.iterrows()
+    ]
+    return (
+        [Section("Where the inputs of the first came from", "op", ("ops before", "phase", "module", "source"), rows)]
+        if rows
+        else []
+    )
+
+
+def _shown(text: object) -> str | None:
+    return shown(text) if isinstance(text, str) and text else None
