@@ -16,8 +16,7 @@ from nbkit.capture.check.origins import Finding, from_outside, is_float, origin_
 from nbkit.capture.check.values import largest, smallest_normal
 from nbkit.capture.diff.apart import apart
 from nbkit.capture.diff.copies import all_tensors, tensors_in
-from nbkit.capture.diff.plans import UNINITIALISED, Plan, plan_of
-from nbkit.capture.diff.reference import written_tensors
+from nbkit.capture.diff.plans import UNINITIALISED, Plan, plan_of, written_tensors
 from nbkit.capture.recording import Recording
 from nbkit.errors import NonFiniteError
 
