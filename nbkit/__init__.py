@@ -59,6 +59,7 @@ _AT_FIRST_USE = {
     "Fault": "nbkit.simulated",
     "SimulatedDevice": "nbkit.simulated",
     "FlameGraph": "nbkit.views.flamegraph",
+    "opcheck": "nbkit.capture.check.opcheck",
     "opdiff": "nbkit.capture.diff.opdiff",
     "OpTable": "nbkit.views.op_table",
     "plot_memory": "nbkit.views.plots",
