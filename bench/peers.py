@@ -50,6 +50,7 @@ def all_peers() -> list[Peer]:
         Peer(EMPTY_MODES, _empty_modes),
         Peer(OPTRACE, nbkit.optrace),
         Peer(OPTRACE_PYTHON, _python_recorder),
+        Peer("opcheck", lambda: nbkit.opcheck()),
         Peer(STATS, partial(nbkit.optrace, values="stats")),
         Peer(PROFILER, partial(_profiler, False), finish=_events),
         Peer(PROFILER_SHAPES, partial(_profiler, True), finish=_events),
