@@ -45,11 +45,14 @@ def run_op(kind: type[Tensor], func: Any, args: Any, kwargs: dict[str, Any]) -> 
 def _decomposed(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """What a composite op returns by way of its parts, each an op of the device; NotImplemented for other ops.
 
-    Autograd takes composites apart before they come here, but for inference mode, which goes without autograd.
+    Autograd takes composites apart before they come here, but for inference mode, which goes without autograd, and for
+    what runs below it already, such as the `to` by which a dispatch mode reads a tensor.
     """
     if func in COMPOSITES:
         return COMPOSITES[func](*args, **kwargs)
-    return func.decompose(*args, **kwargs) if torch.is_inference_mode_enabled() else NotImplemented
+    return (
+        func.decompose(*args, **kwargs) if func._opname == "to" or torch.is_inference_mode_enabled() else NotImplemented
+    )
 
 
 def check_index(device: torch.device | None) -> None:

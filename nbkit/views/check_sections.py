@@ -7,7 +7,7 @@ from nbkit.schema import FINDINGS
 from nbkit.trace import Trace
 from nbkit.views import units
 from nbkit.views.names import shown
-from nbkit.views.sections import Section, op_sections
+from nbkit.views.sections import Section
 
 KINDS = {
     "nan": "NaN",
@@ -20,17 +20,16 @@ FIGURES = ("kind", "phase", "module", "source", "what happened")
 
 
 def check_sections(trace: Trace, count: int) -> list[Section]:
-    """The findings in call order, the ops that the first one goes back to, and what an optrace trace shows."""
+    """The findings in call order, and the ops that the first one goes back to."""
     findings = FINDINGS.check(trace.frames.get("findings", FINDINGS.frame()))
-    sections = op_sections(trace, count)
     if not len(findings):
         looked = units.count(int(trace.meta.get("checked_tensors", 0)))
         text = f"No NaN, Inf or underflow began in the {looked} results that were looked at."
-        return [Section("Where values go wrong", "op", (), [[text]]), *sections]
+        return [Section("Where values go wrong", "op", (), [[text]])]
     more = len(findings) - count
     rows = [_finding(row) for _, row in findings.head(count).iterrows()]
     rows += [[f"and {units.count(more)} more", *[None] * len(FIGURES)]] if more > 0 else []
-    return [Section("Where values go wrong, first to last", "op", FIGURES, rows), *_origin(trace, findings), *sections]
+    return [Section("Where values go wrong, first to last", "op", FIGURES, rows), *_origin(trace, findings)]
 
 
 def _finding(row: "pd.Series[str]") -> list[str | None]:

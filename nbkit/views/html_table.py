@@ -9,7 +9,9 @@ from nbkit.views.sections import Section
 
 NUMBERS = ("#", "self time", "calls", "share")
 # Figures of sections that are no numbers.
-WORDS = ("phase", "verdict")
+WORDS = ("phase", "verdict", "kind", "module", "source", "what happened")
+# Those that are sentences, and are shown whole.
+SENTENCES = ("what happened",)
 STYLE = """
 .nbkit-static{--fg:var(--jp-ui-font-color1,#1f2328);--bg:var(--jp-layout-color0,#fff);color:var(--fg);background:var(--bg);
 font:12px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);font-variant-numeric:tabular-nums;padding:8px 10px;
@@ -24,6 +26,7 @@ font-size:12px;table-layout:auto}
 .nbkit-static.nbkit-static :is(th,td){text-align:left;padding:1px 12px 1px 0;border:0;
 max-width:340px;overflow:hidden;
 text-overflow:ellipsis;white-space:nowrap;unicode-bidi:isolate}
+.nbkit-static.nbkit-static td.nbkit-sentence{white-space:normal;min-width:240px;max-width:560px}
 .nbkit-static.nbkit-static tr:nth-child(n){background:none}
 .nbkit-static.nbkit-static th{border-bottom:1px solid color-mix(in srgb,var(--fg) 30%,var(--bg))}
 .nbkit-static.nbkit-static .nbkit-number{text-align:right}.nbkit-static.nbkit-static .nbkit-null{opacity:.7}
@@ -56,7 +59,7 @@ def html_table(
     title: str, columns: Sequence[str], table: Iterable[Iterable[object]], numbers: Collection[str] = NUMBERS
 ) -> str:
     """A table of texts; None reads as a dash, phases get their colour beside it, `numbers` stand to the right."""
-    looks = [' class="nbkit-number"' if name in numbers else "" for name in columns]
+    looks = [_look(name, numbers) for name in columns]
     head = "".join(f'<th scope="col"{look}>{escape(name)}</th>' for name, look in zip(columns, looks, strict=True))
     lines = [
         "".join(f"<td{look}>{_cell(name, value)}</td>" for name, look, value in zip(columns, looks, row, strict=True))
@@ -64,6 +67,12 @@ def html_table(
     ]
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     return f"<table><caption>{escape(title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _look(column: str, numbers: Collection[str]) -> str:
+    if column in SENTENCES:
+        return ' class="nbkit-sentence"'
+    return ' class="nbkit-number"' if column in numbers else ""
 
 
 def _cell(column: str, value: object) -> str:

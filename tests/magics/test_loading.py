@@ -11,6 +11,8 @@ STATE = (
     " [n for n in dir(__import__('builtins')) + list(globals()) + list(get_ipython().user_ns_hidden) if 'nbkit' in n]]"
 )
 
+VERBS = {"opcheck", "opdiff", "optime", "optrace"}
+
 
 def test_loading_twice_is_loading_once_and_unloading_leaves_nothing(kernel):
     loaded = kernel.value(STATE)
@@ -19,7 +21,7 @@ def test_loading_twice_is_loading_once_and_unloading_leaves_nothing(kernel):
     kernel.run("%unload_ext nbkit")
     counts, unloaded = loaded[:3], kernel.value(STATE)
     assert unloaded[:3] == [count - 1 for count in counts]
-    assert (set(loaded[3]) - set(unloaded[3]), unloaded[4]) == ({"optrace", "optime"}, [])
+    assert (set(loaded[3]) - set(unloaded[3]), unloaded[4]) == (VERBS, [])
     assert "Cell magic `%%optrace` not found" in kernel.run("%%optrace\nx + 1").texts("stderr")[0]
     kernel.run("%load_ext nbkit")
 

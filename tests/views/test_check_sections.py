@@ -4,6 +4,8 @@ import torch
 
 import nbkit
 from nbkit.views.check_sections import check_sections
+from nbkit.views.static_table import static_table
+from nbkit.views.verbs import view_of
 
 
 def traced(step):
@@ -30,3 +32,15 @@ def test_a_healthy_trace_says_how_much_was_looked_at():
 def test_more_findings_than_rows_are_counted():
     sections = check_sections(traced(lambda: [torch.zeros(2).log() for _ in range(7)]), 3)
     assert [row[0] for row in sections[0].rows] == ["aten.log.default"] * 3 + ["and 4 more"]
+
+
+def test_the_widget_shows_the_findings_above_the_op_table():
+    trace = traced(lambda: torch.ones(2) / torch.zeros(2))
+    tables, op_table = view_of(trace).widget(trace).children
+    assert "aten.div.Tensor" in tables.value and "2 of 2 elements are Inf" in tables.value
+    assert op_table.source.trace.ops.equals(trace.ops)
+
+
+def test_a_sentence_is_shown_whole():
+    trace = traced(lambda: torch.ones(2) / torch.zeros(2))
+    assert '<td class="nbkit-sentence">2 of 2 elements are Inf' in static_table(trace)

@@ -1,7 +1,15 @@
 """What an opcheck trace shows: where values go wrong first, then what an optrace trace shows."""
 
+from nbkit.trace import Trace
 from nbkit.views.check_sections import check_sections
+from nbkit.views.sections import Section, op_sections
+from nbkit.views.tables_above import with_tables
 from nbkit.views.verbs import optrace
 from nbkit.views.verbs.view import View
 
-VIEW = View(widget=optrace.VIEW.widget, sections=check_sections, charts=optrace.VIEW.charts)
+
+def _sections(trace: Trace, count: int) -> list[Section]:
+    return [*check_sections(trace, count), *op_sections(trace, count)]
+
+
+VIEW = View(widget=with_tables(check_sections), sections=_sections, charts=optrace.VIEW.charts)

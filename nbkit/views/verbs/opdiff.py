@@ -3,6 +3,7 @@
 from nbkit.trace import Trace
 from nbkit.views.diff_sections import diff_sections
 from nbkit.views.sections import Section, op_sections
+from nbkit.views.tables_above import with_tables
 from nbkit.views.verbs import optrace
 from nbkit.views.verbs.view import View
 
@@ -11,4 +12,4 @@ def _sections(trace: Trace, count: int) -> list[Section]:
     return [*diff_sections(trace, count), *op_sections(trace, count)]
 
 
-VIEW = View(widget=optrace.VIEW.widget, sections=_sections, charts=optrace.VIEW.charts)
+VIEW = View(widget=with_tables(diff_sections), sections=_sections, charts=optrace.VIEW.charts)

@@ -1,0 +1,28 @@
+"""The tables that say what a verb found, above the op table in one widget."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from nbkit.trace import Trace
+from nbkit.views.html_table import STYLE, sections_html
+from nbkit.views.sections import Section
+
+if TYPE_CHECKING:
+    from ipywidgets import VBox
+
+ROWS = 10
+
+
+def with_tables(sections: Callable[[Trace, int], list[Section]]) -> "Callable[[Trace], VBox]":
+    """What makes the widget of a trace: these sections, ten rows each, and the op table below them."""
+
+    def widget(trace: Trace) -> "VBox":
+        # anywidget takes a third of a second to import, and only a notebook needs it.
+        from ipywidgets import HTML, VBox
+
+        from nbkit.views.op_table import OpTable
+
+        tables = f'<style>{STYLE}</style><div class="nbkit-static">{sections_html(sections(trace, ROWS))}</div>'
+        return VBox([HTML(tables), OpTable(trace)])
+
+    return widget

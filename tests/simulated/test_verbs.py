@@ -1,0 +1,63 @@
+"""The verbs that look for faults, on the simulated device: the planted op is the one they name."""
+
+import pytest
+import torch
+from torch import nn
+
+import nbkit
+from tests.capture.models import MODELS, SHAPES
+
+
+def net():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.Linear(8, 1))
+
+
+def compared(device, *faults):
+    model, x = net().to(device.torch_device), torch.randn(4, 8).to(device.torch_device)
+    with device.planted(*faults), nbkit.opdiff() as trace:
+        model(x).sum().backward()
+    return trace
+
+
+@pytest.fixture(scope="module")
+def device():
+    return nbkit.SimulatedDevice()
+
+
+def test_a_clean_device_has_no_mismatch(device):
+    diffs = compared(device).diffs
+    assert set(diffs["status"]) == {"ok"}, diffs.to_string()
+    assert diffs["status"].notna().all()
+
+
+@pytest.mark.parametrize(
+    ("op", "kind"),
+    [
+        ("native_layer_norm", "wrong_epsilon"),
+        ("addmm", "low_precision_accumulation"),
+        ("native_layer_norm_backward", "relative_error"),
+        ("sum", "relative_error"),
+    ],
+)
+def test_the_planted_op_is_the_only_mismatch(device, op, kind):
+    diffs = compared(device, nbkit.Fault(op, kind)).diffs
+    wrong = set(diffs.loc[diffs["status"] != "ok", "op"])
+    assert wrong and all(name.startswith(f"aten.{op}.") for name in wrong), diffs.to_string()
+
+
+@pytest.mark.parametrize("name", ["conv", "mlp"])
+def test_clean_models_have_no_mismatch(device, name):
+    torch.manual_seed(0)
+    model, x = MODELS[name]().to(device.torch_device), torch.randn(SHAPES[name]).to(device.torch_device)
+    with nbkit.opdiff() as trace:
+        model(x).pow(2).mean().backward()
+    assert set(trace.diffs["status"]) <= {"ok", "skipped"}, trace.diffs.to_string()
+
+
+def test_opcheck_finds_the_rows_that_a_mask_broke(device):
+    fault = nbkit.Fault("_softmax", "nan_masked_rows")
+    scores, mask = torch.randn(3, 3).to(device.torch_device), (torch.ones(3, 3).triu(1) > 0).to(device.torch_device)
+    with device.planted(fault), nbkit.opcheck() as trace:
+        scores.masked_fill(mask, -torch.inf).softmax(-1).sum()
+    assert trace.findings[["op", "kind"]].to_numpy().tolist() == [["aten._softmax.default", "nan"]]
