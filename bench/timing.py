@@ -1,6 +1,6 @@
 """What optime costs and how true its times are: beside torch.profiler, against the budgets.
 
-Run from the repository root: `python bench/timing.py [--rounds N]`. Writes out/bench/timing.md.
+Run from the repository root: `python bench/timing.py [--rounds N] [--only-agreement]`. Writes out/bench/timing.md.
 """
 
 import argparse
@@ -9,9 +9,9 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
+from itertools import permutations
 from operator import attrgetter
 from pathlib import Path
-from random import Random
 from statistics import median
 from typing import Any
 
@@ -36,13 +36,16 @@ HEAVIEST = 10
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=9, help="runs of each peer (default: 9)")
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--only-agreement", action="store_true", help="leave out costs and sums")
+    options = parser.parse_args()
     torch.set_num_threads(1)
     parts = ["# What timing a training step costs", f"{os.cpu_count()} cores; torch {torch.__version__}, 1 thread."]
     for step in (launch_bound(), compute_bound()):
         step.run()
-        few = rounds if step.name == "launch-bound" else max(3, rounds // 3)
-        parts += [f"## {step.name}: {step.size}", costs(step, few), sums(step, few), agreement(step, 4 * few)]
+        few = options.rounds if step.name == "launch-bound" else max(3, options.rounds // 3)
+        parts.append(f"## {step.name}: {step.size}")
+        parts += [] if options.only_agreement else [costs(step, few), sums(step, few)]
+        parts.append(agreement(step, 4 * few))
     text = "\n\n".join(parts) + "\n"
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text(text)
@@ -95,31 +98,32 @@ def sums(step: TrainingStep, rounds: int) -> str:
 def agreement(step: TrainingStep, rounds: int) -> str:
     """Self CPU time of the heaviest ops: ours against key_averages() of plain torch.profiler, runs interleaved.
 
-    The profiler runs twice in every round: what it differs from itself by is the scatter of the machine.
+    The profiler runs twice in every round: what it differs from itself by is the scatter of the machine. Ratios are
+    taken within a round, and each of the six orders of the three comes equally often: what ran before counts.
     """
     runs: list[tuple[Callable[[TrainingStep], dict[str, float]], list[dict[str, float]]]]
     runs = [(timed_ours, []), (timed_theirs, []), (timed_theirs, [])]
-    order = Random(0)
-    for _ in range(rounds):
-        for run, found in order.sample(runs, len(runs)):
+    orders = list(permutations(runs))
+    for number in range(-(-rounds // len(orders)) * len(orders)):
+        for run, found in orders[number % len(orders)]:
             step.run()
             gc.collect()
             found.append(run(step))
-    ours, first, second = (pd.DataFrame(found).median() for _, found in runs)
-    theirs = pd.DataFrame(runs[1][1] + runs[2][1]).median()
-    heaviest = theirs.nlargest(HEAVIEST).index
+    ours, first, second = (pd.DataFrame(found) for _, found in runs)
+    theirs = (first + second) / 2
+    heaviest = theirs.median().nlargest(HEAVIEST).index
     rows = [
         (
             name,
-            f"{ours[name]:,.0f}",
-            f"{theirs[name]:,.0f}",
-            f"{ours[name] / theirs[name]:.3f}",
-            f"{second[name] / first[name]:.3f}",
+            f"{ours[name].median():,.0f}",
+            f"{theirs[name].median():,.0f}",
+            f"{(ours[name] / theirs[name]).median():.3f}",
+            f"{(second[name] / first[name]).median():.3f}",
         )
         for name in heaviest
     ]
     headers = ("op, self CPU time in us", "optime", "key_averages()", "ratio", "key_averages() / itself")
-    return f"Medians of {rounds} rounds.\n\n" + markdown(headers, rows)
+    return f"Medians of {len(ours)} rounds.\n\n" + markdown(headers, rows)
 
 
 def timed_ours(step: TrainingStep) -> dict[str, float]:
