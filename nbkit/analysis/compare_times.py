@@ -8,35 +8,30 @@ import pandas as pd
 from nbkit.analysis.noise import typical
 from nbkit.analysis.timed_pair import OP_NAMES, TIMES, Groups, TimedPair, gathered, timed_pair
 from nbkit.errors import OptionError, nearest
-from nbkit.schema import Column, Table
+from nbkit.schema import table
 from nbkit.trace import Trace
 
 NAMES = {"op": OP_NAMES, "module": OP_NAMES[:3]}
 
-TIME_DIFFS = Table(
+TIME_DIFFS = table(
     "time_diffs",
     "group of ops of two traces: the same module, phase and, by op, level and op",
-    tuple(
-        Column(*column)
-        for column in (
-            ("model", "str", "root model; null outside any"),
-            ("module", "str", "module path, without what is below it; null outside any"),
-            ("phase", "str", "forward, backward, optimizer or other"),
-            ("level", "str", "as in ops; null where all levels of a module are counted together"),
-            ("op", "str", "as in ops; null where all ops of a module are counted together"),
-            ("action", "str", "match, left_only or right_only"),
-            ("left_calls", "int64", "calls in the left trace"),
-            ("right_calls", "int64", "calls in the right trace"),
-            ("left_us", "float64", "self time in the left trace: the lower quartile of its repeats"),
-            ("right_us", "float64", "self time in the right trace: the lower quartile of its repeats"),
-            ("difference_us", "float64", "right_us less left_us"),
-            ("ratio", "float64", "right_us over left_us; null where left_us is 0"),
-            ("drift_us", "float64", "what of the difference the common factors of the runs and their repeats explain"),
-            ("change_us", "float64", "difference_us less drift_us: what is particular to this group"),
-            ("noise_us", "float64", "largest change_us, up or down, that noise can explain; null if not known"),
-            ("verdict", "str", "slower or faster: beyond noise; within_noise; null where the noise is not known"),
-        )
-    ),
+    ("model", "str", "root model; null outside any"),
+    ("module", "str", "module path, without what is below it; null outside any"),
+    ("phase", "str", "forward, backward, optimizer or other"),
+    ("level", "str", "as in ops; null where all levels of a module are counted together"),
+    ("op", "str", "as in ops; null where all ops of a module are counted together"),
+    ("action", "str", "match, left_only or right_only"),
+    ("left_calls", "int64", "calls in the left trace"),
+    ("right_calls", "int64", "calls in the right trace"),
+    ("left_us", "float64", "self time in the left trace: the lower quartile of its repeats"),
+    ("right_us", "float64", "self time in the right trace: the lower quartile of its repeats"),
+    ("difference_us", "float64", "right_us less left_us"),
+    ("ratio", "float64", "right_us over left_us; null where left_us is 0"),
+    ("drift_us", "float64", "what of the difference the common factors of the runs and their repeats explain"),
+    ("change_us", "float64", "difference_us less drift_us: what is particular to this group"),
+    ("noise_us", "float64", "largest change_us, up or down, that noise can explain; null if not known"),
+    ("verdict", "str", "slower or faster: beyond noise; within_noise; null where the noise is not known"),
 )
 
 
@@ -47,7 +42,7 @@ def compare_times(
     by: Literal["module", "op"] = "module",
     clock: Literal["host", "device"] = "host",
 ) -> pd.DataFrame:
-    """A frame of TIME_DIFFS: what differs beyond noise first; among these, and among the rest, largest change first.
+    """A frame of TIME_DIFFS: what differs beyond noise first, the largest change on top; then what comes nearest to it.
 
     `by="module"`: per module (not counting what is below it) and phase; `by="op"`: per op in it too. Python's own time
     counts, as self time of the levels module, range and api. `clock="device"` compares the time of kernels.
@@ -76,7 +71,10 @@ def _table(groups: Groups, pair: TimedPair) -> pd.DataFrame:
     is_beyond = np.abs(change) > noise  # False where the noise is null
     verdict = pd.Series(np.select([~is_beyond, change > 0], ["within_noise", "slower"], "faster"), dtype="str")
     action = np.select([groups.calls[1] == 0, groups.calls[0] == 0], ["left_only", "right_only"], "match")
-    order = np.lexsort((-np.abs(change), ~is_beyond))
+    # A change of a steady group says more than a larger one of a group that scatters as widely.
+    is_known = ~is_beyond & (noise > 0)
+    size = np.abs(change) / np.where(is_known, noise, 1.0)
+    order = np.lexsort((-size, ~is_beyond))
     columns = {
         **{str(name): groups.names[name].array for name in groups.names},
         "action": action.astype(object),

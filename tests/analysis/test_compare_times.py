@@ -133,11 +133,14 @@ def test_an_interruption_is_no_time_of_a_call() -> None:
     assert set(table["verdict"]) == {"within_noise"}
 
 
-def test_rows_are_in_order_of_the_size_of_their_change() -> None:
+def test_rows_beyond_noise_are_in_order_of_their_change_the_others_of_how_near_they_come_to_it() -> None:
     table = compare_times(repeated(1, slow="blocks.3", by=1.5), repeated(2), by="op")
     is_within = table["verdict"] == "within_noise"
     assert is_within.is_monotonic_increasing
-    assert table["change_us"].abs().groupby(is_within).is_monotonic_decreasing.all()
+    assert table.loc[~is_within, "change_us"].abs().is_monotonic_decreasing
+    nearness = (table["change_us"].abs() / table["noise_us"])[is_within]
+    assert len(nearness) > 20 and nearness.is_monotonic_decreasing
+    assert not table.loc[is_within, "change_us"].abs().is_monotonic_decreasing
 
 
 def test_a_new_and_a_gone_group_are_beyond_noise() -> None:
