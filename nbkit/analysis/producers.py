@@ -1,33 +1,30 @@
 """Where the inputs of an op came from: the ops that made them, and the ops before those."""
 
+import numpy as np
 import pandas as pd
 
 from nbkit.errors import OptionError
-from nbkit.schema import OPS, TENSORS, Column, Table
+from nbkit.schema import OPS, TENSORS, table
 from nbkit.trace import Trace
 
-PRODUCERS = Table(
+PRODUCERS = table(
     "producers",
     "op that an op's inputs came from, nearest first",
-    tuple(
-        Column(*column)
-        for column in (
-            ("op_id", "int64", "the producing op"),
-            ("distance", "int64", "how many ops it is away: 1 made an input of the op itself"),
-            ("op", "str", "as in ops"),
-            ("module", "str", "as in ops"),
-            ("phase", "str", "as in ops"),
-            ("source", "str", "as in ops"),
-        )
-    ),
+    ("op_id", "int64", "the producing op"),
+    ("distance", "int64", "how many ops it is away: 1 made an input of the op itself"),
+    ("op", "str", "as in ops"),
+    ("module", "str", "as in ops"),
+    ("phase", "str", "as in ops"),
+    ("source", "str", "as in ops"),
 )
 
 
 def producers(trace: Trace, op_id: int, depth: int = 3) -> pd.DataFrame:
     """A frame of PRODUCERS: the aten ops of a trace with tensors that op `op_id` goes back to, up to `depth` ops away.
 
-    The producer of an input is the last op before that wrote to its storage, views included. Inputs that no recorded op
-    wrote to (parameters, the batch) end the chain. Raises OptionError for an op_id that is not in the trace.
+    The producer of an input is the last op before that wrote to its storage; an op that only made a view of it did not.
+    Inputs that no recorded op wrote to (parameters, the batch) end the chain. Raises OptionError for an op_id that is
+    not in the trace.
     """
     ops = OPS.check(trace.frames.get("ops", OPS.frame()))
     tensors = TENSORS.check(trace.frames.get("tensors", TENSORS.frame()))
@@ -36,7 +33,8 @@ def producers(trace: Trace, op_id: int, depth: int = 3) -> pd.DataFrame:
     # A tensor without a storage of its own (a sparse one) is told by its own number.
     memory = tensors["storage_id"].fillna(-1 - tensors["tensor_id"]).astype("int64")
     is_output = tensors["role"] == "output"
-    writers = tensors[is_output].groupby(memory[is_output])["op_id"].apply(lambda found: sorted(set(found)))
+    is_written = is_output & ~_is_view(tensors["op_id"], tensors["tensor_id"], memory, is_output)
+    writers = tensors[is_written].groupby(memory[is_written])["op_id"].apply(lambda found: sorted(set(found)))
     read = memory[~is_output].groupby(tensors["op_id"][~is_output]).agg(set)
     distance = {op_id: 0}
     frontier = [op_id]
@@ -48,6 +46,15 @@ def producers(trace: Trace, op_id: int, depth: int = 3) -> pd.DataFrame:
     rows = ops.iloc[list(distance)].reset_index(drop=True)
     columns = {name: rows[name].array for name in ("op", "module", "phase", "source")}
     return PRODUCERS.frame({"op_id": list(distance), "distance": list(distance.values()), **columns})
+
+
+def _is_view(op_ids: pd.Series, tensor_ids: pd.Series, memory: pd.Series, is_output: pd.Series) -> np.ndarray:
+    """Whether an output is another tensor on the storage of an input."""
+    inputs = ~is_output
+    read = pd.MultiIndex.from_arrays([op_ids[inputs], memory[inputs]])
+    given = pd.MultiIndex.from_arrays([op_ids[inputs], tensor_ids[inputs]])
+    is_alias = pd.MultiIndex.from_arrays([op_ids, memory]).isin(read)
+    return is_alias & ~pd.MultiIndex.from_arrays([op_ids, tensor_ids]).isin(given)
 
 
 def _writers(op_id: int, read: pd.Series, writers: pd.Series) -> set[int]:
