@@ -104,11 +104,12 @@ class Table:
             ) from error
 
 
-def _table(name: str, row: str, *columns: tuple[str, str, str]) -> Table:
+def table(name: str, row: str, *columns: tuple[str, str, str]) -> Table:
+    """The table of this name: what a row is, and for each column its name, dtype and meaning."""
     return Table(name, row, tuple(Column(*column) for column in columns))
 
 
-OPS = _table(
+OPS = table(
     "ops",
     "call of an op, in call order",
     ("op_id", "int64", "this call, dense from 0 in call order"),
@@ -149,7 +150,7 @@ OPS = _table(
     ("input_shapes", "str", "JSON list of the shapes of its inputs, [] for what is not a tensor; null if not recorded"),
     ("source", "str", "innermost line outside torch that led here: 'Cell In[7], line 3' or 'path/file.py:12'"),
 )
-TENSORS = _table(
+TENSORS = table(
     "tensors",
     "tensor into or out of an aten op",
     ("op_id", "int64", "the op"),
@@ -177,7 +178,7 @@ TENSORS = _table(
     ("nan_count", "Int64", "number of NaN (values='stats')"),
     ("inf_count", "Int64", "number of +Inf and -Inf (values='stats')"),
 )
-MODULES = _table(
+MODULES = table(
     "modules",
     "module of a root model that ran",
     ("model", "str", "root model: its class name, numbered where there are several"),
@@ -192,7 +193,7 @@ MODULES = _table(
     ("param_bytes", "int64", "bytes of params"),
     ("buffer_bytes", "int64", "bytes of buffers in it and below, shared ones once"),
 )
-MEMORY = _table(
+MEMORY = table(
     "memory",
     "allocation or free, in order of time",
     ("op_id", "Int64", "innermost op that ran then; null outside any"),
@@ -211,7 +212,7 @@ MEMORY = _table(
         "the same for an allocation and its free; null for a free of what came before the recording",
     ),
 )
-TIMINGS = _table(
+TIMINGS = table(
     "timings",
     "op of one run, timed over all repeats of the step",
     ("op_id", "int64", "the op; ops holds the repeat of median wall time"),
@@ -220,7 +221,7 @@ TIMINGS = _table(
     ("iqr_us", "float64", "distance of the quartiles of total_time_us"),
     ("min_us", "float64", "smallest total_time_us"),
 )
-SAMPLES = _table(
+SAMPLES = table(
     "samples",
     "op of one run, in one repeat of the step",
     ("op_id", "int64", "the op; ops holds the repeat of median wall time"),
@@ -229,7 +230,7 @@ SAMPLES = _table(
     ("self_time_us", "float64", "as in ops"),
     ("self_device_time_us", "float64", "as in ops"),
 )
-FAULTS = _table(
+FAULTS = table(
     "faults",
     "fault planted in a simulated device",
     ("fault_id", "int64", "the fault, dense from 0 in the order given"),
@@ -250,7 +251,7 @@ FAULTS = _table(
     ),
     ("message", "str", "why it changed nothing; null if it did"),
 )
-DIFFS = _table(
+DIFFS = table(
     "diffs",
     "tensor compared with a reference, in call order; metrics are defined in nbkit/metrics.py",
     ("op_id", "int64", "the op"),
@@ -284,7 +285,7 @@ DIFFS = _table(
     ("status", "str", "ok, mismatch, shape, dtype, skipped (not compared) or failed (the reference raised)"),
     ("message", "str", "what a reader must know: why, where, or how it was compared; null if nothing"),
 )
-FINDINGS = _table(
+FINDINGS = table(
     "findings",
     "op at which a NaN, an Inf or a loss of all precision begins, in call order",
     ("op_id", "int64", "the op"),

@@ -6,34 +6,29 @@ import pandas as pd
 
 from nbkit.analysis.noise import SMALL, typical
 from nbkit.analysis.timed_pair import Bools, Floats, Ints, TimedPair
-from nbkit.schema import Column, Table
+from nbkit.schema import table
 from nbkit.timeline.nesting import depth_levels, subtree_sums
 
-FRAME_DIFFS = Table(
+FRAME_DIFFS = table(
     "frame_diffs",
     "frame that both traces have",
-    tuple(
-        Column(*column)
-        for column in (
-            ("frame", "int64", "number of the frame"),
-            (
-                "usual_us",
-                "float64",
-                "time in the left trace, the lower quartile of its repeats, on the right run's clock",
-            ),
-            ("change_us", "float64", "the same of the right trace, less usual_us"),
-            ("noise_us", "float64", "largest change_us, up or down, that noise can explain; null if not known"),
-            (
-                "is_own",
-                "bool",
-                "whether the times are the frame's own, without what is inside: where that alone changed beyond noise",
-            ),
-            (
-                "is_small",
-                "bool",
-                "whether it takes too little of the step in both runs to be judged: it is within noise",
-            ),
-        )
+    ("frame", "int64", "number of the frame"),
+    (
+        "usual_us",
+        "float64",
+        "time in the left trace, the lower quartile of its repeats, on the right run's clock",
+    ),
+    ("change_us", "float64", "the same of the right trace, less usual_us"),
+    ("noise_us", "float64", "largest change_us, up or down, that noise can explain; null if not known"),
+    (
+        "is_own",
+        "bool",
+        "whether the times are the frame's own, without what is inside: where that alone changed beyond noise",
+    ),
+    (
+        "is_small",
+        "bool",
+        "whether it takes too little of the step in both runs to be judged: it is within noise",
     ),
 )
 

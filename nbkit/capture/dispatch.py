@@ -11,11 +11,11 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.autograd import graph
 from torch.nn import Parameter
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from nbkit.capture.recording import NO_NODE, Recording, next_sequence_number
 from nbkit.capture.source import user_place
 from nbkit.capture.statistics import Statistics
+from nbkit.capture.step_mode import StepMode
 from nbkit.capture.tensor_registry import PLAIN
 
 current_node = torch._C._current_autograd_node
@@ -34,24 +34,12 @@ KINDS: dict[type, int] = (
 ENGINE_CODE = graph._engine_run_backward.__code__
 
 
-class OpMode(TorchDispatchMode):
+class OpMode(StepMode):
     """Records each op that reaches it, runs it unchanged and returns what it returned.
 
     With a native recorder this one sees only the ops that are left to it: those for which is_special() holds, or that
     take a tensor which is not plain, and higher-order ops.
     """
-
-    supports_higher_order_operators = True
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        # The default wraps __torch_dispatch__ in torch._dynamo.disable, which costs 2 us per op.
-        return False
-
-    @classmethod
-    def ignore_compile_internals(cls) -> bool:
-        # Otherwise torch.compile falls back to eager under this mode, and the step computes something else.
-        return True
 
     def __init__(
         self, recording: Recording, statistics: Statistics | None, on_profiler_op: Callable[..., None]

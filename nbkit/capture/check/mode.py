@@ -1,6 +1,6 @@
 """The dispatch mode below the recorder's: looks at what each op returns and writes, for the first that goes wrong."""
 
-from collections import Counter
+from collections.abc import Callable
 from math import inf, isfinite
 from time import perf_counter_ns
 from typing import Any
@@ -9,15 +9,14 @@ import torch
 from torch import Tensor
 from torch._C import _len_torch_dispatch_stack
 from torch._subclasses import FakeTensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from nbkit.capture.check.memory import Memory
 from nbkit.capture.check.origins import Finding, from_outside, is_float, origin_of, underflow_of
 from nbkit.capture.check.values import largest, smallest_normal
-from nbkit.capture.diff.apart import apart
-from nbkit.capture.diff.copies import all_tensors, tensors_in
-from nbkit.capture.diff.plans import UNINITIALISED, Plan, plan_of, written_tensors
 from nbkit.capture.recording import Recording
+from nbkit.capture.rerun.below_mode import BelowMode
+from nbkit.capture.rerun.copies import all_tensors, tensors_in
+from nbkit.capture.rerun.plans import UNINITIALISED, Plan, written_tensors
 from nbkit.errors import NonFiniteError
 
 # Each asks for one float64 run of the op: masks and zeros are common, lost precision is not.
@@ -31,33 +30,19 @@ OVERWRITING = frozenset(
 MANY_RERUNS = "results of zeros not looked at for underflow: more than 500 in this recording"
 
 
-class CheckMode(TorchDispatchMode):
+class CheckMode(BelowMode):
     """Finds the ops that make a NaN, an Inf or nothing but underflow; what they return is passed on as it is."""
 
-    supports_higher_order_operators = True
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # as in OpMode
-
-    @classmethod
-    def ignore_compile_internals(cls) -> bool:
-        return True  # as in OpMode
-
     def __init__(self, recording: Recording, stop: bool) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.recording, self.stop = recording, stop
-        self.plans: dict[int, Plan] = {}
+        super().__init__(recording)
+        self.stop = stop
         self.findings: list[Finding] = []
-        self.skipped: Counter[str] = Counter()
         self.checked = self.inherited = self.reruns = 0
         self.memory = Memory()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        plan = self.plans.get(id(func))
-        if plan is None:
-            plan = self.plans[id(func)] = plan_of(func)
+        plan = self.plan(func)
         if plan.leave_out is not None:
             self.skipped[plan.leave_out] += 1
             out = func(*args, **kwargs)
@@ -68,12 +53,12 @@ class CheckMode(TorchDispatchMode):
         was_finite = True
         if written and plan.packet not in OVERWRITING and not plan.is_out:
             was_finite = all(self.memory.was_finite(one) for one in written)  # a question not asked yet says no
-            was_finite = was_finite or self._timed(plan, lambda: self._look_before(written)) is not False
+            was_finite = was_finite or self._counted(plan, lambda: self._look_before(written)) is not False
         out = func(*args, **kwargs)
         is_one = type(out) is Tensor and (not written or (was_finite and out is written[0] and len(written) == 1))
         if is_one and self._is_plainly_fine(out, is_whole=not written):
             return out
-        found = self._timed(plan, lambda: self._look(plan, args, kwargs, out, written, was_finite))
+        found = self._counted(plan, lambda: self._look(plan, args, kwargs, out, written, was_finite))
         if found is not None and self.stop:
             raise NonFiniteError(f"{plan.name}: {found.message}")
         return out
@@ -104,17 +89,10 @@ class CheckMode(TorchDispatchMode):
                 torch._C._set_grad_enabled(True)
             self.recording.spent.append((started, perf_counter_ns()))
 
-    def _timed(self, plan: Plan, work: Any) -> Any:
-        """The result of `work`; trouble of ours is counted, never the step's. Its time is not the step's."""
-        started = perf_counter_ns()
-        try:
-            with apart():
-                return work()
-        except Exception as error:
-            self.skipped[f"could not be looked at: {plan.name} ({type(error).__name__})"] += 1
-            return None
-        finally:
-            self.recording.spent.append((started, perf_counter_ns()))
+    def _counted(self, plan: Plan, work: Callable[[], Any]) -> Any:
+        """The result of `work`; trouble of ours is counted by op."""
+        reason = f"could not be looked at: {plan.name}"
+        return self.apart(work, lambda error: self.skipped.update([f"{reason} ({type(error).__name__})"]))
 
     def _look_before(self, written: list[Tensor]) -> bool:
         """Whether what is about to be written to was finite."""

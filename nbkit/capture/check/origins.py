@@ -18,9 +18,9 @@ from nbkit.capture.check.values import (
     smallest_normal,
     values_of,
 )
-from nbkit.capture.diff.copies import all_tensors
-from nbkit.capture.diff.plans import Plan
-from nbkit.capture.diff.reference import NoKernelError, Reference
+from nbkit.capture.rerun.copies import all_tensors
+from nbkit.capture.rerun.plans import Plan
+from nbkit.capture.rerun.reference import NoKernelError, Reference
 
 
 @cache

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbkit.capture.diff.plans import Plan
-from nbkit.capture.diff.reference import CPU, Call, Results
 from nbkit.capture.diff.ties import ties
+from nbkit.capture.rerun.plans import Plan
+from nbkit.capture.rerun.reference import CPU, Call, Results
 from nbkit.metrics import CHUNK, Metrics, measure, measure_one
 from nbkit.precision import PRECISIONS, Array, Precision, precision_of
 from nbkit.tolerances import Tolerances

@@ -2,54 +2,38 @@
 
 from collections import Counter
 from collections.abc import Callable
-from time import perf_counter_ns
 from typing import Any
 
 from torch import Tensor
 from torch._subclasses import FakeTensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from nbkit.capture.diff.apart import apart
-from nbkit.capture.diff.copies import all_tensors
 from nbkit.capture.diff.judge import Judge
 from nbkit.capture.diff.options import PHASES, Scope
-from nbkit.capture.diff.plans import Plan, plan_of, written_tensors
 from nbkit.capture.diff.random_ops import check_random, is_drawing
-from nbkit.capture.diff.reference import Call, NoKernelError, Reference, Results
 from nbkit.capture.dispatch import current_node
 from nbkit.capture.recording import OPTIMIZER_CODE, Recording
+from nbkit.capture.rerun.below_mode import BelowMode
+from nbkit.capture.rerun.copies import all_tensors
+from nbkit.capture.rerun.plans import Plan, written_tensors
+from nbkit.capture.rerun.reference import Call, NoKernelError, Reference, Results
 from nbkit.patterns import split_patterns
 
 EVERY_PHASE, BACKWARD, OPTIMIZER = frozenset(PHASES), frozenset({"backward"}), frozenset({"optimizer"})
 
 
-class DiffMode(TorchDispatchMode):
+class DiffMode(BelowMode):
     """Compares each op that the recorder above it runs; what the op returns is passed on as it is."""
 
-    supports_higher_order_operators = True
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # as in OpMode
-
-    @classmethod
-    def ignore_compile_internals(cls) -> bool:
-        return True  # as in OpMode
-
     def __init__(self, recording: Recording, reference: Reference, judge: Judge, scope: Scope) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.recording, self.reference, self.judge, self.scope = recording, reference, judge, scope
-        self.plans: dict[int, Plan] = {}
+        super().__init__(recording)
+        self.reference, self.judge, self.scope = reference, judge, scope
         self.wanted: dict[int, bool] = {}
         self.calls: Counter[int] = Counter()
-        self.skipped: Counter[str] = Counter()
         self.compared = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        plan = self.plans.get(id(func))
-        if plan is None:
-            plan = self.plans[id(func)] = plan_of(func)
+        plan = self.plan(func)
         reason = plan.leave_out or self._out_of_scope(plan)
         if reason is not None:
             self.skipped[reason] += 1
@@ -87,24 +71,16 @@ class DiffMode(TorchDispatchMode):
         return include is None or include(name) or not only_aten
 
     def _compared(self, plan: Plan, args: Any, kwargs: Any) -> Any:
-        started = perf_counter_ns()
-        prepared = self._apart(plan, "skipped", lambda: self._prepare(plan, args, kwargs))
-        self.recording.spent.append((started, perf_counter_ns()))
+        def trouble(status: str) -> Callable[[Exception], None]:
+            return lambda error: self._row(
+                plan, status, f"could not be compared ({type(error).__name__}: {_line(error)})"
+            )
+
+        prepared = self.apart(lambda: self._prepare(plan, args, kwargs), trouble("skipped"))
         out = plan.func(*args, **kwargs)
         if prepared is not None:
-            started = perf_counter_ns()
-            self._apart(plan, "failed", lambda: self._compare(plan, prepared, out, (args, kwargs)))
-            self.recording.spent.append((started, perf_counter_ns()))
+            self.apart(lambda: self._compare(plan, prepared, out, (args, kwargs)), trouble("failed"))
         return out
-
-    def _apart(self, plan: Plan, status: str, work: Callable[[], Any]) -> Any:
-        """The result of `work`; trouble of ours becomes a row of this status, never the step's."""
-        try:
-            with apart():
-                return work()
-        except Exception as error:
-            self._row(plan, status, f"could not be compared ({type(error).__name__}: {_line(error)})")
-            return None
 
     def _row(self, plan: Plan, status: str, message: str, actual: Tensor | None = None) -> None:
         self.skipped[status_reason(status, message)] += 1

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nbkit.capture.diff.apart import apart
 from nbkit.capture.diff.judge import Judge
 from nbkit.capture.diff.mode import DiffMode
 from nbkit.capture.diff.options import scope
-from nbkit.capture.diff.reference import Function, Reference
 from nbkit.capture.diff.rows import diffs_frame
 from nbkit.capture.optrace import optrace
 from nbkit.capture.recording import OP_FIELDS, Recording
+from nbkit.capture.rerun.apart import apart
+from nbkit.capture.rerun.reference import Function, Reference
 from nbkit.patterns import Patterns
 from nbkit.tolerances import Tolerances
 from nbkit.verdicts import THRESHOLD

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbkit.capture.diff.copies import all_tensors, mapped_call
-from nbkit.capture.diff.plans import Plan
+from nbkit.capture.rerun.copies import all_tensors, mapped_call
+from nbkit.capture.rerun.plans import Plan
 
 PIECE = 1 << 15
 

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 
-from nbkit.capture.diff.copies import tensors_in
 from nbkit.capture.dispatch import RESHAPING
 from nbkit.capture.op_names import op_name
+from nbkit.capture.rerun.copies import tensors_in
 
 UNINITIALISED = frozenset(
     "empty empty_like empty_strided empty_permuted empty_quantized new_empty new_empty_strided resize "

@@ -7,10 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbkit.capture.diff.apart import apart
-from nbkit.capture.diff.copies import all_tensors, cloned, copier, mapped_call, tensors_in
-from nbkit.capture.diff.pieces import is_done_in_pieces, pieced
-from nbkit.capture.diff.plans import Plan, written_tensors
+from nbkit.capture.rerun.apart import apart
+from nbkit.capture.rerun.copies import all_tensors, cloned, copier, mapped_call, tensors_in
+from nbkit.capture.rerun.pieces import is_done_in_pieces, pieced
+from nbkit.capture.rerun.plans import Plan, written_tensors
 from nbkit.errors import OptionError
 
 Function = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]

@@ -120,6 +120,6 @@ def test_a_part_written_with_nan_keeps_the_whole_from_being_clean():
     assert kinds(step) == []  # given as a number; add_ inherits it
 
 
-def test_only_the_first_of_many_is_kept_as_a_row_of_a_list():
+def test_each_tensor_of_a_list_has_its_finding():
     trace = found(lambda: torch._foreach_div([ones(2), ones(2)], [torch.zeros(2), torch.zeros(2)]))
     assert trace.findings["position"].tolist() == [0, 1]

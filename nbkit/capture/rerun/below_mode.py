@@ -1,0 +1,40 @@
+"""The base of the dispatch modes below the recorder's, which look at each op that it runs."""
+
+from collections import Counter
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import Any
+
+from nbkit.capture.recording import Recording
+from nbkit.capture.rerun.apart import apart
+from nbkit.capture.rerun.plans import Plan, plan_of
+from nbkit.capture.step_mode import StepMode
+
+
+class BelowMode(StepMode):
+    """Knows the plan of every op, counts by reason what it leaves out, and works apart from the step."""
+
+    def __init__(self, recording: Recording) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.recording = recording
+        self.plans: dict[int, Plan] = {}
+        self.skipped: Counter[str] = Counter()
+
+    def plan(self, func: Any) -> Plan:
+        """How calls of this op are treated, worked out at the first."""
+        known = self.plans.get(id(func))
+        if known is None:
+            known = self.plans[id(func)] = plan_of(func)
+        return known
+
+    def apart(self, work: Callable[[], Any], on_trouble: Callable[[Exception], object]) -> Any:
+        """The result of `work`, whose time is not the step's; trouble of ours is told of, never the step's."""
+        started = perf_counter_ns()
+        try:
+            with apart():
+                return work()
+        except Exception as error:
+            on_trouble(error)
+            return None
+        finally:
+            self.recording.spent.append((started, perf_counter_ns()))

@@ -1,0 +1,19 @@
+"""The base of the dispatch modes that a step runs under."""
+
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class StepMode(TorchDispatchMode):
+    """A mode under which higher-order ops and compiled code do as they do without it."""
+
+    supports_higher_order_operators = True
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # The default wraps __torch_dispatch__ in torch._dynamo.disable, which costs 2 us per op.
+        return False
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        # Otherwise torch.compile falls back to eager under this mode, and the step computes something else.
+        return True
