@@ -116,6 +116,7 @@ class DiffMode(BelowMode):
         except NoKernelError as error:
             self._row(plan, "skipped", f"the reference has no kernel for it ({error})", actual.all[0])
             return
+        expected.turn(plan.packet, actual)
         self.compared += 1
         if len(actual.all) != len(expected.all):
             message = f"{len(actual.all)} tensors, expected {len(expected.all)}"

@@ -26,7 +26,7 @@ UNDECLARED_WRITES = {
     "batch_norm_update_stats": (1, 2),
 }
 # So many results of an op are values; the others are memory for its backward op, which only that can read.
-VALUES = {"mkldnn_rnn_layer": 3}
+VALUES = {"mkldnn_rnn_layer": 3, "_embedding_bag": 1, "_ctc_loss": 1, "_sparse_mm_reduce_impl": 1}
 MARKERS = frozenset({"prim", "profiler", "inductor", "debugprims"})
 
 

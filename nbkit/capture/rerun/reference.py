@@ -9,6 +9,7 @@ from torch import Tensor
 
 from nbkit.capture.rerun.apart import apart
 from nbkit.capture.rerun.copies import all_tensors, cloned, copier, mapped_call, tensors_in
+from nbkit.capture.rerun.phases import turned
 from nbkit.capture.rerun.pieces import is_done_in_pieces, pieced
 from nbkit.capture.rerun.plans import Plan, written_tensors
 from nbkit.errors import OptionError
@@ -132,9 +133,13 @@ class Call:
             self.spread = [torch.zeros(one.shape, dtype=torch.float64) for one in self.center]
         for _ in range(draws):
             changed = mapped_call(args, kwargs, _perturbing(self.generator, eps), {})
-            for spread, found, middle in zip(self.spread, self._once(*changed).all, self.center, strict=True):
+            for spread, found, middle in zip(self.spread, self._changed(changed), self.center, strict=True):
                 torch.maximum(spread, _distance(found, middle), out=spread)
         return self.spread
+
+    def _changed(self, changed: tuple[Any, Any]) -> list[Tensor]:
+        """Results of the call with changed inputs, vectors without direction turned to those of the call itself."""
+        return turned(self.plan.packet, self._once(*changed).all, self.center)
 
     def _once(self, args: Any, kwargs: Any, function: Function | None = None) -> "Results":
         plan = self.plan
@@ -151,6 +156,10 @@ class Results:
     def __init__(self, out: Any, written: list[Tensor], values: int | None = None) -> None:
         self.outputs = list(tensors_in(out))[:values]
         self.written = [one for one in written if not any(one is other for other in self.outputs)]
+
+    def turn(self, packet: str, like: "Results") -> None:
+        """Give vectors without direction that of others, which they are compared with."""
+        self.outputs = turned(packet, self.outputs, like.outputs)
 
     @property
     def all(self) -> list[Tensor]:
