@@ -4,7 +4,7 @@ from collections.abc import Callable
 from sys import _getframe
 from time import perf_counter_ns
 from types import MethodType
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -34,6 +34,14 @@ KINDS: dict[type, int] = (
 ENGINE_CODE = graph._engine_run_backward.__code__
 
 
+class Looker(Protocol):
+    """What looks at each op: around those that OpMode runs; `native` is its part in the native recorder."""
+
+    native: Any | None
+
+    def around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]: ...
+
+
 class OpMode(StepMode):
     """Records each op that reaches it, runs it unchanged and returns what it returned.
 
@@ -42,11 +50,16 @@ class OpMode(StepMode):
     """
 
     def __init__(
-        self, recording: Recording, statistics: Statistics | None, on_profiler_op: Callable[..., None]
+        self,
+        recording: Recording,
+        statistics: Statistics | None,
+        on_profiler_op: Callable[..., None],
+        looker: Looker | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.recording = recording
         self.on_profiler_op = on_profiler_op
+        self.looker = looker
         self.kinds = dict(KINDS)
         self.runners: dict[int, Callable[..., Any]] = {}
         # Names of the out= arguments, and positions of the written arguments, of the ops that have them.
@@ -185,6 +198,8 @@ class OpMode(StepMode):
                 self.written[id(func)] = [number for number, argument in enumerate(arguments) if argument.is_write]
         else:
             self.recording.skip(f"ops inside {func.name()}: torch runs them below the recorder")
+        if self.looker is not None:
+            run = self.looker.around(func, run)
         self.runners[id(func)] = run
         return run
 
@@ -204,7 +219,7 @@ class OpMode(StepMode):
         super().__enter__()  # type: ignore[no-untyped-call]
         if native := self.recording.native:
             native.install(OpMode, is_special, user_place, ENGINE_CODE)
-            native.start(self, self.recording)
+            native.start(self, self.recording, self.looker and self.looker.native)
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -215,7 +230,8 @@ class OpMode(StepMode):
         del self.__torch_dispatch__
 
     def _hidden(self, func: Any, args: Any, kwargs: Any) -> Any:
-        out = func(*args, **kwargs)
+        run = func if self.looker is None else self.looker.around(func, func)
+        out = run(*args, **kwargs)
         if func.namespace == "profiler":
             self.on_profiler_op(func)
         return out

@@ -13,7 +13,7 @@ from nbkit.capture.api_calls import ApiMode
 from nbkit.capture.build import build, now_text, versions
 from nbkit.capture.compiled import CompiledRegions
 from nbkit.capture.cost import call_costs_us, recorder_us
-from nbkit.capture.dispatch import OpMode
+from nbkit.capture.dispatch import Looker, OpMode
 from nbkit.capture.module_calls import ModuleCalls
 from nbkit.capture.native.library import library
 from nbkit.capture.optimizer_steps import OptimizerSteps
@@ -82,7 +82,7 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
         self.modules = ModuleCalls(recording, self.api)
         optimizers = OptimizerSteps(recording, self.api)
         compiled = CompiledRegions(recording, self.api, self.modules)
-        mode = OpMode(recording, self.statistics, optimizers.on_profiler_op)
+        mode = OpMode(recording, self.statistics, optimizers.on_profiler_op, self._looking(recording))
         with ExitStack() as stack:
             stack.enter_context(self._below(recording))
             for part in (self.modules, optimizers, compiled):
@@ -115,6 +115,10 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
         self._fill(error, from_op, getters)
         for one in removed:
             one._forget()
+
+    def _looking(self, recording: Recording) -> Looker | None:
+        """What another verb has look at each op that the recorder runs."""
+        return None
 
     def _below(self, recording: Recording) -> AbstractContextManager[object]:
         """What another verb runs below the recorder of aten ops."""

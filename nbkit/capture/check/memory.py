@@ -1,41 +1,29 @@
 """What is known of the memory that the ops of a step have written to."""
 
-from typing import Any
-from weakref import ref
-
 import torch
 from torch import Tensor
 
+from nbkit.capture.tensor_registry import TensorRegistry
+
 
 class Memory:
-    """Whether all that was written to a storage is finite, by storage.
+    """Whether all that was written to a storage is finite, by the number of the storage in the recording."""
 
-    The finite ones are kept by id alone, which is quick; where another storage gets the id of one that is gone, it was
-    most likely written to by an op as well.
-    """
-
-    def __init__(self) -> None:
-        self.seen: set[int] = set()
-        self.bad: dict[int, Any] = {}
+    def __init__(self, registry: TensorRegistry) -> None:
+        self.registry = registry
+        self.is_finite: dict[int, bool] = {}
 
     def note(self, tensor: Tensor, is_finite: bool) -> None:
         """Keep what was found in a tensor; nothing for layouts without a storage."""
         storage = storage_of(tensor)
-        if storage is None:
-            return
-        self.seen.add(id(storage))
-        if not is_finite:
-            self.bad[id(storage)] = ref(storage)
-        elif self.bad:
-            self.bad.pop(id(storage), None)
+        if storage is not None:
+            self.is_finite[self.registry.storage_number(storage, tensor.device)] = is_finite
 
     def was_finite(self, tensor: Tensor) -> bool | None:
         """Whether what was written to its storage is finite; None if nothing is known of it."""
         storage = storage_of(tensor)
-        held = self.bad.get(id(storage))
-        if held is not None and held() is storage:
-            return False
-        return True if id(storage) in self.seen else None
+        number = None if storage is None else self.registry.find_storage(storage)
+        return None if number is None else self.is_finite.get(number)
 
 
 def storage_of(tensor: Tensor) -> torch.UntypedStorage | None:

@@ -1,12 +1,12 @@
 """opcheck: the first op of a step that makes a NaN, an Inf or loses all precision."""
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from nbkit.capture.check.mode import CheckMode
+from nbkit.capture.check.checker import Checker
 from nbkit.capture.optrace import optrace
 from nbkit.capture.recording import OP_FIELDS, Recording
 from nbkit.capture.tensor_rows import dtype_text, sizes_text
@@ -41,12 +41,15 @@ class opcheck(optrace):  # noqa: N801  a context manager is named like the funct
         super().__init__(name=name)
         self.stop = stop
 
+    def _looking(self, recording: Recording) -> Checker:
+        self.checker = Checker(recording, self.stop)
+        return self.checker
+
     def _below(self, recording: Recording) -> AbstractContextManager[object]:
-        self.mode = CheckMode(recording, self.stop)
-        return self.mode
+        return closing(self.checker)
 
     def _found(self, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
-        found = [one for one in self.mode.findings if one.slot // OP_FIELDS < len(op_ids)]
+        found = [one for one in self.checker.findings if one.slot // OP_FIELDS < len(op_ids)]
         rows = op_ids[np.array([one.slot // OP_FIELDS for one in found], dtype=np.int64)]
         known = ops[FROM_OPS].iloc[rows].reset_index(drop=True)
         findings = FINDINGS.frame(
@@ -63,10 +66,10 @@ class opcheck(optrace):  # noqa: N801  a context manager is named like the funct
                 "message": [one.message for one in found],
             }
         )
-        for reason, count in self.mode.skipped.items():
+        for reason, count in self.checker.skipped.items():
             self.recording.skip(f"not looked at: {reason}", count)
-        return {"findings": findings}, {"checked_tensors": self.mode.checked, "inherited_ops": self.mode.inherited}
+        return {"findings": findings}, {"checked_tensors": self.checker.checked, "inherited_ops": self.checker.inherited}
 
     def _forget(self) -> None:
         super()._forget()
-        del self.mode
+        del self.checker

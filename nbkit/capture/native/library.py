@@ -16,7 +16,7 @@ from nbkit.errors import RecorderError
 
 NAME = "nbkit_recorder"
 FOLDER = Path(__file__).parent
-SOURCES = ("recorder.cpp", "tensors.h", "forwarding.h")
+SOURCES = ("recorder.cpp", "checker.h", "clock.h", "forwarding.h", "magnitudes.h", "python_call.h", "tensors.h")
 
 
 def library() -> Any | None:

@@ -8,18 +8,17 @@
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 #include <torch/csrc/utils/torch_dispatch_mode.h>
 
-#include <chrono>
 #include <memory>
 #include <typeinfo>
 
+#include "checker.h"
+#include "clock.h"
 #include "forwarding.h"
 #include "tensors.h"
 
 namespace nbkit {
 
 using torch::jit::Stack;
-
-int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
 // What Python lends us once per process. This and the other statics are never destroyed: Python would be gone by then.
 struct Python {
@@ -105,13 +104,14 @@ struct Call {
 
 class Recorder {
  public:
-  explicit Recorder(py::object recording)
+  Recorder(py::object recording, std::shared_ptr<Checker> checker)
       : recording_(std::move(recording)),
         main_(recording_.attr("main")),
         main_tensors_(main_.attr("tensors")),
         ops_(recording_.attr("ops")),
         number_in_python_(recording_.attr("registry").attr("number")),
-        tensors_(recording_.attr("registry").attr("tensors").cast<std::shared_ptr<Tensors>>()) {}
+        tensors_(recording_.attr("registry").attr("tensors").cast<std::shared_ptr<Tensors>>()),
+        checker_(std::move(checker)) {}
 
   // Runs and records an op; false, with nothing done, if it is one for the Python recorder. Needs the GIL.
   bool record(const c10::OperatorHandle& op, Stack* stack) {
@@ -123,17 +123,27 @@ class Recorder {
     // As torch does for a mode in Python: it is off while the op runs, and while we ask Python about tensors.
     torch::torch_dispatch_mode::StashTorchDispatchModeGuard mode_off;
     Call call = begin(inputs);
+    std::optional<CheckedCall> checked;
+    if (checker_ != nullptr) {
+      begin_check(checked, op, plan, *stack);
+    }
     try {
       py::gil_scoped_release no_gil;
       call.start = now_ns();
       op.callBoxed(stack);
       call.end = now_ns();
+      if (checked.has_value()) {
+        Checker::look(*checked, *stack);
+      }
     } catch (const c10::Error& error) {
       fail(plan, call, error.what_without_backtrace());  // what() would look up the names of all C++ frames
       throw;
     } catch (...) {
       fail(plan, call, "");
       throw;
+    }
+    if (checked.has_value()) {
+      settle(plan, call, *checked, *stack);
     }
     finish(plan, call, *stack);
     return true;
@@ -228,6 +238,29 @@ class Recorder {
     return is_plain(tensor) ? tensors_->number(tensor, fresh) : number_in_python_(tensor, fresh);
   }
 
+  void begin_check(std::optional<CheckedCall>& checked, const c10::OperatorHandle& op, const OpPlan& plan, const Stack& stack) {
+    try {
+      checker_->begin(checked.emplace(op, plan.function, checker_->plan_of(plan.function)), stack);
+    } catch (const py::error_already_set&) {
+      throw;
+    } catch (const std::exception&) {
+      checked.reset();
+      recording_.attr("skip")("not looked at: arguments unknown to the recorder");
+    }
+  }
+
+  // What the check raises in Python is the error of this op.
+  void settle(const OpPlan& plan, Call& call, const CheckedCall& checked, const Stack& stack) {
+    try {
+      checker_->settle(checked, stack);
+    } catch (const py::error_already_set& error) {
+      fail(plan, call, py::str(error.value()).cast<std::string>().c_str());
+      throw;
+    } catch (const std::exception&) {
+      recording_.attr("skip")("not looked at: results unknown to the recorder");
+    }
+  }
+
   void finish(const OpPlan& plan, Call& call, const Stack& stack) {
     const size_t middle = call.first + call.inputs;
     append_all(call.tensors, "outputs not described", [&] {
@@ -308,6 +341,7 @@ class Recorder {
   py::object recording_, main_, main_tensors_, ops_;
   py::object number_in_python_;
   std::shared_ptr<Tensors> tensors_;
+  std::shared_ptr<Checker> checker_;  // null without opcheck
 };
 
 std::unordered_map<PyObject*, std::shared_ptr<Recorder>>& recorders() {
@@ -368,15 +402,23 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
       .def("survivors", &Tensors::survivors)
       .def("storage_number",
            [](Tensors& tensors, py::handle storage, at::Device device) {
-             return tensors.storage_number(torch::createStorage(storage.ptr()), device);
+             return tensors.storage_of(torch::createStorage(storage.ptr()), device).number;
            })
       .def("find_storage", [](const Tensors& tensors, py::handle storage) {
-        return tensors.find_storage(torch::createStorage(storage.ptr()));
+        const auto* known = tensors.known_storage(torch::createStorage(storage.ptr()));
+        return known == nullptr ? py::none() : known->number;
       });
+  py::class_<Memory>(module, "Memory")
+      .def(py::init<std::shared_ptr<Tensors>>())
+      .def("note", &Memory::note)
+      .def("was_finite", &Memory::was_finite);
+  py::class_<Checker, std::shared_ptr<Checker>>(module, "Checker")
+      .def(py::init<const Memory&, py::object>())
+      .def("counts", &Checker::counts);
   module.def("install", &install);
   module.def("now_ns", &now_ns);
-  module.def("start", [](py::handle mode, py::object recording) {
-    recorders()[mode.ptr()] = std::make_shared<Recorder>(std::move(recording));
+  module.def("start", [](py::handle mode, py::object recording, std::shared_ptr<Checker> checker) {
+    recorders()[mode.ptr()] = std::make_shared<Recorder>(std::move(recording), std::move(checker));
   });
   module.def("stop", [](py::handle mode) { recorders().erase(mode.ptr()); });
 }

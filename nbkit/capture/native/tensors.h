@@ -24,14 +24,19 @@ const uint64_t plain_keys =
         .raw_repr() |
     c10::full_backend_mask;
 
+// Whether the values of a tensor are those in its memory, as its sizes, strides and dtype say.
+inline bool has_plain_memory(const at::Tensor& tensor) {
+  const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  return (impl->key_set().raw_repr() & ~plain_keys) == 0 && impl->has_storage() && !impl->has_symbolic_sizes_strides();
+}
+
 // Whether all that is to be known of a tensor follows from its sizes, strides, dtype and storage. Needs the GIL.
 inline bool is_plain(const at::Tensor& tensor) {
-  const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
-  if ((impl->key_set().raw_repr() & ~plain_keys) != 0 || !impl->has_storage() || impl->has_symbolic_sizes_strides()) {
+  if (!has_plain_memory(tensor)) {
     return false;
   }
   // Most have no Python object; one that has may be of a subclass that only Python knows.
-  PyObject* object = impl->pyobj_slot()->load_pyobj();
+  PyObject* object = tensor.unsafeGetTensorImpl()->pyobj_slot()->load_pyobj();
   return object == nullptr || THPVariable_CheckExact(object);
 }
 
@@ -64,21 +69,29 @@ class Tensors {
 
   void forget(const at::Tensor& tensor) { known_.erase(tensor.unsafeGetTensorImpl()); }
 
-  // Number of a storage, made if need be.
-  const py::object& storage_number(const c10::Storage& storage, c10::Device device) {
+  using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
+  struct Storage {
+    WeakStorage storage;
+    py::object number;
+    std::optional<bool> is_finite;  // opcheck's: whether all that ops have written to it is
+  };
+
+  // What is known of a storage, made if need be.
+  Storage& storage_of(const c10::Storage& storage, c10::Device device) {
     c10::StorageImpl* impl = storage.unsafeGetStorageImpl();
     auto found = storages_.find(impl);
     if (found == storages_.end()) {
-      found = storages_.emplace(impl, Storage{storage.getWeakStorageImpl(), py::int_(devices_.size())}).first;
+      found = storages_.emplace(impl, Storage{storage.getWeakStorageImpl(), py::int_(devices_.size()), {}}).first;
       append(devices_, device_object(device));
       new_bytes_ += impl->sym_nbytes().maybe_as_int().value_or(0);
     }
-    return found->second.number;
+    return found->second;
   }
 
-  py::object find_storage(const c10::Storage& storage) const {
+  // The same of one that was met before, else null.
+  const Storage* known_storage(const c10::Storage& storage) const {
     auto found = storages_.find(storage.unsafeGetStorageImpl());
-    return found == storages_.end() ? py::none() : found->second.number;
+    return found == storages_.end() ? nullptr : &found->second;
   }
 
   // Whether each tensor that is alive requires a gradient, by number; leaves that are known by their storage left out.
@@ -96,15 +109,10 @@ class Tensors {
 
  private:
   using WeakTensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
-  using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
   // One of the two is held. A weak reference keeps the few bytes of the object itself, never a tensor's data.
   struct Known {
     std::optional<WeakTensor> tensor;
     std::optional<WeakStorage> storage;
-    py::object number;
-  };
-  struct Storage {
-    WeakStorage storage;
     py::object number;
   };
   using Geometry = std::vector<int64_t>;  // dtype, offset, sizes, strides
@@ -128,7 +136,7 @@ class Tensors {
       entry.tensor = WeakTensor(tensor.getIntrusivePtr());
     }
     append(fields_, py::bool_(fresh));
-    append(fields_, storage_number(storage, tensor.device()));
+    append(fields_, storage_of(storage, tensor.device()).number);
     append(fields_, geometry_code(tensor));
     append(fields_, py::bool_(requires_grad));
     return known_.emplace(impl, std::move(entry)).first->second.number;

@@ -1,11 +1,15 @@
 """Running torch apart from the user's step: without its modes, autocast and gradients, its generator left as it is."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from time import perf_counter_ns
+from typing import Any
 
 import torch
 from torch._C import _len_torch_dispatch_stack
 from torch.utils._python_dispatch import _disable_current_modes
+
+from nbkit.capture.recording import Recording
 
 
 @contextmanager
@@ -26,3 +30,16 @@ def apart() -> Iterator[None]:
             yield
     finally:
         torch._C._set_grad_enabled(before)
+
+
+def timed_apart(recording: Recording, work: Callable[[], Any], on_trouble: Callable[[Exception], object]) -> Any:
+    """The result of `work` apart, whose time is not the step's; trouble of ours is told of, never the step's."""
+    started = perf_counter_ns()
+    try:
+        with apart():
+            return work()
+    except Exception as error:
+        on_trouble(error)
+        return None
+    finally:
+        recording.spent.append((started, perf_counter_ns()))

@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable
-from time import perf_counter_ns
 from typing import Any
 
 from nbkit.capture.recording import Recording
-from nbkit.capture.rerun.apart import apart
+from nbkit.capture.rerun.apart import timed_apart
 from nbkit.capture.rerun.plans import Plan, plan_of
 from nbkit.capture.step_mode import StepMode
 
@@ -28,13 +27,5 @@ class BelowMode(StepMode):
         return known
 
     def apart(self, work: Callable[[], Any], on_trouble: Callable[[Exception], object]) -> Any:
-        """The result of `work`, whose time is not the step's; trouble of ours is told of, never the step's."""
-        started = perf_counter_ns()
-        try:
-            with apart():
-                return work()
-        except Exception as error:
-            on_trouble(error)
-            return None
-        finally:
-            self.recording.spent.append((started, perf_counter_ns()))
+        """As timed_apart."""
+        return timed_apart(self.recording, work, on_trouble)

@@ -1,6 +1,7 @@
 """What is to be done with an op: compare it, check it by statistics, or leave it out for a reason."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -50,6 +51,7 @@ class Plan:
         return VALUES.get(self.packet)
 
 
+@cache
 def plan_of(func: Any) -> Plan:
     """The plan for an op; higher-order operators and what is not a tensor's work are left out."""
     if not isinstance(func, OpOverload):

@@ -1,5 +1,9 @@
-"""The dispatch mode below the recorder's: looks at what each op returns and writes, for the first that goes wrong."""
+"""What opcheck adds to the recorder: it looks at what each op returns and writes, for the first that goes wrong.
 
+The native recorder settles the usual case by itself (nbkit/capture/native/checker.h) and asks here about every other.
+"""
+
+from collections import Counter
 from collections.abc import Callable
 from math import inf, isfinite
 from time import perf_counter_ns
@@ -14,9 +18,9 @@ from nbkit.capture.check.memory import Memory
 from nbkit.capture.check.origins import Finding, from_outside, is_float, origin_of, underflow_of
 from nbkit.capture.check.values import largest, smallest_normal
 from nbkit.capture.recording import Recording
-from nbkit.capture.rerun.below_mode import BelowMode
+from nbkit.capture.rerun.apart import timed_apart
 from nbkit.capture.rerun.copies import all_tensors, tensors_in
-from nbkit.capture.rerun.plans import UNINITIALISED, Plan, written_tensors
+from nbkit.capture.rerun.plans import UNINITIALISED, Plan, plan_of, written_tensors
 from nbkit.errors import NonFiniteError
 
 # Each asks for one float64 run of the op: masks and zeros are common, lost precision is not.
@@ -30,38 +34,93 @@ OVERWRITING = frozenset(
 MANY_RERUNS = "results of zeros not looked at for underflow: more than 500 in this recording"
 
 
-class CheckMode(BelowMode):
+class Checker:
     """Finds the ops that make a NaN, an Inf or nothing but underflow; what they return is passed on as it is."""
 
     def __init__(self, recording: Recording, stop: bool) -> None:
-        super().__init__(recording)
-        self.stop = stop
+        self.recording, self.stop = recording, stop
         self.findings: list[Finding] = []
         self.checked = self.inherited = self.reruns = 0
-        self.memory = Memory()
+        self.skipped: Counter[str] = Counter()
+        library = recording.native
+        self.memory = Memory(recording.registry) if library is None else library.Memory(recording.registry.tensors)
+        self.native = None if library is None else library.Checker(self.memory, self)
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        plan = self.plan(func)
+    def around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
+        """What runs an op and looks at it; `run` runs it."""
+        plan = plan_of(func)
         if plan.leave_out is not None:
-            self.skipped[plan.leave_out] += 1
-            out = func(*args, **kwargs)
+            return self._around_left_out(plan, plan.leave_out, run)
+        if plan.written or plan.written_names:
+            return self._around_writing(plan, run)
+
+        def run_and_look(*args: Any, **kwargs: Any) -> Any:
+            out = run(*args, **kwargs)
+            if type(out) is not Tensor or not self._is_plainly_fine(out, is_whole=True):
+                self._settle(plan, args, kwargs, out, [], True)
+            return out
+
+        return run_and_look
+
+    def _around_left_out(self, plan: Plan, reason: str, run: Callable[..., Any]) -> Callable[..., Any]:
+        def run_and_count(*args: Any, **kwargs: Any) -> Any:
+            self.skipped[reason] += 1
+            out = run(*args, **kwargs)
             if plan.packet in UNINITIALISED and isinstance(out, Tensor):
                 self.memory.note(out, True)  # nothing is there yet
             return out
-        written = written_tensors(plan, args, kwargs) if plan.written or plan.written_names else []
-        was_finite = True
-        if written and plan.packet not in OVERWRITING and not plan.is_out:
-            was_finite = all(self.memory.was_finite(one) for one in written)  # a question not asked yet says no
-            was_finite = was_finite or self._counted(plan, lambda: self._look_before(written)) is not False
-        out = func(*args, **kwargs)
-        is_one = type(out) is Tensor and (not written or (was_finite and out is written[0] and len(written) == 1))
-        if is_one and self._is_plainly_fine(out, is_whole=not written):
+
+        return run_and_count
+
+    def _around_writing(self, plan: Plan, run: Callable[..., Any]) -> Callable[..., Any]:
+        def run_between_looks(*args: Any, **kwargs: Any) -> Any:
+            written = written_tensors(plan, args, kwargs)
+            was_finite = not asks_before(plan) or self._ask(plan, written)
+            out = run(*args, **kwargs)
+            is_one = type(out) is Tensor and was_finite and len(written) == 1 and out is written[0]
+            if not is_one or not self._is_plainly_fine(out, is_whole=False):
+                self._settle(plan, args, kwargs, out, written, was_finite)
             return out
+
+        return run_between_looks
+
+    def describe(self, func: Any) -> tuple[str | None, bool, bool, bool, list[int]]:
+        """What the native recorder is to know of an op; the arguments it writes to by their number in its schema."""
+        plan, arguments = plan_of(func), func._schema.arguments
+        named = [
+            number for number, one in enumerate(arguments) if one.name in plan.written_names and one.kwarg_only
+        ]
+        is_uninitialised = plan.packet in UNINITIALISED
+        return plan.leave_out, is_uninitialised, asks_before(plan), plan.is_random, [*plan.written, *named]
+
+    def ask_about(self, func: Any, args: Any, kwargs: Any) -> bool:
+        """Whether what an op of the native recorder is about to write to was finite."""
+        plan = plan_of(func)
+        return self._ask(plan, written_tensors(plan, args, kwargs))
+
+    def look_at(self, func: Any, args: Any, kwargs: Any, out: Any, was_finite: bool) -> None:
+        """Look closely at an op of the native recorder."""
+        plan = plan_of(func)
+        self._settle(plan, args, kwargs, out, written_tensors(plan, args, kwargs), was_finite)
+
+    def close(self) -> None:
+        """Add what the native recorder has settled."""
+        if self.native is not None:
+            checked, left_out, spent = self.native.counts()
+            self.checked += checked
+            self.skipped.update(left_out)
+            self.recording.spent.extend(spent)
+            self.native = None  # which knows of this object
+
+    def _ask(self, plan: Plan, written: list[Tensor]) -> bool:
+        if all(self.memory.was_finite(one) for one in written):  # a question not asked yet says no
+            return True
+        return self._counted(plan, lambda: self._look_before(written)) is not False
+
+    def _settle(self, plan: Plan, args: Any, kwargs: Any, out: Any, written: list[Tensor], was_finite: bool) -> None:
         found = self._counted(plan, lambda: self._look(plan, args, kwargs, out, written, was_finite))
         if found is not None and self.stop:
             raise NonFiniteError(f"{plan.name}: {found.message}")
-        return out
 
     def _is_plainly_fine(self, out: Tensor, is_whole: bool) -> bool:
         """Whether a result is finite and far from underflow, by one sum: the usual case, at a tenth of the price."""
@@ -92,7 +151,8 @@ class CheckMode(BelowMode):
     def _counted(self, plan: Plan, work: Callable[[], Any]) -> Any:
         """The result of `work`; trouble of ours is counted by op."""
         reason = f"could not be looked at: {plan.name}"
-        return self.apart(work, lambda error: self.skipped.update([f"{reason} ({type(error).__name__})"]))
+        on_trouble = lambda error: self.skipped.update([f"{reason} ({type(error).__name__})"])  # noqa: E731
+        return timed_apart(self.recording, work, on_trouble)
 
     def _look_before(self, written: list[Tensor]) -> bool:
         """Whether what is about to be written to was finite."""
@@ -164,6 +224,11 @@ class CheckMode(BelowMode):
             if is_given and not isfinite(largest(tensor)):
                 self._add(from_outside(tensor, position))
                 self.memory.note(tensor, False)
+
+
+def asks_before(plan: Plan) -> bool:
+    """Whether it matters what was in the memory that an op writes to."""
+    return bool(plan.written or plan.written_names) and plan.packet not in OVERWRITING and not plan.is_out
 
 
 def is_readable(tensor: Tensor) -> bool:

@@ -1,0 +1,213 @@
+// opcheck's look at the ops of the native recorder: the usual case is settled here, all others by the Checker in Python
+// (nbkit/capture/check/checker.py), which is the reference for what is found.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "clock.h"
+#include "magnitudes.h"
+#include "python_call.h"
+#include "tensors.h"
+
+namespace nbkit {
+
+// What is the same at every call of an op; from Checker.describe() in Python.
+struct CheckPlan {
+  py::object leave_out;  // why its results are not looked at; None if they are
+  bool is_uninitialised, asks_before, is_random;
+  std::vector<size_t> written;  // arguments it writes to
+};
+
+// One call: its arguments as they went in, and what was found. Tensors are those of `arguments` and of the stack.
+struct CheckedCall {
+  using Arguments = c10::SmallVector<c10::IValue, 12>;
+  using Found = c10::SmallVector<const at::Tensor*, 4>;
+  CheckedCall(const c10::OperatorHandle& op, const py::object& function, const CheckPlan& plan)
+      : op(op), function(function), plan(plan) {}
+
+  const c10::OperatorHandle& op;
+  const py::object& function;
+  const CheckPlan& plan;
+  Arguments arguments;
+  Found written, made;  // `made`: those with values to look at
+  bool was_finite = true, is_usual = true;
+  int64_t ran = 0, looked = 0;
+};
+
+// Calls `visit` with each tensor of a value.
+template <typename Visit>
+void each_tensor(const c10::IValue& value, const Visit& visit) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) {
+      visit(value.toTensor());
+    }
+  } else if (value.isTensorList() || value.isList()) {
+    for (const c10::IValue& item : value.toListRef()) {
+      if (item.isInt() || item.isDouble()) {
+        break;
+      }
+      each_tensor(item, visit);
+    }
+  }
+}
+
+// What is known of the memory that the ops have written to; as Memory in Python.
+class Memory {
+ public:
+  explicit Memory(std::shared_ptr<Tensors> tensors) : tensors_(std::move(tensors)) {}
+
+  void note(const at::Tensor& tensor, bool is_finite) {
+    if (tensor.has_storage()) {
+      tensors_->storage_of(tensor.storage(), tensor.device()).is_finite = is_finite;
+    }
+  }
+
+  std::optional<bool> was_finite(const at::Tensor& tensor) const {
+    const auto* known = tensor.has_storage() ? tensors_->known_storage(tensor.storage()) : nullptr;
+    return known == nullptr ? std::nullopt : known->is_finite;
+  }
+
+ private:
+  std::shared_ptr<Tensors> tensors_;
+};
+
+class Checker {
+ public:
+  Checker(Memory memory, const py::object& checker)
+      : memory_(std::move(memory)),
+        describe_(checker.attr("describe")),
+        ask_about_(checker.attr("ask_about")),
+        look_at_(checker.attr("look_at")) {}
+
+  const CheckPlan& plan_of(const py::object& function) {
+    static auto& plans = *new std::unordered_map<PyObject*, CheckPlan>();
+    auto found = plans.find(function.ptr());
+    if (found == plans.end()) {
+      auto [leave_out, is_uninitialised, asks_before, is_random, written] =
+          describe_(function).cast<std::tuple<py::object, bool, bool, bool, std::vector<size_t>>>();
+      found = plans.emplace(function.ptr(), CheckPlan{leave_out, is_uninitialised, asks_before, is_random, written}).first;
+    }
+    return found->second;
+  }
+
+  // Before an op runs, with its arguments on the stack: whether what it is about to write to was finite.
+  void begin(CheckedCall& call, const torch::jit::Stack& stack) {
+    const CheckPlan& plan = call.plan;
+    if (!plan.leave_out.is_none()) {
+      ++left_out_[plan.leave_out.ptr()];
+      return;
+    }
+    call.arguments.append(stack.end() - call.op.schema().arguments().size(), stack.end());
+    for (size_t place : plan.written) {
+      each_tensor(call.arguments[place], [&](const at::Tensor& tensor) { call.written.push_back(&tensor); });
+    }
+    if (plan.asks_before) {
+      call.was_finite = ask(call);
+    }
+  }
+
+  // After it ran, with its results on the stack. Needs no GIL.
+  static void look(CheckedCall& call, const torch::jit::Stack& stack) {
+    call.ran = now_ns();
+    if (call.plan.leave_out.is_none()) {
+      for (size_t place = stack.size() - call.op.schema().returns().size(); place < stack.size(); ++place) {
+        each_tensor(stack[place], [&](const at::Tensor& tensor) { look(call, tensor); });
+      }
+      for (const at::Tensor* tensor : call.written) {
+        if (std::none_of(call.made.begin(), call.made.end(), [&](auto* one) { return one->is_same(*tensor); })) {
+          look(call, *tensor);
+        }
+      }
+    }
+    call.looked = now_ns();
+  }
+
+  // Keeps what was found; with what is out of the usual Python goes on, which may end the step.
+  void settle(const CheckedCall& call, const torch::jit::Stack& stack) {
+    spent_.emplace_back(call.ran, call.looked);
+    if (!call.plan.leave_out.is_none()) {
+      if (call.plan.is_uninitialised && call.op.schema().returns().size() == 1 && stack.back().isTensor()) {
+        memory_.note(stack.back().toTensor(), true);  // nothing is there yet
+      }
+    } else if (call.is_usual) {
+      checked_ += call.made.size();
+      for (const at::Tensor* tensor : call.made) {
+        memory_.note(*tensor, is_all_finite(call, *tensor));
+      }
+    } else {
+      const PythonCall python(call.op.schema(), call.arguments);
+      const py::object out = returned(stack, call.op.schema().returns().size());
+      look_at_(call.function, python.args, python.kwargs, out, call.was_finite);
+    }
+  }
+
+  // (checked tensors, {why left out: count}, [(start, end) in ns])
+  py::tuple counts() const {
+    py::dict left_out;
+    for (const auto& [reason, count] : left_out_) {
+      left_out[py::handle(reason)] = count;
+    }
+    return py::make_tuple(checked_, left_out, py::cast(spent_));
+  }
+
+ private:
+  bool ask(const CheckedCall& call) {
+    bool was_finite = true;
+    for (const at::Tensor* tensor : call.written) {
+      if (!is_readable(*tensor)) {
+        continue;
+      }
+      std::optional<bool> known = memory_.was_finite(*tensor);
+      if (!known.has_value()) {
+        const int64_t start = now_ns();
+        const Values values = has_plain_memory(*tensor) ? values_of(*tensor) : Values::unknown;
+        spent_.emplace_back(start, now_ns());
+        if (values != Values::plain && values != Values::tiny) {
+          const PythonCall python(call.op.schema(), call.arguments);
+          return ask_about_(call.function, python.args, python.kwargs).cast<bool>();
+        }
+        memory_.note(*tensor, true);
+      }
+      was_finite &= known.value_or(true);
+    }
+    return was_finite;
+  }
+
+  static void look(CheckedCall& call, const at::Tensor& tensor) {
+    const Values values = has_plain_memory(tensor) ? values_of(tensor) : Values::unknown;
+    if (values == Values::absent) {
+      return;
+    }
+    call.made.push_back(&tensor);
+    // Zeros are what they should be in memory that is written to, by chance, or where no numbers went in.
+    call.is_usual &= values == Values::plain || (values == Values::tiny && (!call.written.empty() || call.plan.is_random ||
+                                                                            !has_numbers(call.arguments)));
+  }
+
+  static bool has_numbers(const CheckedCall::Arguments& arguments) {
+    bool found = false;
+    for (const c10::IValue& argument : arguments) {
+      each_tensor(argument, [&](const at::Tensor& tensor) { found |= is_readable(tensor); });
+    }
+    return found;
+  }
+
+  // Whether all of the storage is: what was written to a part of it is finite.
+  bool is_all_finite(const CheckedCall& call, const at::Tensor& tensor) const {
+    return call.written.empty() || tensor.nbytes() == tensor.storage().nbytes() || memory_.was_finite(tensor) != false;
+  }
+
+  Memory memory_;
+  py::object describe_, ask_about_, look_at_;
+  size_t checked_ = 0;
+  std::unordered_map<PyObject*, size_t> left_out_;
+  std::vector<std::pair<int64_t, int64_t>> spent_;
+};
+
+}  // namespace nbkit

@@ -1,0 +1,11 @@
+// The clock of a recording: that of Python's time.perf_counter_ns().
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace nbkit {
+
+inline int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+}  // namespace nbkit

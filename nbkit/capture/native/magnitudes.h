@@ -1,0 +1,169 @@
+// What a tensor's values are like: NaN or Inf among them, none that keeps its precision, or neither. Exact, in one pass
+// over the memory, without Python: the exponent bits say it.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace nbkit {
+
+enum class Values {
+  absent,   // no numbers, or none that can fail to be finite
+  plain,    // finite, and at least one is not subnormal
+  tiny,     // finite, all of them zero or subnormal
+  bad,      // a NaN or an Inf
+  unknown,  // not to be read from here
+};
+
+// The greatest magnitude among values of which a Lane is all, or, of float64, the half with sign and exponent: without
+// its sign, a floating-point number of the IEEE formats has the order of an integer.
+template <typename Lane>
+class Greatest {
+ public:
+  Greatest(size_t itemsize, Lane infinite, Lane normal) : itemsize_(itemsize), infinite_(infinite), normal_(normal) {
+    const size_t lanes_per_item = itemsize / sizeof(Lane);
+    for (size_t lane = 0; lane < vector_bytes / sizeof(Lane); ++lane) {
+      mask_[lane] = lane % lanes_per_item == lanes_per_item - 1 ? no_sign : 0;
+    }
+  }
+
+  // Values one after the other.
+  void add(const char* data, size_t count) {
+    size_t bytes = count * itemsize_;
+    for (; bytes >= block_bytes; data += block_bytes, bytes -= block_bytes) {
+      add_block(data);
+    }
+    if (bytes != 0) {
+      char rest[block_bytes] = {};  // a zero is never the greatest
+      std::memcpy(rest, data, bytes);
+      add_block(rest);
+    }
+  }
+
+  // Values of any strides, in elements.
+  void add(const char* data, at::IntArrayRef sizes, at::IntArrayRef strides) {
+    if (sizes.empty()) {
+      return add(data, 1);
+    }
+    const int64_t size = strides[0] == 0 ? 1 : sizes[0];  // expanded
+    if (sizes.size() == 1 && (strides[0] == 1 || size == 1)) {
+      return add(data, size);
+    }
+    for (int64_t index = 0; index < size; ++index, data += strides[0] * itemsize_) {
+      if (sizes.size() > 1) {
+        add(data, sizes.slice(1), strides.slice(1));
+      } else {
+        Lane value;
+        std::memcpy(&value, data + itemsize_ - sizeof(Lane), sizeof(Lane));
+        single_ = std::max<Lane>(single_, value & no_sign);
+      }
+    }
+  }
+
+  Values values() const {
+    Lane greatest = single_;
+    for (const Vector& vector : greatest_) {
+      for (size_t lane = 0; lane < vector_bytes / sizeof(Lane); ++lane) {
+        greatest = std::max<Lane>(greatest, vector[lane]);
+      }
+    }
+    return greatest >= infinite_ ? Values::bad : greatest >= normal_ ? Values::plain : Values::tiny;
+  }
+
+ private:
+  static constexpr size_t vector_bytes = 16, vectors = 4, block_bytes = vector_bytes * vectors;
+  static constexpr Lane no_sign = std::numeric_limits<Lane>::max();
+  typedef Lane Vector __attribute__((vector_size(vector_bytes)));  // SSE2, NEON: of g++ and clang
+
+  void add_block(const char* data) {
+    for (size_t place = 0; place < vectors; ++place) {
+      Vector value;
+      std::memcpy(&value, data + place * vector_bytes, vector_bytes);
+      value &= mask_;
+      greatest_[place] = value > greatest_[place] ? value : greatest_[place];
+    }
+  }
+
+  size_t itemsize_;
+  Lane infinite_, normal_, single_ = 0;
+  Vector mask_, greatest_[vectors] = {};
+};
+
+// Whether the memory of a tensor on the CPU is there, all of it: it may have been given back below the tensor.
+inline bool is_at_hand(const at::Tensor& tensor) {
+  const c10::StorageImpl* storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+  const auto bytes = storage->sym_nbytes().maybe_as_int();
+  int64_t end = tensor.storage_offset() + 1;
+  for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
+    end += (tensor.size(dim) - 1) * tensor.stride(dim);
+  }
+  return storage->data() != nullptr && bytes.has_value() && end * int64_t(tensor.itemsize()) <= *bytes;
+}
+
+template <typename Lane>
+Values in_memory(const at::Tensor& tensor, Lane infinite, Lane normal) {
+  Greatest<Lane> greatest(tensor.itemsize(), infinite, normal);
+  const auto* data = static_cast<const char*>(tensor.const_data_ptr());
+  if (tensor.unsafeGetTensorImpl()->is_non_overlapping_and_dense()) {
+    greatest.add(data, tensor.numel());  // in whichever order
+  } else {
+    greatest.add(data, tensor.sizes(), tensor.strides());
+  }
+  return greatest.values();
+}
+
+// Plain if the mean says so: with a device or with many threads the quick way, and enough nearly always.
+inline Values by_sum(const at::Tensor& tensor, double smallest_normal) {
+  // Seen by no mode, recorded by no autograd, cast by no autocast.
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  c10::impl::ExcludeDispatchKeyGuard unseen(
+      c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot}) |
+      c10::autocast_dispatch_keyset);
+  try {
+    const double sum = std::abs(at::sum(tensor).item().toDouble());
+    return std::isfinite(sum) && sum > smallest_normal * tensor.numel() ? Values::plain : Values::unknown;
+  } catch (const std::exception&) {
+    return Values::unknown;
+  }
+}
+
+// Whether a tensor has values that can fail to be finite.
+inline bool is_readable(const at::Tensor& tensor) {
+  const auto type = tensor.scalar_type();
+  return (at::isFloatingType(type) || at::isComplexType(type)) && tensor.numel() > 0 && !tensor.is_meta();
+}
+
+// Of a strided tensor. Needs no GIL.
+inline Values values_of(const at::Tensor& tensor) {
+  constexpr int64_t worth_threads = 1 << 18;
+  const auto type = tensor.scalar_type();
+  if (!is_readable(tensor)) {
+    return Values::absent;
+  }
+  if (type != at::kFloat && type != at::kDouble && type != at::kBFloat16 && type != at::kHalf) {
+    return Values::unknown;  // complex numbers, float8
+  }
+  const bool is_here = tensor.device().is_cpu();
+  if (is_here && !is_at_hand(tensor)) {
+    return Values::unknown;
+  }
+  if (!is_here || (tensor.numel() >= worth_threads && at::get_num_threads() > 1)) {
+    const double normal = type == at::kHalf ? 0x1p-14 : type == at::kDouble ? 0x1p-1022 : 0x1p-126;
+    const Values values = by_sum(tensor, normal);
+    if (!is_here || values == Values::plain) {
+      return values;
+    }
+  }
+  switch (type) {
+    case at::kFloat: return in_memory<int32_t>(tensor, 0x7f800000, 0x00800000);
+    case at::kDouble: return in_memory<int32_t>(tensor, 0x7ff00000, 0x00100000);
+    case at::kBFloat16: return in_memory<int16_t>(tensor, 0x7f80, 0x0080);
+    default: return in_memory<int16_t>(tensor, 0x7c00, 0x0400);
+  }
+}
+
+}  // namespace nbkit
