@@ -27,6 +27,7 @@ class Tolerances:
             self._add(key, _checked(key, value))
 
     def _add(self, key: Any, tolerance: Tolerance) -> None:
+        self.unused.add(key)
         if key == DEFAULT or key in DTYPES:
             self.by_dtype[key] = tolerance
             return
@@ -34,7 +35,6 @@ class Tolerances:
         if dtype is not None and dtype not in DTYPES:
             raise OptionError(f"tolerances: {dtype!r} is no dtype; {nearest(str(dtype), DTYPES)}")
         self.by_op.append((key, op_matcher(op), dtype, tolerance))
-        self.unused.add(key)
 
     def of(self, op: str, dtype: str) -> Tolerance | None:
         """(atol, rtol) for this op and dtype; None where nothing was set."""
@@ -48,7 +48,9 @@ class Tolerances:
         for key, _, _, tolerance in sorted(fits, key=lambda one: one[2] is None):
             self.unused -= {key}
             return tolerance
-        return self.by_dtype.get(dtype, self.by_dtype.get(DEFAULT))
+        by_dtype = dtype if dtype in self.by_dtype else DEFAULT
+        self.unused -= {by_dtype}
+        return self.by_dtype.get(by_dtype)
 
 
 def _checked(key: Any, value: Any) -> Tolerance:

@@ -30,9 +30,14 @@ def test_of_two_patterns_the_first_wins():
 
 
 def test_patterns_that_met_no_op_are_known():
-    tolerances = Tolerances({"aten.mm": (1, 0), "aten.nn": (1, 0)})
-    tolerances.of(MM, "float32")
-    assert tolerances.unused == {"aten.nn"}
+    tolerances = Tolerances(
+        {"aten.mm": (1, 0), "aten.nn": (1, 0), "float16": (1, 0), "int8": (1, 0), "default": (1, 0)}
+    )
+    tolerances.of(MM, "float16")
+    assert tolerances.unused == {"aten.nn", "float16", "int8", "default"}
+    tolerances.of("aten.add.Tensor", "int8")
+    tolerances.of("aten.add.Tensor", "float32")
+    assert tolerances.unused == {"aten.nn", "float16"}
 
 
 @pytest.mark.parametrize("value", [1e-3, (1,), (-1, 0), ("a", 0), (float("nan"), 0)])

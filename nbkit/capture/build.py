@@ -51,10 +51,12 @@ def build(
     if idle := getters + rows.empty_calls:
         recording.skip("API calls that ran no op (x.shape, x.size(), torch.is_complex(x))", idle)
     failed = np.flatnonzero(chosen == rows.failed)
+    ran = np.unique(rows.module[rows.module >= 0])
     return frames, {
         "devices": sorted(devices[1]),
         "skipped": recording.skipped,
         "filters": selection.given(),
+        "notes": selection.unmet(rows.names, [paths[number][1] for number in ran]),
         "filtered_ops": int(rows.keep.sum()) - len(chosen),
         "failed_op_id": int(failed[0]) if len(failed) else None,
         "op_ids": op_ids[rows.row_of_slot],

@@ -152,6 +152,7 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
             "recorder_us": recorder_us(recording),
             **built,
             **more,
+            "notes": [*built["notes"], *more.get("notes", [])],
         }
         self.trace._fill({**frames, **more_frames}, meta)
 

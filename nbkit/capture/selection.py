@@ -1,10 +1,11 @@
 """Which recorded rows the op and module filters let through."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from nbkit.patterns import Matcher, Patterns, module_matcher, op_matcher, selects
+from nbkit.patterns import Matcher, Patterns, module_matcher, op_matcher, selects, split_patterns
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,18 @@ class Selection:
             _if_set(self.modules, module_matcher(self.modules)),
             _if_set(self.exclude_modules, module_matcher(self.exclude_modules)),
         )
+
+    def unmet(self, names: Iterable[str], paths: Iterable[str]) -> list[str]:
+        """A sentence for each pattern that fits none of the ops, or none of the modules, that ran."""
+        kinds = {"op": (op_matcher, list(names)), "module": (module_matcher, list(paths))}
+        sentences = []
+        for option, given in vars(self).items():
+            noun = "module" if option.endswith("modules") else "op"
+            matcher, ran = kinds[noun]
+            for pattern in split_patterns(given):
+                if not any(map(matcher([pattern]), ran)):
+                    sentences.append(f"{option}={pattern!r} fits no {noun} that ran.")
+        return sentences
 
     def rows(
         self, name_code: np.ndarray, names: list[str], parent: np.ndarray, module: np.ndarray, paths: list[str]

@@ -99,3 +99,15 @@ def test_unknown_options_and_values_are_refused():
 def test_the_filters_stand_in_meta():
     trace = record(step, ops=["add", "sub"], exclude_modules="a*")
     assert trace.meta["filters"] == {"ops": "add,sub", "exclude_modules": "a*"}
+
+
+def test_patterns_that_fit_nothing_are_said():
+    trace = record(step, ops="add, sud", exclude_modules="a*,b")
+    assert trace.meta["notes"] == [
+        "ops='sud' fits no op that ran.",
+        "exclude_modules='a*' fits no module that ran.",
+        "exclude_modules='b' fits no module that ran.",
+    ]
+    assert record(step, ops="add,torch.nn.functional.relu").meta["notes"] == []
+    net = nn.Sequential(nn.Linear(2, 2))
+    assert record(lambda: net(torch.ones(1, 2)), modules="0", exclude_modules="").meta["notes"] == []

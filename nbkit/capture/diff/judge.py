@@ -71,7 +71,13 @@ class Judge:
         return row
 
     def compare(self, row: Row, actual: Tensor, call: Call, results: Results, index: int) -> None:
-        """Judge one tensor; a small one waits for others."""
+        """Judge one tensor; a small one waits for others. What raises is a row: others are there all the same."""
+        try:
+            self._compare(row, actual, call, results, index)
+        except Exception as error:
+            row |= failed(error)
+
+    def _compare(self, row: Row, actual: Tensor, call: Call, results: Results, index: int) -> None:
         expected = results.all[index]
         row["message"] = call.note
         if actual.shape != expected.shape:
@@ -99,15 +105,22 @@ class Judge:
         for pair in waiting:
             groups.setdefault((pair.precision, pair.expected.dtype), []).append(pair)
         for (precision, _), pairs in groups.items():
-            starts = np.cumsum([0, *(len(pair.expected) for pair in pairs[:-1])])
-            actual, expected = (np.concatenate([pair[side] for pair in pairs]) for side in (1, 2))
-            self._finish(pairs, measure(actual, expected, starts, precision))
+            try:
+                starts = np.cumsum([0, *(len(pair.expected) for pair in pairs[:-1])])
+                actual, expected = (np.concatenate([pair[side] for pair in pairs]) for side in (1, 2))
+                self._finish(pairs, measure(actual, expected, starts, precision))
+            except Exception as error:  # out of memory, say
+                for pair in pairs:
+                    pair.row.update(failed(error))
 
     def _finish(self, pairs: Sequence[Pair], metrics: Metrics) -> None:
         columns = {name: getattr(metrics, name).tolist() for name in MEASURED}
         for number, pair in enumerate(pairs):
             pair.row.update({name: values[number] for name, values in columns.items()})
-            self._judge(pair)
+            try:
+                self._judge(pair)
+            except Exception as error:  # of the reference, run once more
+                pair.row.update(failed(error))
 
     def _judge(self, pair: Pair) -> None:
         row = pair.row
@@ -157,6 +170,17 @@ class Judge:
         pair.row["noise_ratio"] = worst
         exceeding: Array = ratios > self.threshold
         return exceeding
+
+
+def failed(error: Exception) -> Row:
+    """The verdict on what raised while it was compared."""
+    return {"status": "failed", "message": could_not(error)}
+
+
+def could_not(error: Exception) -> str:
+    """An error in the words of a row."""
+    text = (str(error).strip() or "no message").splitlines()[0]
+    return f"could not be compared ({type(error).__name__}: {text})"
 
 
 def pieces_of(tensor: Tensor) -> Callable[[int, int], Array]:

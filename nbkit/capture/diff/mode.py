@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 from torch._subclasses import FakeTensor
 
-from nbkit.capture.diff.judge import Judge
+from nbkit.capture.diff.judge import Judge, could_not
 from nbkit.capture.diff.options import PHASES, Scope
 from nbkit.capture.diff.random_ops import check_random, is_drawing
 from nbkit.capture.dispatch import current_node
@@ -72,9 +72,11 @@ class DiffMode(BelowMode):
 
     def _compared(self, plan: Plan, args: Any, kwargs: Any) -> Any:
         def trouble(status: str) -> Callable[[Exception], None]:
-            return lambda error: self._row(
-                plan, status, f"could not be compared ({type(error).__name__}: {_line(error)})"
-            )
+            def tell(error: Exception) -> None:
+                self.skipped[f"could not be compared: {plan.name}"] += 1
+                self._row(plan, status, could_not(error))
+
+            return tell
 
         prepared = self.apart(lambda: self._prepare(plan, args, kwargs), trouble("skipped"))
         out = plan.func(*args, **kwargs)
@@ -83,7 +85,6 @@ class DiffMode(BelowMode):
         return out
 
     def _row(self, plan: Plan, status: str, message: str, actual: Tensor | None = None) -> None:
-        self.skipped[status_reason(status, message)] += 1
         self.judge.add_row(len(self.recording.ops), plan, "output", 0, actual, status=status, message=message)
 
     def _prepare(self, plan: Plan, args: Any, kwargs: Any) -> Call | None:
@@ -94,6 +95,7 @@ class DiffMode(BelowMode):
             size = sum(tensor.numel() for tensor in tensors) * 8
             if size > self.scope.max_bytes:
                 message = f"its inputs take {size} bytes on the reference; max_bytes is {self.scope.max_bytes}"
+                self.skipped[f"ops whose inputs take more than max_bytes={self.scope.max_bytes} on the reference"] += 1
                 self._row(plan, "skipped", message, tensors[0])
                 return None
         return self.reference.copy(plan, args, kwargs)
@@ -112,14 +114,16 @@ class DiffMode(BelowMode):
             check_random(self.judge, slot, call, actual, self.skipped)
             return
         try:
-            expected = call.results()
+            expected = call.results(given)
         except NoKernelError as error:
+            self.skipped[f"the reference has no kernel for it: {plan.name}"] += 1
             self._row(plan, "skipped", f"the reference has no kernel for it ({error})", actual.all[0])
             return
         expected.turn(plan.packet, actual)
         self.compared += 1
         if len(actual.all) != len(expected.all):
-            message = f"{len(actual.all)} tensors, expected {len(expected.all)}"
+            count = len(actual.all)
+            message = f"{count} tensor{'s' * (count != 1)}, expected {len(expected.all)}"
             self._row(plan, "shape", message, actual.all[0])
             return
         for index, tensor in enumerate(actual.all):
@@ -134,12 +138,3 @@ def place(results: Results, index: int, given: tuple[Any, Any]) -> tuple[str, in
         return "output", index
     tensor = results.all[index]
     return "input", next(number for number, one in enumerate(all_tensors(*given)) if one is tensor)
-
-
-def status_reason(status: str, message: str) -> str:
-    """The reason under which a row is counted in meta: its message without the figures of one op."""
-    return f"{status}: {message.split(' (')[0].split(' take ')[0]}"
-
-
-def _line(error: BaseException) -> str:
-    return (str(error).strip() or "no message").splitlines()[0]

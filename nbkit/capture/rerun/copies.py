@@ -63,6 +63,25 @@ def mapped_call(args: Any, kwargs: Any, change: Callable[[Any], Any], memo: dict
     )
 
 
+def narrowed_call(wide: tuple[Any, Any], given: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Widened arguments and keyword arguments in the dtypes of the call they are copies of, no value changed."""
+    memo: dict[int, Any] = {}
+    return narrowed(wide[0], given[0], memo), {
+        name: narrowed(arg, given[1][name], memo) for name, arg in wide[1].items()
+    }
+
+
+def narrowed(value: Any, given: Any, memo: dict[int, Any]) -> Any:
+    """`value` with the dtypes of `given`, which has the same structure; devices stay."""
+    if isinstance(value, Tensor):
+        if id(value) not in memo:
+            memo[id(value)] = value.to(given.dtype)
+        return memo[id(value)]
+    if isinstance(value, list | tuple):
+        return type(value)(narrowed(one, like, memo) for one, like in zip(value, given, strict=True))
+    return given if isinstance(value, torch.dtype) else value
+
+
 def tensors_in(value: Any) -> Iterator[Tensor]:
     """The tensors of an argument or result, lists flattened."""
     if isinstance(value, Tensor):

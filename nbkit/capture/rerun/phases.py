@@ -23,13 +23,14 @@ def turned(packet: str, results: list[Tensor], like: list[Tensor]) -> list[Tenso
         rows = ROWS[packet]
         own = _phase(results[rows], like[rows], -1)
         shared = min(phase.shape[-1], own.shape[-2])
-        own[..., :shared, :] = phase[..., :, :shared].mT.conj()
+        own[..., :shared, :] = phase[..., :, :shared].mT.conj_physical()
         found[rows] = results[rows] * own
     return found
 
 
 def _phase(vectors: Tensor, like: Tensor, dim: int) -> Tensor:
     """The factors of size 1 that bring vectors along `dim` nearest to others."""
-    product = (vectors.conj() * like.to(vectors.device, vectors.dtype)).sum(dim, keepdim=True)
+    # A lazy conj() is lost in a dispatch mode, where torch has already passed the key that resolves it.
+    product = (vectors.conj_physical() * like.to(vectors.device, vectors.dtype)).sum(dim, keepdim=True)
     size = product.abs()
     return torch.where((size > 0) & torch.isfinite(size), product / size, torch.ones_like(product))

@@ -8,15 +8,24 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.rerun.apart import apart
-from nbkit.capture.rerun.copies import all_tensors, cloned, copier, mapped_call, tensors_in
+from nbkit.capture.rerun.copies import all_tensors, cloned, copier, mapped_call, narrowed_call, tensors_in
 from nbkit.capture.rerun.phases import turned
 from nbkit.capture.rerun.pieces import is_done_in_pieces, pieced
 from nbkit.capture.rerun.plans import Plan, written_tensors
 from nbkit.errors import OptionError
 
 Function = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+DOUBLES = (torch.float64, torch.complex128)
 PRECISE = {"float64": torch.float64, "float32": torch.float32}
 CPU = torch.device("cpu")
+# What an op raises because of the values or the memory, not because it has no kernel for their dtype.
+NOT_OF_DTYPE = (
+    torch.linalg.LinAlgError,  # type: ignore[attr-defined]  # public, but torch does not export it by name
+    torch.OutOfMemoryError,
+    MemoryError,
+    IndexError,
+)
 # Of the signs that inputs are perturbed by: never the user's generator.
 SEED = 20
 
@@ -34,8 +43,8 @@ class Reference:
         self.text = given if isinstance(given, str) else getattr(given, "__name__", repr(given))
         if self.function is not None and not callable(given):
             raise OptionError(f"reference={given!r} is neither text such as 'cpu:float64' nor a function.")
-        # Ops found to have no kernel in `dtype`.
-        self.narrow: set[Any] = set()
+        # Ops found to have no kernel in `dtype`, with what their rows say.
+        self.narrow: dict[Any, str] = {}
 
     def copy(self, plan: Plan, args: Any, kwargs: Any) -> "Call":
         """The call, its inputs copied: as they are for a function and for ops done piece by piece, else widened."""
@@ -56,7 +65,7 @@ def _parsed(text: str) -> tuple[torch.device, torch.dtype]:
     try:
         device = torch.device(place or "cpu")
         with apart():
-            torch.zeros(1, device=device, dtype=PRECISE[precision]) + 1
+            (torch.zeros(1, device=device, dtype=PRECISE[precision]) + 1).item()  # a device without values fails here
     except Exception as error:
         raise OptionError(
             f"reference={text!r} cannot be used ({str(error).splitlines()[0]}); give a device that is here and a "
@@ -87,22 +96,22 @@ class Call:
         """Its inputs."""
         return all_tensors(self.args, self.kwargs)
 
-    def results(self) -> "Results":
-        """What the reference makes of the call. Raises NoKernelError, or what the reference raised."""
+    def results(self, given: Arguments | None = None) -> "Results":
+        """What the reference makes of the call; `given` is the call itself, whose dtypes are the last resort.
+
+        Raises NoKernelError, or what the reference raised.
+        """
         if self.reference.function is not None:
             return self._once(self.args, self.kwargs, self.reference.function)
         try:
             if self.in_pieces:
                 return Results(pieced(self.plan, self.args, self.kwargs, self.reference.widen(self.plan)), [])
-            if self.plan.func in self.reference.narrow:
-                self.note = NARROW
+            self.note = self.reference.narrow.get(self.plan.func)
             return self._once(*self.widened())
-        except NotImplementedError as error:
-            raise NoKernelError(_first_line(error)) from error
-        except RuntimeError as error:
-            if self.reference.dtype is torch.float32 or self.note is not None:
-                raise _without_kernel(error) from error
-            return self._in_float32(error)
+        except NOT_OF_DTYPE:
+            raise
+        except Exception as error:
+            return self._narrower(error, given)
 
     def widened(self) -> tuple[Any, Any]:
         """Arguments and keyword arguments on the reference, in its precision."""
@@ -111,14 +120,35 @@ class Call:
             self.is_wide = True
         return self.args, self.kwargs
 
-    def _in_float32(self, first: RuntimeError) -> "Results":
-        args, kwargs = mapped_call(self.args, self.kwargs, copier(self.reference.device, torch.float32), {})
+    def _narrower(self, first: Exception, given: Arguments | None) -> "Results":
+        """The call in float32, else in the dtypes it was given. What runs there shows that a kernel was missing.
+
+        The text of an error does not tell: torch has dozens of ways to say that a dtype is not supported.
+        """
+        reference = self.reference
+        has_doubles = given is not None and any(one.dtype in DOUBLES for one in all_tensors(*given))
+        if reference.dtype is torch.float64 and self.note is None and not has_doubles:
+            note = f"compared in float32: the reference has no float64 kernel ({_first_line(first)})"
+            copy = copier(reference.device, torch.float32)
+            found = self._tried(mapped_call(self.args, self.kwargs, copy, {}), note)
+            if found is not None:
+                reference.narrow[self.plan.func] = note
+                return found
+        if given is not None:
+            note = f"compared in its own dtypes: the reference has no wider kernel ({_first_line(first)})"
+            found = self._tried(narrowed_call((self.args, self.kwargs), given), note)
+            if found is not None:
+                return found
+        raise NoKernelError(_first_line(first)) if isinstance(first, NotImplementedError) else first
+
+    def _tried(self, call: Arguments, note: str) -> "Results | None":
+        """The results of the call with these arguments, which are its own from now on; None if that raises, too."""
         try:
-            found = self._once(args, kwargs)
-        except (RuntimeError, NotImplementedError) as error:
-            raise _without_kernel(first) from error
-        self.reference.narrow.add(self.plan.func)
-        self.args, self.kwargs, self.is_wide, self.in_pieces, self.note = args, kwargs, True, False, NARROW
+            found = self._once(*call)
+        except Exception:
+            return None
+        (self.args, self.kwargs), self.note = call, note
+        self.is_wide, self.in_pieces = True, False
         return found
 
     def conditioning(self, draws: int, eps: float) -> list[Tensor]:
@@ -143,7 +173,9 @@ class Call:
 
     def _once(self, args: Any, kwargs: Any, function: Function | None = None) -> "Results":
         plan = self.plan
-        if plan.written or plan.written_names:
+        if function is not None:  # it may write to anything
+            args, kwargs = mapped_call(args, kwargs, cloned, {})
+        elif plan.written or plan.written_names:
             memo: dict[int, Any] = {id(one): one.clone() for one in written_tensors(plan, args, kwargs)}
             args, kwargs = mapped_call(args, kwargs, lambda value: value, memo)
         out = plan.func._op(*args, **kwargs) if function is None else function(plan.func, args, kwargs)
@@ -166,9 +198,6 @@ class Results:
         return [*self.outputs, *self.written]
 
 
-NARROW = "compared in float32: the reference has no float64 kernel"
-
-
 def _perturbing(generator: np.random.Generator, eps: float) -> Callable[[Any], Any]:
     def change(value: Any) -> Any:
         if not isinstance(value, Tensor) or not (value.is_floating_point() or value.is_complex()):
@@ -187,12 +216,6 @@ def _distance(found: Tensor, center: Tensor) -> Tensor:
         return torch.zeros(center.shape, dtype=torch.float64)
     # A result that is no number leaves the others their scale.
     return (found - center).abs().to(CPU, torch.float64).nan_to_num_(nan=0.0, posinf=0.0)
-
-
-def _without_kernel(error: Exception) -> Exception:
-    text = _first_line(error)
-    is_missing = isinstance(error, NotImplementedError) or "not implemented" in text or "not supported" in text
-    return NoKernelError(text) if is_missing else error
 
 
 def _first_line(error: BaseException) -> str:

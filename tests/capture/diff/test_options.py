@@ -78,12 +78,6 @@ def test_a_tolerance_for_an_op_decides_a_really_traced_linear():
     assert only(compared(step, ops="addmm", tolerances={("addmm", "bfloat16"): (0, 0)}))["status"] == "ok"
 
 
-def test_a_tolerance_that_met_no_op_is_said():
-    """Never an option that silently does nothing."""
-    trace = compared(product, tolerances={"aten.nn": (0, 0)})
-    assert trace.meta["notes"] == ["The tolerance for 'aten.nn' met no op."]
-
-
 def test_filters_choose_rows_of_ops_and_diffs():
     """Test case 29."""
     trace = compared(train_step("llama"), ops="silu,linear", modules="model.layers.1.*")
@@ -118,7 +112,6 @@ def test_a_tensor_too_large_is_a_row_that_says_so():
         "skipped",
         "its inputs take 800 bytes on the reference; max_bytes is 799",
     )
-    assert trace.meta["skipped"]["not compared: skipped: its inputs"] == 1
     assert only(compared(lambda: torch.zeros(100).exp(), ops="exp", max_bytes=800))["status"] == "ok"
 
 
@@ -127,7 +120,8 @@ def test_an_op_without_a_float64_kernel_is_compared_in_float32_and_says_so():
     trace = compared(lambda: lstm(torch.randn(3, 2, 4))[0].sum().backward(), ops="mkldnn_rnn_layer*")
     assert wrong(trace).empty
     assert len(trace.diffs) == 3 + 7
-    assert (trace.diffs["message"] == "compared in float32: the reference has no float64 kernel").all()
+    reason = "get_mkldnn_dtype: unsupported data type"
+    assert (trace.diffs["message"] == f"compared in float32: the reference has no float64 kernel ({reason})").all()
 
 
 def test_inputs_that_cannot_be_copied_are_a_row():
