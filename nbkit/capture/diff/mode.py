@@ -8,6 +8,7 @@ from torch import Tensor
 from torch._subclasses import FakeTensor
 
 from nbkit.capture.diff.judge import Judge, could_not
+from nbkit.capture.diff.module_scope import ModuleScope
 from nbkit.capture.diff.options import PHASES, Scope
 from nbkit.capture.diff.random_ops import check_random, is_drawing
 from nbkit.capture.dispatch import current_node
@@ -24,9 +25,11 @@ EVERY_PHASE, BACKWARD, OPTIMIZER = frozenset(PHASES), frozenset({"backward"}), f
 class DiffMode(BelowMode):
     """Compares each op that the recorder above it runs; what the op returns is passed on as it is."""
 
-    def __init__(self, recording: Recording, reference: Reference, judge: Judge, scope: Scope) -> None:
+    def __init__(
+        self, recording: Recording, reference: Reference, judge: Judge, scope: Scope, modules: ModuleScope
+    ) -> None:
         super().__init__(recording)
-        self.reference, self.judge, self.scope = reference, judge, scope
+        self.reference, self.judge, self.scope, self.modules = reference, judge, scope, modules
         self.wanted: dict[int, bool] = {}
         self.calls: Counter[int] = Counter()
         self.compared = 0
@@ -34,14 +37,15 @@ class DiffMode(BelowMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         plan = self.plan(func)
-        reason = plan.leave_out or self._out_of_scope(plan)
+        in_module = self.modules.is_wanted()
+        reason = plan.leave_out or self._out_of_scope(plan, in_module)
         if reason is not None:
             self.skipped[reason] += 1
             return func(*args, **kwargs)
         return self._compared(plan, args, kwargs)
 
-    def _out_of_scope(self, plan: Plan) -> str | None:
-        """Why this call is not compared although its op is; filters by module and API call are applied afterwards."""
+    def _out_of_scope(self, plan: Plan, in_module: bool) -> str | None:
+        """Why this call is not compared although its op is; filters by API call are applied afterwards."""
         scope, key = self.scope, id(plan.func)
         if scope.phases != EVERY_PHASE and not self._may_be_in(plan) & scope.phases:
             return "other phases"
@@ -49,6 +53,8 @@ class DiffMode(BelowMode):
             self.wanted[key] = self._is_wanted(plan.name)
         if not self.wanted[key]:
             return "ops that the filters leave out"
+        if not in_module:
+            return "modules that the filters leave out"
         number = self.calls[key]
         self.calls[key] += 1
         return f"not sampled (one call of an op in {scope.every} is)" if number % scope.every else None

@@ -1,6 +1,6 @@
 """opdiff: run each op of a step again on a reference, and judge what differs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -9,6 +9,7 @@ import pandas as pd
 
 from nbkit.capture.diff.judge import Judge
 from nbkit.capture.diff.mode import DiffMode
+from nbkit.capture.diff.module_scope import ModuleScope
 from nbkit.capture.diff.options import scope
 from nbkit.capture.diff.rows import diffs_frame
 from nbkit.capture.optrace import optrace
@@ -33,7 +34,9 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
         reference: "cpu" (float64), "cpu:float32", another device such as "cuda:float64", or a function
             `(op, args, kwargs) -> result` that is given copies of the inputs as they are. An op without a float64
             kernel is compared in float32, and its row says so.
-        ops, exclude_ops, modules, exclude_modules: as in optrace; they choose rows of `ops` and `diffs`.
+        ops, exclude_ops, modules, exclude_modules: as in optrace; they choose rows of `ops` and `diffs`. What is known
+            to be left out while it runs does not run on the reference: all but ops named by their API call, and ops
+            that add up gradients.
         phases: those to compare: forward, backward, optimizer, other; all if None.
         sample: n compares every n-th call of an op, a share below 1 about so many.
         max_bytes: an op whose inputs take more on the reference is not compared and gets a row that says so.
@@ -71,7 +74,8 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
 
     def _below(self, recording: Recording) -> AbstractContextManager[object]:
         self.judge = Judge(self.tolerances, self.scope.threshold)
-        self.mode = DiffMode(recording, self.reference, self.judge, self.scope)
+        self.module_scope = ModuleScope(recording, self.modules, self.selection)
+        self.mode = DiffMode(recording, self.reference, self.judge, self.scope, self.module_scope)
         return self.mode
 
     def _found(self, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
@@ -86,10 +90,19 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
             "threshold": self.scope.threshold,
             "compared_ops": self.mode.compared,
             "mismatches": int((~diffs["status"].isin(["ok", "skipped"])).sum()),
-            "notes": [f"The tolerance for {key!r} met no op." for key in sorted(self.tolerances.unused, key=str)],
+            "notes": [*self._notes()],
         }
         return {"diffs": diffs}, meta
 
+    def _notes(self) -> Iterator[str]:
+        for key in sorted(self.tolerances.unused, key=str):
+            yield f"The tolerance for {key!r} met no op."
+        if unknown := self.module_scope.unknown:
+            yield (
+                f"The module of {unknown:,} {'op' if unknown == 1 else 'ops'} was known only after the step: "
+                f"they ran on the reference, too, and have rows if it is one that was asked for."
+            )
+
     def _forget(self) -> None:
         super()._forget()
-        del self.judge, self.mode
+        del self.judge, self.mode, self.module_scope
