@@ -138,7 +138,7 @@ def test_a_pattern_that_matches_nothing_is_said_in_one_sentence(case):
 
 def test_patterns_that_match_are_not_spoken_of():
     trace = compared(train_step("llama"), ops="silu,*soft*,mm", modules="model.layers", exclude_modules="re:.*mlp")
-    assert trace.meta["notes"] == []
+    assert not any("fits no" in note for note in trace.meta["notes"])
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, KeyboardInterrupt])
