@@ -17,6 +17,7 @@ from torch._subclasses import FakeTensor
 from nbkit.capture.check.memory import Memory
 from nbkit.capture.check.origins import Finding, from_outside, is_float, origin_of, underflow_of
 from nbkit.capture.check.values import largest, smallest_normal
+from nbkit.capture.native.registry import NativeRegistry
 from nbkit.capture.recording import Recording
 from nbkit.capture.rerun.apart import timed_apart
 from nbkit.capture.rerun.copies import all_tensors, tensors_in
@@ -42,9 +43,11 @@ class Checker:
         self.findings: list[Finding] = []
         self.checked = self.inherited = self.reruns = 0
         self.skipped: Counter[str] = Counter()
-        library = recording.native
-        self.memory = Memory(recording.registry) if library is None else library.Memory(recording.registry.tensors)
-        self.native = None if library is None else library.Checker(self.memory, self)
+        self.memory: Any = Memory(recording.registry)
+        self.native: Any = None
+        if recording.native is not None and isinstance(recording.registry, NativeRegistry):
+            self.memory = recording.native.Memory(recording.registry.tensors)
+            self.native = recording.native.Checker(self.memory, self)
 
     def around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
         """What runs an op and looks at it; `run` runs it."""
@@ -87,9 +90,7 @@ class Checker:
     def describe(self, func: Any) -> tuple[str | None, bool, bool, bool, list[int]]:
         """What the native recorder is to know of an op; the arguments it writes to by their number in its schema."""
         plan, arguments = plan_of(func), func._schema.arguments
-        named = [
-            number for number, one in enumerate(arguments) if one.name in plan.written_names and one.kwarg_only
-        ]
+        named = [number for number, one in enumerate(arguments) if one.name in plan.written_names and one.kwarg_only]
         is_uninitialised = plan.packet in UNINITIALISED
         return plan.leave_out, is_uninitialised, asks_before(plan), plan.is_random, [*plan.written, *named]
 
@@ -160,7 +161,7 @@ class Checker:
         return all(readable)  # after all of them have been looked at
 
     def _was_finite(self, tensor: Tensor, position: int) -> bool:
-        known = self.memory.was_finite(tensor)
+        known: bool | None = self.memory.was_finite(tensor)
         if known is not None:
             return known
         is_finite = isfinite(largest(tensor))

@@ -68,7 +68,10 @@ class opcheck(optrace):  # noqa: N801  a context manager is named like the funct
         )
         for reason, count in self.checker.skipped.items():
             self.recording.skip(f"not looked at: {reason}", count)
-        return {"findings": findings}, {"checked_tensors": self.checker.checked, "inherited_ops": self.checker.inherited}
+        return {"findings": findings}, {
+            "checked_tensors": self.checker.checked,
+            "inherited_ops": self.checker.inherited,
+        }
 
     def _forget(self) -> None:
         super()._forget()

@@ -1,0 +1,75 @@
+"""opcheck finds the same with the native recorder as with the Python recorder."""
+
+import pandas as pd
+import pytest
+import torch
+
+import nbkit
+from tests.capture.models import MODELS, train_step
+from tests.capture.native.steps import each_step
+
+BAD = torch.full((3,), float("nan"))
+
+
+def product_of_infinities():
+    x = torch.tensor([1e30, 2.0], requires_grad=True)
+    (x * x - x * x).sum().backward()
+
+
+def overwritten():
+    x = torch.tensor([1.0, 0.0])
+    x[1:].log_()
+    x.add_(1)
+    x.zero_()
+    x.div_(0.0)
+
+
+def underflowing():
+    (torch.full((4, 4), 1e-30) * torch.full((4, 4), 1e-30)).sum()
+
+
+def given_bad():
+    with torch.autocast("cpu", torch.float16):
+        torch.nn.Linear(3, 2)(BAD).sum().backward()
+
+
+FAULTY = (product_of_infinities, overwritten, underflowing, given_bad)
+
+
+def found(step, recorder, monkeypatch):
+    monkeypatch.setenv("NBKIT_RECORDER", recorder)
+    torch.manual_seed(0)
+    with nbkit.opcheck() as trace:
+        step()
+    assert trace.meta["recorder"] == recorder
+    return trace
+
+
+def counted(trace):
+    left_out = {reason: count for reason, count in trace.meta["skipped"].items() if reason.startswith("not looked at")}
+    return trace.meta["checked_tensors"], trace.meta["inherited_ops"], left_out
+
+
+def assert_same(step, monkeypatch):
+    first, second = (found(step, recorder, monkeypatch) for recorder in ("python", "native"))
+    pd.testing.assert_frame_equal(first.findings, second.findings)
+    assert counted(first) == counted(second)
+    return second
+
+
+@pytest.mark.parametrize("step", FAULTY, ids=lambda step: step.__name__)
+def test_findings_of_a_faulty_step(step, monkeypatch):
+    trace = assert_same(step, monkeypatch)
+    assert len(trace.findings)
+    assert trace.meta["checked_tensors"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_training_step_is_clean(model, monkeypatch):
+    assert assert_same(lambda: train_step(model)(), monkeypatch).findings.empty
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@each_step
+def test_findings_of_a_step(step, monkeypatch):
+    assert_same(step, monkeypatch)
