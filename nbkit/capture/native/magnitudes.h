@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace nbkit {
 
@@ -19,28 +20,78 @@ enum class Values {
   unknown,  // not to be read from here
 };
 
-// The greatest magnitude among values of which a Lane is all, or, of float64, the half with sign and exponent: without
-// its sign, a floating-point number of the IEEE formats has the order of an integer.
+// Without its sign, a number of the IEEE formats has the order of an integer. A Lane is such a number, or the half of a
+// float64 that has sign and exponent; `mask` takes the sign, and the other halves, away.
+template <typename Lane>
+struct Lanes {
+  static constexpr size_t bytes = 32, count = bytes / sizeof(Lane), block_bytes = 4 * bytes;
+  static constexpr Lane no_sign = std::numeric_limits<Lane>::max();
+  typedef Lane Vector __attribute__((vector_size(bytes)));  // of g++ and clang: of whatever the processor has
+};
+
+// Greatest lane of whole blocks. All that is written to is local: memory of type char may alias everything else.
+template <typename Lane>
+__attribute__((always_inline)) inline Lane greatest_in_blocks(const char* data, size_t blocks, const Lane* mask) {
+  using Vector = typename Lanes<Lane>::Vector;
+  Vector wanted, best[4] = {};
+  std::memcpy(&wanted, mask, sizeof(wanted));
+  for (; blocks != 0; --blocks, data += Lanes<Lane>::block_bytes) {
+    for (size_t place = 0; place < 4; ++place) {
+      Vector value;
+      std::memcpy(&value, data + place * sizeof(value), sizeof(value));
+      value &= wanted;
+      best[place] = value > best[place] ? value : best[place];
+    }
+  }
+  Lane greatest = 0;
+  for (const Vector& vector : best) {
+    for (size_t lane = 0; lane < Lanes<Lane>::count; ++lane) {
+      greatest = std::max<Lane>(greatest, vector[lane]);
+    }
+  }
+  return greatest;
+}
+
+#if defined(__x86_64__)
+template <typename Lane>
+__attribute__((target("avx2"))) Lane greatest_with_avx2(const char* data, size_t blocks, const Lane* mask) {
+  return greatest_in_blocks(data, blocks, mask);
+}
+#endif
+
+template <typename Lane>
+Lane greatest_of(const char* data, size_t blocks, const Lane* mask) {
+#if defined(__x86_64__)
+  static const bool has_avx2 = __builtin_cpu_supports("avx2");
+  if (has_avx2) {
+    return greatest_with_avx2(data, blocks, mask);
+  }
+#endif
+  return greatest_in_blocks(data, blocks, mask);
+}
+
+// The greatest magnitude among values.
 template <typename Lane>
 class Greatest {
  public:
-  Greatest(size_t itemsize, Lane infinite, Lane normal) : itemsize_(itemsize), infinite_(infinite), normal_(normal) {
+  explicit Greatest(size_t itemsize) : itemsize_(itemsize) {
     const size_t lanes_per_item = itemsize / sizeof(Lane);
-    for (size_t lane = 0; lane < vector_bytes / sizeof(Lane); ++lane) {
-      mask_[lane] = lane % lanes_per_item == lanes_per_item - 1 ? no_sign : 0;
+    for (size_t lane = 0; lane < Lanes<Lane>::count; ++lane) {
+      mask_[lane] = lane % lanes_per_item == lanes_per_item - 1 ? Lanes<Lane>::no_sign : 0;
     }
   }
 
   // Values one after the other.
   void add(const char* data, size_t count) {
-    size_t bytes = count * itemsize_;
-    for (; bytes >= block_bytes; data += block_bytes, bytes -= block_bytes) {
-      add_block(data);
+    constexpr size_t block = Lanes<Lane>::block_bytes;
+    const size_t bytes = count * itemsize_, whole = bytes / block;
+    if (whole != 0) {
+      greatest_ = std::max(greatest_, greatest_of(data, whole, mask_));
     }
-    if (bytes != 0) {
-      char rest[block_bytes] = {};  // a zero is never the greatest
-      std::memcpy(rest, data, bytes);
-      add_block(rest);
+    if (bytes % block != 0) {
+      char rest[block] = {};  // a zero is never the greatest
+      std::memcpy(rest, data + whole * block, bytes % block);
+      greatest_ = std::max(greatest_, greatest_of(rest, 1, mask_));
     }
   }
 
@@ -59,38 +110,16 @@ class Greatest {
       } else {
         Lane value;
         std::memcpy(&value, data + itemsize_ - sizeof(Lane), sizeof(Lane));
-        single_ = std::max<Lane>(single_, value & no_sign);
+        greatest_ = std::max<Lane>(greatest_, value & Lanes<Lane>::no_sign);
       }
     }
   }
 
-  Values values() const {
-    Lane greatest = single_;
-    for (const Vector& vector : greatest_) {
-      for (size_t lane = 0; lane < vector_bytes / sizeof(Lane); ++lane) {
-        greatest = std::max<Lane>(greatest, vector[lane]);
-      }
-    }
-    return greatest >= infinite_ ? Values::bad : greatest >= normal_ ? Values::plain : Values::tiny;
-  }
+  Lane greatest() const { return greatest_; }
 
  private:
-  static constexpr size_t vector_bytes = 16, vectors = 4, block_bytes = vector_bytes * vectors;
-  static constexpr Lane no_sign = std::numeric_limits<Lane>::max();
-  typedef Lane Vector __attribute__((vector_size(vector_bytes)));  // SSE2, NEON: of g++ and clang
-
-  void add_block(const char* data) {
-    for (size_t place = 0; place < vectors; ++place) {
-      Vector value;
-      std::memcpy(&value, data + place * vector_bytes, vector_bytes);
-      value &= mask_;
-      greatest_[place] = value > greatest_[place] ? value : greatest_[place];
-    }
-  }
-
   size_t itemsize_;
-  Lane infinite_, normal_, single_ = 0;
-  Vector mask_, greatest_[vectors] = {};
+  Lane mask_[Lanes<Lane>::count], greatest_ = 0;
 };
 
 // Whether the memory of a tensor on the CPU is there, all of it: it may have been given back below the tensor.
@@ -104,16 +133,17 @@ inline bool is_at_hand(const at::Tensor& tensor) {
   return storage->data() != nullptr && bytes.has_value() && end * int64_t(tensor.itemsize()) <= *bytes;
 }
 
+// `infinite` and `normal` are the lanes of Inf and of the smallest normal number.
 template <typename Lane>
 Values in_memory(const at::Tensor& tensor, Lane infinite, Lane normal) {
-  Greatest<Lane> greatest(tensor.itemsize(), infinite, normal);
+  Greatest<Lane> found(tensor.itemsize());
   const auto* data = static_cast<const char*>(tensor.const_data_ptr());
   if (tensor.unsafeGetTensorImpl()->is_non_overlapping_and_dense()) {
-    greatest.add(data, tensor.numel());  // in whichever order
+    found.add(data, tensor.numel());  // in whichever order
   } else {
-    greatest.add(data, tensor.sizes(), tensor.strides());
+    found.add(data, tensor.sizes(), tensor.strides());
   }
-  return greatest.values();
+  return found.greatest() >= infinite ? Values::bad : found.greatest() >= normal ? Values::plain : Values::tiny;
 }
 
 // Plain if the mean says so: with a device or with many threads the quick way, and enough nearly always.
