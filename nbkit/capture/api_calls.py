@@ -23,7 +23,8 @@ from nbkit.capture.recording import (
 )
 from nbkit.capture.source import user_place
 
-DISPATCH_FILE = str(Path(__file__).with_name("dispatch.py"))
+# Where OpMode runs an op.
+DISPATCH_FILES = frozenset(str(Path(__file__).parent / name) for name in ("dispatch.py", "check/checker.py"))
 GRADIENT = Tensor.grad
 METHOD_WRAPPER = type(Tensor.shape.__get__)  # type: ignore[attr-defined]
 # After these a tensor is no longer what was noted of it.
@@ -54,7 +55,7 @@ class ApiMode(PausableMode):
                     forget(args[0])
                 return func(*args, **kwargs) if kwargs else func(*args)
             # OpMode runs an op that came from no API call (torch.tensor): the call below it is ours.
-            if type(func) is OpOverload and _getframe(1).f_code.co_filename == DISPATCH_FILE:
+            if type(func) is OpOverload and _getframe(1).f_code.co_filename in DISPATCH_FILES:
                 return func(*args, **(kwargs or {}))
             thread = main if main.ident == get_ident() else recording.thread()
             outer, slot = thread.parent, len(ops)

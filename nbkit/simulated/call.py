@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from torch import Tensor
+from torch.utils._pytree import tree_iter, tree_map_only
 
 Results = list[Tensor]
 
@@ -62,14 +63,14 @@ class Call:
         """Raise NotApplicableError for an op without values of its own: a view of an input, memory not yet written."""
         if self.name.startswith(("empty", "new_empty")):
             raise NotApplicableError(f"{self.func} makes memory and writes nothing into it")
-        memories = {tensor.untyped_storage()._cdata for tensor in tensors_in([*self.args, *self.kwargs.values()])}
+        memories = {tensor.untyped_storage()._cdata for tensor in tensors_in((self.args, self.kwargs))}
         for result in self.results:
             if id(result) not in self.before and result.untyped_storage()._cdata in memories:
                 raise NotApplicableError(f"{self.func} gives a view of its input and computes nothing")
 
     def rerun(self, changed: Mapping[str, Any]) -> Results:
         """The results of the op with some arguments changed, by their names in the schema; the true ones stay."""
-        args, kwargs = _copied(self.inputs), {name: _copied(arg) for name, arg in self.named_inputs.items()}
+        args, kwargs = tree_map_only(Tensor, Tensor.clone, (self.inputs, self.named_inputs))
         for position, argument in enumerate(self.func._schema.arguments):
             if argument.name in changed:
                 if position < len(args):
@@ -84,11 +85,7 @@ class Call:
         return [*wrote, *(tensor for tensor in tensors_in(out) if id(tensor) not in known)]
 
     def _as_before(self, value: Any) -> Any:
-        if isinstance(value, Tensor):
-            return self.before.get(id(value), value)
-        if isinstance(value, list | tuple):
-            return type(value)(self._as_before(item) for item in value)
-        return value
+        return tree_map_only(Tensor, lambda tensor: self.before.get(id(tensor), tensor), value)
 
 
 def written(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Tensor]:
@@ -99,18 +96,5 @@ def written(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterat
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
-    """The tensors in an argument or result, lists flattened."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from tensors_in(item)
-
-
-def _copied(value: Any) -> Any:
-    """A copy of every tensor, so that running an op leaves the originals alone."""
-    if isinstance(value, Tensor):
-        return value.clone()
-    if isinstance(value, list | tuple):
-        return type(value)(_copied(item) for item in value)
-    return value
+    """The tensors in arguments or a result, however nested."""
+    return (leaf for leaf in tree_iter(value) if isinstance(leaf, Tensor))

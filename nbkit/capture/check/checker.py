@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._C import _len_torch_dispatch_stack
+from torch._C import DisableTorchFunction, _len_torch_dispatch_stack
 from torch._subclasses import FakeTensor
 
 from nbkit.capture.check.memory import Memory
@@ -70,7 +70,8 @@ class Checker:
             self.skipped[reason] += 1
             out = run(*args, **kwargs)
             if plan.packet in UNINITIALISED and isinstance(out, Tensor):
-                self.memory.note(out, True)  # nothing is there yet
+                with DisableTorchFunction():
+                    self.memory.note(out, True)  # nothing is there yet
             return out
 
         return run_and_count
@@ -114,8 +115,9 @@ class Checker:
             self.native = None  # which knows of this object
 
     def _ask(self, plan: Plan, written: list[Tensor]) -> bool:
-        if all(self.memory.was_finite(one) for one in written):  # a question not asked yet says no
-            return True
+        with DisableTorchFunction():
+            if all(self.memory.was_finite(one) for one in written):  # a question not asked yet says no
+                return True
         return self._counted(plan, lambda: self._look_before(written)) is not False
 
     def _settle(self, plan: Plan, args: Any, kwargs: Any, out: Any, written: list[Tensor], was_finite: bool) -> None:
@@ -125,22 +127,21 @@ class Checker:
 
     def _is_plainly_fine(self, out: Tensor, is_whole: bool) -> bool:
         """Whether a result is finite and far from underflow, by one sum: the usual case, at a tenth of the price."""
-        started, grad = perf_counter_ns(), False
+        started, grad = perf_counter_ns(), torch.is_grad_enabled()
+        if grad:
+            torch._C._set_grad_enabled(False)
         try:
-            least = LEAST_MEAN.get(out.dtype)
-            if least is None or _len_torch_dispatch_stack() or out.is_meta or out.layout is not torch.strided:
-                return False
-            if not is_whole and self.memory.was_finite(out) is False:
-                return False
-            grad = torch.is_grad_enabled()
-            if grad:
-                torch._C._set_grad_enabled(False)
-            with torch._C.DisableTorchFunction():
+            with DisableTorchFunction():
+                least = LEAST_MEAN.get(out.dtype)
+                if least is None or _len_torch_dispatch_stack() or out.is_meta or out.layout is not torch.strided:
+                    return False
+                if not is_whole and self.memory.was_finite(out) is False:
+                    return False
                 # Finite values that are too large to add up are looked at closely, as are those that sum to nothing.
                 if not least * out.numel() < abs(out.sum().item()) < inf:
                     return False
+                self.memory.note(out, True)
             self.checked += 1
-            self.memory.note(out, True)
             return True
         except Exception:  # a tensor of functorch, say, whose values cannot be asked for
             return False

@@ -1,5 +1,6 @@
 """opcheck finds the same with the native recorder as with the Python recorder."""
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -73,3 +74,19 @@ def test_a_training_step_is_clean(model, monkeypatch):
 @each_step
 def test_findings_of_a_step(step, monkeypatch):
     assert_same(step, monkeypatch)
+
+
+def of_no_api_call():
+    torch.from_numpy(np.ones(3, dtype="float32")).add_(1)
+    torch.nn.Linear(3, 2)(torch.tensor([1.0, 2.0, 3.0])).sum().backward()
+
+
+@pytest.mark.parametrize("recorder", ["python", "native"])
+@pytest.mark.parametrize("step", [of_no_api_call, *FAULTY], ids=lambda step: step.__name__)
+def test_what_opcheck_does_itself_is_not_in_its_trace(step, recorder, monkeypatch):
+    checked = found(step, recorder, monkeypatch)
+    with nbkit.optrace() as traced:
+        step()
+    pd.testing.assert_series_equal(checked.ops["op"], traced.ops["op"])
+    skipped = {reason: count for reason, count in checked.meta["skipped"].items() if not reason.startswith("not l")}
+    assert skipped == traced.meta["skipped"]
