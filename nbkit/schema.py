@@ -282,7 +282,12 @@ DIFFS = table(
         "where it is below the threshold; inf where NaN or Inf stand at other places, or integers differ",
     ),
     ("bias_ratio", "float64", "|mean signed error| over rms error / sqrt(numel): how far errors lean to one side"),
-    ("status", "str", "ok, mismatch, shape, dtype, skipped (not compared) or failed (the reference raised)"),
+    (
+        "status",
+        "str",
+        "ok, mismatch, shape, dtype, reduced (right for inputs of fewer bits, as with TF32), skipped (not compared) or "
+        "failed (the reference raised)",
+    ),
     ("message", "str", "what a reader must know: why, where, or how it was compared; null if nothing"),
 )
 FINDINGS = table(

@@ -8,7 +8,7 @@ from nbkit.views.names import shown
 from nbkit.views.sections import Section
 
 # From the worst to what needs no look.
-STATUSES = ("mismatch", "shape", "dtype", "failed", "ok", "skipped")
+STATUSES = ("mismatch", "shape", "dtype", "failed", "reduced", "ok", "skipped")
 
 
 def diff_sections(trace: Trace, count: int) -> list[Section]:

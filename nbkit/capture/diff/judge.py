@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nbkit.capture.diff.reduced import reduced
 from nbkit.capture.diff.ties import ties
 from nbkit.capture.rerun.plans import Plan
 from nbkit.capture.rerun.reference import CPU, Call, Results
@@ -142,6 +143,16 @@ class Judge:
         if count:
             assert wrong is not None
             row["message"] = _message(pair, row, wrong)
+            if tolerance is None and pair.precision is not None:
+                self._explain(pair, pair.precision)
+
+    def _explain(self, pair: Pair, precision: Precision) -> None:
+        """Say of a wrong product whether inputs of fewer bits explain it."""
+        sides = pair.actual, pair.expected
+        found = reduced(pair.call, pair.place, sides, precision, pair.factor, self.threshold)
+        if found is not None:
+            pair.row["message"] = f"{found.message}; {pair.row['message']}"
+            pair.row["status"] = "reduced" if found.wholly else "mismatch"
 
     def _wrong_integers(self, pair: Pair) -> Array:
         """Which elements differ, other indices of equal values left out."""

@@ -89,7 +89,7 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
             "reference": self.reference.text,
             "threshold": self.scope.threshold,
             "compared_ops": self.mode.compared,
-            "mismatches": int((~diffs["status"].isin(["ok", "skipped"])).sum()),
+            "mismatches": int((~diffs["status"].isin(["ok", "reduced", "skipped"])).sum()),
             "notes": [*self._notes()],
         }
         return {"diffs": diffs}, meta

@@ -102,12 +102,12 @@ class Call:
         Raises NoKernelError, or what the reference raised.
         """
         if self.reference.function is not None:
-            return self._once(self.args, self.kwargs, self.reference.function)
+            return self.once(self.args, self.kwargs, self.reference.function)
         try:
             if self.in_pieces:
                 return Results(pieced(self.plan, self.args, self.kwargs, self.reference.widen(self.plan)), [])
             self.note = self.reference.narrow.get(self.plan.func)
-            return self._once(*self.widened())
+            return self.once(*self.widened())
         except NOT_OF_DTYPE:
             raise
         except Exception as error:
@@ -144,7 +144,7 @@ class Call:
     def _tried(self, call: Arguments, note: str) -> "Results | None":
         """The results of the call with these arguments, which are its own from now on; None if that raises, too."""
         try:
-            found = self._once(*call)
+            found = self.once(*call)
         except Exception:
             return None
         (self.args, self.kwargs), self.note = call, note
@@ -159,7 +159,7 @@ class Call:
         args, kwargs = self.widened()
         if self.spread is None:
             self.generator = np.random.default_rng(SEED)
-            self.center = self._once(args, kwargs).all
+            self.center = self.once(args, kwargs).all
             self.spread = [torch.zeros(one.shape, dtype=torch.float64) for one in self.center]
         for _ in range(draws):
             changed = mapped_call(args, kwargs, _perturbing(self.generator, eps), {})
@@ -169,9 +169,10 @@ class Call:
 
     def _changed(self, changed: tuple[Any, Any]) -> list[Tensor]:
         """Results of the call with changed inputs, vectors without direction turned to those of the call itself."""
-        return turned(self.plan.packet, self._once(*changed).all, self.center)
+        return turned(self.plan.packet, self.once(*changed).all, self.center)
 
-    def _once(self, args: Any, kwargs: Any, function: Function | None = None) -> "Results":
+    def once(self, args: Any, kwargs: Any, function: Function | None = None) -> "Results":
+        """Results of the op with these arguments, which stay as they are."""
         plan = self.plan
         if function is not None:  # it may write to anything
             args, kwargs = mapped_call(args, kwargs, cloned, {})

@@ -1,0 +1,92 @@
+"""Products whose device keeps fewer bits of its inputs than their dtype has, as TF32 does: no error of the kernel.
+
+A float32 product is run on the reference with its factors rounded to the mantissa of TF32 and of bfloat16, to nearest
+and towards zero. Where the result is as near to one of these as a right kernel's is to its own, that is what the
+device did. Where it is none of these, but no further off than they are, the message says so and the verdict stays.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from nbkit.capture.rerun.copies import mapped_call
+from nbkit.capture.rerun.reference import Call
+from nbkit.precision import Array, Precision
+from nbkit.verdicts import noise_ratios
+
+# Bits of the mantissa after the leading one, and how many more a float32 has.
+FORMATS = {"TF32": 10, "bfloat16": 7}
+FLOAT32_BITS = 23
+# Positions of the factors of each product.
+FACTORS = {
+    **dict.fromkeys(("mm", "bmm", "mv", "dot", "linear", "convolution"), (0, 1)),
+    **dict.fromkeys(("addmm", "addmm_", "baddbmm", "baddbmm_", "addbmm", "addmv"), (1, 2)),
+    "convolution_backward": (0, 1, 2),
+}
+Rounding = Callable[[Tensor, int], Tensor]
+
+
+class Reduced(NamedTuple):
+    """What fewer bits explain of a result, in a message; `wholly` if they explain all of it."""
+
+    wholly: bool
+    message: str
+
+
+def reduced(
+    call: Call, place: int, sides: tuple[Array, Array], precision: Precision, factor: float, threshold: float
+) -> Reduced | None:
+    """Whether a result (actual, expected) is what factors of fewer bits make; None for one that is not."""
+    factors = FACTORS.get(call.plan.packet, ())
+    if precision.digits != FLOAT32_BITS or not call.is_wide or call.reference.dtype is not torch.float64:
+        return None
+    actual, expected = sides
+    conditioning = call.conditioning(0, precision.eps)[place].reshape(-1).numpy()
+    near: Reduced | None = None
+    for name, found in _attempts(call, factors):
+        other = found[place].reshape(-1).numpy()
+        if noise_ratios(actual, other, conditioning, precision, factor).max(initial=0.0) <= threshold:
+            text = f"float32 computed as {name}: with inputs of {FORMATS[name]} mantissa bits the result is right"
+            return Reduced(True, text)
+        if noise_ratios(actual, expected, abs(other - expected), precision).max(initial=0.0) <= threshold:
+            near = near or Reduced(False, f"no further off than {name} would be ({FORMATS[name]} mantissa bits)")
+    return near
+
+
+def _attempts(call: Call, factors: tuple[int, ...]) -> Iterator[tuple[str, list[Tensor]]]:
+    """Results of the call, the coarsest format last, its factors rounded in each of three ways."""
+    args, kwargs = call.widened()
+    chosen = {id(args[place]) for place in factors if place < len(args) and isinstance(args[place], Tensor)}
+    if not chosen:
+        return
+    for name, bits in FORMATS.items():
+        for rounded in (to_even, away_from_zero, towards_zero):
+
+            def change(value: Any, lost: int = FLOAT32_BITS - bits, rounded: Rounding = rounded) -> Any:
+                return _kept(value, lost, rounded) if id(value) in chosen else value
+
+            yield name, call.once(*mapped_call(args, kwargs, change, {})).all
+
+
+def _kept(values: Tensor, lost: int, rounded: Rounding) -> Tensor:
+    """float32 numbers without their last `lost` bits; held in the dtype that they came in."""
+    bits = values.to(torch.float32).view(torch.int32)
+    near = (rounded(bits, lost) & -(1 << lost)).view(torch.float32)
+    return torch.where(values.isfinite(), near, values).to(values.dtype)
+
+
+def to_even(bits: Tensor, lost: int) -> Tensor:
+    """What to cut for the nearest number, of two the even one."""
+    return bits + ((1 << lost - 1) - 1) + (bits >> lost & 1)
+
+
+def away_from_zero(bits: Tensor, lost: int) -> Tensor:
+    """What to cut for the nearest number, of two the greater in magnitude."""
+    return bits + (1 << lost - 1)
+
+
+def towards_zero(bits: Tensor, lost: int) -> Tensor:
+    """What to cut for the next number towards zero."""
+    return bits
