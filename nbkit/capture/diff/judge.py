@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nbkit.capture.diff.fast_exp import noise_of_exp
 from nbkit.capture.diff.reduced import reduced
 from nbkit.capture.diff.ties import ties
 from nbkit.capture.rerun.plans import Plan
@@ -174,6 +175,7 @@ class Judge:
         actual, eps = pair.actual, min(precision.eps, PRECISIONS["float32"].eps)
         for draws in DRAWS:
             conditioning = flat(pair.call.conditioning(draws, eps)[pair.place], copy=False)
+            conditioning = conditioning + noise_of_exp(pair.call, pair.place)
             ratios = noise_ratios(actual, pair.expected, conditioning, precision, pair.factor)
             worst = float(ratios.max(initial=0.0))
             if worst <= self.threshold or worst == np.inf:

@@ -116,6 +116,7 @@ class DiffMode(BelowMode):
         actual = Results(out, written_tensors(plan, *given), plan.values)
         if not actual.all or self._has_no_values(actual.all):
             return
+        call.dtype = actual.all[0].dtype
         if plan.is_random and is_drawing(call):
             check_random(self.judge, slot, call, actual, self.skipped)
             return

@@ -10,6 +10,7 @@ from torch._ops import OpOverload
 
 from nbkit.capture.dispatch import RESHAPING
 from nbkit.capture.op_names import op_name
+from nbkit.capture.rerun import twins
 from nbkit.capture.rerun.copies import tensors_in
 
 UNINITIALISED = frozenset(
@@ -27,7 +28,7 @@ UNDECLARED_WRITES = {
     "batch_norm_update_stats": (1, 2),
 }
 # So many results of an op are values; the others are memory for its backward op, which only that can read.
-VALUES = {"mkldnn_rnn_layer": 3, "_embedding_bag": 1, "_ctc_loss": 1, "_sparse_mm_reduce_impl": 1}
+VALUES = {"mkldnn_rnn_layer": 3, "_embedding_bag": 1, "_ctc_loss": 1, "_sparse_mm_reduce_impl": 1} | twins.VALUES
 MARKERS = frozenset({"prim", "profiler", "inductor", "debugprims"})
 
 

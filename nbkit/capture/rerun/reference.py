@@ -11,7 +11,8 @@ from nbkit.capture.rerun.apart import apart
 from nbkit.capture.rerun.copies import all_tensors, cloned, copier, mapped_call, narrowed_call, tensors_in
 from nbkit.capture.rerun.phases import turned
 from nbkit.capture.rerun.pieces import is_done_in_pieces, pieced
-from nbkit.capture.rerun.plans import Plan, written_tensors
+from nbkit.capture.rerun.plans import Plan, bound, written_tensors
+from nbkit.capture.rerun.twins import TWINS
 from nbkit.errors import OptionError
 
 Function = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -90,6 +91,7 @@ class Call:
         self.reference, self.plan, self.args, self.kwargs = reference, plan, args, kwargs
         self.is_wide, self.in_pieces = is_wide, in_pieces
         self.note: str | None = None
+        self.dtype: torch.dtype | None = None  # of the first result of the call itself
         self.spread: list[Tensor] | None = None
 
     def tensors(self) -> list[Tensor]:
@@ -179,7 +181,12 @@ class Call:
         elif plan.written or plan.written_names:
             memo: dict[int, Any] = {id(one): one.clone() for one in written_tensors(plan, args, kwargs)}
             args, kwargs = mapped_call(args, kwargs, lambda value: value, memo)
-        out = plan.func._op(*args, **kwargs) if function is None else function(plan.func, args, kwargs)
+        if function is not None:
+            out = function(plan.func, args, kwargs)
+        elif plan.packet in TWINS and self.reference.device == CPU:
+            out = TWINS[plan.packet](bound(plan.func, args, kwargs))
+        else:
+            out = plan.func._op(*args, **kwargs)
         return Results(out, written_tensors(plan, args, kwargs), plan.values)
 
 

@@ -1,0 +1,91 @@
+"""What stands in on the CPU for ops of devices that have no kernel there: fused attention and vendors' batch norms.
+
+Each takes the arguments of a call by name and gives the results of it that are values, not notes for the backward op.
+Attention draws no numbers here: a call with dropout is a random one. Formulas: torch's own documentation of
+scaled_dot_product_attention, and native_batch_norm.
+"""
+
+from collections.abc import Callable
+from math import inf, sqrt
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Given = dict[str, Any]
+
+
+def attention(given: Given) -> tuple[Tensor, ...]:
+    """softmax(q k' scale + bias) v: (B, H, T, D)."""
+    return (_weights(given) @ _heads(given, "value"),)
+
+
+def attention_backward(given: Given) -> tuple[Tensor | None, ...]:
+    """Gradients of query, key, value and, where there is one, of the bias."""
+    weights, query, key, value = _weights(given), given["query"], _heads(given, "key"), _heads(given, "value")
+    incoming = given["grad_out_"] if "grad_out_" in given else given["grad_out"]
+    of_weights = incoming @ value.mT
+    of_scores = weights * (of_weights - (incoming * given["out"]).sum(-1, keepdim=True))
+    scale = _scale(given)
+    groups = query.shape[1] // given["key"].shape[1]
+    of_key, of_value = (
+        one.unflatten(1, (-1, groups)).sum(2) for one in (of_scores.mT @ query * scale, weights.mT @ incoming)
+    )
+    found: list[Tensor | None] = [of_scores @ key * scale, of_key, of_value]
+    wanted = given.get("grad_input_mask")
+    if wanted is not None:
+        bias = given["attn_bias"]
+        found.append(None if bias is None else of_scores.sum_to_size(bias.shape))
+        found = [one if is_wanted else None for one, is_wanted in zip(found, wanted, strict=True)]
+    return tuple(found)
+
+
+def batch_norm(given: Given) -> tuple[Tensor, ...]:
+    """As native_batch_norm, which also updates the running statistics."""
+    names = "input weight bias running_mean running_var training exponential_average_factor epsilon".split()
+    found: tuple[Tensor, ...] = torch.ops.aten.native_batch_norm(*(given[name] for name in names))
+    return found
+
+
+def batch_norm_backward(given: Given) -> tuple[Tensor, ...]:
+    """As native_batch_norm_backward, in training."""
+    names = "grad_output input weight running_mean running_var save_mean save_var".split()
+    found: tuple[Tensor, ...] = torch.ops.aten.native_batch_norm_backward(
+        *(given[name] for name in names), True, given["epsilon"], [True] * 3
+    )
+    return found
+
+
+def _weights(given: Given) -> Tensor:
+    query, key = given["query"], _heads(given, "key")
+    scores: Tensor = query @ key.mT * _scale(given)
+    if given.get("attn_bias") is not None:
+        scores = scores + given["attn_bias"]
+    if given["is_causal"]:
+        scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -inf)
+    # A row of which nothing is to be seen is zero.
+    return scores.softmax(-1).masked_fill((scores == -inf).all(-1, keepdim=True), 0.0)
+
+
+def _heads(given: Given, name: str) -> Tensor:
+    """Keys or values, each group of queries its own."""
+    groups: int = given["query"].shape[1] // given[name].shape[1]
+    one: Tensor = given[name]
+    return one.repeat_interleave(groups, 1) if groups > 1 else one
+
+
+def _scale(given: Given) -> float:
+    scale: float | None = given.get("scale")
+    return 1 / sqrt(given["query"].shape[-1]) if scale is None else scale
+
+
+ATTENTION = [f"_scaled_dot_product_{kind}" for kind in ("flash_attention", "efficient_attention", "cudnn_attention")]
+NORMS = ("cudnn_batch_norm", "miopen_batch_norm")
+TWINS: dict[str, Callable[[Given], Any]] = {
+    **dict.fromkeys(ATTENTION, attention),
+    **dict.fromkeys([f"{name}_backward" for name in ATTENTION], attention_backward),
+    **dict.fromkeys(NORMS, batch_norm),
+    **dict.fromkeys([f"{name}_backward" for name in NORMS], batch_norm_backward),
+}
+# So many results of these are values.
+VALUES = {**dict.fromkeys(ATTENTION, 1), **dict.fromkeys(NORMS, 3)}
