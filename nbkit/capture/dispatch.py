@@ -12,6 +12,7 @@ from torch._ops import OpOverload
 from torch.autograd import graph
 from torch.nn import Parameter
 
+from nbkit.capture.foreach_versions import counting, loses_versions
 from nbkit.capture.recording import NO_NODE, Recording, next_sequence_number
 from nbkit.capture.source import user_place
 from nbkit.capture.statistics import Statistics
@@ -191,6 +192,8 @@ class OpMode(StepMode):
             run = func._op
             if func._opname in RESHAPING:
                 run = self._reshaping(run)
+            if loses_versions(func):
+                run = counting(run, func)
             arguments = func._schema.arguments
             if names := frozenset(argument.name for argument in arguments if argument.is_out):
                 self.out_names[id(func)] = names
@@ -250,7 +253,7 @@ class OpMode(StepMode):
 
 def is_special(func: OpOverload) -> bool:
     """Whether an op takes more than running and writing a row, so that the native recorder leaves it to OpMode."""
-    return func.namespace in HIDDEN_NAMESPACES or func._opname in RESHAPING
+    return func.namespace in HIDDEN_NAMESPACES or func._opname in RESHAPING or loses_versions(func)
 
 
 def _accumulate_type() -> type:
