@@ -15,6 +15,7 @@ from nbkit.capture.dispatch import current_node
 from nbkit.capture.recording import OPTIMIZER_CODE, Recording
 from nbkit.capture.rerun.below_mode import BelowMode
 from nbkit.capture.rerun.copies import all_tensors
+from nbkit.capture.rerun.overlap import overlap
 from nbkit.capture.rerun.plans import Plan, written_tensors
 from nbkit.capture.rerun.reference import Call, NoKernelError, Reference, Results
 from nbkit.patterns import split_patterns
@@ -104,6 +105,10 @@ class DiffMode(BelowMode):
                 self.skipped[f"ops whose inputs take more than max_bytes={self.scope.max_bytes} on the reference"] += 1
                 self._row(plan, "skipped", message, tensors[0])
                 return None
+        if overlap(written_tensors(plan, args, kwargs)):
+            self.skipped["ops that write to tensors which share memory"] += 1
+            self._row(plan, "skipped", "it writes to tensors which share memory; copies of them would not", tensors[0])
+            return None
         return self.reference.copy(plan, args, kwargs)
 
     def _has_no_values(self, tensors: list[Tensor]) -> bool:
