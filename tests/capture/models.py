@@ -68,13 +68,14 @@ def loss_of(model: nn.Module, name: str) -> Tensor:
     if name in ("rwkv4", "llama"):
         ids = torch.randint(0, 96, (2, 5))
         return model(ids[:, :-1], ids[:, 1:])
-    return F.cross_entropy(model(torch.randn(*SHAPES[name])), torch.randint(0, 3, (5,)))
+    dtype = next(model.parameters()).dtype
+    return F.cross_entropy(model(torch.randn(*SHAPES[name], dtype=dtype)), torch.randint(0, 3, (5,)))
 
 
-def trained(name: str, optimizer: str, steps: int = 3) -> Iterator[Any]:
+def trained(name: str, optimizer: str, steps: int = 3, dtype: torch.dtype = torch.float32) -> Iterator[Any]:
     """Three training steps from a fixed seed: all that a step leaves behind, one value after the other."""
     torch.manual_seed(7)
-    model = MODELS[name]()
+    model = MODELS[name]().to(dtype)
     updates = OPTIMIZERS[optimizer](model.parameters())
     for _ in range(steps):
         updates.zero_grad()

@@ -15,6 +15,7 @@ from nbkit.capture.diff.rows import diffs_frame
 from nbkit.capture.optrace import optrace
 from nbkit.capture.recording import OP_FIELDS, Recording
 from nbkit.capture.rerun.apart import apart
+from nbkit.capture.rerun.quiet import Quiet
 from nbkit.capture.rerun.reference import Function, Reference
 from nbkit.patterns import Patterns
 from nbkit.tolerances import Tolerances
@@ -79,8 +80,8 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
         return self.mode
 
     def _found(self, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
-        with apart():
-            self.judge.finish()
+        with apart(), Quiet() as quiet:
+            quiet.run(self.judge.finish)
         slots = np.array([row["slot"] // OP_FIELDS for row in self.judge.rows], dtype=np.int64)
         diffs = diffs_frame(self.judge.rows, op_ids[slots] if len(slots) else slots, ops, self.scope.phases)
         for reason, count in (+self.mode.skipped).items():

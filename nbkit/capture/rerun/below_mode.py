@@ -7,6 +7,7 @@ from typing import Any
 from nbkit.capture.recording import Recording
 from nbkit.capture.rerun.apart import timed_apart
 from nbkit.capture.rerun.plans import Plan, plan_of
+from nbkit.capture.rerun.quiet import Quiet
 from nbkit.capture.step_mode import StepMode
 
 
@@ -18,6 +19,16 @@ class BelowMode(StepMode):
         self.recording = recording
         self.plans: dict[int, Plan] = {}
         self.skipped: Counter[str] = Counter()
+        self.quiet = Quiet()
+
+    def __enter__(self) -> "BelowMode":
+        self.quiet.__enter__()
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        self.quiet.__exit__(*error)
 
     def plan(self, func: Any) -> Plan:
         """How calls of this op are treated, worked out at the first."""
@@ -27,5 +38,5 @@ class BelowMode(StepMode):
         return known
 
     def apart(self, work: Callable[[], Any], on_trouble: Callable[[Exception], object]) -> Any:
-        """As timed_apart."""
-        return timed_apart(self.recording, work, on_trouble)
+        """As timed_apart, and without warnings of ours."""
+        return timed_apart(self.recording, lambda: self.quiet.run(work), on_trouble)
