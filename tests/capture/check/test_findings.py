@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import nbkit
+from tests.capture.models import trained
 
 INF = math.inf
 
@@ -123,3 +124,10 @@ def test_a_part_written_with_nan_keeps_the_whole_from_being_clean():
 def test_each_tensor_of_a_list_has_its_finding():
     trace = found(lambda: torch._foreach_div([ones(2), ones(2)], [torch.zeros(2), torch.zeros(2)]))
     assert trace.findings["position"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("model", ["rwkv4", "llama", "conv"])
+def test_a_healthy_step_under_autocast_has_no_finding(model):
+    with torch.autocast("cpu", torch.bfloat16), nbkit.opcheck() as trace:
+        list(trained(model, "adamw", steps=1))
+    assert trace.findings.empty, trace.findings.to_string()
