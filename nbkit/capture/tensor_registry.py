@@ -6,6 +6,7 @@ from weakref import ref
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 PLAIN = frozenset({Tensor, torch.nn.Parameter, torch.nn.Buffer})
 
@@ -137,10 +138,18 @@ class TensorRegistry:
             stride, offset = tensor.stride(), int(tensor.storage_offset())
         except (RuntimeError, NotImplementedError):
             pass
-        shape: Any = nested_sizes(tensor) if tensor.is_nested else tensor.shape
+        shape, nbytes = _shape_and_bytes(tensor)
         return TensorRecord(
-            fresh, number, shape, stride, offset, tensor.dtype, tensor.device, tensor.requires_grad, size_bytes(tensor)
+            fresh, number, shape, stride, offset, tensor.dtype, tensor.device, tensor.requires_grad, nbytes
         )
+
+
+def _shape_and_bytes(tensor: Tensor) -> tuple[Any, int]:
+    if tensor.layout is torch.strided and not tensor.is_nested:
+        return tensor.shape, -1
+    # Asking for the parts runs ops, which another recording around this one must not take for the step's.
+    with _disable_current_modes():
+        return nested_sizes(tensor) if tensor.is_nested else tensor.shape, size_bytes(tensor)
 
 
 def nested_sizes(tensor: Tensor) -> tuple[Any, ...]:

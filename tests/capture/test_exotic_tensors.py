@@ -7,6 +7,7 @@ from torch import Tensor
 from torch._subclasses import FakeTensorMode
 from torch.nn.attention.flex_attention import flex_attention
 
+import nbkit
 from tests.capture.models import aten, bits, record, recorded_ops, seen_ops, tensor_rows
 
 
@@ -239,3 +240,11 @@ def test_embedding_with_max_norm_changes_its_weight():
     assert embedding.weight.grad[1].tolist() == [1, 1, 1]
     assert "aten.embedding_renorm_.default" in recorded_ops(trace)
     assert torch.ones(2, requires_grad=True).to(torch.half).requires_grad
+
+
+def test_what_a_recorder_asks_of_a_sparse_tensor_is_no_op_of_another_around_it():
+    x = csr()
+    with nbkit.optrace() as outer, nbkit.optrace() as inner:
+        x @ torch.ones(3, 1)
+    assert outer.ops["op"].tolist() == inner.ops["op"].tolist()
+    assert recorded_ops(outer) == seen_ops(lambda: x @ torch.ones(3, 1))
