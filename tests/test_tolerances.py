@@ -19,6 +19,7 @@ def test_op_and_dtype_wins_over_op_over_dtype_over_default():
 
 
 def test_without_any_the_noise_ratio_decides():
+    """Test case 5: there are no default tolerances."""
     assert Tolerances(None).of(MM, "float32") is None
 
 
