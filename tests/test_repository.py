@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import nbkit
 from nbkit import __version__
 from nbkit.capture.native.library import SOURCES
 
@@ -59,11 +60,19 @@ def test_documented_paths_exist(name):
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
-def test_the_example_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
+    """One after the other, as a reader would: optrace, opcheck, the simulated device."""
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    (example,) = [block for block in blocks if "import nbkit" in block]
+    examples = [block for block in blocks if "nbkit." in block]
     monkeypatch.chdir(tmp_path)
-    exec(compile(example, "README.md", "exec"), {})
+    names: dict[str, object] = {}
+    for example in examples:
+        exec(compile(example, "README.md", "exec"), names)
+        if "opcheck" in example:
+            assert names["trace"].findings["kind"].iloc[0] == "nan"
+            found = nbkit.producers(names["trace"], names["trace"].findings["op_id"][0])
+            assert "aten.addmm.default" in set(found["op"])
+    assert len(examples) == 3 and next(names["model"].parameters()).device.type == "sim"
     assert "slowest ops" in capsys.readouterr().out
     assert (tmp_path / "first_step/ops.parquet").is_file()
 

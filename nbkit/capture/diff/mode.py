@@ -99,7 +99,7 @@ class DiffMode(BelowMode):
         if self._has_no_values(tensors):
             return None
         if self.scope.max_bytes is not None:
-            size = sum(tensor.numel() for tensor in tensors) * 8
+            size = self.reference.size_of(tensors)
             if size > self.scope.max_bytes:
                 message = f"its inputs take {size} bytes on the reference; max_bytes is {self.scope.max_bytes}"
                 self.skipped[f"ops whose inputs take more than max_bytes={self.scope.max_bytes} on the reference"] += 1

@@ -43,7 +43,7 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
         max_bytes: an op whose inputs take more on the reference is not compared and gets a row that says so.
         tolerances: {op pattern | dtype | (op pattern, dtype) | "default": (atol, rtol)}; where one fits, it decides
             instead of the noise ratio, the more special first.
-        threshold: noise ratio above which a difference is an error; right ops stay below 3, wrong ones exceed 100.
+        threshold: noise ratio above which a difference is an error; that of a right op is of order 1.
         name: what the trace is called in displays.
 
     Raises:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.rerun.apart import apart
-from nbkit.capture.rerun.copies import all_tensors, cloned, copier, mapped_call, narrowed_call, tensors_in
+from nbkit.capture.rerun.copies import WIDER, all_tensors, cloned, copier, mapped_call, narrowed_call, tensors_in
 from nbkit.capture.rerun.phases import turned
 from nbkit.capture.rerun.pieces import is_done_in_pieces, pieced
 from nbkit.capture.rerun.plans import Plan, bound, written_tensors
@@ -53,6 +53,11 @@ class Reference:
         if pieces or self.function is not None:
             return Call(self, plan, *mapped_call(args, kwargs, cloned, {}), is_wide=False, in_pieces=pieces)
         return Call(self, plan, *mapped_call(args, kwargs, self.widen(plan), {}), is_wide=True, in_pieces=False)
+
+    def size_of(self, tensors: list[Tensor]) -> int:
+        """Bytes that tensors take here."""
+        wider = WIDER[self.dtype] if self.function is None else {}
+        return sum(one.numel() * wider.get(one.dtype, one.dtype).itemsize for one in tensors)
 
     def widen(self, plan: Plan) -> Callable[[Any], Any]:
         """What brings a tensor, dtype or device of a call to this reference."""

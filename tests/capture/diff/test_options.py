@@ -115,6 +115,18 @@ def test_a_tensor_too_large_is_a_row_that_says_so():
     assert only(compared(lambda: torch.zeros(100).exp(), ops="exp", max_bytes=800))["status"] == "ok"
 
 
+@pytest.mark.parametrize(
+    ("reference", "size"), [("cpu", 900), ("cpu:float32", 500), (lambda op, args, kwargs: op(*args, **kwargs), 300)]
+)
+def test_the_size_of_inputs_is_that_on_the_reference(reference, size):
+    """A hundred bfloat16 and as many bools, which no reference widens."""
+    x, mask = torch.zeros(100, dtype=torch.bfloat16), torch.zeros(100, dtype=torch.bool)
+    masked = lambda: x.masked_fill(mask, 1)  # noqa: E731
+    options = {"reference": reference, "ops": "masked_fill"}
+    assert only(compared(masked, max_bytes=size - 1, **options))["status"] == "skipped"
+    assert only(compared(masked, max_bytes=size, **options))["status"] == "ok"
+
+
 def test_an_op_without_a_float64_kernel_is_compared_in_float32_and_says_so():
     lstm = torch.nn.LSTM(4, 4)
     trace = compared(lambda: lstm(torch.randn(3, 2, 4))[0].sum().backward(), ops="mkldnn_rnn_layer*")
