@@ -244,6 +244,13 @@ FAULTS = table(
     ("fired", "int64", "calls in which it made the result"),
     ("changed", "int64", "calls in which that result differed from the right one in at least a bit"),
     (
+        "rounding_ratio",
+        "float64",
+        "largest change of an element over what rounding of the result and of the inputs may do to it (see "
+        "nbkit/simulated/rounding.py), in all calls: 1 or less is within rounding; inf where integers, NaN or Inf "
+        "changed; null if nothing did, or where random numbers are drawn",
+    ),
+    (
         "status",
         "str",
         "changed; no effect: it fired, and each result was right to the bit; not reached: its conditions were never "

@@ -56,7 +56,7 @@ class Call:
     def run(self) -> Any:
         """What the op returns, done on the true arguments; notes the results."""
         out = self.func(*self.args, **self.kwargs)
-        self.results = self._results(self.args, self.kwargs, out)
+        self.results = self.results_of(self.args, self.kwargs, out)
         return out
 
     def check_computes(self) -> None:
@@ -77,9 +77,9 @@ class Call:
                     args[position] = changed[argument.name]
                 else:
                     kwargs[argument.name] = changed[argument.name]
-        return self._results(args, kwargs, self.func(*args, **kwargs))
+        return self.results_of(args, kwargs, self.func(*args, **kwargs))
 
-    def _results(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Results:
+    def results_of(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Results:
         wrote = list(written(self.func, args, kwargs))
         known = {id(tensor) for tensor in wrote}
         return [*wrote, *(tensor for tensor in tensors_in(out) if id(tensor) not in known)]

@@ -11,6 +11,7 @@ from nbkit.patterns import op_matcher
 from nbkit.simulated.call import Call, NotApplicableError, tensors_in
 from nbkit.simulated.fault import Fault
 from nbkit.simulated.kinds import KINDS
+from nbkit.simulated.rounding import rounding_ratio
 
 VOID = "each result was right to the bit: the fault is below rounding, or void for these values"
 
@@ -22,6 +23,7 @@ class PlantedFault:
         self.fault = fault
         self.matches = op_matcher(fault.op)
         self.calls = self.fitting = self.fired = self.changed = 0
+        self.ratio: float | None = None
         self.obstacle: str | None = None
         self.memory: dict[Any, Any] = {}
 
@@ -49,10 +51,21 @@ class PlantedFault:
             return None
         return wrong
 
+    def fire(self, call: Call, wrong: list[Tensor]) -> None:
+        """Write the wrong results over the right ones, and note how far they are from them."""
+        self.fired += 1
+        if all(map(same_bits, call.results, wrong)):
+            return
+        self.changed += 1
+        ratio = rounding_ratio(call, wrong)
+        if ratio is not None:
+            self.ratio = max(self.ratio or 0.0, ratio)
+        _overwrite(call.results, wrong)
+
     def row(self, seen: Collection[str]) -> dict[str, Any]:
         """The fault as a row of the report; `seen` are the names of all ops that ran."""
         fault = self.fault
-        counts = {"calls": self.calls, "fired": self.fired, "changed": self.changed}
+        counts = {"calls": self.calls, "fired": self.fired, "changed": self.changed, "rounding_ratio": self.ratio}
         status, message = self._verdict(seen)
         named = {name: getattr(fault, name) for name in ("op", "kind", "phase", "min_numel", "nth_call")}
         return {**named, "size": fault.amount, **counts, "status": status, "message": message}
@@ -89,21 +102,16 @@ def run_spoilt(planted: list[PlantedFault], func: Any, args: Any, kwargs: Any) -
     candidates = [(fault, fault.wrong_results(call)) for fault in fitting]
     for fault, wrong in candidates:
         if wrong is not None:
-            fault.fired += 1
-            fault.changed += _overwrite(call.results, wrong)
+            fault.fire(call, wrong)
             break
     return out
 
 
-def _overwrite(results: list[Tensor], wrong: list[Tensor]) -> bool:
-    """Write the wrong values into the results; whether any bit differs."""
-    changed = False
+def _overwrite(results: list[Tensor], wrong: list[Tensor]) -> None:
     with torch.no_grad():
         for right, other in zip(results, wrong, strict=True):
             if not same_bits(right, other):
                 right.copy_(other)
-                changed = True
-    return changed
 
 
 def same_bits(left: Tensor, right: Tensor) -> bool:
