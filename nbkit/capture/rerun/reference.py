@@ -13,6 +13,7 @@ from nbkit.capture.rerun.phases import turned
 from nbkit.capture.rerun.pieces import is_done_in_pieces, pieced
 from nbkit.capture.rerun.plans import Plan, bound, written_tensors
 from nbkit.capture.rerun.twins import TWINS
+from nbkit.capture.rerun.undefined import settled
 from nbkit.errors import OptionError
 
 Function = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -203,8 +204,8 @@ class Results:
         self.written = [one for one in written if not any(one is other for other in self.outputs)]
 
     def turn(self, packet: str, like: "Results") -> None:
-        """Give vectors without direction that of others, which they are compared with."""
-        self.outputs = turned(packet, self.outputs, like.outputs)
+        """Give vectors without direction, and what says nothing beside NaN, those of others they are compared with."""
+        self.outputs = settled(packet, turned(packet, self.outputs, like.outputs), like.outputs)
 
     @property
     def all(self) -> list[Tensor]:
