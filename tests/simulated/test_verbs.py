@@ -61,3 +61,12 @@ def test_opcheck_finds_the_rows_that_a_mask_broke(device):
     with device.planted(fault), nbkit.opcheck() as trace:
         scores.masked_fill(mask, -torch.inf).softmax(-1).sum()
     assert trace.findings[["op", "kind"]].to_numpy().tolist() == [["aten._softmax.default", "nan"]]
+
+
+def test_the_statistics_of_random_ops_are_taken_off_the_device(device):
+    x = torch.ones(64).to("sim")
+    with device.planted(nbkit.Fault("aten.mul.Tensor", size=0.0)) as planted, nbkit.opdiff() as trace:
+        nn.functional.dropout(x, 0.5)
+    # Dropout itself multiplies once; so would the statistics of its bernoulli_.
+    assert planted.report()["calls"].item() == 1
+    assert set(trace.diffs["status"]) == {"ok"}

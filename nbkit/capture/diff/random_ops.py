@@ -10,7 +10,7 @@ from torch import Tensor
 
 from nbkit.capture.diff.judge import Judge
 from nbkit.capture.rerun.plans import bound
-from nbkit.capture.rerun.reference import Call, Results
+from nbkit.capture.rerun.reference import CPU, Call, Results
 
 # Standard deviations that a statistic may be off: one right op in 500 million is called wrong.
 SIGMAS = 6.0
@@ -31,10 +31,16 @@ def check_random(judge: Judge, slot: int, call: Call, actual: Results, skipped: 
         skipped["random ops without a statistic"] += 1
         return
     skipped["random ops, checked by statistics"] += 1
-    tensors = actual.all
-    wrong = check(bound(call.plan.func, call.args, call.kwargs), tensors) if tensors[0].numel() else None
+    first = actual.all[0]
+    # The device may be wrong in the very ops that the statistics need.
+    given = {name: _on_cpu(value) for name, value in bound(call.plan.func, call.args, call.kwargs).items()}
+    wrong = check(given, [_on_cpu(tensor) for tensor in actual.all]) if first.numel() else None
     message = wrong or "random: checked by statistics"
-    judge.add_row(slot, call.plan, "output", 0, tensors[0], status="mismatch" if wrong else "ok", message=message)
+    judge.add_row(slot, call.plan, "output", 0, first, status="mismatch" if wrong else "ok", message=message)
+
+
+def _on_cpu(value: Any) -> Any:
+    return value.detach().to(CPU) if isinstance(value, Tensor) else value
 
 
 def _bernoulli(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
