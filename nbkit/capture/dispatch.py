@@ -13,6 +13,7 @@ from torch.autograd import graph
 from torch.nn import Parameter
 
 from nbkit.capture.foreach_versions import counting, loses_versions
+from nbkit.capture.lazy_bits import resolving
 from nbkit.capture.recording import NO_NODE, Recording, next_sequence_number
 from nbkit.capture.source import user_place
 from nbkit.capture.statistics import Statistics
@@ -133,6 +134,8 @@ class OpMode(StepMode):
             inputs = len(tensors) - first
             if statistics is not None:
                 statistics.note(thread, first, (args, kwargs), out_names.get(id(func), ()))
+            if registry.has_complex:
+                run = resolving(run)
             sequence = next_sequence_number()
             start = perf_counter_ns()
             try:

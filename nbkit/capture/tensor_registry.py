@@ -46,6 +46,7 @@ class TensorRegistry:
         self.known: dict[int, tuple[Any, int]] = {}
         self.storages: dict[int, tuple[Any, int]] = {}
         self.skipped: dict[str, int] = {}
+        self.has_complex = False  # whether a tensor met so far holds complex numbers
         self.learn: Callable[[Tensor, bool], int] = self._learner()
 
     def forget(self, tensor: Any) -> None:
@@ -104,6 +105,7 @@ class TensorRegistry:
             code = geometries.get(geometry)
             if code is None:
                 code = geometries[geometry] = len(geometries)
+                self.has_complex |= tensor.is_complex()
             extend((fresh, entry[1], code, requires_grad))
             # torch.utils.swap_tensors, which Module.to may use, refuses tensors with weak references: parameters are
             # told apart by a weak reference to their storage instead.
@@ -120,6 +122,7 @@ class TensorRegistry:
                 record = self._describe(tensor, fresh)
                 geometry = (record.shape, record.stride, record.offset, record.dtype)
                 code = self.geometries.setdefault(geometry, len(self.geometries))
+                self.has_complex |= record.dtype.is_complex
         except Exception as error:  # an exotic tensor must never break the user's step
             reason = f"tensor not described: {type(tensor).__name__} ({type(error).__name__})"
             self.skipped[reason] = self.skipped.get(reason, 0) + 1

@@ -12,6 +12,7 @@ from nbkit.capture.diff.module_scope import ModuleScope
 from nbkit.capture.diff.options import PHASES, Scope
 from nbkit.capture.diff.random_ops import check_random, is_drawing
 from nbkit.capture.dispatch import current_node
+from nbkit.capture.lazy_bits import as_bare
 from nbkit.capture.recording import OPTIMIZER_CODE, Recording
 from nbkit.capture.rerun.below_mode import BelowMode
 from nbkit.capture.rerun.copies import all_tensors
@@ -42,7 +43,7 @@ class DiffMode(BelowMode):
         reason = plan.leave_out or self._out_of_scope(plan, in_module)
         if reason is not None:
             self.skipped[reason] += 1
-            return func(*args, **kwargs)
+            return as_bare(func, args, kwargs)
         return self._compared(plan, args, kwargs)
 
     def _out_of_scope(self, plan: Plan, in_module: bool) -> str | None:
@@ -86,7 +87,7 @@ class DiffMode(BelowMode):
             return tell
 
         prepared = self.apart(lambda: self._prepare(plan, args, kwargs), trouble("skipped"))
-        out = plan.func(*args, **kwargs)
+        out = as_bare(plan.func, args, kwargs)
         if prepared is not None:
             self.apart(lambda: self._compare(plan, prepared, out, (args, kwargs)), trouble("failed"))
         return out

@@ -87,6 +87,13 @@ NodeKind kind_of(const torch::autograd::Node& node) {
   return kind;
 }
 
+// The keys of this thread, with those that resolve a lazy conj() and neg() in force.
+c10::impl::LocalDispatchKeySet with_lazy_bits() {
+  c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+  keys.excluded_ = keys.excluded_ - c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
+  return keys;
+}
+
 struct Input {
   const at::Tensor* tensor;
   bool is_result;
@@ -127,6 +134,8 @@ class Recorder {
     if (checker_ != nullptr) {
       begin_check(checked, op, plan, *stack);
     }
+    // As in nbkit/capture/lazy_bits.py; here it costs nothing.
+    c10::impl::ForceDispatchKeyGuard lazy_bits(with_lazy_bits());
     try {
       py::gil_scoped_release no_gil;
       call.start = now_ns();

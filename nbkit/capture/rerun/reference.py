@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nbkit.capture.lazy_bits import as_bare
 from nbkit.capture.rerun.apart import apart
 from nbkit.capture.rerun.copies import WIDER, all_tensors, cloned, copier, mapped_call, narrowed_call, tensors_in
 from nbkit.capture.rerun.phases import turned
@@ -192,7 +193,7 @@ class Call:
         elif plan.packet in TWINS and self.reference.device == CPU:
             out = TWINS[plan.packet](bound(plan.func, args, kwargs))
         else:
-            out = plan.func._op(*args, **kwargs)
+            out = as_bare(plan.func._op, args, kwargs)
         return Results(out, written_tensors(plan, args, kwargs), plan.values)
 
 
