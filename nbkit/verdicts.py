@@ -11,8 +11,8 @@ A right kernel has a ratio of order 1; a wrong one is far above. With c left out
 most ops are settled by r alone: c is asked for where that is not enough.
 
 A kernel that adds K products one after the other rounds each partial sum: its error grows like K where c grows like the
-root of K. What is computed in the accumulator's precision is therefore allowed growth() times as much (measured on
-float32 products of K = 256 with 3 million elements: ratios up to 12 without it).
+root of K. What is computed in the accumulator's precision is therefore allowed growth() times as much: one running sum
+of K = 4,096 float32 products of numbers between 0 and 1 has a ratio of 11.6 without it and of 1.5 with it.
 
 A fault below the rounding of the result (ratio < 1) cannot be told from a single op. The bias ratio shows one that
 leans to one side; it decides nothing, since equal elements are rounded alike, however right the op is.

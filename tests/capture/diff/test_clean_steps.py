@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.capture.diff.planted import compared, wrong
+from tests.capture.diff.planted import compared, with_fault, wrong
 from tests.capture.models import MODELS, OPTIMIZERS, SHAPES, loss_of
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float64": torch.float64}
@@ -39,11 +39,17 @@ def test_a_clean_step_has_no_mismatch(model, dtype):
     assert trace.meta["compared_ops"] > 50
 
 
-def test_wide_products_in_float32_are_right():
-    """Partial sums of 256 products rounded one after the other: the prototype of the verdict called them wrong."""
-    x, y = torch.randn(1024, 256), torch.randn(256, 1024) * torch.logspace(-3, 3, 1024)
-    trace = compared(lambda: x @ y)
-    assert wrong(trace).empty
+def test_a_running_sum_in_float32_is_right():
+    """Products added one after the other round each partial sum; the verdict without growth() calls that wrong."""
+
+    def running(func, args, out):
+        total = torch.zeros_like(out)
+        for left, right in zip(args[0].mT, args[1], strict=True):
+            total += left[:, None] * right
+        return total
+
+    x, y = torch.rand(64, 4096), torch.rand(4096, 64)
+    assert wrong(with_fault(lambda: x @ y, "aten.mm.default", running)).empty
 
 
 def test_every_aten_op_is_compared_or_counted():
