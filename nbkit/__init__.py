@@ -65,7 +65,9 @@ _AT_FIRST_USE = {
     "plot_memory": "nbkit.views.plots",
     "plot_modules": "nbkit.views.plots",
     "plot_ops": "nbkit.views.plots",
+    "call_of": "nbkit.capture.kept.call_of",
     "build_recorder": "nbkit.capture.native.build",
+    "script_of": "nbkit.capture.kept.script",
     "write_page": "nbkit.views.page",
 }
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import pandas as pd
 
 from nbkit import trace_files
 from nbkit.chrome_trace import write_chrome_trace
-from nbkit.errors import SchemaError, nearest
+from nbkit.errors import SchemaError, TraceError, nearest
+from nbkit.kept import KeptCall
 from nbkit.schema import TABLES
 from nbkit.speedscope import write_speedscope
 
@@ -26,14 +27,20 @@ class Trace:
 
     `meta` is JSON data: verb, name, created, versions, devices, complete, error, skipped (reason -> count), wall_us,
     recorder (of optrace: "native" or "python"), recorder_us, notes and counts. Frames have the columns of
-    `nbkit.schema`.
+    `nbkit.schema`. `kept` holds, by op_id, the calls whose values opdiff kept; see `nbkit.call_of`.
     """
 
     presenter: Presenter | None = None
 
-    def __init__(self, frames: Mapping[str, pd.DataFrame] = {}, meta: Mapping[str, Any] = {}) -> None:
+    def __init__(
+        self,
+        frames: Mapping[str, pd.DataFrame] = {},
+        meta: Mapping[str, Any] = {},
+        kept: Mapping[int, KeptCall] = {},
+    ) -> None:
         self.frames: dict[str, pd.DataFrame] = {}
         self.meta: dict[str, Any] = {}
+        self.kept: dict[int, KeptCall] = dict(kept)
         self._fill(frames, meta)
 
     def _fill(self, frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any]) -> None:
@@ -59,13 +66,17 @@ class Trace:
         """Whether the recorded code ran to its end."""
         return bool(self.meta.get("complete", False))
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, values: Literal["kept"] | None = None) -> Path:
         """Write the trace as a folder: a Parquet file per frame and meta.json; the folder's path.
+
+        `values="kept"` writes the values of `kept` with it, which stay in this process otherwise.
 
         A trace that is already there is replaced, once the new one is whole. Raises TraceError if `path` is something
         else, or cannot be written; nothing half-written is left under that name.
         """
-        return trace_files.write(Path(path), self.frames, self.meta)
+        if values not in (None, "kept"):
+            raise TraceError(f"values={values!r} cannot be saved; give 'kept', or None for frames and meta alone.")
+        return trace_files.write(Path(path), self.frames, self.meta, self.kept if values else {})
 
     @classmethod
     def load(cls, path: str | Path) -> "Trace":

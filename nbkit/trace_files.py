@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nbkit.errors import SchemaError, TraceError
+from nbkit.kept import KeptCall, read_kept, write_kept
 from nbkit.schema import SCHEMA_VERSION, TABLES
 
 META = "meta.json"
 
 
-def write(path: Path, frames: dict[str, pd.DataFrame], meta: dict[str, Any]) -> Path:
+def write(path: Path, frames: dict[str, pd.DataFrame], meta: dict[str, Any], kept: Mapping[int, KeptCall] = {}) -> Path:
     """Write the folder beside `path` under a temporary name and rename it; raises TraceError, SchemaError."""
     partial: Path | None = None
     try:
@@ -35,6 +37,8 @@ def write(path: Path, frames: dict[str, pd.DataFrame], meta: dict[str, Any]) -> 
             pq.write_table(
                 _arrow_table(name, frame), partial / f"{name}.parquet", use_dictionary=False, write_statistics=False
             )
+        if kept:
+            write_kept(partial, kept)
         text = json.dumps({"schema_version": SCHEMA_VERSION, "frames": list(frames), **meta}, indent=1, default=str)
         (partial / META).write_text(text, encoding="utf-8")
         _replace(partial, path)
@@ -48,8 +52,8 @@ def write(path: Path, frames: dict[str, pd.DataFrame], meta: dict[str, Any]) -> 
     return path
 
 
-def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
-    """Frames and meta of the folder at `path`; raises TraceError."""
+def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int, KeptCall]]:
+    """Frames, meta and kept calls of the folder at `path`; raises TraceError."""
     if not path.exists():
         raise TraceError(f"There is no {path}; give the folder that Trace.save() wrote.")
     if not (path / META).is_file():
@@ -61,7 +65,7 @@ def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
             raise TraceError(
                 f"{path} has schema version {version}, this nbkit reads up to {SCHEMA_VERSION}; upgrade nbkit-torch."
             )
-        return {name: _read_frame(path, name) for name in names}, meta
+        return {name: _read_frame(path, name) for name in names}, meta, read_kept(path)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException, SchemaError) as error:
         raise TraceError(f"{path} is damaged: {_reason(error)}; record or copy it again.") from error
 

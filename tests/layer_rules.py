@@ -9,7 +9,8 @@ from pathlib import Path
 # From the bottom up; layers of one line are siblings and do not import each other.
 RANKS = (("base",), ("trace",), ("analysis", "capture", "readers", "simulated"), ("views",), ("magics",), ("root",))
 TOP_FILES = {
-    **dict.fromkeys(("schema", "metrics", "precision", "tolerances", "verdicts", "errors", "patterns"), "base"),
+    **dict.fromkeys(("schema", "metrics", "precision", "tolerances", "verdicts", "errors", "patterns", "kept"), "base"),
+    "device_setups": "base",
     **dict.fromkeys(("trace", "trace_files", "chrome_trace", "speedscope", "tracks", "file_writing"), "trace"),
     **dict.fromkeys(("__init__", "load"), "root"),
 }

@@ -4,6 +4,7 @@ from argparse import Namespace
 from contextlib import AbstractContextManager
 
 from nbkit.capture.diff.opdiff import opdiff
+from nbkit.capture.kept.keeper import KEEP, KEEP_BYTES
 from nbkit.magics.arguments import MagicParser
 from nbkit.magics.cell_magic import CellMagic, why_empty
 from nbkit.patterns import split_patterns
@@ -35,6 +36,12 @@ def _parser() -> MagicParser:
     parser.add_argument("--max-bytes", type=int, metavar="N", help="leave out ops whose inputs take more")
     threshold = f"noise ratio above which a difference is an error (default: {THRESHOLD:g})"
     parser.add_argument("--threshold", type=float, default=THRESHOLD, metavar="X", help=threshold)
+    keep = f"keep copies of the values of the first N calls that are wrong (default: {KEEP}; 0: none)"
+    parser.add_argument("--keep", type=int, default=KEEP, metavar="N", help=keep)
+    keep_bytes = f"what they may take in all (default: {KEEP_BYTES:,})"
+    parser.add_argument("--keep-bytes", type=int, default=KEEP_BYTES, metavar="N", help=keep_bytes)
+    keep_ops = "keep as many right calls of ops that fit"
+    parser.add_argument("--keep-ops", action="extend", type=split_patterns, metavar="PATTERN", help=keep_ops)
     parser.add_argument("--name", metavar="TEXT", help="what the trace is called where it is shown")
     return parser
 
@@ -50,6 +57,9 @@ def _record(options: Namespace) -> AbstractContextManager[Trace]:
         sample=options.sample,
         max_bytes=options.max_bytes,
         threshold=options.threshold,
+        keep=options.keep,
+        keep_bytes=options.keep_bytes,
+        keep_ops=options.keep_ops,
         name=options.name,
     )
 

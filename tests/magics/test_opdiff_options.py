@@ -19,6 +19,13 @@ def test_options_reach_the_recorder(kernel):
     assert kernel.value("len(few.diffs[few.diffs['op'] == 'aten.mul.Tensor'])") == 2
 
 
+def test_values_are_kept_as_asked(kernel):
+    kernel.run("%%opdiff -q -o kept --keep 3 --keep-bytes 200 --keep-ops exp\n(x.exp(), x.exp(), x.sin())")
+    limits = {name: kernel.value(f"kept.meta['kept'][{name!r}]") for name in ("keep", "keep_bytes", "calls")}
+    assert limits == {"keep": 3, "keep_bytes": 200, "calls": kernel.value("len(kept.kept)")}
+    assert kernel.value("{call.op for call in kept.kept.values()}") == {"aten.exp.default"}
+
+
 def test_a_cell_of_views_says_why_nothing_was_compared(kernel):
     reply = kernel.run("%%opdiff\ny = x.view(-1)")
     assert "No op was compared" in "".join(text for _, text in reply.outputs)
@@ -30,6 +37,7 @@ def test_a_cell_of_views_says_why_nothing_was_compared(kernel):
         ("--phases bakward", "did you mean 'backward'"),
         ("--reference gpu", "reference='gpu' cannot be used"),
         ("--sample 0", "sample=0 is neither"),
+        ("--keep -1", "keep=-1 is no number of calls"),
     ],
 )
 def test_a_bad_option_fails_the_cell_before_it_runs(kernel, options, message):

@@ -11,6 +11,7 @@ from torch import Tensor
 from nbkit.capture.diff.fast_exp import noise_of_exp
 from nbkit.capture.diff.reduced import reduced
 from nbkit.capture.diff.ties import ties
+from nbkit.capture.kept.keeper import Keeper, Values
 from nbkit.capture.rerun.plans import Plan
 from nbkit.capture.rerun.reference import CPU, Call, Results
 from nbkit.metrics import CHUNK, Metrics, measure, measure_one
@@ -57,8 +58,8 @@ class Pair(NamedTuple):
 class Judge:
     """Takes compared tensors, keeps one row for each; rows stand in call order once finish() has been called."""
 
-    def __init__(self, tolerances: Tolerances, threshold: float) -> None:
-        self.tolerances, self.threshold = tolerances, threshold
+    def __init__(self, tolerances: Tolerances, threshold: float, keeper: Keeper) -> None:
+        self.tolerances, self.threshold, self.keeper = tolerances, threshold, keeper
         self.rows: list[Row] = []
         self.waiting: list[Pair] = []
         self.waiting_elements = 0
@@ -84,9 +85,11 @@ class Judge:
         row["message"] = call.note
         if actual.shape != expected.shape:
             row |= {"status": "shape", "message": f"shape {list(actual.shape)}, expected {list(expected.shape)}"}
+            self.keeper.offer(row, call, Values(index, flat(actual), flat(expected), tuple(expected.shape)))
             return
         if reason := _other_dtype(actual.dtype, expected.dtype, is_exact=call.reference.function is not None):
             row |= {"status": "dtype", "message": reason}
+            self.keeper.offer(row, call, Values(index, flat(actual), flat(expected), tuple(expected.shape)))
             return
         precision = precision_of(row["dtype"])
         if actual.numel() > CHUNK or not actual.numel():
@@ -146,6 +149,12 @@ class Judge:
             row["message"] = _message(pair, row, wrong)
             if tolerance is None and pair.precision is not None:
                 self._explain(pair, pair.precision)
+        self._keep(pair)
+
+    def _keep(self, pair: Pair) -> None:
+        if self.keeper.wants(pair.row):
+            shape = tuple(pair.results.all[pair.place].shape)
+            self.keeper.offer(pair.row, pair.call, Values(pair.place, pair.actual, pair.expected, shape))
 
     def _explain(self, pair: Pair, precision: Precision) -> None:
         """Say of a wrong product whether inputs of fewer bits explain it."""

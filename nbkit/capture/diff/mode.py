@@ -110,7 +110,9 @@ class DiffMode(BelowMode):
             self.skipped["ops that write to tensors which share memory"] += 1
             self._row(plan, "skipped", "it writes to tensors which share memory; copies of them would not", tensors[0])
             return None
-        return self.reference.copy(plan, args, kwargs)
+        call = self.reference.copy(plan, args, kwargs)
+        call.origin = self.judge.keeper.origin(args, kwargs, tensors)
+        return call
 
     def _has_no_values(self, tensors: list[Tensor]) -> bool:
         without = any(isinstance(tensor, FakeTensor) or tensor.is_meta for tensor in tensors)
@@ -119,6 +121,8 @@ class DiffMode(BelowMode):
 
     def _compare(self, plan: Plan, call: Call, out: Any, given: tuple[Any, Any]) -> None:
         slot = len(self.recording.ops)
+        if call.origin is not None:
+            call.origin.has_run()
         actual = Results(out, written_tensors(plan, *given), plan.values)
         if not actual.all or self._has_no_values(actual.all):
             return

@@ -12,6 +12,7 @@ from nbkit.capture.diff.mode import DiffMode
 from nbkit.capture.diff.module_scope import ModuleScope
 from nbkit.capture.diff.options import scope
 from nbkit.capture.diff.rows import diffs_frame
+from nbkit.capture.kept.keeper import KEEP, KEEP_BYTES, Keeper
 from nbkit.capture.optrace import optrace
 from nbkit.capture.recording import OP_FIELDS, Recording
 from nbkit.capture.rerun.apart import apart
@@ -44,6 +45,10 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
         tolerances: {op pattern | dtype | (op pattern, dtype) | "default": (atol, rtol)}; where one fits, it decides
             instead of the noise ratio, the more special first.
         threshold: noise ratio above which a difference is an error; that of a right op is of order 1.
+        keep: so many of the first wrong calls are kept in `trace.kept`, with copies of their inputs, results and
+            expected values, for the detail of the diff table, `nbkit.call_of` and `nbkit.script_of`; 0 keeps none.
+        keep_bytes: what they may take in all; a call that does not fit is not kept, and `meta["kept"]` says so.
+        keep_ops: ops of which calls that are right are kept too, as many as wrong ones; none if None.
         name: what the trace is called in displays.
 
     Raises:
@@ -66,15 +71,20 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
         max_bytes: int | None = None,
         tolerances: Mapping[Any, tuple[float, float]] | None = None,
         threshold: float = THRESHOLD,
+        keep: int = KEEP,
+        keep_bytes: int = KEEP_BYTES,
+        keep_ops: Patterns = None,
         name: str | None = None,
     ) -> None:
         super().__init__(ops=ops, exclude_ops=exclude_ops, modules=modules, exclude_modules=exclude_modules, name=name)
         self.scope = scope(self.selection, phases, sample, max_bytes, threshold)
         self.tolerances = Tolerances(tolerances)
         self.reference = Reference(reference)
+        self.keeping = (keep, keep_bytes, keep_ops)
+        Keeper(*self.keeping)  # refuses what it cannot use before anything runs
 
     def _below(self, recording: Recording) -> AbstractContextManager[object]:
-        self.judge = Judge(self.tolerances, self.scope.threshold)
+        self.judge = Judge(self.tolerances, self.scope.threshold, Keeper(*self.keeping))
         self.module_scope = ModuleScope(recording, self.modules, self.selection)
         self.mode = DiffMode(recording, self.reference, self.judge, self.scope, self.module_scope)
         return self.mode
@@ -86,11 +96,16 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
         diffs = diffs_frame(self.judge.rows, op_ids[slots] if len(slots) else slots, ops, self.scope.phases)
         for reason, count in (+self.mode.skipped).items():
             self.recording.skip(f"not compared: {reason}", count)
+        assert self.trace is not None
+        self.trace.kept, kept = self.judge.keeper.found(
+            np.where(np.isin(op_ids, diffs["op_id"].to_numpy()), op_ids, -1)
+        )
         meta = {
             "reference": self.reference.text,
             "threshold": self.scope.threshold,
             "compared_ops": self.mode.compared,
             "mismatches": int((~diffs["status"].isin(["ok", "reduced", "skipped"])).sum()),
+            "kept": kept,
             "notes": [*self._notes()],
         }
         return {"diffs": diffs}, meta

@@ -99,6 +99,7 @@ class Call:
         self.is_wide, self.in_pieces = is_wide, in_pieces
         self.note: str | None = None
         self.dtype: torch.dtype | None = None  # of the first result of the call itself
+        self.origin: Any = None  # what is needed to keep it, if it may be kept
         self.spread: list[Tensor] | None = None
 
     def tensors(self) -> list[Tensor]:

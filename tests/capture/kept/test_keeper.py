@@ -1,0 +1,87 @@
+"""What opdiff keeps: the first wrong calls, right ones only if asked for, within its bounds."""
+
+import pytest
+import torch
+
+import nbkit
+from nbkit.errors import OptionError
+from tests.capture.diff.planted import compared, scaled, with_fault
+
+X = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
+
+
+def twice_exp():
+    return X.exp(), X.exp()
+
+
+def test_a_wrong_call_is_kept_and_a_right_one_is_not():
+    trace = with_fault(twice_exp, "aten.exp.default", scaled, call=1)
+    bad = trace.diffs.query("status == 'mismatch'")["op_id"].item()
+    assert list(trace.kept) == [bad]
+    assert trace.meta["kept"] | {"size_bytes": 0} == {
+        "calls": 1, "size_bytes": 0, "keep": 8, "keep_bytes": 64 * 2**20, "not_kept": {},
+    }  # fmt: skip
+    assert trace.meta["kept"]["size_bytes"] == trace.kept[bad].size_bytes == X.numel() * (4 + 8 + 8)
+
+
+def test_nothing_is_kept_of_a_right_step():
+    assert compared(twice_exp).kept == {}
+
+
+def test_keep_0_keeps_nothing():
+    assert with_fault(twice_exp, "aten.exp.default", scaled, keep=0).kept == {}
+
+
+def test_right_calls_are_kept_of_ops_that_are_asked_for():
+    trace = compared(lambda: (X.exp(), X.exp(), X.sin(), X.exp()), keep=2, keep_ops="exp")
+    assert [call.op for call in trace.kept.values()] == ["aten.exp.default"] * 2
+    assert list(trace.kept) == trace.diffs.query("op == 'aten.exp.default'")["op_id"].tolist()[:2]
+
+
+def test_a_call_beyond_keep_bytes_is_not_kept_and_said():
+    trace = with_fault(twice_exp, "aten.exp.default", scaled, keep_bytes=100)
+    bad = str(trace.diffs.query("status == 'mismatch'")["op_id"].item())
+    assert trace.kept == {}
+    assert trace.meta["kept"]["not_kept"] == {bad: "its values need 480 bytes, and keep_bytes=100 is used up"}
+
+
+def test_kept_inputs_are_those_before_an_op_that_writes_to_them():
+    def step():
+        return X.clone().mul_(2)
+
+    trace = with_fault(step, "aten.mul_.Tensor", scaled)
+    call = nbkit.call_of(trace, trace.diffs.query("status == 'mismatch'")["op_id"].item())
+    assert torch.equal(call.args[0], X)
+    assert torch.equal(call.actual, (X * 2) * (1 + 1e-4))
+
+
+def test_kept_values_are_copies():
+    x = X.clone()
+    trace = with_fault(lambda: x.exp(), "aten.exp.default", scaled)
+    x.zero_()
+    assert torch.equal(nbkit.call_of(trace, next(iter(trace.kept))).args[0], X)
+
+
+def test_an_op_that_the_filters_leave_out_has_no_values_in_the_trace():
+    trace = with_fault(lambda: X.exp().sin(), "aten.exp.default", scaled, ops="torch.Tensor.sin")
+    assert trace.kept == {}
+
+
+def test_the_steps_own_results_are_the_same_bits_while_values_are_kept():
+    bare = X.exp().sin()
+    kept = []
+    compared(lambda: kept.append(X.exp().sin()), keep_ops="*")
+    assert torch.equal(kept[0], bare)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"keep": -1}, "keep=-1 is no number of calls; give 0 to keep none, or such as 8"),
+        ({"keep": True}, "keep=True is no number of calls"),
+        ({"keep_bytes": -5}, "keep_bytes=-5 is no size"),
+    ],
+)
+def test_a_bound_that_is_none_is_refused_before_anything_runs(options, message):
+    with pytest.raises(OptionError, match=message):
+        nbkit.opdiff(**options)
