@@ -58,6 +58,7 @@ _AT_FIRST_USE = {
     "FAULT_KINDS": "nbkit.simulated",
     "Fault": "nbkit.simulated",
     "SimulatedDevice": "nbkit.simulated",
+    "DiffTable": "nbkit.views.diff_table",
     "FlameGraph": "nbkit.views.flamegraph",
     "opcheck": "nbkit.capture.check.opcheck",
     "opdiff": "nbkit.capture.diff.opdiff",

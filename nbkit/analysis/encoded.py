@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from nbkit.errors import OptionError, nearest
 from nbkit.schema import OPS, TENSORS
 from nbkit.timeline.nesting import depths
 
@@ -50,16 +51,23 @@ class EncodedOps:
     def __len__(self) -> int:
         return len(self.depth)
 
+    def number(self, column: str) -> Floats:
+        """A column of numbers. Raises OptionError if there is none of that name."""
+        if column not in self.numbers:
+            raise OptionError(f"The table has no column {column!r}; {nearest(column, [*self.texts, *self.numbers])}")
+        return self.numbers[column]
+
 
 def encode(ops: pd.DataFrame, tensors: pd.DataFrame) -> EncodedOps:
     """The encoded ops, with the text column `output`: dtype and shape of each op's first output."""
     parent = ops["parent_id"].to_numpy(np.int64, na_value=-1)
-    texts = {name: _text_column(ops[name]) for name in TEXT_COLUMNS}
+    texts = {name: text_column(ops[name]) for name in TEXT_COLUMNS}
     numbers = {name: ops[name].to_numpy(np.float64, na_value=np.nan) for name in NUMBER_COLUMNS}
     return EncodedOps({**texts, OUTPUT: _first_outputs(TENSORS.check(tensors), len(ops))}, numbers, depths(parent))
 
 
-def _text_column(values: pd.Series) -> TextColumn:
+def text_column(values: pd.Series) -> TextColumn:
+    """The encoded column."""
     codes, different = pd.factorize(values)
     return TextColumn(pd.Series(different, dtype="str"), np.asarray(codes, np.intp))
 

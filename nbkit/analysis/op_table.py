@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +10,7 @@ import pandas as pd
 
 from nbkit.analysis.encoded import EncodedOps, Floats
 from nbkit.analysis.filters import Mask, contains, number_mask, text_mask
-from nbkit.errors import OptionError, PatternError, nearest
+from nbkit.errors import PatternError
 
 Ids = npt.NDArray[np.int64]
 SEARCHED = ("op", "module", "source")
@@ -48,7 +49,32 @@ def query(ops: EncodedOps, wanted: OpQuery, within: Ids | None = None) -> Matche
     Only ops of `within` count, if that is given. A filter that cannot be used is left out and named in `errors`.
     Raises OptionError on an unknown column.
     """
-    mask = np.ones(len(ops), bool) if within is None else id_mask(ops, within)
+    mask, errors = as_mask(ops, wanted)
+    if within is not None:
+        mask &= id_mask(ops, within)
+    for column, text in (("level", wanted.level), ("phase", wanted.phase)):
+        mask &= choice_mask(ops, column, text)
+    return Matches(ordered(ops, np.flatnonzero(mask), wanted.sort, wanted.is_descending), errors)
+
+
+class Wanted(Protocol):
+    """What the queries of all tables have."""
+
+    @property
+    def search(self) -> str: ...
+    @property
+    def filters(self) -> Mapping[str, str]: ...
+    @property
+    def model(self) -> str | None: ...
+    @property
+    def module(self) -> str | None: ...
+    @property
+    def outside_modules(self) -> bool: ...
+
+
+def as_mask(ops: EncodedOps, wanted: Wanted) -> tuple[Mask, dict[str, str]]:
+    """Rows that fit the search, the filters and the module, and the message of each filter that could not be used."""
+    mask = np.ones(len(ops), bool)
     errors: dict[str, str] = {}
     for column, text in wanted.filters.items():
         if not text.strip():
@@ -59,14 +85,16 @@ def query(ops: EncodedOps, wanted: OpQuery, within: Ids | None = None) -> Matche
             errors[column] = str(error)
     for word in wanted.search.split():
         mask &= search_mask(ops, word)
-    for column, text in (("level", wanted.level), ("phase", wanted.phase)):
-        if text:
-            mask &= column_mask(ops, column, f"={text}")
     if wanted.outside_modules:
         mask &= ops.texts["module"].codes < 0
     elif wanted.module is not None:
         mask &= module_mask(ops, wanted.model, wanted.module)
-    return Matches(_ordered(ops, np.flatnonzero(mask), wanted.sort, wanted.is_descending), errors)
+    return mask, errors
+
+
+def choice_mask(ops: EncodedOps, column: str, text: str) -> Mask:
+    """Rows whose column is exactly this text; all of them for "". Raises OptionError on an unknown column."""
+    return column_mask(ops, column, f"={text}") if text else np.ones(len(ops), bool)
 
 
 def column_mask(ops: EncodedOps, column: str, text: str) -> Mask:
@@ -75,7 +103,7 @@ def column_mask(ops: EncodedOps, column: str, text: str) -> Mask:
         texts = ops.texts[column]
         is_for_missing = bool(text_mask(_missing_like(ops, column), text)[0])
         return texts.where(text_mask(texts.values, text), missing=is_for_missing)
-    return number_mask(_numbers(ops, column), text, is_time=column.endswith("_us"))
+    return number_mask(ops.number(column), text, is_time=column.endswith("_us"))
 
 
 def id_mask(ops: EncodedOps, ids: Ids) -> Mask:
@@ -106,7 +134,8 @@ def _missing_like(ops: EncodedOps, column: str) -> pd.Series:
     return ops.texts[column].values.iloc[:0].reindex([0])
 
 
-def _ordered(ops: EncodedOps, ids: Ids, column: str, is_descending: bool) -> Ids:
+def ordered(ops: EncodedOps, ids: Ids, column: str, is_descending: bool) -> Ids:
+    """The ids by a column; ties keep their order, missing values come last. Raises OptionError on an unknown column."""
     if column == "op_id":
         return ids[::-1] if is_descending else ids
     if column in ops.texts:
@@ -117,7 +146,7 @@ def _ordered(ops: EncodedOps, ids: Ids, column: str, is_descending: bool) -> Ids
         keys = ranks.max(initial=0) - ranks if is_descending else ranks
         placed = ids[present][np.argsort(keys[present], kind="stable")]
     else:
-        values = _numbers(ops, column)[ids]
+        values = ops.number(column)[ids]
         present = ~np.isnan(values)
         placed = ids[present][_stable_order(-values[present] if is_descending else values[present])]
     return np.concatenate([placed, ids[~present]])
@@ -140,9 +169,3 @@ def _stable_order(values: Floats) -> Ids:
         # Values that differ only in the bits given up (relative 1e-10 for a million); timsort is quick on the rest.
         order = order[np.argsort(placed, kind="stable")]
     return order
-
-
-def _numbers(ops: EncodedOps, column: str) -> Floats:
-    if column not in ops.numbers:
-        raise OptionError(f"The op table has no column {column!r}; {nearest(column, [*ops.texts, *ops.numbers])}")
-    return ops.numbers[column]

@@ -2,13 +2,12 @@
 
 import pandas as pd
 
+from nbkit.analysis import diff_table
+from nbkit.analysis.diff_table import STATUSES
 from nbkit.schema import DIFFS
 from nbkit.trace import Trace
 from nbkit.views.names import shown
 from nbkit.views.sections import Section
-
-# From the worst to what needs no look.
-STATUSES = ("mismatch", "shape", "dtype", "failed", "reduced", "ok", "skipped")
 
 
 def diff_sections(trace: Trace, count: int) -> list[Section]:
@@ -16,8 +15,7 @@ def diff_sections(trace: Trace, count: int) -> list[Section]:
     diffs = trace.frames.get("diffs", DIFFS.frame())
     if not len(diffs):
         return []
-    found = diffs["status"].value_counts()
-    verdicts = [[status, f"{found[status]:,}"] for status in STATUSES if status in found]
+    verdicts = [[status, f"{count:,}"] for status, count in verdict_counts(diffs)]
     worst = [_texts(row) for _, row in worst_first(diffs).head(count).iterrows()]
     return [
         Section("Verdicts", "verdict", ("tensors",), verdicts),
@@ -27,9 +25,14 @@ def diff_sections(trace: Trace, count: int) -> list[Section]:
 
 def worst_first(diffs: pd.DataFrame) -> pd.DataFrame:
     """Rows by verdict, then by noise ratio, largest first; ties keep call order."""
-    ranks = {status: rank for rank, status in enumerate(STATUSES)}
-    keys = pd.DataFrame({"rank": diffs["status"].map(ranks), "noise": -diffs["noise_ratio"]})
-    return diffs.loc[keys.sort_values(["rank", "noise"], kind="stable").index]
+    return diffs.iloc[diff_table.worst_first(diffs)]
+
+
+def verdict_counts(diffs: pd.DataFrame) -> list[tuple[str, int]]:
+    """Number of rows by verdict, from the worst on; one that we do not know comes first."""
+    found = diffs["status"].value_counts()
+    places = {status: place for place, status in enumerate(STATUSES)}
+    return [(str(status), int(found[status])) for status in sorted(found.index, key=lambda one: places.get(one, -1))]
 
 
 def _texts(row: pd.Series) -> list[str | None]:

@@ -16,6 +16,7 @@ font:14px/1.5 system-ui,sans-serif}
 h1{font-size:20px;margin:0 0 12px;overflow-wrap:anywhere}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(420px,100%),1fr));gap:12px;margin:16px 0}
 .charts figure{margin:0}
+.charts .wide{grid-column:1/-1}
 .charts svg{width:100%;height:auto;background:#fff;border-radius:4px}
 @media print{body{max-width:none;padding:0}}
 """

@@ -37,7 +37,7 @@ class FlameGraph(anywidget.AnyWidget):
 
     def __init__(self, trace: Trace, base: Trace | None = None) -> None:
         # Copies, as display keeps its widgets by their trace: a widget that holds its own would keep it for ever.
-        self._trace = Trace(trace.frames, trace.meta)
+        self._trace = Trace(trace.frames, trace.meta, trace.kept)
         self._base = None if base is None else Trace(base.frames, base.meta)
         super().__init__(**flame_states(trace, base))
 

@@ -1,4 +1,4 @@
-"""Linking: what is selected in a flamegraph filters an op table, and an op selected in either is selected in both."""
+"""Linking: what is selected in a flamegraph filters an op table, and what is selected in one widget is in the other."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import traitlets
 
+from nbkit.analysis.diff_table import worst_first
 from nbkit.errors import OptionError
+from nbkit.views.diff_table import DiffTable
 from nbkit.views.flamegraph import FlameGraph, Ids
 from nbkit.views.op_table import OpTable
 
@@ -43,6 +45,39 @@ def link(flame: FlameGraph, table: OpTable) -> Callable[[], None]:
         ops.unlink()
         flame.unobserve(show_selected, "selection")
         table.unobserve(clear_selection, "within")
+
+    return unlink
+
+
+def link_differences(differences: DiffTable, table: OpTable) -> Callable[[], None]:
+    """Link both ways; calling what comes back ends it. Raises OptionError if they do not show the same ops.
+
+    A selected difference selects its op; a selected op its first difference, the worst one, or none.
+    """
+    diffs, ops = differences.source.trace.diffs, table.source.trace.ops
+    if len(ops) != len(differences.source.trace.ops):
+        raise OptionError(
+            f"The diff table shows {len(differences.source.trace.ops)} ops and the op table {len(ops)}; make both from "
+            f"one trace."
+        )
+    op_of_row = diffs["op_id"].tolist()
+    row_of_op = {op_of_row[row]: int(row) for row in reversed(worst_first(diffs).tolist())}
+
+    def select_op(change: dict[str, Any]) -> None:
+        if change["new"] is not None:
+            table.selected_op_id = op_of_row[change["new"]]
+
+    def select_row(change: dict[str, Any]) -> None:
+        row = differences.selected_row
+        if row is None or op_of_row[row] != change["new"]:
+            differences.selected_row = row_of_op.get(change["new"])
+
+    differences.observe(select_op, "selected_row")
+    table.observe(select_row, "selected_op_id")
+
+    def unlink() -> None:
+        differences.unobserve(select_op, "selected_row")
+        table.unobserve(select_row, "selected_op_id")
 
     return unlink
 

@@ -18,7 +18,7 @@ def module_rows(tree: pd.DataFrame, total_us: float) -> list[Row]:
     names = ["model", "module", "type", "depth", "has_children", "ops_below", "self_time_below_us"]
     columns = [tree[name].astype(object).where(tree[name].notna(), None).tolist() for name in names]
     return [
-        [model, module, _own_name(model, module), kind and shown(kind), *place, *totals(count, time_us, total_us)]
+        [model, module, own_name(model, module), kind and shown(kind), *place, *totals(count, time_us, total_us)]
         for model, module, kind, *place, count, time_us in zip(*columns, strict=True)
     ]
 
@@ -28,5 +28,6 @@ def totals(count: int, time_us: float, total_us: float) -> Row:
     return [units.count(count), units.duration(time_us), round(time_us / (total_us or 1.0), 4)]
 
 
-def _own_name(model: str, module: str) -> str:
+def own_name(model: str, module: str) -> str:
+    """The last part of a module's path, for the eye."""
     return shown(module.rpartition(".")[2] or model or ROOT)

@@ -32,7 +32,8 @@ class OpSource:
     """One trace, encoded at the first question; keeps the matches of the last few queries, so that paging is free."""
 
     def __init__(self, trace: Trace) -> None:
-        self.trace = Trace({"tensors": TENSORS.frame(), "modules": MODULES.frame(), **trace.frames}, trace.meta)
+        frames = {"tensors": TENSORS.frame(), "modules": MODULES.frame(), **trace.frames}
+        self.trace = Trace(frames, trace.meta, trace.kept)
         self._within: npt.NDArray[np.int64] | None = None
         self.version = 0
         self._matches = lru_cache(maxsize=4)(self._run_query)
@@ -109,7 +110,7 @@ class OpSource:
             "columns": columns,
             "errors": dict(matches.errors),
             "offset": offset,
-            "rows": _within(page, PAGE_BYTES),
+            "rows": within_bytes(page, PAGE_BYTES),
         }
 
     def _detail(self, message: Mapping[str, Any]) -> Answer:
@@ -131,7 +132,7 @@ class OpSource:
         return {
             "offset": offset,
             "total": len(self.tree),
-            "rows": _within(page, PAGE_BYTES),
+            "rows": within_bytes(page, PAGE_BYTES),
             "outside": totals(int(is_outside.sum()), float(np.nansum(self_time_us[is_outside])), total_us),
         }
 
@@ -145,7 +146,7 @@ class OpSource:
         return query(self.ops, OpQuery(**json.loads(text)), self._within)
 
 
-def _within(page: list[list[Any]], limit_bytes: int) -> list[list[Any]]:
+def within_bytes(page: list[list[Any]], limit_bytes: int) -> list[list[Any]]:
     """The first rows whose JSON stays under the limit, but at least one: the front end asks again for the rest."""
     sizes = np.cumsum([len(json.dumps(row, ensure_ascii=False).encode()) + 1 for row in page], dtype=np.int64)
     return page[: max(int(np.searchsorted(sizes, limit_bytes, side="right")), 1)]

@@ -3,6 +3,7 @@
 import os
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nbkit.errors import NbkitError
 from nbkit.trace import Trace
@@ -13,6 +14,12 @@ from nbkit.views.figure_svg import figure_svg
 from nbkit.views.html_table import STYLE, facts_html
 from nbkit.views.static_table import NOTHING, totals_tables
 from nbkit.views.verbs import view_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Inches from which on a figure would be too small beside another one.
+WIDE = 8.0
 
 
 def write_page(trace: Trace, path: str | Path, base: Trace | None = None) -> Path:
@@ -47,7 +54,7 @@ def page(trace: Trace, base: Trace | None = None) -> str:
     if len(trace.ops) == 0:
         return document(known.title, Body(f"{head}{NOTHING}"))
     top = view.top(trace, base)
-    charts = "".join(f"<figure>{figure_svg(figure)}</figure>" for figure in view.charts(trace))
+    charts = "".join(_chart(figure) for figure in view.charts(trace))
     tables = totals_tables(trace, 20)
     calls = "".join(table(trace, 50) for table in dict.fromkeys((slowest_calls_table, view.calls)))
     html = (
@@ -55,3 +62,9 @@ def page(trace: Trace, base: Trace | None = None) -> str:
         f'<div class="nbkit-static">{calls}</div>'
     )
     return document(known.title, Body(html, top.script))
+
+
+def _chart(figure: "Figure") -> str:
+    """A figure as inline SVG; a wide one gets a line of its own."""
+    kind = ' class="wide"' if figure.get_figwidth() > WIDE else ""
+    return f"<figure{kind}>{figure_svg(figure)}</figure>"

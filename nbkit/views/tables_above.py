@@ -23,6 +23,7 @@ def with_tables(sections: Callable[[Trace, int], list[Section]]) -> "Callable[[T
         from nbkit.views.op_table import OpTable
 
         tables = f'<style>{STYLE}</style><div class="nbkit-static">{sections_html(sections(trace, ROWS))}</div>'
-        return VBox([HTML(tables), OpTable(trace)])
+        # Without the margins of a control, so that its border and that of the op table are one line.
+        return VBox([HTML(tables, layout={"margin": "0 0 6px"}), OpTable(trace)])
 
     return widget

@@ -72,7 +72,7 @@ def test_bad_filter_is_named_and_left_out(ops: EncodedOps) -> None:
 
 @pytest.mark.parametrize("wanted", [OpQuery(sort="speed"), OpQuery(filters={"speed": "1"})])
 def test_unknown_column_is_refused(ops: EncodedOps, wanted: OpQuery) -> None:
-    with pytest.raises(OptionError, match="The op table has no column 'speed'"):
+    with pytest.raises(OptionError, match="The table has no column 'speed'"):
         query(ops, wanted)
 
 

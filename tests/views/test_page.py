@@ -9,6 +9,7 @@ import pytest
 
 from nbkit.errors import NbkitError
 from nbkit.views.page import page, write_page
+from tests.diff_traces import faulty_trace
 from tests.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
 
 
@@ -18,6 +19,13 @@ def test_page_has_summary_charts_and_tables(tmp_path: Path) -> None:
     assert text.count("<svg") == 2
     for title in ("Slowest ops", "Slowest modules", "Phases", "Slowest calls", "First 8 calls"):
         assert f"<caption>{title}</caption>" in text
+
+
+def test_the_plots_of_the_worst_difference_have_a_line_of_their_own() -> None:
+    text = page(faulty_trace())
+    assert text.count('<figure class="wide"><svg') == 1
+    assert "Worst difference: aten.addmm.default" in text
+    assert "<caption>Worst differences</caption>" in text
 
 
 def test_page_loads_nothing_and_runs_nothing() -> None:

@@ -1,272 +1,37 @@
-// The op table: wires header, tools, module tree, grid and detail pane to the kernel's answers.
+// The op table: the ops of a trace, with module tree and the detail of the selected op.
 
-import { nextSort } from "./lib/columns.js";
-import { isDead, kernelStatus, waitingText } from "./lib/kernel.js";
+import { columnsOf } from "./lib/columns.js";
 import { everything, isFiltered } from "./lib/query.js";
-import { createRequests } from "./lib/requests.js";
-import { createRowCache, PAGE_ROWS } from "./lib/row_cache.js";
-import { visibleRows } from "./lib/scroll.js";
 import { DetailPane } from "./ui/detail_pane.js";
-import { h } from "./ui/dom.js";
-import { Grid } from "./ui/grid.js";
-import { header } from "./ui/header.js";
+import { TableView } from "./ui/table_view.js";
 import { Tools } from "./ui/tools.js";
-import { TreePane } from "./ui/tree_pane.js";
 
-/** Rows fetched beyond the view, so that scrolling on finds them there. */
-const AHEAD = 25;
-/** Width from which the module pane is open at first. */
-const WIDE = 760;
+/** @param {TableView} view */
+function tools(view) {
+  const phases = view.overview.phases.map((/** @type {any} */ { phase }) => phase);
+  return new Tools({
+    levels: view.overview.levels, phases, onChange: (change) => view.change(change), onClear: () => view.clear(),
+    onToggleTree: () => view.toggleTree(view.tree.element.hidden),
+    onShowAll: () => view.showAll(),
+  });
+}
 
-class OpTableView {
-  /** @param {any} model @param {HTMLElement} el */
-  constructor(model, el) {
-    this.model = model;
-    this.id = `nbkit-${Math.random().toString(36).slice(2, 10)}`;
-    this.query = everything();
-    this.cache = createRowCache();
-    this.requests = createRequests((message) => model.send(message), { name: this.id, onWait: () => this.showWaiting() });
-    this.isFetching = false;
-    this.generation = 0;
-    this.overview = model.get("overview");
-    this.build(el);
-    this.receive = (/** @type {any} */ answer) => this.requests.receive(answer);
-    this.reselect = () => this.showSelection();
-    model.on("msg:custom", this.receive);
-    model.on("change:selected_op_id", this.reselect);
-    // The kernel limits the rows to what is selected elsewhere, as in a flamegraph.
-    this.relimit = () => this.refreshAndReveal();
-    model.on("change:within", this.relimit);
-    this.refresh().then(() => model.get("selected_op_id") !== null && this.showSelection());
-  }
-
-  build(/** @type {HTMLElement} */ el) {
-    const phases = this.overview.phases.map((/** @type {any} */ { phase }) => phase);
-    const clear = () => this.clear();
-    this.tools = new Tools({
-      levels: this.overview.levels, phases, onChange: (change) => this.change(change), onClear: clear,
-      onToggleTree: () => this.toggleTree(this.tree.element.hidden),
-      onShowAll: () => this.showAll(),
-    });
-    this.tree = new TreePane({ onChoose: (choice) => this.change(choice) });
-    this.grid = new Grid({
-      id: this.id, rowAt: (place) => this.cache.get(place), onView: () => this.fetchView(),
-      onSort: (column) => this.change(nextSort(this.query, column)),
-      onFilter: (name, text) => this.change({ filters: { ...this.query.filters, [name]: text } }),
-      onSelect: (opId) => this.select(opId),
-    });
-    this.detail = new DetailPane({ id: this.id, onGo: (opId) => this.go(opId), onClose: () => this.closeDetail(), onClear: clear });
-    this.status = h("div", { class: "nb-sr", role: "status", "aria-live": "polite" });
-    this.problem = h("div", { class: "nb-problem", role: "alert", hidden: true });
-    this.waiting = h("div", { class: "nb-waiting", role: "status", hidden: true });
-    this.nothing = h("div", { class: "nb-nothing", hidden: true }, "No op matches.");
-    const table = h("div", { class: "nb-table" }, this.grid.head.message, this.grid.element, this.nothing);
-    this.main = h("div", { class: "nb-main" }, this.tree.element, table);
-    // Lumino would take arrow keys for the notebook, in its capture phase; this attribute keeps it out.
-    this.root = h("div", { class: "nbkit nbkit-op-table", "data-lm-suppress-shortcuts": "true" },
-      header(this.overview), this.tools.element, this.problem, this.waiting, this.main, this.detail.element, this.status);
-    el.append(this.root);
-    this.root.style.setProperty("--nb-list-height", `${Math.min(Math.max(this.overview.n_ops, 6), 16) * 24 + 72}px`);
-    // Some hosts build the widget before it has a place on the page: its width decides once it has one.
-    this.placing = new ResizeObserver(() => this.place(el.clientWidth));
-    this.placing.observe(el);
-    this.place(el.clientWidth);
-  }
-
-  /** Opens the module pane where there is room for it, once. @param {number} width */
-  place(width) {
-    this.toggleTree(width >= WIDE);
-    if (width > 0) this.placing.disconnect();
-  }
-
-  destroy() {
-    this.placing.disconnect();
-    this.model.off("msg:custom", this.receive);
-    this.model.off("change:selected_op_id", this.reselect);
-    this.model.off("change:within", this.relimit);
-    this.requests.close();
-    this.tools.destroy();
-    this.grid.destroy();
-    this.root.remove();
-  }
-
-  /** Asks anew after a change of the query. @param {object} change */
-  change(change) {
-    this.query = { ...this.query, ...change };
-    return this.refresh();
-  }
-
-  clear() {
-    const { sort, is_descending } = this.query;
-    this.query = { ...everything(), sort, is_descending };
-    this.tree.reset();
-    this.grid.head.clearFilters();
-    this.showAll();
-    return this.refreshAndReveal();
-  }
-
-  /** Ends the limit to what is selected elsewhere. */
-  showAll() {
-    if (!this.within) return;
-    this.model.set("within", null);
-    this.model.save_changes();
-  }
-
-  get within() {
-    return this.model.get("within") ?? null;
-  }
-
-  get isLimited() {
-    return isFiltered(this.query) || this.within !== null;
-  }
-
-  refreshAndReveal() {
-    return this.refresh().then(() => this.model.get("selected_op_id") !== null && this.reveal());
-  }
-
-  async refresh() {
-    this.generation += 1;
-    this.root.toggleAttribute("data-busy", true);
-    const answer = await this.ask("rows", { kind: "rows", query: this.query, offset: 0, limit: PAGE_ROWS });
-    if (!answer) return;
-    this.root.toggleAttribute("data-busy", false);
-    this.cache.clear();
-    this.cache.add(0, answer.rows);
-    this.grid.isNested = this.query.sort === "op_id" && !this.query.is_descending;
-    this.grid.setColumns(answer.columns);
-    this.grid.head.show(this.query, answer.errors);
-    this.grid.setRows(answer.matched);
-    this.tools.show(this.query, this.isLimited, this.within?.label ?? null);
-    this.nothing.hidden = answer.matched > 0;
-    this.count(answer);
-  }
-
-  /** @param {any} answer */
-  count({ matched, self_time }) {
-    const total = this.overview.n_ops.toLocaleString("en");
-    const text = this.isLimited ? `${matched.toLocaleString("en")} of ${total} ops` : `${total} ops`;
-    this.tools.count.replaceChildren(h("strong", {}, text), ` · ${self_time} self time`);
-    this.status.textContent = `${text} shown, self time ${self_time}`;
-  }
-
-  /** Fetches the rows in view that are not there yet, one page at a time. */
-  async fetchView() {
-    if (this.isFetching) return;
-    const { first, last } = visibleRows(this.grid.top, this.grid.sizes);
-    const end = Math.min(last + AHEAD, this.grid.rowCount - 1);
-    const page = last < first ? null : this.cache.missing(Math.max(first - AHEAD, 0), end, this.grid.rowCount);
-    if (!page) return;
-    const generation = this.generation;
-    this.isFetching = true;
-    const answer = await this.ask("page", { kind: "rows", query: this.query, ...page });
-    this.isFetching = false;
-    if (answer && generation === this.generation) {
-      this.cache.add(answer.offset, answer.rows);
-      this.grid.draw();
-    }
-    // What went wrong is on show; asking again would only repeat it.
-    if (answer) this.fetchView();
-  }
-
-  /** The answer to a question; null if it was replaced or went wrong, which is then shown. @param {string} topic @param {object} message */
-  async ask(topic, message) {
-    try {
-      const answer = await this.requests.ask(topic, message);
-      if (answer) this.showProblem("");
-      return answer;
-    } catch (error) {
-      this.showProblem(/** @type {Error} */ (error).message);
-      this.root.toggleAttribute("data-busy", false);
-      return null;
-    }
-  }
-
-  /** @param {string} text "" for none */
-  showProblem(text) {
-    this.waiting.hidden = true;
-    this.problem.textContent = text;
-    this.problem.hidden = !text;
-  }
-
-  /** Says why rows are not there yet; an answer that comes takes it away. */
-  showWaiting() {
-    const status = kernelStatus(this.model);
-    if (isDead(status)) return this.showProblem(waitingText(status));
-    this.showProblem("");
-    if (this.waiting.textContent !== waitingText(status)) this.waiting.textContent = waitingText(status);
-    this.waiting.hidden = false;
-  }
-
-  /** @param {number | null} opId */
-  select(opId) {
-    this.model.set("selected_op_id", opId);
-    this.model.save_changes();
-  }
-
-  /** Jumps to an op by a link in the detail pane. @param {number} opId */
-  go(opId) {
-    this.isJump = true;
-    this.select(opId);
-  }
-
-  closeDetail() {
-    this.select(null);
-    this.grid.activeCell()?.focus({ preventScroll: true });
-  }
-
-  async showSelection() {
-    const opId = this.model.get("selected_op_id");
-    const isJump = this.isJump;
-    this.isJump = false;
-    this.grid.selected = opId;
-    this.grid.draw();
-    if (opId === null) return this.detail.hide();
-    const detail = await this.ask("detail", { kind: "detail", op_id: opId });
-    if (!detail) return;
-    this.detail.show(detail, Boolean(isJump));
-    await this.reveal();
-  }
-
-  /** Brings the selected op into view, or says that the filters hide it. */
-  async reveal() {
-    const opId = this.model.get("selected_op_id");
-    let place = this.grid.body.placeOf(opId);
-    if (place === undefined) {
-      const answer = await this.ask("position", { kind: "position", op_id: opId, query: this.query });
-      if (!answer) return;
-      place = answer.position;
-    }
-    this.detail.showHidden(place === null);
-    if (place !== null) {
-      this.grid.active.row = place;
-      this.grid.reveal(place);
-      this.grid.draw();
-    }
-  }
-
-  /** @param {boolean} isOpen */
-  toggleTree(isOpen) {
-    this.tree.element.hidden = !isOpen;
-    this.tools.showTree(isOpen);
-    if (isOpen && !this.tree.nodes.length) this.loadTree();
-  }
-
-  async loadTree() {
-    /** @type {any[]} */
-    const rows = [];
-    let answer = null;
-    do {
-      answer = await this.ask("modules", { kind: "modules", offset: rows.length });
-      if (!answer) return;
-      rows.push(...answer.rows);
-    } while (rows.length < answer.total && answer.rows.length);
-    this.tree.setModules(rows, answer.outside);
-  }
+/** @param {TableView} view */
+function detail(view) {
+  return new DetailPane({ id: view.id, onGo: (opId) => view.go(opId), onClose: () => view.closeDetail(), onClear: () => view.clear() });
 }
 
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el }) {
-  const view = new OpTableView(model, el);
+  const rowCount = model.get("overview").n_ops;
+  const total = rowCount.toLocaleString("en");
+  const view = new TableView(model, el, {
+    name: "nbkit-op-table", label: "Ops", nothing: "No op matches.", all: "All ops", trait: "selected_op_id", key: "op_id", rowCount,
+    everything, isFiltered, tools, detail, columnsOf, natural: "op_id",
+    count: ({ matched, self_time }, isLimited) => [
+      isLimited ? `${matched.toLocaleString("en")} of ${total} ops` : `${total} ops`, `${self_time} self time`, `self time ${self_time}`,
+    ],
+  });
   return () => view.destroy();
 }
 

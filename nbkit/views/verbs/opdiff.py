@@ -1,15 +1,38 @@
 """What an opdiff trace shows: the verdicts, worst first, above what optrace shows of the same step."""
 
+from typing import TYPE_CHECKING
+
 from nbkit.trace import Trace
 from nbkit.views.diff_sections import diff_sections
+from nbkit.views.plots.difference import worst_difference
 from nbkit.views.sections import Section, op_sections
-from nbkit.views.tables_above import with_tables
 from nbkit.views.verbs import optrace
 from nbkit.views.verbs.view import View
+
+if TYPE_CHECKING:
+    from ipywidgets import VBox
+    from matplotlib.figure import Figure
 
 
 def _sections(trace: Trace, count: int) -> list[Section]:
     return [*diff_sections(trace, count), *op_sections(trace, count)]
 
 
-VIEW = View(widget=with_tables(diff_sections), sections=_sections, charts=optrace.VIEW.charts)
+def _widget(trace: Trace) -> "VBox":
+    # anywidget takes a third of a second to import, and only a notebook needs it.
+    from ipywidgets import VBox
+
+    from nbkit.views.diff_table import DiffTable
+    from nbkit.views.linking import link_differences
+    from nbkit.views.op_table import OpTable
+
+    differences, table = DiffTable(trace), OpTable(trace)
+    link_differences(differences, table)
+    return VBox([differences, table])
+
+
+def _charts(trace: Trace) -> "list[Figure]":
+    return [*worst_difference(trace), *optrace.VIEW.charts(trace)]
+
+
+VIEW = View(widget=_widget, sections=_sections, charts=_charts)

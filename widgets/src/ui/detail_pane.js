@@ -52,7 +52,8 @@ export class DetailPane {
   }
 }
 
-function fields(/** @type {[string, string | null][]} */ list) {
+/** Labels and texts; those without a text are left out. */
+export function fields(/** @type {[string, string | null][]} */ list) {
   const parts = list.filter(([, text]) => text !== null);
   return h("dl", { class: "nb-fields" }, ...parts.map(([label, text]) => h("div", {}, h("dt", {}, label), h("dd", {}, textOrNull(text)))));
 }
@@ -60,10 +61,15 @@ function fields(/** @type {[string, string | null][]} */ list) {
 /** @param {{columns: string[], rows: (string | null)[][], total: number}} table */
 function tensors({ columns, rows, total }) {
   if (!rows.length) return h("p", { class: "nb-muted" }, "No tensors were recorded for this op.");
-  const look = (/** @type {number} */ index) => (NUMBERS.has(columns[index]) ? "nb-number" : null);
+  const caption = total > rows.length ? `Tensors, the first ${rows.length} of ${total.toLocaleString("en")}` : "Tensors";
+  return dataTable({ caption, label: "Tensors of the op", columns, rows, numbers: NUMBERS });
+}
+
+/** A table that scrolls within itself. @param {{caption: string, label: string, columns: string[], rows: (string | null)[][], numbers: Set<string>}} table */
+export function dataTable({ caption, label, columns, rows, numbers }) {
+  const look = (/** @type {number} */ index) => (numbers.has(columns[index]) ? "nb-number" : null);
   const head = columns.map((name, index) => h("th", { scope: "col", class: look(index) }, name));
   const body = rows.map((row) => h("tr", {}, ...row.map((text, index) => h("td", { class: look(index) }, textOrNull(text)))));
-  const caption = total > rows.length ? `Tensors, the first ${rows.length} of ${total.toLocaleString("en")}` : "Tensors";
-  return h("div", { class: "nb-tensors", tabindex: "0", role: "region", "aria-label": "Tensors of the op" },
+  return h("div", { class: "nb-tensors", tabindex: "0", role: "region", "aria-label": label },
     h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...body)));
 }

@@ -1,6 +1,5 @@
 // The grid: header rows, rows in view, scrolling, and moving by keys.
 
-import { columnsOf } from "../lib/columns.js";
 import { moved } from "../lib/grid_keys.js";
 import { clampTop, scale, scrollHeight, topToShow } from "../lib/scroll.js";
 import { h } from "./dom.js";
@@ -14,8 +13,8 @@ const NARROWING = 0.82;
 
 export class Grid {
   /**
-   * @param {{id: string, rowAt: (place: number) => any[] | undefined, onView: () => void, onSort: (column: any) => void,
-   *   onFilter: (name: string, text: string) => void, onSelect: (opId: number | null) => void}} options
+   * @param {{id: string, label: string, columnsOf: (names: string[]) => any[], rowAt: (place: number) => any[] | undefined, onView: () => void, onSort: (column: any) => void,
+   *   onFilter: (name: string, text: string) => void, onSelect: (id: number | null) => void}} options
    */
   constructor(options) {
     this.options = options;
@@ -31,7 +30,7 @@ export class Grid {
     this.canvas = h("div", { class: "nb-canvas", role: "presentation" }, this.head.element, this.body.element);
     this.element = h(
       "div",
-      { class: "nb-grid", role: "grid", "aria-label": "Ops", "aria-multiselectable": "false", tabindex: "-1" },
+      { class: "nb-grid", role: "grid", "aria-label": options.label, "aria-multiselectable": "false", tabindex: "-1" },
       this.canvas,
     );
     this.listen();
@@ -55,7 +54,7 @@ export class Grid {
   setColumns(names) {
     if (this.columnNames === names.join()) return;
     this.columnNames = names.join();
-    this.columns = columnsOf(names);
+    this.columns = this.options.columnsOf(names);
     this.head.setColumns(this.columns);
     this.body.setColumns(this.columns);
     this.element.setAttribute("aria-colcount", String(this.columns.length));

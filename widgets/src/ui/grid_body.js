@@ -3,7 +3,7 @@
 import { visibleRows } from "../lib/scroll.js";
 import { h, nullMark } from "./dom.js";
 
-/** Cells of a row before its texts: op id, nesting depth, time bar. */
+/** Cells of a row before its texts: its id, nesting depth, length of its bar. */
 const FIRST_TEXT = 3;
 const INDENT = 12;
 const MAX_DEPTH = 8;
@@ -60,7 +60,7 @@ export class GridBody {
   cell(column, index) {
     return h("div", {
       role: "gridcell", class: `nb-cell${column.isNumber ? " nb-number" : ""}${column.isTail ? " nb-tail" : ""}`, "aria-colindex": index + 1,
-      "data-column": index, "data-name": column.name,
+      "data-column": index, "data-name": column.name, "data-bar": column.hasBar,
     });
   }
 
@@ -90,7 +90,8 @@ export class GridBody {
     else cell.textContent = text;
     cell.title = text ?? "null";
     if (column.name === "phase") cell.setAttribute("data-phase", text ?? "");
-    if (column.name === "self_time_us") cell.style.setProperty("--nb-bar", String(row?.[2] ?? 0));
+    if (column.name === "status") cell.setAttribute("data-status", text ?? "");
+    if (column.hasBar) cell.style.setProperty("--nb-bar", String(row?.[2] ?? 0));
     if (column.name === "op") {
       const depth = look.isNested && row ? Math.min(row[1], MAX_DEPTH) : 0;
       cell.style.paddingInlineStart = depth ? `${8 + depth * INDENT}px` : "";
@@ -102,8 +103,8 @@ export class GridBody {
     return this.pool.find((element) => !element.hidden && element.place === place);
   }
 
-  /** The place of an op that is in view. @param {number} opId */
-  placeOf(opId) {
-    return this.pool.find((element) => !element.hidden && element.row?.[0] === opId)?.place;
+  /** The place of a row that is in view. @param {number} id */
+  placeOf(id) {
+    return this.pool.find((element) => !element.hidden && element.row?.[0] === id)?.place;
   }
 }

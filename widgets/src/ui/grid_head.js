@@ -48,7 +48,7 @@ export class GridHead {
       oninput: apply.later,
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.filterKey(event, input, apply, index),
     });
-    return h("div", { role: "gridcell", class: "nb-cell", "data-name": column.name, "aria-colindex": index + 1 }, input);
+    return h("div", { role: "gridcell", class: "nb-cell", "data-column": index, "data-name": column.name, "aria-colindex": index + 1 }, input);
   }
 
   /** @param {KeyboardEvent} event @param {any} input @param {any} apply @param {number} index */

@@ -10,8 +10,9 @@ const OUTSIDE = "outside";
 const SHORT = 14;
 
 export class TreePane {
-  /** @param {{onChoose: (choice: object) => void}} options */
-  constructor({ onChoose }) {
+  /** @param {{all: string, onChoose: (choice: object) => void}} options `all` names the node of everything */
+  constructor({ all, onChoose }) {
+    this.all = all;
     this.onChoose = onChoose;
     /** @type {any[]} */
     this.nodes = [];
@@ -37,7 +38,7 @@ export class TreePane {
     }));
     const none = { model: null, module: null, outside_modules: false };
     this.nodes = [
-      { key: ALL, choice: none, name: "All ops", depth: 0, hasChildren: false },
+      { key: ALL, choice: none, name: this.all, depth: 0, hasChildren: false },
       ...modules,
     ];
     if (outside[2] > 0 || outside[0] !== "0") {

@@ -1,0 +1,37 @@
+// A slider of thresholds: place 0 asks for nothing, the others run evenly over the logarithm of the values.
+
+/** Places after the first. */
+export const STEPS = 60;
+
+/** @typedef {{low: number, high: number}} Scale smallest and largest value, both above 0 */
+
+/** The threshold at a place; null at place 0. Two digits, as it is read. @param {number} place @param {Scale} scale @returns {number | null} */
+export function thresholdAt(place, { low, high }) {
+  if (place <= 0) return null;
+  const share = (Math.min(place, STEPS) - 1) / (STEPS - 1);
+  const exact = low * (high / low) ** share;
+  // Rounded down, so that the last place still shows the largest value.
+  return roundedDown(exact);
+}
+
+/** The place nearest to a threshold. @param {number | null | undefined} threshold @param {Scale} scale */
+export function placeOf(threshold, { low, high }) {
+  if (threshold === null || threshold === undefined) return 0;
+  if (high <= low) return 1;
+  const share = Math.log(threshold / low) / Math.log(high / low);
+  return 1 + Math.round(Math.max(0, Math.min(share, 1)) * (STEPS - 1));
+}
+
+/** A threshold for the eye. @param {number | null | undefined} threshold */
+export function thresholdText(threshold) {
+  if (threshold === null || threshold === undefined) return "any";
+  const size = Math.abs(threshold);
+  return `≥ ${size >= 1e4 || size < 1e-2 ? threshold.toExponential(1) : String(threshold)}`;
+}
+
+/** @param {number} value */
+function roundedDown(value) {
+  const unit = 10 ** (Math.floor(Math.log10(value)) - 1);
+  const digits = Math.floor(value / unit + 1e-9);
+  return Number((digits * unit).toPrecision(2));
+}
