@@ -16,7 +16,7 @@ MOST_SECONDS = 60
 
 
 def test_there_are_notebooks():
-    assert {"01_trace_a_step", "02_where_time_goes"} <= {path.stem for path in NOTEBOOKS}
+    assert {"01_trace_a_step", "02_where_time_goes", "03_device_vs_cpu"} <= {path.stem for path in NOTEBOOKS}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -88,8 +88,9 @@ def test_the_changelog_names_this_version():
     assert __version__ in headings
 
 
-def test_the_screenshot_is_a_small_picture():
-    picture = (ROOT / "docs/images/op_table.png").read_bytes()
+@pytest.mark.parametrize("name", ["op_table", "flamegraph", "diff_table"])
+def test_a_screenshot_is_a_small_picture(name):
+    picture = (ROOT / f"docs/images/{name}.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert len(picture) < 300_000
 
