@@ -56,10 +56,11 @@ def _bernoulli(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
 
 def _dropout(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
     p = float(given["p"])
-    out, kept = tensors[0].double(), tensors[1].double()
+    kept = tensors[1].double()
     if given.get("train") is False:
         return None
-    scaled = given["input"].double() * kept * (1 / (1 - p) if p < 1 else 0.0)
+    out, entered = (one.to(torch.promote_types(one.dtype, torch.float64)) for one in (tensors[0], given["input"]))
+    scaled = entered * kept * (1 / (1 - p) if p < 1 else 0.0)
     if not torch.allclose(
         out, scaled.to(out.device), rtol=2 * torch.finfo(tensors[0].dtype).eps, atol=0.0, equal_nan=True
     ):
@@ -70,7 +71,7 @@ def _dropout(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
 
 def _uniform(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
     low, high = float(given.get("from", 0.0)), float(given.get("to", 1.0))
-    out = tensors[0].double()
+    out = _numbers(tensors[0])
     # Rounding to a narrow dtype can reach the open end.
     if float(out.min()) < low or float(out.max()) > high:
         return f"random: values outside [{low}, {high}): from {float(out.min()):.6g} to {float(out.max()):.6g}"
@@ -81,7 +82,9 @@ def _uniform(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
 
 def _normal(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
     mean, std = given.get("mean", 0.0), given.get("std", 1.0)
-    out = tensors[0].double()
+    out = _numbers(tensors[0])
+    if tensors[0].is_complex():  # each part has half of the variance
+        std = std / sqrt(2)
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         scaled = (out - (mean.double() if isinstance(mean, Tensor) else mean)) / (
             std.double() if isinstance(std, Tensor) else std
@@ -125,9 +128,15 @@ def _multinomial(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
     return None if bool((drawn > 0).all()) else "random: draws of weight 0"
 
 
+def _numbers(tensor: Tensor) -> Tensor:
+    """Values in float64, complex ones as their two parts."""
+    return (torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor).double()
+
+
 def _rounding(tensor: Tensor, size: float) -> float:
     """What rounding to the dtype may shift a mean by; in standard deviations it counts once."""
-    return torch.finfo(tensor.dtype).eps * abs(size) / SIGMAS if tensor.is_floating_point() else 0.0
+    is_inexact = tensor.is_floating_point() or tensor.is_complex()
+    return torch.finfo(tensor.dtype).eps * abs(size) / SIGMAS if is_inexact else 0.0
 
 
 def _off(what: str, found: float, wanted: float, deviation: float) -> str | None:

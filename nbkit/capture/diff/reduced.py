@@ -71,7 +71,9 @@ def _attempts(call: Call, factors: tuple[int, ...]) -> Iterator[tuple[str, list[
 
 
 def _kept(values: Tensor, lost: int, rounded: Rounding) -> Tensor:
-    """float32 numbers without their last `lost` bits; held in the dtype that they came in."""
+    """float32 numbers without their last `lost` bits; held in the dtype that they came in, complex ones by parts."""
+    if values.is_complex():
+        return torch.view_as_complex(_kept(torch.view_as_real(values.resolve_conj()), lost, rounded))
     bits = values.to(torch.float32).view(torch.int32)
     near = (rounded(bits, lost) & -(1 << lost)).view(torch.float32)
     return torch.where(values.isfinite(), near, values).to(values.dtype)

@@ -87,3 +87,11 @@ def test_an_op_that_is_no_product_is_not_tried():
 
     row = only(with_fault(lambda: torch.randn(50).exp(), "aten.exp.default", change, ops="aten.exp"))
     assert row["status"] == "mismatch"
+
+
+def test_complex_products_of_fewer_bits():
+    def change(func, args, out):
+        return func(*(torch.view_as_complex(truncated(torch.view_as_real(arg))) for arg in args))
+
+    x, y = torch.randn(40, 300, dtype=torch.complex64), torch.randn(300, 50, dtype=torch.complex64)
+    assert only(with_fault(lambda: x @ y, "aten.mm.default", change))["status"] == "reduced"
