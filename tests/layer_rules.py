@@ -14,7 +14,7 @@ TOP_FILES = {
     **dict.fromkeys(("trace", "trace_files", "chrome_trace", "speedscope", "tracks", "file_writing"), "trace"),
     **dict.fromkeys(("__init__", "load"), "root"),
 }
-BASE_FOLDERS = {"timeline": "base"}
+BASE_FOLDERS = {"timeline": "base", "parting": "base"}
 FRAMES = {"numpy", "pandas"}
 THIRD_PARTY = {
     "base": FRAMES | {"pyarrow"},

@@ -128,6 +128,12 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
         """Frames and meta that another verb adds to the trace; `op_ids` holds one for every slot of recording.ops."""
         return {}, {}
 
+    def _completed(
+        self, frames: dict[str, pd.DataFrame], meta: dict[str, Any]
+    ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+        """The frames and meta of the trace, after a verb has put together what stands in several of them."""
+        return frames, meta
+
     def _forget(self) -> None:
         """Let go of weak references and raw rows: of no use any more, and a kept optrace should weigh nothing."""
         vars(self.recording.registry).clear()
@@ -154,7 +160,7 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
             **more,
             "notes": [*built["notes"], *more.get("notes", [])],
         }
-        self.trace._fill({**frames, **more_frames}, meta)
+        self.trace._fill(*self._completed({**frames, **more_frames}, meta))
 
 
 def describe_error(error: BaseException, failed: int | None, ops: Any) -> dict[str, Any]:

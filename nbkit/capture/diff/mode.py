@@ -35,6 +35,8 @@ class DiffMode(BelowMode):
         self.wanted: dict[int, bool] = {}
         self.calls: Counter[int] = Counter()
         self.compared = 0
+        # Told right after a call was compared: (slot, what it made, what the reference made of it, its arguments).
+        self.on_compared: Callable[[int, Results, Results, tuple[Any, Any]], None] | None = None
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -147,6 +149,8 @@ class DiffMode(BelowMode):
             role, position = place(actual, index, given)
             row = self.judge.add_row(slot, plan, role, position, tensor)
             self.judge.compare(row, tensor, call, expected, index)
+        if self.on_compared is not None:
+            self.on_compared(slot, actual, expected, given)
 
 
 def place(results: Results, index: int, given: tuple[Any, Any]) -> tuple[str, int]:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from nbkit.capture.against.shadow_run import ShadowRun
+from nbkit.capture.against.target import target
 from nbkit.capture.diff.judge import Judge
 from nbkit.capture.diff.mode import DiffMode
 from nbkit.capture.diff.module_scope import ModuleScope
@@ -49,6 +51,8 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
             expected values, for the detail of the diff table, `nbkit.call_of` and `nbkit.script_of`; 0 keeps none.
         keep_bytes: what they may take in all; a call that does not fit is not kept, and `meta["kept"]` says so.
         keep_ops: ops of which calls that are right are kept too, as many as wrong ones; none if None.
+        against: the other run: "cpu:float64", "cpu:float32", "cpu:same" (the step's own dtypes) or another device; see
+            above.
         name: what the trace is called in displays.
 
     Raises:
@@ -74,6 +78,7 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
         keep: int = KEEP,
         keep_bytes: int = KEEP_BYTES,
         keep_ops: Patterns = None,
+        against: str | None = None,
         name: str | None = None,
     ) -> None:
         super().__init__(ops=ops, exclude_ops=exclude_ops, modules=modules, exclude_modules=exclude_modules, name=name)
@@ -82,12 +87,13 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
         self.reference = Reference(reference)
         self.keeping = (keep, keep_bytes, keep_ops)
         Keeper(*self.keeping)  # refuses what it cannot use before anything runs
+        self.against = None if against is None else ShadowRun(target(against))
 
     def _below(self, recording: Recording) -> AbstractContextManager[object]:
         self.judge = Judge(self.tolerances, self.scope.threshold, Keeper(*self.keeping))
         self.module_scope = ModuleScope(recording, self.modules, self.selection)
         self.mode = DiffMode(recording, self.reference, self.judge, self.scope, self.module_scope)
-        return self.mode
+        return self.mode if self.against is None else self.against.below(recording, self.mode)
 
     def _found(self, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
         with apart(), Quiet() as quiet:
@@ -108,7 +114,15 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
             "kept": kept,
             "notes": [*self._notes()],
         }
+        if self.against is not None:
+            diffs, more = self.against.found(diffs, op_ids)
+            meta |= more
         return {"diffs": diffs}, meta
+
+    def _completed(
+        self, frames: dict[str, pd.DataFrame], meta: dict[str, Any]
+    ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+        return (frames, meta) if self.against is None else self.against.completed(frames, meta)
 
     def _notes(self) -> Iterator[str]:
         for key in sorted(self.tolerances.unused, key=str):
@@ -122,3 +136,5 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
     def _forget(self) -> None:
         super()._forget()
         del self.judge, self.mode, self.module_scope
+        if self.against is not None:
+            self.against.forget()

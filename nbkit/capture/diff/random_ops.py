@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.diff.judge import Judge
-from nbkit.capture.rerun.plans import bound
+from nbkit.capture.rerun.plans import Plan, bound
 from nbkit.capture.rerun.reference import CPU, Call, Results
 
 # Standard deviations that a statistic may be off: one right op in 500 million is called wrong.
@@ -20,7 +20,12 @@ Check = Callable[[dict[str, Any], list[Tensor]], str | None]
 
 def is_drawing(call: Call) -> bool:
     """Whether the call draws numbers: an attention op without dropout does not."""
-    given = bound(call.plan.func, call.args, call.kwargs)
+    return draws(call.plan, call.args, call.kwargs)
+
+
+def draws(plan: Plan, args: Any, kwargs: Any) -> bool:
+    """The same of a call that is not copied."""
+    given = bound(plan.func, args, kwargs)
     return not any(given.get(name) in (0, 0.0) for name in PROBABILITIES[:2])
 
 

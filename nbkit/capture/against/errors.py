@@ -1,0 +1,71 @@
+"""How far a compared result is from the shadow's, and which part of that its inputs brought along."""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from nbkit.capture.against.mode import ShadowMode
+from nbkit.capture.diff.mode import place
+from nbkit.capture.rerun.reference import CPU, Results
+
+
+class Errors(NamedTuple):
+    """Norm ratios of one compared tensor; `slot` is the place of its op in Recording.ops."""
+
+    slot: int
+    role: str
+    position: int
+    injected: float
+    inherited: float | None
+    total: float | None
+
+
+class ErrorLog:
+    """Takes each compared call and keeps the errors of its tensors."""
+
+    def __init__(self, mode: ShadowMode) -> None:
+        self.mode = mode
+        self.found: list[Errors] = []
+
+    def note(self, slot: int, actual: Results, expected: Results, given: tuple[Any, Any]) -> None:
+        """The errors of one call: against the reference from its own inputs, and against its shadow."""
+        made, self.mode.made = self.mode.made, {}
+        for index, (tensor, wanted) in enumerate(zip(actual.all, expected.all, strict=True)):
+            if tensor.shape != wanted.shape:
+                continue
+            shadow = made.get(id(tensor))
+            other = shadow is None or shadow.shape != tensor.shape
+            parts = (None, None) if other else (norm_ratio(wanted, shadow), norm_ratio(tensor, shadow))
+            self.found.append(Errors(slot, *place(actual, index, given), norm_ratio(tensor, wanted), *parts))
+
+
+def norm_ratio(found: Tensor, wanted: Tensor | None) -> float:
+    """||found - wanted|| / ||wanted|| in float64: 0/0 is 0, x/0 is inf.
+
+    Elements that are both NaN or both the same Inf are left out; it is inf where only one of a pair is not finite.
+    """
+    assert wanted is not None
+    left, right = wide(found), wide(wanted)
+    error, size = (float(torch.linalg.vector_norm(one)) for one in (left - right, right))
+    if not (error < torch.inf and size < torch.inf):
+        differs = ~((left != left) & (right != right)) & (left != right)
+        left, right = left[differs], right[torch.isfinite(right)]
+        other = wide(wanted)[differs]
+        if not bool((torch.isfinite(left) & torch.isfinite(other)).all()):
+            return torch.inf
+        # What is finite can have a square that is not.
+        scale = max(float(one.abs().amax()) if one.numel() else 0.0 for one in (left, other, right)) or 1.0
+        error = float(torch.linalg.vector_norm(left / scale - other / scale))
+        size = float(torch.linalg.vector_norm(right / scale))
+    return error / size if size else torch.inf if error else 0.0
+
+
+def wide(tensor: Tensor) -> Tensor:
+    """The values of a tensor on the CPU, in float64 or complex128, as a line."""
+    tensor = tensor.detach()
+    if tensor.is_quantized:
+        tensor = tensor.dequantize()
+    if tensor.layout is not torch.strided:
+        tensor = tensor.to_dense()
+    return tensor.to(CPU, torch.complex128 if tensor.is_complex() else torch.float64).reshape(-1)
