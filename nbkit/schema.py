@@ -294,13 +294,17 @@ DIFFS = table(
         "float64",
         "|actual - expected| over |expected|, 2-norms: what this op adds; this and the next four only with against=",
     ),
-    ("inherited_error", "float64", "|expected - shadow| over |shadow|: what the errors of its inputs make of its result"),
+    (
+        "inherited_error",
+        "float64",
+        "|expected - shadow| over |shadow|: what the errors of its inputs make of its result",
+    ),
     ("total_error", "float64", "|actual - shadow| over |shadow|: how far the step is from the other run here"),
     (
         "error_class",
         "str",
-        "injected: its own error is more than its dtype allows; inherited: most of its error goes back to ops at fault; "
-        "both; clean: neither, so that what it has is rounding",
+        "injected: its own error is more than its dtype allows; inherited: most of it goes back to ops at fault; both; "
+        "clean: neither, so that what it has is rounding",
     ),
     ("origin_op_id", "Int64", "the op at fault that most of its error goes back to; null if clean"),
     (

@@ -3,27 +3,32 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from nbkit.parting.origins import FAULTY, Origin
 from nbkit.precision import precision_of
 
 Milestone = dict[str, Any]
+Bools = npt.NDArray[np.bool_]
 
 
-def milestones(diffs: pd.DataFrame, ops: pd.DataFrame, found: list[Origin]) -> dict[str, Milestone | None]:
+def milestones(
+    diffs: pd.DataFrame, ops: pd.DataFrame, found: list[Origin], is_noise: Bools
+) -> dict[str, Milestone | None]:
     """What stands in meta: `first_divergence`, `largest_growth` and `half_lost`; each null where there is none.
 
     first_divergence: the first op whose own error is more than its dtype and conditioning allow. largest_growth: the op
     whose result's total error is the largest multiple of the largest one of its inputs (or of the dtype's eps, if that
-    is more). half_lost: the first op whose total error exceeds the root of the dtype's eps.
+    is more). half_lost: the first op whose total error exceeds the root of the dtype's eps. Rows where `is_noise` are
+    results that are zero but for rounding, which count for the first alone.
     """
     total = diffs["total_error"].to_numpy(np.float64)
     eps = np.array([_eps(dtype) for dtype in diffs["dtype"]], dtype=np.float64)
     before = np.maximum(np.array([one.input_error for one in found], dtype=np.float64), eps)
     with np.errstate(all="ignore"):
-        growth = np.where(np.isfinite(total / before), total / before, 0.0)
-        is_half_lost = total > np.sqrt(eps)
+        growth = np.where(np.isfinite(total / before) & ~is_noise, total / before, 0.0)
+        is_half_lost = (total > np.sqrt(eps)) & ~is_noise
     faulty = np.flatnonzero(diffs["status"].isin(FAULTY).to_numpy())
     grown = [int(growth.argmax())] if len(growth) and growth.max() > 1 else []
     lost = np.flatnonzero(is_half_lost)

@@ -117,8 +117,8 @@ def _calls(tensors: pd.DataFrame) -> Iterator[Call]:
 
 def _mixed(parts: list[Part]) -> Part:
     worst = max(parts, key=lambda part: part.fault, default=CLEAN)
-    rounding, fault = (min(max((part[side] for part in parts), default=0.0), HUGE) for side in (0, 1))
-    return Part(rounding, fault, worst.origin)
+    rounding = max((part.rounding for part in parts), default=0.0)
+    return Part(min(rounding, HUGE), min(worst.fault, HUGE), worst.origin)
 
 
 def _classified(row: Row, read: Part, op_id: int) -> tuple[Origin, Part]:

@@ -1,13 +1,17 @@
 """How far a compared result is from the shadow's, and which part of that its inputs brought along."""
 
+from math import sqrt
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from nbkit.capture.against.mode import ShadowMode
+from nbkit.capture.against.shadows import is_shadowed
 from nbkit.capture.diff.mode import place
+from nbkit.capture.rerun.copies import all_tensors
 from nbkit.capture.rerun.reference import CPU, Results
+from nbkit.precision import precision_of
 
 
 class Errors(NamedTuple):
@@ -16,9 +20,10 @@ class Errors(NamedTuple):
     slot: int
     role: str
     position: int
-    injected: float
-    inherited: float | None
-    total: float | None
+    injected: float | None = None
+    inherited: float | None = None
+    total: float | None = None
+    is_noise: bool = False  # zero but for rounding, so that its total error says nothing
 
 
 class ErrorLog:
@@ -34,18 +39,37 @@ class ErrorLog:
         for index, (tensor, wanted) in enumerate(zip(actual.all, expected.all, strict=True)):
             if tensor.shape != wanted.shape:
                 continue
+            role, position = place(actual, index, given)
+            found = Errors(slot, role, position, norm_ratio(tensor, wanted))
             shadow = made.get(id(tensor))
-            other = shadow is None or shadow.shape != tensor.shape
-            parts = (None, None) if other else (norm_ratio(wanted, shadow), norm_ratio(tensor, shadow))
-            self.found.append(Errors(slot, *place(actual, index, given), norm_ratio(tensor, wanted), *parts))
+            if shadow is not None and shadow.shape == tensor.shape:
+                total = norm_ratio(tensor, shadow)
+                is_noise = _is_noise(tensor, shadow, total, [*all_tensors(*given), *actual.all])
+                found = found._replace(inherited=norm_ratio(wanted, shadow), total=total, is_noise=is_noise)
+            self.found.append(found)
 
 
-def norm_ratio(found: Tensor, wanted: Tensor | None) -> float:
+def _is_noise(tensor: Tensor, shadow: Tensor, total: float, around: list[Tensor]) -> bool:
+    """Whether a result is zero but for rounding: in the shadow it is below eps times what the op reads and makes.
+
+    The gradient of a bias before a BatchNorm is such a one, or the mean of what is normalised already.
+    """
+    precision = precision_of(str(tensor.dtype).removeprefix("torch."))
+    if precision is None or total <= sqrt(precision.eps):
+        return False
+    scale = max((_rms(one) for one in around if is_shadowed(one)), default=0.0)
+    return _rms(shadow) < precision.eps * scale
+
+
+def _rms(tensor: Tensor) -> float:
+    return float(torch.linalg.vector_norm(wide(tensor))) / sqrt(max(tensor.numel(), 1))
+
+
+def norm_ratio(found: Tensor, wanted: Tensor) -> float:
     """||found - wanted|| / ||wanted|| in float64: 0/0 is 0, x/0 is inf.
 
     Elements that are both NaN or both the same Inf are left out; it is inf where only one of a pair is not finite.
     """
-    assert wanted is not None
     left, right = wide(found), wide(wanted)
     error, size = (float(torch.linalg.vector_norm(one)) for one in (left - right, right))
     if not (error < torch.inf and size < torch.inf):

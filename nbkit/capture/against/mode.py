@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbkit.capture.against.shadows import Shadows, is_shadowed
+from nbkit.capture.against.shadows import Shadows, is_shadowed, is_valueless
 from nbkit.capture.against.target import Target
 from nbkit.capture.diff.random_ops import draws
 from nbkit.capture.recording import Recording
@@ -36,6 +36,8 @@ class ShadowMode(BelowMode):
         kwargs = kwargs or {}
         plan = self.plan(func)
         self.made = {}
+        if any(is_valueless(tensor) for tensor in all_tensors(args, kwargs)):
+            return func(*args, **kwargs)
         if plan.leave_out is not None:
             out = func(*args, **kwargs)
             self._work(plan, lambda: self._after_left_out(plan, (args, kwargs), out))
@@ -77,12 +79,19 @@ class ShadowMode(BelowMode):
         keeps = all(is_shadowed(tensor) for tensor in written)
 
         def shadow_of(tensor: Tensor) -> Tensor:
-            return self.shadows.of(tensor) if is_shadowed(tensor) else self.target.bring(tensor, copy=not keeps)
+            if is_shadowed(tensor):
+                return self.shadows.of(tensor)
+            if (tensor.is_floating_point() or tensor.is_quantized) and not is_valueless(tensor):
+                kind = "quantised" if tensor.is_quantized else str(tensor.layout).removeprefix("torch.")
+                self.shadows.restarts[f"{kind} tensors have no shadow, so the step's own are read"] += 1
+            return self.target.bring(tensor, copy=not keeps)
 
         return mapped_call(args, kwargs, self.target.changing(shadow_of), {})
 
     def _follow(self, plan: Plan, actual: Given, shadow: Given | None, out: Any) -> None:
         tensors = Results(out, written_tensors(plan, *actual)).all
+        if any(is_valueless(tensor) for tensor in tensors):
+            return
         found = None
         if shadow is not None:
             is_drawn = plan.is_random and draws(plan, *actual)
@@ -95,24 +104,26 @@ class ShadowMode(BelowMode):
         self._keep(_storages(all_tensors(*actual)), _storages(all_tensors(*shadow)), tensors, found)
 
     def _run(self, plan: Plan, args: Any, kwargs: Any) -> list[Tensor] | None:
-        """What the op makes of the shadows; in float32 where it has no kernel in their dtype, None if that fails too."""
+        """What the op makes of the shadows; in float32 where it has no float64 kernel, None if that fails too."""
         try:
             return Results(plan.func._op(*args, **kwargs), written_tensors(plan, args, kwargs)).all
         except (RuntimeError, NotImplementedError) as error:
             if self.target.dtype is not torch.float64:
-                return self._counted(plan, error)
+                self._cannot_run(plan, error)
+                return None
         narrow: dict[int, Any] = {}
         changed = mapped_call(args, kwargs, _in_float32, narrow)
         try:
             found = Results(plan.func._op(*changed[0], **changed[1]), written_tensors(plan, *changed)).all
         except (RuntimeError, NotImplementedError) as error:
-            return self._counted(plan, error)
+            self._cannot_run(plan, error)
+            return None
         for tensor in written_tensors(plan, args, kwargs):
             tensor.copy_(narrow[id(tensor)])
-        self.skipped[f"shadow in float32: {plan.name} has no float64 kernel"] += 1
+        self.skipped[f"{plan.name} has no float64 kernel"] += 1
         return found
 
-    def _counted(self, plan: Plan, error: Exception) -> None:
+    def _cannot_run(self, plan: Plan, error: Exception) -> None:
         self.shadows.restarts[f"{plan.name} cannot run on {self.target.text} ({type(error).__name__})"] += 1
 
     def _drawn(self, plan: Plan, actual: Given, shadow: Given, tensors: list[Tensor]) -> list[Tensor] | None:
@@ -124,7 +135,7 @@ class ShadowMode(BelowMode):
             return [given["input"] * kept * (1 / share if share else 0.0), kept]
         depends = [one for one in all_tensors(*actual) if is_shadowed(one) and not any(one is t for t in tensors)]
         if depends and plan.packet not in VALUELESS:
-            self.shadows.restarts[f"{plan.name} draws from values: the step's own draw is taken"] += 1
+            self.shadows.restarts[f"{plan.name} draws by values, so the step's own draw is taken"] += 1
         return None
 
     def _keep(self, old: set[int], shared: set[int], tensors: list[Tensor], found: list[Tensor]) -> None:

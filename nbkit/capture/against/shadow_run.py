@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nbkit.capture.against.errors import ErrorLog
+from nbkit.capture.against.errors import ErrorLog, Errors
 from nbkit.capture.against.mode import ShadowMode
 from nbkit.capture.against.target import Target
 from nbkit.capture.diff.mode import DiffMode
@@ -17,7 +17,9 @@ from nbkit.parting.origins import origins
 from nbkit.schema import DIFFS
 
 KEYS = ["op_id", "role", "position"]
-ERRORS = ["injected_error", "inherited_error", "total_error"]
+ERRORS = {f"{name}_error": Errors._fields.index(name) for name in ("injected", "inherited", "total")}
+# Of a row that was not compared with a reference, such as that of a random op.
+NOTHING = Errors(-1, "", -1)
 
 
 class ShadowRun:
@@ -40,18 +42,18 @@ class ShadowRun:
     def found(self, diffs: pd.DataFrame, op_ids: np.ndarray) -> tuple[pd.DataFrame, dict[str, Any]]:
         """Diffs with the errors against the shadow, and what meta says of it."""
         slots = np.array([one.slot // OP_FIELDS for one in self.log.found], dtype=np.int64)
-        columns = {
-            "op_id": op_ids[slots] if len(slots) else slots,
-            "role": [one.role for one in self.log.found],
-            "position": [one.position for one in self.log.found],
-            **{name: np.array([one[3 + n] for one in self.log.found], dtype=float) for n, name in enumerate(ERRORS)},
-        }
-        errors = pd.DataFrame(columns).drop_duplicates(KEYS)
-        known = diffs[KEYS].merge(errors, on=KEYS, how="left")
-        for reason, count in (self.mode.shadows.restarts + self.mode.skipped).items():
-            self.recording.skip(f"shadow: {reason}", count)
+        owners = op_ids[slots].tolist() if len(slots) else []
+        log = {(op_id, one.role, one.position): one for op_id, one in zip(owners, self.log.found, strict=True)}
+        keys = zip(*(diffs[name].tolist() for name in KEYS), strict=True)
+        known = [log.get(key, NOTHING) for key in keys]
+        self.is_noise = np.array([one.is_noise for one in known], dtype=bool)
+        for reason, count in self.mode.shadows.restarts.items():
+            self.recording.skip(f"shadow began anew: {reason}", count)
+        for reason, count in self.mode.skipped.items():
+            self.recording.skip(f"shadow in float32: {reason}", count)
         meta = {"against": self.target.text, "followed_ops": self.mode.followed, "parted_integers": self.mode.parted}
-        return DIFFS.check(diffs.assign(**{name: known[name].to_numpy() for name in ERRORS})), meta
+        errors = {name: np.array([one[place] for one in known], dtype=np.float64) for name, place in ERRORS.items()}
+        return DIFFS.check(diffs.assign(**errors)), meta
 
     def completed(
         self, frames: dict[str, pd.DataFrame], meta: dict[str, Any]
@@ -64,7 +66,7 @@ class ShadowRun:
             "origin_op_id": pd.Series([one.origin_op_id for one in found], dtype="Int64"),
         }
         notes = [*meta["notes"], *self._notes()]
-        parted = milestones(diffs, frames["ops"], found)
+        parted = milestones(diffs, frames["ops"], found, self.is_noise)
         return {**frames, "diffs": DIFFS.check(diffs.assign(**classes))}, {**meta, **parted, "notes": notes}
 
     def forget(self) -> None:
@@ -73,12 +75,11 @@ class ShadowRun:
 
     def _notes(self) -> Iterator[str]:
         if restarts := sum(self.mode.shadows.restarts.values()):
+            places = f"{restarts:,} {'place' if restarts == 1 else 'places'}"
             yield (
-                f"The shadow began anew from the step's values {restarts:,} times: what was inherited until there is "
-                f"not seen after it."
+                f"The shadow began anew from the step's values at {places}: what was inherited until there is not seen "
+                f"after it."
             )
-        if self.mode.parted:
-            yield (
-                f"{self.mode.parted:,} results of integers or bools differ in the shadow, which goes on with the "
-                f"step's own."
-            )
+        if parted := self.mode.parted:
+            what = "result" if parted == 1 else "results"
+            yield f"{parted:,} {what} of integers or bools came out otherwise in the shadow; it takes the step's."

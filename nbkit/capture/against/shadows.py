@@ -123,5 +123,10 @@ def is_shadowed(tensor: Tensor) -> bool:
     return (
         (tensor.is_floating_point() or tensor.is_complex())
         and tensor.layout is torch.strided
-        and not (tensor.is_quantized or tensor.is_nested or tensor.is_meta or isinstance(tensor, FakeTensor))
+        and not (tensor.is_quantized or tensor.is_nested or is_valueless(tensor))
     )
+
+
+def is_valueless(tensor: Tensor) -> bool:
+    """Whether a tensor has sizes only."""
+    return tensor.is_meta or isinstance(tensor, FakeTensor)
