@@ -11,7 +11,8 @@ from nbkit.capture.against.target import Target
 from nbkit.capture.diff.random_ops import draws
 from nbkit.capture.recording import Recording
 from nbkit.capture.rerun.below_mode import BelowMode
-from nbkit.capture.rerun.copies import all_tensors, mapped_call, tensors_in
+from nbkit.capture.rerun.copies import all_tensors, mapped_call, narrowed_call, tensors_in
+from nbkit.capture.rerun.phases import turned
 from nbkit.capture.rerun.plans import COLLECTIVES, MARKERS, UNINITIALISED, Plan, bound, written_tensors
 from nbkit.capture.rerun.reference import Results
 
@@ -95,36 +96,35 @@ class ShadowMode(BelowMode):
         found = None
         if shadow is not None:
             is_drawn = plan.is_random and draws(plan, *actual)
-            found = self._drawn(plan, actual, shadow, tensors) if is_drawn else self._run(plan, *shadow)
+            found = self._drawn(plan, actual, shadow, tensors) if is_drawn else self._run(plan, actual, shadow, tensors)
         if shadow is None or found is None or len(found) != len(tensors):
             for tensor in tensors:
                 self.shadows.renew(tensor)
             return
         self.followed += 1
+        self.parted += sum(map(_differs, tensors[: plan.values], found))
         self._keep(_storages(all_tensors(*actual)), _storages(all_tensors(*shadow)), tensors, found)
 
-    def _run(self, plan: Plan, args: Any, kwargs: Any) -> list[Tensor] | None:
-        """What the op makes of the shadows; in float32 where it has no float64 kernel, None if that fails too."""
-        try:
-            return Results(plan.func._op(*args, **kwargs), written_tensors(plan, args, kwargs)).all
-        except (RuntimeError, NotImplementedError) as error:
-            if self.target.dtype is not torch.float64:
-                self._cannot_run(plan, error)
-                return None
-        narrow: dict[int, Any] = {}
-        changed = mapped_call(args, kwargs, _in_float32, narrow)
-        try:
-            found = Results(plan.func._op(*changed[0], **changed[1]), written_tensors(plan, *changed)).all
-        except (RuntimeError, NotImplementedError) as error:
-            self._cannot_run(plan, error)
-            return None
-        for tensor in written_tensors(plan, args, kwargs):
-            tensor.copy_(narrow[id(tensor)])
-        self.skipped[f"{plan.name} has no float64 kernel"] += 1
-        return found
+    def _run(self, plan: Plan, actual: Given, shadow: Given, tensors: list[Tensor]) -> list[Tensor] | None:
+        """What the op makes of the shadows, if need be narrowed to dtypes that it has a kernel for; None if it cannot.
 
-    def _cannot_run(self, plan: Plan, error: Exception) -> None:
-        self.shadows.restarts[f"{plan.name} cannot run on {self.target.text} ({type(error).__name__})"] += 1
+        Vectors without direction get that of the step's.
+        """
+        try:
+            return turned(plan.packet, _results(plan, *shadow), tensors)
+        except Exception as error:
+            first = error
+        for narrow in (mapped_call(*shadow, _in_float32, {}), narrowed_call(shadow, actual)):
+            try:
+                found = _results(plan, *narrow)
+            except Exception:  # the next one may do, and the first error tells most
+                continue
+            for wide, narrowed in zip(written_tensors(plan, *shadow), written_tensors(plan, *narrow), strict=True):
+                wide.copy_(narrowed)
+            self.skipped[plan.name] += 1
+            return turned(plan.packet, found, tensors)
+        self.shadows.restarts[f"{plan.name} cannot run on {self.target.text} ({type(first).__name__})"] += 1
+        return None
 
     def _drawn(self, plan: Plan, actual: Given, shadow: Given, tensors: list[Tensor]) -> list[Tensor] | None:
         """What a random op makes of the shadows with the step's own draw; None where that is the step's own result."""
@@ -146,7 +146,6 @@ class ShadowMode(BelowMode):
         fresh: set[int] = set()
         for tensor, result in zip(tensors, found, strict=True):
             if not is_shadowed(tensor):
-                self.parted += _differs(tensor, result)
                 self.made[id(tensor)] = result
                 continue
             key = id(tensor.untyped_storage())
@@ -165,9 +164,13 @@ def _storages(tensors: list[Tensor]) -> set[int]:
 
 def _differs(tensor: Tensor, result: Tensor) -> bool:
     """Whether integers or bools of the shadow are others than the step's."""
-    if tensor.layout is not torch.strided or tensor.shape != result.shape or tensor.is_meta:
+    if is_shadowed(tensor) or tensor.layout is not torch.strided or tensor.shape != result.shape or tensor.is_meta:
         return False
     return not torch.equal(tensor.to(result.device), result)
+
+
+def _results(plan: Plan, args: Any, kwargs: Any) -> list[Tensor]:
+    return Results(plan.func._op(*args, **kwargs), written_tensors(plan, args, kwargs)).all
 
 
 def _in_float32(value: Any) -> Any:

@@ -50,7 +50,7 @@ class ShadowRun:
         for reason, count in self.mode.shadows.restarts.items():
             self.recording.skip(f"shadow began anew: {reason}", count)
         for reason, count in self.mode.skipped.items():
-            self.recording.skip(f"shadow in float32: {reason}", count)
+            self.recording.skip(f"shadow in a narrower dtype: {reason}", count)
         meta = {"against": self.target.text, "followed_ops": self.mode.followed, "parted_integers": self.mode.parted}
         errors = {name: np.array([one[place] for one in known], dtype=np.float64) for name, place in ERRORS.items()}
         return DIFFS.check(diffs.assign(**errors)), meta

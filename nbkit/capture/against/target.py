@@ -61,7 +61,7 @@ def target(text: str) -> Target:
     try:
         device = torch.device(place or "cpu")
         with apart():
-            torch.zeros(1, device=device, dtype=dtype) + 1
+            (torch.zeros(1, device=device, dtype=dtype) + 1).item()  # a device without values fails here
     except Exception as error:
         raise OptionError(
             f"against={text!r} is neither a saved trace nor a device that can be used "

@@ -61,12 +61,25 @@ def test_sparse_gradients_are_counted():
     assert "sparse_coo tensors have no shadow, so the step's own are read" in anew(against(step))
 
 
-def test_an_op_without_a_float64_kernel_runs_in_float32_and_says_so():
+def test_an_op_without_a_float64_kernel_runs_in_a_narrower_dtype_and_says_so():
     lstm = nn.LSTM(4, 4)
     trace = against(lambda: lstm(torch.randn(3, 2, 4))[0].sum().backward())
-    assert "shadow in float32: aten.mkldnn_rnn_layer.default has no float64 kernel" in trace.meta["skipped"]
+    assert trace.meta["skipped"]["shadow in a narrower dtype: aten.mkldnn_rnn_layer.default"] == 1
+    assert trace.meta["parted_integers"] == 0
     assert anew(trace) == {}
     assert trace.diffs["total_error"].max() < 1e-5
+
+
+def test_vectors_without_direction_have_that_of_the_step():
+    def step():
+        x = torch.rand(6, 6)
+        return torch.linalg.eigh(x + x.T).eigenvectors.exp(), torch.linalg.svd(x)[0].exp()
+
+    for seed in range(5):
+        torch.manual_seed(seed)
+        trace = against(step)
+        assert trace.diffs["total_error"].max() < 1e-4
+        assert trace.meta["first_divergence"] is None
 
 
 def test_integers_are_the_steps_own_and_counted_where_they_part():
