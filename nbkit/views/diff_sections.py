@@ -7,17 +7,19 @@ from nbkit.analysis.diff_table import STATUSES
 from nbkit.schema import DIFFS
 from nbkit.trace import Trace
 from nbkit.views.names import shown
+from nbkit.views.parting_sections import parting_sections
 from nbkit.views.sections import Section
 
 
 def diff_sections(trace: Trace, count: int) -> list[Section]:
-    """How many tensors got which verdict, and the worst by verdict and noise ratio; none without diffs."""
+    """Where the step and another run part, verdicts by count, and the worst by noise ratio; none without diffs."""
     diffs = trace.frames.get("diffs", DIFFS.frame())
     if not len(diffs):
         return []
     verdicts = [[status, f"{count:,}"] for status, count in verdict_counts(diffs)]
     worst = [_texts(row) for _, row in worst_first(diffs).head(count).iterrows()]
     return [
+        *parting_sections(trace),
         Section("Verdicts", "verdict", ("tensors",), verdicts),
         Section("Worst differences", "op", ("verdict", "noise ratio", "max abs error", "max rel error"), worst),
     ]

@@ -1,0 +1,84 @@
+"""Sections of an opdiff trace with another run: where the two part, and what led there."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from nbkit.analysis.producers import producers
+from nbkit.schema import DIFFS
+from nbkit.trace import Trace
+from nbkit.views import units
+from nbkit.views.names import shown, shown_module
+from nbkit.views.sections import Section
+
+CLASSES = ("injected", "both", "inherited", "clean")
+MILESTONES = {
+    "first_divergence": "first op at fault",
+    "half_lost": "half of the digits lost",
+    "largest_growth": "largest growth",
+}
+FIGURES = ("op", "phase", "module", "source", "what happened")
+
+
+def parting_sections(trace: Trace) -> list[Section]:
+    """The op at which the runs part, what its inputs came from, and how many errors are whose; none without a run."""
+    if "first_divergence" not in trace.meta:
+        return []
+    title = f"Where the step and {shown(str(trace.meta.get('against')))} part"
+    found = [(name, trace.meta.get(name)) for name in MILESTONES]
+    rows = [_row(name, place) for name, place in found if place or name == "first_divergence"]
+    return [Section(title, "what", FIGURES, rows), *_chain(trace), *_classes(trace)]
+
+
+def _row(name: str, place: Mapping[str, Any] | None) -> list[str | None]:
+    if place is None:
+        return [MILESTONES[name], None, None, None, None, "no op adds more than its dtype and conditioning allow"]
+    texts = [shown(place["op"]), place["phase"], shown_module(None, place["module"]), _shown(place["source"])]
+    return [MILESTONES[name], *texts, WORDING[name](place)]
+
+
+def _fault(place: Mapping[str, Any]) -> str:
+    figures = [("adds", "injected_error"), ("inherits", "inherited_error"), ("noise ratio", "noise_ratio")]
+    parts = [f"{label} {place[name]:.3g}" for label, name in figures if place.get(name) is not None]
+    return "; ".join([*parts, *([shown(place["message"])] if place["message"] else [])])
+
+
+WORDING = {
+    "first_divergence": _fault,
+    "half_lost": lambda place: f"total error {place['total_error']:.3g}, above {place['level']:.3g}",
+    "largest_growth": lambda place: f"total error {place['total_error']:.3g}, of its inputs {place['before']:.3g}",
+}
+
+
+def _chain(trace: Trace) -> list[Section]:
+    first = trace.meta["first_divergence"]
+    if first is None:
+        return []
+    found = producers(trace, int(first["op_id"]))
+    errors = trace.frames["diffs"].groupby("op_id")["total_error"].max()
+    rows = [
+        [
+            shown(row["op"]),
+            units.count(row["distance"]),
+            *(_shown(row[name]) for name in ("phase", "module", "source")),
+            _error(errors.get(row["op_id"])),
+        ]
+        for _, row in found.iterrows()
+    ]
+    figures = ("ops before", "phase", "module", "source", "total error")
+    return [Section("What led to the first op at fault", "op", figures, rows)] if rows else []
+
+
+def _classes(trace: Trace) -> list[Section]:
+    counts = DIFFS.check(trace.frames["diffs"])["error_class"].value_counts()
+    rows = [[name, units.count(int(counts[name]))] for name in CLASSES if name in counts]
+    return [Section("Errors of tensors", "class", ("tensors",), rows)] if rows else []
+
+
+def _shown(text: object) -> str | None:
+    return shown(text) if isinstance(text, str) and text else None
+
+
+def _error(value: Any) -> str | None:
+    return None if value is None or pd.isna(value) else f"{value:.3g}"
