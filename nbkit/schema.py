@@ -304,7 +304,7 @@ DIFFS = table(
         "error_class",
         "str",
         "injected: its own error is more than its dtype allows; inherited: most of it goes back to ops at fault; both; "
-        "clean: neither, so that what it has is rounding",
+        "clean: no op of the step is at fault, so that what it has is rounding, or a fault of the other run",
     ),
     ("origin_op_id", "Int64", "the op at fault that most of its error goes back to; null if clean"),
     (

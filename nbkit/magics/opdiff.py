@@ -32,6 +32,11 @@ def _parser() -> MagicParser:
         parser.add_argument(option, action="extend", type=split_patterns, metavar="PATTERN", help=meaning)
     reference = "cpu (float64; the default), cpu:float32, or another device such as cuda:float64"
     parser.add_argument("--reference", default="cpu", metavar="NAME", help=reference)
+    against = (
+        "other run to follow beside the cell: cpu:float64, cpu:float32, cpu:same or another device; says of each "
+        "error whether its op made it or its inputs brought it, and where the runs part"
+    )
+    parser.add_argument("--against", metavar="NAME", help=against)
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="compare every N-th call of an op")
     parser.add_argument("--max-bytes", type=int, metavar="N", help="leave out ops whose inputs take more")
     threshold = f"noise ratio above which a difference is an error (default: {THRESHOLD:g})"
@@ -60,6 +65,7 @@ def _record(options: Namespace) -> AbstractContextManager[Trace]:
         keep=options.keep,
         keep_bytes=options.keep_bytes,
         keep_ops=options.keep_ops,
+        against=options.against,
         name=options.name,
     )
 

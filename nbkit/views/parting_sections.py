@@ -1,6 +1,6 @@
 """Sections of an opdiff trace with another run: where the two part, and what led there."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -44,10 +44,18 @@ def _fault(place: Mapping[str, Any]) -> str:
     return "; ".join([*parts, *([shown(place["message"])] if place["message"] else [])])
 
 
-WORDING = {
+def _lost(place: Mapping[str, Any]) -> str:
+    return f"total error {place['total_error']:.3g}, above {place['level']:.3g}"
+
+
+def _grown(place: Mapping[str, Any]) -> str:
+    return f"total error {place['total_error']:.3g}, of its inputs {place['before']:.3g}"
+
+
+WORDING: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "first_divergence": _fault,
-    "half_lost": lambda place: f"total error {place['total_error']:.3g}, above {place['level']:.3g}",
-    "largest_growth": lambda place: f"total error {place['total_error']:.3g}, of its inputs {place['before']:.3g}",
+    "half_lost": _lost,
+    "largest_growth": _grown,
 }
 
 

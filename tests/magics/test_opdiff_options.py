@@ -26,6 +26,17 @@ def test_values_are_kept_as_asked(kernel):
     assert kernel.value("{call.op for call in kept.kept.values()}") == {"aten.exp.default"}
 
 
+def test_a_cell_beside_another_run_shows_where_they_part(kernel):
+    reply = kernel.run("%%opdiff --against cpu:float64 -o both\nx.exp().sum()")
+    assert "where the step and cpu:float64 part" in "".join(text for _, text in reply.outputs)
+    assert kernel.value("both.meta['against'], set(both.diffs['error_class'])") == ("cpu:float64", {"clean"})
+
+
+def test_help_names_the_other_runs(kernel):
+    text = "".join(text for _, text in kernel.run("%%opdiff --help\n").outputs)
+    assert "--against NAME" in text and "cpu:same" in text
+
+
 def test_a_cell_of_views_says_why_nothing_was_compared(kernel):
     reply = kernel.run("%%opdiff\ny = x.view(-1)")
     assert "No op was compared" in "".join(text for _, text in reply.outputs)
@@ -36,6 +47,7 @@ def test_a_cell_of_views_says_why_nothing_was_compared(kernel):
     [
         ("--phases bakward", "did you mean 'backward'"),
         ("--reference gpu", "reference='gpu' cannot be used"),
+        ("--against gpu", "against='gpu' is neither a saved trace nor a device that can be used"),
         ("--sample 0", "sample=0 is neither"),
         ("--keep -1", "keep=-1 is no number of calls"),
     ],

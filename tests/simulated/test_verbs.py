@@ -13,9 +13,9 @@ def net():
     return nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.Linear(8, 1))
 
 
-def compared(device, *faults):
+def compared(device, *faults, **options):
     model, x = net().to(device.torch_device), torch.randn(4, 8).to(device.torch_device)
-    with device.planted(*faults), nbkit.opdiff() as trace:
+    with device.planted(*faults), nbkit.opdiff(**options) as trace:
         model(x).sum().backward()
     return trace
 
@@ -44,6 +44,28 @@ def test_the_planted_op_is_the_only_mismatch(device, op, kind):
     diffs = compared(device, nbkit.Fault(op, kind)).diffs
     wrong = set(diffs.loc[diffs["status"] != "ok", "op"])
     assert wrong and all(name.startswith(f"aten.{op}.") for name in wrong), diffs.to_string()
+
+
+def test_the_planted_op_is_where_the_runs_part_and_later_ones_inherit(device):
+    trace = compared(device, nbkit.Fault("native_layer_norm", "wrong_epsilon"), against="cpu:float64")
+    first, diffs = trace.meta["first_divergence"], trace.diffs.set_index("op_id")
+    assert (first["op"], first["module"], first["phase"]) == ("aten.native_layer_norm.default", "1", "forward")
+    assert "test_verbs.py:" in first["source"]
+    assert set(diffs.index[diffs["error_class"] == "injected"]) == {first["op_id"]}
+    inherited = diffs[diffs["error_class"] == "inherited"]
+    assert len(inherited) and (inherited.index > first["op_id"]).all() and (inherited["injected_error"] < 1e-6).all()
+
+
+def test_a_fault_of_the_other_run_is_no_fault_of_the_step_and_half_lost_names_it(device):
+    fault = nbkit.Fault("native_layer_norm", "relative_error", 1e-2)
+    meta = compared(device, fault, against="sim:same").meta
+    assert meta["first_divergence"]["op"] == "aten.native_layer_norm.default"  # both runs have it
+    model, x = net(), torch.randn(4, 8)
+    with device.planted(fault), nbkit.opdiff(against="sim:same") as trace:
+        model(x).sum()
+    assert trace.meta["first_divergence"] is None
+    assert trace.meta["half_lost"]["op"] == "aten.native_layer_norm.default"
+    assert trace.meta["half_lost"]["inherited_error"] == pytest.approx(1e-2, rel=0.05)
 
 
 @pytest.mark.parametrize("name", ["conv", "mlp"])

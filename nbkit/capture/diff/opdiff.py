@@ -34,6 +34,17 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
     nbkit/verdicts.py), so that no table of tolerances is needed. Random ops are checked by statistics; views, metadata
     and uninitialised memory are not compared and counted in `meta["skipped"]`.
 
+    With `against`, the whole step also runs on shadows: for every memory that it touches there is another one in the
+    other precision, from the same values and with the same random draws, and every op that the step runs is run on
+    them as well. `diffs` then tells the error that an op injects from the one that its inputs brought, and the op that
+    this goes back to; `meta["first_divergence"]` is the first op of the step at fault, `half_lost` the first result
+    off by more than the root of its dtype's eps, `largest_growth` the op that multiplied the error most. Integers and
+    bools are the step's own, so that both runs take the same way; `meta["parted_integers"]` counts those that came out
+    otherwise. Where a shadow cannot follow (memory seen as another dtype, sparse or quantised tensors) it begins anew
+    from the step's values, counted in `meta["skipped"]`. An op that is wrong in the other run alone is no fault of the
+    step: its error counts as inherited, and `half_lost` names the op. The shadows take as much memory again as the
+    step, twice as much if they are in float64 and the step in float32.
+
     Args:
         reference: "cpu" (float64), "cpu:float32", another device such as "cuda:float64", or a function
             `(op, args, kwargs) -> result` that is given copies of the inputs as they are. An op without a float64
@@ -53,6 +64,8 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
         keep_ops: ops of which calls that are right are kept too, as many as wrong ones; none if None.
         against: the other run: "cpu:float64", "cpu:float32", "cpu:same" (the step's own dtypes) or another device; see
             above.
+        against: the other run: "cpu:float64", "cpu:float32", "cpu:bfloat16", "cpu:same" (the step's own dtypes), or
+            another device likewise; see above.
         name: what the trace is called in displays.
 
     Raises:
