@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import Any
 
 from nbkit.analysis.compare_times import compare_times
+from nbkit.analysis.compare_values import compare_values
 from nbkit.analysis.device import device_use, launch_delays, synchronising_calls
 from nbkit.analysis.gaps import gaps_by_module, largest_gaps
 from nbkit.analysis.memory import held_at_peak, memory_peaks
@@ -38,6 +39,7 @@ __all__ = [
     "by_input_shapes",
     "by_module_tree",
     "compare_times",
+    "compare_values",
     "device_use",
     "gaps_by_module",
     "held_at_peak",

@@ -337,4 +337,37 @@ FINDINGS = table(
     ("inf_count", "int64", "number of +Inf and -Inf in it"),
     ("message", "str", "how many elements, the first of them, and the inputs that led to it"),
 )
-TABLES = {table.name: table for table in (OPS, TENSORS, MODULES, MEMORY, TIMINGS, SAMPLES, DIFFS, FINDINGS)}
+ALIGNMENT = table(
+    "alignment",
+    "aten op of two recordings, or of one of them only, in call order; how their values differ",
+    ("left_id", "Int64", "op_id in the left recording; null if only the right one has it"),
+    ("right_id", "Int64", "op_id in the right recording; null if only the left one has it"),
+    ("action", "str", "match, left_only or right_only"),
+    (
+        "relation",
+        "str",
+        "how the first results are the same: same, cast (to another dtype), permute, reshape, other (other numel)",
+    ),
+    ("evidence", "str", "name: the same op at the same place; structure: other ops that give the same shapes there"),
+    ("op", "str", "as in ops, of the left recording if it has the op"),
+    ("right_op", "str", "as in ops, of the right recording"),
+    ("module", "str", "as in ops"),
+    ("phase", "str", "as in ops"),
+    ("source", "str", "as in ops"),
+    (
+        "input_error",
+        "float64",
+        "largest relative difference of a statistic of its inputs (norm, mean, std, min, max): a lower bound",
+    ),
+    ("output_error", "float64", "the same of its results; inf where NaN and Inf are not as many"),
+    ("allowed_error", "float64", "what output_error may be for these inputs and dtypes"),
+    (
+        "error_class",
+        "str",
+        "clean; injected: the results differ though the inputs agree; given: what came in from outside differs; "
+        "inherited: it reads what differs already; both; null if there is nothing to compare",
+    ),
+    ("origin_id", "Int64", "row of this frame that most of the difference goes back to; null if clean"),
+    ("message", "str", "what differs first, in words; null if nothing"),
+)
+TABLES = {table.name: table for table in (OPS, TENSORS, MODULES, MEMORY, TIMINGS, SAMPLES, DIFFS, FINDINGS, ALIGNMENT)}

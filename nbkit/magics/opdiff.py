@@ -33,8 +33,9 @@ def _parser() -> MagicParser:
     reference = "cpu (float64; the default), cpu:float32, or another device such as cuda:float64"
     parser.add_argument("--reference", default="cpu", metavar="NAME", help=reference)
     against = (
-        "other run to follow beside the cell: cpu:float64, cpu:float32, cpu:same or another device; says of each "
-        "error whether its op made it or its inputs brought it, and where the runs part"
+        "other run to follow beside the cell: cpu:float64, cpu:float32, cpu:same, another device, or the folder of a "
+        "trace saved with value statistics; says of each error whether its op made it or its inputs brought it, and "
+        "where the runs part"
     )
     parser.add_argument("--against", metavar="NAME", help=against)
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="compare every N-th call of an op")

@@ -6,13 +6,12 @@ from typing import Any
 import pandas as pd
 
 from nbkit.analysis.producers import producers
-from nbkit.schema import DIFFS
 from nbkit.trace import Trace
 from nbkit.views import units
 from nbkit.views.names import shown, shown_module
 from nbkit.views.sections import Section
 
-CLASSES = ("injected", "both", "inherited", "clean")
+CLASSES = ("injected", "given", "both", "inherited", "clean")
 MILESTONES = {
     "first_divergence": "first op at fault",
     "half_lost": "half of the digits lost",
@@ -61,10 +60,10 @@ WORDING: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 def _chain(trace: Trace) -> list[Section]:
     first = trace.meta["first_divergence"]
-    if first is None:
+    if first is None or first["op_id"] is None:
         return []
     found = producers(trace, int(first["op_id"]))
-    errors = trace.frames["diffs"].groupby("op_id")["total_error"].max()
+    title, errors = _errors(trace)
     rows = [
         [
             shown(row["op"]),
@@ -74,14 +73,23 @@ def _chain(trace: Trace) -> list[Section]:
         ]
         for _, row in found.iterrows()
     ]
-    figures = ("ops before", "phase", "module", "source", "total error")
+    figures = ("ops before", "phase", "module", "source", title)
     return [Section("What led to the first op at fault", "op", figures, rows)] if rows else []
 
 
+def _errors(trace: Trace) -> tuple[str, pd.Series]:
+    """How far the two runs are apart at each op, and what that is called."""
+    if "alignment" in trace.frames:
+        matched = trace.frames["alignment"].dropna(subset="left_id")
+        return "difference", matched.set_index(matched["left_id"].astype("int64"))["output_error"]
+    return "total error", trace.frames["diffs"].groupby("op_id")["total_error"].max()
+
+
 def _classes(trace: Trace) -> list[Section]:
-    counts = DIFFS.check(trace.frames["diffs"])["error_class"].value_counts()
-    rows = [[name, units.count(int(counts[name]))] for name in CLASSES if name in counts]
-    return [Section("Errors of tensors", "class", ("tensors",), rows)] if rows else []
+    name, what = ("alignment", "ops") if "alignment" in trace.frames else ("diffs", "tensors")
+    counts = trace.frames[name]["error_class"].value_counts()
+    rows = [[label, units.count(int(counts[label]))] for label in CLASSES if label in counts]
+    return [Section(f"Errors of {what}", "class", (what,), rows)] if rows else []
 
 
 def _shown(text: object) -> str | None:

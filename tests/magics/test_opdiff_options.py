@@ -32,6 +32,12 @@ def test_a_cell_beside_another_run_shows_where_they_part(kernel):
     assert kernel.value("both.meta['against'], set(both.diffs['error_class'])") == ("cpu:float64", {"clean"})
 
 
+def test_a_cell_is_put_beside_a_saved_trace(kernel, tmp_path):
+    kernel.run(f"%%optrace -q --values stats --save '{tmp_path / 'before'}'\nx.exp().sum()")
+    kernel.run(f"%%opdiff -q -o now --against '{tmp_path / 'before'}'\nx.sin().sum()")
+    assert kernel.value("now.meta['first_divergence']['op']") == "aten.sin.default"
+
+
 def test_help_names_the_other_runs(kernel):
     text = "".join(text for _, text in kernel.run("%%opdiff --help\n").outputs)
     assert "--against NAME" in text and "cpu:same" in text

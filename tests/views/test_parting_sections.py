@@ -34,6 +34,27 @@ def test_summary_and_html_show_them():
     assert "What led to the first op at fault" in trace._repr_mimebundle_()[0]["text/html"]
 
 
+def test_a_trace_recorded_before_has_the_same_sections():
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Linear(4, 4), nn.GELU(), nn.Linear(4, 2)), torch.rand(3, 4)
+    with nbkit.optrace(values="stats", name="before") as right:
+        model(x)
+    model[1] = nn.ReLU()
+    parted, chain, classes = parting_sections(against(lambda: model(x), right))
+    assert parted.title == "Where the step and before part"
+    assert parted.rows[0][:4] == ["first op at fault", "aten.relu.default", "forward", "1"]
+    assert parted.rows[0][5].startswith("the right run has another op in its place")
+    assert [row[:4] + row[5:] for row in chain.rows] == [["aten.addmm.default", "1", "forward", "0", "0"]]
+    assert dict(classes.rows)["injected"] == "1"
+
+
+def test_an_op_that_only_the_other_run_has_leads_from_nowhere():
+    with nbkit.optrace(values="stats") as right:
+        torch.ones(3).mul(2).exp()
+    parted, _ = parting_sections(against(lambda: torch.ones(3).exp(), right))
+    assert parted.rows[0][1] == "aten.mul.Tensor"
+
+
 def test_a_clean_run_says_that_no_op_is_at_fault():
     parted, _ = parting_sections(against(lambda: torch.rand(3).exp()))
     assert parted.rows[0] == [

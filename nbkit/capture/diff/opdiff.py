@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from nbkit.capture.against.shadow_run import ShadowRun
-from nbkit.capture.against.target import target
+from nbkit.capture.against.other_run import other_run
 from nbkit.capture.diff.judge import Judge
 from nbkit.capture.diff.mode import DiffMode
 from nbkit.capture.diff.module_scope import ModuleScope
@@ -22,6 +22,7 @@ from nbkit.capture.rerun.quiet import Quiet
 from nbkit.capture.rerun.reference import Function, Reference
 from nbkit.patterns import Patterns
 from nbkit.tolerances import Tolerances
+from nbkit.trace import Trace
 from nbkit.verdicts import THRESHOLD
 
 
@@ -65,7 +66,9 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
         against: the other run: "cpu:float64", "cpu:float32", "cpu:same" (the step's own dtypes) or another device; see
             above.
         against: the other run: "cpu:float64", "cpu:float32", "cpu:bfloat16", "cpu:same" (the step's own dtypes), or
-            another device likewise; see above.
+            another device likewise; see above. Or a Trace, or the folder of one, that nbkit.optrace(values="stats")
+            recorded elsewhere: the frame `alignment` then puts the ops of both side by side as nbkit.compare_values
+            does, and tells where their statistics begin to differ.
         name: what the trace is called in displays.
 
     Raises:
@@ -91,16 +94,23 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
         keep: int = KEEP,
         keep_bytes: int = KEEP_BYTES,
         keep_ops: Patterns = None,
-        against: str | None = None,
+        against: str | Path | Trace | None = None,
         name: str | None = None,
     ) -> None:
-        super().__init__(ops=ops, exclude_ops=exclude_ops, modules=modules, exclude_modules=exclude_modules, name=name)
+        self.against = None if against is None else other_run(against)
+        super().__init__(
+            ops=ops,
+            exclude_ops=exclude_ops,
+            modules=modules,
+            exclude_modules=exclude_modules,
+            values=None if self.against is None else self.against.values,
+            name=name,
+        )
         self.scope = scope(self.selection, phases, sample, max_bytes, threshold)
         self.tolerances = Tolerances(tolerances)
         self.reference = Reference(reference)
         self.keeping = (keep, keep_bytes, keep_ops)
         Keeper(*self.keeping)  # refuses what it cannot use before anything runs
-        self.against = None if against is None else ShadowRun(target(against))
 
     def _below(self, recording: Recording) -> AbstractContextManager[object]:
         self.judge = Judge(self.tolerances, self.scope.threshold, Keeper(*self.keeping))

@@ -1,0 +1,18 @@
+"""What the option `against` names: a run beside the step, or one that was recorded before."""
+
+from pathlib import Path
+
+from nbkit.capture.against.shadow_run import ShadowRun
+from nbkit.capture.against.target import target
+from nbkit.capture.against.trace_run import TraceRun
+from nbkit.trace import Trace
+from nbkit.trace_files import META
+
+
+def other_run(against: str | Path | Trace) -> ShadowRun | TraceRun:
+    """The run that `against` names. Raises OptionError, or TraceError for a trace that cannot be read."""
+    if isinstance(against, Trace):
+        return TraceRun(against, str(against.meta.get("name") or "the trace"))
+    if isinstance(against, Path) or (Path(against) / META).is_file():
+        return TraceRun(Trace.load(against), str(against))
+    return ShadowRun(target(against))

@@ -1,0 +1,109 @@
+"""Which op of one recording is which op of another: by where it stands, what it is called and what it gives."""
+
+import re
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+Key = tuple[Any, ...]
+# These stand in one run where the other has none; they are never taken for another op of the same shape.
+CASTS = ("_to_copy", "copy", "clone", "detach", "lift_fresh", "alias")
+
+
+class Call(NamedTuple):
+    """An aten op of a recording, and the rows in `tensors` of what it reads and gives."""
+
+    op_id: int
+    inputs: list[int]
+    outputs: list[int]
+    keys: tuple[Key, Key, Key | None]  # from the strictest to the loosest; None never matches
+
+
+class Pair(NamedTuple):
+    """Two calls that are the same op, or one without a counterpart."""
+
+    left: Call | None
+    right: Call | None
+    evidence: str | None = None
+
+
+def calls_of(ops: pd.DataFrame, tensors: pd.DataFrame) -> list[Call]:
+    """The aten ops that tensors go into or come out of, in call order."""
+    op_ids = tensors["op_id"].to_numpy()
+    order = np.argsort(op_ids, kind="stable")
+    starts = np.flatnonzero(np.diff(op_ids[order], prepend=-1))
+    roles, shapes, names, dtypes = (tensors[name].tolist() for name in ("role", "shape", "name", "dtype"))
+    columns = {name: ops[name].tolist() for name in ("phase", "model", "module", "op")}
+    calls = []
+    for chosen in np.split(order, starts[1:]) if len(order) else []:
+        rows = [int(row) for row in chosen]
+        op_id = int(op_ids[rows[0]])
+        inputs, outputs = ([row for row in rows if roles[row] == role] for role in ("input", "output"))
+        phase, model, module, op = (_plain(columns[name][op_id]) for name in columns)
+        packet, given = packet_of(op), tuple(shapes[row] for row in outputs)
+        strict = (phase, model, module, op, given, tuple(_plain(names[row]) for row in inputs))
+        kinds = tuple("float" in dtypes[row] or "complex" in dtypes[row] for row in outputs)
+        by_shape = None if packet in CASTS or not given else (phase, module, given, kinds)
+        calls.append(Call(op_id, inputs, outputs, (strict, (phase, module, packet), by_shape)))
+    return calls
+
+
+def packet_of(op: str | None) -> str:
+    """The name of an aten op without overload and in-place mark: "relu" of "aten.relu_.default"."""
+    name = re.sub(r"^aten\.", "", op or "").split(".")[0]
+    return name.removesuffix("_for_cpu").rstrip("_") or name
+
+
+def aligned(left: Sequence[Call], right: Sequence[Call]) -> list[Pair]:
+    """Pairs and calls without a counterpart, each run in its own order.
+
+    Calls of the same module, name, shapes and parameters first; between those, the same op of that module whatever its
+    overload; and last, whatever gives the same shapes there, so that an op that was replaced meets what replaced it.
+    """
+    return [*_between(left, right, 0)]
+
+
+def _between(left: Sequence[Call], right: Sequence[Call], level: int) -> Iterator[Pair]:
+    if level == len(EVIDENCE) or not (left and right):
+        yield from (Pair(one, None) for one in left)
+        yield from (Pair(None, one) for one in right)
+        return
+    keys = [_keys(calls, level, _unmatched(side)) for side, calls in enumerate((left, right))]
+    for first, second, size, before in _blocks(*keys):
+        yield from _between(left[before[0] : first], right[before[1] : second], level + 1)
+        for one, other in zip(left[first : first + size], right[second : second + size], strict=True):
+            yield Pair(one, other, EVIDENCE[level])
+
+
+EVIDENCE = ("name", "name", "structure")
+
+
+def _unmatched(side: int) -> Callable[[int], Hashable]:
+    return lambda number: (side, number)
+
+
+def _keys(calls: Sequence[Call], level: int, unmatched: Callable[[int], Hashable]) -> list[Hashable]:
+    return [
+        unmatched(number) if (key := call.keys[level]) is None else ("key", *key) for number, call in enumerate(calls)
+    ]
+
+
+def _blocks(left: list[Hashable], right: list[Hashable]) -> Iterator[tuple[int, int, int, tuple[int, int]]]:
+    """Runs of equal keys as (start in left, start in right, length, ends of the one before); the last is empty."""
+    same = next((n for n, (one, other) in enumerate(zip(left, right, strict=False)) if one != other), None)
+    same = min(len(left), len(right)) if same is None else same
+    yield 0, 0, same, (0, 0)
+    before = same, same
+    # What both begin with is most of it, and is found at once.
+    found = SequenceMatcher(None, left[same:], right[same:], autojunk=False).get_matching_blocks()
+    for block in found:
+        first, second = block.a + same, block.b + same
+        yield first, second, block.size, before
+        before = first + block.size, second + block.size
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str) else None
