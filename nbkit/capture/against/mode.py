@@ -14,7 +14,8 @@ from nbkit.capture.rerun.below_mode import BelowMode
 from nbkit.capture.rerun.copies import all_tensors, mapped_call, narrowed_call, tensors_in
 from nbkit.capture.rerun.phases import turned
 from nbkit.capture.rerun.plans import COLLECTIVES, MARKERS, UNINITIALISED, Plan, bound, written_tensors
-from nbkit.capture.rerun.reference import Results
+from nbkit.capture.rerun.reference import CPU, Results
+from nbkit.capture.rerun.twins import TWINS
 
 Given = tuple[Any, Any]
 # Of these the result is drawn whatever the values of the tensors given.
@@ -90,7 +91,7 @@ class ShadowMode(BelowMode):
         return mapped_call(args, kwargs, self.target.changing(shadow_of), {})
 
     def _follow(self, plan: Plan, actual: Given, shadow: Given | None, out: Any) -> None:
-        tensors = Results(out, written_tensors(plan, *actual)).all
+        tensors = self._results(plan, out, *actual)
         if any(is_valueless(tensor) for tensor in tensors):
             return
         found = None
@@ -111,12 +112,12 @@ class ShadowMode(BelowMode):
         Vectors without direction get that of the step's.
         """
         try:
-            return turned(plan.packet, _results(plan, *shadow), tensors)
+            return turned(plan.packet, self._made(plan, *shadow), tensors)
         except Exception as error:
             first = error
         for narrow in (mapped_call(*shadow, _in_float32, {}), narrowed_call(shadow, actual)):
             try:
-                found = _results(plan, *narrow)
+                found = self._made(plan, *narrow)
             except Exception:  # the next one may do, and the first error tells most
                 continue
             for wide, narrowed in zip(written_tensors(plan, *shadow), written_tensors(plan, *narrow), strict=True):
@@ -125,6 +126,19 @@ class ShadowMode(BelowMode):
             return turned(plan.packet, found, tensors)
         self.shadows.restarts[f"{plan.name} cannot run on {self.target.text} ({type(first).__name__})"] += 1
         return None
+
+    def _made(self, plan: Plan, args: Any, kwargs: Any) -> list[Tensor]:
+        """What a call makes; of ops that have no kernel on the CPU what stands in for them makes it."""
+        if self._has_twin(plan):
+            return self._results(plan, TWINS[plan.packet](bound(plan.func, args, kwargs)), args, kwargs)
+        return self._results(plan, plan.func._op(*args, **kwargs), args, kwargs)
+
+    def _results(self, plan: Plan, out: Any, args: Any, kwargs: Any) -> list[Tensor]:
+        """The results that both runs have: what stands in for an op makes no notes for its backward op."""
+        return Results(out, written_tensors(plan, args, kwargs), plan.values if self._has_twin(plan) else None).all
+
+    def _has_twin(self, plan: Plan) -> bool:
+        return plan.packet in TWINS and self.target.device == CPU
 
     def _drawn(self, plan: Plan, actual: Given, shadow: Given, tensors: list[Tensor]) -> list[Tensor] | None:
         """What a random op makes of the shadows with the step's own draw; None where that is the step's own result."""
@@ -167,10 +181,6 @@ def _differs(tensor: Tensor, result: Tensor) -> bool:
     if is_shadowed(tensor) or tensor.layout is not torch.strided or tensor.shape != result.shape or tensor.is_meta:
         return False
     return not torch.equal(tensor.to(result.device), result)
-
-
-def _results(plan: Plan, args: Any, kwargs: Any) -> list[Tensor]:
-    return Results(plan.func._op(*args, **kwargs), written_tensors(plan, args, kwargs)).all
 
 
 def _in_float32(value: Any) -> Any:

@@ -5,9 +5,11 @@ from weakref import ref
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 import nbkit
+from nbkit.capture.rerun import plans, twins
 from nbkit.capture.rerun.apart import apart
 from nbkit.errors import OptionError
 from tests.capture.against.runs import against, shadowed
@@ -68,6 +70,27 @@ def test_an_op_without_a_float64_kernel_runs_in_a_narrower_dtype_and_says_so():
     assert trace.meta["parted_integers"] == 0
     assert anew(trace) == {}
     assert trace.diffs["total_error"].max() < 1e-5
+
+
+def test_an_op_without_a_kernel_there_is_followed_by_what_stands_in_for_it(monkeypatch):
+    """As fused attention on CUDA, whose notes for the backward op nobody else has."""
+    op = "_scaled_dot_product_flash_attention_for_cpu"
+    monkeypatch.setitem(twins.TWINS, op, twins.attention)
+    monkeypatch.setitem(twins.TWINS, f"{op}_backward", twins.attention_backward)
+    monkeypatch.setitem(plans.VALUES, op, 1)
+    inputs = [torch.randn(2, 4, 9, 8) for _ in range(3)]
+
+    def step(dtype, seen):
+        q, k, v = (one.to(dtype).requires_grad_() for one in inputs)
+        out = F.scaled_dot_product_attention(q.exp(), k, v, is_causal=True)
+        out.square().sum().backward()
+        return [seen(one) for one in (out, q.grad, k.grad, v.grad)]
+
+    true = step(torch.float64, lambda one: one)
+    with shadowed() as shadow_of:
+        shadows = step(torch.float32, shadow_of)
+    assert all(torch.allclose(*pair, rtol=1e-10, atol=1e-12) for pair in zip(shadows, true, strict=True))
+    assert anew(against(lambda: step(torch.float32, id))) == {}
 
 
 def test_vectors_without_direction_have_that_of_the_step():

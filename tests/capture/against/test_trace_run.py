@@ -31,6 +31,7 @@ def test_another_op_is_where_the_step_parts_from_a_saved_trace(tmp_path):
         assert (first["op"], first["right_op"]) == ("aten.gelu.default", "aten.relu.default")
         assert trace.ops["op"].iloc[first["op_id"]] == "aten.gelu.default"
     assert trace.alignment["error_class"].value_counts()["injected"] == 1
+    assert nbkit.load(trace.save(tmp_path / "now")).alignment.equals(trace.alignment)
     assert set(trace.diffs["status"]) == {"ok"} and trace.diffs["error_class"].isna().all()
 
 
