@@ -61,18 +61,20 @@ def test_documented_paths_exist(name):
 
 
 def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
-    """One after the other, as a reader would: optrace, opcheck, the simulated device."""
+    """One after the other, as a reader would: optrace, compare_values, opcheck, the simulated device."""
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     examples = [block for block in blocks if "nbkit." in block]
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for example in examples:
         exec(compile(example, "README.md", "exec"), names)
+        if "compare_values" in example:
+            assert names["found"].attrs["first_divergence"] is None and set(names["found"]["action"]) == {"match"}
         if "opcheck" in example:
             assert names["trace"].findings["kind"].iloc[0] == "nan"
             found = nbkit.producers(names["trace"], names["trace"].findings["op_id"][0])
             assert "aten.addmm.default" in set(found["op"])
-    assert len(examples) == 3 and next(names["model"].parameters()).device.type == "sim"
+    assert len(examples) == 4 and next(names["model"].parameters()).device.type == "sim"
     assert "slowest ops" in capsys.readouterr().out
     assert (tmp_path / "first_step/ops.parquet").is_file()
 

@@ -63,8 +63,6 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
             expected values, for the detail of the diff table, `nbkit.call_of` and `nbkit.script_of`; 0 keeps none.
         keep_bytes: what they may take in all; a call that does not fit is not kept, and `meta["kept"]` says so.
         keep_ops: ops of which calls that are right are kept too, as many as wrong ones; none if None.
-        against: the other run: "cpu:float64", "cpu:float32", "cpu:same" (the step's own dtypes) or another device; see
-            above.
         against: the other run: "cpu:float64", "cpu:float32", "cpu:bfloat16", "cpu:same" (the step's own dtypes), or
             another device likewise; see above. Or a Trace, or the folder of one, that nbkit.optrace(values="stats")
             recorded elsewhere: the frame `alignment` then puts the ops of both side by side as nbkit.compare_values

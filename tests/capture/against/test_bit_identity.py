@@ -1,26 +1,34 @@
-"""The step beside a shadow computes what the bare one computes, to the bit, and leaves the generator as that does."""
+"""The step beside a shadow, or a trace, computes what the bare one computes, to the bit: the steps of identical.py."""
 
 import pytest
 
-from tests.capture.against.runs import against
-from tests.capture.diff.test_bit_identity import left_by
-from tests.capture.models import MODELS, OPTIMIZERS, bits, mlp, trained
-from tests.capture.test_bit_identity_ways import WAYS
+import nbkit
+from tests.capture.identical import STEPS, each_step, left_by
+from tests.capture.models import record
+from tests.capture.test_watched_bits import WRONG_IN_TORCH, bare
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("model", MODELS)
-def test_three_training_steps_compute_the_same_bits(model, optimizer):
-    bare, traced = bits(trained(model, optimizer)), []
-    trace = against(lambda: traced.extend(bits(trained(model, optimizer))))
-    assert traced == bare
-    assert trace.complete and trace.meta["first_divergence"] is None
+@each_step
+def test_a_shadow_leaves_the_step_as_it_is(name, dtype):
+    watch = nbkit.opdiff(against="cpu:float64")
+    assert left_by(name, dtype, watch) == bare(name, dtype)
+    meta = watch.trace.meta
+    assert watch.trace.complete and meta["followed_ops"] > 0
+    assert (meta["first_divergence"] is None) == ((name, dtype) not in WRONG_IN_TORCH)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_way_to_train_computes_the_same_bits(way):
-    bare, _ = left_by(WAYS[way], mlp(), lambda step: step())
-    traced, trace = left_by(WAYS[way], mlp(), against)
-    assert traced == bare
-    assert trace.complete and trace.meta["first_divergence"] is None
-    assert set(trace.diffs["error_class"].dropna()) == {"clean"}
+@pytest.mark.parametrize(
+    "name", ["mlp, adamw", "llama, sgd", "checkpoint", "autocast, two dropouts", "in-place", "out="]
+)
+@pytest.mark.parametrize("other", ["cpu:float32", "cpu:bfloat16", "cpu:same"])
+def test_so_does_one_in_any_precision(name, other):
+    assert left_by(name, "float32", nbkit.opdiff(against=other)) == bare(name, "float32")
+
+
+@pytest.mark.parametrize("name", [*STEPS])
+def test_a_trace_leaves_the_step_as_it_is(name):
+    other = record(lambda: left_by(name, "float32"), values="stats")
+    watch = nbkit.opdiff(against=other)
+    assert left_by(name, "float32", watch) == bare(name, "float32")
+    assert watch.trace.complete and (watch.trace.alignment["action"] == "match").sum() > 2
+    assert watch.trace.meta["first_divergence"] is None

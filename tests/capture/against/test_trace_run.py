@@ -8,9 +8,7 @@ from torch import nn
 import nbkit
 from tests.capture.against.runs import against
 from tests.capture.diff.planted import Planted, scaled
-from tests.capture.diff.test_bit_identity import left_by
-from tests.capture.models import mlp, record
-from tests.capture.test_bit_identity_ways import WAYS
+from tests.capture.models import record
 
 
 def step_of(between=F.relu):
@@ -64,15 +62,6 @@ def test_after_an_exception_the_step_so_far_is_compared():
         raise RuntimeError("stop")
     assert trace.meta["first_divergence"] is None and not trace.complete
     assert (trace.alignment["action"] == "match").all()
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_way_to_train_computes_the_same_bits(way):
-    bare, _ = left_by(WAYS[way], mlp(), lambda step: step())
-    other = recorded()
-    traced, trace = left_by(WAYS[way], mlp(), lambda step: against(step, other))
-    assert traced == bare
-    assert trace.complete and "alignment" in trace.frames
 
 
 def test_a_trace_without_statistics_and_a_damaged_one_are_refused(tmp_path):
