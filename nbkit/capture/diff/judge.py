@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.diff.fast_exp import noise_of_exp
+from nbkit.capture.diff.native_rows import COUNTS, MEASURED, metrics_of
 from nbkit.capture.diff.reduced import reduced
 from nbkit.capture.diff.ties import ties
 from nbkit.capture.kept.keeper import Keeper, Values
@@ -24,11 +25,6 @@ Row = dict[str, Any]
 WAITING = 1 << 16
 # Perturbed runs of an op: these, then these if they were not enough.
 DRAWS = (2, 6, 8)
-COUNTS = ("actual_nan_count", "expected_nan_count", "actual_inf_count", "expected_inf_count")
-MEASURED = (
-    *("max_abs_error", "mean_abs_error", "max_rel_error", "cosine_similarity", "max_ulp", "noise_ratio", "bias_ratio"),
-    *COUNTS,
-)
 
 
 class Pair(NamedTuple):
@@ -58,8 +54,8 @@ class Pair(NamedTuple):
 class Judge:
     """Takes compared tensors, keeps one row for each; rows stand in call order once finish() has been called."""
 
-    def __init__(self, tolerances: Tolerances, threshold: float, keeper: Keeper) -> None:
-        self.tolerances, self.threshold, self.keeper = tolerances, threshold, keeper
+    def __init__(self, tolerances: Tolerances, threshold: float, keeper: Keeper, native: Any | None = None) -> None:
+        self.tolerances, self.threshold, self.keeper, self.native = tolerances, threshold, keeper, native
         self.rows: list[Row] = []
         self.waiting: list[Pair] = []
         self.waiting_elements = 0
@@ -94,7 +90,7 @@ class Judge:
         precision = precision_of(row["dtype"])
         if actual.numel() > CHUNK or not actual.numel():
             large = Pair(row, actual, flat(expected, copy=False), precision, call, results, index)
-            self._finish([large], measure_one(pieces_of(actual), large.expected, precision))
+            self._finish([large], self._measured(actual, large.expected, precision))
             return
         pair = Pair(row, flat(actual), flat(expected), precision, call, results, index)
         self.waiting.append(pair)
@@ -102,6 +98,14 @@ class Judge:
         self.waiting_elements += 2 * len(pair.expected) + sum(one.numel() for one in call.tensors())
         if self.waiting_elements > WAITING:
             self.finish()
+
+    def _measured(self, actual: Tensor, expected: Array, precision: Precision | None) -> Metrics:
+        """Metrics of a large pair, in one pass where the native recorder is and knows the dtype."""
+        if self.native is not None and precision is not None and actual.layout is torch.strided:
+            found = self.native.measure(actual.detach().to(CPU).contiguous(), torch.from_numpy(expected))
+            if found is not None:
+                return metrics_of(np.array([found]))
+        return measure_one(pieces_of(actual), expected, precision)
 
     def finish(self) -> None:
         """Judge all that waits."""

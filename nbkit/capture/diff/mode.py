@@ -9,6 +9,7 @@ from torch._subclasses import FakeTensor
 
 from nbkit.capture.diff.judge import Judge, could_not
 from nbkit.capture.diff.module_scope import ModuleScope
+from nbkit.capture.diff.native_rows import NativeRows
 from nbkit.capture.diff.options import PHASES, Scope
 from nbkit.capture.diff.random_ops import check_random, is_drawing
 from nbkit.capture.dispatch import current_node
@@ -17,11 +18,17 @@ from nbkit.capture.recording import OPTIMIZER_CODE, Recording
 from nbkit.capture.rerun.below_mode import BelowMode
 from nbkit.capture.rerun.copies import all_tensors
 from nbkit.capture.rerun.overlap import overlap
+from nbkit.capture.rerun.phases import COLUMNS as TURNED
 from nbkit.capture.rerun.plans import Plan, written_tensors
 from nbkit.capture.rerun.reference import Call, NoKernelError, Reference, Results
+from nbkit.capture.rerun.twins import TWINS
+from nbkit.capture.rerun.undefined import BESIDE_NAN
 from nbkit.patterns import split_patterns
 
 EVERY_PHASE, BACKWARD, OPTIMIZER = frozenset(PHASES), frozenset({"backward"}), frozenset({"optimizer"})
+FILTERED = "ops that the filters leave out"
+# Ops whose reference takes more than to run them again.
+SETTLED_IN_PYTHON = (TURNED, TWINS, BESIDE_NAN)
 
 
 class DiffMode(BelowMode):
@@ -37,6 +44,50 @@ class DiffMode(BelowMode):
         self.compared = 0
         # Told right after a call was compared: (slot, what it made, what the reference made of it, its arguments).
         self.on_compared: Callable[[int, Results, Results, tuple[Any, Any]], None] | None = None
+        self.native: NativeRows | None = None
+
+    def __enter__(self) -> "DiffMode":
+        super().__enter__()
+        if self.recording.native is not None and self.is_plain():
+            self.recording.native.start_diff(self)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self.recording.native is not None and (found := self.recording.native.stop_diff(self)) is not None:
+            self.native = NativeRows(found)
+            self.compared += self.native.compared
+            self.skipped += self.native.left_out
+        super().__exit__(*error)
+
+    def is_plain(self) -> bool:
+        """Whether the native part may settle what it can: every option that it does not know turns it off."""
+        usual = Scope(self.scope.selection, EVERY_PHASE, every=1, max_bytes=None, threshold=self.scope.threshold)
+        return (
+            self.scope == usual
+            and self.reference.is_default
+            and self.judge.tolerances.is_empty
+            and self.modules.wants_all
+            and not self.judge.keeper.wants_right
+            and self.on_compared is None
+        )
+
+    def in_brief(self, func: Any) -> tuple[str | None, bool, bool, tuple[str, ...]]:
+        """For the native part: why no call of an op is compared, whether it may compare it, and what it must know."""
+        plan = self.plan(func)
+        reason = plan.leave_out or (None if self._is_wanted(plan.name) else FILTERED)
+        is_odd = plan.is_random or plan.values is not None or any(plan.packet in one for one in SETTLED_IN_PYTHON)
+        is_ours = reason is None and not is_odd and func.namespace == "aten"
+        return reason, is_ours, plan.is_pointwise, plan.written_names
+
+    def look_again(self, func: Any, given: Any, out: Any, copied: Any, expected: Any, in_pieces: bool) -> None:
+        """Compare a call that the native part ran and could not settle; `expected` is None if its reference raised."""
+        plan = self.plan(func)
+        call = Call(self.reference, plan, *copied, is_wide=not in_pieces, in_pieces=in_pieces)
+        args, kwargs = given
+        call.origin = self.judge.keeper.origin(args, kwargs, all_tensors(args, kwargs))
+        if expected is not None:
+            call.known = Results(*expected)
+        self.apart(lambda: self._compare(plan, call, out, given), self._trouble(plan, "failed"))
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -56,7 +107,7 @@ class DiffMode(BelowMode):
         if key not in self.wanted:
             self.wanted[key] = self._is_wanted(plan.name)
         if not self.wanted[key]:
-            return "ops that the filters leave out"
+            return FILTERED
         if not in_module:
             return "modules that the filters leave out"
         number = self.calls[key]
@@ -81,18 +132,18 @@ class DiffMode(BelowMode):
         return include is None or include(name) or not only_aten
 
     def _compared(self, plan: Plan, args: Any, kwargs: Any) -> Any:
-        def trouble(status: str) -> Callable[[Exception], None]:
-            def tell(error: Exception) -> None:
-                self.skipped[f"could not be compared: {plan.name}"] += 1
-                self._row(plan, status, could_not(error))
-
-            return tell
-
-        prepared = self.apart(lambda: self._prepare(plan, args, kwargs), trouble("skipped"))
+        prepared = self.apart(lambda: self._prepare(plan, args, kwargs), self._trouble(plan, "skipped"))
         out = as_bare(plan.func, args, kwargs)
         if prepared is not None:
-            self.apart(lambda: self._compare(plan, prepared, out, (args, kwargs)), trouble("failed"))
+            self.apart(lambda: self._compare(plan, prepared, out, (args, kwargs)), self._trouble(plan, "failed"))
         return out
+
+    def _trouble(self, plan: Plan, status: str) -> Callable[[Exception], None]:
+        def tell(error: Exception) -> None:
+            self.skipped[f"could not be compared: {plan.name}"] += 1
+            self._row(plan, status, could_not(error))
+
+        return tell
 
     def _row(self, plan: Plan, status: str, message: str, actual: Tensor | None = None) -> None:
         self.judge.add_row(len(self.recording.ops), plan, "output", 0, actual, status=status, message=message)

@@ -16,7 +16,7 @@ from nbkit.capture.diff.options import scope
 from nbkit.capture.diff.rows import diffs_frame
 from nbkit.capture.kept.keeper import KEEP, KEEP_BYTES, Keeper
 from nbkit.capture.optrace import optrace
-from nbkit.capture.recording import OP_FIELDS, Recording
+from nbkit.capture.recording import Recording
 from nbkit.capture.rerun.apart import apart
 from nbkit.capture.rerun.quiet import Quiet
 from nbkit.capture.rerun.reference import Function, Reference
@@ -74,7 +74,6 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
     """
 
     verb = "opdiff"
-    needs_python = True
 
     def __init__(  # noqa: PLR0913  options of a verb, by keyword only
         self,
@@ -111,7 +110,7 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
         Keeper(*self.keeping)  # refuses what it cannot use before anything runs
 
     def _below(self, recording: Recording) -> AbstractContextManager[object]:
-        self.judge = Judge(self.tolerances, self.scope.threshold, Keeper(*self.keeping))
+        self.judge = Judge(self.tolerances, self.scope.threshold, Keeper(*self.keeping), recording.native)
         self.module_scope = ModuleScope(recording, self.modules, self.selection)
         self.mode = DiffMode(recording, self.reference, self.judge, self.scope, self.module_scope)
         return self.mode if self.against is None else self.against.below(recording, self.mode)
@@ -119,8 +118,7 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
     def _found(self, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
         with apart(), Quiet() as quiet:
             quiet.run(self.judge.finish)
-        slots = np.array([row["slot"] // OP_FIELDS for row in self.judge.rows], dtype=np.int64)
-        diffs = diffs_frame(self.judge.rows, op_ids[slots] if len(slots) else slots, ops, self.scope.phases)
+        diffs = diffs_frame(self.judge.rows, self.mode.native, op_ids, ops, self.scope.phases)
         for reason, count in (+self.mode.skipped).items():
             self.recording.skip(f"not compared: {reason}", count)
         assert self.trace is not None

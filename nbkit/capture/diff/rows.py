@@ -1,28 +1,55 @@
-"""The diffs frame from the judge's rows."""
+"""The diffs frame from the judge's rows and those of the native part."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from nbkit.capture.diff.native_rows import NativeRows
+from nbkit.capture.recording import OP_FIELDS
+from nbkit.precision import Array
 from nbkit.schema import DIFFS
 
 FROM_OPS = ["op", "module", "phase"]
 
 
 def diffs_frame(
-    rows: list[dict[str, Any]], op_ids: np.ndarray, ops: pd.DataFrame, phases: frozenset[str]
+    rows: list[dict[str, Any]], native: NativeRows | None, op_ids: Array, ops: pd.DataFrame, phases: frozenset[str]
 ) -> pd.DataFrame:
-    """One row per compared tensor of the ops that are in `ops` and in one of the phases, in call order."""
-    kept = np.flatnonzero(op_ids >= 0)
-    known = ops[FROM_OPS].iloc[op_ids[kept]].reset_index(drop=True)
-    wanted = known["phase"].isin(phases).to_numpy()
-    kept, known = kept[wanted], known[wanted]
-    chosen = [rows[number] for number in kept]
-    columns: dict[str, Any] = {"op_id": op_ids[kept], **{name: known[name].array for name in FROM_OPS}}
-    for column in DIFFS.columns:
-        if column.name not in columns and any(column.name in row for row in chosen):
-            columns[column.name] = [row.get(column.name) for row in chosen]
-    frame = DIFFS.frame(columns)
-    order = np.argsort(columns["op_id"], kind="stable")
-    return frame.take(order).reset_index(drop=True)
+    """One row per compared tensor of the ops that are in `ops` and in one of the phases, in call order.
+
+    `op_ids` holds one for every slot of Recording.ops, -1 where the op is not in `ops`.
+    """
+    names = [column.name for column in DIFFS.columns if any(column.name in row for row in rows)]
+    slots = np.array([row["slot"] for row in rows], dtype=np.int64)
+    parts = [_part(slots, {name: [row.get(name) for row in rows] for name in names}, op_ids, ops, phases)]
+    if native is not None and len(native.slots):
+        parts.append(_part(native.slots, native.columns, op_ids, ops, phases))
+    filled = [part for part in parts if len(part)] or parts[:1]
+    frame = filled[0] if len(filled) == 1 else pd.concat(filled)
+    return frame.take(np.argsort(frame["op_id"].to_numpy(), kind="stable")).reset_index(drop=True)
+
+
+def _part(
+    slots: Array, columns: dict[str, Any], op_ids: Array, ops: pd.DataFrame, phases: frozenset[str]
+) -> pd.DataFrame:
+    ids = op_ids[slots // OP_FIELDS] if len(slots) else slots
+    known = ids >= 0
+    from_ops = ops[FROM_OPS].iloc[ids[known]].reset_index(drop=True)
+    wanted = from_ops["phase"].isin(phases).to_numpy()
+    frame = DIFFS.frame(
+        {
+            "op_id": ids[known],
+            **{name: from_ops[name].array for name in FROM_OPS},
+            **{name: _chosen(values, known) for name, values in columns.items() if name not in FROM_OPS},
+        }
+    )
+    return frame if wanted.all() else frame[wanted]
+
+
+def _chosen(values: Any, known: Array) -> Any:
+    if known.all():
+        return values
+    if not isinstance(values, list):
+        return values[known]
+    return [value for value, is_known in zip(values, known.tolist(), strict=True) if is_known]

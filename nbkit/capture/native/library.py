@@ -16,7 +16,10 @@ from nbkit.errors import RecorderError
 
 NAME = "nbkit_recorder"
 FOLDER = Path(__file__).parent
-SOURCES = ("recorder.cpp", "checker.h", "clock.h", "forwarding.h", "magnitudes.h", "python_call.h", "tensors.h")
+SOURCES = (
+    *("recorder.cpp", "arguments.h", "checker.h", "clock.h", "differ.h", "forwarding.h", "lazy_bits.h", "magnitudes.h"),
+    *("metrics.h", "python_call.h", "reference.h", "tensors.h"),
+)
 
 
 def library() -> Any | None:

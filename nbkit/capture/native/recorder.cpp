@@ -13,7 +13,9 @@
 
 #include "checker.h"
 #include "clock.h"
+#include "differ.h"
 #include "forwarding.h"
+#include "lazy_bits.h"
 #include "tensors.h"
 
 namespace nbkit {
@@ -87,13 +89,6 @@ NodeKind kind_of(const torch::autograd::Node& node) {
   return kind;
 }
 
-// The keys of this thread, with those that resolve a lazy conj() and neg() in force.
-c10::impl::LocalDispatchKeySet with_lazy_bits() {
-  c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
-  keys.excluded_ = keys.excluded_ - c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
-  return keys;
-}
-
 struct Input {
   const at::Tensor* tensor;
   bool is_result;
@@ -134,7 +129,6 @@ class Recorder {
     if (checker_ != nullptr) {
       begin_check(checked, op, plan, *stack);
     }
-    // As in nbkit/capture/lazy_bits.py; here it costs nothing.
     c10::impl::ForceDispatchKeyGuard lazy_bits(with_lazy_bits());
     try {
       py::gil_scoped_release no_gil;
@@ -358,6 +352,13 @@ std::unordered_map<PyObject*, std::shared_ptr<Recorder>>& recorders() {
   return by_mode;
 }
 
+// The modes of opdiff that are on, and their class.
+std::unordered_map<PyObject*, std::shared_ptr<Differ>>& differs() {
+  static auto& by_mode = *new std::unordered_map<PyObject*, std::shared_ptr<Differ>>();
+  return by_mode;
+}
+PyTypeObject* diff_mode_type = nullptr;
+
 struct RecordingTable final : ForwardingTable {
   using ForwardingTable::ForwardingTable;
 
@@ -365,13 +366,22 @@ struct RecordingTable final : ForwardingTable {
     using c10::impl::TorchDispatchModeTLS;
     const int64_t modes = TorchDispatchModeTLS::stack_len();
     PyObject* mode = modes == 0 ? nullptr : TorchDispatchModeTLS::get_stack_at(modes - 1)->ptr(getPyInterpreter());
-    // For everyone else's modes this one comparison is all that is added.
+    // For everyone else's modes these two comparisons are all that is added.
     if (mode != nullptr && Py_TYPE(mode) == python->mode_type) {
       py::gil_scoped_acquire gil;
       auto found = recorders().find(mode);
       if (found != recorders().end()) {
         const std::shared_ptr<Recorder> recorder = found->second;
         if (recorder->record(op, stack)) {
+          return;
+        }
+      }
+    } else if (mode != nullptr && Py_TYPE(mode) == diff_mode_type) {
+      py::gil_scoped_acquire gil;
+      auto found = differs().find(mode);
+      if (found != differs().end()) {
+        const std::shared_ptr<Differ> differ = found->second;
+        if (differ->compare(op, stack)) {
           return;
         }
       }
@@ -430,4 +440,16 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
     recorders()[mode.ptr()] = std::make_shared<Recorder>(std::move(recording), std::move(checker));
   });
   module.def("stop", [](py::handle mode) { recorders().erase(mode.ptr()); });
+  module.def("start_diff", [](py::object mode) {
+    diff_mode_type = Py_TYPE(mode.ptr());
+    differs()[mode.ptr()] = std::make_shared<Differ>(mode);
+  });
+  // What was compared since start_diff.
+  module.def("stop_diff", [](py::handle mode) {
+    auto found = differs().find(mode.ptr());
+    py::object rows = found == differs().end() ? py::none() : py::object(found->second->found());
+    differs().erase(mode.ptr());
+    return rows;
+  });
+  module.def("measure", &measured_tensors);
 }

@@ -1,0 +1,425 @@
+// The hot path of DiffMode (nbkit/capture/diff/mode.py) in C++: it compares ops on plain tensors of the CPU with their
+// float64 reference, and writes a row where the comparison settles all. Every other op and every doubt is Python's.
+#pragma once
+
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/PyInterpreter.h>
+#include <torch/csrc/utils/torch_dispatch_mode.h>
+
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+#include "clock.h"
+#include "lazy_bits.h"
+#include "metrics.h"
+#include "python_call.h"
+#include "reference.h"
+#include "tensors.h"
+
+namespace nbkit {
+
+struct Comparable {
+  c10::ScalarType dtype;
+  const char* name;
+  Precision precision;  // of none where numbers are exact
+  Kind kind;
+};
+
+// In the order of their numbers in a row; floating-point ones first.
+const Comparable comparables[] = {
+    {c10::kDouble, "float64", {52, -1022, std::numeric_limits<double>::max()}, Kind::float64},
+    {c10::kFloat, "float32", {23, -126, 3.4028234663852886e38}, Kind::float32},
+    {c10::kBFloat16, "bfloat16", {7, -126, 3.3895313892515355e38}, Kind::bfloat16},
+    {c10::kHalf, "float16", {10, -14, 65504.0}, Kind::float16},
+    {c10::kBool, "bool", {}, {}},
+    {c10::kByte, "uint8", {}, {}},
+    {c10::kChar, "int8", {}, {}},
+    {c10::kShort, "int16", {}, {}},
+    {c10::kInt, "int32", {}, {}},
+    {c10::kLong, "int64", {}, {}},
+};
+
+inline const Comparable* comparable(c10::ScalarType dtype) {
+  for (const Comparable& one : comparables) {
+    if (one.dtype == dtype) {
+      return &one;
+    }
+  }
+  return nullptr;
+}
+
+// A row of diffs: a compared tensor that is right.
+struct DiffRow {
+  int64_t slot, is_input, position, dtype, shape;
+  Columns metrics;
+};
+
+// Under the threshold: see growth() of nbkit/verdicts.py.
+inline double growth(std::vector<double> numels, double output_numel) {
+  if (numels.empty() || output_numel == 0) {
+    return 1.0;
+  }
+  std::sort(numels.begin(), numels.end(), std::greater<>());
+  double length = numels[0] / output_numel;
+  if (numels.size() > 1) {
+    length = std::max(length, std::sqrt(numels[1]) * std::sqrt(length));
+  }
+  return std::min(std::max(std::sqrt(length) / 8, 1.0), 8.0);
+}
+
+using torch::jit::Stack;
+
+class Differ {
+ public:
+  explicit Differ(py::object mode)
+      : mode_(std::move(mode)),
+        recording_(mode_.attr("recording")),
+        ops_(recording_.attr("ops")),
+        spent_(recording_.attr("spent")),
+        threshold_(mode_.attr("scope").attr("threshold").cast<double>()) {}
+
+  // Runs and compares an op; false, with nothing done, if it is one for DiffMode in Python. Needs the GIL.
+  bool compare(const c10::OperatorHandle& op, Stack* stack) {
+    DiffPlan& plan = plan_of(op);
+    if (plan.left_out >= 0) {
+      ++counts_[plan.left_out];
+      run(op, stack);
+      return true;
+    }
+    const size_t count = op.schema().arguments().size();
+    const Stack given(stack->end() - count, stack->end());
+    if (!plan.is_ours || c10::impl::TorchDispatchModeTLS::stack_len() > 1 || !are_plain(given) ||
+        (plan.writes && overlap(written_of(plan, given)))) {
+      return false;
+    }
+    torch::torch_dispatch_mode::StashTorchDispatchModeGuard mode_off;
+    int64_t start = now_ns();
+    std::unique_ptr<Rerun> rerun;
+    try {
+      Apart apart;
+      rerun = std::make_unique<Rerun>(op, plan, given);
+    } catch (const std::exception&) {
+      PyErr_Clear();
+      return false;  // Python meets the same trouble, and tells of it
+    }
+    spend(start);
+    {
+      const c10::impl::ForceDispatchKeyGuard lazy_bits(with_lazy_bits());
+      py::gil_scoped_release no_gil;
+      op.callBoxed(stack);
+    }
+    start = now_ns();
+    const Stack out(stack->end() - plan.returns, stack->end());
+    finish(op, plan, *rerun, given, out, start);
+    return true;
+  }
+
+  // Columns of the rows so far, and how many calls were compared or left out.
+  py::dict found() const {
+    std::vector<int64_t> places;
+    std::vector<double> metrics;
+    for (const DiffRow& row : rows_) {
+      places.insert(places.end(), {row.slot, row.is_input, row.position, row.dtype, row.shape});
+      metrics.insert(metrics.end(), row.metrics.begin(), row.metrics.end());
+    }
+    py::list names;
+    for (const Comparable& one : comparables) {
+      names.append(one.name);
+    }
+    py::list shapes;
+    for (const auto& shape : shapes_) {
+      shapes.append(py::cast(shape));
+    }
+    py::dict result;
+    result["places"] = as_bytes(places);
+    result["metrics"] = as_bytes(metrics);
+    result["dtypes"] = names;
+    result["shapes"] = shapes;
+    result["compared"] = compared_;
+    result["left_out"] = py::make_tuple(reasons_, py::cast(counts_));
+    return result;
+  }
+
+ private:
+  // The step's warnings are the bare step's: see nbkit/capture/rerun/quiet.py.
+  struct Silence : c10::WarningHandler {
+    void process(const c10::Warning&) override {}
+  };
+
+  // Work that autograd neither records nor waits for, and that does not warn.
+  struct Apart {
+    py::gil_scoped_release no_gil;
+    Silence silence;
+    c10::WarningUtils::WarningHandlerGuard no_warnings{&silence};
+    c10::AutoGradMode no_gradients{false};
+    at::AutoDispatchBelowADInplaceOrView below;
+    c10::impl::ForceDispatchKeyGuard lazy_bits{with_lazy_bits()};
+  };
+
+  template <typename Value>
+  static py::bytes as_bytes(const std::vector<Value>& values) {
+    return py::bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value));
+  }
+
+  static void run(const c10::OperatorHandle& op, Stack* stack) {
+    torch::torch_dispatch_mode::StashTorchDispatchModeGuard mode_off;
+    const c10::impl::ForceDispatchKeyGuard lazy_bits(with_lazy_bits());
+    py::gil_scoped_release no_gil;
+    op.callBoxed(stack);
+  }
+
+  void spend(int64_t start) { append(spent_, py::make_tuple(start, now_ns())); }
+
+  DiffPlan& plan_of(const c10::OperatorHandle& op) {
+    py::handle function = torch::detail::getTorchApiFunction(op);
+    auto found = plans_.find(function.ptr());
+    if (found != plans_.end()) {
+      return found->second;
+    }
+    DiffPlan plan;
+    plan.function = py::reinterpret_borrow<py::object>(function);
+    auto [reason, is_ours, is_pointwise, written] =
+        mode_.attr("in_brief")(function).cast<std::tuple<py::object, bool, bool, std::vector<std::string>>>();
+    if (!reason.is_none()) {
+      plan.left_out = static_cast<int>(counts_.size());
+      reasons_.append(reason);
+      counts_.push_back(0);
+    }
+    plan.is_ours = is_ours;
+    plan.is_pointwise = is_pointwise;
+    plan.writes = !written.empty();
+    plan.returns = op.schema().returns().size();
+    for (const c10::Argument& argument : op.schema().arguments()) {
+      plan.is_written.push_back(std::find(written.begin(), written.end(), argument.name()) != written.end());
+      plan.is_dtype.push_back(is_of(argument, c10::TypeKind::ScalarTypeType));
+    }
+    return plans_.emplace(function.ptr(), std::move(plan)).first->second;
+  }
+
+  static bool is_ours(const at::Tensor& tensor) {
+    return is_plain(tensor) && tensor.device().is_cpu() && comparable(tensor.scalar_type()) != nullptr &&
+           !tensor.is_conj() && !tensor.is_neg();
+  }
+
+  static bool are_plain(const Stack& values) {
+    bool plain = true;
+    for (const c10::IValue& value : values) {
+      plain = plain && !(value.isDevice() && !value.toDevice().is_cpu()) && !value.isGenerator();
+      each_operand(value, [&](const at::Tensor& tensor) { plain = plain && is_ours(tensor); });
+    }
+    return plain;
+  }
+
+  static std::vector<at::Tensor> written_of(const DiffPlan& plan, const Stack& given) {
+    std::vector<at::Tensor> written;
+    for (size_t place = 0; plan.writes && place < given.size(); ++place) {
+      if (plan.is_written[place]) {
+        each_operand(given[place], [&](const at::Tensor& tensor) { written.push_back(tensor); });
+      }
+    }
+    return written;
+  }
+
+  // The compared tensors: what was returned, then what was written to and not returned.
+  static std::vector<at::Tensor> results_of(const Stack& out, const std::vector<at::Tensor>& written) {
+    std::vector<at::Tensor> results;
+    for (const c10::IValue& value : out) {
+      each_operand(value, [&](const at::Tensor& tensor) { results.push_back(tensor); });
+    }
+    const size_t returned = results.size();
+    for (const at::Tensor& tensor : written) {
+      const auto end = results.begin() + returned;
+      if (std::none_of(results.begin(), end, [&](const at::Tensor& one) { return one.is_same(tensor); })) {
+        results.push_back(tensor);
+      }
+    }
+    return results;
+  }
+
+  void finish(const c10::OperatorHandle& op, DiffPlan& plan, Rerun& rerun, const Stack& given, const Stack& out,
+              int64_t start) {
+    const size_t before = rows_.size();
+    Stack expected;
+    std::vector<at::Tensor> expected_written;
+    const int64_t slot = PyList_GET_SIZE(ops_.ptr());
+    try {
+      std::vector<double> numels;
+      for (const c10::IValue& value : given) {
+        each_operand(value, [&](const at::Tensor& tensor) { numels.push_back(static_cast<double>(tensor.numel())); });
+      }
+      const std::vector<at::Tensor> actual = results_of(out, written_of(plan, given));
+      if (actual.empty()) {
+        return;
+      }
+      Apart apart;
+      expected = rerun.run(expected_written);
+      if (rerun.in_pieces) {
+        expected_written.clear();
+      }
+      if (are_right(slot, plan, actual, results_of(expected, expected_written), numels, given, out)) {
+        ++compared_;
+      } else {
+        rows_.resize(before);
+      }
+    } catch (const std::exception&) {
+      rows_.resize(before);
+      expected.clear();
+      expected_written.clear();
+      plan.is_ours = false;
+    }
+    spend(start);
+    if (rows_.size() == before) {
+      hand_over(op, rerun, given, out, expected, expected_written);
+    }
+  }
+
+  // Whether each tensor is right beyond doubt; their rows are written then. Runs without the GIL.
+  bool are_right(int64_t slot, const DiffPlan& plan, const std::vector<at::Tensor>& actual,
+                 const std::vector<at::Tensor>& expected, const std::vector<double>& numels, const Stack& given,
+                 const Stack& out) {
+    if (actual.size() != expected.size()) {
+      return false;
+    }
+    size_t returned = 0;
+    for (const c10::IValue& value : out) {
+      each_operand(value, [&](const at::Tensor&) { ++returned; });
+    }
+    for (size_t place = 0; place < actual.size(); ++place) {
+      const double factor = plan.is_pointwise ? 1.0 : growth(numels, static_cast<double>(actual[place].numel()));
+      DiffRow row{slot, place >= returned, static_cast<int64_t>(place), 0, 0, {}};
+      if (!is_right(actual[place], expected[place], factor, row)) {
+        return false;
+      }
+      if (place >= returned) {
+        row.position = position_of(actual[place], given);
+      }
+      rows_.push_back(row);
+    }
+    return true;
+  }
+
+  static int64_t position_of(const at::Tensor& wanted, const Stack& given) {
+    int64_t number = 0, found = -1;
+    for (const c10::IValue& value : given) {
+      each_operand(value, [&](const at::Tensor& tensor) {
+        found = found < 0 && tensor.is_same(wanted) ? number : found;
+        ++number;
+      });
+    }
+    return found;
+  }
+
+  bool is_right(const at::Tensor& actual, const at::Tensor& expected, double factor, DiffRow& row) {
+    const Comparable* known = comparable(actual.scalar_type());
+    if (known == nullptr || actual.layout() != c10::kStrided || expected.layout() != c10::kStrided ||
+        !actual.device().is_cpu() || !expected.device().is_cpu() || actual.sizes() != expected.sizes() ||
+        actual.numel() == 0 || actual.is_conj() || actual.is_neg() || expected.is_conj() || expected.is_neg()) {
+      return false;
+    }
+    Measured found;
+    const at::Tensor left = actual.contiguous();
+    if (known->precision.digits > 0) {
+      if (!c10::isFloatingType(expected.scalar_type())) {
+        return false;
+      }
+      const at::Tensor right = expected.to(c10::kDouble).contiguous();
+      if (!measure(left.const_data_ptr(), known->kind, right.const_data_ptr<double>(), left.numel(), known->precision,
+                   found)) {
+        return false;
+      }
+      found.noise /= known->precision.digits >= 23 ? factor : 1.0;
+      if (found.noise > threshold_) {
+        return false;
+      }
+    } else if (!is_equal(left, expected.contiguous(), found)) {
+      return false;
+    }
+    row.dtype = known - comparables;
+    row.shape = shape_number(actual.sizes());
+    row.metrics = bits_of<Columns>(found);
+    return true;
+  }
+
+  static bool is_equal(const at::Tensor& actual, const at::Tensor& expected, Measured& found) {
+    if (actual.scalar_type() != expected.scalar_type()) {
+      return false;
+    }
+    const void *left = actual.const_data_ptr(), *right = expected.const_data_ptr();
+    switch (actual.scalar_type()) {
+      case c10::kLong:
+        return measure_equal<int64_t>(left, right, actual.numel(), found);
+      case c10::kInt:
+        return measure_equal<int32_t>(left, right, actual.numel(), found);
+      case c10::kShort:
+        return measure_equal<int16_t>(left, right, actual.numel(), found);
+      case c10::kChar:
+        return measure_equal<int8_t>(left, right, actual.numel(), found);
+      default:
+        return measure_equal<uint8_t>(left, right, actual.numel(), found);
+    }
+  }
+
+  int64_t shape_number(c10::IntArrayRef sizes) {
+    const auto [found, is_new] = shape_numbers_.try_emplace(sizes.vec(), static_cast<int64_t>(shapes_.size()));
+    if (is_new) {
+      shapes_.push_back(sizes.vec());
+    }
+    return found->second;
+  }
+
+  // What is not settled here: with all that is known of the call.
+  void hand_over(const c10::OperatorHandle& op, Rerun& rerun, const Stack& given, const Stack& out,
+                 const Stack& expected, const std::vector<at::Tensor>& written) {
+    {
+      Apart apart;
+      rerun.keep();
+    }
+    py::object results = py::none();
+    if (!expected.empty() || !written.empty()) {
+      results = py::make_tuple(returned(expected, expected.size()), py::cast(written));
+    }
+    const PythonCall call(op.schema(), given), copies(op.schema(), rerun.inputs);
+    try {
+      mode_.attr("look_again")(torch::detail::getTorchApiFunction(op), py::make_tuple(call.args, call.kwargs),
+                               returned(out, out.size()), py::make_tuple(copies.args, copies.kwargs), results,
+                               rerun.in_pieces);
+    } catch (py::error_already_set& error) {  // an interrupt: as the dispatcher passes errors of Python's on
+      error.restore();
+      python_error again;
+      again.persist();
+      throw again;
+    }
+  }
+
+  py::object mode_, recording_, ops_, spent_;
+  double threshold_;
+  std::unordered_map<PyObject*, DiffPlan> plans_;
+  py::list reasons_;
+  std::vector<int64_t> counts_;
+  std::vector<DiffRow> rows_;
+  std::map<std::vector<int64_t>, int64_t> shape_numbers_;
+  std::vector<std::vector<int64_t>> shapes_;
+  int64_t compared_ = 0;
+};
+
+// Metrics of one pair for the judge, in the order of Metrics of nbkit/metrics.py; None where they are Python's work.
+inline py::object measured_tensors(const at::Tensor& actual, const at::Tensor& expected) {
+  const Comparable* known = comparable(actual.scalar_type());
+  if (known == nullptr || known->precision.digits == 0 || expected.scalar_type() != c10::kDouble ||
+      !is_plain(actual) || !is_plain(expected) || !actual.device().is_cpu() || !expected.device().is_cpu() ||
+      !actual.is_contiguous() || !expected.is_contiguous() || actual.is_neg() || expected.is_neg() ||
+      actual.numel() != expected.numel()) {
+    return py::none();
+  }
+  Measured found;
+  bool is_settled;
+  {
+    py::gil_scoped_release no_gil;
+    is_settled = measure(actual.const_data_ptr(), known->kind, expected.const_data_ptr<double>(), actual.numel(),
+                         known->precision, found);
+  }
+  return is_settled ? py::object(py::cast(bits_of<Columns>(found))) : py::none();
+}
+
+}  // namespace nbkit

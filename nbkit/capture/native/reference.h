@@ -1,0 +1,200 @@
+// A call run again in float64: what nbkit/capture/rerun does, for plain tensors on the CPU.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "arguments.h"
+
+namespace nbkit {
+
+using torch::jit::Stack;
+
+constexpr int64_t piece_length = 1 << 15;  // PIECE of nbkit/capture/rerun/pieces.py
+
+// The dtype that stands for another one on the reference.
+inline c10::ScalarType wider(c10::ScalarType dtype) {
+  if (c10::isComplexType(dtype)) {
+    return c10::kComplexDouble;
+  }
+  const bool is_scale = dtype == c10::ScalarType::Float8_e8m0fnu || dtype == c10::ScalarType::Float4_e2m1fn_x2;
+  return c10::isFloatingType(dtype) && !is_scale ? c10::kDouble : dtype;
+}
+
+// Whether the memory of different tensors that a call writes to may overlap; as overlap() in Python.
+inline bool overlap(const std::vector<at::Tensor>& written) {
+  std::vector<std::pair<const char*, const char*>> ranges;
+  std::vector<const c10::TensorImpl*> known;
+  for (const at::Tensor& tensor : written) {
+    if (tensor.numel() == 0 || std::count(known.begin(), known.end(), tensor.unsafeGetTensorImpl()) != 0) {
+      continue;
+    }
+    known.push_back(tensor.unsafeGetTensorImpl());
+    int64_t last = 0;
+    for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
+      last += (tensor.size(dim) - 1) * tensor.stride(dim);
+    }
+    const auto* start = static_cast<const char*>(tensor.const_data_ptr());
+    ranges.emplace_back(start, start + (last + 1) * static_cast<int64_t>(tensor.element_size()));
+  }
+  std::sort(ranges.begin(), ranges.end());
+  for (size_t place = 1; place < ranges.size(); ++place) {
+    if (ranges[place - 1].second > ranges[place].first) {
+      return true;
+    }
+  }
+  return false;
+}
+
+inline at::Tensor widened(const at::Tensor& tensor) {
+  return tensor.to(tensor.options().dtype(wider(tensor.scalar_type())), /*non_blocking=*/false, /*copy=*/true);
+}
+
+// What is the same at every call of an op.
+struct DiffPlan {
+  py::object function;
+  int left_out = -1;  // number of the reason why it is never compared
+  bool is_ours = false;
+  bool is_pointwise = false;
+  bool writes = false;
+  std::vector<bool> is_written, is_dtype;  // of each argument
+  size_t returns = 0;
+};
+
+// A call with copies of its inputs from before it ran.
+class Rerun {
+ public:
+  Rerun(const c10::OperatorHandle& op, const DiffPlan& plan, const Stack& given)
+      : op_(op), plan_(plan), in_pieces(plan.is_pointwise && fits_pieces(plan, given)) {
+    inputs.reserve(given.size());
+    for (size_t place = 0; place < given.size(); ++place) {
+      inputs.push_back(mapped(given[place], [&](const at::Tensor& tensor) { return copied(tensor, given); }));
+      if (plan.is_dtype[place] && given[place].isInt() && !in_pieces) {
+        inputs.back() = static_cast<int64_t>(wider(static_cast<c10::ScalarType>(given[place].toInt())));
+      }
+    }
+  }
+
+  // What the reference returns; `written` becomes what it has made of the arguments that it writes to.
+  Stack run(std::vector<at::Tensor>& written) const {
+    if (in_pieces) {
+      return {pieced()};
+    }
+    Stack stack = inputs;
+    for (size_t place = 0; plan_.writes && place < stack.size(); ++place) {
+      if (plan_.is_written[place]) {
+        stack[place] = mapped(stack[place], [&](const at::Tensor& tensor) {
+          written.push_back(tensor.clone());
+          return written.back();
+        });
+      }
+    }
+    op_.callBoxed(&stack);
+    return stack;
+  }
+
+  // Inputs that were not copied, as they have not changed yet, are now: from here on the step goes on.
+  void keep() {
+    for (c10::IValue& value : inputs) {
+      value = mapped(value, [&](const at::Tensor& tensor) {
+        return std::find_if(uncopied_.begin(), uncopied_.end(), [&](const at::Tensor& one) {
+                 return one.is_same(tensor);
+               }) == uncopied_.end() ? tensor : tensor.detach().clone();
+      });
+    }
+  }
+
+ private:
+  const c10::OperatorHandle& op_;
+  const DiffPlan& plan_;
+  std::vector<std::pair<const c10::TensorImpl*, at::Tensor>> copies_;
+  std::vector<at::Tensor> uncopied_;
+
+ public:
+  Stack inputs;
+  const bool in_pieces;
+
+ private:
+  static bool fits_pieces(const DiffPlan& plan, const Stack& given) {
+    const at::Tensor* large = nullptr;
+    bool fits = plan.returns == 1;
+    for (const c10::IValue& value : given) {
+      fits = fits && !value.isList() && !value.isTensorList();
+      const at::Tensor* tensor = fits ? tensor_of(value) : nullptr;
+      if (tensor != nullptr && tensor->dim() > 0) {
+        large = large == nullptr ? tensor : large;
+        fits = tensor->is_contiguous() && tensor->sizes() == large->sizes();
+      }
+    }
+    return fits && large != nullptr && large->numel() > piece_length;
+  }
+
+  // One tensor becomes one tensor, wherever it stands.
+  at::Tensor copied(const at::Tensor& tensor, const Stack& given) {
+    for (const auto& [known, copy] : copies_) {
+      if (known == tensor.unsafeGetTensorImpl()) {
+        return copy;
+      }
+    }
+    at::Tensor copy = !in_pieces ? widened(tensor) : is_changed(tensor, given) ? tensor.detach().clone() : tensor;
+    if (copy.is_same(tensor)) {
+      uncopied_.push_back(tensor);
+    }
+    copies_.emplace_back(tensor.unsafeGetTensorImpl(), copy);
+    return copy;
+  }
+
+  // Whether the call writes to this tensor's memory.
+  bool is_changed(const at::Tensor& tensor, const Stack& given) const {
+    bool found = false;
+    for (size_t place = 0; plan_.writes && place < given.size(); ++place) {
+      if (plan_.is_written[place]) {
+        each_operand(given[place], [&](const at::Tensor& one) { found = found || one.is_alias_of(tensor); });
+      }
+    }
+    return found;
+  }
+
+  at::Tensor pieced() const {
+    at::Tensor shape_of;
+    for (const c10::IValue& value : inputs) {
+      const at::Tensor* tensor = tensor_of(value);
+      shape_of = tensor != nullptr && tensor->dim() > 0 && !shape_of.defined() ? *tensor : shape_of;
+    }
+    at::Tensor result;
+    for (int64_t start = 0; start < shape_of.numel(); start += piece_length) {
+      const int64_t end = std::min(start + piece_length, shape_of.numel());
+      std::vector<std::pair<const c10::TensorImpl*, at::Tensor>> known;
+      Stack stack;
+      for (size_t place = 0; place < inputs.size(); ++place) {
+        stack.push_back(mapped(inputs[place], [&](const at::Tensor& tensor) {
+          for (const auto& [impl, piece] : known) {
+            if (impl == tensor.unsafeGetTensorImpl()) {
+              return piece;
+            }
+          }
+          at::Tensor piece = widened(tensor.dim() > 0 ? tensor.view(-1).slice(0, start, end) : tensor);
+          known.emplace_back(tensor.unsafeGetTensorImpl(), piece);
+          return piece;
+        }));
+        if (plan_.is_dtype[place] && inputs[place].isInt()) {
+          stack.back() = static_cast<int64_t>(wider(static_cast<c10::ScalarType>(inputs[place].toInt())));
+        }
+      }
+      op_.callBoxed(&stack);
+      const at::Tensor& part = stack.back().toTensor();
+      if (!result.defined()) {
+        result = at::empty({shape_of.numel()}, part.options());
+      }
+      result.slice(0, start, end).copy_(part);
+    }
+    return result.view(shape_of.sizes());
+  }
+};
+
+}  // namespace nbkit

@@ -1,0 +1,56 @@
+"""A kernel that is wrong, in torch's own dispatcher: opdiff with its native part says of it what it says in Python."""
+
+import math
+
+import pandas as pd
+import pytest
+import torch
+from torch.library import _scoped_library
+
+import nbkit
+
+X = torch.linspace(-2, 2, 40_000)
+
+
+def with_kernel(change, monkeypatch, x, recorder):
+    """The trace of a step in which `change` has the last word on what sinh gives."""
+    monkeypatch.setenv("NBKIT_RECORDER", recorder)
+    with _scoped_library("aten", "IMPL") as library:
+        library.impl("sinh", lambda x: change((x.exp() - x.neg().exp()) / 2), "CPU")
+        with nbkit.opdiff() as trace:
+            x.exp().sinh()
+    assert trace.meta["recorder"] == recorder
+    return trace
+
+
+def in_float32(change):
+    return lambda out: change(out) if out.dtype is torch.float32 else out
+
+
+def without_float64(out):
+    if out.dtype is torch.float64:
+        raise NotImplementedError("sinh is not for Double")
+    return out
+
+
+FAULTS = {
+    "too large": (in_float32(lambda out: out * (1 + 1e-4)), "mismatch", "worst at ["),
+    "one element": (in_float32(lambda out: out.index_fill(0, torch.tensor([7]), 0.0)), "mismatch", "worst at [7]"),
+    "one NaN": (in_float32(lambda out: out.index_fill(0, torch.tensor([7]), math.nan)), "mismatch", "1 NaN"),
+    "shape": (in_float32(lambda out: out[1:]), "shape", ""),
+    "no kernel": (without_float64, "ok", "compared in float32: the reference has no float64 kernel"),
+    "right": (lambda out: out, "ok", None),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*verrid.*:UserWarning")
+@pytest.mark.parametrize("count", [10, 40_000])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_wrong_kernel_gets_the_row_that_python_gives(fault, count, monkeypatch):
+    change, status, message = FAULTS[fault]
+    first, second = (with_kernel(change, monkeypatch, X[:count], recorder) for recorder in ("python", "native"))
+    pd.testing.assert_frame_equal(first.diffs, second.diffs, rtol=1e-12)
+    row = second.diffs.iloc[1]
+    assert second.diffs["status"].tolist() == ["ok", status]
+    assert pd.isna(row["message"]) if message is None else message in row["message"]
+    assert list(first.kept) == list(second.kept) == [row["op_id"]] * (status != "ok")

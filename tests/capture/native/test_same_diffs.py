@@ -1,0 +1,76 @@
+"""opdiff finds the same with its native part as with Python alone."""
+
+import pandas as pd
+import pytest
+import torch
+
+import nbkit
+from tests.capture.diff.test_clean_steps import steps
+from tests.capture.models import MODELS, OPTIMIZERS
+from tests.capture.native.steps import each_step
+
+# Sums of another order: to 12 digits. The others are the same to the bit.
+SUMMED = ["mean_abs_error", "cosine_similarity", "noise_ratio", "bias_ratio"]
+DTYPES = ["float64", "float32", "bfloat16", "float16", "float8_e4m3fn", "complex64", "int64", "uint8", "bool"]
+ODD = [0.0, -0.0, 1.0, -2.5, 1e-45, -1e-310, 1e-320, 7e4, 3e38, -1e300, 1e39, float("inf"), -float("inf"), float("nan")]
+
+
+def found(make, recorder, monkeypatch, **options):
+    monkeypatch.setenv("NBKIT_RECORDER", recorder)
+    torch.manual_seed(0)
+    step = make()
+    with nbkit.opdiff(**options) as trace:
+        step()
+    assert trace.meta["recorder"] == recorder
+    return trace
+
+
+def assert_same(make, monkeypatch, **options):
+    first, second = (found(make, recorder, monkeypatch, **options) for recorder in ("python", "native"))
+    pd.testing.assert_frame_equal(first.diffs.drop(columns=SUMMED), second.diffs.drop(columns=SUMMED), check_exact=True)
+    pd.testing.assert_frame_equal(first.diffs[SUMMED], second.diffs[SUMMED], rtol=1e-12, atol=1e-12)
+    assert counted(first) == counted(second)
+    return second
+
+
+def counted(trace):
+    left_out = {reason: count for reason, count in trace.meta["skipped"].items() if reason.startswith("not compared")}
+    return left_out, *(trace.meta[name] for name in ("compared_ops", "mismatches", "notes"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("model", MODELS)
+def test_diffs_of_a_training_step(model, optimizer, dtype, monkeypatch):
+    trace = assert_same(lambda: steps(model, getattr(torch, dtype), optimizer), monkeypatch)
+    assert len(trace.diffs) > 50
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@each_step
+def test_diffs_of_a_step(step, monkeypatch):
+    assert_same(lambda: step, monkeypatch)
+
+
+def pointwise(x):
+    results = [x + x, x * 1, x.clone(), x == x, x.flip(0), x.sort(), x.cumsum(0), x.sum(), torch.cat([x, x])]
+    if not x.dtype.is_complex:
+        results += [x.relu(), x.clamp(0, 1), x.to(torch.float32), x > 1, *([x.amax(), x.argmax()] if len(x) else [])]
+    return results
+
+
+def tried(work, x):
+    """The op has no kernel for every dtype."""
+    try:
+        work(x)
+    except (RuntimeError, NotImplementedError):
+        assert x.dtype is not torch.float32
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("times", [0, 1, 3000])
+def test_diffs_of_odd_values(dtype, times, monkeypatch):
+    x = torch.tensor(ODD * times, dtype=torch.float64)
+    x = x.nan_to_num(0) if dtype in ("int64", "uint8", "bool") else x
+    assert_same(lambda: lambda: tried(pointwise, x.to(getattr(torch, dtype))), monkeypatch)
