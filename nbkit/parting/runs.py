@@ -28,6 +28,19 @@ class Tensor(NamedTuple):
     eps: float  # of its dtype; 0 of integers and bools
 
 
+class Read(NamedTuple):
+    """A tensor of both runs, at the same place of the same op."""
+
+    left: Tensor
+    right: Tensor
+    error: float  # inf where they have not as many elements
+    what: str  # what differs most, in words
+
+    @property
+    def eps(self) -> float:
+        return max(self.left.eps, self.right.eps)
+
+
 class Run(NamedTuple):
     """What a run's ops are called and where they are, the calls with tensors among them, and each row of `tensors`."""
 

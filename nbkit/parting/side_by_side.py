@@ -8,8 +8,8 @@ import pandas as pd
 from nbkit.errors import OptionError
 from nbkit.parting.alignment import Call, Pair, aligned
 from nbkit.parting.distances import NEEDED, distances
-from nbkit.parting.runs import Run, has_values, run_of
-from nbkit.parting.spread import Read, Spread
+from nbkit.parting.runs import Read, Run, has_values, run_of
+from nbkit.parting.spread import Spread
 from nbkit.schema import ALIGNMENT
 
 Couple = tuple[int, int]

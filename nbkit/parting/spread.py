@@ -2,63 +2,25 @@
 
 Known are statistics, not values, so that a difference can hide; what is seen is judged by the inputs of the op. Results
 may differ by LEEWAY times as much as the inputs do, or as the coarsest dtype that led there rounds, and by more where
-an op adds up, multiplies or picks so that little is left beside what it reads. Two right training steps of five models
+that weighs more in them than in what they come from (conditioning.py). Two right training steps of five models
 need up to 27 of these 32, in float32 against float64, bfloat16 against float32 and autocast against float32.
 """
 
 from collections.abc import Callable
 from functools import partial
-from math import inf, prod, sqrt
 from typing import NamedTuple
 
 from nbkit.parting.alignment import packet_of
-from nbkit.parting.runs import Tensor
+from nbkit.parting.conditioning import conditioning, ratio
+from nbkit.parting.runs import Read, Tensor
 
 LEEWAY = 32.0
-# These add up what can cancel: their results may be small beside the rounding of what they read.
-ADDING = frozenset("sum mean add sub rsub var var_mean std std_mean cumsum _foreach_add _foreach_sub".split())
-# So do these to the first tensor.
-ADDING_TO_FIRST = frozenset("lerp addcmul index_add scatter_add index_put _foreach_lerp _foreach_addcmul".split())
-# Where these divide by little, such as the square roots that Adam takes, rounding weighs more than statistics tell.
-DIVIDING = frozenset("div addcdiv reciprocal rsqrt _foreach_div _foreach_addcdiv".split())
-DIVISION = 4.0
-# Of these so are results with fewer elements than the first input: means, gradients of a bias.
-REDUCING = frozenset(
-    "native_layer_norm native_batch_norm native_group_norm convolution_backward native_layer_norm_backward "
-    "native_batch_norm_backward native_group_norm_backward _native_batch_norm_legit cudnn_batch_norm "
-    "cudnn_batch_norm_backward miopen_batch_norm miopen_batch_norm_backward".split()
-)
-# These multiply element by element: what is wrong with a large element may meet a large one, and the result be small.
-MULTIPLYING = frozenset(
-    "mul _foreach_mul silu_backward gelu_backward tanh_backward sigmoid_backward threshold_backward elu_backward "
-    "_softmax_backward_data _log_softmax_backward_data".split()
-)
-# These add up products.
-PRODUCTS = frozenset("mm addmm bmm baddbmm mv dot addmv linear convolution".split())
-# These take a part, in which there may be none of the large elements.
-TAKING = frozenset(
-    "select slice split split_with_sizes chunk unbind narrow index index_select gather take diagonal unfold as_strided "
-    "masked_select tril triu".split()
-)
 DRAWING = frozenset(
     "rand randn randint rand_like randn_like randint_like randperm bernoulli multinomial normal uniform exponential "
     "native_dropout random geometric cauchy log_normal".split()
 )
 # Nobody knows what is in these.
 UNINITIALISED = frozenset("empty empty_like empty_strided new_empty new_empty_strided resize set".split())
-
-
-class Read(NamedTuple):
-    """A tensor of both runs, at the same place of the same op."""
-
-    left: Tensor
-    right: Tensor
-    error: float  # inf where they have not as many elements
-    what: str  # what differs most, in words
-
-    @property
-    def eps(self) -> float:
-        return max(self.left.eps, self.right.eps)
 
 
 class Found(NamedTuple):
@@ -134,7 +96,7 @@ class Spread:
         before = max((one.error for one in read), default=0.0)
         factors = [LEEWAY * conditioning(packet, read, one) for one in made]
         allowed = [max(before, noise) * factor for factor in factors]
-        worst = max(range(len(made)), key=lambda number: _ratio(made[number].error, allowed[number]))
+        worst = max(range(len(made)), key=lambda number: ratio(made[number].error, allowed[number]))
         found = Found(before, made[worst].error, allowed[worst], "clean")
         if any(one.error > max(noise * factor, 2 * level) for one, factor in zip(made, factors, strict=True)):
             if is_guess:
@@ -210,51 +172,6 @@ def _message(packet: str, found: Found, one: Read) -> str:
     return f"its inputs differ by {found.input_error:.2g} at most, its result by {found.output_error:.2g}: {one.what}"
 
 
-def conditioning(packet: str, read: list[Read], made: Read) -> float:
-    """How many times as much rounding may weigh in a result as in what the op reads, as far as statistics tell."""
-    if packet in DIVIDING:
-        return DIVISION
-    floats = [one for one in read if one.eps]
-    is_reduced = packet in REDUCING and bool(floats) and made.left.numel < floats[0].left.numel
-    if packet in MULTIPLYING:
-        factors = floats[:1] if "backward" in packet else floats
-        large, small = prod(_extent(one) for one in factors), _extent(made)
-    elif packet in TAKING:
-        large, small = max((_extent(one) for one in floats), default=0.0), _extent(made)
-    elif packet in PRODUCTS and len(floats) > 1:
-        large, small = _sum_of_products(floats[-2], floats[-1], made), _rms(made)
-    elif packet in ADDING:
-        large, small = max((_sum(one, made) for one in floats), default=0.0), _rms(made)
-    elif floats and (packet in ADDING_TO_FIRST or is_reduced):
-        large, small = _sum(floats[0], made), _rms(made)
-    else:
-        return 1.0
-    return max(1.0, _ratio(large, small))
-
-
-def _sum_of_products(one: Read, other: Read, made: Read) -> float:
-    """The usual size of a matrix product without cancellation."""
-    terms = sqrt(one.left.numel * other.left.numel / max(made.left.numel, 1))
-    return sqrt(max(terms, 1.0)) * _rms(one) * _rms(other)
-
-
-def _sum(one: Read, made: Read) -> float:
-    """The usual size of a sum of so many elements, of any sign."""
-    return _rms(one) * sqrt(max(one.left.numel / max(made.left.numel, 1), 1.0))
-
-
-def _rms(one: Read) -> float:
-    return max(one.left.rms, one.right.rms)
-
-
-def _extent(one: Read) -> float:
-    return max(one.left.extent, one.right.extent)
-
-
 def _is_view(made: Tensor, read: list[Tensor]) -> bool:
     """Whether a result is another tensor on the memory of an input."""
     return any(one.storage == made.storage for one in read) and all(one.tensor_id != made.tensor_id for one in read)
-
-
-def _ratio(one: float, other: float) -> float:
-    return one / other if other else inf if one else 0.0
