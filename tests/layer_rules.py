@@ -7,12 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # From the bottom up; layers of one line are siblings and do not import each other.
-RANKS = (("base",), ("trace",), ("analysis", "capture", "readers", "simulated"), ("views",), ("magics",), ("root",))
+RANKS = (
+    ("base",),
+    ("trace",),
+    ("analysis", "capture", "readers", "simulated"),
+    ("views",),
+    ("verbs",),
+    ("magics",),
+    ("root",),
+    ("command_line",),
+)
 TOP_FILES = {
     **dict.fromkeys(("schema", "metrics", "precision", "tolerances", "verdicts", "errors", "patterns", "kept"), "base"),
     "device_setups": "base",
     **dict.fromkeys(("trace", "trace_files", "chrome_trace", "speedscope", "tracks", "file_writing"), "trace"),
+    "saving": "trace",
     **dict.fromkeys(("__init__", "load"), "root"),
+    "__main__": "command_line",
 }
 BASE_FOLDERS = {"timeline": "base", "parting": "base"}
 FRAMES = {"numpy", "pandas"}
@@ -24,7 +35,9 @@ THIRD_PARTY = {
     "simulated": FRAMES | {"torch"},
     "readers": FRAMES | {"pyarrow", "onnx", "onnxruntime"},
     "views": FRAMES | {"anywidget", "ipywidgets", "traitlets", "plotly", "matplotlib"},
+    "verbs": set(),
     "magics": {"IPython"},
+    "command_line": FRAMES,
     "root": {"IPython"},  # load_ipython_extension, which IPython looks for there
     "sample_models": {"torch", "sample_models", "nbkit"},
     "notebooks": {*FRAMES, "torch", "IPython", "plotly", "matplotlib", "sample_models", "nbkit"},
@@ -43,7 +56,7 @@ def layer_of(path: Path) -> str | None:
     """The layer of a file given by its path inside nbkit/; None where the rule names none."""
     folder = path.parts[0] if len(path.parts) > 1 else ""
     if folder:
-        return BASE_FOLDERS.get(folder, folder if any(folder in siblings for siblings in RANKS[2:5]) else None)
+        return BASE_FOLDERS.get(folder, folder if any(folder in siblings for siblings in RANKS[2:]) else None)
     return TOP_FILES.get(path.stem)
 
 

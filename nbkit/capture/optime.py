@@ -100,10 +100,21 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         self.is_called_again = True
         yield from range(self.warmup)
         for number in range(max(self.repeats, 1)):
-            if self.recording is None:
-                self.recording = Recording(self.options, self.stacks)
+            self.begin_run()
             yield self.warmup + number
-            self._end_run()
+            self.end_run()
+
+    def begin_run(self) -> None:
+        """A run of the step begins: for callers that cannot put their step into a function or a loop over rounds()."""
+        self.is_called_again = True
+        if self.recording is None:
+            self.recording = Recording(self.options, self.stacks)
+
+    def end_run(self) -> None:
+        """The run that begin_run() began is over; what comes until the next one is not recorded."""
+        recording, self.recording = self.recording, None
+        if recording is not None:
+            self.runs.append(recording.end())
 
     def __enter__(self) -> Trace:
         if self.trace is not None:
@@ -119,7 +130,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         finished = len(self.runs)
-        self._end_run()
+        self.end_run()
         if error is not None and finished:
             del self.runs[finished:]  # a run that broke off says nothing about the step's times
         if error is not None:
@@ -127,11 +138,6 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         self._fill(error)
         if error is None and (self.warmup or self.repeats) and not self.is_called_again:
             raise OptionError("Nothing was recorded: a `with` block runs once; use nbkit.optime(repeats=N).run(step).")
-
-    def _end_run(self) -> None:
-        recording, self.recording = self.recording, None
-        if recording is not None:
-            self.runs.append(recording.end())
 
     def _fill(self, error: BaseException | None) -> None:
         assert self.trace is not None

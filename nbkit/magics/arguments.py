@@ -9,6 +9,7 @@ from typing import NoReturn
 from IPython.core.error import UsageError
 
 from nbkit.errors import nearest
+from nbkit.verbs.verb import Verb
 
 HELP_OPTIONS = ("-h", "--help")
 
@@ -60,6 +61,13 @@ class MagicParser(argparse.ArgumentParser):
             return f"{word!r} is not an option; code goes on the lines below, {self.prog} --help lists the options."
         known = [option for option in self._option_string_actions if option.startswith("--")]
         return f"unknown option {word.partition('=')[0]!r}; {nearest(word.partition('=')[0], known)}"
+
+
+def verb_parser(verb: Verb, description: str) -> MagicParser:
+    """The parser of a verb's magic: the options that all have, then its own."""
+    parser = MagicParser(verb.name, description)
+    verb.add_options(parser)
+    return parser
 
 
 def wants_help(line: str) -> bool:

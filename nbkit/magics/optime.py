@@ -1,12 +1,11 @@
 """`%%optime`: time every op of a cell with the profiler's own clock."""
 
 from argparse import ArgumentTypeError, Namespace
-from contextlib import AbstractContextManager
 
-from nbkit.capture.optime import optime
-from nbkit.magics.arguments import MagicParser
+from nbkit.magics.arguments import MagicParser, verb_parser
 from nbkit.magics.cell_magic import CellMagic, why_empty
 from nbkit.trace import Trace
+from nbkit.verbs.optime import OPTIME as VERB
 
 DESCRIPTION = """\
 Where the time and memory of this cell go: modules, ops, autograd nodes and, on a device, kernels, on one timeline.
@@ -18,20 +17,12 @@ median time is shown, the others are in the frames timings and samples."""
 
 
 def _parser() -> MagicParser:
-    parser = MagicParser("optime", DESCRIPTION)
+    parser = verb_parser(VERB, DESCRIPTION)
     for short, option, meaning in (
         ("-w", "--warmup", "run the cell N times before recording; off by default: a cell may have side effects"),
         ("-r", "--repeats", "record N runs of the cell instead of one; off by default for the same reason"),
     ):
         parser.add_argument(short, option, type=_count, default=0, metavar="N", help=meaning)
-    for flag, meaning in (
-        ("--memory", "also record every allocation and free"),
-        ("--stacks", "also record calls of torch's Python API, each with its source line (the dearest option)"),
-        ("--shapes", "also record the shapes of inputs, and FLOPs of matrix products"),
-    ):
-        parser.add_argument(flag, action="store_true", help=meaning)
-    parser.add_argument("--device", metavar="NAME", help="cpu: leave an accelerator out; else it is recorded if there")
-    parser.add_argument("--name", metavar="TEXT", help="what the trace is called where it is shown")
     return parser
 
 
@@ -39,18 +30,6 @@ def _count(text: str) -> int:
     if not text.isdecimal():
         raise ArgumentTypeError(f"{text!r} is not a count; give a whole number from 0 up.")
     return int(text)
-
-
-def _record(options: Namespace) -> AbstractContextManager[Trace]:
-    return optime(
-        memory=options.memory,
-        stacks=options.stacks,
-        shapes=options.shapes,
-        device=options.device,
-        warmup=options.warmup,
-        repeats=options.repeats,
-        name=options.name,
-    )
 
 
 def _repeats(options: Namespace) -> bool:
@@ -66,4 +45,4 @@ def _nothing(trace: Trace) -> str | None:
     return why_empty(trace)
 
 
-OPTIME = CellMagic(name="optime", parser=_parser(), record=_record, nothing=_nothing, repeats=_repeats)
+OPTIME = CellMagic(name=VERB.name, parser=_parser(), record=VERB.record, nothing=_nothing, repeats=_repeats)

@@ -1,4 +1,4 @@
-"""Whether a trace can be saved at a path, found out before the cell runs."""
+"""Whether a trace can be saved at a path, found out before anything runs."""
 
 import tempfile
 from pathlib import Path

@@ -1,9 +1,9 @@
-"""Whether a trace can be saved is known before the cell runs."""
+"""Whether a trace can be saved is known before anything runs."""
 
 import pytest
 
 from nbkit.errors import TraceError
-from nbkit.magics.saving import check_save_path
+from nbkit.saving import check_save_path
 from nbkit.trace import Trace
 
 
