@@ -3,35 +3,19 @@
 import argparse
 import keyword
 import shlex
-from pathlib import Path
 from typing import NoReturn
 
 from IPython.core.error import UsageError
 
-from nbkit.errors import nearest
+from nbkit.verbs.parser import HELP_OPTIONS, OptionParser, absolute_path
 from nbkit.verbs.verb import Verb
 
-HELP_OPTIONS = ("-h", "--help")
 
-
-class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Help of one width, whatever terminal the kernel was started from."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=110, max_help_position=32)
-
-
-class MagicParser(argparse.ArgumentParser):
+class MagicParser(OptionParser):
     """Parser of the text behind `%%verb`, with the options that every verb has; raises UsageError."""
 
     def __init__(self, verb: str, description: str) -> None:
-        super().__init__(
-            prog=f"%%{verb}",
-            description=description,
-            formatter_class=_HelpFormatter,
-            add_help=False,
-            allow_abbrev=False,
-        )
+        super().__init__(f"%%{verb}", description)
         self.add_argument(*HELP_OPTIONS, action="store_true", help="print this text; the cell is not run")
         self.add_argument(
             "-o", "--output", type=_python_name, metavar="NAME",
@@ -39,7 +23,7 @@ class MagicParser(argparse.ArgumentParser):
         )  # fmt: skip
         self.add_argument("-q", "--quiet", action="store_true", help="store the trace without showing it")
         self.add_argument(
-            "--save", type=_path, metavar="PATH", help="write the trace as the folder PATH after the cell"
+            "--save", type=absolute_path, metavar="PATH", help="write the trace as the folder PATH after the cell"
         )
 
     def parse_line(self, line: str) -> argparse.Namespace:
@@ -48,19 +32,15 @@ class MagicParser(argparse.ArgumentParser):
             words = _split(line)
         except ValueError as error:
             self.error(f"cannot read the options {line!r}: {str(error).lower()}; close the quote.")
-        options, unknown = self.parse_known_args(words)
-        if unknown:
-            self.error(self._unknown(unknown[0]))
-        return options
+        return self.parse_words(words)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{self.prog}: {message}")
 
-    def _unknown(self, word: str) -> str:
+    def unknown_sentence(self, word: str) -> str:
         if not word.startswith("-"):
             return f"{word!r} is not an option; code goes on the lines below, {self.prog} --help lists the options."
-        known = [option for option in self._option_string_actions if option.startswith("--")]
-        return f"unknown option {word.partition('=')[0]!r}; {nearest(word.partition('=')[0], known)}"
+        return super().unknown_sentence(word)
 
 
 def verb_parser(verb: Verb, description: str) -> MagicParser:
@@ -91,7 +71,3 @@ def _python_name(text: str) -> str:
     if not text.isidentifier() or keyword.iskeyword(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a Python name; use letters, digits and _.")
     return text
-
-
-def _path(text: str) -> Path:
-    return Path(text).expanduser().absolute()

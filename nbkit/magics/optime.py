@@ -1,11 +1,12 @@
 """`%%optime`: time every op of a cell with the profiler's own clock."""
 
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 
 from nbkit.magics.arguments import MagicParser, verb_parser
 from nbkit.magics.cell_magic import CellMagic, why_empty
 from nbkit.trace import Trace
 from nbkit.verbs.optime import OPTIME as VERB
+from nbkit.verbs.parser import whole_number
 
 DESCRIPTION = """\
 Where the time and memory of this cell go: modules, ops, autograd nodes and, on a device, kernels, on one timeline.
@@ -22,14 +23,8 @@ def _parser() -> MagicParser:
         ("-w", "--warmup", "run the cell N times before recording; off by default: a cell may have side effects"),
         ("-r", "--repeats", "record N runs of the cell instead of one; off by default for the same reason"),
     ):
-        parser.add_argument(short, option, type=_count, default=0, metavar="N", help=meaning)
+        parser.add_argument(short, option, type=whole_number(0), default=0, metavar="N", help=meaning)
     return parser
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise ArgumentTypeError(f"{text!r} is not a count; give a whole number from 0 up.")
-    return int(text)
 
 
 def _repeats(options: Namespace) -> bool:

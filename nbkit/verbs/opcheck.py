@@ -1,14 +1,14 @@
 """The options of opcheck."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from contextlib import AbstractContextManager
 
 from nbkit.capture.check.opcheck import opcheck
 from nbkit.trace import Trace
-from nbkit.verbs.verb import Verb
+from nbkit.verbs.verb import OptionHolder, Verb
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def _add_options(parser: OptionHolder) -> None:
     parser.add_argument("--stop", action="store_true", help="end it with an error at the first such op")
     parser.add_argument("--name", metavar="TEXT", help="what the trace is called where it is shown")
 

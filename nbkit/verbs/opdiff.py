@@ -1,17 +1,17 @@
 """The options of opdiff."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from contextlib import AbstractContextManager
 
 from nbkit.capture.diff.opdiff import opdiff
 from nbkit.capture.kept.keeper import KEEP, KEEP_BYTES
 from nbkit.patterns import split_patterns
 from nbkit.trace import Trace
-from nbkit.verbs.verb import Verb
+from nbkit.verbs.verb import OptionHolder, Verb
 from nbkit.verdicts import THRESHOLD
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def _add_options(parser: OptionHolder) -> None:
     for option, meaning in (
         ("--ops", "only ops that fit"),
         ("--exclude-ops", "leave out ops that fit"),

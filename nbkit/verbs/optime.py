@@ -1,14 +1,14 @@
 """The options of optime."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from contextlib import AbstractContextManager
 
 from nbkit.capture.optime import optime
 from nbkit.trace import Trace
-from nbkit.verbs.verb import Verb
+from nbkit.verbs.verb import OptionHolder, Verb
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def _add_options(parser: OptionHolder) -> None:
     for flag, meaning in (
         ("--memory", "also record every allocation and free"),
         ("--stacks", "also record calls of torch's Python API, each with its source line (the dearest option)"),

@@ -1,15 +1,15 @@
 """The options of optrace."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from contextlib import AbstractContextManager
 
 from nbkit.capture.optrace import optrace
 from nbkit.patterns import split_patterns
 from nbkit.trace import Trace
-from nbkit.verbs.verb import Verb
+from nbkit.verbs.verb import OptionHolder, Verb
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def _add_options(parser: OptionHolder) -> None:
     for option, meaning in (
         ("--ops", "record only ops that fit"),
         ("--exclude-ops", "leave out ops that fit"),

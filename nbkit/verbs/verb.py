@@ -1,11 +1,15 @@
 """Verb: what recording by one verb needs to know from a line of options, whoever reads the line."""
 
-from argparse import ArgumentParser, Namespace
+import argparse
+from argparse import Namespace
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from nbkit.trace import Trace
+
+# A parser, or a group of options in one.
+OptionHolder = argparse._ActionsContainer
 
 
 def no_findings(trace: Trace) -> int:
@@ -25,7 +29,7 @@ class Verb:
 
     name: str
     summary: str
-    add_options: Callable[[ArgumentParser], None]
+    add_options: Callable[[OptionHolder], None]
     record: Callable[[Namespace], AbstractContextManager[Trace]]
     findings: Callable[[Trace], int] = no_findings
     is_repeated: bool = False

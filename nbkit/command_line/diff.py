@@ -1,0 +1,77 @@
+"""`python -m nbkit diff`: what differs between two traces."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+
+from nbkit.analysis.compare_times import compare_times
+from nbkit.command_line.command import FINDINGS, FINE, PROGRAM, Command
+from nbkit.command_line.parser import CommandParser, bad_use
+from nbkit.command_line.terminal import show
+from nbkit.load import load
+from nbkit.trace import Trace
+from nbkit.verbs.parser import whole_number
+from nbkit.views.difference_sections import count_difference_sections, time_difference_sections
+from nbkit.views.facts import facts
+from nbkit.views.sections import Section
+from nbkit.views.text import section_lines
+
+DESCRIPTION = f"""\
+What differs between two traces: LEFT, the earlier or reference one, and RIGHT.
+
+    {PROGRAM} diff before after                  did a change make a step slower, and where?
+    {PROGRAM} diff --by op before after          the same for every op in every module
+    {PROGRAM} diff cpu_trace device_trace        do both run the same ops on the same shapes and dtypes?
+
+Of two timings by optime, self times are compared, with the noise of their repeats: record both with --steps 10. Of
+other traces calls, shapes and dtypes, modules, findings and verdicts are; values are not (see opdiff).
+
+Exit status: 0 if nothing differs by more than noise, 1 if something does, 2 if a trace cannot be read."""
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser("diff", DESCRIPTION)
+    parser.add_argument("--by", choices=("module", "op"), default="module", help="what times are summed by")
+    parser.add_argument("--clock", choices=("host", "device"), default="host", help="device: the time of kernels")
+    parser.add_argument(
+        "--head", type=whole_number(1), default=20, metavar="N", help="rows of each table (default: 20)"
+    )
+    parser.add_argument("left", metavar="LEFT", help="folder of a trace, or a Chrome trace")
+    parser.add_argument("right", metavar="RIGHT", help="likewise")
+    return parser
+
+
+def _run(words: Sequence[str]) -> int:
+    options = _parser().parse_words(words)
+    with bad_use(DIFF.name):
+        left, right = load(options.left), load(options.right)
+        notes: list[str] = []
+        nothing = "Nothing differs."
+        if all(_is_timed(trace) for trace in (left, right)):
+            times = compare_times(left, right, by=options.by, clock=options.clock)
+            sections, notes = time_difference_sections(times, options.head), times.attrs["notes"]
+            nothing = "Nothing differs beyond noise." if times["verdict"].notna().any() else ""
+        else:
+            sections = count_difference_sections(left, right, options.head)
+    names = [f"{side:<6} {name}: {_title(trace)}" for side, name, trace in _sides(options, left, right)]
+    show("\n".join([*names, *(_lines(sections) or [nothing]), *(["", *notes] if notes else [])]))
+    return FINDINGS if sections else FINE
+
+
+def _is_timed(trace: Trace) -> bool:
+    return trace.meta.get("verb") == "optime" or "samples" in trace.frames
+
+
+def _sides(options: Namespace, left: Trace, right: Trace) -> tuple[tuple[str, str, Trace], ...]:
+    return ("left", options.left, left), ("right", options.right, right)
+
+
+def _title(trace: Trace) -> str:
+    known = facts(trace)
+    return ", ".join([known.title, *(f"{label} {value}" for label, value in known.figures)])
+
+
+def _lines(sections: list[Section]) -> list[str]:
+    return [line for section in sections for line in section_lines(section)]
+
+
+DIFF = Command("diff", "tell what differs between two traces", "diff before after", _run)

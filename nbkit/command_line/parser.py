@@ -1,0 +1,32 @@
+"""The option parser of a subcommand: errors are one sentence on stderr and exit status 2."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from nbkit.command_line.command import BAD_USE, PROGRAM
+from nbkit.errors import NbkitError
+from nbkit.verbs.parser import HELP_OPTIONS, OptionParser
+
+
+class CommandParser(OptionParser):
+    """Parser of the words behind the name of a subcommand; ends the process on `--help` and on bad use."""
+
+    def __init__(self, command: str, description: str, **settings: Any) -> None:
+        super().__init__(f"{PROGRAM} {command}", description, **settings)
+        self.add_argument(*HELP_OPTIONS, action="help", help="print this text")
+
+    def error(self, message: str) -> NoReturn:
+        sys.stderr.write(f"{self.prog}: {message}\n")
+        sys.exit(BAD_USE)
+
+
+@contextmanager
+def bad_use(command: str) -> Iterator[None]:
+    """Ends the process with one sentence where nbkit cannot use what it was given."""
+    try:
+        yield
+    except NbkitError as error:
+        sys.stderr.write(f"{PROGRAM} {command}: {error}\n")
+        sys.exit(BAD_USE)

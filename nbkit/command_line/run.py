@@ -1,0 +1,84 @@
+"""`python -m nbkit run`: a script with its steps recorded."""
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from nbkit.command_line.command import BAD_USE, FINDINGS, FINE, Command
+from nbkit.command_line.parser import bad_use
+from nbkit.command_line.run_options import read_options
+from nbkit.command_line.script.importing import StepFinder
+from nbkit.command_line.script.output import Output
+from nbkit.command_line.script.recorders import recorder_of
+from nbkit.command_line.script.report import shortfall
+from nbkit.command_line.script.running import compiled, run, script_file, script_module
+from nbkit.command_line.script.steps import Steps
+from nbkit.command_line.script.target import read_target
+from nbkit.command_line.terminal import Narrator
+
+
+class Session:
+    """One run of a script: made when all is known to be usable, run once."""
+
+    def __init__(self, options: Namespace) -> None:
+        self.options, self.narrator = options, Narrator()
+        name, *arguments = options.target
+        self.script = script_module(name, arguments) if options.module else script_file(name, arguments)
+        self.target = None if options.step is None else read_target(options.step, self.script.path)
+        self.finder = None if self.target is None or self.target.is_in_script else StepFinder(self.target)
+        self.code = compiled(self.script, self.target)
+        options.name = options.name or " ".join([self.script.name, *([options.step] if options.step else [])])
+        is_split = options.steps > 1 and not options.verb.is_repeated
+        self.output = Output(_folder(options.output), options.verb, self.narrator, is_split=is_split)
+        recorder = recorder_of(options.verb, options, self.output.keep, is_named=self.target is not None)
+        self.steps = Steps(recorder, skip=options.skip, count=options.steps, stops=options.stop_after)
+
+    def run(self) -> int:
+        """The exit status where it is ours to say; the script's own exceptions pass through."""
+        if self.finder is not None:
+            sys.meta_path.insert(0, self.finder)
+        try:
+            run(self.script, self.code, self.steps, is_step=self.target is None)
+        except SystemExit as ended:
+            status = self._report()
+            if ended.code not in (None, 0):
+                raise
+            return status
+        except BaseException:
+            self._report()
+            raise
+        return self._report()
+
+    def _report(self) -> int:
+        """Say what was recorded, and what was not and why; the exit status of that."""
+        self.steps.finish()
+        output = self.output
+        problem = output.problem or self.steps.problem
+        if not self.options.quiet and output.last is not None:
+            self.narrator.show(output.last.summary())
+        if output.saved and not self.options.quiet:
+            self.narrator.say(f"saved {len(output.saved)} x {self.options.verb.name} to {self.options.output}")
+        missing = problem or shortfall(self.script, self.target, self.finder, self.steps)
+        if missing:
+            self.narrator.say(missing)
+        if problem or not output.saved:
+            return BAD_USE
+        return FINDINGS if self.options.fail_on_findings and output.findings else FINE
+
+
+def _folder(folder: Path) -> Path:
+    """The folder of this process: of several that a launcher such as torchrun has started, each has its own."""
+    rank = os.environ.get("RANK")
+    return folder / f"rank={rank}" if rank and os.environ.get("WORLD_SIZE", "1") != "1" else folder
+
+
+def _run(words: Sequence[str]) -> int:
+    options = read_options(words)
+    with bad_use(RUN.name):
+        session = Session(options)
+    return session.run()
+
+
+RUN = Command("run", "run a script with its steps recorded", "run -o trace --step train_step train.py", _run)

@@ -1,0 +1,90 @@
+"""Steps: counts the steps of a script as it runs and has the wanted ones recorded."""
+
+import os
+from contextlib import AbstractContextManager, nullcontext
+from types import TracebackType
+
+from nbkit.command_line.script.recorders import Recorder
+from nbkit.errors import NbkitError
+
+NOTHING: AbstractContextManager[None] = nullcontext()
+
+
+class StopAfter(SystemExit):
+    """Ends the script once the wanted steps are recorded, as sys.exit() would."""
+
+
+class Steps:
+    """Called where a step begins, gives the context manager to run it in.
+
+    The first `skip` steps run as they are, the next `count` are recorded, the rest runs as it is; or, with `stops`, the
+    script ends there. One that begins inside another, or beside it in another thread, is no step of its own, nor is one
+    in a forked process. `met` counts the steps up to the last one wanted; `problem` says why no more can be recorded.
+    """
+
+    def __init__(self, recorder: Recorder, *, skip: int = 0, count: int = 1, stops: bool = False) -> None:
+        self._recorder, self.skip, self._last, self._stops = recorder, skip, skip + count, stops
+        self._process = os.getpid()
+        self._is_inside = False
+        self.met = 0
+        self.problem: str | None = None
+
+    def __call__(self) -> AbstractContextManager[object]:
+        if self._is_inside or self.met >= self._last or os.getpid() != self._process:
+            return NOTHING
+        return _Step(self)
+
+    def begin(self) -> bool:
+        """A step begins; whether it is recorded."""
+        self._is_inside = True
+        self.met += 1
+        if self.met <= self.skip:
+            return False
+        try:
+            self._recorder.begin(self.met - 1)
+        except NbkitError as error:  # it must not reach the script, which runs on as without us
+            self.problem = str(error)
+            self.met = self._last
+            return False
+        return True
+
+    def end(self, error: BaseException | None, *, is_recorded: bool) -> None:
+        """The step is over, with `error` if it raised."""
+        self._is_inside = False
+        if not is_recorded:
+            return
+        is_last = self.met == self._last
+        if self._recorder.end(_real(error), is_last=is_last):
+            self.met = self._last
+        if is_last and error is None and self._stops:
+            raise StopAfter(0)
+
+    @property
+    def missing(self) -> int:
+        """How many of the wanted steps have not come."""
+        return self._last - max(self.met, self.skip)
+
+    def finish(self) -> None:
+        """The script is over: what has been recorded is all there will be."""
+        self._recorder.finish()
+
+
+class _Step:
+    """One step, from its beginning to its end, however it ends."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._is_recorded = False
+
+    def __enter__(self) -> None:
+        self._is_recorded = self._steps.begin()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._steps.end(error, is_recorded=self._is_recorded)
+
+
+def _real(error: BaseException | None) -> BaseException | None:
+    """None for what is no error: `sys.exit()` at the end of a script."""
+    return None if isinstance(error, SystemExit) and error.code in (None, 0) else error

@@ -1,0 +1,48 @@
+"""Target: which code of a script is the step, as `--step` names it."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from nbkit.errors import OptionError
+
+LINE = re.compile(r"(?P<file>.*):(?P<line>\d+)")
+FUNCTION = re.compile(r"(?:(?P<module>[\w.]+):)?(?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)")
+FORMS = "give FUNCTION, MODULE:FUNCTION, FILE:LINE or :LINE (of a loop)."
+
+
+@dataclass(frozen=True)
+class Target:
+    """The calls of the function `name`, or the body of the loop at `line`.
+
+    It stands in the script if `module` and `file` are null.
+    """
+
+    text: str
+    name: str | None = None
+    line: int | None = None
+    module: str | None = None
+    file: Path | None = None
+
+    @property
+    def is_in_script(self) -> bool:
+        return self.module is None and self.file is None
+
+
+def read_target(text: str, script: Path) -> Target:
+    """What `text` names. Raises OptionError if it names nothing, or a file that is not there."""
+    if found := LINE.fullmatch(text):
+        return Target(text, line=int(found["line"]), file=_other_file(found["file"], script))
+    if found := FUNCTION.fullmatch(text):
+        return Target(text, name=found["name"], module=found["module"])
+    raise OptionError(f"--step {text!r} names no code; {FORMS}")
+
+
+def _other_file(name: str, script: Path) -> Path | None:
+    """The file, looked for here and beside the script; None if it is the script."""
+    if not name:
+        return None
+    for path in (Path(name), script.parent / name):
+        if path.is_file():
+            return None if path.samefile(script) else path.resolve()
+    raise OptionError(f"--step {name}: there is no such file here or beside {script.name}; {FORMS}")

@@ -1,0 +1,45 @@
+"""What the command line writes: results to stdout, all else to stderr."""
+
+import os
+import shutil
+import sys
+from typing import TextIO
+
+
+def show(text: str) -> None:
+    """Print a result; a reader that has gone away (`| head`) is no error."""
+    try:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would try again at exit, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def width() -> int | None:
+    """Columns of the terminal that results are shown in; None where they go to a file or another program."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+class Narrator:
+    """What is said beside the output of a script, on the stderr that there was before it began."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = sys.stderr if stream is None else stream
+
+    def say(self, text: str) -> None:
+        """A line that has to be read."""
+        self.show(f"nbkit: {text}")
+
+    def show(self, text: str) -> None:
+        """Lines that need no name in front."""
+        try:
+            self.stream.write(f"{text}\n")
+            self.stream.flush()
+        except (OSError, ValueError):  # closed by the script: there is nobody to tell
+            pass
+
+    def progress(self, text: str) -> None:
+        """A line for a person who waits; none elsewhere."""
+        if not self.stream.closed and self.stream.isatty():
+            self.say(text)

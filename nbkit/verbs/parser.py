@@ -1,0 +1,65 @@
+"""The option parser that magics and the command line share: full names only, a mistyped one names the nearest."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from nbkit.errors import nearest
+
+HELP_OPTIONS = ("-h", "--help")
+
+
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Help of one width, whatever terminal it is read in."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=110, max_help_position=32)
+
+
+class OptionParser(argparse.ArgumentParser):
+    """A parser of full option names only; what it cannot read becomes one sentence for `error`."""
+
+    def __init__(self, prog: str, description: str, **settings: Any) -> None:
+        super().__init__(
+            prog=prog,
+            description=description,
+            formatter_class=_HelpFormatter,
+            add_help=False,
+            allow_abbrev=False,
+            **settings,
+        )
+
+    def parse_words(self, words: Sequence[str]) -> argparse.Namespace:
+        """The options in `words`."""
+        options, unknown = self.parse_known_args(words)
+        if unknown:
+            self.error(self.unknown_sentence(unknown[0]))
+        return options
+
+    def unknown_sentence(self, word: str) -> str:
+        """What is wrong with a word that is no option and no argument."""
+        if not word.startswith("-"):
+            return f"{word!r} is one argument too many; {self.prog} --help lists them."
+        name = word.partition("=")[0]
+        return f"unknown option {name!r}; {nearest(name, self.long_options())}"
+
+    def long_options(self) -> list[str]:
+        """Names of the options there are."""
+        return [option for option in self._option_string_actions if option.startswith("--")]
+
+
+def whole_number(least: int) -> Callable[[str], int]:
+    """What reads an option's text as a count from `least` up."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a count; give a whole number from {least} up.")
+        return int(text)
+
+    return read
+
+
+def absolute_path(text: str) -> Path:
+    """The path that an option's text names, wherever the process goes later."""
+    return Path(text).expanduser().absolute()
