@@ -12,7 +12,9 @@ MOST_NAMES = 12
 
 
 def shortfall(script: Script, target: Target | None, finder: StepFinder | None, steps: Steps) -> str | None:
-    """Why fewer steps were met than wanted, in one sentence; None if there were enough."""
+    """Why fewer steps were recorded than wanted, in one sentence; None if there were enough."""
+    if steps.is_inside:
+        return "A step had not ended when the script was over, so it is not recorded."
     if target is None or steps.missing == 0:
         return None
     if finder is not None and finder.problem is not None:

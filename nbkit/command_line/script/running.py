@@ -4,11 +4,12 @@ import ast
 import builtins
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 
@@ -16,6 +17,7 @@ from nbkit.command_line.script.rewriting import NAME, with_step
 from nbkit.command_line.script.target import Target
 from nbkit.errors import OptionError
 
+RUNPY = "<frozen runpy>"
 Step = Callable[[], AbstractContextManager[object]]
 
 
@@ -61,7 +63,7 @@ def compiled(script: Script, target: Target | None) -> CodeType:
     try:
         tree = ast.parse(source, file)
     except SyntaxError:
-        _hide_our_frames({})
+        _hide_our_frames({}, is_module=False)
         raise
     if target is not None and target.is_in_script:
         tree = with_step(tree, target, script.name)
@@ -81,7 +83,7 @@ def run(script: Script, code: CodeType, step: Step, *, is_step: bool) -> None:
         with around:
             exec(code, vars(module))
     except BaseException:
-        _hide_our_frames(vars(module))
+        _hide_our_frames(vars(module), is_module=script.spec is not None)
         raise
 
 
@@ -107,13 +109,27 @@ def _source(path: Path) -> bytes:
         raise OptionError(f"Cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
 
 
-def _hide_our_frames(names: dict[str, object]) -> None:
-    """Have the traceback of the exception that ends the process begin in the script, as it does without us."""
+def _hide_our_frames(names: dict[str, object], *, is_module: bool) -> None:
+    """Have the exception that ends the process shown with the traceback that it has without us.
+
+    `names` are those of the script; a module that is run has Python's own two frames above its first one.
+    """
     shows = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-        while traceback is not None and traceback.tb_frame.f_globals is not names:
-            traceback = traceback.tb_next
-        shows(kind, error.with_traceback(traceback), traceback)
+        places = list(_places(traceback))
+        own = next((index for index, place in enumerate(places) if place.tb_frame.f_globals is names), len(places))
+        above = [place for place in places[:own] if is_module and place.tb_frame.f_code.co_filename == RUNPY]
+        kept = above + places[own:]
+        for place, following in pairwise(kept):
+            place.tb_next = following
+        first = kept[0] if kept else None
+        shows(kind, error.with_traceback(first), first)
 
     sys.excepthook = hook
+
+
+def _places(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next

@@ -19,24 +19,25 @@ class Steps:
 
     The first `skip` steps run as they are, the next `count` are recorded, the rest runs as it is; or, with `stops`, the
     script ends there. One that begins inside another, or beside it in another thread, is no step of its own, nor is one
-    in a forked process. `met` counts the steps up to the last one wanted; `problem` says why no more can be recorded.
+    in a forked process. `met` counts the steps up to the last one wanted, `is_inside` says whether one is running,
+    `problem` why no more can be recorded.
     """
 
     def __init__(self, recorder: Recorder, *, skip: int = 0, count: int = 1, stops: bool = False) -> None:
         self._recorder, self.skip, self._last, self._stops = recorder, skip, skip + count, stops
         self._process = os.getpid()
-        self._is_inside = False
+        self.is_inside = False
         self.met = 0
         self.problem: str | None = None
 
     def __call__(self) -> AbstractContextManager[object]:
-        if self._is_inside or self.met >= self._last or os.getpid() != self._process:
+        if self.is_inside or self.met >= self._last or os.getpid() != self._process:
             return NOTHING
         return _Step(self)
 
     def begin(self) -> bool:
         """A step begins; whether it is recorded."""
-        self._is_inside = True
+        self.is_inside = True
         self.met += 1
         if self.met <= self.skip:
             return False
@@ -50,7 +51,7 @@ class Steps:
 
     def end(self, error: BaseException | None, *, is_recorded: bool) -> None:
         """The step is over, with `error` if it raised."""
-        self._is_inside = False
+        self.is_inside = False
         if not is_recorded:
             return
         is_last = self.met == self._last
@@ -66,6 +67,7 @@ class Steps:
 
     def finish(self) -> None:
         """The script is over: what has been recorded is all there will be."""
+        self._process = 0  # that of nobody: what threads and exit handlers still do is no step
         self._recorder.finish()
 
 
