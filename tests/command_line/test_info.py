@@ -1,0 +1,31 @@
+"""`info`: this machine, or how a trace was made."""
+
+import json
+
+import torch
+
+from tests.fakes import small_trace
+
+
+def test_the_versions_are_those_of_a_bug_report(nbkit, capsys):
+    assert nbkit("info") == 0
+    known = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert known["torch"] == torch.__version__
+    assert set(known) == {"nbkit", "torch", "python", "recorder", "devices"}
+    assert known["devices"].startswith("cpu")
+
+
+def test_what_is_known_of_a_trace(nbkit, folder, capsys):
+    small_trace(name="a\x1b[31mb", skipped={"why": 3}).save(folder / "t")
+    assert nbkit("info", "t") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert r"name           a\x1b[31mb" in lines
+    assert lines[lines.index("skipped") + 1].split() == ["why", "3"]
+    assert nbkit("info", "t", "--json") == 0
+    known = json.loads(capsys.readouterr().out)
+    assert (known["skipped"], known["frames"]["ops"]) == ({"why": 3}, f"{len(small_trace().ops)} rows")
+
+
+def test_what_is_no_trace_is_one_sentence(nbkit, capsys):
+    assert nbkit("info", "train.py") == 2
+    assert capsys.readouterr().err.startswith("python -m nbkit info: train.py is not a trace")

@@ -1,0 +1,67 @@
+"""`load`: a trace as text, rows of its frames, CSV."""
+
+import pytest
+
+import nbkit as package
+from tests.fakes import small_trace
+
+
+@pytest.fixture(autouse=True)
+def saved(folder):
+    small_trace(name="mine").save(folder / "t")
+
+
+def test_a_trace_is_summed_up(nbkit, folder, capsys):
+    assert nbkit("load", "t") == 0
+    assert capsys.readouterr().out == package.load(folder / "t").summary() + "\n"
+
+
+def test_rows_are_sorted_and_cut(nbkit, capsys):
+    assert (
+        nbkit("load", "t", "--frame", "modules", "--sort", "params", "--columns", "module,params", "--head", "1") == 0
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[-1] for line in lines[:2]] == ["params", "64"]
+    assert lines[2] == "1 more rows; --head N shows N"
+
+
+def test_csv_is_clean_on_stdout_and_whole_in_a_file(nbkit, folder, capsys):
+    words = ("load", "t", "--frame", "ops", "--columns", "op_id,phase")
+    assert nbkit(*words, "--head", "1", "--csv", "-") == 0
+    assert capsys.readouterr().out == "op_id,phase\n0,forward\n"
+    assert nbkit(*words, "--csv", "rows.csv") == 0
+    assert len((folder / "rows.csv").read_text().splitlines()) == 1 + len(small_trace().ops)
+
+
+def test_a_chrome_trace_becomes_a_folder(nbkit, folder):
+    small_trace(name="mine").export_chrome_trace(folder / "t.json")
+    assert nbkit("load", "t.json", "--save", "again") == 0
+    assert package.load(folder / "again").ops["op"].tolist() == small_trace().ops["op"].tolist()
+
+
+@pytest.mark.parametrize(("mismatches", "status"), [(0, 0), (2, 1)])
+def test_findings_are_an_exit_status_if_asked(nbkit, folder, mismatches, status):
+    small_trace(verb="opdiff", mismatches=mismatches).save(folder / "d")
+    assert nbkit("load", "d", "--fail-on-findings") == status
+    assert nbkit("load", "d") == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["absent"], "There is no absent; give the folder that Trace.save() wrote."),
+        (["train.py"], "train.py is not a trace"),
+        (["t", "--frame", "opps"], "This trace has no frame 'opps'; did you mean 'ops'?"),
+        (["t", "--frame", "ops", "--sort", "self_time"], "There is no column 'self_time'; did you mean 'self_time_us'"),
+        (["t", "--frame", "ops", "--columns", "opp"], "There is no column 'opp'; did you mean 'op'"),
+        (["t", "--head", "3"], "--head is about the rows of one frame; give --frame, too"),
+        (["t", "--frame", "ops", "--csv", "train.py/rows"], "Cannot write the rows to train.py/rows"),
+        (["t", "u"], "'u' is one argument too many"),
+        ([], "the following arguments are required: PATH"),
+    ],
+)
+def test_bad_use_is_one_sentence(nbkit, capsys, words, sentence):
+    assert nbkit("load", *words) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith("python -m nbkit load: ") and sentence in err
+    assert (out, err.count("\n")) == ("", 1)

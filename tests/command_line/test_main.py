@@ -1,0 +1,24 @@
+"""The program itself: its list of subcommands, and what is said without one."""
+
+import pytest
+
+from nbkit.command_line.main import COMMANDS, overview
+
+
+def test_the_overview_has_an_example_of_each(nbkit, capsys):
+    assert [nbkit("--help"), nbkit()] == [0, 2]
+    assert capsys.readouterr().out == f"{overview()}\n" * 2
+    assert all(f"python -m nbkit {name} " in overview() for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_each_has_examples_and_its_exit_status_is_0(nbkit, capsys, name):
+    assert nbkit(name, "--help") == 0
+    out, err = capsys.readouterr()
+    assert out.count(f"    python -m nbkit {name}") >= 3
+    assert err == ""
+
+
+def test_a_mistyped_subcommand_names_the_nearest(nbkit, capsys):
+    assert nbkit("rnu", "train.py") == 2
+    assert capsys.readouterr().err == "python -m nbkit: 'rnu' is no subcommand; did you mean 'run'?\n"
