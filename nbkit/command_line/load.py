@@ -14,6 +14,7 @@ from nbkit.load import load
 from nbkit.trace import Trace
 from nbkit.verbs import VERBS
 from nbkit.verbs.parser import absolute_path, whole_number
+from nbkit.views import units
 
 DESCRIPTION = f"""\
 Open a trace that nbkit saved, or a Chrome trace of torch.profiler, and show it.
@@ -69,7 +70,7 @@ def _show_frame(trace: Trace, options: Namespace) -> None:
     rows = rows_of(frame_of(trace, options.frame), options.sort, options.columns)
     if options.csv is None:
         head = options.head or 20
-        more = f"\n{len(rows) - head:,} more rows; --head N shows N" if len(rows) > head else ""
+        more = f"\n{units.counted(len(rows) - head, 'more row')}; --head N shows N" if len(rows) > head else ""
         show(frame_text(rows.head(head), width()) + more)
         return
     text = rows.head(options.head or len(rows)).to_csv(index=False, lineterminator="\n")

@@ -17,6 +17,7 @@ from nbkit.command_line.script.running import compiled, run, script_file, script
 from nbkit.command_line.script.steps import Steps
 from nbkit.command_line.script.target import read_target
 from nbkit.command_line.terminal import Narrator
+from nbkit.views import units
 
 
 class Session:
@@ -59,7 +60,8 @@ class Session:
         if not self.options.quiet and output.last is not None:
             self.narrator.show(output.last.summary())
         if output.saved and not self.options.quiet:
-            self.narrator.say(f"saved {len(output.saved)} x {self.options.verb.name} to {self.options.output}")
+            traces = units.counted(len(output.saved), "trace")
+            self.narrator.say(f"saved {traces} to {self.options.output}")
         missing = problem or shortfall(self.script, self.target, self.finder, self.steps)
         if missing:
             self.narrator.say(missing)

@@ -47,3 +47,20 @@ def test_an_interrupt_leaves_the_trace_so_far(folder):
     trace = Trace.load(folder / "interrupted")
     assert (trace.complete, trace.meta["error"]["type"]) == (False, "KeyboardInterrupt")
     assert trace.ops["op"].tolist().count("aten.add.Tensor") == 2
+
+
+def test_a_status_and_a_message_of_sys_exit_are_the_scripts(folder):
+    (folder / "leaves.py").write_text("import sys, torch\ntorch.ones(2)\nsys.exit('no data')\n")
+    recorded = run(folder, "-m", "nbkit", "run", "-q", "-o", "left", "leaves.py")
+    assert (recorded.returncode, recorded.stdout, recorded.stderr) == (1, "", "no data\n")
+    assert Trace.load(folder / "left").meta["error"]["type"] == "SystemExit"
+
+
+def test_results_go_to_a_reader_that_leaves_early(folder):
+    code = "import sys\nfrom nbkit.command_line.main import main\nsys.stdin.read()\nmain(['--help'])"
+    command = [sys.executable, "-c", code]
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, text=True, **streams) as process:
+        process.stdout.close()
+        process.stdin.close()
+        assert (process.stderr.read(), process.wait(60)) == ("", 0)

@@ -22,7 +22,7 @@ def test_rows_are_sorted_and_cut(nbkit, capsys):
     )
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[-1] for line in lines[:2]] == ["params", "64"]
-    assert lines[2] == "1 more rows; --head N shows N"
+    assert lines[2] == "1 more row; --head N shows N"
 
 
 def test_csv_is_clean_on_stdout_and_whole_in_a_file(nbkit, folder, capsys):
