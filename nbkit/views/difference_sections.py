@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from nbkit.analysis.compare_counts import compare_counts
+from nbkit.parting.side_by_side import BEGINNINGS
 from nbkit.schema import TABLES
 from nbkit.trace import Trace
 from nbkit.views import units
@@ -50,6 +51,19 @@ def count_difference_sections(left: Trace, right: Trace, count: int) -> list[Sec
         for title, rows in found
         if len(rows)
     ]
+
+
+def value_difference_sections(alignment: pd.DataFrame, count: int) -> list[Section]:
+    """The ops at which values begin to differ, first to last, of a frame of `compare_values`; none if there are none."""
+    begins = alignment[alignment["error_class"].isin(BEGINNINGS)]
+    rows: list[list[str | None]] = [
+        [_place(row), *(shown(str(row[name])) if _has(row, name) else None for name in ("source", "message"))]
+        for _, row in begins.head(count).iterrows()
+    ]
+    figures = ("source", "what differs")
+    return (
+        [Section("Where values begin to differ", "op", figures, _with_more(rows, len(begins), count))] if rows else []
+    )
 
 
 def _counted(left: Trace, right: Trace) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -7,16 +7,42 @@ from tests.fakes import make_ops, make_trace, small_trace
 
 
 def test_equal_traces_are_equal(nbkit, folder, capsys):
-    small_trace().save(folder / "a")
+    bare = small_trace()
+    bare.frames["tensors"] = bare.tensors.assign(norm=float("nan"))
+    bare.save(folder / "a")
     assert nbkit("diff", "a", "a") == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "Nothing differs."
+    assert capsys.readouterr().out.splitlines()[-3:] == [
+        "Calls, shapes, dtypes, modules, findings and verdicts are equal.",
+        "",
+        "Values were not compared: record both with --values stats for that.",
+    ]
+
+
+@pytest.mark.parametrize(("scale", "status"), [("1.0", 0), ("1.5", 1)])
+def test_values_are_compared_where_both_have_them(nbkit, folder, capsys, scale, status):
+    code = "import sys, torch\nx = torch.arange(8.0)\n(x * float(sys.argv[1])).exp()\n"
+    (folder / "scaled.py").write_text(code)
+    for name, value in (("a", "1.0"), ("b", scale)):
+        assert nbkit("run", "-q", "--values", "stats", "-o", name, "scaled.py", value) == 0
+    assert nbkit("diff", "a", "b") == status
+    lines = capsys.readouterr().out.splitlines()
+    title = next((index for index, line in enumerate(lines) if line.startswith("where values begin")), None)
+    assert (title is None, "Nothing differs beyond rounding." in lines) == (not status, not status)
+    assert title is None or "aten.mul.Tensor in outside modules" in lines[title + 1]
+
+
+def test_a_timing_and_a_record_are_not_compared(nbkit, folder, capsys):
+    nested(1).save(folder / "a")
+    small_trace().save(folder / "b")
+    assert nbkit("diff", "a", "b") == 2
+    assert "Only one of the traces is a timing" in capsys.readouterr().err
 
 
 def test_another_number_of_calls_is_a_difference(nbkit, folder, capsys):
     for name, calls in (("a", 1), ("b", 3)):
         make_trace(make_ops(*[{"op": "aten.mm.default", "module": "head"}] * calls)).save(folder / name)
     assert nbkit("diff", "a", "b") == 1
-    *_, title, row = capsys.readouterr().out.splitlines()
+    title, row = capsys.readouterr().out.splitlines()[3:5]
     assert (title.split(), row.split()) == (
         ["calls", "that", "differ", "left", "right"],
         ["aten.mm.default", "in", "head,", "forward", "1", "3"],
@@ -35,7 +61,7 @@ def test_single_recordings_say_that_the_noise_is_unknown(nbkit, folder, capsys):
     small_trace(verb="optime").save(folder / "a")
     assert nbkit("diff", "a", "a") == 0
     out = capsys.readouterr().out
-    assert "The noise is not known" in out and "Nothing differs" not in out
+    assert "The noise is not known" in out and "whether one is faster is not known" in out
 
 
 def test_what_is_no_trace_is_one_sentence(nbkit, capsys):
