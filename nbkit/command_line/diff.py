@@ -11,6 +11,7 @@ from nbkit.command_line.parser import CommandParser, bad_use
 from nbkit.command_line.terminal import show
 from nbkit.errors import OptionError
 from nbkit.load import load
+from nbkit.parting.runs import has_values
 from nbkit.trace import Trace
 from nbkit.verbs.parser import whole_number
 from nbkit.views.difference_sections import (
@@ -84,16 +85,12 @@ def _times(left: Trace, right: Trace, options: Namespace) -> Difference:
 
 def _records(left: Trace, right: Trace, count: int) -> Difference:
     counted = count_difference_sections(left, right, count)
-    if not all(_has_values(trace) for trace in (left, right)):
+    if not all("tensors" in trace.frames and has_values(trace.tensors) for trace in (left, right)):
         note = "Values were not compared: record both with --values stats for that."
         return Difference(counted, "Calls, shapes, dtypes, modules, findings and verdicts are equal.", [note])
     values = compare_values(left, right)
     sections = [*value_difference_sections(values, count), *counted]
     return Difference(sections, "Nothing differs beyond rounding.", values.attrs["notes"])
-
-
-def _has_values(trace: Trace) -> bool:
-    return "tensors" in trace.frames and bool(trace.tensors["norm"].notna().any())
 
 
 def _sides(options: Namespace, left: Trace, right: Trace) -> tuple[tuple[str, str, Trace], ...]:

@@ -54,7 +54,7 @@ def count_difference_sections(left: Trace, right: Trace, count: int) -> list[Sec
 
 
 def value_difference_sections(alignment: pd.DataFrame, count: int) -> list[Section]:
-    """The ops at which values begin to differ, first to last, of a frame of `compare_values`; none if there are none."""
+    """The ops at which values begin to differ, first to last, of a frame of `compare_values`; none if none do."""
     begins = alignment[alignment["error_class"].isin(BEGINNINGS)]
     rows: list[list[str | None]] = [
         [_place(row), *(shown(str(row[name])) if _has(row, name) else None for name in ("source", "message"))]
