@@ -77,7 +77,7 @@ def _counted(left: Trace, right: Trace) -> Iterator[tuple[str, pd.DataFrame]]:
     is_known = pd.MultiIndex.from_frame(shapes[["model", "module", "phase", "op"]]).isin(known)
     yield "Shapes and dtypes that differ", shapes[~is_known]
     for title, name, keys in COUNTED:
-        if name in left.frames or name in right.frames:
+        if name in left.frames and name in right.frames:  # else the two verbs looked for other things
             yield title, compare_counts(_frame(left, name), _frame(right, name), keys)
 
 

@@ -1,6 +1,7 @@
 """The tables of a difference of two traces."""
 
 from nbkit.analysis.compare_times import compare_times
+from nbkit.schema import DIFFS
 from nbkit.views.difference_sections import count_difference_sections, time_difference_sections
 from tests.analysis.repeated import nested
 from tests.fakes import make_ops, make_tensors, make_trace, small_trace
@@ -33,3 +34,13 @@ def test_times_beyond_noise_come_with_their_noise():
     assert [row[:2] for row in section.rows] == [["blocks.3, forward", "slower"]]
     assert section.rows[0][4].startswith("+")
     assert time_difference_sections(compare_times(nested(1), nested(2)), 5) == []
+
+
+def test_verdicts_are_compared_where_both_traces_have_some():
+    left, right = small_trace(), small_trace()
+    diffs = DIFFS.frame().reindex(range(1))
+    right.frames["diffs"] = diffs.assign(op="aten.mm.default", module="", phase="forward", status="mismatch")
+    assert count_difference_sections(left, right, 5) == []
+    left.frames["diffs"] = right.frames["diffs"].assign(status="ok")
+    (section,) = count_difference_sections(left, right, 5)
+    assert (section.title, len(section.rows)) == ("Verdicts that differ", 2)
