@@ -75,6 +75,10 @@ types: .venv/.installed-lint  ## mypy, strict, on nbkit and sample_models
 layers: .venv/.installed-test  ## a module imports only from layers below its own
 	$(BIN)/python -m pytest -q tests/test_layers.py
 
+.PHONY: docs
+docs: .venv/.installed-test  ## make the pages of docs/ that come from the code (a test holds them to it)
+	$(BIN)/python -m docs.generator
+
 .PHONY: notebooks
 notebooks: .venv/.installed-test  ## run every notebook headless
 	$(BIN)/python -m pytest -q tests/test_notebooks.py

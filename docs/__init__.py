@@ -1,0 +1,1 @@
+"""The pages of nbkit; most are made by docs/generator from the code."""

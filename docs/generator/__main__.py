@@ -1,0 +1,24 @@
+"""Writes every generated page below a folder, docs/ if none is named, and takes away those that are no page any more."""
+
+import sys
+from pathlib import Path
+
+from docs.generator.pages import pages
+
+DOCS = Path(__file__).parents[1]
+
+
+def write(folder: Path) -> None:
+    """The generated pages below `folder`."""
+    texts = pages(DOCS)
+    for kind in ("verbs", "frames"):
+        for old in (folder / kind).glob("*.md"):
+            if f"{kind}/{old.name}" not in texts:
+                old.unlink()
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS)

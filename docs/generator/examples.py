@@ -1,0 +1,58 @@
+"""The examples in docs/sources: run one after the other, with what each prints and the frames it fills."""
+
+import os
+from contextlib import chdir, redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+
+from docs.generator.tables import tables
+from nbkit.trace import Trace
+
+
+@dataclass(frozen=True)
+class Example:
+    """One example: its name, its code, what it prints, and the frames it filled by name."""
+
+    name: str
+    source: str
+    printed: str
+    frames: dict[str, pd.DataFrame]
+    notes: str
+
+
+def run_all(folder: Path, verbs: list[str]) -> dict[str, Example]:
+    """Examples of the verbs in their order, then the others; LookupError names the file that a verb lacks."""
+    for verb in verbs:
+        for suffix in (".py", ".md"):
+            if not (folder / f"{verb}{suffix}").is_file():
+                raise LookupError(f"The verb {verb!r} has no page yet: write docs/sources/{verb}{suffix}.")
+    others = sorted(path.stem for path in folder.glob("*.py") if path.stem not in verbs)
+    return {name: run(folder / f"{name}.py") for name in [*verbs, *others]}
+
+
+def run(path: Path) -> Example:
+    """The example at `path`, run in an empty folder."""
+    source = path.read_text(encoding="utf-8")
+    names: dict[str, Any] = {"__name__": "__main__"}
+    notes = path.with_suffix(".md")
+    with TemporaryDirectory() as scratch, chdir(scratch), redirect_stdout(StringIO()) as printed:
+        # A short name, so that the source column does not depend on the machine.
+        exec(compile(source, "example.py", "exec"), names)
+    text = notes.read_text(encoding="utf-8") if notes.is_file() else ""
+    return Example(path.stem, source, printed.getvalue().replace(os.sep, "/"), _frames(names), text)
+
+
+def _frames(names: dict[str, Any]) -> dict[str, pd.DataFrame]:
+    """Frames of all traces, then whole frames of a table that stand alone (a selection of rows has another index)."""
+    frames: dict[str, pd.DataFrame] = {}
+    for value in names.values():
+        if isinstance(value, Trace):
+            frames = value.frames | frames
+        elif isinstance(value, pd.DataFrame) and isinstance(value.index, pd.RangeIndex):
+            frames |= {table.name: value for table in tables() if list(value.columns) == table.names}
+    return frames

@@ -1,0 +1,65 @@
+"""The page of a frame: a row per what, its columns, which verbs fill it, and a few rows that an example made."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from docs.generator.examples import Example
+from docs.generator.markdown import code, page, table
+from nbkit.magics import CELL_MAGICS
+from nbkit.schema import Column, Table
+
+UNITS = {"_us": "microseconds", "_bytes": "bytes", "_fraction": "share, 0 to 1"}
+RULES = """\
+Missing is null, never -1, 0 or an empty text; a column of int64 or bool has no null. The frame has a RangeIndex and exactly
+these columns in this order; `{name}` in [nbkit/schema.py](../../nbkit/schema.py) builds and checks it."""
+
+
+def frame_page(of: Table, fillers: list[Example], docs: Path) -> str:
+    """The page as Markdown."""
+    links = ", ".join(_link(example, docs) for example in fillers)
+    return page(
+        f"# {of.name}",
+        f"One row per {of.row}. Filled by {links}.",
+        "## Columns",
+        RULES.format(name=of.name.upper()),
+        table(["column", "dtype", "null", "unit", "meaning"], [_row(column) for column in of.columns]),
+        "## Example",
+        f"Some rows of the example of {_link(fillers[0], docs)}, one beside the other; `...` is a time, which differs from"
+        " run to run.",
+        _rows(fillers[0].frames[of.name]),
+    )
+
+
+def unit(column: Column) -> str:
+    """The unit that the name of a column ends in; nothing for counts and texts."""
+    return next((text for suffix, text in UNITS.items() if column.name.endswith(suffix)), "")
+
+
+def _row(column: Column) -> list[str]:
+    null = "no" if column.dtype in ("int64", "bool") else "yes"
+    return [code(column.name), column.dtype, null, unit(column), column.meaning]
+
+
+def _link(example: Example, docs: Path) -> str:
+    if example.name in CELL_MAGICS:
+        return f"[{example.name}](../verbs/{example.name}.md)"
+    title = (docs / f"{example.name}.md").read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+    return f"[{title[0].lower()}{title[1:]}](../{example.name}.md)"
+
+
+def _rows(df: pd.DataFrame) -> str:
+    last = len(df) - 1
+    shown = df.iloc[sorted({0, last // 2, last} if len(df) else ())]
+    heads = ["column", *(f"row {index}" for index in shown.index)]
+    return table(heads, [[code(name), *(_text(name, value) for value in shown[name])] for name in df.columns])
+
+
+def _text(name: str, value: object) -> str:
+    if pd.isna(value):  # type: ignore[call-overload]
+        return "null"
+    if name.endswith("_us"):
+        return "..."
+    if isinstance(value, str):
+        return code(value) if value else "empty text"
+    return format(value, ".4g") if isinstance(value, float) else str(value)

@@ -1,0 +1,81 @@
+"""The page of the public names: grouped by the layer they live in, each with its signature and docstring."""
+
+import inspect
+from typing import Any
+
+import nbkit
+from docs.generator.docstrings import listed, read
+from docs.generator.markdown import block, page
+from docs.generator.signatures import signature
+from nbkit.magics import CELL_MAGICS
+
+# In this order; a layer that is not here follows under its own name.
+TITLES = {
+    "trace": "Traces",
+    "load": "Files",
+    "capture": "Recording",
+    "analysis": "Questions to a trace",
+    "views": "Showing",
+    "simulated": "Simulated device",
+    "errors": "Errors",
+}
+
+
+def public_names() -> list[str]:
+    """What `nbkit` offers, by name: what is imported with it, and what is at its first use."""
+    return sorted({*nbkit.__all__, *nbkit._AT_FIRST_USE}, key=str.lower)
+
+
+def functions_page() -> str:
+    """The page as Markdown."""
+    groups: dict[str, list[str]] = {layer: [] for layer in TITLES}
+    for name in public_names():
+        if name not in CELL_MAGICS:
+            groups.setdefault(_layer(name), []).append(_entry(name))
+    verbs = ", ".join(f"[{name}](verbs/{name}.md)" for name in CELL_MAGICS)
+    parts = [part for layer, entries in groups.items() if entries for part in (f"## {_title(layer)}", *entries)]
+    return page("# Public functions", f"All are names of `nbkit`. The verbs have pages of their own: {verbs}.", *parts)
+
+
+def _title(layer: str) -> str:
+    return TITLES.get(layer, layer.capitalize())
+
+
+def _layer(name: str) -> str:
+    value = getattr(nbkit, name)
+    home = getattr(value, "__module__", None) or nbkit._AT_FIRST_USE[name]
+    return str(home).split(".")[1]
+
+
+def _entry(name: str) -> str:
+    value = getattr(nbkit, name)
+    if isinstance(value, dict):
+        return page(f"### {name}", "\n".join(f"- `{key}`: {meaning}" for key, meaning in value.items()))
+    if inspect.isclass(value) and issubclass(value, Exception):
+        return page(f"### {name}", _text(value))
+    return page(f"### {name}", block(signature(value, f"nbkit.{name}"), "python"), _text(value), _members(value))
+
+
+def _text(value: object) -> str:
+    doc = read(value)
+    raises = f"Raises:\n\n{listed(doc.raises)}" if doc.raises else ""
+    return page(doc.head, doc.body, listed(doc.args), raises)
+
+
+def _members(value: object) -> str:
+    if not inspect.isclass(value):
+        return ""
+    return "\n\n".join(
+        page(f"`{_member_line(value, name)}`", _text(getattr(value, name)))
+        for name, member in vars(value).items()
+        if not name.startswith("_") and inspect.getdoc(member) and _is_shown(member)
+    )
+
+
+def _is_shown(member: object) -> bool:
+    return isinstance(member, property | classmethod) or inspect.isfunction(member)
+
+
+def _member_line(owner: type, name: str) -> str:
+    member: Any = getattr(owner, name)
+    return f".{name}" if isinstance(member, property) else "." + signature(member, name)

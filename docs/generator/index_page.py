@@ -1,0 +1,32 @@
+"""The index of all pages: verbs and frames with a sentence each, and the pages written by hand."""
+
+from pathlib import Path
+
+import nbkit
+from docs.generator.docstrings import read
+from docs.generator.examples import Example
+from docs.generator.markdown import page, table
+from nbkit.magics import CELL_MAGICS
+from nbkit.schema import Table
+
+
+def index_page(docs: Path, examples: dict[str, Example], known: list[Table]) -> str:
+    """The page as Markdown."""
+    verbs = [[f"[{name}](verbs/{name}.md)", read(getattr(nbkit, name)).head] for name in CELL_MAGICS]
+    frames = [[f"[{of.name}](frames/{of.name}.md)", f"one row per {of.row}"] for of in known]
+    return page(
+        "# Documentation",
+        "Start with the [README](../README.md) and the [notebooks](../notebooks); these pages are for looking things up.",
+        "## Verbs",
+        table(["verb", "what it does"], verbs),
+        "## Frames",
+        table(["frame", "its rows"], frames),
+        "## More",
+        "\n".join(_entry(path) for path in sorted(docs.glob("*.md")) if path.name != "README.md"),
+        "`make docs` makes this page and those of verbs, frames and functions from the code, a test holds them to it. Of a verb,"
+        " only its example and what it costs and skips are written by hand, in [sources](sources).",
+    )
+
+
+def _entry(path: Path) -> str:
+    return f"- [{path.read_text(encoding='utf-8').splitlines()[0].removeprefix('# ')}]({path.name})"

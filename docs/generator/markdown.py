@@ -1,0 +1,28 @@
+"""Tables and texts of Markdown."""
+
+from collections.abc import Iterable, Sequence
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; bars and line ends in cells are made harmless."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(_cell(text) for text in line) + " |" for line in lines)
+
+
+def code(text: str) -> str:
+    """`text` as code within a line."""
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
+def block(text: str, language: str) -> str:
+    """`text` as a block of code."""
+    return f"```{language}\n{text.rstrip()}\n```"
+
+
+def page(*parts: str) -> str:
+    """The parts that are not empty, with an empty line between them and one line end at the last."""
+    return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,30 @@
+"""Every generated page by its name below docs/."""
+
+from pathlib import Path
+
+from docs.generator.examples import Example, run_all
+from docs.generator.frame_page import frame_page
+from docs.generator.functions_page import functions_page
+from docs.generator.index_page import index_page
+from docs.generator.tables import tables
+from docs.generator.verb_page import verb_page
+from nbkit.magics import CELL_MAGICS
+from nbkit.schema import Table
+
+
+def pages(docs: Path) -> dict[str, str]:
+    """Texts of all pages; raises LookupError for a verb without its files in docs/sources, or a frame none fills."""
+    examples = run_all(docs / "sources", list(CELL_MAGICS))
+    known = tables()
+    texts = {f"verbs/{name}.md": verb_page(magic, examples[name]) for name, magic in CELL_MAGICS.items()}
+    texts |= {f"frames/{table.name}.md": frame_page(table, _fillers(table, examples), docs) for table in known}
+    texts["functions.md"] = functions_page()
+    texts["README.md"] = index_page(docs, examples, known)
+    return texts
+
+
+def _fillers(table: Table, examples: dict[str, Example]) -> list[Example]:
+    found = [example for example in examples.values() if table.name in example.frames]
+    if not found:
+        raise LookupError(f"No example in docs/sources fills the frame {table.name!r}; add one that does.")
+    return found

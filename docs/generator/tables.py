@@ -1,0 +1,9 @@
+"""The tables of the schema."""
+
+from nbkit import schema
+from nbkit.schema import Table
+
+
+def tables() -> list[Table]:
+    """Every table of the schema, in its order."""
+    return [value for value in vars(schema).values() if isinstance(value, Table)]
