@@ -1,4 +1,4 @@
-"""Writes every generated page below a folder, docs/ if none is named, and takes away those that are no page any more."""
+"""Writes every generated page below a folder, docs/ if none is named, and takes away pages that are none any more."""
 
 import sys
 from pathlib import Path

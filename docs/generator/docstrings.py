@@ -36,9 +36,13 @@ def read(thing: object) -> Doc:
     return Doc(body[0], "\n\n".join(body[1:]), entries["Args"], entries["Raises"])
 
 
-def listed(entries: list[tuple[str, str]]) -> str:
-    """Entries as a list, their names as code."""
-    return "\n".join(f"- {', '.join(code(one) for one in name.split(', '))}: {meaning}" for name, meaning in entries)
+def listed(entries: list[tuple[str, str]], link: str = "") -> str:
+    """Entries as a list, their names as code, linked to the heading of that name on the page `link` if one is given."""
+    return "\n".join(f"- {', '.join(_name(one, link) for one in name.split(', '))}: {text}" for name, text in entries)
+
+
+def _name(name: str, link: str) -> str:
+    return f"[{code(name)}]({link}#{name.lower()})" if link else code(name)
 
 
 def _entries(text: str) -> list[tuple[str, str]]:

@@ -11,8 +11,8 @@ from nbkit.schema import Column, Table
 
 UNITS = {"_us": "microseconds", "_bytes": "bytes", "_fraction": "share, 0 to 1"}
 RULES = """\
-Missing is null, never -1, 0 or an empty text; a column of int64 or bool has no null. The frame has a RangeIndex and exactly
-these columns in this order; `{name}` in [nbkit/schema.py](../../nbkit/schema.py) builds and checks it."""
+Missing is null, never -1, 0 or an empty text; a column of int64 or bool has no null. The frame has a RangeIndex and
+exactly these columns in this order; `{name}` in [nbkit/schema.py](../../nbkit/schema.py) builds and checks it."""
 
 
 def frame_page(of: Table, fillers: list[Example], docs: Path) -> str:
@@ -23,12 +23,17 @@ def frame_page(of: Table, fillers: list[Example], docs: Path) -> str:
         f"One row per {of.row}. Filled by {links}.",
         "## Columns",
         RULES.format(name=of.name.upper()),
-        table(["column", "dtype", "null", "unit", "meaning"], [_row(column) for column in of.columns]),
+        columns_table(of),
         "## Example",
-        f"Some rows of the example of {_link(fillers[0], docs)}, one beside the other; `...` is a time, which differs from"
-        " run to run.",
+        f"Some rows of the example of {_link(fillers[0], docs)}, one beside the other; `...` is a time, which differs"
+        " from run to run.",
         _rows(fillers[0].frames[of.name]),
     )
+
+
+def columns_table(of: Table) -> str:
+    """Its columns, a row each."""
+    return table(["column", "dtype", "null", "unit", "meaning"], [_row(column) for column in of.columns])
 
 
 def unit(column: Column) -> str:

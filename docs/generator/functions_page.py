@@ -1,13 +1,17 @@
 """The page of the public names: grouped by the layer they live in, each with its signature and docstring."""
 
 import inspect
+from dataclasses import is_dataclass
 from typing import Any
 
 import nbkit
 from docs.generator.docstrings import listed, read
+from docs.generator.frame_page import columns_table
 from docs.generator.markdown import block, page
 from docs.generator.signatures import signature
+from docs.generator.tables import tables
 from nbkit.magics import CELL_MAGICS
+from nbkit.schema import Table
 
 # In this order; a layer that is not here follows under its own name.
 TITLES = {
@@ -59,16 +63,30 @@ def _entry(name: str) -> str:
 def _text(value: object) -> str:
     doc = read(value)
     raises = f"Raises:\n\n{listed(doc.raises)}" if doc.raises else ""
-    return page(doc.head, doc.body, listed(doc.args), raises)
+    return page(doc.head, doc.body, listed(doc.args), raises, *_own_tables(value))
+
+
+def _own_tables(value: object) -> list[str]:
+    """Tables of frames that are no part of a trace: those of the function's module that its docstring names."""
+    texts = vars(inspect.getmodule(value)).items() if inspect.isfunction(value) else ()
+    named = [one for name, one in texts if isinstance(one, Table) and name in (inspect.getdoc(value) or "")]
+    return [
+        f"`{one.name.upper()}` has one row per {one.row}:\n\n{columns_table(one)}"
+        for one in named
+        if one not in tables()
+    ]
 
 
 def _members(value: object) -> str:
-    if not inspect.isclass(value):
+    # A record has fields, which stand among its arguments; what it does is not for its user.
+    if not inspect.isclass(value) or is_dataclass(value):
         return ""
-    return "\n\n".join(
-        page(f"`{_member_line(value, name)}`", _text(getattr(value, name)))
-        for name, member in vars(value).items()
-        if not name.startswith("_") and inspect.getdoc(member) and _is_shown(member)
+    return page(
+        *(
+            page(f"`{_member_line(value, name)}`", _text(getattr(value, name)))
+            for name, member in vars(value).items()
+            if not name.startswith("_") and inspect.getdoc(member) and _is_shown(member)
+        )
     )
 
 

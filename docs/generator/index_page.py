@@ -16,15 +16,15 @@ def index_page(docs: Path, examples: dict[str, Example], known: list[Table]) -> 
     frames = [[f"[{of.name}](frames/{of.name}.md)", f"one row per {of.row}"] for of in known]
     return page(
         "# Documentation",
-        "Start with the [README](../README.md) and the [notebooks](../notebooks); these pages are for looking things up.",
+        "Start with the [README](../README.md) and the [notebooks](../notebooks); here you look things up.",
         "## Verbs",
         table(["verb", "what it does"], verbs),
         "## Frames",
         table(["frame", "its rows"], frames),
         "## More",
         "\n".join(_entry(path) for path in sorted(docs.glob("*.md")) if path.name != "README.md"),
-        "`make docs` makes this page and those of verbs, frames and functions from the code, a test holds them to it. Of a verb,"
-        " only its example and what it costs and skips are written by hand, in [sources](sources).",
+        "`make docs` makes this page and those of verbs, frames and functions from the code, a test holds them to it. Of a"
+        " verb, only its example and what it costs and skips are written by hand, in [sources](sources).",
     )
 
 

@@ -34,10 +34,14 @@ def verb_page(magic: CellMagic, example: Example) -> str:
         (magic.parser.description or "").strip(),
         table(["option", "meaning"], [_option(action) for action in magic.parser._actions]),
         "## Frames it fills",
-        "\n".join(f"- [{of.name}](../frames/{of.name}.md): one row per {of.row}" for of in tables() if of.name in example.frames),
+        "\n".join(
+            f"- [{of.name}](../frames/{of.name}.md): one row per {of.row}"
+            for of in tables()
+            if of.name in example.frames
+        ),
         "## Errors",
-        listed(doc.raises),
-        "What each means stands in [functions](../functions.md#errors); an error of your own code leaves the block as it is.",
+        listed(doc.raises, "../functions.md"),
+        "An error of the code inside leaves the block as it is; the trace so far is kept, marked incomplete.",
         notes,
     )
 

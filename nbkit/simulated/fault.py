@@ -19,16 +19,19 @@ PHASES = ("forward", "backward")
 class Fault:
     """One fault of a simulated device.
 
-    op: names of the aten ops that have it, as in optrace: "aten.addmm", "softmax", "*norm_backward", "re:...".
-    kind: what goes wrong; docs/simulated_device.md and `nbkit.FAULT_KINDS` have the list.
-    size: how much, in the measure of the kind; None takes the kind's own.
-    phase: "backward" for a wrong gradient alone, "forward" for what runs outside a backward pass, None for both.
-    min_numel: only in calls with a tensor of at least so many elements.
-    nth_call: only in that call, the first is 1, of those that fit all the other conditions.
-    where: only in calls for which it answers True, given the op's input tensors (on the CPU).
-    output: only this one of the op's results, from 0: tensors it writes into, then those it returns.
+    Args:
+        op: names of the aten ops that have it, as in optrace: "aten.addmm", "softmax", "*norm_backward", "re:...".
+        kind: what goes wrong; docs/simulated_device.md and `nbkit.FAULT_KINDS` have the list.
+        size: how much, in the measure of the kind; None takes the kind's own.
+        phase: "backward" for a wrong gradient alone, "forward" for what runs outside a backward pass, None for both.
+        min_numel: only in calls with a tensor of at least so many elements.
+        nth_call: only in that call, the first is 1, of those that fit all the other conditions.
+        where: only in calls for which it answers True, given the op's input tensors (on the CPU).
+        output: only this one of the op's results, from 0: tensors it writes into, then those it returns.
 
-    Raises OptionError on a value that is none of these, PatternError on a bad pattern.
+    Raises:
+        OptionError: on a value that is none of these.
+        PatternError: on a bad pattern.
     """
 
     op: str
