@@ -53,6 +53,6 @@ def _frames(names: dict[str, Any]) -> dict[str, pd.DataFrame]:
     for value in names.values():
         if isinstance(value, Trace):
             frames = value.frames | frames
-        elif isinstance(value, pd.DataFrame) and isinstance(value.index, pd.RangeIndex):
-            frames |= {table.name: value for table in tables() if list(value.columns) == table.names}
+        elif isinstance(value, pd.DataFrame) and value.index.equals(pd.RangeIndex(len(value))):
+            frames = {table.name: value for table in tables() if list(value.columns) == table.names} | frames
     return frames

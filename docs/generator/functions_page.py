@@ -68,13 +68,10 @@ def _text(value: object) -> str:
 
 def _own_tables(value: object) -> list[str]:
     """Tables of frames that are no part of a trace: those of the function's module that its docstring names."""
-    texts = vars(inspect.getmodule(value)).items() if inspect.isfunction(value) else ()
-    named = [one for name, one in texts if isinstance(one, Table) and name in (inspect.getdoc(value) or "")]
-    return [
-        f"`{one.name.upper()}` has one row per {one.row}:\n\n{columns_table(one)}"
-        for one in named
-        if one not in tables()
-    ]
+    names = vars(inspect.getmodule(value)).items() if inspect.isfunction(value) else ()
+    doc = inspect.getdoc(value) or ""
+    named = [one for name, one in names if isinstance(one, Table) and name in doc and one not in tables()]
+    return [f"`{one.name.upper()}` has one row per {one.row}:\n\n{columns_table(one)}" for one in named]
 
 
 def _members(value: object) -> str:

@@ -24,8 +24,7 @@ def verb_page(magic: CellMagic, example: Example) -> str:
         answers,
         "## Example",
         block(example.source, "python"),
-        "It prints:" if example.printed else "",
-        block(example.printed, "text") if example.printed else "",
+        f"It prints:\n\n{block(example.printed, 'text')}" if example.printed else "",
         "## Context manager",
         block(f"nbkit.{signature(getattr(nbkit, name), name)}", "python"),
         f"{doc.head}\n\n{doc.body}",
@@ -34,16 +33,17 @@ def verb_page(magic: CellMagic, example: Example) -> str:
         (magic.parser.description or "").strip(),
         table(["option", "meaning"], [_option(action) for action in magic.parser._actions]),
         "## Frames it fills",
-        "\n".join(
-            f"- [{of.name}](../frames/{of.name}.md): one row per {of.row}"
-            for of in tables()
-            if of.name in example.frames
-        ),
+        _frames(example),
         "## Errors",
         listed(doc.raises, "../functions.md"),
         "An error of the code inside leaves the block as it is; the trace so far is kept, marked incomplete.",
         notes,
     )
+
+
+def _frames(example: Example) -> str:
+    filled = [of for of in tables() if of.name in example.frames]
+    return "\n".join(f"- [{of.name}](../frames/{of.name}.md): one row per {of.row}" for of in filled)
 
 
 def _option(action: argparse.Action) -> list[str]:
