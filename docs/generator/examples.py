@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from docs.generator.markdown import block, page
 from docs.generator.tables import tables
 from nbkit.trace import Trace
 
@@ -45,6 +46,12 @@ def run(path: Path) -> Example:
         exec(compile(source, "example.py", "exec"), names)
     text = notes.read_text(encoding="utf-8") if notes.is_file() else ""
     return Example(path.stem, source, printed.getvalue().replace(os.sep, "/"), _frames(names), text)
+
+
+def shown(example: Example) -> str:
+    """Its code and what it prints, as Markdown."""
+    printed = f"It prints:\n\n{block(example.printed, 'text')}" if example.printed else ""
+    return page(block(example.source, "python"), printed)
 
 
 def _frames(names: dict[str, Any]) -> dict[str, pd.DataFrame]:

@@ -6,6 +6,7 @@ import pandas as pd
 
 from docs.generator.examples import Example
 from docs.generator.markdown import code, page, table
+from docs.generator.public import public_names
 from nbkit.magics import CELL_MAGICS
 from nbkit.schema import Column, Table
 
@@ -49,6 +50,8 @@ def _row(column: Column) -> list[str]:
 def _link(example: Example, docs: Path) -> str:
     if example.name in CELL_MAGICS:
         return f"[{example.name}](../verbs/{example.name}.md)"
+    if example.name in public_names():
+        return f"[{example.name}](../functions.md#{example.name.lower()})"
     title = (docs / f"{example.name}.md").read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
     return f"[{title[0].lower()}{title[1:]}](../{example.name}.md)"
 

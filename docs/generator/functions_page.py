@@ -1,13 +1,16 @@
 """The page of the public names: grouped by the layer they live in, each with its signature and docstring."""
 
 import inspect
+import re
 from dataclasses import is_dataclass
 from typing import Any
 
 import nbkit
 from docs.generator.docstrings import listed, read
+from docs.generator.examples import Example, shown
 from docs.generator.frame_page import columns_table
 from docs.generator.markdown import block, page
+from docs.generator.public import public_names
 from docs.generator.signatures import signature
 from docs.generator.tables import tables
 from nbkit.magics import CELL_MAGICS
@@ -25,17 +28,14 @@ TITLES = {
 }
 
 
-def public_names() -> list[str]:
-    """What `nbkit` offers, by name: what is imported with it, and what is at its first use."""
-    return sorted({*nbkit.__all__, *nbkit._AT_FIRST_USE}, key=str.lower)
-
-
-def functions_page() -> str:
+def functions_page(examples: dict[str, Example]) -> str:
     """The page as Markdown."""
     groups: dict[str, list[str]] = {layer: [] for layer in TITLES}
     for name in public_names():
         if name not in CELL_MAGICS:
-            groups.setdefault(_layer(name), []).append(_entry(name))
+            groups.setdefault(_layer(name), []).append(
+                page(_entry(name), shown(examples[name]) if name in examples else "")
+            )
     verbs = ", ".join(f"[{name}](verbs/{name}.md)" for name in CELL_MAGICS)
     parts = [part for layer, entries in groups.items() if entries for part in (f"## {_title(layer)}", *entries)]
     return page("# Public functions", f"All are names of `nbkit`. The verbs have pages of their own: {verbs}.", *parts)
@@ -63,15 +63,19 @@ def _entry(name: str) -> str:
 def _text(value: object) -> str:
     doc = read(value)
     raises = f"Raises:\n\n{listed(doc.raises)}" if doc.raises else ""
-    return page(doc.head, doc.body, listed(doc.args), raises, *_own_tables(value))
+    return page(doc.head, doc.body, listed(doc.args), raises, *_tables(value))
 
 
-def _own_tables(value: object) -> list[str]:
-    """Tables of frames that are no part of a trace: those of the function's module that its docstring names."""
-    names = vars(inspect.getmodule(value)).items() if inspect.isfunction(value) else ()
+def _tables(value: object) -> list[str]:
+    """Of each table that the docstring names: a link to its page, or its columns where it is no part of a trace."""
     doc = inspect.getdoc(value) or ""
-    named = [one for name, one in names if isinstance(one, Table) and name in doc and one not in tables()]
-    return [f"`{one.name.upper()}` has one row per {one.row}:\n\n{columns_table(one)}" for one in named]
+    links = [
+        f"[{of.name.upper()}](frames/{of.name}.md)" for of in tables() if re.search(rf"\b{of.name.upper()}\b", doc)
+    ]
+    names = vars(inspect.getmodule(value)).items() if inspect.isfunction(value) else ()
+    own = [one for name, one in names if isinstance(one, Table) and name in doc and one not in tables()]
+    columns = [f"`{one.name.upper()}` has one row per {one.row}:\n\n{columns_table(one)}" for one in own]
+    return [*(f"Its columns: {link}." for link in links), *columns]
 
 
 def _members(value: object) -> str:

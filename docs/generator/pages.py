@@ -18,7 +18,7 @@ def pages(docs: Path) -> dict[str, str]:
     known = tables()
     texts = {f"verbs/{name}.md": verb_page(magic, examples[name]) for name, magic in CELL_MAGICS.items()}
     texts |= {f"frames/{table.name}.md": frame_page(table, _fillers(table, examples), docs) for table in known}
-    texts["functions.md"] = functions_page()
+    texts["functions.md"] = functions_page(examples)
     texts["README.md"] = index_page(docs, examples, known)
     return texts
 

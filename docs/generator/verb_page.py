@@ -5,7 +5,7 @@ import re
 
 import nbkit
 from docs.generator.docstrings import listed, read
-from docs.generator.examples import Example
+from docs.generator.examples import Example, shown
 from docs.generator.markdown import block, code, page, table
 from docs.generator.signatures import signature
 from docs.generator.tables import tables
@@ -23,8 +23,7 @@ def verb_page(magic: CellMagic, example: Example) -> str:
         f"# {name}",
         answers,
         "## Example",
-        block(example.source, "python"),
-        f"It prints:\n\n{block(example.printed, 'text')}" if example.printed else "",
+        shown(example),
         "## Context manager",
         block(f"nbkit.{signature(getattr(nbkit, name), name)}", "python"),
         f"{doc.head}\n\n{doc.body}",
