@@ -53,13 +53,6 @@ def test_documented_commands_exist(name):
     assert set(commands) <= TARGETS
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
-def test_documented_paths_exist(name):
-    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", (ROOT / name).read_text())
-    assert links
-    assert [link for link in links if not (ROOT / link).exists()] == []
-
-
 def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
     """One after the other, as a reader would: optrace, compare_values, opcheck, the simulated device."""
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
