@@ -1,6 +1,5 @@
 """The examples in docs/sources: run one after the other, with what each prints and the frames it fills."""
 
-import os
 from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -45,7 +44,7 @@ def run(path: Path) -> Example:
         # A short name, so that the source column does not depend on the machine.
         exec(compile(source, "example.py", "exec"), names)
     text = notes.read_text(encoding="utf-8") if notes.is_file() else ""
-    return Example(path.stem, source, printed.getvalue().replace(os.sep, "/"), _frames(names), text)
+    return Example(path.stem, source, printed.getvalue(), _frames(names, path.stem), text)
 
 
 def shown(example: Example) -> str:
@@ -54,11 +53,11 @@ def shown(example: Example) -> str:
     return page(block(example.source, "python"), printed)
 
 
-def _frames(names: dict[str, Any]) -> dict[str, pd.DataFrame]:
-    """Frames of all traces, then whole frames of a table that stand alone (a selection of rows has another index)."""
+def _frames(names: dict[str, Any], verb: str) -> dict[str, pd.DataFrame]:
+    """Frames of the verb's traces, and whole frames of a table that stand alone: some rows of one have another index."""
     frames: dict[str, pd.DataFrame] = {}
     for value in names.values():
-        if isinstance(value, Trace):
+        if isinstance(value, Trace) and value.meta.get("verb") == verb:
             frames = value.frames | frames
         elif isinstance(value, pd.DataFrame) and value.index.equals(pd.RangeIndex(len(value))):
             frames = {table.name: value for table in tables() if list(value.columns) == table.names} | frames

@@ -6,18 +6,20 @@ from docs.generator.signatures import signature
 from nbkit.schema import TIMINGS, Column
 
 EXAMPLE = """\
-from nbkit.schema import TIMINGS
+from nbkit.schema import MEMORY, OPS, TIMINGS
+from nbkit.trace import Trace
+mine, others = Trace({"memory": MEMORY.frame()}, {"verb": "optime"}), Trace({"ops": OPS.frame()}, {"verb": "optrace"})
 times = TIMINGS.frame([{"op_id": n, "repeats": 2, "median_us": 0.5} for n in range(4)])
 part = times[times["op_id"] > 2]
 print(len(part))
 """
 
 
-def test_an_example_gives_what_it_prints_and_whole_frames(tmp_path):
+def test_an_example_gives_what_it_prints_and_the_whole_frames_of_its_verb(tmp_path):
     (tmp_path / "optime.py").write_text(EXAMPLE)
     example = run(tmp_path / "optime.py")
     assert (example.name, example.printed, example.notes) == ("optime", "1\n", "")
-    assert {name: len(frame) for name, frame in example.frames.items()} == {"timings": 4}
+    assert {name: len(frame) for name, frame in example.frames.items()} == {"memory": 0, "timings": 4}
 
 
 def test_the_page_of_a_frame_shows_rows_without_times(tmp_path):
