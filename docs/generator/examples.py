@@ -54,7 +54,7 @@ def shown(example: Example) -> str:
 
 
 def _frames(names: dict[str, Any], verb: str) -> dict[str, pd.DataFrame]:
-    """Frames of the verb's traces, and whole frames of a table that stand alone: some rows of one have another index."""
+    """Frames of the verb's traces, and whole frames of a table by themselves: some rows of one have another index."""
     frames: dict[str, pd.DataFrame] = {}
     for value in names.values():
         if isinstance(value, Trace) and value.meta.get("verb") == verb:
