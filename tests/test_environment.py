@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
-OURS = {"nbkit", "sample_models", "tests", "bench"}
+OURS = {"nbkit", "sample_models", "tests", "bench", "docs"}
 
 
 def requirements(*extras: str) -> dict[str, Requirement]:
@@ -67,7 +67,14 @@ def test_constraints_pin_a_torch_that_the_project_accepts():
 
 @pytest.mark.parametrize(
     ("folder", "extras"),
-    [("nbkit", ()), ("sample_models", ()), ("notebooks", ("demo",)), ("tests", ("test",)), ("bench", ("bench",))],
+    [
+        ("nbkit", ()),
+        ("sample_models", ()),
+        ("notebooks", ("demo",)),
+        ("tests", ("test",)),
+        ("bench", ("bench",)),
+        ("docs", ()),
+    ],
 )
 def test_every_import_is_declared(folder, extras):
     assert undeclared(folder, *extras) == set()

@@ -10,7 +10,8 @@ WIDTH = 100
 def signature(function: Callable[..., Any], name: str) -> str:
     """`name(parameters)` of a function or class, without self; a parameter per line where it gets long."""
     parameters = [one for one in inspect.signature(function).parameters.values() if one.name != "self"]
-    texts = [str(one.replace(annotation=inspect.Parameter.empty)) for one in parameters]
+    # With double quotes, as ruff writes them: it formats code in Markdown, too.
+    texts = [str(one.replace(annotation=inspect.Parameter.empty)).replace("'", '"') for one in parameters]
     named = next((place for place, one in enumerate(parameters) if one.kind is one.KEYWORD_ONLY), None)
     if named is not None and not any(one.kind is one.VAR_POSITIONAL for one in parameters):
         texts.insert(named, "*")

@@ -1,4 +1,4 @@
-"""What troubleshooting.md says of nbconvert: a page has the static table, unless the saved state of widgets hides it."""
+"""What troubleshooting.md says of nbconvert: a page has the static table, unless saved state of widgets hides it."""
 
 import nbformat
 import pytest
