@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from docs.generator.command_line_page import command_line_page
 from docs.generator.examples import Example, run_all
 from docs.generator.frame_page import frame_page
 from docs.generator.functions_page import functions_page
@@ -19,6 +20,7 @@ def pages(docs: Path) -> dict[str, str]:
     texts = {f"verbs/{name}.md": verb_page(magic, examples[name]) for name, magic in CELL_MAGICS.items()}
     texts |= {f"frames/{table.name}.md": frame_page(table, _fillers(table, examples), docs) for table in known}
     texts["functions.md"] = functions_page(examples)
+    texts["command_line.md"] = command_line_page()
     texts["README.md"] = index_page(docs, examples, known)
     return texts
 

@@ -16,7 +16,8 @@ DOCS = ROOT / "docs"
 
 def committed() -> dict[str, str]:
     """The pages in docs/ that the generator writes, by name."""
-    names = [*DOCS.glob("verbs/*"), *DOCS.glob("frames/*"), DOCS / "README.md", DOCS / "functions.md"]
+    alone = [DOCS / f"{name}.md" for name in ("README", "functions", "command_line")]
+    names = [*DOCS.glob("verbs/*"), *DOCS.glob("frames/*"), *alone]
     return {str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in names}
 
 
