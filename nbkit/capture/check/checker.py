@@ -32,6 +32,7 @@ LEAST_MEAN = {dtype: smallest_normal(dtype) for dtype in (torch.float64, torch.f
 OVERWRITING = frozenset(
     "copy_ fill_ zero_ normal_ uniform_ bernoulli_ random_ exponential_ geometric_ cauchy_ log_normal_ eye_".split()
 )
+VALUELESS = "tensors without values (meta, fake)"
 MANY_RERUNS = "results of zeros not looked at for underflow: more than 500 in this recording"
 
 
@@ -179,6 +180,8 @@ class Checker:
         result = None
         for position, tensor in enumerate(made):
             if not is_readable(tensor):
+                if is_float(tensor) and tensor.numel():
+                    self.skipped[VALUELESS] += 1
                 continue
             self.checked += 1
             greatest = largest(tensor)

@@ -161,18 +161,26 @@ inline Values by_sum(const at::Tensor& tensor, double smallest_normal) {
   }
 }
 
-// Whether a tensor has values that can fail to be finite.
-inline bool is_readable(const at::Tensor& tensor) {
+// Whether a tensor is of numbers that can fail to be finite.
+inline bool is_inexact(const at::Tensor& tensor) {
   const auto type = tensor.scalar_type();
-  return (at::isFloatingType(type) || at::isComplexType(type)) && tensor.numel() > 0 && !tensor.is_meta();
+  return (at::isFloatingType(type) || at::isComplexType(type)) && tensor.numel() > 0;
+}
+
+// Whether it also has values.
+inline bool is_readable(const at::Tensor& tensor) {
+  return is_inexact(tensor) && !tensor.is_meta();
 }
 
 // Of a strided tensor. Needs no GIL.
 inline Values values_of(const at::Tensor& tensor) {
   constexpr int64_t worth_threads = 1 << 18;
   const auto type = tensor.scalar_type();
-  if (!is_readable(tensor)) {
+  if (!is_inexact(tensor)) {
     return Values::absent;
+  }
+  if (tensor.is_meta()) {
+    return Values::unknown;  // to be counted
   }
   if (type != at::kFloat && type != at::kDouble && type != at::kBFloat16 && type != at::kHalf) {
     return Values::unknown;  // complex numbers, float8

@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch._subclasses import FakeTensorMode
 
 import nbkit
 from tests.capture.models import trained
@@ -63,6 +64,15 @@ def test_the_op_that_goes_wrong_is_named(case):
     """Test case 22 of the survey, and what goes wrong besides."""
     step, expected = CASES[case]
     assert kinds(step) == expected
+
+
+def test_tensors_without_values_are_counted():
+    with nbkit.opcheck() as trace, FakeTensorMode():
+        torch.ones(3).log().sum()
+    with nbkit.opcheck() as other:
+        torch.ones(3, device="meta").log().add_(1)
+    reason = "not looked at: tensors without values (meta, fake)"
+    assert (trace.meta["skipped"][reason], other.meta["skipped"][reason]) == (3, 3)
 
 
 @pytest.mark.parametrize("case", HEALTHY)
