@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -21,6 +22,8 @@ GLOBAL_HOOKS = (
 # The tests' models are tiny, and on a busy machine threads that wait for each other make them slow; kernels inherit it.
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"
+# A suite that was started in the background ignores Ctrl-C, and so do its children: tests raise it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # torch itself wraps an optimizer class's step() when its first optimizer is made.
 torch.optim.AdamW([torch.zeros(1)])
 

@@ -155,16 +155,8 @@ def test_an_exception_in_the_step_keeps_what_there_is(verb, kind):
     assert frame["op"].iloc[-1] == "aten.log.default"
 
 
-@pytest.fixture
-def heeded_sigint():
-    """Python's own handler: a process started in the background ignores the signal."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.parametrize("verb", [nbkit.opdiff, nbkit.opcheck])
-def test_ctrl_c_leaves_no_mode_on(verb, heeded_sigint):
+def test_ctrl_c_leaves_no_mode_on(verb):
     with pytest.raises(KeyboardInterrupt), verb() as trace:
         X.exp()
         for _ in range(1000):  # it is noticed between two of Python's instructions, in the step or in what watches it
