@@ -23,8 +23,8 @@ from nbkit.verdicts import accumulates_alike, growth, noise_ratios, outside, whe
 Row = dict[str, Any]
 # So many elements of small tensors wait to be measured together: one call of numpy costs what a thousand elements do.
 WAITING = 1 << 16
-# Perturbed runs of an op: these, then these if they were not enough.
-DRAWS = (2, 6, 8)
+# Perturbed runs of an op: so many, then so many in all if they were not enough.
+DRAWS = (1, 2, 8, 16)
 
 
 class Pair(NamedTuple):
@@ -183,7 +183,7 @@ class Judge:
     def _second_look(self, pair: Pair, precision: Precision) -> Array:
         """Which elements are wrong, given what the op's conditioning allows; sets the noise ratio to the full one.
 
-        Two draws can miss how badly conditioned an element is: more are made while that may still change the verdict.
+        A draw can miss how badly conditioned an element is: more are made while that may still change the verdict.
         """
         actual, eps = pair.actual, min(precision.eps, PRECISIONS["float32"].eps)
         for draws in DRAWS:

@@ -11,7 +11,7 @@ from nbkit.capture.diff.judge import Judge, could_not
 from nbkit.capture.diff.module_scope import ModuleScope
 from nbkit.capture.diff.native_rows import NativeRows
 from nbkit.capture.diff.options import PHASES, Scope
-from nbkit.capture.diff.random_ops import check_random, is_drawing
+from nbkit.capture.diff.random_ops import check_random, dropout_place, is_drawing
 from nbkit.capture.dispatch import current_node
 from nbkit.capture.lazy_bits import as_bare
 from nbkit.capture.recording import OPTIMIZER_CODE, Recording
@@ -20,15 +20,14 @@ from nbkit.capture.rerun.copies import all_tensors
 from nbkit.capture.rerun.overlap import overlap
 from nbkit.capture.rerun.phases import COLUMNS as TURNED
 from nbkit.capture.rerun.plans import Plan, written_tensors
-from nbkit.capture.rerun.reference import Call, NoKernelError, Reference, Results
+from nbkit.capture.rerun.reference import Call, NoKernelError, Reference, Results, seed_words
 from nbkit.capture.rerun.twins import TWINS
-from nbkit.capture.rerun.undefined import BESIDE_NAN
 from nbkit.patterns import split_patterns
 
 EVERY_PHASE, BACKWARD, OPTIMIZER = frozenset(PHASES), frozenset({"backward"}), frozenset({"optimizer"})
 FILTERED = "ops that the filters leave out"
 # Ops whose reference takes more than to run them again.
-SETTLED_IN_PYTHON = (TURNED, TWINS, BESIDE_NAN)
+SETTLED_IN_PYTHON = (TURNED, TWINS)
 
 
 class DiffMode(BelowMode):
@@ -71,13 +70,20 @@ class DiffMode(BelowMode):
             and self.on_compared is None
         )
 
-    def in_brief(self, func: Any) -> tuple[str | None, bool, bool, tuple[str, ...]]:
+    @property
+    def seed(self) -> tuple[int, ...]:
+        """For the native part: what the signs that inputs are perturbed by begin with."""
+        return seed_words()
+
+    def in_brief(self, func: Any) -> tuple[str | None, bool, bool, int, tuple[str, ...]]:
         """For the native part: why no call of an op is compared, whether it may compare it, and what it must know."""
         plan = self.plan(func)
         reason = plan.leave_out or (None if self._is_wanted(plan.name) else FILTERED)
-        is_odd = plan.is_random or plan.values is not None or any(plan.packet in one for one in SETTLED_IN_PYTHON)
+        dropout = dropout_place(plan) if plan.is_random else -1
+        is_drawing = plan.is_random and dropout < 0
+        is_odd = is_drawing or plan.values is not None or any(plan.packet in one for one in SETTLED_IN_PYTHON)
         is_ours = reason is None and not is_odd and func.namespace == "aten"
-        return reason, is_ours, plan.is_pointwise, plan.written_names
+        return reason, is_ours, plan.is_pointwise, dropout, plan.written_names
 
     def look_again(self, func: Any, given: Any, out: Any, copied: Any, expected: Any, in_pieces: bool) -> None:
         """Compare a call that the native part ran and could not settle; `expected` is None if its reference raised."""

@@ -29,6 +29,12 @@ def draws(plan: Plan, args: Any, kwargs: Any) -> bool:
     return not any(given.get(name) in (0, 0.0) for name in PROBABILITIES[:2])
 
 
+def dropout_place(plan: Plan) -> int:
+    """Which argument says whether a call draws; -1 if they all do."""
+    names = (number for number, one in enumerate(plan.func._schema.arguments) if one.name in PROBABILITIES[:2])
+    return next(names, -1)
+
+
 def check_random(judge: Judge, slot: int, call: Call, actual: Results, skipped: Counter[str]) -> None:
     """A row with the verdict of the op's statistics; ops without one are counted."""
     check = CHECKS.get(call.plan.packet.removesuffix("_"))

@@ -18,7 +18,7 @@ NAME = "nbkit_recorder"
 FOLDER = Path(__file__).parent
 SOURCES = (
     *("recorder.cpp", "arguments.h", "checker.h", "clock.h", "differ.h", "forwarding.h", "lazy_bits.h", "magnitudes.h"),
-    *("metrics.h", "python_call.h", "reference.h", "tensors.h"),
+    *("metrics.h", "python_call.h", "reference.h", "second_look.h", "tensors.h"),
 )
 
 

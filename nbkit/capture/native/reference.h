@@ -61,10 +61,27 @@ struct DiffPlan {
   int left_out = -1;  // number of the reason why it is never compared
   bool is_ours = false;
   bool is_pointwise = false;
+  int dropout = -1;  // of an op that is random with it: the argument's number
   bool writes = false;
   std::vector<bool> is_written, is_dtype;  // of each argument
   size_t returns = 0;
 };
+
+// The compared tensors: what was returned, then what was written to and not returned.
+inline std::vector<at::Tensor> results_of(const Stack& out, const std::vector<at::Tensor>& written) {
+  std::vector<at::Tensor> results;
+  for (const c10::IValue& value : out) {
+    each_operand(value, [&](const at::Tensor& tensor) { results.push_back(tensor); });
+  }
+  const size_t returned = results.size();
+  for (const at::Tensor& tensor : written) {
+    const auto end = results.begin() + returned;
+    if (std::none_of(results.begin(), end, [&](const at::Tensor& one) { return one.is_same(tensor); })) {
+      results.push_back(tensor);
+    }
+  }
+  return results;
+}
 
 // A call with copies of its inputs from before it ran.
 class Rerun {
@@ -85,7 +102,11 @@ class Rerun {
     if (in_pieces) {
       return {pieced()};
     }
-    Stack stack = inputs;
+    return run_with(inputs, written);
+  }
+
+  // The same of other inputs, which are not done in pieces.
+  Stack run_with(Stack stack, std::vector<at::Tensor>& written) const {
     for (size_t place = 0; plan_.writes && place < stack.size(); ++place) {
       if (plan_.is_written[place]) {
         stack[place] = mapped(stack[place], [&](const at::Tensor& tensor) {

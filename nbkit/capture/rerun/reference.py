@@ -106,7 +106,7 @@ class Call:
         self.dtype: torch.dtype | None = None  # of the first result of the call itself
         self.origin: Any = None  # what is needed to keep it, if it may be kept
         self.known: Results | None = None  # what the reference has made of it, where it has run already
-        self.spread: list[Tensor] | None = None
+        self.spreads: dict[int, list[Tensor]] = {}  # what conditioning() has found, by the number of draws
 
     def tensors(self) -> list[Tensor]:
         """Its inputs."""
@@ -173,22 +173,29 @@ class Call:
         return found
 
     def conditioning(self, draws: int, eps: float) -> list[Tensor]:
-        """For every result: the largest change that changing the inputs by eps brings about.
+        """For every result: the largest change that changing the inputs by eps brings about, in so many draws.
 
-        Called again, it takes the next draws into account.
+        What was found is kept, so that each result of a call is judged by the same draws; asked for fewer, these are
+        the first of them. With 0 they are all that there have been.
         """
         args, kwargs = self.widened()
-        if self.spread is None:
+        if not self.spreads:
             self.generator = np.random.default_rng(SEED)
             # Results made in pieces may differ from others in the last bit.
             is_at_hand = self.known is not None and not self.in_pieces and self.reference.function is None
             self.center = self.results().all if is_at_hand else self.once(args, kwargs).all
-            self.spread = [torch.zeros(one.shape, dtype=torch.float64) for one in self.center]
-        for _ in range(draws):
-            changed = mapped_call(args, kwargs, _perturbing(self.generator, eps), {})
-            for spread, found, middle in zip(self.spread, self._changed(changed), self.center, strict=True):
-                torch.maximum(spread, _distance(found, middle), out=spread)
-        return self.spread
+            self.spreads[0] = [torch.zeros(one.shape, dtype=torch.float64) for one in self.center]
+        made = max(self.spreads)
+        spreads = self.spreads.get(draws or made, self.spreads[made])
+        for _ in range(made, draws):
+            changed = self._changed(mapped_call(args, kwargs, _perturbing(self.generator, eps), {}))
+            distances = [_distance(found, middle) for found, middle in zip(changed, self.center, strict=True)]
+            spreads = [torch.maximum(spread, one) for spread, one in zip(spreads, distances, strict=True)]
+        if draws > made:
+            if len(spreads) == 1:
+                self.spreads.clear()  # no other result will ask for fewer draws
+            self.spreads[draws] = spreads
+        return spreads
 
     def _changed(self, changed: tuple[Any, Any]) -> list[Tensor]:
         """Results of the call with changed inputs, vectors without direction turned to those of the call itself."""
@@ -225,6 +232,12 @@ class Results:
     @property
     def all(self) -> list[Tensor]:
         return [*self.outputs, *self.written]
+
+
+def seed_words() -> tuple[int, ...]:
+    """State and increment of the generator of signs, as words of 64 bits, the lower one of each first."""
+    state: Any = np.random.default_rng(SEED).bit_generator.state["state"]
+    return tuple(state[name] >> shift & (1 << 64) - 1 for name in ("state", "inc") for shift in (0, 64))
 
 
 def _perturbing(generator: np.random.Generator, eps: float) -> Callable[[Any], Any]:
