@@ -242,21 +242,28 @@ inline void count_and_clear(double* actual, double* expected, int64_t count, con
   }
 }
 
+// Any number of values, in float64.
+inline void widen_all(const void* from, Kind kind, int64_t count, double* to) {
+  if (kind == Kind::float64) {
+    std::memcpy(to, from, count * sizeof(double));
+    return;
+  }
+  const int64_t fours = count / lanes * lanes, size = kind == Kind::float32 ? 4 : 2;
+  widen(from, kind, 0, fours, to);
+  if (count > fours) {
+    alignas(16) char last[lanes * sizeof(float)] = {};
+    std::memcpy(last, static_cast<const char*>(from) + fours * size, (count - fours) * size);
+    double wide[lanes];
+    widen(last, kind, 0, lanes, wide);
+    std::memcpy(to + fours, wide, (count - fours) * sizeof(double));
+  }
+}
+
 // The pair from element `first` on, in float64, filled up with zeros to a multiple of 16; the number of elements then.
 inline int64_t block_of(const void* actual, Kind kind, const double* expected, int64_t first, int64_t count,
                         double* left, double* right) {
-  const int64_t fours = count / lanes * lanes, padded = (count + 15) / 16 * 16;
-  if (kind == Kind::float64) {
-    std::memcpy(left, static_cast<const double*>(actual) + first, count * sizeof(double));
-  } else {
-    widen(actual, kind, first, fours, left);
-    const int size = kind == Kind::float32 ? 4 : 2;
-    alignas(16) char last[4 * sizeof(float)] = {};
-    std::memcpy(last, static_cast<const char*>(actual) + (first + fours) * size, (count - fours) * size);
-    if (count > fours) {
-      widen(last, kind, 0, lanes, left + fours);
-    }
-  }
+  const int64_t padded = (count + 15) / 16 * 16, size = kind == Kind::float64 ? 8 : kind == Kind::float32 ? 4 : 2;
+  widen_all(static_cast<const char*>(actual) + first * size, kind, count, left);
   std::memcpy(right, expected + first, count * sizeof(double));
   std::fill(left + count, left + padded, 0.0);
   std::fill(right + count, right + padded, 0.0);
@@ -272,9 +279,16 @@ inline bool measure(const void* actual, Kind kind, const double* expected, int64
   for (int64_t first = 0; first < count; first += block_length) {
     const int64_t length = std::min(block_length, count - first);
     const Sums before = sums;
-    const bool is_whole = kind == Kind::float64 && length % 16 == 0;
-    const int64_t padded = is_whole ? length : block_of(actual, kind, expected, first, length, left, right);
-    const double* wide = is_whole ? static_cast<const double*>(actual) + first : left;
+    const bool is_whole = length % 16 == 0;
+    const double* wide = left;
+    int64_t padded = length;
+    if (!is_whole) {
+      padded = block_of(actual, kind, expected, first, length, left, right);
+    } else if (kind == Kind::float64) {
+      wide = static_cast<const double*>(actual) + first;
+    } else {
+      widen(actual, kind, first, length, left);
+    }
     add_block(wide, is_whole ? expected + first : right, padded, level, precision, sums);
     if (!std::isfinite(sums.found.sum_abs)) {
       sums = before;
