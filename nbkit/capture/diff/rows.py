@@ -22,11 +22,15 @@ def diffs_frame(
     """
     names = [column.name for column in DIFFS.columns if any(column.name in row for row in rows)]
     slots = np.array([row["slot"] for row in rows], dtype=np.int64)
-    parts = [_part(slots, {name: [row.get(name) for row in rows] for name in names}, op_ids, ops, phases)]
+    parts = []
     if native is not None and len(native.slots):
         parts.append(_part(native.slots, native.columns, op_ids, ops, phases))
+    if rows or not parts:
+        parts.insert(0, _part(slots, {name: [row.get(name) for row in rows] for name in names}, op_ids, ops, phases))
     filled = [part for part in parts if len(part)] or parts[:1]
     frame = filled[0] if len(filled) == 1 else pd.concat(filled)
+    if frame["op_id"].is_monotonic_increasing and len(filled) == 1:
+        return frame.reset_index(drop=True)
     return frame.take(np.argsort(frame["op_id"].to_numpy(), kind="stable")).reset_index(drop=True)
 
 

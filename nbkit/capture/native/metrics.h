@@ -73,19 +73,37 @@ NBKIT_INLINE Words widened_half(Shorts shorts) {
   return bits_of<Words>(scaled) | (is_special & 0x7f800000) | ((half & 0x8000) << 16);
 }
 
-// `count` (a multiple of 4) values from `first` on, in float64.
+template <Kind kind>
+NBKIT_INLINE Doubles four_of(const void* from) {
+  Floats floats;
+  if constexpr (kind == Kind::float32) {
+    floats = loaded<Floats>(from);
+  } else {
+    const Shorts shorts = loaded<Shorts>(from);
+    floats = bits_of<Floats>(kind == Kind::bfloat16 ? __builtin_convertvector(shorts, Words) << 16
+                                                    : widened_half(shorts));
+  }
+  return __builtin_convertvector(floats, Doubles);
+}
+
+template <Kind kind>
+NBKIT_INLINE void widen_as(const void* from, int64_t first, int64_t count, double* to) {
+  constexpr int64_t size = kind == Kind::float32 ? 4 : 2;
+  const char* at = static_cast<const char*>(from) + first * size;
+  for (const double* end = to + count; to < end; to += lanes, at += lanes * size) {
+    const Doubles wide = four_of<kind>(at);
+    std::memcpy(to, &wide, sizeof(wide));
+  }
+}
+
+// `count` (a multiple of 4) values from `first` on, in float64; not of float64.
 NBKIT_WIDE inline void widen(const void* from, Kind kind, int64_t first, int64_t count, double* to) {
-  for (int64_t at = 0; at < count; at += lanes) {
-    Floats floats;
-    if (kind == Kind::float32) {
-      floats = loaded<Floats>(static_cast<const float*>(from) + first + at);
-    } else {
-      Shorts shorts = loaded<Shorts>(static_cast<const uint16_t*>(from) + first + at);
-      floats = bits_of<Floats>(kind == Kind::bfloat16 ? __builtin_convertvector(shorts, Words) << 16
-                                                      : widened_half(shorts));
-    }
-    Doubles wide = __builtin_convertvector(floats, Doubles);
-    std::memcpy(to + at, &wide, sizeof(wide));
+  if (kind == Kind::float32) {
+    widen_as<Kind::float32>(from, first, count, to);
+  } else if (kind == Kind::bfloat16) {
+    widen_as<Kind::bfloat16>(from, first, count, to);
+  } else {
+    widen_as<Kind::float16>(from, first, count, to);
   }
 }
 
