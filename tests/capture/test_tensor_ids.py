@@ -13,6 +13,10 @@ def ids(trace, packet, role="output", column="tensor_id"):
     return tensor_rows(trace, packet, role)[column].tolist()
 
 
+# So many that the allocator gives some memory again, however scattered it is after other tests.
+ROUNDS = 300
+
+
 @pytest.mark.parametrize(
     ("make", "packet"),
     [
@@ -25,14 +29,14 @@ def ids(trace, packet, role="output", column="tensor_id"):
 )
 def test_each_round_of_a_loop_has_new_ids_though_memory_is_reused(make, packet):
     def step():
-        addresses.update(make(i).data_ptr() for i in range(20))
+        addresses.update(make(i).data_ptr() for i in range(ROUNDS))
 
     addresses = set()
     trace = record(step)
-    assert len(addresses) < 20  # the allocator did reuse memory
+    assert len(addresses) < ROUNDS  # the allocator did reuse memory
     for role in ("input", "output"):
-        assert len(set(ids(trace, packet, role))) == 20
-        assert len(set(ids(trace, packet, role, "storage_id"))) == 20
+        assert len(set(ids(trace, packet, role))) == ROUNDS
+        assert len(set(ids(trace, packet, role, "storage_id"))) == ROUNDS
 
 
 def test_ids_are_dense():
