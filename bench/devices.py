@@ -17,6 +17,7 @@ from torch import nn
 
 import nbkit
 from bench.ratios import markdown, number
+from nbkit.verdicts import HARMLESS
 from sample_models.llama import LLAMA_SMALL, Llama
 from sample_models.rwkv4 import RWKV4, RWKV4Config
 
@@ -38,7 +39,7 @@ def main() -> None:
         for precision in PRECISIONS:
             diffs = compared(model, precision, device)
             counts = diffs["status"].value_counts()
-            bad = diffs[~diffs["status"].isin(["ok", "reduced", "skipped"])]
+            bad = diffs[~diffs["status"].isin(HARMLESS)]
             found = [len(diffs), counts.get("ok", 0), counts.get("reduced", 0), len(bad)]
             ratio = diffs.loc[diffs["status"] == "ok", "noise_ratio"].max()
             rows.append((model, precision, *map(str, found), number(ratio)))

@@ -6,12 +6,12 @@ import pandas as pd
 
 import nbkit
 from bench.fault_steps import Step
+from nbkit.verdicts import HARMLESS
 
 # So many times what rounding allows a fault must move a result to count as detectable. Right kernels move it too: those
 # of these steps up to 2.8 times in bfloat16 and float16, where some round more than once.
 BOUND = 8.0
 # What is right for inputs of fewer bits counts as right: a planted fault must not be excused by it.
-RIGHT = ("ok", "reduced", "skipped")
 # In the order of the tables; see Outcome.kind.
 KINDS = ("detectable", "within the margin", "within rounding", "random")
 
@@ -68,4 +68,4 @@ def outcome_of(device: nbkit.SimulatedDevice, step: Step, fault: nbkit.Fault) ->
 
 def mismatches(trace: nbkit.Trace) -> pd.DataFrame:
     """Rows of `diffs` that say that an op is wrong."""
-    return trace.diffs[~trace.diffs["status"].isin(RIGHT)]
+    return trace.diffs[~trace.diffs["status"].isin(HARMLESS)]

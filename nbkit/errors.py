@@ -32,6 +32,11 @@ class NonFiniteError(NbkitError):
     """opcheck stopped the step at the first op that made a NaN, an Inf or nothing but underflow."""
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, its type if it says nothing."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The known names closest to a mistyped one, as the end of an error sentence; all of them where none is close."""
     known = sorted(known)

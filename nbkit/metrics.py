@@ -24,6 +24,8 @@ import numpy as np
 
 from nbkit.precision import Array, Precision, largest_ulp
 
+# Columns of NaN and Inf.
+COUNTS = ("actual_nan_count", "expected_nan_count", "actual_inf_count", "expected_inf_count")
 # Elements measured at a time: a dozen arrays of so many float64 stay in a core's cache.
 CHUNK = 1 << 15
 BLAS_LENGTH = 1 << 13

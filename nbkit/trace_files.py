@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nbkit.errors import SchemaError, TraceError
+from nbkit.errors import SchemaError, TraceError, first_line
 from nbkit.kept import KeptCall, read_kept, write_kept
 from nbkit.schema import SCHEMA_VERSION, TABLES
 
@@ -124,4 +124,4 @@ def _umask() -> int:
 def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror[0].lower() + error.strerror[1:]
-    return str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+    return first_line(error).rstrip(".")

@@ -27,6 +27,12 @@ from nbkit.metrics import agreed, rms
 from nbkit.precision import Array, Precision
 
 THRESHOLD = 8.0
+# The statuses of `diffs`, from the worst to what needs no look.
+STATUSES = ("mismatch", "shape", "dtype", "failed", "reduced", "ok", "skipped")
+# Of an op at fault; of one that is right; and of all that needs no look.
+FAULTY = STATUSES[:3]
+RIGHT = STATUSES[4:6]
+HARMLESS = STATUSES[4:]
 
 
 def growth(input_numels: Sequence[int], output_numel: int) -> float:

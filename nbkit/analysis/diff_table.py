@@ -11,10 +11,8 @@ from nbkit.analysis.encoded import EncodedOps, Floats, text_column
 from nbkit.analysis.filters import Mask
 from nbkit.analysis.op_table import Matches, as_mask, choice_mask, ordered
 from nbkit.schema import OPS
+from nbkit.verdicts import HARMLESS, STATUSES
 
-# From the worst to what needs no look; a verdict that is none of these is looked at before those that are right.
-STATUSES = ("mismatch", "shape", "dtype", "failed", "reduced", "ok", "skipped")
-HARMLESS = ("reduced", "ok", "skipped")
 # Of the op that a row belongs to.
 FROM_OPS = ("model", "source")
 METRICS = ("noise_ratio", "max_abs_error", "max_rel_error", "injected_error", "inherited_error", "total_error")
@@ -60,7 +58,7 @@ def encode_diffs(diffs: pd.DataFrame, ops: pd.DataFrame) -> EncodedOps:
 def worst_first(diffs: pd.DataFrame) -> np.ndarray:
     """Places of the rows by verdict, then by noise ratio, largest first; ties keep call order."""
     ranks = {status: rank for rank, status in enumerate(STATUSES)}
-    other = STATUSES.index("reduced") - 0.5
+    other = STATUSES.index(HARMLESS[0]) - 0.5  # a verdict that is not known is looked at before those that are right
     # A bad row without a ratio (NaN on one side) comes after those that have one.
     keys = pd.DataFrame({"rank": diffs["status"].map(ranks).fillna(other), "noise": -diffs["noise_ratio"]})
     return keys.reset_index(drop=True).sort_values(["rank", "noise"], kind="stable").index.to_numpy()

@@ -18,7 +18,7 @@ from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, 
 from torch.autograd import profiler
 
 from nbkit.capture.cpp_log import QuietCppLog
-from nbkit.errors import OptionError, nearest
+from nbkit.errors import OptionError, first_line, nearest
 
 # What Kineto tells about itself; anything else that it prints is kept as a note.
 CHATTER = ("USDT:", "INFO:", "STAGE:")
@@ -104,7 +104,7 @@ class Kineto:
             try:
                 getattr(torch, self.options.device).synchronize()
             except Exception as error:
-                self.notes.append(f"work of the device may be missing, waiting for it failed: {error}".splitlines()[0])
+                self.notes.append(f"work of the device may be missing, waiting for it failed: {first_line(error)}")
 
 
 def check_free() -> None:

@@ -47,7 +47,7 @@ class TensorColumns:
         try:
             storage = tensor.untyped_storage()
             geometry = (tensor.shape, tensor.stride(), tensor.storage_offset(), tensor.dtype)
-        except (RuntimeError, NotImplementedError):  # a parameter without storage: sparse, lazy
+        except RuntimeError:  # a parameter without storage: sparse, lazy
             return []
         number = self._find_storage(storage)
         code = self._geometry_codes.get(geometry)

@@ -91,7 +91,7 @@ class TensorRegistry:
             try:
                 storage = tensor.untyped_storage()
                 stride = tensor.stride()
-            except (NotImplementedError, RuntimeError):  # sparse, nested and other layouts
+            except RuntimeError:  # sparse, nested and other layouts
                 return self.learn_other(tensor, fresh)
             # storage_number(), written out.
             entry = storages.get(id(storage))
@@ -139,7 +139,7 @@ class TensorRegistry:
             storage = tensor.untyped_storage()
             number = self.storage_number(storage, tensor.device)
             stride, offset = tensor.stride(), int(tensor.storage_offset())
-        except (RuntimeError, NotImplementedError):
+        except RuntimeError:
             pass
         shape, nbytes = _shape_and_bytes(tensor)
         return TensorRecord(

@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from nbkit.parting.origins import FAULTY, Origin
+from nbkit.parting.origins import Origin
 from nbkit.precision import precision_of
+from nbkit.verdicts import FAULTY
 
 Milestone = dict[str, Any]
 Bools = npt.NDArray[np.bool_]

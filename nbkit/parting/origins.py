@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from nbkit.precision import precision_of
+from nbkit.verdicts import FAULTY
 
-FAULTY = ("mismatch", "shape", "dtype")
 # Stands for an error without bound, so that shares of it can be taken.
 HUGE = 1e300
 Key = tuple[str, int]  # role and position of a tensor of an op

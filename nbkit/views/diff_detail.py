@@ -6,8 +6,10 @@ import pandas as pd
 
 from nbkit.analysis.difference import worst_elements
 from nbkit.kept import KeptResult
+from nbkit.kept_calls import why_not_kept
+from nbkit.metrics import COUNTS
 from nbkit.trace import Trace
-from nbkit.views.diff_rows import COUNTS, WHOLE, number
+from nbkit.views.diff_rows import WHOLE, number
 from nbkit.views.names import ROOT, shown
 from nbkit.views.plots.difference import difference_plots
 
@@ -56,9 +58,6 @@ def _text(name: str, value: Any) -> str | None:
 
 
 def _why_not(trace: Trace, row: int) -> str:
-    # torch, which the notebook has loaded; a page that is only written does not ask.
-    from nbkit.capture.kept.call_of import why_not_kept
-
     op_id = int(trace.diffs["op_id"].iloc[row])
     if op_id in trace.kept:
         return "The values of this tensor were not kept: others of its op were wrong, and it was not."

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from nbkit.analysis.diff_table import METRICS, STATUSES
+from nbkit.analysis.diff_table import METRICS
 from nbkit.analysis.encoded import EncodedOps, Floats
+from nbkit.metrics import COUNTS
 from nbkit.schema import DIFFS
+from nbkit.verdicts import STATUSES
 from nbkit.views.names import ROOT, shown
 
 FIRST = ("rank", "op", "status", "noise_ratio", "max_abs_error", "max_rel_error")
@@ -19,7 +21,6 @@ LAST = (
     "mean_abs_error", "cosine_similarity", "max_ulp", "bias_ratio", "rtol", "atol", "actual_nan_count",
     "expected_nan_count", "actual_inf_count", "expected_inf_count", "op_id", "source",
 )  # fmt: skip
-COUNTS = ("actual_nan_count", "expected_nan_count", "actual_inf_count", "expected_inf_count")
 SHOWN_IF_VARIED = ("model", "role", "position", *COUNTS)
 ALWAYS = (*FIRST, "module", "phase", "dtype", "shape", "message", "op_id")
 WHOLE = frozenset(

@@ -3,9 +3,9 @@
 import pandas as pd
 
 from nbkit.analysis import diff_table
-from nbkit.analysis.diff_table import STATUSES
 from nbkit.schema import DIFFS
 from nbkit.trace import Trace
+from nbkit.verdicts import STATUSES
 from nbkit.views.names import shown
 from nbkit.views.parting_sections import parting_sections
 from nbkit.views.sections import Section

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,19 +21,18 @@ from nbkit.views.diff_rows import LABELS, bars, choices, number_columns, scales,
 from nbkit.views.diff_sections import verdict_counts
 from nbkit.views.module_rows import own_name
 from nbkit.views.names import shown
-from nbkit.views.op_source import PAGE_BYTES, PAGE_MODULES, PAGE_ROWS, within_bytes
 from nbkit.views.plotly_source import plotly_part, plotly_parts
+from nbkit.views.table_source import PAGE_MODULES, Answer, Message, TableSource, page_of, within_bytes
 
-Answer = dict[str, Any]
 
+class DiffSource(TableSource):
+    """The differences of one trace, encoded at the first question."""
 
-class DiffSource:
-    """The differences of one trace, encoded at the first question; matches of the last few queries are kept."""
+    table = "diff table"
 
     def __init__(self, trace: Trace) -> None:
         frames = {"diffs": DIFFS.frame(), "modules": MODULES.frame(), **trace.frames}
-        self.trace = Trace(frames, trace.meta, trace.kept)
-        self._matches = lru_cache(maxsize=4)(self._run_query)
+        super().__init__(Trace(frames, trace.meta, trace.kept))
 
     @cached_property
     def rows(self) -> EncodedOps:
@@ -66,9 +65,8 @@ class DiffSource:
             "n_rows": len(self.rows),
         }
 
-    def answer(self, message: Mapping[str, Any]) -> Answer:
-        """The answer to one message of the front end, with its id; kind "error" where it asks for what is not there."""
-        kinds: dict[str, Callable[[Mapping[str, Any]], Answer]] = {
+    def kinds(self) -> Mapping[str, Callable[[Message], Answer]]:
+        return {
             "rows": self._rows,
             "detail": lambda asked: diff_detail(self.trace, self._known_row(asked)),
             "modules": self._modules,
@@ -76,16 +74,8 @@ class DiffSource:
             "script": self._script,
             "plotly": _plotly,
         }
-        try:
-            if message.get("kind") not in kinds:
-                raise OptionError(f"The diff table knows no question {message.get('kind')!r}.")
-            return {"kind": message["kind"], "id": message.get("id"), **kinds[message["kind"]](message)}
-        # A front end that waits for an answer must get one, whatever went wrong.
-        except Exception as error:
-            return {"kind": "error", "id": message.get("id"), "message": f"{type(error).__name__}: {error}"}
 
-    def buffers(self, message: Mapping[str, Any]) -> list[bytes]:
-        """Bytes that go with the answer."""
+    def buffers(self, message: Message) -> list[bytes]:
         return [plotly_part(int(message["part"]))] if message.get("kind") == "plotly" else []
 
     def _notes(self) -> list[str]:
@@ -94,31 +84,28 @@ class DiffSource:
         notes += [f"threshold: {meta['threshold']:g}"] if "threshold" in meta else []
         return [*notes, *kept_note(meta)]
 
-    def _rows(self, message: Mapping[str, Any]) -> Answer:
-        matches = self._matches(json.dumps(message.get("query", {}), sort_keys=True))
-        offset = max(int(message.get("offset", 0)), 0)
-        limit = min(int(message.get("limit", PAGE_ROWS)), PAGE_ROWS)
+    def _rows(self, message: Message) -> Answer:
+        matches, place = self.matches_of(message), page_of(message)
         columns = shown_columns(self.rows)
-        page = table_rows(self.rows, matches.ids[offset : offset + limit].tolist(), columns, self.bars)
+        page = table_rows(self.rows, matches.ids[place].tolist(), columns, self.bars)
         return {
             "matched": len(matches.ids),
             "wrong": units.count(int(is_wrong(self.rows)[matches.ids].sum())),
             "columns": columns,
             "errors": dict(matches.errors),
-            "offset": offset,
-            "rows": within_bytes(page, PAGE_BYTES),
+            "offset": place.start,
+            "rows": within_bytes(page),
         }
 
-    def _position(self, message: Mapping[str, Any]) -> Answer:
+    def _position(self, message: Message) -> Answer:
         """Where a row stands in the matches of a query; null where it is not among them."""
-        matches = self._matches(json.dumps(message.get("query", {}), sort_keys=True))
-        found = np.flatnonzero(matches.ids == self._known_row(message))
-        return {"row": int(message["row"]), "position": int(found[0]) if len(found) else None}
+        row = self._known_row(message)
+        return {"row": row, "position": self.position_of(row, message)}
 
-    def _modules(self, message: Mapping[str, Any]) -> Answer:
+    def _modules(self, message: Message) -> Answer:
         """A page of the module tree, and what is outside any module."""
-        offset = max(int(message.get("offset", 0)), 0)
-        page = self.tree.iloc[offset : offset + PAGE_MODULES]
+        place = page_of(message, PAGE_MODULES)
+        page = self.tree.iloc[place]
         total = float(is_wrong(self.rows).sum())
         is_outside = self.rows.texts["module"].codes < 0
         names = ["model", "module", "type", "depth", "has_children", "ops_below", "self_time_below_us"]
@@ -128,9 +115,9 @@ class DiffSource:
             for model, module, kind, *place, count, wrong in zip(*columns, strict=True)
         ]
         outside = _totals(int(is_outside.sum()), float(is_wrong(self.rows)[is_outside].sum()), total)
-        return {"offset": offset, "total": len(self.tree), "rows": within_bytes(rows, PAGE_BYTES), "outside": outside}
+        return {"offset": place.start, "total": len(self.tree), "rows": within_bytes(rows), "outside": outside}
 
-    def _script(self, message: Mapping[str, Any]) -> Answer:
+    def _script(self, message: Message) -> Answer:
         # torch writes the inputs; a page that is only written does not ask.
         from nbkit.capture.kept.script import script_of
 
@@ -139,7 +126,7 @@ class DiffSource:
         note = f"Its inputs are in {loads[0].split(chr(39))[1]}." if loads else None
         return {"script": script, "note": note}
 
-    def _known_row(self, message: Mapping[str, Any]) -> int:
+    def _known_row(self, message: Message) -> int:
         row = int(message["row"])
         if not 0 <= row < len(self.rows):
             raise OptionError(f"There is no row {row}; the last one is {len(self.rows) - 1}.")
@@ -149,7 +136,7 @@ class DiffSource:
         return diff_query(self.rows, DiffQuery(**json.loads(text)))
 
 
-def _plotly(message: Mapping[str, Any]) -> Answer:
+def _plotly(message: Message) -> Answer:
     """How many parts there are; the bytes of the one that is asked for go with the answer."""
     plotly_part(int(message["part"]))
     return {"parts": len(plotly_parts())}

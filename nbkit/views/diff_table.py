@@ -3,18 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-import anywidget
 import traitlets
 
 from nbkit.trace import Trace
 from nbkit.views.diff_source import DiffSource
-from nbkit.views.mimebundle import Bundle, with_twins
-from nbkit.views.op_table import STATIC
-from nbkit.views.static_table import static_table
-from nbkit.views.text import summary
+from nbkit.views.table_widget import STATIC, TableWidget
 
 
-class DiffTable(anywidget.AnyWidget):
+class DiffTable(TableWidget):
     """The compared tensors of an opdiff trace, the worst first; filters, thresholds, and the detail of each.
 
     `selected_row` is the place in `trace.diffs` of the row that is selected, in Python and in the table alike.
@@ -22,23 +18,11 @@ class DiffTable(anywidget.AnyWidget):
 
     _esm = STATIC / "diff_table.js"
     _css = STATIC / "diff_table.css"
-    overview = traitlets.Dict().tag(sync=True)
+    source: DiffSource
     selected_row = traitlets.Int(None, allow_none=True).tag(sync=True)
 
     def __init__(self, trace: Trace) -> None:
-        self.source = DiffSource(trace)
-        super().__init__(overview=self.source.overview())
-        self.on_msg(self._reply)
-
-    def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
-        """The widget, and text and HTML of the same where no widget can be shown."""
-        trace = self.source.trace
-        twins = {"text/plain": summary(trace), "text/html": static_table(trace)}
-        return with_twins(super()._repr_mimebundle_(**options), twins)
-
-    def _reply(self, _: object, message: Mapping[str, Any], buffers: object) -> None:
-        answer = self.source.answer(message)
-        self.send(answer, [] if answer["kind"] == "error" else self.source.buffers(message))
+        super().__init__(DiffSource(trace))
 
     @traitlets.validate("selected_row")
     def _known_row(self, proposal: Mapping[str, Any]) -> int | None:

@@ -12,7 +12,7 @@ from nbkit.trace import Trace
 from nbkit.views.flame_difference import flame_states
 from nbkit.views.flame_twins import changes_html, flame_html, flame_text
 from nbkit.views.mimebundle import Bundle, with_twins
-from nbkit.views.op_table import STATIC
+from nbkit.views.table_widget import STATIC
 
 Ids = npt.NDArray[np.int64]
 

@@ -1,9 +1,8 @@
 """OpSource: answers the op table's questions about one trace, in pages of JSON data."""
 
 import json
-from collections.abc import Mapping
-from functools import cached_property, lru_cache
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -21,28 +20,25 @@ from nbkit.views.module_rows import module_rows, totals
 from nbkit.views.names import shown
 from nbkit.views.op_detail import detail
 from nbkit.views.op_rows import rows, shown_columns, slowest_of_levels
-
-PAGE_BYTES = 48_000
-PAGE_ROWS = 120
-PAGE_MODULES = 400
-Answer = dict[str, Any]
+from nbkit.views.table_source import PAGE_MODULES, Answer, Message, TableSource, page_of, within_bytes
 
 
-class OpSource:
-    """One trace, encoded at the first question; keeps the matches of the last few queries, so that paging is free."""
+class OpSource(TableSource):
+    """The ops of one trace, encoded at the first question."""
+
+    table = "op table"
 
     def __init__(self, trace: Trace) -> None:
         frames = {"tensors": TENSORS.frame(), "modules": MODULES.frame(), **trace.frames}
-        self.trace = Trace(frames, trace.meta, trace.kept)
+        super().__init__(Trace(frames, trace.meta, trace.kept))
         self._within: npt.NDArray[np.int64] | None = None
         self.version = 0
-        self._matches = lru_cache(maxsize=4)(self._run_query)
 
     def limit_to(self, op_ids: npt.NDArray[np.int64] | None) -> None:
         """Answer with these ops only from now on; None is all. `version` is new for each limit."""
         self._within = op_ids
         self.version += 1
-        self._matches.cache_clear()
+        self.matches.cache_clear()
 
     @cached_property
     def ops(self) -> EncodedOps:
@@ -86,57 +82,46 @@ class OpSource:
             "n_ops": len(self.trace.ops),
         }
 
-    def answer(self, message: Mapping[str, Any]) -> Answer:
-        """The answer to one message of the front end, with its id; kind "error" where it asks for what is not there."""
-        kinds = {"rows": self._rows, "detail": self._detail, "modules": self._modules, "position": self._position}
-        try:
-            if message.get("kind") not in kinds:
-                raise OptionError(f"The op table knows no question {message.get('kind')!r}.")
-            return {"kind": message["kind"], "id": message.get("id"), **kinds[message["kind"]](message)}
-        # A front end that waits for an answer must get one, whatever went wrong.
-        except Exception as error:
-            return {"kind": "error", "id": message.get("id"), "message": f"{type(error).__name__}: {error}"}
+    def kinds(self) -> Mapping[str, Callable[[Message], Answer]]:
+        return {"rows": self._rows, "detail": self._detail, "modules": self._modules, "position": self._position}
 
-    def _rows(self, message: Mapping[str, Any]) -> Answer:
-        matches = self._matches(json.dumps(message.get("query", {}), sort_keys=True))
-        offset = max(int(message.get("offset", 0)), 0)
-        limit = min(int(message.get("limit", PAGE_ROWS)), PAGE_ROWS)
+    def _rows(self, message: Message) -> Answer:
+        matches, place = self.matches_of(message), page_of(message)
         columns = shown_columns(self.ops)
-        page = rows(self.ops, matches.ids[offset : offset + limit].tolist(), columns, self.slowest)
+        page = rows(self.ops, matches.ids[place].tolist(), columns, self.slowest)
         time_us = self.host_self_us[matches.ids]
         return {
             "matched": len(matches.ids),
             "self_time": units.duration(float(np.nansum(time_us))),
             "columns": columns,
             "errors": dict(matches.errors),
-            "offset": offset,
-            "rows": within_bytes(page, PAGE_BYTES),
+            "offset": place.start,
+            "rows": within_bytes(page),
         }
 
-    def _detail(self, message: Mapping[str, Any]) -> Answer:
+    def _detail(self, message: Message) -> Answer:
         return detail(self.trace, self._known_op(message))
 
-    def _position(self, message: Mapping[str, Any]) -> Answer:
+    def _position(self, message: Message) -> Answer:
         """Where an op stands in the matches of a query; null where it is not among them."""
-        matches = self._matches(json.dumps(message.get("query", {}), sort_keys=True))
-        found = np.flatnonzero(matches.ids == self._known_op(message))
-        return {"op_id": int(message["op_id"]), "position": int(found[0]) if len(found) else None}
+        op_id = self._known_op(message)
+        return {"op_id": op_id, "position": self.position_of(op_id, message)}
 
-    def _modules(self, message: Mapping[str, Any]) -> Answer:
+    def _modules(self, message: Message) -> Answer:
         """A page of the module tree, and the totals of the ops outside any module."""
-        offset = max(int(message.get("offset", 0)), 0)
+        place = page_of(message, PAGE_MODULES)
         self_time_us = self.host_self_us
         is_outside = self.ops.texts["module"].codes < 0
         total_us = float(np.nansum(self_time_us))
-        page = module_rows(self.tree.iloc[offset : offset + PAGE_MODULES], total_us)
+        page = module_rows(self.tree.iloc[place], total_us)
         return {
-            "offset": offset,
+            "offset": place.start,
             "total": len(self.tree),
-            "rows": within_bytes(page, PAGE_BYTES),
+            "rows": within_bytes(page),
             "outside": totals(int(is_outside.sum()), float(np.nansum(self_time_us[is_outside])), total_us),
         }
 
-    def _known_op(self, message: Mapping[str, Any]) -> int:
+    def _known_op(self, message: Message) -> int:
         op_id = int(message["op_id"])
         if not 0 <= op_id < len(self.trace.ops):
             raise OptionError(f"There is no op {op_id}; the last one is {len(self.trace.ops) - 1}.")
@@ -144,9 +129,3 @@ class OpSource:
 
     def _run_query(self, text: str) -> Matches:
         return query(self.ops, OpQuery(**json.loads(text)), self._within)
-
-
-def within_bytes(page: list[list[Any]], limit_bytes: int) -> list[list[Any]]:
-    """The first rows whose JSON stays under the limit, but at least one: the front end asks again for the rest."""
-    sizes = np.cumsum([len(json.dumps(row, ensure_ascii=False).encode()) + 1 for row in page], dtype=np.int64)
-    return page[: max(int(np.searchsorted(sizes, limit_bytes, side="right")), 1)]

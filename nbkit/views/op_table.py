@@ -1,26 +1,20 @@
 """OpTable: the interactive op table of a trace; rows are paged from the kernel, never held in widget state."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import anywidget
 import numpy as np
 import numpy.typing as npt
 import traitlets
 
 from nbkit.trace import Trace
 from nbkit.views import units
-from nbkit.views.mimebundle import Bundle, with_twins
 from nbkit.views.names import shown
 from nbkit.views.op_source import OpSource
-from nbkit.views.static_table import static_table
-from nbkit.views.text import summary
-
-STATIC = Path(__file__).parent / "static"
+from nbkit.views.table_widget import STATIC, TableWidget
 
 
-class OpTable(anywidget.AnyWidget):
+class OpTable(TableWidget):
     """The op table as a widget; `selected_op_id` is the op that is selected, in Python and in the table alike.
 
     `within` is the label of the ops that the table is limited to (by `show_within`), and a version that is new for
@@ -29,20 +23,12 @@ class OpTable(anywidget.AnyWidget):
 
     _esm = STATIC / "op_table.js"
     _css = STATIC / "op_table.css"
-    overview = traitlets.Dict().tag(sync=True)
+    source: OpSource
     selected_op_id = traitlets.Int(None, allow_none=True).tag(sync=True)
     within = traitlets.Instance(dict, allow_none=True).tag(sync=True)
 
     def __init__(self, trace: Trace) -> None:
-        self.source = OpSource(trace)
-        super().__init__(overview=self.source.overview())
-        self.on_msg(self._reply)
-
-    def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
-        """The widget, and text and HTML of the same where no widget can be shown."""
-        trace = self.source.trace
-        twins = {"text/plain": summary(trace), "text/html": static_table(trace)}
-        return with_twins(super()._repr_mimebundle_(**options), twins)
+        super().__init__(OpSource(trace))
 
     def show_within(self, label: str, op_ids: npt.NDArray[np.int64]) -> None:
         """Limit the table to these ops, under a label."""
@@ -53,9 +39,6 @@ class OpTable(anywidget.AnyWidget):
     def show_all(self) -> None:
         """Show all ops again; other filters stay."""
         self.within = None
-
-    def _reply(self, _: object, message: Mapping[str, Any], buffers: object) -> None:
-        self.send(self.source.answer(message))
 
     @traitlets.observe("within")
     def _cleared(self, change: Mapping[str, Any]) -> None:

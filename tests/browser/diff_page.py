@@ -9,7 +9,8 @@ from playwright.sync_api import Locator, Page
 from nbkit.trace import Trace
 from nbkit.views.diff_table import DiffTable
 from nbkit.views.linking import link_differences
-from nbkit.views.op_table import STATIC, OpTable
+from nbkit.views.op_table import OpTable
+from nbkit.views.table_widget import STATIC
 
 HTML = """<!doctype html><html lang='en'><title>differences</title>
 <main><div id='diff'></div><div id='table'></div></main></html>"""

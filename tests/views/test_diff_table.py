@@ -6,8 +6,9 @@ from traitlets import TraitError
 from nbkit.errors import OptionError
 from nbkit.views.diff_table import DiffTable
 from nbkit.views.linking import link_differences
-from nbkit.views.op_table import STATIC, OpTable
+from nbkit.views.op_table import OpTable
 from nbkit.views.plotly_source import plotly_part, plotly_parts
+from nbkit.views.table_widget import STATIC
 from tests.diff_traces import faulty_trace, large_diffs
 from tests.fakes import small_trace
 

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbkit.capture.rerun.apart import apart
-from nbkit.errors import OptionError
+from nbkit.capture.rerun.place import read_place
+from nbkit.errors import OptionError, first_line
 
 PRECISIONS: dict[str, torch.dtype | None] = {
     "float64": torch.float64,
@@ -54,18 +54,12 @@ class Target:
 
 def target(text: str) -> Target:
     """The target that `text` names, such as "cpu:float64" or "cpu:same". Raises OptionError."""
-    place, _, precision = text.rpartition(":")
-    if precision not in PRECISIONS:
-        place, precision = text, "float64"
-    dtype = PRECISIONS[precision]
     try:
-        device = torch.device(place or "cpu")
-        with apart():
-            (torch.zeros(1, device=device, dtype=dtype) + 1).item()  # a device without values fails here
+        device, dtype = read_place(text, PRECISIONS)
     except Exception as error:
         raise OptionError(
             f"against={text!r} is neither a saved trace nor a device that can be used "
-            f"({str(error).splitlines()[0]}); give a device and {', '.join(PRECISIONS)}, such as 'cpu:float64', or a "
+            f"({first_line(error)}); give a device and {', '.join(PRECISIONS)}, such as 'cpu:float64', or a "
             f"trace."
         ) from error
     return Target(text, device, dtype)

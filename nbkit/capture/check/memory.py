@@ -30,5 +30,5 @@ def storage_of(tensor: Tensor) -> torch.UntypedStorage | None:
     """The storage of a tensor; None for layouts without one."""
     try:
         return tensor.untyped_storage()
-    except (NotImplementedError, RuntimeError):
+    except RuntimeError:
         return None

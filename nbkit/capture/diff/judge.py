@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.diff.fast_exp import noise_of_exp
-from nbkit.capture.diff.native_rows import COUNTS, MEASURED, metrics_of
+from nbkit.capture.diff.native_rows import MEASURED, metrics_of
 from nbkit.capture.diff.reduced import reduced
 from nbkit.capture.diff.ties import ties
 from nbkit.capture.kept.keeper import Keeper, Values
 from nbkit.capture.rerun.plans import Plan
 from nbkit.capture.rerun.reference import CPU, Call, Results
-from nbkit.metrics import CHUNK, Metrics, measure, measure_one
+from nbkit.errors import first_line
+from nbkit.metrics import CHUNK, COUNTS, Metrics, measure, measure_one
 from nbkit.precision import PRECISIONS, Array, Precision, precision_of
 from nbkit.tolerances import Tolerances
 from nbkit.verdicts import accumulates_alike, growth, noise_ratios, outside, where_not_finite
@@ -205,8 +206,7 @@ def failed(error: Exception) -> Row:
 
 def could_not(error: Exception) -> str:
     """An error in the words of a row."""
-    text = (str(error).strip() or "no message").splitlines()[0]
-    return f"could not be compared ({type(error).__name__}: {text})"
+    return f"could not be compared ({type(error).__name__}: {first_line(error)})"
 
 
 def pieces_of(tensor: Tensor) -> Callable[[int, int], Array]:

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from nbkit.capture.strings import text_column
-from nbkit.metrics import Metrics
+from nbkit.metrics import COUNTS, Metrics
 from nbkit.precision import Array
 from nbkit.schema import nullable
 
 PLACES = ("slot", "is_input", "position", "dtype", "shape")
-COUNTS = ("actual_nan_count", "expected_nan_count", "actual_inf_count", "expected_inf_count")
 MEASURED = (
     *("max_abs_error", "mean_abs_error", "max_rel_error", "cosine_similarity", "max_ulp", "noise_ratio", "bias_ratio"),
     *COUNTS,

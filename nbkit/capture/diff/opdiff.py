@@ -23,7 +23,7 @@ from nbkit.capture.rerun.reference import Function, Reference
 from nbkit.patterns import Patterns
 from nbkit.tolerances import Tolerances
 from nbkit.trace import Trace
-from nbkit.verdicts import THRESHOLD
+from nbkit.verdicts import HARMLESS, THRESHOLD
 
 
 class opdiff(optrace):  # noqa: N801  a context manager is named like the function it stands for
@@ -129,7 +129,7 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
             "reference": self.reference.text,
             "threshold": self.scope.threshold,
             "compared_ops": self.mode.compared,
-            "mismatches": int((~diffs["status"].isin(["ok", "reduced", "skipped"])).sum()),
+            "mismatches": int((~diffs["status"].isin(HARMLESS)).sum()),
             "kept": kept,
             "notes": [*self._notes()],
         }

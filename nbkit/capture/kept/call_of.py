@@ -10,7 +10,8 @@ from torch._ops import OpOverload
 
 from nbkit.capture.kept.encode import decoded, tensor_of
 from nbkit.errors import OptionError
-from nbkit.kept import KeptCall, KeptResult
+from nbkit.kept import KeptResult
+from nbkit.kept_calls import kept_call
 from nbkit.precision import Array
 from nbkit.trace import Trace
 
@@ -57,31 +58,6 @@ def call_of(trace: Trace, op_id: int) -> OpCall:
     kwargs = {name: decoded(value, tensors) for name, value in call.kwargs.items()}
     results = tuple(_result(one) for one in call.results)
     return OpCall(op_of(call.op), tuple(decoded(list(call.args), tensors)), kwargs, call.device, results)
-
-
-def kept_call(trace: Trace, op_id: int) -> KeptCall:
-    """The kept values of an op. Raises OptionError with the reason if there are none."""
-    if op_id not in trace.kept:
-        raise OptionError(f"The values of op {op_id} were not kept: {why_not_kept(trace, op_id)}.")
-    return trace.kept[op_id]
-
-
-def why_not_kept(trace: Trace, op_id: int) -> str:
-    """Why there are no values of an op, and which option would keep them."""
-    kept = trace.meta.get("kept")
-    if kept is None:
-        return "only nbkit.opdiff keeps values"
-    if not trace.kept and kept["calls"]:
-        return "the trace was saved without its values; save it with values='kept'"
-    if reason := kept["not_kept"].get(str(op_id)):
-        return f"{reason}; a larger keep_bytes makes room" if "keep_bytes" in reason else reason
-    rows = trace.diffs[trace.diffs["op_id"] == op_id]
-    if (rows["status"].isin(["ok", "reduced", "skipped"])).all():
-        name = rows["op"].iloc[0] if len(rows) else trace.ops["op"].iloc[op_id]
-        return f"it is not a mismatch; record with keep_ops={name!r} to keep calls of this op all the same"
-    if rows["message"].str.startswith("random").any():
-        return "random ops draw other numbers when they run again"
-    return f"the first {kept['keep']} wrong calls are kept; record with a larger keep= to keep more"
 
 
 def op_of(name: str) -> OpOverload:

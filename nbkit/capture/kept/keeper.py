@@ -16,11 +16,11 @@ from nbkit.errors import OptionError
 from nbkit.kept import KeptCall, KeptResult
 from nbkit.patterns import Patterns, op_matcher, split_patterns
 from nbkit.precision import Array
+from nbkit.verdicts import RIGHT
 
 KEEP = 8
 KEEP_BYTES = 64 * 2**20
 # Of values that need no look: those of a product of fewer bits are as they should be.
-RIGHT = ("ok", "reduced")
 # Reasons that are told op by op; beyond, only counted.
 MOST_REASONS = 100
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import torch
 
-from nbkit.capture.kept.call_of import kept_call, op_of
+from nbkit.capture.kept.call_of import op_of
 from nbkit.capture.kept.encode import tensor_of
 from nbkit.capture.kept.script_body import BODY
 from nbkit.capture.rerun.plans import plan_of
 from nbkit.errors import NbkitError
 from nbkit.kept import KeptCall, KeptTensor
+from nbkit.kept_calls import kept_call
 from nbkit.trace import Trace
 
 # Inputs up to so many bytes stand in the script itself.

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.lazy_bits import as_bare
-from nbkit.capture.rerun.apart import apart
 from nbkit.capture.rerun.copies import WIDER, all_tensors, cloned, copier, mapped_call, narrowed_call, tensors_in
 from nbkit.capture.rerun.phases import turned
 from nbkit.capture.rerun.pieces import is_done_in_pieces, pieced
+from nbkit.capture.rerun.place import read_place
 from nbkit.capture.rerun.plans import Plan, bound, written_tensors
 from nbkit.capture.rerun.twins import TWINS
 from nbkit.capture.rerun.undefined import settled
-from nbkit.errors import OptionError
+from nbkit.errors import OptionError, first_line
 
 Function = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -72,19 +72,13 @@ class Reference:
 
 
 def _parsed(text: str) -> tuple[torch.device, torch.dtype]:
-    place, _, precision = text.rpartition(":")
-    if precision not in PRECISE:
-        place, precision = text, "float64"
     try:
-        device = torch.device(place or "cpu")
-        with apart():
-            (torch.zeros(1, device=device, dtype=PRECISE[precision]) + 1).item()  # a device without values fails here
+        return read_place(text, PRECISE)
     except Exception as error:
         raise OptionError(
-            f"reference={text!r} cannot be used ({str(error).splitlines()[0]}); give a device that is here and a "
+            f"reference={text!r} cannot be used ({first_line(error)}); give a device that is here and a "
             f"precision, such as 'cpu:float64' or 'cpu:float32'."
         ) from error
-    return device, PRECISE[precision]
 
 
 class Call:
@@ -149,18 +143,18 @@ class Call:
         reference = self.reference
         has_doubles = given is not None and any(one.dtype in DOUBLES for one in all_tensors(*given))
         if reference.dtype is torch.float64 and self.note is None and not has_doubles:
-            note = f"compared in float32: the reference has no float64 kernel ({_first_line(first)})"
+            note = f"compared in float32: the reference has no float64 kernel ({first_line(first)})"
             copy = copier(reference.device, torch.float32)
             found = self._tried(mapped_call(self.args, self.kwargs, copy, {}), note)
             if found is not None:
                 reference.narrow[self.plan.func] = note
                 return found
         if given is not None:
-            note = f"compared in its own dtypes: the reference has no wider kernel ({_first_line(first)})"
+            note = f"compared in its own dtypes: the reference has no wider kernel ({first_line(first)})"
             found = self._tried(narrowed_call((self.args, self.kwargs), given), note)
             if found is not None:
                 return found
-        raise NoKernelError(_first_line(first)) if isinstance(first, NotImplementedError) else first
+        raise NoKernelError(first_line(first)) if isinstance(first, NotImplementedError) else first
 
     def _tried(self, call: Arguments, note: str) -> "Results | None":
         """The results of the call with these arguments, which are its own from now on; None if that raises, too."""
@@ -258,7 +252,3 @@ def _distance(found: Tensor, center: Tensor) -> Tensor:
         return torch.zeros(center.shape, dtype=torch.float64)
     # A result that is no number leaves the others their scale.
     return (found - center).abs().to(CPU, torch.float64).nan_to_num_(nan=0.0, posinf=0.0)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).strip().splitlines()[0]

@@ -4,6 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from nbkit.capture.diff import judge
 from tests.capture.diff.planted import compared, with_fault, wrong
 from tests.capture.models import MODELS, OPTIMIZERS, SHAPES, loss_of
 
@@ -39,8 +40,8 @@ def test_a_clean_step_has_no_mismatch(model, dtype):
     assert trace.meta["compared_ops"] > 50
 
 
-def test_a_running_sum_in_float32_is_right():
-    """Products added one after the other round each partial sum; the verdict without growth() calls that wrong."""
+def test_a_running_sum_in_float32_is_right_and_without_growth_called_wrong(monkeypatch):
+    """Products added one after the other round each partial sum."""
 
     def running(func, args, out):
         total = torch.zeros_like(out)
@@ -50,6 +51,8 @@ def test_a_running_sum_in_float32_is_right():
 
     x, y = torch.rand(64, 4096), torch.rand(4096, 64)
     assert wrong(with_fault(lambda: x @ y, "aten.mm.default", running)).empty
+    monkeypatch.setattr(judge, "growth", lambda *sizes: 1.0)
+    assert len(wrong(with_fault(lambda: x @ y, "aten.mm.default", running))) == 1
 
 
 def test_every_aten_op_is_compared_or_counted():

@@ -4,6 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from nbkit.capture.diff.fast_exp import NOISE
 from tests.capture.diff.planted import compared, with_fault, wrong
 
 OP = "aten._scaled_dot_product_flash_attention_for_cpu.default"
@@ -27,3 +28,13 @@ def test_a_logsumexp_further_off_is_wrong(dtype, error):
 
     trace = with_fault(attention(dtype, 32), OP, change, ops=OP)
     assert wrong(trace)["position"].tolist() == [1]
+
+
+@pytest.mark.parametrize("length", [8, 64, 512])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_how_far_the_kernels_of_torch_are_off(dtype, length):
+    """What fast_exp.py says of them: about 2**-14, which is far above the rounding of a float32."""
+    kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    given = [torch.randn(2, 4, length, 16, dtype=dtype) for _ in "qkv"]
+    error = kernel(*given, 0.0, True)[1] - kernel(*(one.double() for one in given), 0.0, True)[1]
+    assert NOISE / 2 < error.abs().max() < 2 * NOISE

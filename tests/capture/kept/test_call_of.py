@@ -4,8 +4,9 @@ import pytest
 import torch
 
 import nbkit
-from nbkit.capture.kept.call_of import op_of, why_not_kept
+from nbkit.capture.kept.call_of import op_of
 from nbkit.errors import OptionError
+from nbkit.kept_calls import why_not_kept
 from tests.capture.diff.planted import compared, scaled, with_fault
 from tests.fakes import small_trace
 
