@@ -1,0 +1,85 @@
+"""The commands of README.md's terminal section, in a shell, one after the other, on a script of a reader."""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import nbkit
+from nbkit.trace import Trace
+from tests.docs.own_models import script
+from tests.docs.readme import INTRO, PATH, ROOT, TERMINAL, commands
+
+SHELL = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("reader")
+
+
+def shell(command: str, folder: Path, status: int = 0) -> str:
+    """What the command says on its output."""
+    done = subprocess.run(command, shell=True, cwd=folder, env=SHELL, capture_output=True, text=True, timeout=120)
+    assert done.returncode == status, done.stderr[-2000:]
+    return done.stdout
+
+
+def the(start: str) -> str:
+    """The one command that begins so."""
+    (found,) = [command for command in commands(TERMINAL) if command.startswith(f"python -m nbkit {start}")]
+    return found
+
+
+def test_each_command_of_the_section_is_run_below():
+    words = [shlex.split(command) for command in commands(TERMINAL)]
+    assert [word[:3] for word in words] == [["python", "-m", "nbkit"]] * 6
+    assert [word[3] for word in words] == ["run", "run", "run", "diff", "load", "info"]
+
+
+def test_a_function_of_the_script_is_recorded(folder):
+    (folder / "train.py").write_text(script(times=1))
+    assert shell(the("run -o trace --step train_step"), folder).endswith("done\n")
+    trace = Trace.load(folder / "trace")
+    assert trace.ops["source"].dropna().str.match(r"train\.py:(9|1[0-2])$").all()
+    assert {"forward", "backward"} <= set(trace.ops["phase"])
+
+
+def test_a_pass_through_a_loop_is_recorded(folder):
+    shell(the("run -o trace --step :41"), folder)
+    trace = Trace.load(folder / "trace")
+    assert set(trace.ops["source"].dropna()) == {"train.py:42"} and trace.meta["name"] == "train.py :41"
+
+
+def test_a_slower_step_is_told_from_noise(folder):
+    before = the("run -o before")
+    shell(before, folder)
+    (folder / "train.py").write_text(script(times=8))
+    shell(before.replace("-o before", "-o after"), folder)
+    verdicts = shell(the("diff"), folder, status=1).partition("times that differ")[2].splitlines()
+    assert any(line.split()[:3] == ["2,", "backward", "slower"] for line in verdicts)
+
+
+def test_the_slowest_ops_come_first(folder):
+    header, first, *_ = shell(the("load"), folder).splitlines()
+    assert header.split()[0] == "op_id" and "aten" in first.split()
+    rows = Trace.load(folder / "trace").ops
+    slowest = rows.loc[rows["self_time_us"].idxmax()]
+    assert first.split()[0] == str(slowest["op_id"]) and slowest["op"] in first
+
+
+def test_versions_are_told(folder):
+    said = dict(line.split(maxsplit=1) for line in shell(the("info"), folder).splitlines())
+    assert (said["nbkit"], said["torch"]) == (nbkit.__version__, torch.__version__)
+
+
+def test_ci_runs_the_commands_of_the_first_screen():
+    run = (ROOT / ".ci/run").read_text().splitlines()
+    made = {" ".join(line.split()[:2]) for line in run if line.startswith("make ")}
+    assert commands(INTRO) == ["make demo", "make test"]
+    assert set(commands(INTRO)) <= made
+    assert commands(PATH) == ["pip install ."]
