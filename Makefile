@@ -83,6 +83,10 @@ docs: .venv/.installed-test  ## make the pages of docs/ that come from the code 
 notebooks: .venv/.installed-test  ## run every notebook headless
 	$(BIN)/python -m pytest -q tests/test_notebooks.py
 
+.PHONY: wheel-check
+wheel-check: .venv/.installed-test  ## install nbkit into an empty environment as README.md says, and use it there
+	$(BIN)/python -m tests.wheel
+
 .PHONY: bundle
 bundle:  ## build the widgets' front-end bundle (needs node and npm)
 	cd widgets && npm ci --no-audit --no-fund && npm run build

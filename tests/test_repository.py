@@ -3,15 +3,12 @@
 import os
 import re
 import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
 import nbkit
 from nbkit import __version__
-from nbkit.capture.native.library import SOURCES
 
 ROOT = Path(__file__).parents[1]
 # Spelt with brackets, so that this file does not name them itself.
@@ -93,15 +90,3 @@ def test_a_screenshot_is_a_small_picture(name):
 def test_the_ci_script_can_run():
     assert os.access(ROOT / ".ci/run", os.X_OK)
     subprocess.run(["bash", "-n", ".ci/run"], cwd=ROOT, check=True)
-
-
-def test_the_wheel_is_the_package_with_its_bundle_and_its_recorder(tmp_path):
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    names = set(zipfile.ZipFile(wheel).namelist())
-    static = {str(path.relative_to(ROOT)) for path in (ROOT / "nbkit/views/static").iterdir()}
-    native = {f"nbkit/capture/native/{name}" for name in SOURCES}
-    assert static | native | {"nbkit/__init__.py", "nbkit/py.typed"} <= names
-    assert static
-    assert {name.split("/")[0] for name in names} == {"nbkit", f"nbkit_torch-{__version__}.dist-info"}

@@ -1,0 +1,97 @@
+"""nbkit used where it is installed and nothing else is: what a newcomer does, in an empty folder.
+
+`python -I use.py CELLS`: CELLS is a JSON list of the cells of README.md's path. Runs without this repository.
+"""
+
+import json
+import os
+import pkgutil
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import import_module, metadata
+from pathlib import Path
+
+import torch
+from jupyter_client.manager import start_new_kernel
+
+import nbkit
+
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+SCRIPT = "import torch\nfor _ in range(3):\n    (torch.ones(4, 4) @ torch.ones(4, 4)).sum()\nprint('ran')\n"
+
+
+def imported() -> str:
+    """It is the installed one; every module and every public name can be had."""
+    assert Path(nbkit.__file__).is_relative_to(sys.prefix), nbkit.__file__
+    assert nbkit.__version__ == metadata.version("nbkit-torch")
+    modules = [
+        module.name for module in pkgutil.walk_packages(nbkit.__path__, "nbkit.") if "__main__" not in module.name
+    ]
+    for name in modules:
+        import_module(name)
+    names = [name for name in dir(nbkit) if getattr(nbkit, name) is not None]
+    return f"{len(modules)} modules, {len(names)} names"
+
+
+def recorded() -> str:
+    """A trace is recorded, saved, loaded and written as a page."""
+    with nbkit.optrace(values="stats") as trace:
+        torch.nn.Linear(4, 4)(torch.randn(2, 4)).sum().backward()
+    loaded = nbkit.load(trace.save("trace"))
+    assert loaded.ops.equals(trace.ops)
+    page = nbkit.write_page(loaded, "trace.html").read_text(encoding="utf-8")
+    assert "aten.addmm.default" in page and "</html>" in page
+    return f"{len(trace.ops)} ops, a page of {len(page):,} characters"
+
+
+def run_from_a_terminal() -> str:
+    """`python -m nbkit` helps, runs a script and shows its trace."""
+    Path("train.py").write_text(SCRIPT, encoding="utf-8")
+    assert "run" in command("--help") and "opdiff" in command("run", "--help")
+    assert command("run", "-o", "third", "--step", ":2", "--skip", "2", "train.py") == "ran\n"
+    assert "aten.mm.default" in command("load", "third", "--frame", "ops")
+    return command("info").splitlines()[0]
+
+
+def command(*words: str) -> str:
+    """What `python -m nbkit WORDS` prints."""
+    return subprocess.run(
+        [sys.executable, "-I", "-m", "nbkit", *words], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+
+
+def shown_in_a_notebook() -> str:
+    """The cells of the path run in a kernel; the magics show widgets with their twins."""
+    manager, client = start_new_kernel(kernel_name="python3")
+    outputs: list[dict[str, object]] = []
+    try:
+        for cell in json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")):
+            reply = client.execute_interactive(cell, timeout=120, output_hook=lambda m: outputs.append(m["content"]))
+            assert reply["content"]["status"] == "ok", reply["content"]
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    shown = [content["data"] for content in outputs if WIDGET_VIEW in content.get("data", {})]
+    assert len(shown) == 5 and all({"text/html", "text/plain"} <= data.keys() for data in shown)
+    assert any("aten.div.Tensor" in str(content.get("text")) for content in outputs)
+    return f"{len(shown)} widgets"
+
+
+def recorded_natively() -> str:
+    """Where there is a compiler, the recorder is built from the sources in the wheel, and used."""
+    if shutil.which("c++") is None:
+        return "not built: there is no compiler"
+    assert Path(os.environ["NBKIT_CACHE"]) in nbkit.build_recorder().parents
+    with nbkit.optrace() as trace:
+        torch.ones(2) + 1
+    assert trace.meta["recorder"] == "native"
+    return "built and used"
+
+
+STEPS: tuple[Callable[[], str], ...] = (imported, recorded, run_from_a_terminal, shown_in_a_notebook, recorded_natively)
+
+if __name__ == "__main__":
+    for step in STEPS:
+        print(f"{step.__name__.replace('_', ' ')}: {step()}", flush=True)
