@@ -6,6 +6,7 @@ import sys
 import weakref
 
 from nbkit.views import display
+from nbkit.views.mimebundle import WIDGET_VIEW
 from tests.fakes import small_trace, timed_trace
 
 CHECK = """
@@ -26,12 +27,12 @@ def test_without_a_kernel_the_twins_are_shown_and_nothing_slow_is_imported() -> 
 
 
 def test_under_a_kernel_the_view_of_one_widget_comes_with_its_twins(monkeypatch) -> None:
-    monkeypatch.setattr(display, "_has_live_front_end", lambda: True)
+    monkeypatch.setattr(display, "has_live_front_end", lambda: True)
     trace = small_trace()
     bundle, _ = display.mimebundle(trace)
-    assert sorted(bundle) == [display.WIDGET_VIEW, "text/html", "text/plain"]
-    assert display.mimebundle(trace)[0][display.WIDGET_VIEW] == bundle[display.WIDGET_VIEW]
-    assert display.mimebundle(small_trace())[0][display.WIDGET_VIEW] != bundle[display.WIDGET_VIEW]
+    assert sorted(bundle) == [WIDGET_VIEW, "text/html", "text/plain"]
+    assert display.mimebundle(trace)[0][WIDGET_VIEW] == bundle[WIDGET_VIEW]
+    assert display.mimebundle(small_trace())[0][WIDGET_VIEW] != bundle[WIDGET_VIEW]
 
 
 def test_twins_are_the_summary_and_the_static_table() -> None:
@@ -42,9 +43,9 @@ def test_twins_are_the_summary_and_the_static_table() -> None:
 
 
 def test_an_optime_trace_shows_flamegraph_and_op_table_linked(monkeypatch) -> None:
-    monkeypatch.setattr(display, "_has_live_front_end", lambda: True)
+    monkeypatch.setattr(display, "has_live_front_end", lambda: True)
     trace = timed_trace()
-    view = display.mimebundle(trace)[0][display.WIDGET_VIEW]
+    view = display.mimebundle(trace)[0][WIDGET_VIEW]
     flame, table = display._WIDGETS[trace].children
     assert view["model_id"] == display._WIDGETS[trace].model_id
     flame.selected_op_id = 2
@@ -52,7 +53,7 @@ def test_an_optime_trace_shows_flamegraph_and_op_table_linked(monkeypatch) -> No
 
 
 def test_widgets_do_not_keep_a_trace_alive(monkeypatch) -> None:
-    monkeypatch.setattr(display, "_has_live_front_end", lambda: True)
+    monkeypatch.setattr(display, "has_live_front_end", lambda: True)
     trace = timed_trace()
     display.mimebundle(trace)
     gone = weakref.ref(trace)

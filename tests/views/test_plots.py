@@ -1,9 +1,13 @@
 """Charts, live and static."""
 
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
 import pytest
+from IPython.core.formatters import DisplayFormatter
+from plotly.io import renderers
+from plotly.io._base_renderers import BrowserRenderer
 
 from nbkit.views.plots import draw_flame, draw_memory, draw_modules, draw_ops, plot_memory, plot_modules, plot_ops
 from tests.fakes import make_memory, make_ops, make_trace, small_trace, timed_trace
@@ -93,3 +97,25 @@ def test_hostile_names_of_a_timeline_are_neither_markup_nor_formulas() -> None:
     draw_flame(trace).canvas.draw()
     draw_memory(trace).canvas.draw()
     assert plot_memory(trace).data[0].name.startswith("&lt;b&gt;$x_{1$")
+
+
+@pytest.mark.parametrize("plot", [plot_ops, plot_modules, plot_memory])
+def test_a_live_figure_in_a_cell_brings_its_still_twin(plot, monkeypatch) -> None:
+    monkeypatch.setattr(renderers, "default", "plotly_mimetype")
+    data, _ = DisplayFormatter().format(plot(timed_trace()))
+    assert data["image/svg+xml"].startswith("<svg") and data["text/plain"] in data["image/svg+xml"]
+    assert data.keys() == {"application/vnd.plotly.v1+json", "image/svg+xml", "text/plain"}
+
+
+def test_a_renderer_that_opens_a_window_still_does(monkeypatch) -> None:
+    shown: list[object] = []
+    monkeypatch.setattr(BrowserRenderer, "render", lambda self, figure: shown.append(figure["data"]))
+    monkeypatch.setattr(renderers, "default", "browser")
+    assert DisplayFormatter().format(plot_ops(timed_trace())) == ({}, {})
+    assert len(shown) == 1
+
+
+def test_a_copy_that_plotly_makes_has_the_data_alone(monkeypatch) -> None:
+    monkeypatch.setattr(renderers, "default", "plotly_mimetype")
+    data, _ = DisplayFormatter().format(deepcopy(plot_ops(timed_trace())))
+    assert data.keys() == {"application/vnd.plotly.v1+json", "text/plain"}

@@ -10,7 +10,8 @@ from nbkit.views.facts import PHASE_COLORS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from plotly.graph_objects import Figure as LiveFigure
+
+    from nbkit.views.plots.live_figure import LiveFigure
 
 MAX_NAME = 48
 TIME_AXIS = "self time (ms)"
@@ -40,16 +41,19 @@ def without_math(name: str) -> str:
 def live_bars(bars: list[Any], title: str, rows: int) -> "LiveFigure":
     """A live figure of horizontal bars, with room for `rows` of them."""
     figure = live_figure(bars, title, 130 + 24 * max(rows, 3), TIME_AXIS)
-    return figure.update_yaxes(automargin=True, type="category")
+    figure.update_yaxes(automargin=True, type="category")
+    return figure
 
 
 def live_figure(traces: list[Any], title: str, height: int, x_title: str) -> "LiveFigure":
     """A live figure with a title over what is drawn in it."""
     # plotly is slow to import, and not every session plots.
-    from plotly import graph_objects
+    from nbkit.views.plots.live_figure import LiveFigure
 
     margin = {"l": 10, "r": 10, "t": 45, "b": 45}
-    return graph_objects.Figure(traces).update_layout(title=title, height=height, xaxis_title=x_title, margin=margin)
+    figure = LiveFigure(traces)
+    figure.update_layout(title=title, height=height, xaxis_title=x_title, margin=margin)
+    return figure
 
 
 def static_bars(title: str, rows: int) -> "tuple[Figure, Any]":

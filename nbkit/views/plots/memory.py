@@ -15,7 +15,8 @@ from nbkit.views.plots.figures import live_figure, static_figure, without_markup
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from plotly.graph_objects import Figure as LiveFigure
+
+    from nbkit.views.plots.live_figure import LiveFigure
 
 TITLE, X_TITLE, Y_TITLE = "Memory allocated over time", "time (ms)", "allocated (MiB)"
 # More steps than a screen has pixels cannot be seen.
@@ -34,8 +35,9 @@ def plot_memory(trace: Trace) -> "LiveFigure":
         )
         for label, color, steps in _lines(trace)
     ]  # fmt: skip
-    figure = live_figure(lines, TITLE, 320, X_TITLE)
-    return figure.update_layout(yaxis_title=Y_TITLE, showlegend=True).update_yaxes(rangemode="tozero")
+    figure = live_figure(lines, TITLE, 320, X_TITLE).with_twin(lambda: draw_memory(trace))
+    figure.update_layout(yaxis_title=Y_TITLE, showlegend=True).update_yaxes(rangemode="tozero")
+    return figure
 
 
 def draw_memory(trace: Trace) -> "Figure":

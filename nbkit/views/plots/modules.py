@@ -13,7 +13,8 @@ from nbkit.views.sections import module_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from plotly.graph_objects import Figure as LiveFigure
+
+    from nbkit.views.plots.live_figure import LiveFigure
 
 TITLE = "Self time by module and phase"
 # Below the long bars, where the short ones leave room.
@@ -29,7 +30,9 @@ def plot_modules(trace: Trace, count: int = 12) -> "LiveFigure":
         graph_objects.Bar(x=table[phase], y=table.index, name=phase, orientation="h", marker_color=phase_color(phase))
         for phase in map(str, table)
     ]
-    return live_bars(bars, TITLE, len(table)).update_layout(barmode="stack")
+    figure = live_bars(bars, TITLE, len(table)).with_twin(lambda: draw_modules(trace, count))
+    figure.update_layout(barmode="stack")
+    return figure
 
 
 def draw_modules(trace: Trace, count: int = 12) -> "Figure":

@@ -13,7 +13,8 @@ from nbkit.views.plots.figures import cut_names, live_bars, static_bars, without
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from plotly.graph_objects import Figure as LiveFigure
+
+    from nbkit.views.plots.live_figure import LiveFigure
 
 TITLE = "Self time by op"
 COLOR = PHASE_COLORS["forward"]
@@ -27,7 +28,7 @@ def plot_ops(trace: Trace, count: int = 12) -> "LiveFigure":
     names = [without_markup(name) for name in totals["name"]]
     time_ms = totals["self_time_us"] / 1e3
     bars = graph_objects.Bar(x=time_ms, y=names, text=totals["label"], orientation="h", marker_color=COLOR)
-    return live_bars([bars], TITLE, len(totals))
+    return live_bars([bars], TITLE, len(totals)).with_twin(lambda: draw_ops(trace, count))
 
 
 def draw_ops(trace: Trace, count: int = 12) -> "Figure":
