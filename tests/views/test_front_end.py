@@ -14,6 +14,7 @@ from nbkit.views.mimebundle import WIDGET_VIEW
 
 ROOT = Path(__file__).parents[2]
 SET_UP = "import psutil; from tests.fakes import small_trace, timed_trace; from nbkit import FlameGraph, OpTable"
+BOXED = "__import__('ipywidgets').VBox([OpTable(small_trace())])"
 SHOWN = ["small_trace()", "FlameGraph(timed_trace())", "OpTable(small_trace())"]
 LISTENING = "sum(each.status == 'LISTEN' for each in psutil.Process().net_connections('tcp'))"
 Bundle = dict[str, Any]
@@ -45,11 +46,13 @@ def test_a_reader_gets_the_widget_with_its_twins(shown, expression):
     assert shown(expression).keys() == {WIDGET_VIEW, "text/html", "text/plain"}
 
 
-def test_a_file_gets_the_twins_alone():
-    cells = [nbformat.v4.new_code_cell(source) for source in [SET_UP, *SHOWN]]
+def test_a_file_gets_the_twins_alone_unless_in_a_box():
+    cells = [nbformat.v4.new_code_cell(source) for source in [SET_UP, *SHOWN, BOXED]]
     notebook = nbformat.v4.new_notebook(cells=cells)
     NotebookClient(notebook, timeout=60, resources={"metadata": {"path": ROOT}}).execute()
-    assert [cell.outputs[-1].data.keys() for cell in notebook.cells[1:]] == [{"text/html", "text/plain"}] * 3
+    *alone, boxed = [cell.outputs[-1].data.keys() for cell in notebook.cells[1:]]
+    assert alone == [{"text/html", "text/plain"}] * 3
+    assert WIDGET_VIEW in boxed  # where a reader looks on all the same
 
 
 def test_no_port_is_opened_for_what_is_shown(shown):
