@@ -66,7 +66,7 @@ def test_a_slower_step_is_told_from_noise(folder):
 
 def test_the_slowest_ops_come_first(folder):
     header, first, *_ = shell(the("load"), folder).splitlines()
-    assert header.split()[0] == "op_id" and "aten" in first.split()
+    assert header.split()[0] == "op_id"
     rows = Trace.load(folder / "trace").ops
     slowest = rows.loc[rows["self_time_us"].idxmax()]
     assert first.split()[0] == str(slowest["op_id"]) and slowest["op"] in first
