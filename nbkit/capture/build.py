@@ -29,8 +29,8 @@ def build(
     Beside it `failed_op_id` and, for every slot of recording.ops, the op_id in `op_ids`; -1 of one that was left out.
     """
     rows = OpRows(recording, modules)
-    if recording.spent:  # reading values takes far longer than the calls around it: it is not their time
-        rows.leave_out(recording.spent)
+    # Reading values takes far longer than the calls around it: it is not their time.
+    rows.leave_out(recording.spent.array())
     labels = modules.roots.labels()
     tensors = TensorColumns(recording.registry)
     names, owners = tensor_names(modules, tensors)

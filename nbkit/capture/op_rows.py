@@ -183,10 +183,9 @@ class OpRows:
         phase[loose] = phase[self.parent[loose]]
         return phase
 
-    def leave_out(self, spent: list[tuple[int, int]]) -> None:
+    def leave_out(self, spans: np.ndarray) -> None:
         """Take the time of these spans (ns, one after the other) out of the calls in which they were spent."""
         start, end = self.integers["start"], self.integers["end"]
-        spans = np.array(sorted(spent), dtype=np.int64).reshape(-1, 2)
         total = np.concatenate(([0], np.cumsum(spans[:, 1] - spans[:, 0])))
         within = total[np.searchsorted(spans[:, 0], end)] - total[np.searchsorted(spans[:, 0], start)]
         self.integers["end"] = end - within

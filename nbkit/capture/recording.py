@@ -8,6 +8,7 @@ import torch
 
 from nbkit.capture.native.registry import NativeRegistry
 from nbkit.capture.source import Place
+from nbkit.capture.spans import Spans
 from nbkit.capture.tensor_registry import TensorRegistry
 
 next_sequence_number = torch._C._autograd._get_sequence_nr
@@ -83,7 +84,7 @@ class Recording:
         self.code = PLAIN_CODE
         self.skipped: dict[str, int] = {}
         # ns, start and end of each reading of values and each run of a reference: the recorder's time, not the step's.
-        self.spent: list[tuple[int, int]] = []
+        self.spent = Spans()
         # The autograd node that ran the last op, its number and its class. Held until the backward pass is over, since
         # torch makes a Python object of a node at every question otherwise.
         self.last_node: tuple[Any, int, Any] = NO_NODE

@@ -32,7 +32,7 @@ class Statistics:
         start = perf_counter_ns()
         for offset, tensor in enumerate(_flat(value, without)):
             self.values[thread.number, position + offset] = self._read(tensor)
-        self.recording.spent.append((start, perf_counter_ns()))
+        self.recording.spent.add(start, perf_counter_ns())
 
     def _read(self, tensor: Tensor) -> Values:
         try:

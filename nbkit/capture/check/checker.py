@@ -112,7 +112,7 @@ class Checker:
             checked, left_out, spent = self.native.counts()
             self.checked += checked
             self.skipped.update(left_out)
-            self.recording.spent.extend(spent)
+            self.recording.spent.add_all(spent)
             self.native = None  # which knows of this object
 
     def _ask(self, plan: Plan, written: list[Tensor]) -> bool:
@@ -149,7 +149,7 @@ class Checker:
         finally:
             if grad:
                 torch._C._set_grad_enabled(True)
-            self.recording.spent.append((started, perf_counter_ns()))
+            self.recording.spent.add(started, perf_counter_ns())
 
     def _counted(self, plan: Plan, work: Callable[[], Any]) -> Any:
         """The result of `work`; trouble of ours is counted by op."""

@@ -54,6 +54,7 @@ class DiffMode(BelowMode):
     def __exit__(self, *error: Any) -> None:
         if self.recording.native is not None and (found := self.recording.native.stop_diff(self)) is not None:
             self.native = NativeRows(found)
+            self.recording.spent.add_all(found["spent"])
             self.compared += self.native.compared
             self.skipped += self.native.left_out
         super().__exit__(*error)

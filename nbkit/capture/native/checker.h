@@ -147,13 +147,13 @@ class Checker {
     }
   }
 
-  // (checked tensors, {why left out: count}, [(start, end) in ns])
+  // (checked tensors, {why left out: count}, start and end in ns of each span spent with it, as bytes)
   py::tuple counts() const {
     py::dict left_out;
     for (const auto& [reason, count] : left_out_) {
       left_out[py::handle(reason)] = count;
     }
-    return py::make_tuple(checked_, left_out, py::cast(spent_));
+    return py::make_tuple(checked_, left_out, as_bytes(spent_));
   }
 
  private:
@@ -207,7 +207,7 @@ class Checker {
   py::object describe_, ask_about_, look_at_;
   size_t checked_ = 0;
   std::unordered_map<PyObject*, size_t> left_out_;
-  std::vector<std::pair<int64_t, int64_t>> spent_;
+  std::vector<Span> spent_;
 };
 
 }  // namespace nbkit

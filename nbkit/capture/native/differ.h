@@ -77,7 +77,6 @@ class Differ {
       : mode_(std::move(mode)),
         recording_(mode_.attr("recording")),
         ops_(recording_.attr("ops")),
-        spent_(recording_.attr("spent")),
         threshold_(mode_.attr("scope").attr("threshold").cast<double>()),
         seed_(mode_.attr("seed").cast<Words32::State>()) {}
 
@@ -96,24 +95,31 @@ class Differ {
       return false;
     }
     torch::torch_dispatch_mode::StashTorchDispatchModeGuard mode_off;
-    int64_t start = now_ns();
+    const int64_t slot = PyList_GET_SIZE(ops_.ptr());
     std::unique_ptr<Rerun> rerun;
-    try {
-      Apart apart;
-      rerun = std::make_unique<Rerun>(op, plan, given);
-    } catch (const std::exception&) {
+    Results found;
+    {
+      py::gil_scoped_release no_gil;
+      int64_t start = now_ns();
+      rerun = copied(op, plan, given);
+      if (rerun != nullptr) {
+        spend(start);
+        {
+          const c10::impl::ForceDispatchKeyGuard lazy_bits(with_lazy_bits());
+          op.callBoxed(stack);
+        }
+        start = now_ns();
+        found = settle(slot, plan, *rerun, given, Stack(stack->end() - plan.returns, stack->end()));
+        spend(start);
+      }
+    }
+    if (rerun == nullptr) {
       PyErr_Clear();
       return false;  // Python meets the same trouble, and tells of it
     }
-    spend(start);
-    {
-      const c10::impl::ForceDispatchKeyGuard lazy_bits(with_lazy_bits());
-      py::gil_scoped_release no_gil;
-      op.callBoxed(stack);
+    if (!found.is_settled) {
+      hand_over(op, *rerun, given, Stack(stack->end() - plan.returns, stack->end()), found);
     }
-    start = now_ns();
-    const Stack out(stack->end() - plan.returns, stack->end());
-    finish(op, plan, *rerun, given, out, start);
     return true;
   }
 
@@ -138,6 +144,7 @@ class Differ {
     result["metrics"] = as_bytes(metrics);
     result["dtypes"] = names;
     result["shapes"] = shapes;
+    result["spent"] = as_bytes(spent_);
     result["compared"] = compared_;
     result["left_out"] = py::make_tuple(reasons_, py::cast(counts_));
     return result;
@@ -151,18 +158,12 @@ class Differ {
 
   // Work that autograd neither records nor waits for, and that does not warn.
   struct Apart {
-    py::gil_scoped_release no_gil;
     Silence silence;
     c10::WarningUtils::WarningHandlerGuard no_warnings{&silence};
     c10::AutoGradMode no_gradients{false};
     at::AutoDispatchBelowADInplaceOrView below;
     c10::impl::ForceDispatchKeyGuard lazy_bits{with_lazy_bits()};
   };
-
-  template <typename Value>
-  static py::bytes as_bytes(const std::vector<Value>& values) {
-    return py::bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value));
-  }
 
   static void run(const c10::OperatorHandle& op, Stack* stack) {
     torch::torch_dispatch_mode::StashTorchDispatchModeGuard mode_off;
@@ -171,7 +172,7 @@ class Differ {
     op.callBoxed(stack);
   }
 
-  void spend(int64_t start) { append(spent_, py::make_tuple(start, now_ns())); }
+  void spend(int64_t start) { spent_.emplace_back(start, now_ns()); }
 
   DiffPlan& plan_of(const c10::OperatorHandle& op) {
     py::handle function = torch::detail::getTorchApiFunction(op);
@@ -229,50 +230,93 @@ class Differ {
     return written;
   }
 
-  void finish(const c10::OperatorHandle& op, DiffPlan& plan, Rerun& rerun, const Stack& given, const Stack& out,
-              int64_t start) {
-    const size_t before = rows_.size();
+  // What the reference has made of a call, as far as it was asked; of no use any more once the call is settled.
+  struct Results {
+    bool is_settled = false;
     Stack expected;
-    std::vector<at::Tensor> expected_written;
-    const int64_t slot = PyList_GET_SIZE(ops_.ptr());
+    std::vector<at::Tensor> written;
+  };
+
+  // The call with copies of its inputs; null if that is not possible.
+  std::unique_ptr<Rerun> copied(const c10::OperatorHandle& op, const DiffPlan& plan, const Stack& given) {
     try {
-      std::vector<double> numels;
-      for (const c10::IValue& value : given) {
-        each_operand(value, [&](const at::Tensor& tensor) { numels.push_back(static_cast<double>(tensor.numel())); });
-      }
-      const std::vector<at::Tensor> actual = results_of(out, written_of(plan, given));
-      if (actual.empty()) {
-        return;
-      }
       Apart apart;
-      expected = rerun.run(expected_written);
-      if (rerun.in_pieces) {
-        expected_written.clear();
-      }
-      SecondLook look(rerun, seed_);
-      if (are_right(slot, plan, actual, results_of(expected, expected_written), numels, given, out, look)) {
+      return std::make_unique<Rerun>(op, plan, given, buffers_);
+    } catch (const std::exception&) {
+      return nullptr;
+    }
+  }
+
+  // Settled are calls whose results are right beyond doubt, with rows for them, and those without any.
+  Results settle(int64_t slot, DiffPlan& plan, Rerun& rerun, const Stack& given, const Stack& out) {
+    const size_t before = rows_.size();
+    Results found;
+    try {
+      const std::vector<at::Tensor> actual = results_of(out, written_of(plan, given));
+      Apart apart;
+      if (actual.empty()) {
+        found.is_settled = true;
+      } else if (is_right_in_pieces(slot, plan, rerun, actual)) {
+        found.is_settled = true;
         ++compared_;
       } else {
-        rows_.resize(before);
+        found.expected = rerun.run(found.written);
+        SecondLook look(rerun, seed_);
+        found.is_settled = are_right(slot, plan, actual, results_of(found.expected, found.written), given, out, look);
+        compared_ += found.is_settled;
       }
     } catch (const std::exception&) {
-      rows_.resize(before);
-      expected.clear();
-      expected_written.clear();
+      found = {};
       plan.is_ours = false;
     }
-    spend(start);
-    if (rows_.size() == before) {
-      hand_over(op, rerun, given, out, expected, expected_written);
+    if (!found.is_settled) {
+      rows_.resize(before);
     }
+    return found;
+  }
+
+  // Whether the one result of a pointwise op is right beyond doubt; its row is written then. The pieces of its reference
+  // are compared as they come, and none is kept: the level of the result stands for that of the reference, which is
+  // known at the end and must be near it. Runs without the GIL.
+  bool is_right_in_pieces(int64_t slot, const DiffPlan& plan, const Rerun& rerun, const std::vector<at::Tensor>& results) {
+    const at::Tensor& actual = results[0];
+    const Comparable* known = comparable(actual.scalar_type());
+    if (!rerun.in_pieces || plan.dropout >= 0 || results.size() > 1 || known == nullptr ||
+        known->precision.digits == 0 || !actual.is_contiguous() || !actual.device().is_cpu() ||
+        actual.sizes() != rerun.sizes()) {
+      return false;
+    }
+    const auto* values = static_cast<const char*>(actual.const_data_ptr());
+    const auto numel = static_cast<double>(actual.numel());
+    const double about = std::sqrt(square_sum(values, known->kind, actual.numel()) / numel);
+    const double floor = Measuring::floor(known->precision), slack = 4 * known->precision.eps();
+    const double low = about * (1 - slack) + floor, high = about * (1 + slack) + floor;
+    if (!std::isfinite(high)) {
+      return false;
+    }
+    Measuring measuring(known->kind, known->precision, low, high);
+    const bool is_whole = rerun.each_piece([&](int64_t start, const at::Tensor& part) {
+      return part.scalar_type() == c10::kDouble &&
+             measuring.add(values + start * actual.element_size(), part.const_data_ptr<double>(), part.numel());
+    });
+    const double level = is_whole ? measuring.level() : 0;
+    const auto found = low <= level && level <= high ? measuring.found(level) : std::nullopt;
+    if (!found.has_value() || found->noise > threshold_) {
+      return false;
+    }
+    rows_.push_back({slot, false, 0, known - comparables, shape_number(actual.sizes()), bits_of<Columns>(*found)});
+    return true;
   }
 
   // Whether each tensor is right beyond doubt; their rows are written then. Runs without the GIL.
   bool are_right(int64_t slot, const DiffPlan& plan, const std::vector<at::Tensor>& actual,
-                 const std::vector<at::Tensor>& expected, const std::vector<double>& numels, const Stack& given,
-                 const Stack& out, SecondLook& look) {
+                 const std::vector<at::Tensor>& expected, const Stack& given, const Stack& out, SecondLook& look) {
     if (actual.size() != expected.size()) {
       return false;
+    }
+    std::vector<double> numels;
+    for (const c10::IValue& value : given) {
+      each_operand(value, [&](const at::Tensor& tensor) { numels.push_back(static_cast<double>(tensor.numel())); });
     }
     size_t returned = 0;
     for (const c10::IValue& value : out) {
@@ -313,20 +357,20 @@ class Differ {
         actual.numel() == 0 || actual.is_conj() || actual.is_neg() || expected.is_conj() || expected.is_neg()) {
       return false;
     }
-    Measured found;
+    std::optional<Measured> found;
     const at::Tensor left = actual.contiguous();
     if (known->precision.digits > 0) {
       if (!c10::isFloatingType(expected.scalar_type())) {
         return false;
       }
       const at::Tensor right = expected.to(c10::kDouble).contiguous();
-      if (!measure(left.const_data_ptr(), known->kind, right.const_data_ptr<double>(), left.numel(), known->precision,
-                   found)) {
+      found = measure(left.const_data_ptr(), known->kind, right.const_data_ptr<double>(), left.numel(), known->precision);
+      if (!found.has_value()) {
         return false;
       }
-      found.noise /= known->precision.digits >= 23 ? factor : 1.0;
-      if (found.noise > threshold_) {
-        const bool is_finite = found.actual_nan + found.expected_nan + found.actual_inf + found.expected_inf == 0;
+      found->noise /= known->precision.digits >= 23 ? factor : 1.0;
+      if (found->noise > threshold_) {
+        const bool is_finite = found->actual_nan + found->expected_nan + found->actual_inf + found->expected_inf == 0;
         if (look == nullptr || !is_finite || expected.scalar_type() != c10::kDouble) {
           return false;
         }
@@ -334,14 +378,14 @@ class Differ {
         if (!noise.has_value() || *noise > threshold_) {
           return false;
         }
-        found.noise = *noise;
+        found->noise = *noise;
       }
-    } else if (!is_equal(left, expected.contiguous(), found)) {
+    } else if (!is_equal(left, expected.contiguous(), found.emplace())) {
       return false;
     }
     row.dtype = known - comparables;
     row.shape = shape_number(actual.sizes());
-    row.metrics = bits_of<Columns>(found);
+    row.metrics = bits_of<Columns>(*found);
     return true;
   }
 
@@ -379,14 +423,14 @@ class Differ {
 
   // What is not settled here: with all that is known of the call.
   void hand_over(const c10::OperatorHandle& op, Rerun& rerun, const Stack& given, const Stack& out,
-                 const Stack& expected, const std::vector<at::Tensor>& written) {
+                 const Results& found) {
     {
       Apart apart;
       rerun.keep();
     }
     py::object results = py::none();
-    if (!expected.empty() || !written.empty()) {
-      results = py::make_tuple(returned(expected, expected.size()), py::cast(written));
+    if (!found.expected.empty() || !found.written.empty()) {
+      results = py::make_tuple(returned(found.expected, found.expected.size()), py::cast(found.written));
     }
     const PythonCall call(op.schema(), given), copies(op.schema(), rerun.inputs);
     try {
@@ -401,9 +445,11 @@ class Differ {
     }
   }
 
-  py::object mode_, recording_, ops_, spent_;
+  py::object mode_, recording_, ops_;
+  std::vector<Span> spent_;
   double threshold_;
   Words32::State seed_;
+  Buffers buffers_;
   std::unordered_map<PyObject*, DiffPlan> plans_;
   py::list reasons_;
   std::vector<int64_t> counts_;
@@ -422,14 +468,13 @@ inline py::object measured_tensors(const at::Tensor& actual, const at::Tensor& e
       actual.numel() != expected.numel()) {
     return py::none();
   }
-  Measured found;
-  bool is_settled;
+  std::optional<Measured> found;
   {
     py::gil_scoped_release no_gil;
-    is_settled = measure(actual.const_data_ptr(), known->kind, expected.const_data_ptr<double>(), actual.numel(),
-                         known->precision, found);
+    found = measure(actual.const_data_ptr(), known->kind, expected.const_data_ptr<double>(), actual.numel(),
+                    known->precision);
   }
-  return is_settled ? py::object(py::cast(bits_of<Columns>(found))) : py::none();
+  return found.has_value() ? py::object(py::cast(bits_of<Columns>(*found))) : py::none();
 }
 
 }  // namespace nbkit

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 // One function for what every machine has, and one for wider registers; what has no such choice takes the first.
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
@@ -73,10 +74,14 @@ NBKIT_INLINE Words widened_half(Shorts shorts) {
   return bits_of<Words>(scaled) | (is_special & 0x7f800000) | ((half & 0x8000) << 16);
 }
 
+constexpr int64_t size_of(Kind kind) { return kind == Kind::float64 ? 8 : kind == Kind::float32 ? 4 : 2; }
+
 template <Kind kind>
 NBKIT_INLINE Doubles four_of(const void* from) {
   Floats floats;
-  if constexpr (kind == Kind::float32) {
+  if constexpr (kind == Kind::float64) {
+    return loaded<Doubles>(from);
+  } else if constexpr (kind == Kind::float32) {
     floats = loaded<Floats>(from);
   } else {
     const Shorts shorts = loaded<Shorts>(from);
@@ -88,7 +93,7 @@ NBKIT_INLINE Doubles four_of(const void* from) {
 
 template <Kind kind>
 NBKIT_INLINE void widen_as(const void* from, int64_t first, int64_t count, double* to) {
-  constexpr int64_t size = kind == Kind::float32 ? 4 : 2;
+  constexpr int64_t size = size_of(kind);
   const char* at = static_cast<const char*>(from) + first * size;
   for (const double* end = to + count; to < end; to += lanes, at += lanes * size) {
     const Doubles wide = four_of<kind>(at);
@@ -122,19 +127,69 @@ inline double distance(double actual, double expected, const Precision& precisio
   return std::signbit(actual) == std::signbit(expected) ? std::abs(first - second) : first + second;
 }
 
+// The elements whose noise ratio may turn out to be the largest, while their level is known to lie between two bounds.
+class Noisiest {
+ public:
+  Noisiest(double low, double high) : low_(low), high_(high) {}
+
+  double low() const { return low_; }
+  // The largest ratio is at least this.
+  double least() const { return least_; }
+
+  void look(double size, double expected_size) {
+    if (size / (expected_size + low_) > least_) {
+      least_ = std::max(least_, size / (expected_size + high_));
+      remember({size, expected_size});
+    }
+  }
+
+  // None if there were too many of them.
+  std::optional<double> against(double level) const {
+    double largest = 0;
+    for (size_t one = 0; one < count_; ++one) {
+      largest = std::max(largest, known_[one].size / (known_[one].expected_size + level));
+    }
+    return is_full_ ? std::nullopt : std::optional(largest);
+  }
+
+ private:
+  struct Element {
+    double size, expected_size;
+  };
+
+  void remember(const Element& element) {
+    if (count_ == known_.size()) {
+      const auto rest = std::remove_if(known_.begin(), known_.end(), [&](const Element& one) {
+        return one.size / (one.expected_size + low_) < least_;
+      });
+      count_ = rest - known_.begin();
+    }
+    is_full_ = is_full_ || count_ == known_.size();
+    if (!is_full_) {
+      known_[count_++] = element;
+    }
+  }
+
+  double low_, high_, least_ = 0;
+  size_t count_ = 0;
+  bool is_full_ = false;
+  std::array<Element, 32> known_;
+};
+
 // The largest of each quotient so far. To find out that a quotient is smaller takes a product, not a division.
 struct Largest {
-  double rel = 0, noise = 0;
+  Noisiest noise;
+  double rel = 0;
   int64_t steps = 0;  // of float64, where they count the values of the dtype in order
   double ulp = 0;     // elsewhere
 
-  void look(double actual, double expected, double level, const Precision& precision) {
+  void look(double actual, double expected, const Precision& precision) {
     const double size = std::abs(actual - expected), expected_size = std::abs(expected);
     if (!(size > 0)) {
       return;
     }
     rel = std::max(rel, size / expected_size);
-    noise = std::max(noise, size / (expected_size + level));
+    noise.look(size, expected_size);
     if (expected_size >= 2 * precision.least() && size <= 0.5 * expected_size) {
       steps = std::max(steps, std::abs(bits_of<int64_t>(actual) - bits_of<int64_t>(expected)));
     } else {
@@ -149,20 +204,22 @@ struct Sums {
 };
 
 // Adds `count` (a multiple of 16) elements.
-NBKIT_WIDE inline void add_block(const double* actual, const double* expected, int64_t count, double level,
+NBKIT_WIDE inline void add_block(const double* actual, const double* expected, int64_t count,
                                  const Precision& precision, Sums& sums) {
   Largest& largest = sums.largest;
   const Longs magnitude = Longs{} + std::numeric_limits<int64_t>::max();
-  const Doubles none{}, levels = all_of(level), least = all_of(2 * precision.least()), tiny = all_of(1e-290);
-  // Less than a rounding below: what is not above it is not the largest.
+  const Doubles level = all_of(largest.noise.low()), least = all_of(std::max(2 * precision.least(), 1e-280));
+  // Less than a rounding below: what is not above it is not the largest. Beyond a half, steps are counted otherwise.
   const double near = 1 - 0x1p-50;
-  Doubles rel = all_of(largest.rel * near), noise = all_of(largest.noise * near);
+  Doubles rel = all_of(std::min(largest.rel, 0.5) * near), noise = all_of(largest.noise.least() * near);
   Longs most = Longs{} + largest.steps;
   Doubles max_abs{}, sum_abs{}, sum_error{}, sum_squared{}, inner{}, actual_square{}, expected_square{};
   for (int64_t at = 0; at < count; at += 4 * lanes) {
-    Longs is_larger{};
-    for (int64_t part = at; part < at + 4 * lanes; part += lanes) {
-      const Doubles a = loaded<Doubles>(actual + part), e = loaded<Doubles>(expected + part), error = a - e;
+    Longs is_larger[4];
+#pragma GCC unroll 4
+    for (int64_t part = 0; part < 4; ++part) {
+      const Doubles a = loaded<Doubles>(actual + at + part * lanes), e = loaded<Doubles>(expected + at + part * lanes);
+      const Doubles error = a - e;
       const Doubles size = reinterpret_cast<Doubles>(reinterpret_cast<Longs>(error) & magnitude);
       const Doubles expected_size = reinterpret_cast<Doubles>(reinterpret_cast<Longs>(e) & magnitude);
       max_abs = size > max_abs ? size : max_abs;
@@ -173,16 +230,19 @@ NBKIT_WIDE inline void add_block(const double* actual, const double* expected, i
       actual_square += a * a;
       expected_square += e * e;
       const Longs steps = reinterpret_cast<Longs>(a) - reinterpret_cast<Longs>(e);
-      const Longs is_odd = (expected_size < least) | (size > 0.5 * expected_size);
-      is_larger |= ((size > rel * expected_size - tiny) | (size > noise * (expected_size + levels) - tiny) |
-                    (steps > most) | (-steps > most) | is_odd) &
-                   (size > none);
+      const Doubles by_rel = rel * expected_size, by_noise = noise * (expected_size + level);
+      const Doubles lower = by_rel < by_noise ? by_rel : by_noise;
+      const auto usual = reinterpret_cast<Doubles>(reinterpret_cast<Longs>(lower) & (expected_size >= least));
+      is_larger[part] = (size > usual) | (steps > most) | (-steps > most);
     }
-    if (((is_larger[0] | is_larger[1]) | (is_larger[2] | is_larger[3])) != 0) {
-      for (int64_t one = at; one < at + 4 * lanes; ++one) {
-        largest.look(actual[one], expected[one], level, precision);
+    const Longs any = (is_larger[0] | is_larger[1]) | (is_larger[2] | is_larger[3]);
+    if (((any[0] | any[1]) | (any[2] | any[3])) != 0) {
+      for (int64_t one = 0; one < 4 * lanes; ++one) {
+        if (is_larger[one / lanes][one % lanes] != 0) {
+          largest.look(actual[at + one], expected[at + one], precision);
+        }
       }
-      rel = all_of(largest.rel * near), noise = all_of(largest.noise * near);
+      rel = all_of(std::min(largest.rel, 0.5) * near), noise = all_of(largest.noise.least() * near);
       most = Longs{} + largest.steps;
     }
   }
@@ -196,28 +256,66 @@ NBKIT_WIDE inline void add_block(const double* actual, const double* expected, i
   found.expected_square += sum_of(expected_square);
 }
 
-NBKIT_WIDE inline double square_sum(const double* values, int64_t count) {
+template <Kind kind>
+NBKIT_INLINE double squares_as(const char* from, int64_t count) {
   double total = 0;
-  int64_t at = 0;
-  while (at + 4 * lanes <= count) {
+  for (int64_t at = 0; at < count;) {
     Doubles sums[4] = {};
-    for (const int64_t end = std::min(at + block_length, count); at + 4 * lanes <= end; at += 4 * lanes) {
+    for (const int64_t end = std::min(at + block_length, count); at < end; at += 4 * lanes) {
+#pragma GCC unroll 4
       for (int64_t part = 0; part < 4; ++part) {
-        const Doubles one = loaded<Doubles>(values + at + part * lanes);
+        const Doubles one = four_of<kind>(from + (at + part * lanes) * size_of(kind));
         sums[part] += one * one;
       }
     }
     total += sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
   }
-  for (; at < count; ++at) {
-    total += values[at] * values[at];
-  }
   return total;
+}
+
+// Sum of the squares of `count` (a multiple of 16) values.
+NBKIT_WIDE inline double squares_of(const void* values, Kind kind, int64_t count) {
+  const char* from = static_cast<const char*>(values);
+  switch (kind) {
+    case Kind::float32:
+      return squares_as<Kind::float32>(from, count);
+    case Kind::bfloat16:
+      return squares_as<Kind::bfloat16>(from, count);
+    case Kind::float16:
+      return squares_as<Kind::float16>(from, count);
+    default:
+      return squares_as<Kind::float64>(from, count);
+  }
+}
+
+// Any number of values, in float64.
+inline void widen_all(const void* from, Kind kind, int64_t count, double* to) {
+  if (kind == Kind::float64) {
+    std::memcpy(to, from, count * sizeof(double));
+    return;
+  }
+  const int64_t fours = count / lanes * lanes, size = size_of(kind);
+  widen(from, kind, 0, fours, to);
+  if (count > fours) {
+    alignas(16) char last[lanes * sizeof(float)] = {};
+    std::memcpy(last, static_cast<const char*>(from) + fours * size, (count - fours) * size);
+    double wide[lanes];
+    widen(last, kind, 0, lanes, wide);
+    std::memcpy(to + fours, wide, (count - fours) * sizeof(double));
+  }
+}
+
+// Sum of the squares of any number of values; not finite if one of them is not.
+inline double square_sum(const void* values, Kind kind, int64_t count) {
+  const int64_t whole = count / 16 * 16;
+  double last[16] = {};
+  widen_all(static_cast<const char*>(values) + whole * size_of(kind), kind, count - whole, last);
+  return squares_of(values, kind, whole) + squares_of(last, Kind::float64, 16);
 }
 
 // Root mean square of the finite values.
 inline double root_mean_square(const double* values, int64_t count) {
-  const double square = square_sum(values, count);
+  const double square = square_sum(values, Kind::float64, count);
   if (std::isfinite(square)) {
     return std::sqrt(square / static_cast<double>(std::max<int64_t>(count, 1)));
   }
@@ -260,71 +358,91 @@ inline void count_and_clear(double* actual, double* expected, int64_t count, con
   }
 }
 
-// Any number of values, in float64.
-inline void widen_all(const void* from, Kind kind, int64_t count, double* to) {
-  if (kind == Kind::float64) {
-    std::memcpy(to, from, count * sizeof(double));
-    return;
-  }
-  const int64_t fours = count / lanes * lanes, size = kind == Kind::float32 ? 4 : 2;
-  widen(from, kind, 0, fours, to);
-  if (count > fours) {
-    alignas(16) char last[lanes * sizeof(float)] = {};
-    std::memcpy(last, static_cast<const char*>(from) + fours * size, (count - fours) * size);
-    double wide[lanes];
-    widen(last, kind, 0, lanes, wide);
-    std::memcpy(to + fours, wide, (count - fours) * sizeof(double));
-  }
-}
-
 // The pair from element `first` on, in float64, filled up with zeros to a multiple of 16; the number of elements then.
 inline int64_t block_of(const void* actual, Kind kind, const double* expected, int64_t first, int64_t count,
                         double* left, double* right) {
-  const int64_t padded = (count + 15) / 16 * 16, size = kind == Kind::float64 ? 8 : kind == Kind::float32 ? 4 : 2;
-  widen_all(static_cast<const char*>(actual) + first * size, kind, count, left);
+  const int64_t padded = (count + 15) / 16 * 16;
+  widen_all(static_cast<const char*>(actual) + first * size_of(kind), kind, count, left);
   std::memcpy(right, expected + first, count * sizeof(double));
   std::fill(left + count, left + padded, 0.0);
   std::fill(right + count, right + padded, 0.0);
   return padded;
 }
 
-// Metrics of a pair that lies in order in memory; false where they are not all finite, which is left to Python.
-inline bool measure(const void* actual, Kind kind, const double* expected, int64_t count, const Precision& precision,
-                    Measured& result) {
-  const double level = root_mean_square(expected, count) + precision.spacing() / precision.eps();
-  alignas(32) double left[block_length + 16], right[block_length + 16];
-  Sums sums;
-  for (int64_t first = 0; first < count; first += block_length) {
-    const int64_t length = std::min(block_length, count - first);
-    const Sums before = sums;
-    const bool is_whole = length % 16 == 0;
-    const double* wide = left;
-    int64_t padded = length;
-    if (!is_whole) {
-      padded = block_of(actual, kind, expected, first, length, left, right);
-    } else if (kind == Kind::float64) {
-      wide = static_cast<const double*>(actual) + first;
-    } else {
-      widen(actual, kind, first, length, left);
+// Metrics of a pair that comes in parts, each of which lies in order in memory.
+class Measuring {
+ public:
+  // The level that noise ratios are taken against is between `low` and `high`.
+  Measuring(Kind kind, const Precision& precision, double low, double high)
+      : kind_(kind), precision_(precision), sums_{{}, {{low, high}}} {}
+
+  // False where the sums are not finite, which is left to Python.
+  bool add(const void* actual, const double* expected, int64_t count) {
+    bool is_finite = true;
+    for (int64_t first = 0; first < count && is_finite; first += block_length) {
+      is_finite = add_part(static_cast<const char*>(actual) + first * size_of(kind_), expected + first,
+                           std::min(block_length, count - first));
     }
-    add_block(wide, is_whole ? expected + first : right, padded, level, precision, sums);
-    if (!std::isfinite(sums.found.sum_abs)) {
-      sums = before;
-      block_of(actual, kind, expected, first, length, left, right);
-      count_and_clear(left, right, length, precision, sums.found);
-      add_block(left, right, padded, level, precision, sums);
-      if (!std::isfinite(sums.found.sum_abs)) {
-        return false;
-      }
-    }
+    count_ += is_finite ? count : 0;
+    return is_finite;
   }
-  result = sums.found;
-  result.numel = static_cast<double>(count);
-  result.max_rel = sums.largest.rel;
-  result.noise = sums.largest.noise / precision.eps();
-  const double steps = static_cast<double>(sums.largest.steps) * std::ldexp(1.0, precision.digits - 52);
-  result.max_ulp = std::max(steps, sums.largest.ulp);
-  return true;
+
+  // Of the expected values so far.
+  double level() const { return std::sqrt(sums_.found.expected_square / static_cast<double>(count_)) + floor(precision_); }
+
+  // None where the bounds of the level were too far apart.
+  std::optional<Measured> found(double level) const {
+    const auto noise = sums_.largest.noise.against(level);
+    if (!noise.has_value()) {
+      return std::nullopt;
+    }
+    Measured result = sums_.found;
+    result.numel = static_cast<double>(count_);
+    result.max_rel = sums_.largest.rel;
+    result.noise = *noise / precision_.eps();
+    const double steps = static_cast<double>(sums_.largest.steps) * std::ldexp(1.0, precision_.digits - 52);
+    result.max_ulp = std::max(steps, sums_.largest.ulp);
+    return result;
+  }
+
+  static double floor(const Precision& precision) { return precision.spacing() / precision.eps(); }
+
+ private:
+  bool add_part(const char* actual, const double* expected, int64_t count) {
+    const Sums before = sums_;
+    const bool is_whole = count % 16 == 0;
+    const double* wide = left_;
+    int64_t padded = count;
+    if (!is_whole) {
+      padded = block_of(actual, kind_, expected, 0, count, left_, right_);
+    } else if (kind_ == Kind::float64) {
+      wide = reinterpret_cast<const double*>(actual);
+    } else {
+      widen(actual, kind_, 0, count, left_);
+    }
+    add_block(wide, is_whole ? expected : right_, padded, precision_, sums_);
+    if (!std::isfinite(sums_.found.sum_abs)) {
+      sums_ = before;
+      block_of(actual, kind_, expected, 0, count, left_, right_);
+      count_and_clear(left_, right_, count, precision_, sums_.found);
+      add_block(left_, right_, padded, precision_, sums_);
+    }
+    return std::isfinite(sums_.found.sum_abs);
+  }
+
+  const Kind kind_;
+  const Precision precision_;
+  Sums sums_;
+  int64_t count_ = 0;
+  alignas(32) double left_[block_length + 16], right_[block_length + 16];
+};
+
+// Metrics of a pair that lies in order in memory; none where they are not all finite, which is left to Python.
+inline std::optional<Measured> measure(const void* actual, Kind kind, const double* expected, int64_t count,
+                                       const Precision& precision) {
+  const double level = root_mean_square(expected, count) + Measuring::floor(precision);
+  Measuring measuring(kind, precision, level, level);
+  return measuring.add(actual, expected, count) ? measuring.found(level) : std::nullopt;
 }
 
 // Metrics of integers that are equal; false where one differs.

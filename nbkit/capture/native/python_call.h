@@ -10,6 +10,11 @@ namespace nbkit {
 
 namespace py = pybind11;
 
+template <typename Value>
+py::bytes as_bytes(const std::vector<Value>& values) {
+  return py::bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value));
+}
+
 // dtypes, layouts and memory formats are integers on torch's stack.
 inline py::object argument_object(const c10::Argument& argument, const c10::IValue& value) {
   if (value.isNone()) {

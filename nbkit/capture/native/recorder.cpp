@@ -89,6 +89,18 @@ NodeKind kind_of(const torch::autograd::Node& node) {
   return kind;
 }
 
+// The modes of opdiff that are on, and their class.
+std::unordered_map<PyObject*, std::shared_ptr<Differ>>& differs() {
+  static auto& by_mode = *new std::unordered_map<PyObject*, std::shared_ptr<Differ>>();
+  return by_mode;
+}
+PyTypeObject* diff_mode_type = nullptr;
+
+std::shared_ptr<Differ> differ_of(PyObject* mode) {
+  auto found = Py_TYPE(mode) == diff_mode_type ? differs().find(mode) : differs().end();
+  return found == differs().end() ? nullptr : found->second;
+}
+
 struct Input {
   const at::Tensor* tensor;
   bool is_result;
@@ -131,9 +143,13 @@ class Recorder {
     }
     c10::impl::ForceDispatchKeyGuard lazy_bits(with_lazy_bits());
     try {
-      py::gil_scoped_release no_gil;
       call.start = now_ns();
-      op.callBoxed(stack);
+      const bool is_compared = compare(op, stack, inputs);
+      py::gil_scoped_release no_gil;
+      if (!is_compared) {
+        call.start = now_ns();
+        op.callBoxed(stack);
+      }
       call.end = now_ns();
       if (checked.has_value()) {
         Checker::look(*checked, *stack);
@@ -153,6 +169,20 @@ class Recorder {
   }
 
  private:
+  // Has opdiff's mode below, if it is the next one, run the op: the dispatcher would come to no other end. False, with
+  // nothing done, if the op is for the dispatcher.
+  static bool compare(const c10::OperatorHandle& op, Stack* stack, const Inputs& inputs) {
+    using c10::impl::TorchDispatchModeTLS;
+    const int64_t modes = TorchDispatchModeTLS::stack_len();
+    if (modes == 0 || std::any_of(inputs.begin(), inputs.end(), [](const Input& input) {
+          return input.tensor->is_conj() || input.tensor->is_neg();
+        })) {
+      return false;
+    }
+    const auto differ = differ_of(TorchDispatchModeTLS::get_stack_at(modes - 1)->ptr(getPyInterpreter()));
+    return differ != nullptr && differ->compare(op, stack);
+  }
+
   static bool collect_all(const OpPlan& plan, const Stack& stack, Inputs& inputs) {
     const size_t count = plan.is_input.size(), first = stack.size() - count;
     for (size_t place = 0; place < count; ++place) {
@@ -352,13 +382,6 @@ std::unordered_map<PyObject*, std::shared_ptr<Recorder>>& recorders() {
   return by_mode;
 }
 
-// The modes of opdiff that are on, and their class.
-std::unordered_map<PyObject*, std::shared_ptr<Differ>>& differs() {
-  static auto& by_mode = *new std::unordered_map<PyObject*, std::shared_ptr<Differ>>();
-  return by_mode;
-}
-PyTypeObject* diff_mode_type = nullptr;
-
 struct RecordingTable final : ForwardingTable {
   using ForwardingTable::ForwardingTable;
 
@@ -378,12 +401,9 @@ struct RecordingTable final : ForwardingTable {
       }
     } else if (mode != nullptr && Py_TYPE(mode) == diff_mode_type) {
       py::gil_scoped_acquire gil;
-      auto found = differs().find(mode);
-      if (found != differs().end()) {
-        const std::shared_ptr<Differ> differ = found->second;
-        if (differ->compare(op, stack)) {
-          return;
-        }
+      const auto differ = differ_of(mode);
+      if (differ != nullptr && differ->compare(op, stack)) {
+        return;
       }
     }
     next->dispatch(op, stack);

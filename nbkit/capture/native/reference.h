@@ -12,57 +12,22 @@
 #include <vector>
 
 #include "arguments.h"
-#include "metrics.h"
+#include "copies.h"
 
 namespace nbkit {
 
 using torch::jit::Stack;
 
-// An eighth of PIECE of nbkit/capture/rerun/pieces.py: an op costs less to call from here, and its buffers stay in L2.
-constexpr int64_t piece_length = 1 << 12;
-
-// The dtype that stands for another one on the reference.
-inline c10::ScalarType wider(c10::ScalarType dtype) {
-  if (c10::isComplexType(dtype)) {
-    return c10::kComplexDouble;
-  }
-  const bool is_scale = dtype == c10::ScalarType::Float8_e8m0fnu || dtype == c10::ScalarType::Float4_e2m1fn_x2;
-  return c10::isFloatingType(dtype) && !is_scale ? c10::kDouble : dtype;
-}
-
-// Whether the memory of different tensors that a call writes to may overlap; as overlap() in Python.
-inline bool overlap(const std::vector<at::Tensor>& written) {
-  std::vector<std::pair<const char*, const char*>> ranges;
-  std::vector<const c10::TensorImpl*> known;
-  for (const at::Tensor& tensor : written) {
-    if (tensor.numel() == 0 || std::count(known.begin(), known.end(), tensor.unsafeGetTensorImpl()) != 0) {
-      continue;
-    }
-    known.push_back(tensor.unsafeGetTensorImpl());
-    int64_t last = 0;
-    for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
-      last += (tensor.size(dim) - 1) * tensor.stride(dim);
-    }
-    const auto* start = static_cast<const char*>(tensor.const_data_ptr());
-    ranges.emplace_back(start, start + (last + 1) * static_cast<int64_t>(tensor.element_size()));
-  }
-  std::sort(ranges.begin(), ranges.end());
-  for (size_t place = 1; place < ranges.size(); ++place) {
-    if (ranges[place - 1].second > ranges[place].first) {
-      return true;
-    }
-  }
-  return false;
-}
-
-inline at::Tensor widened(const at::Tensor& tensor) {
-  return tensor.to(tensor.options().dtype(wider(tensor.scalar_type())), /*non_blocking=*/false, /*copy=*/true);
-}
+// A quarter of PIECE of nbkit/capture/rerun/pieces.py: an op costs less to call from here, and its buffers stay in L2.
+constexpr int64_t piece_length = 1 << 13;
+// What is not longer is done as a whole.
+constexpr int64_t whole_length = 1 << 12;
 
 // A piece of a tensor that lies in order in memory, widened for the op that is run on it; a scalar as a whole.
 class Piece {
  public:
-  explicit Piece(const at::Tensor& tensor) : tensor_(tensor), kind_(kind_of(tensor.scalar_type())) {}
+  Piece(const at::Tensor& tensor, Buffers& buffers)
+      : tensor_(tensor), kind_(kind_of(tensor.scalar_type())), buffers_(buffers) {}
 
   at::Tensor now;
 
@@ -70,38 +35,24 @@ class Piece {
 
   void move_to(int64_t start, int64_t end) {
     if (tensor_.dim() == 0) {
-      now = now.defined() ? now : widened(tensor_);
+      now = now.defined() ? now : widened(tensor_, buffers_);
       return;
     }
     if (!kind_.has_value()) {
-      now = widened(tensor_.view(-1).slice(0, start, end));
+      now = widened(tensor_.view(-1).slice(0, start, end), buffers_);
       return;
     }
     if (!now.defined() || now.numel() != end - start) {
-      now = at::empty({end - start}, tensor_.options().dtype(c10::kDouble));
+      now = buffers_.empty({end - start}, {1}, c10::kDouble, end - start);
     }
     const auto* from = static_cast<const char*>(tensor_.const_data_ptr()) + start * tensor_.element_size();
     widen_all(from, *kind_, end - start, now.mutable_data_ptr<double>());
   }
 
  private:
-  static std::optional<Kind> kind_of(c10::ScalarType dtype) {
-    switch (dtype) {
-      case c10::kDouble:
-        return Kind::float64;
-      case c10::kFloat:
-        return Kind::float32;
-      case c10::kBFloat16:
-        return Kind::bfloat16;
-      case c10::kHalf:
-        return Kind::float16;
-      default:
-        return std::nullopt;
-    }
-  }
-
   const at::Tensor tensor_;
   const std::optional<Kind> kind_;
+  Buffers& buffers_;
 };
 
 // What is the same at every call of an op.
@@ -135,8 +86,8 @@ inline std::vector<at::Tensor> results_of(const Stack& out, const std::vector<at
 // A call with copies of its inputs from before it ran.
 class Rerun {
  public:
-  Rerun(const c10::OperatorHandle& op, const DiffPlan& plan, const Stack& given)
-      : op_(op), plan_(plan), in_pieces(plan.is_pointwise && fits_pieces(plan, given)) {
+  Rerun(const c10::OperatorHandle& op, const DiffPlan& plan, const Stack& given, Buffers& buffers)
+      : op_(op), plan_(plan), buffers_(buffers), in_pieces(plan.is_pointwise && fits_pieces(plan, given)) {
     inputs.reserve(given.size());
     for (size_t place = 0; place < given.size(); ++place) {
       inputs.push_back(mapped(given[place], [&](const at::Tensor& tensor) { return copied(tensor, given); }));
@@ -159,13 +110,54 @@ class Rerun {
     for (size_t place = 0; plan_.writes && place < stack.size(); ++place) {
       if (plan_.is_written[place]) {
         stack[place] = mapped(stack[place], [&](const at::Tensor& tensor) {
-          written.push_back(tensor.clone());
+          written.push_back(cloned(tensor, buffers_));
           return written.back();
         });
       }
     }
     op_.callBoxed(&stack);
     return stack;
+  }
+
+  // Of the result of a call in pieces.
+  c10::IntArrayRef sizes() const { return large_of(inputs)->sizes(); }
+
+  // What the reference of a call in pieces returns, as it comes, until `work` returns false: work(start, piece).
+  // All pieces go through the same few buffers: what is widened stays in the cache.
+  template <typename Work>
+  bool each_piece(const Work& work) const {
+    std::vector<Piece> pieces;
+    const auto piece_of = [&](const at::Tensor& tensor) {
+      return std::find_if(pieces.begin(), pieces.end(), [&](const Piece& one) { return one.is_of(tensor); });
+    };
+    Stack call = inputs;
+    for (size_t place = 0; place < inputs.size(); ++place) {
+      if (const at::Tensor* tensor = tensor_of(inputs[place])) {
+        if (piece_of(*tensor) == pieces.end()) {
+          pieces.emplace_back(*tensor, buffers_);
+        }
+      } else if (plan_.is_dtype[place] && inputs[place].isInt()) {
+        call[place] = static_cast<int64_t>(wider(static_cast<c10::ScalarType>(inputs[place].toInt())));
+      }
+    }
+    const int64_t count = large_of(inputs)->numel();
+    for (int64_t start = 0; start < count; start += piece_length) {
+      const int64_t end = std::min(start + piece_length, count);
+      for (Piece& piece : pieces) {
+        piece.move_to(start, end);
+      }
+      Stack stack = call;
+      for (c10::IValue& value : stack) {
+        value = mapped(value, [&](const at::Tensor& tensor) { return piece_of(tensor)->now; });
+      }
+      op_.callBoxed(&stack);
+      const at::Tensor& part = stack.back().toTensor();
+      TORCH_CHECK(part.numel() == end - start && part.is_contiguous(), "not pointwise");
+      if (!work(start, part)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   // Inputs that were not copied, as they have not changed yet, are now: from here on the step goes on.
@@ -182,6 +174,7 @@ class Rerun {
  private:
   const c10::OperatorHandle& op_;
   const DiffPlan& plan_;
+  Buffers& buffers_;
   std::vector<std::pair<const c10::TensorImpl*, at::Tensor>> copies_;
   std::vector<at::Tensor> uncopied_;
 
@@ -201,7 +194,7 @@ class Rerun {
         fits = tensor->is_contiguous() && tensor->sizes() == large->sizes();
       }
     }
-    return fits && large != nullptr && large->numel() > piece_length;
+    return fits && large != nullptr && large->numel() > whole_length;
   }
 
   // One tensor becomes one tensor, wherever it stands.
@@ -211,7 +204,9 @@ class Rerun {
         return copy;
       }
     }
-    at::Tensor copy = !in_pieces ? widened(tensor) : is_changed(tensor, given) ? tensor.detach().clone() : tensor;
+    at::Tensor copy = !in_pieces                    ? widened(tensor, buffers_)
+                      : is_changed(tensor, given) ? cloned(tensor, buffers_)
+                                                  : tensor;
     if (copy.is_same(tensor)) {
       uncopied_.push_back(tensor);
     }
@@ -230,42 +225,28 @@ class Rerun {
     return found;
   }
 
-  // Piece by piece through the same few buffers: what is widened stays in the cache.
   at::Tensor pieced() const {
-    const at::Tensor* large = nullptr;
-    std::vector<Piece> pieces;
-    Stack call = inputs;
-    for (size_t place = 0; place < inputs.size(); ++place) {
-      if (const at::Tensor* tensor = tensor_of(inputs[place])) {
-        large = large == nullptr && tensor->dim() > 0 ? tensor : large;
-        pieces.emplace_back(*tensor);
-      } else if (plan_.is_dtype[place] && inputs[place].isInt()) {
-        call[place] = static_cast<int64_t>(wider(static_cast<c10::ScalarType>(inputs[place].toInt())));
-      }
-    }
     at::Tensor result;
-    const int64_t count = large->numel();
-    for (int64_t start = 0; start < count; start += piece_length) {
-      const int64_t end = std::min(start + piece_length, count);
-      for (Piece& piece : pieces) {
-        piece.move_to(start, end);
-      }
-      Stack stack = call;
-      for (c10::IValue& value : stack) {
-        value = mapped(value, [&](const at::Tensor& tensor) {
-          return std::find_if(pieces.begin(), pieces.end(), [&](const Piece& one) { return one.is_of(tensor); })->now;
-        });
-      }
-      op_.callBoxed(&stack);
-      const at::Tensor& part = stack.back().toTensor();
-      TORCH_CHECK(part.numel() == end - start && part.is_contiguous(), "not pointwise");
+    const at::Tensor& large = *large_of(inputs);
+    each_piece([&](int64_t start, const at::Tensor& part) {
       if (!result.defined()) {
-        result = at::empty({count}, part.options());
+        result = at::empty({large.numel()}, part.options());
       }
       std::memcpy(static_cast<char*>(result.mutable_data_ptr()) + start * result.element_size(), part.const_data_ptr(),
-                  (end - start) * result.element_size());
+                  part.numel() * result.element_size());
+      return true;
+    });
+    return result.view(large.sizes());
+  }
+
+  static const at::Tensor* large_of(const Stack& given) {
+    for (const c10::IValue& value : given) {
+      const at::Tensor* tensor = tensor_of(value);
+      if (tensor != nullptr && tensor->dim() > 0) {
+        return tensor;
+      }
     }
-    return result.view(large->sizes());
+    return nullptr;
   }
 };
 

@@ -123,7 +123,7 @@ inline std::optional<double> full_noise(const void* actual, Kind kind, const dou
                                         int64_t count, const Precision& precision, double factor) {
   const double own = precision.digits >= 23 ? factor : 1.0;
   scale_by(expected, count, factor, own * precision.eps(), changed);
-  const double square = square_sum(changed, count);
+  const double square = square_sum(changed, Kind::float64, count);
   if (!std::isfinite(square)) {
     return std::nullopt;
   }

@@ -42,4 +42,4 @@ def timed_apart(recording: Recording, work: Callable[[], Any], on_trouble: Calla
         on_trouble(error)
         return None
     finally:
-        recording.spent.append((started, perf_counter_ns()))
+        recording.spent.add(started, perf_counter_ns())

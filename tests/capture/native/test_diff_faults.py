@@ -54,3 +54,19 @@ def test_a_wrong_kernel_gets_the_row_that_python_gives(fault, count, monkeypatch
     assert second.diffs["status"].tolist() == ["ok", status]
     assert pd.isna(row["message"]) if message is None else message in row["message"]
     assert list(first.kept) == list(second.kept) == [row["op_id"]] * (status != "ok")
+
+
+@pytest.mark.filterwarnings("ignore:.*verrid.*:UserWarning")
+@pytest.mark.parametrize("count", [1_000, 40_000], ids=["whole", "in pieces"])
+def test_what_is_kept_of_a_wrong_call_outlives_the_copies_of_later_ones(count):
+    """Copies share a few buffers, which are used again only when nobody holds them."""
+    with _scoped_library("aten", "IMPL") as library:
+        library.impl("sinh_", lambda x: x.copy_(in_float32(lambda out: out * 1.1)(x.sinh())), "CPU")
+        x = X[-count:].clone()
+        with nbkit.opdiff() as trace:
+            x.sinh_()
+            for _ in range(50):
+                torch.full_like(x, 9.0).mul_(2)
+    (op_id,) = trace.kept
+    assert trace.ops["op"][op_id] == "aten.sinh_.default"
+    assert torch.equal(nbkit.call_of(trace, op_id).args[0], X[-count:])

@@ -9,9 +9,9 @@ BYTES = 4_000_000
 
 
 def live_and_peak(calls):
-    """Bytes that torch holds after the step and at most while it runs, above what was there before."""
+    """Bytes that torch holds after opdiff and at most while it runs, above what was there before."""
     x = torch.randn(BYTES // 4, requires_grad=False).reshape(1000, -1)
-    with nbkit.opdiff() as trace, profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler, nbkit.opdiff() as trace:
         for _ in range(calls):
             x.softmax(1)
             x + 1
@@ -27,3 +27,4 @@ def test_the_peak_does_not_grow_with_the_step():
     assert first == last == 0
     # The result, the widened input and the result in float64.
     assert 5 * BYTES <= short == long < 6 * BYTES
+
