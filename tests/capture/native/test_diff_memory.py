@@ -27,4 +27,3 @@ def test_the_peak_does_not_grow_with_the_step():
     assert first == last == 0
     # The result, the widened input and the result in float64.
     assert 5 * BYTES <= short == long < 6 * BYTES
-
