@@ -71,6 +71,7 @@ _AT_FIRST_USE = {
     "call_of": "nbkit.capture.kept.call_of",
     "build_recorder": "nbkit.capture.native.build",
     "script_of": "nbkit.capture.kept.script",
+    "opreport": "nbkit.views.report.opreport",
     "write_page": "nbkit.views.page",
 }
 

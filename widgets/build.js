@@ -2,7 +2,7 @@
 import { build } from "esbuild";
 
 await build({
-  entryPoints: ["src/op_table.js", "src/op_table.css", "src/diff_table.js", "src/diff_table.css", "src/flamegraph.js", "src/flamegraph.css"],
+  entryPoints: ["op_table", "diff_table", "flamegraph", "report"].flatMap((name) => [`src/${name}.js`, `src/${name}.css`]),
   outdir: "../nbkit/views/static",
   bundle: true,
   minify: true,

@@ -13,16 +13,24 @@ from nbkit.views.sections import Section
 
 def diff_sections(trace: Trace, count: int) -> list[Section]:
     """Where the step and another run part, verdicts by count, and the worst by noise ratio; none without diffs."""
+    found = verdict_sections(trace, count)
+    return [*found, worst_section(trace, count)] if found else []
+
+
+def verdict_sections(trace: Trace, count: int) -> list[Section]:
+    """Where the step and another run part, and verdicts by count; none without diffs."""
     diffs = trace.frames.get("diffs", DIFFS.frame())
     if not len(diffs):
         return []
     verdicts = [[status, f"{count:,}"] for status, count in verdict_counts(diffs)]
-    worst = [_texts(row) for _, row in worst_first(diffs).head(count).iterrows()]
-    return [
-        *parting_sections(trace),
-        Section("Verdicts", "verdict", ("tensors",), verdicts),
-        Section("Worst differences", "op", ("verdict", "noise ratio", "max abs error", "max rel error"), worst),
-    ]
+    return [*parting_sections(trace), Section("Verdicts", "verdict", ("tensors",), verdicts)]
+
+
+def worst_section(trace: Trace, count: int) -> Section:
+    """The worst differences by verdict and noise ratio."""
+    worst = [_texts(row) for _, row in worst_first(trace.diffs).head(count).iterrows()]
+    figures = ("verdict", "noise ratio", "max abs error", "max rel error")
+    return Section("Worst differences", "op", figures, worst)
 
 
 def worst_first(diffs: pd.DataFrame) -> pd.DataFrame:

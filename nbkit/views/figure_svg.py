@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# Styles of all elements of a page, where only the picture is meant.
+_STYLES = re.compile(r"\s*<defs>\s*<style[^>]*>\*\{([^}]*)\}</style>\s*</defs>")
+_METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
+_ID, _USE = re.compile(r' id="([^"]*)"'), re.compile(r'(url\(#|href="#)([^")]+)')
 
-def figure_svg(figure: "Figure") -> str:
-    """The figure as an inline svg element: texts stay texts, and ids are its own."""
+
+def figure_svg(figure: "Figure", prefix: str) -> str:
+    """The figure as an inline svg element: texts stay texts; its ids begin with `prefix`, and each is used in it."""
     from matplotlib import rc_context
 
     buffer = io.StringIO()
@@ -17,4 +22,9 @@ def figure_svg(figure: "Figure") -> str:
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     svg = buffer.getvalue()
     # The prologue names a document type by its address; inside HTML it has no place.
-    return re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    svg = _METADATA.sub("", svg[svg.index("<svg") :])
+    if style := _STYLES.search(svg):
+        svg = svg.replace(style[0], "", 1).replace("<svg", f'<svg style="{style[1]}"', 1)
+    used = {name for _, name in _USE.findall(svg)}
+    svg = _ID.sub(lambda found: f' id="{prefix}{found[1]}"' if found[1] in used else "", svg)
+    return _USE.sub(rf"\g<1>{prefix}\2", svg)

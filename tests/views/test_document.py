@@ -11,5 +11,5 @@ def test_without_a_script_none_may_run() -> None:
 
 
 def test_a_script_cannot_end_its_element_early() -> None:
-    text = document("t", Body("", 'const a = "</SCRIPT>", b = "<!--";\r\nrun();'))
+    text = document("t", Body("", script='const a = "</SCRIPT>", b = "<!--";\r\nrun();'))
     assert 'const a = "\\x3c/SCRIPT>", b = "\\x3c!--";\nrun();</script></body>' in text

@@ -8,6 +8,7 @@ from nbkit.analysis.times import by_module_and_phase
 from nbkit.trace import Trace
 from nbkit.views.counting import counted_ops
 from nbkit.views.facts import PHASE_COLORS
+from nbkit.views.names import shown
 from nbkit.views.plots.figures import cut_names, live_bars, phase_color, static_bars, without_markup, without_math
 from nbkit.views.sections import module_names
 
@@ -27,7 +28,13 @@ def plot_modules(trace: Trace, count: int = 12) -> "LiveFigure":
 
     table = _totals(trace, count).rename(index=without_markup)
     bars = [
-        graph_objects.Bar(x=table[phase], y=table.index, name=phase, orientation="h", marker_color=phase_color(phase))
+        graph_objects.Bar(
+            x=table[phase],
+            y=table.index,
+            name=without_markup(shown(phase)),
+            orientation="h",
+            marker_color=phase_color(phase),
+        )
         for phase in map(str, table)
     ]
     figure = live_bars(bars, TITLE, len(table)).with_twin(lambda: draw_modules(trace, count))
@@ -41,11 +48,16 @@ def draw_modules(trace: Trace, count: int = 12) -> "Figure":
     figure, axes = static_bars(TITLE, len(table))
     left = pd.Series(0.0, index=table.index)
     for phase in map(str, table):
-        axes.barh(table.index, table[phase], left=left, color=phase_color(phase), label=phase)
+        axes.barh(table.index, table[phase], left=left, color=phase_color(phase), label=_label(phase))
         left = left + table[phase]
     if len(table):
         axes.legend(**LEGEND)
     return figure
+
+
+def _label(phase: str) -> str:
+    """The name of a phase in a legend, short enough to leave room for the bars."""
+    return without_math(cut_names([shown(phase)])[0])
 
 
 def _totals(trace: Trace, count: int) -> pd.DataFrame:

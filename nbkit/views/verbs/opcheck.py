@@ -2,6 +2,7 @@
 
 from nbkit.trace import Trace
 from nbkit.views.check_sections import check_sections
+from nbkit.views.report.verdict import check_verdict
 from nbkit.views.sections import Section, op_sections
 from nbkit.views.tables_above import with_tables
 from nbkit.views.verbs import optrace
@@ -12,4 +13,10 @@ def _sections(trace: Trace, count: int) -> list[Section]:
     return [*check_sections(trace, count), *op_sections(trace, count)]
 
 
-VIEW = View(widget=with_tables(check_sections), sections=_sections, charts=optrace.VIEW.charts)
+VIEW = View(
+    widget=with_tables(check_sections),
+    sections=_sections,
+    charts=optrace.VIEW.charts,
+    verdict=check_verdict,
+    found=check_sections,
+)

@@ -3,8 +3,12 @@
 from typing import TYPE_CHECKING
 
 from nbkit.trace import Trace
-from nbkit.views.diff_sections import diff_sections
+from nbkit.views.diff_sections import diff_sections, verdict_sections
 from nbkit.views.plots.difference import worst_difference
+from nbkit.views.report.diff_panel import diff_panel
+from nbkit.views.report.op_panel import op_panel
+from nbkit.views.report.panel import Contents, Panel
+from nbkit.views.report.verdict import difference_verdict
 from nbkit.views.sections import Section, op_sections
 from nbkit.views.verbs import optrace
 from nbkit.views.verbs.view import View
@@ -35,4 +39,16 @@ def _charts(trace: Trace) -> "list[Figure]":
     return [*worst_difference(trace), *optrace.VIEW.charts(trace)]
 
 
-VIEW = View(widget=_widget, sections=_sections, charts=_charts)
+def _panels(contents: Contents) -> list[Panel]:
+    differences = [diff_panel(contents)] if len(contents.trace.diffs) else []
+    return [*differences, op_panel(contents)]
+
+
+VIEW = View(
+    widget=_widget,
+    sections=_sections,
+    charts=_charts,
+    verdict=difference_verdict,
+    found=verdict_sections,
+    panels=_panels,
+)

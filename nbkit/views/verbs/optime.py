@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 from nbkit.trace import Trace
 from nbkit.views.calls_table import slowest_calls_table
 from nbkit.views.flame_svg import flame_svg
-from nbkit.views.live_flame import live_flame
 from nbkit.views.plots import draw_memory, draw_modules, draw_ops
+from nbkit.views.report.flame_panel import flame_panel
+from nbkit.views.report.op_panel import op_panel
+from nbkit.views.report.panel import Contents, Panel
 from nbkit.views.time_sections import time_sections
 from nbkit.views.verbs.view import View
 
@@ -33,11 +35,16 @@ def _charts(trace: Trace) -> "list[Figure]":
     return [draw_ops(trace), draw_modules(trace), *memory]
 
 
+def _panels(contents: Contents) -> list[Panel]:
+    return [flame_panel(contents), op_panel(contents)]
+
+
 VIEW = View(
     widget=_widget,
     sections=time_sections,
     charts=_charts,
     picture=flame_svg,
     calls=slowest_calls_table,
-    top=live_flame,
+    panels=_panels,
+    totals=time_sections,
 )

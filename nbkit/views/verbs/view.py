@@ -6,8 +6,11 @@ from typing import Any
 
 from nbkit.trace import Trace
 from nbkit.views.calls_table import first_calls_table
-from nbkit.views.document import Body
-from nbkit.views.sections import Section
+from nbkit.views.report.op_panel import op_panel
+from nbkit.views.report.panel import Contents, Panel
+from nbkit.views.report.statement import Statement
+from nbkit.views.report.verdict import values_verdict
+from nbkit.views.sections import Section, op_sections
 
 
 def no_picture(trace: Trace) -> str:
@@ -15,9 +18,14 @@ def no_picture(trace: Trace) -> str:
     return ""
 
 
-def nothing_on_top(trace: Trace, base: Trace | None) -> Body:
-    """Nothing, for pages that run no script."""
-    return Body("")
+def nothing_found(trace: Trace, count: int) -> list[Section]:
+    """Nothing, for verbs that record and judge nothing."""
+    return []
+
+
+def ops_only(contents: Contents) -> list[Panel]:
+    """The op table, for verbs that have no other widget."""
+    return [op_panel(contents)]
 
 
 @dataclass(frozen=True)
@@ -25,8 +33,9 @@ class View:
     """What a trace shows, from one source for every host.
 
     `widget` is the live view; `sections` are the tables of the summary, with at most so many rows; `picture` is HTML of
-    a still picture and `calls` that of a table of single calls. A page has `charts` (matplotlib figures) and, given
-    the trace and the one to compare it with, `top`: the picture or what is live in its place.
+    a still picture and `calls` that of a table of single calls. A report has `verdict`, its answer to whether anything
+    is wrong, the tables of what was `found`, `panels` with the widgets, the tables of where the time went (`totals`)
+    and `charts` (matplotlib figures).
     """
 
     widget: Callable[[Trace], Any]
@@ -34,4 +43,7 @@ class View:
     charts: Callable[[Trace], list[Any]]
     picture: Callable[[Trace], str] = no_picture
     calls: Callable[[Trace, int], str] = first_calls_table
-    top: Callable[[Trace, Trace | None], Body] = nothing_on_top
+    verdict: Callable[[Trace], Statement] = values_verdict
+    found: Callable[[Trace, int], list[Section]] = nothing_found
+    panels: Callable[[Contents], list[Panel]] = ops_only
+    totals: Callable[[Trace, int], list[Section]] = op_sections

@@ -1,9 +1,8 @@
-"""A flamegraph's state as one text for a page: whole numbers in byte planes, compressed, base64.
+"""A flamegraph's state as one block of bytes for a page: whole numbers in byte planes, compressed.
 
-The page's script unpacks it. Nothing in it can be taken for markup or code, whatever names the trace holds.
+`widgets/src/report/flame_state.js` unpacks it.
 """
 
-import base64
 import json
 import zlib
 from collections.abc import Iterator, Mapping
@@ -22,8 +21,8 @@ HEADER_BYTES = 4
 PER_US = 1000
 
 
-def payload(states: Mapping[str, State | None]) -> str:
-    """The states (null ones too) by the name of their trait, as base64 of deflated bytes; the same for the same input.
+def payload(states: Mapping[str, State | None]) -> bytes:
+    """The states (null ones too) by the name of their trait, as deflated bytes; the same for the same input.
 
     Inside: the length of the header, the header (JSON: the states without columns, and how each column is packed), and
     the packed columns one after the other.
@@ -32,7 +31,7 @@ def payload(states: Mapping[str, State | None]) -> str:
     header = {name: None if state is None else _outline(state, packed) for name, state in states.items()}
     text = json.dumps(header, separators=(",", ":")).encode()
     whole = len(text).to_bytes(HEADER_BYTES, "little") + text + b"".join(packed)
-    return base64.b64encode(zlib.compress(whole, 9)).decode("ascii")
+    return zlib.compress(whole, 9)
 
 
 def _outline(state: State, packed: list[bytes]) -> dict[str, Any]:

@@ -1,17 +1,16 @@
-"""The flamegraph's state as one text."""
+"""The flamegraph's state as one block of bytes."""
 
-import base64
 import json
 import zlib
 from typing import Any
 
 from nbkit.views.flame_data import flame_state
-from nbkit.views.flame_payload import payload
+from nbkit.views.report.flame_payload import payload
 from tests.fakes import fake_trace, make_ops, make_trace, timed_trace
 
 
-def unpacked(text: str) -> tuple[dict[str, Any], bytes]:
-    whole = zlib.decompress(base64.b64decode(text))
+def unpacked(packed_bytes: bytes) -> tuple[dict[str, Any], bytes]:
+    whole = zlib.decompress(packed_bytes)
     end = 4 + int.from_bytes(whole[:4], "little")
     return json.loads(whole[4:end]), whole[end:]
 
@@ -34,13 +33,8 @@ def test_bytes_of_a_column_come_lowest_first() -> None:
     assert low + 256 * middle + 65536 * high == 2 * 100_000
 
 
-def test_names_are_only_in_the_packed_bytes() -> None:
-    text = payload({"flame": flame_state(make_trace(make_ops({"op": "</script>"})))})
-    assert set(text) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")
-
-
 def test_a_hundred_thousand_ops_take_few_bytes_each() -> None:
-    assert len(payload({"flame": flame_state(fake_trace(100_000))})) < 700_000
+    assert len(payload({"flame": flame_state(fake_trace(100_000))})) < 525_000
 
 
 def test_no_ops() -> None:

@@ -1,18 +1,13 @@
-"""The exported page in a real browser, opened from a file: it draws by itself, asks for nothing, runs nothing else."""
+"""A report in a real browser, opened from a file: it draws by itself, asks for nothing, runs nothing else."""
 
-import math
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from nbkit.trace import Trace
-from nbkit.views.flame_data import NUMBERS, State, column, flame_state
-from nbkit.views.flame_payload import payload
-from nbkit.views.live_flame import HOST
-from nbkit.views.page import write_page
+from nbkit.views.report.opreport import opreport
 from tests.analysis.repeated import nested
 from tests.fakes import fake_trace, make_ops, make_trace, timed_trace
 
@@ -21,15 +16,6 @@ PIXELS = """canvas => { const { width, height } = canvas;
   const colors = new Set();
   for (let at = 0; at < data.length; at += 4) colors.add(data[at] + data[at + 1] * 256 + data[at + 2] * 65536);
   return colors.size; }"""
-UNPACK = """async text => {
-  const list = (values) => Array.from(values, (value) => Number.isNaN(value) ? null : value);
-  const lists = (columns, type) => Object.fromEntries(Object.entries(columns).map(([name, buffer]) =>
-    [name, list(type[name] ? new Float64Array(buffer) : new Int32Array(buffer))]));
-  const { flame } = await nbkitUnpack(text);
-  const wide = Object.fromEntries(WIDE.map(name => [name, true]));
-  const memory = flame.memory?.map(({ device, ...columns }) => lists(columns, { time: true, allocated: true }));
-  return { columns: lists(flame.columns, wide), memory, strings: flame.strings };
-}"""
 
 
 @pytest.fixture
@@ -41,42 +27,15 @@ def said(page: Page) -> list[str]:
 
 
 def opened(page: Page, trace: Trace, folder: Path, base: Trace | None = None) -> Page:
-    page.goto(write_page(trace, folder / "page.html", base).as_uri())
+    page.goto(opreport(trace, path=folder / "page.html", base=base).as_uri())
     return page
-
-
-def as_lists(state: State) -> dict[str, list[float | None]]:
-    columns = {name: column(state, name).tolist() for name in state["columns"]}
-    return {name: [None if math.isnan(v) else v for v in values] for name, values in columns.items()}
-
-
-@pytest.mark.parametrize(
-    "trace", [timed_trace(), fake_trace(3_000), make_trace(make_ops())], ids=["small", "big", "no ops"]
-)
-def test_the_page_unpacks_what_python_packed(page: Page, trace: Trace) -> None:
-    page.add_script_tag(content=HOST.read_text(encoding="utf-8"))
-    state = flame_state(trace)
-    script = UNPACK.replace("WIDE", str(list(NUMBERS)))
-    found: dict[str, Any] = page.evaluate(script, payload({"flame": state}))
-    assert found["strings"] == state["strings"]
-    assert found["columns"].keys() == state["columns"].keys()
-    for name, values in as_lists(state).items():
-        # Times are kept to the nanosecond.
-        assert found["columns"][name] == [None if v is None else pytest.approx(v, abs=5e-4) for v in values], name
-
-
-def test_memory_is_unpacked(page: Page) -> None:
-    page.add_script_tag(content=HOST.read_text(encoding="utf-8"))
-    script = UNPACK.replace("WIDE", str(list(NUMBERS)))
-    (line,) = page.evaluate(script, payload({"flame": flame_state(timed_trace())}))["memory"]
-    assert line == {"time": [1.0, 8.0, 50.0], "allocated": [512.0, 2560.0, 512.0]}
 
 
 def test_the_flamegraph_is_drawn_in_place_of_its_still_twin(page: Page, tmp_path: Path, said: list[str]) -> None:
     opened(page, timed_trace(name="step"), tmp_path)
-    canvas = page.locator("#nbkit-live canvas").first
+    canvas = page.locator("#t1-flamegraph .nbkit-live canvas").first
     expect(canvas).to_be_visible()
-    expect(page.locator("#nbkit-twin")).to_be_hidden()
+    expect(page.locator("#t1-flamegraph .nbkit-twin")).to_be_hidden()
     page.wait_for_timeout(200)
     assert canvas.evaluate(PIXELS) > 4
     assert said == []
@@ -84,22 +43,22 @@ def test_the_flamegraph_is_drawn_in_place_of_its_still_twin(page: Page, tmp_path
 
 def test_a_difference_is_drawn_too(page: Page, tmp_path: Path, said: list[str]) -> None:
     opened(page, timed_trace(name="after"), tmp_path, base=timed_trace(name="before"))
-    expect(page.locator("#nbkit-live")).to_contain_text("before")
+    expect(page.locator("#t1-flamegraph .nbkit-live")).to_contain_text("before")
     assert said == []
 
 
 def test_frames_can_be_reached_by_keys(page: Page, tmp_path: Path) -> None:
     opened(page, timed_trace(), tmp_path)
-    page.locator("#nbkit-live [role=tree]").focus()
+    page.locator("#t1-flamegraph .nbkit-live [role=tree]").focus()
     page.keyboard.press("ArrowDown")
-    expect(page.locator("#nbkit-live [role=treeitem]")).not_to_contain_text("no frame")
+    expect(page.locator("#t1-flamegraph .nbkit-live [role=treeitem]")).not_to_contain_text("no frame")
 
 
 def test_hostile_names_are_text(page: Page, tmp_path: Path, said: list[str]) -> None:
     name = "</ScRiPt><script>window.broken=1</script><img src=x onerror=window.broken=1>\u202e'\"" + "x" * 10_000
     ops = make_ops({"op": name, "module": name, "model": name, "source": name, "level": "range"})
     opened(page, make_trace(ops, name=name, verb="optime", notes=[name]), tmp_path)
-    expect(page.locator("#nbkit-live canvas").first).to_be_visible()
+    expect(page.locator("#t1-flamegraph .nbkit-live canvas").first).to_be_visible()
     assert page.evaluate("window.broken") is None
     assert said == []
 
@@ -107,8 +66,8 @@ def test_hostile_names_are_text(page: Page, tmp_path: Path, said: list[str]) -> 
 def test_without_scripts_the_still_picture_and_the_tables_remain(chromium: Browser, tmp_path: Path) -> None:
     context = chromium.new_context(java_script_enabled=False)
     page = opened(context.new_page(), timed_trace(), tmp_path)
-    expect(page.locator("#nbkit-twin svg")).to_be_visible()
-    expect(page.locator("#nbkit-live")).to_be_hidden()
+    expect(page.locator("#t1-flamegraph .nbkit-twin svg")).to_be_visible()
+    expect(page.locator("#t1-flamegraph .nbkit-live")).to_be_hidden()
     expect(page.get_by_role("table", name="Slowest ops")).to_be_visible()
     context.close()
 
@@ -116,13 +75,13 @@ def test_without_scripts_the_still_picture_and_the_tables_remain(chromium: Brows
 def test_if_the_data_cannot_be_unpacked_the_still_picture_remains(page: Page, tmp_path: Path, said: list[str]) -> None:
     page.add_init_script("delete window.DecompressionStream")
     opened(page, timed_trace(), tmp_path)
-    expect(page.locator("#nbkit-twin svg")).to_be_visible()
-    expect(page.locator("#nbkit-live")).to_be_hidden()
+    expect(page.locator("#t1-flamegraph .nbkit-twin svg")).to_be_visible()
+    expect(page.locator("#t1-flamegraph .nbkit-live")).to_be_hidden()
     assert "DecompressionStream is not defined" in said[0]
 
 
 def test_a_script_from_elsewhere_may_not_run(page: Page, tmp_path: Path, said: list[str]) -> None:
-    path = write_page(timed_trace(), tmp_path / "page.html")
+    path = opreport(timed_trace(), path=tmp_path / "page.html")
     path.write_text(
         path.read_text(encoding="utf-8").replace("</body>", "<script>window.broken=1</script></body>"), "utf-8"
     )
@@ -132,10 +91,10 @@ def test_a_script_from_elsewhere_may_not_run(page: Page, tmp_path: Path, said: l
 
 
 def test_a_hundred_thousand_events_open_without_a_stall(page: Page, tmp_path: Path) -> None:
-    path = write_page(fake_trace(100_000, verb="optime"), tmp_path / "page.html")
+    path = opreport(fake_trace(100_000, verb="optime"), path=tmp_path / "page.html")
     start = time.perf_counter()
     page.goto(path.as_uri())
-    expect(page.locator("#nbkit-live canvas").first).to_be_visible()
+    expect(page.locator("#t1-flamegraph .nbkit-live canvas").first).to_be_visible()
     assert time.perf_counter() - start < 5.0  # 1 s on a free core
 
 

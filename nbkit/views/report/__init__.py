@@ -1,0 +1,1 @@
+"""The report: any traces as one HTML file that opens offline."""

@@ -1,0 +1,13 @@
+"""The op table of a report: live, and as tables of single calls."""
+
+from nbkit.views.calls_table import first_calls_table, slowest_calls_table
+from nbkit.views.report.panel import Contents, Panel
+
+CALLS = 50
+
+
+def op_panel(contents: Contents) -> Panel:
+    """All ops; the slowest and the first of them where no script runs."""
+    trace = contents.trace
+    calls = slowest_calls_table(trace, CALLS) + first_calls_table(trace, CALLS)
+    return Panel("op_table", "Ops", b"", f'<div class="nbkit-static">{calls}</div>')

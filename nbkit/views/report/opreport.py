@@ -1,0 +1,64 @@
+"""opreport: one HTML file of any traces, which opens offline and leaves the machine as it is."""
+
+from pathlib import Path
+
+from nbkit.errors import OptionError
+from nbkit.file_writing import writing
+from nbkit.trace import Trace
+from nbkit.views.report.page import report_page
+from nbkit.views.report.panel import Contents
+from nbkit.views.report.paths import without_user_paths
+
+
+def opreport(
+    *traces: Trace, path: str | Path, base: Trace | None = None, values: bool = False, title: str | None = None
+) -> Path:
+    """Write one HTML file of these traces; its path.
+
+    It holds a summary in words, the widgets of the notebook with their data, tables and pictures, needs no network and
+    no kernel, and shows tables and pictures where no script runs, and on paper. The same traces give the same bytes.
+    Home directories and those of packages are shortened.
+
+    Args:
+        traces: of any verb, in the order in which they are to stand.
+        path: the file; one that is there is replaced, once the new one is whole.
+        base: a trace that the flamegraph of a single trace is compared with.
+        values: with the values of tensors that opdiff kept, and scripts that run an op alone; False leaves them out.
+        title: of the page; by default what the one trace is called, or how many there are.
+
+    Raises:
+        OptionError: nothing to report: no trace, something else than a trace, or none with an op.
+        TraceError: the file cannot be written; nothing half-written is left.
+    """
+    _check(traces, base)
+    contents = [
+        Contents(_leaving(trace, values=values), None if base is None else _leaving(base, values=values), values)
+        for trace in traces
+    ]
+    text = report_page(contents, title)
+    with writing(Path(path), "the report") as file:
+        file.write(text)
+    return Path(path)
+
+
+def _check(traces: tuple[Trace, ...], base: Trace | None) -> None:
+    if not traces:
+        raise OptionError("There is no trace to report; give one or more.")
+    for trace in (*traces, *([] if base is None else [base])):
+        if not isinstance(trace, Trace):
+            raise OptionError(
+                f"{type(trace).__name__} is no trace; give what nbkit.optrace() and the other verbs yield, or what "
+                f"nbkit.load(path) gives back."
+            )
+        if "ops" not in trace.frames:
+            raise OptionError(f"{trace!r} has no ops to report; is it still being recorded?")
+    if not any(len(trace.ops) for trace in traces):
+        raise OptionError("No op was recorded, so there is nothing to report; trace.meta says what was left out.")
+    if base is not None and len(traces) > 1:
+        raise OptionError(f"base is compared with one trace, and {len(traces)} were given; write a report for each.")
+
+
+def _leaving(trace: Trace, *, values: bool) -> Trace:
+    """The trace as it may leave this machine."""
+    short = without_user_paths(trace)
+    return short if values else Trace(short.frames, short.meta)

@@ -1,0 +1,66 @@
+"""Statement: one question that a report's summary answers, in words that link to the rows they speak of."""
+
+from dataclasses import dataclass
+from html import escape
+from typing import Literal
+
+# Of an answer: something is wrong, nothing that was checked is, or it is no such question.
+Tone = Literal["bad", "good", ""]
+
+
+@dataclass(frozen=True)
+class Link:
+    """Words that lead to a widget of the trace, where `value` is selected: an op, or a row of `diffs`."""
+
+    text: str
+    widget: str
+    value: int | None = None
+
+
+Words = tuple[str | Link, ...]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A question, and sentences that answer it, each of texts and links; the texts are shown as they are."""
+
+    question: str
+    sentences: tuple[Words, ...]
+    tone: Tone = ""
+
+
+def op_link(text: str, op_id: int) -> Link:
+    """Words that lead to an op."""
+    return Link(text, "op_table", op_id)
+
+
+def difference_link(text: str, row: int) -> Link:
+    """Words that lead to a row of `diffs`."""
+    return Link(text, "diff_table", row)
+
+
+def plain(words: Words) -> str:
+    """The sentence without its links."""
+    return "".join(part if isinstance(part, str) else part.text for part in words)
+
+
+def statements_html(statements: list[Statement], anchor: str) -> str:
+    """The statements as a list of questions with their answers; `anchor` is the section of their trace."""
+    return f'<dl class="nbkit-summary">{"".join(_statement(one, anchor) for one in statements)}</dl>'
+
+
+def _statement(statement: Statement, anchor: str) -> str:
+    tone = f' class="nbkit-{statement.tone}"' if statement.tone else ""
+    sentences = "".join(f"<p>{''.join(_part(part, anchor) for part in words)}</p>" for words in statement.sentences)
+    return f"<dt>{escape(statement.question)}</dt><dd{tone}>{sentences}</dd>"
+
+
+def _part(part: str | Link, anchor: str) -> str:
+    if isinstance(part, str):
+        return escape(part)
+    select = (
+        ""
+        if part.value is None
+        else f' data-trace="{anchor}" data-widget="{part.widget}" data-value="{part.value}" data-select'
+    )
+    return f'<a href="#{anchor}-{part.widget}"{select}>{escape(part.text)}</a>'

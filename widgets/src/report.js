@@ -1,0 +1,5 @@
+// The script of a report: the notebook's own widgets, drawn from the data in the page.
+
+import { startReport } from "./report/page.js";
+
+startReport(document);
