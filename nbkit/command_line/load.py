@@ -12,7 +12,7 @@ from nbkit.errors import OptionError
 from nbkit.file_writing import writing
 from nbkit.load import load
 from nbkit.trace import Trace
-from nbkit.verbs import VERBS
+from nbkit.verbs import has_findings
 from nbkit.verbs.parser import absolute_path, whole_number
 from nbkit.views import units
 
@@ -56,8 +56,7 @@ def _run(words: Sequence[str]) -> int:
             show(trace.summary())
         if options.save is not None:
             trace.save(options.save)
-    verb = VERBS.get(str(trace.meta.get("verb")))
-    return FINDINGS if options.fail_on_findings and verb is not None and verb.findings(trace) else FINE
+    return FINDINGS if options.fail_on_findings and has_findings(trace) else FINE
 
 
 def _check(options: Namespace) -> None:

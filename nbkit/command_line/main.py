@@ -7,12 +7,13 @@ from nbkit.command_line.command import BAD_USE, FINE, PROGRAM, Command
 from nbkit.command_line.diff import DIFF
 from nbkit.command_line.info import INFO
 from nbkit.command_line.load import LOAD
+from nbkit.command_line.report import REPORT
 from nbkit.command_line.run import RUN
 from nbkit.command_line.terminal import show
 from nbkit.errors import nearest
 from nbkit.verbs.parser import HELP_OPTIONS
 
-COMMANDS: dict[str, Command] = {command.name: command for command in (RUN, LOAD, DIFF, INFO)}
+COMMANDS: dict[str, Command] = {command.name: command for command in (RUN, LOAD, REPORT, DIFF, INFO)}
 
 
 def main(words: Sequence[str]) -> int:

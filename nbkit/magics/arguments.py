@@ -1,4 +1,4 @@
-"""The option parser of a cell magic: errors become one red line, a mistyped option names the nearest."""
+"""The option parsers of magics: errors become one red line, a mistyped option names the nearest."""
 
 import argparse
 import keyword
@@ -11,20 +11,12 @@ from nbkit.verbs.parser import HELP_OPTIONS, OptionParser, absolute_path
 from nbkit.verbs.verb import Verb
 
 
-class MagicParser(OptionParser):
-    """Parser of the text behind `%%verb`, with the options that every verb has; raises UsageError."""
+class LineParser(OptionParser):
+    """Parser of the text behind the name of a magic; raises UsageError."""
 
-    def __init__(self, verb: str, description: str) -> None:
-        super().__init__(f"%%{verb}", description)
-        self.add_argument(*HELP_OPTIONS, action="store_true", help="print this text; the cell is not run")
-        self.add_argument(
-            "-o", "--output", type=_python_name, metavar="NAME",
-            help=f"store the trace under NAME; the last trace is always there as _{verb}",
-        )  # fmt: skip
-        self.add_argument("-q", "--quiet", action="store_true", help="store the trace without showing it")
-        self.add_argument(
-            "--save", type=absolute_path, metavar="PATH", help="write the trace as the folder PATH after the cell"
-        )
+    def __init__(self, prog: str, description: str, help_text: str = "print this text") -> None:
+        super().__init__(prog, description)
+        self.add_argument(*HELP_OPTIONS, action="store_true", help=help_text)
 
     def parse_line(self, line: str) -> argparse.Namespace:
         """The options in `line`. Raises UsageError, which IPython shows as one line."""
@@ -36,6 +28,21 @@ class MagicParser(OptionParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{self.prog}: {message}")
+
+
+class MagicParser(LineParser):
+    """Parser of the text behind `%%verb`, with the options that every verb has."""
+
+    def __init__(self, verb: str, description: str) -> None:
+        super().__init__(f"%%{verb}", description, "print this text; the cell is not run")
+        self.add_argument(
+            "-o", "--output", type=_python_name, metavar="NAME",
+            help=f"store the trace under NAME; the last trace is always there as _{verb}",
+        )  # fmt: skip
+        self.add_argument("-q", "--quiet", action="store_true", help="store the trace without showing it")
+        self.add_argument(
+            "--save", type=absolute_path, metavar="PATH", help="write the trace as the folder PATH after the cell"
+        )
 
     def unknown_sentence(self, word: str) -> str:
         if not word.startswith("-"):
