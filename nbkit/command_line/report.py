@@ -37,7 +37,7 @@ def _run(words: Sequence[str]) -> int:
         return load(path)
 
     with bad_use(REPORT.name):
-        written = opreport.write(options, find)
+        written = opreport.write(options, find, narrator.progress)
     show(f"{written.path}: {written.size}")
     return FINDINGS if options.fail_on_findings and any(map(has_findings, written.traces)) else FINE
 

@@ -32,8 +32,9 @@ def add_options(parser: OptionHolder, trace_help: str) -> None:
     parser.add_argument("traces", nargs="*", metavar="TRACE", help=trace_help)
 
 
-def write(options: Namespace, find: Callable[[str], Trace]) -> Written:
-    """The report that the options ask for, written; `find` gives the trace that a word stands for.
+def write(options: Namespace, find: Callable[[str], Trace], tell: Callable[[str], None] = lambda text: None) -> Written:
+    """The report that the options ask for, written; `find` gives the trace that a word stands for, `tell` is told what
+    takes its time.
 
     Raises NbkitError on what cannot be used or written.
     """
@@ -41,5 +42,6 @@ def write(options: Namespace, find: Callable[[str], Trace]) -> Written:
         raise OptionError("give -o FILE, the HTML file to write.")
     traces = [find(word) for word in options.traces]
     base = None if options.base is None else find(options.base)
+    tell(f"writing {options.output}")
     path = opreport(*traces, path=options.output, base=base, values=options.values, title=options.title)
     return Written(path, traces, f"{units.counted(len(traces), 'trace')}, {units.data_size(path.stat().st_size)}")

@@ -40,7 +40,7 @@ def _charts(trace: Trace) -> "list[Figure]":
 
 
 def _panels(contents: Contents) -> list[Panel]:
-    differences = [diff_panel(contents)] if len(contents.trace.diffs) else []
+    differences = [diff_panel(contents)] if len(contents.trace.frames.get("diffs", ())) else []
     return [*differences, op_panel(contents)]
 
 

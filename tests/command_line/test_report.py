@@ -1,0 +1,66 @@
+"""`report`: traces as one HTML file."""
+
+import pytest
+
+import nbkit as package
+from tests.fakes import make_ops, make_trace, small_trace, timed_trace
+
+
+@pytest.fixture(autouse=True)
+def saved(folder):
+    timed_trace(name="slow").save(folder / "t")
+    small_trace(name="mine").save(folder / "u")
+
+
+def test_it_is_the_report_of_the_loaded_traces(nbkit, folder, capsys):
+    assert nbkit("report", "t", "u", "-o", "out/r.html", "--title", "both") == 0
+    traces = [package.load(folder / name) for name in ("t", "u")]
+    wanted = package.opreport(*traces, path=folder / "wanted.html", title="both")
+    assert (folder / "out/r.html").read_bytes() == wanted.read_bytes()
+    out, err = capsys.readouterr()
+    assert out.startswith(f"{folder / 'out/r.html'}: 2 traces, ") and out.endswith(" KiB\n")
+    assert err == ""
+
+
+def test_a_base_and_values_are_handed_on(nbkit, folder):
+    assert nbkit("report", "t", "--base", "t", "--values", "-o", "r.html") == 0
+    trace = package.load(folder / "t")
+    wanted = package.opreport(trace, path=folder / "wanted.html", base=trace, values=True)
+    assert (folder / "r.html").read_bytes() == wanted.read_bytes()
+
+
+@pytest.mark.parametrize(("mismatches", "status"), [(0, 0), (2, 1)])
+def test_findings_are_an_exit_status_if_asked(nbkit, folder, mismatches, status):
+    small_trace(verb="opdiff", mismatches=mismatches).save(folder / "d")
+    assert nbkit("report", "u", "d", "-o", "r.html", "--fail-on-findings") == status
+    assert nbkit("report", "u", "d", "-o", "r.html") == 0
+
+
+def test_who_waits_is_told_what_takes_its_time(nbkit, folder, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert nbkit("report", "u", "-o", "r.html") == 0
+    assert capsys.readouterr().err == f"nbkit: reading u\nnbkit: writing {folder / 'r.html'}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["t"], "give -o FILE, the HTML file to write."),
+        (["-o", "r.html"], "There is no trace to report; give one or more."),
+        (["absent", "-o", "r.html"], "There is no absent; give the folder that Trace.save() wrote."),
+        (["t", "-o", "t"], "is a directory; free space or choose another place."),
+        (["t", "-o", "train.py/r.html"], "Cannot write the report to"),
+        (["t", "u", "--base", "u", "-o", "r.html"], "base is compared with one trace, and 2 were given"),
+        (["t", "--vlaues", "-o", "r.html"], "unknown option '--vlaues'; did you mean '--values'"),
+        (["empty", "-o", "r.html"], "No op was recorded, so there is nothing to report"),
+        (["newer", "-o", "r.html"], "newer"),
+    ],
+)
+def test_bad_use_is_one_sentence_and_no_file(nbkit, folder, capsys, words, sentence):
+    make_trace(make_ops()).save(folder / "empty")
+    meta = small_trace().save(folder / "newer") / "meta.json"
+    meta.write_text(meta.read_text().replace('"schema_version": 1', '"schema_version": 9'))
+    assert nbkit("report", *words) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith("python -m nbkit report: ") and sentence in err
+    assert (out, err.count("\n"), (folder / "r.html").exists()) == ("", 1, False)
