@@ -16,6 +16,29 @@ MAX_LINKS = 50
 MAX_TENSORS = 60
 STATISTICS = ("mean", "std", "min", "max", "norm")
 TENSOR_TEXTS = ("role", "name", "dtype", "shape", "stride", "device")
+# Label, column of `ops` and look of each field; the class is that of the module.
+FIELDS = (
+    ("module", "module", "module"),
+    ("model", "model", "text"),
+    ("class", "class", "class"),
+    ("call of the module", "module_call", "whole"),
+    ("level", "level", "text"),
+    ("phase", "phase", "text"),
+    ("step", "step", "whole"),
+    ("self time", "self_time_us", "time"),
+    ("total time", "total_time_us", "time"),
+    ("start", "start_us", "time"),
+    ("self device time", "self_device_time_us", "known time"),
+    ("total device time", "total_device_time_us", "known time"),
+    ("FLOPs", "flops", "flops"),
+    ("bytes moved", "size_bytes", "size"),
+    ("process group", "group", "text"),
+    ("input shapes", "input_shapes", "text"),
+    ("device", "device", "text"),
+    ("stream", "stream", "whole"),
+    ("thread", "thread", "whole"),
+    ("source", "source", "text"),
+)
 
 
 def detail(trace: Trace, op_id: int) -> dict[str, Any]:
@@ -45,30 +68,9 @@ def detail(trace: Trace, op_id: int) -> dict[str, Any]:
 
 def _fields(trace: Trace, op_id: int) -> list[list[str | None]]:
     row = trace.ops.iloc[op_id]
-    module = _text(row["module"])
-    fields = {
-        "module": ROOT if module == "" else module,
-        "model": _text(row["model"]),
-        "class": _module_type(trace, row["model"], row["module"]),
-        "call of the module": _whole(row["module_call"]),
-        "level": _text(row["level"]),
-        "phase": _text(row["phase"]),
-        "step": _whole(row["step"]),
-        "self time": units.duration(row["self_time_us"]),
-        "total time": units.duration(row["total_time_us"]),
-        "start": units.duration(row["start_us"]),
-        "self device time": _known(row["self_device_time_us"], units.duration),
-        "total device time": _known(row["total_device_time_us"], units.duration),
-        "FLOPs": _known(row["flops"], units.flops),
-        "bytes moved": _known(row["size_bytes"], units.data_size),
-        "process group": _text(row["group"]),
-        "input shapes": _text(row["input_shapes"]),
-        "device": _text(row["device"]),
-        "stream": _whole(row["stream"]),
-        "thread": _whole(row["thread"]),
-        "source": _text(row["source"]),
-    }
-    return [[name, text] for name, text in fields.items()]
+    own = {"module": ROOT if row["module"] == "" else _text(row["module"])}
+    own["class"] = _module_type(trace, row["model"], row["module"])
+    return [[label, own[column] if column in own else LOOKS[look](row[column])] for label, column, look in FIELDS]
 
 
 def _module_type(trace: Trace, model: object, module: object) -> str | None:
@@ -122,3 +124,13 @@ def _whole(value: Any) -> str | None:
 
 def _statistic(value: float) -> str | None:
     return _known(value, units.statistic)
+
+
+LOOKS: dict[str, Callable[[Any], str | None]] = {
+    "text": _text,
+    "whole": _whole,
+    "time": units.duration,
+    "known time": lambda value: _known(value, units.duration),
+    "flops": lambda value: _known(value, units.flops),
+    "size": lambda value: _known(value, units.data_size),
+}

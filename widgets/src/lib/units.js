@@ -1,5 +1,7 @@
 // Numbers for the eye, in the words of nbkit/views/units.py.
 
+import { fixed, whole } from "./numbers.js";
+
 export const NULL = "—";
 /** @type {[number, string][]} */
 const DURATIONS = [[1e6, "s"], [1e3, "ms"], [1, "µs"]];
@@ -19,13 +21,18 @@ function inUnits(value, units) {
 /** @param {number} value */
 function threeDigits(value) {
   const size = Math.abs(value);
-  return value.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
+  return fixed(value, size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
+}
+
+/** @param {number | null | undefined} value */
+function isUnknown(value) {
+  return value === null || value === undefined || Number.isNaN(value);
 }
 
 /** Microseconds as '12.3 ms'. @param {number} us */
 export function duration(us) {
-  if (!Number.isFinite(us)) return NULL;
-  return inUnits(us, DURATIONS) ?? (us === 0 ? "0 µs" : `${us.toFixed(2)} µs`);
+  if (isUnknown(us)) return NULL;
+  return inUnits(us, DURATIONS) ?? (us === 0 ? "0 µs" : `${fixed(us, 2)} µs`);
 }
 
 /** Microseconds with their sign: '+1.20 ms'. @param {number} us */
@@ -35,17 +42,17 @@ export function change(us) {
 
 /** Bytes as '12.3 MiB'. @param {number} bytes */
 export function dataSize(bytes) {
-  return Number.isFinite(bytes) ? inUnits(bytes, SIZES) ?? `${Math.trunc(bytes)} B` : NULL;
+  return isUnknown(bytes) ? NULL : inUnits(bytes, SIZES) ?? `${whole(bytes)} B`;
 }
 
 /** Floating-point operations as '1.23 GFLOP'. @param {number} value */
 export function flops(value) {
-  return Number.isFinite(value) ? inUnits(value, FLOPS) ?? `${Math.trunc(value)} FLOP` : NULL;
+  return isUnknown(value) ? NULL : inUnits(value, FLOPS) ?? `${whole(value)} FLOP`;
 }
 
 /** A fraction 0..1 as '12.3 %'. @param {number} fraction */
 export function share(fraction) {
-  return Number.isFinite(fraction) ? `${(100 * fraction).toFixed(1)} %` : NULL;
+  return isUnknown(fraction) ? NULL : `${fixed(100 * fraction, 1)} %`;
 }
 
 /** '1 op', '12,345 ops'. @param {number} value @param {string} noun */

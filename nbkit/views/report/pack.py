@@ -1,0 +1,122 @@
+"""Columns and JSON data as one compressed block for a page: whole numbers in byte planes, floats by their first bytes.
+
+widgets/src/report/unpack.js reads it. Nothing in it can be taken for markup or code, whatever names the trace holds.
+"""
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nbkit.analysis.encoded import TextColumn
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+HEADER_BYTES = 4
+FLOAT_BYTES = 8
+# Whole numbers that floats, and so JavaScript, can tell apart once they are folded.
+EXACT = 2.0**51
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column to pack: unsigned whole numbers, how many bytes of each, and the way back that the page goes.
+
+    `scale` divides the numbers of the page; `shift` is how many of the lowest bytes of floats are left out.
+    """
+
+    way: str
+    values: npt.NDArray[np.uint64]
+    width: int
+    scale: int = 1
+    shift: int = 0
+
+
+def pack(data: Mapping[str, Any]) -> bytes:
+    """JSON data with columns (`Column`) anywhere in it, deflated; the same for the same input.
+
+    Inside: the length of the header, the header (JSON, in place of each column how it is packed), and the columns one
+    after the other, of each the lowest bytes of all values, then the next ones.
+    """
+    planes: list[bytes] = []
+    text = json.dumps(_outline(data, planes), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return zlib.compress(len(text).to_bytes(HEADER_BYTES, "little") + text + b"".join(planes), 9)
+
+
+def texts(column: TextColumn) -> dict[str, Any]:
+    """The different texts of a column, and the code of each row."""
+    return {"values": column.values.tolist(), "codes": codes(column.codes)}
+
+
+def codes(values: npt.NDArray[np.integer]) -> Column:
+    """Numbers from -1 on."""
+    return _whole("codes", values.astype(np.int64) + 1)
+
+
+def numbers(values: Floats, scale: int = 1) -> Column:
+    """Numbers with NaN for missing: whole ones once they are multiplied by `scale`, else all their bytes."""
+    is_known = ~np.isnan(values)
+    # What is a whole number of 1/scale may be a little off it as a float.
+    known = np.rint(values[is_known] * scale) if scale > 1 else values[is_known]
+    if (np.abs(known) > EXACT).any() or (known != np.rint(known)).any():
+        return floats(values)
+    whole = np.zeros(len(values), np.int64)
+    whole[is_known] = folded(np.rint(known).astype(np.int64)) + 1
+    return _whole("numbers", whole, scale)
+
+
+def scaled(values: Ints, scale: int) -> Column:
+    """Whole numbers that the page divides by `scale`."""
+    return _whole("numbers", folded(values) + 1, scale)
+
+
+def steps(values: npt.NDArray[np.integer]) -> Column:
+    """Numbers that change little from row to row."""
+    whole = values.astype(np.int64)
+    return _whole("steps", folded(whole - np.append(0, whole)[:-1]))
+
+
+def rows_up(values: Floats) -> Column:
+    """Numbers of rows, NaN for missing, by how far above the row they are: the same in each repeat of a step."""
+    is_known = ~np.isnan(values)
+    up = np.zeros(len(values), np.int64)
+    up[is_known] = folded(np.flatnonzero(is_known) - values[is_known].astype(np.int64)) + 1
+    return _whole("rows_up", up)
+
+
+def floats(values: Floats, width: int = FLOAT_BYTES) -> Column:
+    """Floats by their first `width` bytes, which hold all of those that `nbkit.views.report.rounded` made."""
+    bits = np.ascontiguousarray(values, "<f8").view("<u8")
+    # Of a NaN only that it is one is kept: its other bits differ from machine to machine.
+    bits = np.where(np.isnan(values), np.uint64(0x7FF8 << 48), bits)
+    shift = FLOAT_BYTES - width
+    return Column("floats", bits >> np.uint64(8 * shift), width, shift=shift)
+
+
+def folded(values: Ints) -> Ints:
+    """Whole numbers from 0 for positive and negative ones: 0, -1, 1, -2 become 0, 1, 2, 3."""
+    return (values << 1) ^ (values >> 63)
+
+
+def _whole(way: str, values: Ints, scale: int = 1) -> Column:
+    width = max((int(values.max(initial=0)).bit_length() + 7) // 8, 1)
+    return Column(way, values.astype(np.uint64), width, scale)
+
+
+def _outline(data: Any, planes: list[bytes]) -> Any:
+    """The data with each column replaced by how it is packed; its bytes are appended to `planes`."""
+    if isinstance(data, Mapping):
+        return {name: _outline(value, planes) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_outline(value, planes) for value in data]
+    if not isinstance(data, Column):
+        # JSON has no NaN and no Inf.
+        return None if isinstance(data, float) and not isfinite(data) else data
+    rows = data.values.astype("<u8").view(np.uint8).reshape(-1, FLOAT_BYTES)[:, : data.width]
+    planes.append(np.ascontiguousarray(rows.T).tobytes())
+    return {"way": data.way, "count": len(rows), "width": data.width, "scale": data.scale, "shift": data.shift}

@@ -1,0 +1,5 @@
+// What an exported page needs to have the notebook's tables without a kernel.
+
+export { opAnswers } from "./op_answers.js";
+export { standInModel } from "./stand_in.js";
+export { unpack } from "./unpack.js";

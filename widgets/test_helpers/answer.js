@@ -1,0 +1,17 @@
+// Answers questions from a report's block of data, for the tests on Python's side: node answer.js < questions.
+// Each line of stdin is {file, table: "op" | "diff", questions: [message, ...], state: {}}; each line of stdout their answers.
+
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { opAnswers } from "../src/report/op_answers.js";
+import { unpack } from "../src/report/unpack.js";
+
+/** @type {Record<string, (state: any) => (message: any) => any>} */
+const TABLES = { op: opAnswers };
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { file, table, questions, state: more } = JSON.parse(line);
+  const state = { ...(await unpack(readFileSync(file))), ...more };
+  const answer = TABLES[table](state);
+  process.stdout.write(`${JSON.stringify(questions.map(answer))}\n`);
+}
