@@ -1,6 +1,7 @@
 """The op table of a report: live, and as tables of single calls."""
 
 from nbkit.views.calls_table import first_calls_table, slowest_calls_table
+from nbkit.views.report.op_data import op_data
 from nbkit.views.report.panel import Contents, Panel
 
 CALLS = 50
@@ -10,4 +11,4 @@ def op_panel(contents: Contents) -> Panel:
     """All ops; the slowest and the first of them where no script runs."""
     trace = contents.trace
     calls = slowest_calls_table(trace, CALLS) + first_calls_table(trace, CALLS)
-    return Panel("op_table", "Ops", b"", f'<div class="nbkit-static">{calls}</div>')
+    return Panel("op_table", "Ops", op_data(trace), f'<div class="nbkit-static">{calls}</div>')

@@ -35,15 +35,15 @@ def _inside(contents: Contents, anchor: str) -> str:
     charts = "".join(_chart(figure, f"{anchor}-chart{number}-") for number, figure in enumerate(view.charts(trace), 1))
     return (
         statements_html(summary(trace), anchor)
-        + _tables(sections_html(view.found(trace, ROWS)), f"{anchor}-found")
+        + _tables(sections_html(view.found(trace, ROWS)), f"{anchor}-found", "What was found")
         + panels
-        + _tables(sections_html(view.totals(trace, ROWS)), f"{anchor}-totals")
+        + _tables(sections_html(view.totals(trace, ROWS)), f"{anchor}-totals", "Totals")
         + f'<div class="charts">{charts}</div>'
     )
 
 
-def _tables(html: str, anchor: str) -> str:
-    return f'<div class="nbkit-static" id="{anchor}">{html}</div>' if html else ""
+def _tables(html: str, anchor: str, heading: str) -> str:
+    return f'<section id="{anchor}"><h3>{heading}</h3><div class="nbkit-static">{html}</div></section>' if html else ""
 
 
 def _chart(figure: "Figure", prefix: str) -> str:

@@ -59,8 +59,6 @@ def _part(part: str | Link, anchor: str) -> str:
     if isinstance(part, str):
         return escape(part)
     select = (
-        ""
-        if part.value is None
-        else f' data-trace="{anchor}" data-widget="{part.widget}" data-value="{part.value}" data-select'
+        "" if part.value is None else f' data-trace="{anchor}" data-widget="{part.widget}" data-value="{part.value}"'
     )
     return f'<a href="#{anchor}-{part.widget}"{select}>{escape(part.text)}</a>'

@@ -17,7 +17,7 @@ export function startReport(page) {
   }, { rootMargin: AHEAD });
   for (const { element } of traces) observer.observe(element);
   page.addEventListener("click", (event) => {
-    const link = /** @type {Element} */ (event.target).closest?.("a[data-select]");
+    const link = /** @type {Element} */ (event.target).closest?.("a[data-value]");
     const trace = link && traces.find(({ element }) => element.id === link.getAttribute("data-trace"));
     if (trace) follow(/** @type {HTMLElement} */ (link), trace);
   });
@@ -26,8 +26,8 @@ export function startReport(page) {
 /** Selects what a link is about, once the widget is there. @param {HTMLElement} link @param {TraceSection} trace */
 async function follow(link, trace) {
   await trace.draw();
-  const { widget, select, value } = link.dataset;
-  trace.models[widget ?? ""]?.set(select, Number(value));
+  const { widget = "", value } = link.dataset;
+  trace.models[widget]?.set(PANELS[widget].selects, Number(value));
 }
 
 class TraceSection {
