@@ -23,7 +23,7 @@ venv: .venv/.installed-test .venv/.installed-lint  ## make .venv with everything
 	@$(BUILD_RECORDER) || true
 
 .PHONY: demo
-demo: .venv/.installed-demo  ## trace a training step headless, write out/demo.html, print a summary
+demo: .venv/.installed-demo  ## trace, time and check a training step headless, write the report out/demo.html
 	$(BIN)/python notebooks/demo.py
 
 # One sentence where there is no compiler: all but its own tests works without.

@@ -80,7 +80,7 @@ def test_the_changelog_names_this_version():
     assert __version__ in headings
 
 
-@pytest.mark.parametrize("name", ["op_table", "flamegraph", "diff_table"])
+@pytest.mark.parametrize("name", ["op_table", "flamegraph", "diff_table", "report"])
 def test_a_screenshot_is_a_small_picture(name):
     picture = (ROOT / f"docs/images/{name}.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
