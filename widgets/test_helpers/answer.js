@@ -3,11 +3,12 @@
 
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
+import { diffAnswers } from "../src/report/diff_answers.js";
 import { opAnswers } from "../src/report/op_answers.js";
 import { unpack } from "../src/report/unpack.js";
 
 /** @type {Record<string, (state: any) => (message: any) => any>} */
-const TABLES = { op: opAnswers };
+const TABLES = { op: opAnswers, diff: diffAnswers };
 
 for await (const line of createInterface({ input: process.stdin })) {
   const { file, table, questions, state: more } = JSON.parse(line);

@@ -8,8 +8,8 @@ SEARCHES = ("", "add", "ADDMM relu", "[", "a.b", "train .py", "(", "ſ", "é", "
 TEXTS = (
     "aten", "=aten.mm.default", "*mm*", "a*t", "!null", "null", " NULL ", "!*.default", "b?ock*", "*[a-c]*x*", "[!a]*",
     "=", "!", "!!aten", "*[]]*", "*[!]x]*", "*[", "a[z-a]*", "re:^aten", "re:(?i)ATEN", "re:a{2}", "re:\\d+$", "re:{",
-    "re:a]}", "re:(?P<x>a)(?P=x)?", "re:\\bmm\\b", "re:[]x]", "re:[^]a]", "re:(?:a|b){,2}\\.", "re:\\Aaten\\.", "re:t\\Z",
-    "re:\\-|\\_|[\\w.]+",
+    "re:a]}", "re:(?P<x>a)(?P=x)?", "re:\\bmm\\b", "re:[]x]", "re:[^]a]", "re:(?:a|b){,2}\\.", "re:\\Aaten\\.",
+    "re:t\\Z", "re:\\-|\\_|[\\w.]+",
     "re:[", "re:(", "re:\\q", "re:*", "re:a**",
 )  # fmt: skip
 NUMBERS = (
@@ -39,6 +39,17 @@ def row_questions(texts: Iterable[str], numbers: Iterable[str]) -> Iterator[Mess
     queries += [{"sort": "speed"}, {"speed": 1}, {"filters": {"speed": "1"}}]
     for number, query in enumerate(queries):
         yield {"kind": "rows", "id": f"view-{number}", "query": query, "limit": 12}
+
+
+def threshold_questions(names: Iterable[str]) -> Iterator[Message]:
+    """Thresholds and choices as sliders and selects set them."""
+    for name in names:
+        yield from (
+            {"kind": "rows", "query": {"thresholds": {name: least}}} for least in (0, 1e-7, 1e-3, 0.5, 1, 8.25, 1e30)
+        )
+    for name, text in (("status", "ok"), ("status", "odd"), ("phase", "backward"), ("dtype", "float32"), ("dtype", "")):
+        yield {"kind": "rows", "query": {"choices": {name: text}, "thresholds": {"noise_ratio": 0.25}, "sort": "op"}}
+    yield {"kind": "rows", "query": {"thresholds": {"speed": 1}}}
 
 
 def page_questions(key: str, n_rows: int) -> Iterator[Message]:

@@ -1,6 +1,6 @@
 // What the answers of all tables have in common: their pages, and an answer whatever goes wrong.
 
-import { OptionError, TypeError_ } from "./errors.js";
+import { OptionError } from "./errors.js";
 import { quoted } from "./words.js";
 
 const UTF8 = new TextEncoder();
@@ -53,6 +53,13 @@ export function withinBytes(rows, limitBytes, decimals) {
   return rows.slice(0, Math.max(count, 1));
 }
 
+/** A page of the module tree, whose rows were made when the report was. @param {any} state @param {any} message */
+export function modulePage({ modules, pages }, message) {
+  const [start, end] = pageOf(message, pages.modules);
+  const rows = withinBytes(modules.rows.slice(start, end), pages.bytes, -1);
+  return { offset: start, total: modules.rows.length, rows, outside: modules.outside };
+}
+
 /** An id within a table. Raises OptionError otherwise. @param {any} value @param {number} count @param {string} noun */
 export function knownId(value, count, noun) {
   const id = whole(value);
@@ -69,5 +76,5 @@ function sizeOf(row, decimals) {
 /** @param {any} value */
 function whole(value) {
   if (typeof value === "number" && Number.isFinite(value)) return Math.trunc(value);
-  throw new TypeError_(`${value} is not a whole number`);
+  throw new TypeError(`${value} is not a whole number`);
 }

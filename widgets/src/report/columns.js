@@ -47,7 +47,7 @@ export function keepAnyText(mask, columns, test) {
   for (let row = 0; row < mask.length; row += 1) mask[row] &= found[row];
 }
 
-/** Takes rows out of a mask whose number does not fit. @param {Uint8Array} mask @param {Float64Array} values @param {(value: number) => boolean} test */
+/** Takes rows out of a mask whose number does not fit. @param {Uint8Array} mask @param {Float64Array} values @param {(value: number, row: number) => boolean} test */
 export function keepNumbers(mask, values, test) {
-  for (let row = 0; row < mask.length; row += 1) if (mask[row] && !test(values[row])) mask[row] = 0;
+  for (let row = 0; row < mask.length; row += 1) if (mask[row] && !test(values[row], row)) mask[row] = 0;
 }

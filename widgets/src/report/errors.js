@@ -7,7 +7,3 @@ export class PatternError extends Error {
 export class OptionError extends Error {
   name = "OptionError";
 }
-
-export class TypeError_ extends Error {
-  name = "TypeError";
-}

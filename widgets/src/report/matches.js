@@ -1,7 +1,7 @@
 // Which rows of a table a query asks for, as nbkit/analysis/op_table.py and diff_table.py have it.
 
 import { keepAnyText, keepNumbers, keepTexts, numberColumn, textColumn } from "./columns.js";
-import { PatternError, TypeError_ } from "./errors.js";
+import { PatternError } from "./errors.js";
 import { contains, numberTest, textTest } from "./filters.js";
 import { stripped, words } from "./words.js";
 
@@ -10,7 +10,7 @@ const SEARCHED = ["op", "module", "source"];
 /** A query with what it leaves out taken from `defaults`. Raises TypeError on a name that is none. @param {object} given @param {object} defaults @param {string} name @returns {any} */
 export function wholeQuery(given, defaults, name) {
   const unknown = Object.keys(given).find((key) => !Object.hasOwn(defaults, key));
-  if (unknown !== undefined) throw new TypeError_(`${name}.__init__() got an unexpected keyword argument '${unknown}'`);
+  if (unknown !== undefined) throw new TypeError(`${name}.__init__() got an unexpected keyword argument '${unknown}'`);
   return { ...defaults, ...given };
 }
 

@@ -3,7 +3,7 @@
 import { roundedTo } from "../lib/numbers.js";
 import { everything } from "../lib/query.js";
 import { duration } from "../lib/units.js";
-import { answerer, knownId, pageOf, remembered, withinBytes } from "./answers.js";
+import { answerer, knownId, modulePage, pageOf, remembered, withinBytes } from "./answers.js";
 import { opCell } from "./cells.js";
 import { keepChoice, rowsOf, wantedRows, wholeQuery } from "./matches.js";
 import { isDevice, opColumns } from "./op_columns.js";
@@ -41,13 +41,6 @@ export function opAnswers(state) {
       return { op_id: id, position: place < 0 ? null : place };
     },
   });
-}
-
-/** A page of the module tree, whose rows were made when the report was. @param {any} state @param {any} message */
-export function modulePage({ modules, pages }, message) {
-  const [start, end] = pageOf(message, pages.modules);
-  const rows = withinBytes(modules.rows.slice(start, end), pages.bytes, -1);
-  return { offset: start, total: modules.rows.length, rows, outside: modules.outside };
 }
 
 /** From a message to the ids that its query asks for; those of the last few queries are kept. @param {any} state @param {import("./columns.js").Columns} columns */

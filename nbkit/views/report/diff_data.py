@@ -1,0 +1,48 @@
+"""What the diff table of a report answers from, without a kernel: one block of the columns of `diffs`."""
+
+import pandas as pd
+
+from nbkit.metrics import COUNTS
+from nbkit.trace import Trace
+from nbkit.verdicts import HARMLESS, STATUSES
+from nbkit.views.diff_detail import HEAD
+from nbkit.views.diff_rows import WHOLE, shown_columns
+from nbkit.views.diff_source import DiffSource
+from nbkit.views.report.kept_data import kept_data
+from nbkit.views.report.op_data import all_modules, page_limits
+from nbkit.views.report.pack import Column, floats, numbers, pack, steps, texts
+from nbkit.views.report.rounded import KEPT_BYTES, rounded
+
+
+def diff_data(trace: Trace, *, values: bool) -> bytes:
+    """The block of one trace, which widgets/src/report/diff_answers.js answers from; the same for the same trace.
+
+    Metrics are kept to six digits. Only with `values` are elements of tensors in it, and what was drawn of them.
+    """
+    source = DiffSource(rounded(trace))
+    diffs = source.trace.diffs
+    return pack(
+        {
+            "table": source.table,
+            "count": len(source.rows),
+            "overview": source.overview(),
+            "pages": page_limits(),
+            "columns": shown_columns(source.rows),
+            "whole": sorted(WHOLE),
+            "fields": [name for name in diffs if name not in HEAD],
+            "counts": list(COUNTS),
+            "statuses": list(STATUSES),
+            "harmless": list(HARMLESS),
+            "modules": all_modules(source),
+            "kept": kept_data(source, values=values),
+            "texts": {name: texts(column) for name, column in source.rows.texts.items()},
+            "numbers": {name: _numbers(source, diffs, name) for name in source.rows.numbers if name != "rank"},
+        }
+    )
+
+
+def _numbers(source: DiffSource, diffs: pd.DataFrame, name: str) -> Column:
+    if name == "op_id":
+        return steps(diffs[name].to_numpy())
+    values = source.rows.numbers[name]
+    return floats(values, KEPT_BYTES) if diffs[name].dtype == "float64" else numbers(values)
