@@ -1,0 +1,101 @@
+// Linking in an exported page: one selection shared by its widgets, as nbkit/views/linking.py links them in the notebook.
+
+import { typed } from "../lib/flame/data.js";
+import { counted } from "../lib/units.js";
+import { diffColumns } from "./diff_columns.js";
+import { isDevice } from "./op_columns.js";
+import { shown } from "./words.js";
+
+const LABEL = 80;
+
+/**
+ * @typedef {{get: (name: string) => any, set: (name: string, value: any) => void, on: (name: string, listener: Function) => void,
+ *   off: (name: string, listener: Function) => void}} Model
+ * @typedef {{model: Model, state: any}} Table a table's model, and its state of unpack()
+ */
+
+/**
+ * Links the widgets of one trace; calling what comes back ends it. A widget that is not there is null.
+ *
+ * A selected frame shows only the ops inside it in the op table, with the work on devices that they launched; clearing
+ * the table's filters, or the selection, shows all of them again. A selected op is selected in flamegraph and op table,
+ * and its first difference, the worst one, in the diff table; a selected difference selects its op.
+ * @param {{flame?: Model | null, ops?: Table | null, diffs?: Table | null}} widgets
+ * @returns {() => void}
+ */
+export function linkTables({ flame = null, ops = null, diffs = null }) {
+  const ends = [
+    ...(flame && ops ? [linkFrames(flame, ops)] : []),
+    ...(diffs && ops ? [linkDifferences(diffs, ops.model)] : []),
+    // Without an op table the two are linked with each other.
+    ...(diffs && flame && !ops ? [linkDifferences(diffs, flame)] : []),
+  ];
+  return () => ends.forEach((end) => end());
+}
+
+/** @param {Model} flame @param {Table} ops */
+function linkFrames(flame, { model, state }) {
+  let version = 0;
+  const showSelected = () => {
+    const selection = flame.get("selection");
+    if (!selection) return model.set("within", null);
+    const ids = withKernels(state, idsOf(selection.ids, state.count));
+    state.within = ids;
+    version += 1;
+    model.set("within", { label: `${shown(selection.label, LABEL)} (${counted(ids.length, "op")})`, version });
+  };
+  const cleared = () => {
+    if (model.get("within")) return;
+    state.within = null;
+    flame.set("selection", null);
+  };
+  const copy = (/** @type {Model} */ from, /** @type {Model} */ to) => () => to.set("selected_op_id", from.get("selected_op_id"));
+  const end = listening([
+    // Before the table itself hears of it and asks for its rows.
+    [flame, "change:selection", showSelected], [model, "change:within", cleared],
+    [flame, "change:selected_op_id", copy(flame, model)], [model, "change:selected_op_id", copy(model, flame)],
+  ]);
+  copy(flame, model)();
+  showSelected();
+  return end;
+}
+
+/** @param {Table} diffs @param {Model} ops */
+function linkDifferences({ model, state }, ops) {
+  const opOf = (/** @type {number} */ row) => state.numbers.op_id[row];
+  /** @type {Map<number | null, number>} */
+  const rowOf = new Map();
+  for (const row of diffColumns(state).worst) if (!rowOf.has(opOf(row))) rowOf.set(opOf(row), row);
+  return listening([
+    [model, "change:selected_row", () => {
+      const row = model.get("selected_row");
+      if (row !== null) ops.set("selected_op_id", opOf(row));
+    }],
+    [ops, "change:selected_op_id", () => {
+      const [row, opId] = [model.get("selected_row"), ops.get("selected_op_id")];
+      if (row === null || opOf(row) !== opId) model.set("selected_row", rowOf.get(opId) ?? null);
+    }],
+  ]);
+}
+
+/** @param {[Model, string, Function][]} list @returns {() => void} */
+function listening(list) {
+  for (const [model, name, listener] of list) model.on(name, listener);
+  return () => {
+    for (const [model, name, listener] of list) model.off(name, listener);
+  };
+}
+
+/** Ids inside a frame, each once, in call order. @param {any} bytes @param {number} count */
+function idsOf(bytes, count) {
+  const ids = [...new Set(typed(bytes, Int32Array))].filter((id) => id >= 0 && id < count);
+  return Int32Array.from(ids).sort();
+}
+
+/** The ops and the work on devices that they launched, which has frames on tracks of its own. @param {any} state @param {Int32Array} ids */
+function withKernels({ numbers, texts }, ids) {
+  const isInside = new Set(ids);
+  const isBeside = isDevice(texts.level);
+  const launched = [...numbers.parent_id.keys()].filter((id) => isBeside[id] && isInside.has(numbers.parent_id[id]));
+  return Int32Array.from(new Set([...ids, ...launched])).sort();
+}

@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { linkTables } from "../../src/report/link.js";
+import { standInModel } from "../../src/report/stand_in.js";
+
+/** A step (0) of an op (1) that launches a kernel (2) in a driver call, and another op (3). */
+function opTable() {
+  const state = {
+    count: 4,
+    numbers: { parent_id: Float64Array.from([NaN, 0, 1, 0]) },
+    texts: { level: { values: ["aten", "kernel"], codes: Int32Array.from([0, 0, 1, 0]) } },
+  };
+  return { model: standInModel({ within: null, selected_op_id: null }), state };
+}
+
+/** Rows of ops 3, 1 and 1, of which the last one is the worst. */
+function diffTable() {
+  const state = {
+    count: 3, statuses: ["mismatch", "ok"], harmless: ["ok"],
+    numbers: { op_id: Float64Array.from([3, 1, 1]), noise_ratio: Float64Array.from([1, 2, 9]) },
+    texts: { status: { values: ["ok", "mismatch"], codes: Int32Array.from([0, 0, 1]) } },
+  };
+  return { model: standInModel({ selected_row: null }), state };
+}
+
+function flameModel() {
+  return standInModel({ selection: null, selected_op_id: null });
+}
+
+const FRAME = { label: "aten.mm\u202e", ids: new DataView(Int32Array.from([1, 1, 99]).buffer) };
+
+test("a selected frame limits the table to the ops inside it and what they launched", () => {
+  const [flame, ops] = [flameModel(), opTable()];
+  linkTables({ flame, ops });
+  flame.set("selection", FRAME);
+  assert.deepEqual([...(/** @type {any} */ (ops.state).within)], [1, 2]);
+  assert.deepEqual(ops.model.get("within"), { label: "aten.mm\\u202e (2 ops)", version: 1 });
+});
+
+test("each selection is a new version, and clearing it in the table or the graph shows all ops", () => {
+  const [flame, ops] = [flameModel(), opTable()];
+  linkTables({ flame, ops });
+  flame.set("selection", FRAME);
+  flame.set("selection", { ...FRAME });
+  assert.equal(ops.model.get("within").version, 2);
+  ops.model.set("within", null);
+  assert.deepEqual([flame.get("selection"), /** @type {any} */ (ops.state).within], [null, null]);
+  flame.set("selection", FRAME);
+  flame.set("selection", null);
+  assert.deepEqual([ops.model.get("within"), /** @type {any} */ (ops.state).within], [null, null]);
+});
+
+test("a selected op is selected in all widgets, with its worst difference", () => {
+  const [flame, ops, diffs] = [flameModel(), opTable(), diffTable()];
+  linkTables({ flame, ops, diffs });
+  flame.set("selected_op_id", 1);
+  assert.deepEqual([ops.model.get("selected_op_id"), diffs.model.get("selected_row")], [1, 2]);
+  ops.model.set("selected_op_id", 0);
+  assert.deepEqual([flame.get("selected_op_id"), diffs.model.get("selected_row")], [0, null]);
+});
+
+test("a selected difference selects its op and stays", () => {
+  const [flame, ops, diffs] = [flameModel(), opTable(), diffTable()];
+  linkTables({ flame, ops, diffs });
+  diffs.model.set("selected_row", 1);
+  assert.deepEqual([ops.model.get("selected_op_id"), flame.get("selected_op_id"), diffs.model.get("selected_row")], [1, 1, 1]);
+  diffs.model.set("selected_row", null);
+  assert.equal(ops.model.get("selected_op_id"), 1);
+});
+
+test("what is selected when the link is made holds, and the link can be ended", () => {
+  const [flame, ops] = [flameModel(), opTable()];
+  flame.set("selected_op_id", 3);
+  const unlink = linkTables({ flame, ops });
+  assert.equal(ops.model.get("selected_op_id"), 3);
+  unlink();
+  flame.set("selected_op_id", 1);
+  flame.set("selection", FRAME);
+  assert.deepEqual([ops.model.get("selected_op_id"), ops.model.get("within")], [3, null]);
+});
+
+test("flamegraph and diff table are linked where there is no op table", () => {
+  const [flame, diffs] = [flameModel(), diffTable()];
+  linkTables({ flame, diffs });
+  flame.set("selected_op_id", 3);
+  assert.equal(diffs.model.get("selected_row"), 0);
+});
