@@ -32,7 +32,7 @@ def opreport(
     """
     _check(traces, base)
     contents = [
-        Contents(_leaving(trace, values=values), None if base is None else _leaving(base, values=values), values)
+        Contents(without_user_paths(trace), None if base is None else without_user_paths(base), values)
         for trace in traces
     ]
     text = report_page(contents, title)
@@ -56,9 +56,3 @@ def _check(traces: tuple[Trace, ...], base: Trace | None) -> None:
         raise OptionError("No op was recorded, so there is nothing to report; trace.meta says what was left out.")
     if base is not None and len(traces) > 1:
         raise OptionError(f"base is compared with one trace, and {len(traces)} were given; write a report for each.")
-
-
-def _leaving(trace: Trace, *, values: bool) -> Trace:
-    """The trace as it may leave this machine."""
-    short = without_user_paths(trace)
-    return short if values else Trace(short.frames, short.meta)

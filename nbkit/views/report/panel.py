@@ -20,8 +20,7 @@ class Contents:
 class Panel:
     """A widget by the name that `widgets/src/report/panels.js` knows it by, which is also its anchor in the page.
 
-    `data` are its compressed columns, empty for one that is still only; `twin` is HTML of the same, for pages without
-    scripts and on paper.
+    `data` are its compressed columns, `twin` is HTML of the same, for pages without scripts and on paper.
     """
 
     widget: str
@@ -34,9 +33,9 @@ def panel_html(panel: Panel, anchor: str) -> str:
     """The panel as a section; its widget is drawn by the page's script, which then hides the twin."""
     # Base64 has no character that means anything to a parser, so the data cannot leave their element.
     packed = base64.b64encode(panel.data).decode("ascii")
-    data = f'<script type="application/octet-stream">{packed}</script>' if packed else ""
     return (
         f'<section class="nbkit-panel" id="{anchor}-{panel.widget}" data-widget="{panel.widget}">'
         f'<h3>{escape(panel.title)}</h3><div class="nbkit-live" hidden></div>'
-        f'<div class="nbkit-twin">{panel.twin}</div>{data}</section>'
+        f'<div class="nbkit-twin">{panel.twin}</div>'
+        f'<script type="application/octet-stream">{packed}</script></section>'
     )

@@ -3,6 +3,7 @@
 from html import escape
 from typing import TYPE_CHECKING
 
+from nbkit.trace import Trace
 from nbkit.views.facts import facts
 from nbkit.views.figure_svg import figure_svg
 from nbkit.views.html_table import sections_html
@@ -32,7 +33,9 @@ def _inside(contents: Contents, anchor: str) -> str:
         reason = facts(trace).incomplete
         return NOTHING + (f"<p>{escape(reason)}</p>" if reason else "")
     panels = "".join(panel_html(panel, anchor) for panel in view.panels(contents))
-    charts = "".join(_chart(figure, f"{anchor}-chart{number}-") for number, figure in enumerate(view.charts(trace), 1))
+    # A chart of actual against expected values would show them.
+    drawn = trace if contents.values else Trace(trace.frames, trace.meta)
+    charts = "".join(_chart(figure, f"{anchor}-chart{number}-") for number, figure in enumerate(view.charts(drawn), 1))
     return (
         statements_html(summary(trace), anchor)
         + _tables(sections_html(view.found(trace, ROWS)), f"{anchor}-found", "What was found")

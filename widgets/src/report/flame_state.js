@@ -1,6 +1,6 @@
 // The flamegraph's state out of the bytes of a report, as the notebook would send it; see flame_payload.py.
 
-import { inflated } from "./inflate.js";
+import { inflated } from "./unpack.js";
 
 const HEADER_BYTES = 4;
 const WIDE_COLUMNS = new Set(["start", "total", "self", "device_self", "flops", "bytes", "time", "allocated", "usual", "change", "noise"]);

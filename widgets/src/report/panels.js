@@ -1,25 +1,45 @@
 // The widgets of a report by name: what each draws, and the model that it draws from the data in the page.
 
+import diffTable from "../diff_table.js";
 import flamegraph from "../flamegraph.js";
 import opTable from "../op_table.js";
+import { diffAnswers } from "./diff_answers.js";
 import { flameStates } from "./flame_state.js";
 import { opAnswers } from "./op_answers.js";
 import { standInModel } from "./stand_in.js";
 import { unpack } from "./unpack.js";
 
-/** `selects` is the trait that holds what is selected. @type {Record<string, {selects: string, render: Function, modelOf: (packed: Uint8Array) => Promise<any>}>} */
+/**
+ * What a panel is drawn from: the model of its widget, and what was packed.
+ *
+ * @typedef {{model: any, state: any}} Source
+ * @typedef {{selects: string, render: Function, source: (packed: Uint8Array) => Promise<Source>}} Panel
+ */
+
+/** `selects` is the trait that holds what is selected in a widget. @type {Record<string, Panel>} */
 export const PANELS = {
   flamegraph: {
     selects: "selected_op_id",
     render: flamegraph.render,
-    modelOf: async (packed) => standInModel({ ...(await flameStates(packed)), selected_op_id: null, selection: null }),
+    async source(packed) {
+      const state = await flameStates(packed);
+      return { state, model: standInModel({ ...state, selected_op_id: null, selection: null }) };
+    },
   },
   op_table: {
     selects: "selected_op_id",
     render: opTable.render,
-    async modelOf(packed) {
+    async source(packed) {
       const state = await unpack(packed);
-      return standInModel({ overview: state.overview, selected_op_id: null, within: null }, opAnswers(state));
+      return { state, model: standInModel({ overview: state.overview, selected_op_id: null, within: null }, opAnswers(state)) };
+    },
+  },
+  diff_table: {
+    selects: "selected_row",
+    render: diffTable.render,
+    async source(packed) {
+      const state = await unpack(packed);
+      return { state, model: standInModel({ overview: state.overview, selected_row: null }, diffAnswers(state)) };
     },
   },
 };

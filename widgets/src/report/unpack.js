@@ -6,11 +6,16 @@ const HEADER_BYTES = 4;
 
 /** The data of a block. @param {Uint8Array} block @returns {Promise<any>} */
 export async function unpack(block) {
-  const stream = new Blob([/** @type {any} */ (block)]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  const bytes = await inflated(block);
   const headerEnd = HEADER_BYTES + new DataView(bytes.buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(HEADER_BYTES, headerEnd)));
   return filled(header, { bytes, at: headerEnd });
+}
+
+/** The bytes that zlib packed. @param {Uint8Array} packed */
+export async function inflated(packed) {
+  const stream = new Blob([/** @type {any} */ (packed)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 /** The data with its columns in place; they stand in the block in the order in which the header names them. @param {any} data @param {{bytes: Uint8Array, at: number}} reader @returns {any} */

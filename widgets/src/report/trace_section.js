@@ -1,0 +1,75 @@
+// The widgets of one trace of a report, with one selection; each is drawn in place of its still twin.
+
+import { linkTables } from "./link.js";
+import { PANELS } from "./panels.js";
+
+export class TraceSection {
+  /** @param {Element} element */
+  constructor(element) {
+    this.element = element;
+    /** @type {Record<string, import("./panels.js").Source>} by the name of the widget */
+    this.sources = {};
+    /** @type {Promise<void> | null} */
+    this.drawn = null;
+  }
+
+  /** Draws the widgets, once. */
+  draw() {
+    this.drawn ??= this.drawAll();
+    return this.drawn;
+  }
+
+  /** Selects an op, or a row, in a widget, once that is there. @param {string} name @param {number} value */
+  async select(name, value) {
+    await this.draw();
+    this.sources[name]?.model.set(PANELS[name].selects, value);
+  }
+
+  async drawAll() {
+    const panels = [...this.element.querySelectorAll(".nbkit-panel")];
+    for (const panel of panels) await this.guarded(panel, () => this.unpack(panel));
+    const { flamegraph = null, op_table: ops = null, diff_table: diffs = null } = this.sources;
+    // Before they are drawn: a table must not ask for its rows before it knows what it is limited to.
+    linkTables({ flame: flamegraph && flamegraph.model, ops, diffs });
+    for (const panel of panels) await this.guarded(panel, () => this.render(panel));
+  }
+
+  /** @param {Element} panel */
+  async unpack(panel) {
+    const name = nameOf(panel);
+    const text = panel.querySelector("script")?.textContent ?? "";
+    this.sources[name] = await PANELS[name].source(Uint8Array.from(atob(text), (character) => character.charCodeAt(0)));
+  }
+
+  /** @param {Element} panel */
+  async render(panel) {
+    const source = this.sources[nameOf(panel)];
+    if (!source) return;
+    const { live, twin } = partsOf(panel);
+    live.hidden = false;
+    await PANELS[nameOf(panel)].render({ model: source.model, el: live });
+    twin.hidden = true;
+  }
+
+  /** Does something for a panel, whose twin stays if that goes wrong. @param {Element} panel @param {() => Promise<void>} work */
+  async guarded(panel, work) {
+    try {
+      await work();
+    } catch (error) {
+      delete this.sources[nameOf(panel)];
+      partsOf(panel).live.hidden = true;
+      console.error(error);
+    }
+  }
+}
+
+/** @param {Element} panel */
+function nameOf(panel) {
+  return /** @type {HTMLElement} */ (panel).dataset.widget ?? "";
+}
+
+/** @param {Element} panel */
+function partsOf(panel) {
+  const [live, twin] = [".nbkit-live", ".nbkit-twin"].map((part) => /** @type {HTMLElement} */ (panel.querySelector(part)));
+  return { live, twin };
+}
