@@ -5,9 +5,9 @@ from pathlib import Path
 from nbkit.errors import OptionError
 from nbkit.file_writing import writing
 from nbkit.trace import Trace
+from nbkit.views.report.leaving import leaving
 from nbkit.views.report.page import report_page
 from nbkit.views.report.panel import Contents
-from nbkit.views.report.paths import without_user_paths
 
 
 def opreport(
@@ -23,7 +23,8 @@ def opreport(
         traces: of any verb, in the order in which they are to stand.
         path: the file; one that is there is replaced, once the new one is whole.
         base: a trace that the flamegraph of a single trace is compared with.
-        values: with the values of tensors that opdiff kept, and scripts that run an op alone; False leaves them out.
+        values: with the values of tensors that opdiff kept, scripts that run an op alone, and the elements that
+            messages name; False leaves them out.
         title: of the page; by default what the one trace is called, or how many there are.
 
     Raises:
@@ -31,10 +32,8 @@ def opreport(
         TraceError: the file cannot be written; nothing half-written is left.
     """
     _check(traces, base)
-    contents = [
-        Contents(without_user_paths(trace), None if base is None else without_user_paths(base), values)
-        for trace in traces
-    ]
+    base = None if base is None else leaving(base, values=values)
+    contents = [Contents(leaving(trace, values=values), base, values) for trace in traces]
     text = report_page(contents, title)
     with writing(Path(path), "the report") as file:
         file.write(text)

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nbkit.views.report.paths import short_path, without_user_paths
-from tests.fakes import make_ops, make_trace
+from nbkit.views.report.paths import short_path
 
 # In two parts, so that this file names no place of a machine.
 HOME, ROOT = "/" + "home", "/" + "root"
@@ -28,14 +27,3 @@ HOME, ROOT = "/" + "home", "/" + "root"
 )
 def test_what_tells_of_the_user_is_gone(text: str, short: str) -> None:
     assert short_path(text) == short
-
-
-def test_frames_and_meta_are_shortened_and_the_trace_is_not() -> None:
-    source = f"{HOME}/ann/train.py:7"
-    error = {"type": "OSError", "message": f"no {HOME}/ann/x", "source": source}
-    trace = make_trace(make_ops({"source": source}, {}), notes=[source], skipped={source: 2}, error=error)
-    short = without_user_paths(trace)
-    assert short.ops["source"].tolist()[:1] == ["~/train.py:7"] and short.ops["source"].isna().tolist() == [False, True]
-    assert (short.meta["notes"], short.meta["skipped"]) == (["~/train.py:7"], {"~/train.py:7": 2})
-    assert short.meta["error"] == {"type": "OSError", "message": "no ~/x", "source": "~/train.py:7"}
-    assert trace.ops["source"].tolist()[0] == trace.meta["error"]["source"] == source
