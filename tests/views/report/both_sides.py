@@ -10,22 +10,28 @@ from typing import Any
 import pytest
 
 Message = dict[str, Any]
-HELPER = Path(__file__).parents[3] / "widgets" / "test_helpers" / "answer.js"
+HELPERS = Path(__file__).parents[3] / "widgets" / "test_helpers"
 
 
 def in_the_page(table: str, block: bytes, questions: Sequence[Any], folder: Path, **state: Any) -> list[Message]:
     """What the page answers, from the block of a trace and more `state`; skips where there is no node."""
+    file = folder / "block"
+    file.write_bytes(block)
+    answers: list[Message] = by_node(
+        "answer.js", {"file": str(file), "table": table, "questions": questions, "state": state}
+    )
+    return answers
+
+
+def by_node(helper: str, asked: Any) -> Any:
+    """What a helper of the front end's tests makes of JSON data."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("needs node")
-    file = folder / "block"
-    file.write_bytes(block)
-    asked = json.dumps({"file": str(file), "table": table, "questions": questions, "state": state})
-    command = [node, str(HELPER)]
-    done = subprocess.run(command, input=asked, capture_output=True, text=True, encoding="utf-8", check=False)
+    command = [node, str(HELPERS / helper)]
+    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr
-    answers: list[Message] = json.loads(done.stdout)
-    return answers
+    return json.loads(done.stdout)
 
 
 def as_sent(answer: Message) -> Message:

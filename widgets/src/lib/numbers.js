@@ -8,7 +8,7 @@ export function fixed(value, digits) {
   if (!Number.isFinite(value)) return named(value);
   const size = Math.abs(value);
   // toFixed gives up on numbers this large, which are whole.
-  const text = size >= 1e21 ? `${BigInt(size)}${digits ? `.${"0".repeat(digits)}` : ""}` : toEven(size, size.toFixed(digits), () => size - 10 ** -digits / 4, (below) => below.toFixed(digits));
+  const text = size >= 1e21 ? `${BigInt(size)}${digits ? `.${"0".repeat(digits)}` : ""}` : toEven(size.toFixed(digits), () => isHalf(size, digits));
   return isNegative(value) ? `-${text}` : text;
 }
 
@@ -17,7 +17,8 @@ export function general(value, digits) {
   if (!Number.isFinite(value)) return named(value);
   if (value === 0) return isNegative(value) ? "-0" : "0";
   const size = Math.abs(value);
-  const [mantissa, power] = toEven(size, size.toExponential(digits - 1), () => size * (1 - 10 ** -digits / 4), (below) => below.toExponential(digits - 1)).split("e");
+  const [rounded, power] = size.toExponential(digits - 1).split("e");
+  const mantissa = toEven(rounded, () => isMiddle(size, digits));
   const exponent = Number(power);
   const sign = isNegative(value) ? "-" : "";
   if (exponent < -4 || exponent >= digits) return `${sign}${bare(mantissa)}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
@@ -39,23 +40,22 @@ export function count(value) {
   return whole(value).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/**
- * The rounded text, or that of a number a little smaller if the value is exactly in the middle of two and the text ends
- * in an odd digit: JavaScript rounds such a value up.
- * @param {number} size @param {string} text @param {() => number} smaller @param {(value: number) => string} write
- */
-function toEven(size, text, smaller, write) {
-  const isOdd = "13579".includes(text.split("e")[0].slice(-1));
-  return isOdd && isMiddle(size, text) ? write(smaller()) : text;
+/** The rounded digits, or those one less if the number is exactly between both: JavaScript rounds such a number up. @param {string} text @param {() => boolean} isBetween */
+function toEven(text, isBetween) {
+  const last = Number(text.at(-1));
+  return last % 2 && isBetween() ? `${text.slice(0, -1)}${last - 1}` : text;
 }
 
-/** Whether the digits of a number end in a 5 right after those of the text. @param {number} size @param {string} text */
-function isMiddle(size, text) {
+/** Whether a number is a half and nothing less beyond its decimals. @param {number} size @param {number} digits */
+function isHalf(size, digits) {
+  // A half of a decimal place is a float only if it is an odd part of this power of two.
+  return (size * 2 ** (digits + 1)) % 2 === 1;
+}
+
+/** Whether the significant digits of a number end in a 5 right after so many. @param {number} size @param {number} digits */
+function isMiddle(size, digits) {
   const exact = size.toExponential(MANY).split("e")[0].replace(".", "").replace(/0+$/, "");
-  const shown = text.split("e")[0].replace(".", "").replace(/^0+/, "");
-  // Rounding up may have made a digit more: 9.5 reads 10.
-  const length = exact.length - 1;
-  return exact.endsWith("5") && (shown.length === length || (shown.length === length + 1 && /^10*$/.test(shown)));
+  return exact.length === digits + 1 && exact.endsWith("5");
 }
 
 /** Digits with the point in its place. @param {string} digits @param {number} exponent */

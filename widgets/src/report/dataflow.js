@@ -42,9 +42,9 @@ function links({ count, op_id: opId, tensor_id: tensorId, position, isOutput }, 
   const made = new Map();
   for (const row of rows) {
     if (!made.has(tensorId[row])) made.set(tensorId[row], []);
-    if (isOutput[row]) made.get(tensorId[row])?.push(opId[row]);
+    if (isOutput(row)) made.get(tensorId[row])?.push(opId[row]);
   }
-  const inputs = rows.filter((row) => !isOutput[row]).sort((left, right) => opId[left] - opId[right] || position[left] - position[right]);
+  const inputs = rows.filter((row) => !isOutput(row)).sort((left, right) => opId[left] - opId[right] || position[left] - position[right]);
   return inputs.flatMap((row) => {
     const before = (made.get(tensorId[row]) ?? []).filter((maker) => maker < opId[row]);
     return before.length ? [{ reader: opId[row], maker: Math.max(...before) }] : [];

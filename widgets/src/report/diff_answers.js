@@ -25,7 +25,7 @@ export function diffAnswers(state) {
       const { ids, errors } = matchesOf(message);
       const [start, end] = pageOf(message, state.pages.rows);
       const cells = (/** @type {number} */ row) => state.columns.map((/** @type {string} */ name) => cell(state, columns, row, name));
-      const rows = Array.from(ids.subarray(start, end), (row) => [row, 0, columns.bars[row], ...cells(row)]);
+      const rows = Array.from(ids.subarray(start, end), (row) => [row, 0, columns.bar(row), ...cells(row)]);
       const wrong = ids.reduce((sum, row) => sum + columns.isWrong[row], 0);
       return { matched: ids.length, wrong: count(wrong), columns: state.columns, errors, offset: start, rows: withinBytes(rows, state.pages.bytes, BAR) };
     },

@@ -22,7 +22,12 @@ const BAR = 2;
 export function opAnswers(state) {
   const columns = opColumns(state);
   const isBeside = isDevice(columns.texts.level);
-  const known = { columns, tensors: tensorColumns(state.tensors), types: typesOf(state.modules.rows), rules: state.detail };
+  /** @type {any} what details need and rows do not */
+  let known;
+  const detail = (/** @type {number} */ id) => {
+    known ??= { columns, tensors: tensorColumns(state.tensors), types: typesOf(state.modules.rows), rules: state.detail };
+    return opDetail(known, id);
+  };
   const matchesOf = matcher(state, columns);
   const idOf = (/** @type {any} */ message) => knownId(message.op_id, columns.count, "op");
   return answerer(state.table, {
@@ -33,7 +38,7 @@ export function opAnswers(state) {
       const selfTime = duration(hostTime(columns.numbers.self_time_us, isBeside, ids));
       return { matched: ids.length, self_time: selfTime, columns: state.columns, errors, offset: start, rows: withinBytes(rows, state.pages.bytes, BAR) };
     },
-    detail: (message) => opDetail(known, idOf(message)),
+    detail: (message) => detail(idOf(message)),
     modules: (message) => modulePage(state, message),
     position(message) {
       const id = idOf(message);

@@ -1,5 +1,7 @@
 // The columns of an op table out of a report's data: what follows from nesting is made here.
 
+import { range } from "../lib/flame/data.js";
+
 /** Nanoseconds in the unit of times. */
 const PER_US = 1000;
 const PARENT = "parent_id";
@@ -7,7 +9,7 @@ const PARENT = "parent_id";
 /** The columns, and the depth of each op. @param {any} data as unpacked @returns {import("./columns.js").Columns & {depth: Int32Array}} */
 export function opColumns({ count, texts, numbers }) {
   const { gap, rest, ...plain } = numbers;
-  const ids = Float64Array.from({ length: count }, (_, row) => row);
+  const ids = Float64Array.from(range(count));
   const times = gap ? madeTimes({ count, gap, rest, own: plain.self_time_us, parent: plain[PARENT], isDevice: isDevice(texts.level) }) : {};
   return { count, texts, numbers: { op_id: ids, ...plain, ...times }, depth: depths(plain[PARENT]) };
 }
@@ -15,7 +17,9 @@ export function opColumns({ count, texts, numbers }) {
 /** Whether each op is work on a device. @param {import("./columns.js").TextColumn} level */
 export function isDevice({ values, codes }) {
   const kernel = values.indexOf("kernel");
-  return Uint8Array.from(codes, (code) => Number(code >= 0 && code === kernel));
+  const found = new Uint8Array(codes.length);
+  for (let row = 0; row < found.length; row += 1) found[row] = Number(kernel >= 0 && codes[row] === kernel);
+  return found;
 }
 
 /**
@@ -24,7 +28,8 @@ export function isDevice({ values, codes }) {
  */
 function madeTimes({ count, gap, rest, own, parent, isDevice }) {
   const [start, total, ends] = [new Float64Array(count), new Float64Array(count), new Float64Array(count).fill(NaN)];
-  const holders = Int32Array.from(parent, (above, row) => (above < row ? above : -1));
+  const holders = new Int32Array(count).fill(-1);
+  for (let row = 0; row < count; row += 1) if (parent[row] < row) holders[row] = parent[row];
   const nanoseconds = (/** @type {number} */ value) => Math.round(value * PER_US);
   for (let row = count - 1; row >= 0; row -= 1) {
     total[row] += nanoseconds(own[row]) + nanoseconds(rest[row]);

@@ -15,24 +15,34 @@ export function ordered(table, rows, name, isDescending) {
 
 /** @param {Int32Array} rows @param {Float64Array} ranks NaN for missing @param {boolean} isDescending */
 export function byRank(rows, ranks, isDescending) {
-  const present = rows.filter((row) => !Number.isNaN(ranks[row]));
-  const missing = rows.filter((row) => Number.isNaN(ranks[row]));
+  const present = rows.filter((row) => ranks[row] >= 0);
+  const { length } = present;
   let largest = 0;
-  for (const row of present) largest = Math.max(largest, ranks[row]);
+  for (const row of present) if (ranks[row] > largest) largest = ranks[row];
   // One number of rank and place each: those sort fastest, and ties stay as they are.
-  const keys = Float64Array.from(present, (row, place) => (isDescending ? largest - ranks[row] : ranks[row]) * present.length + place).sort();
+  const keys = new Float64Array(length);
+  for (let place = 0; place < length; place += 1) {
+    const rank = ranks[present[place]];
+    keys[place] = (isDescending ? largest - rank : rank) * length + place;
+  }
+  keys.sort();
   const found = new Int32Array(rows.length);
-  for (let place = 0; place < keys.length; place += 1) found[place] = present[keys[place] % present.length];
-  found.set(missing, present.length);
+  for (let place = 0; place < length; place += 1) found[place] = present[keys[place] % length];
+  if (length < rows.length) found.set(rows.filter((row) => Number.isNaN(ranks[row])), length);
   return found;
 }
 
 /** Per row the rank of its number among all, NaN for missing. @param {Float64Array} values */
 export function numberRanks(values) {
   return once(values, () => {
-    const known = values.filter((value) => !Number.isNaN(value)).sort();
-    const different = known.filter((value, place) => place === 0 || value !== known[place - 1]);
-    return values.map((value) => (Number.isNaN(value) ? NaN : placeOf(different, value)));
+    // NaN sorts last.
+    const different = values.slice().sort();
+    let count = 0;
+    for (const value of different) if (count === 0 || value > different[count - 1]) different[count++] = value;
+    const sorted = different.subarray(0, count);
+    const ranks = new Float64Array(values.length).fill(NaN);
+    for (let row = 0; row < ranks.length; row += 1) if (!Number.isNaN(values[row])) ranks[row] = placeOf(sorted, values[row]);
+    return ranks;
   });
 }
 
@@ -41,7 +51,9 @@ function textRanks({ values, codes }) {
   const order = values.map((_, code) => code).sort((left, right) => byCharacters(values[left], values[right]));
   const rank = new Float64Array(values.length);
   order.forEach((code, place) => (rank[code] = place));
-  return Float64Array.from(codes, (code) => (code < 0 ? NaN : rank[code]));
+  const ranks = new Float64Array(codes.length).fill(NaN);
+  for (let row = 0; row < ranks.length; row += 1) if (codes[row] >= 0) ranks[row] = rank[codes[row]];
+  return ranks;
 }
 
 /** @param {object} column @param {() => Float64Array} make @returns {Float64Array} */

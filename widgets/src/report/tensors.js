@@ -3,7 +3,7 @@
 /**
  * @typedef {{count: number, op_id: Float64Array, position: Float64Array, tensor_id: Float64Array,
  *   texts: Record<string, import("./columns.js").TextColumn>, size_bytes: Float64Array, requires_grad: Int32Array,
- *   statistics: Record<string, Float64Array>, isOutput: Uint8Array}} Tensors
+ *   statistics: Record<string, Float64Array>, isOutput: (row: number) => boolean}} Tensors
  */
 
 /** The columns; see nbkit/views/report/tensor_data.py. @param {any} data as unpacked @returns {Tensors} */
@@ -12,7 +12,7 @@ export function tensorColumns({ seen, fresh, position, ...data }) {
   const output = texts.role.values.indexOf("output");
   return {
     ...data, tensor_id: tensorIds(seen, fresh), position: positions(opId, texts.role.codes, position),
-    isOutput: Uint8Array.from(texts.role.codes, (/** @type {number} */ code) => Number(code >= 0 && code === output)),
+    isOutput: (/** @type {number} */ row) => output >= 0 && texts.role.codes[row] === output,
   };
 }
 

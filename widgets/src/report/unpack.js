@@ -18,45 +18,87 @@ export async function inflated(packed) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** The data with its columns in place; they stand in the block in the order in which the header names them. @param {any} data @param {{bytes: Uint8Array, at: number}} reader @returns {any} */
+/**
+ * The data with its columns in place; they stand in the block in the order in which the header names them, and are made
+ * when they are first asked for.
+ * @param {any} data @param {{bytes: Uint8Array, at: number}} reader @returns {any}
+ */
 function filled(data, reader) {
   if (Array.isArray(data)) return data.map((value) => filled(value, reader));
   if (data === null || typeof data !== "object") return data;
-  if (data.way in WAYS) return WAYS[data.way](reader, data);
-  return Object.fromEntries(Object.entries(data).map(([name, value]) => [name, filled(value, reader)]));
+  for (const [name, value] of Object.entries(data)) {
+    if (isPacked(value)) makeLater(data, name, WAYS[value.way], taken(value, reader), value);
+    else data[name] = filled(value, reader);
+  }
+  return data;
 }
 
-/** Whole numbers from their byte planes, lowest first. @param {{bytes: Uint8Array, at: number}} reader @param {Packed} packed */
-function planes(reader, { count, width }) {
+/** @param {any} value */
+function isPacked(value) {
+  return value !== null && typeof value === "object" && Object.hasOwn(value, "way") && Object.hasOwn(WAYS, value.way);
+}
+
+/** The bytes of a column. @param {Packed} packed @param {{bytes: Uint8Array, at: number}} reader */
+function taken({ count, width }, reader) {
+  const start = reader.at;
+  reader.at += count * width;
+  return reader.bytes.subarray(start, reader.at);
+}
+
+/** @param {any} data @param {string} name @param {(bytes: Uint8Array, packed: Packed) => any} make @param {Uint8Array} bytes @param {Packed} packed */
+function makeLater(data, name, make, bytes, packed) {
+  const get = () => {
+    const value = make(bytes, packed);
+    Object.defineProperty(data, name, { value, enumerable: true });
+    return value;
+  };
+  Object.defineProperty(data, name, { get, enumerable: true, configurable: true });
+}
+
+/** Whole numbers from their byte planes, lowest first. @param {Uint8Array} bytes @param {Packed} packed */
+function planes(bytes, { count, width }) {
   const values = new Float64Array(count);
   for (let plane = 0, factor = 1; plane < width; plane += 1, factor *= 256) {
-    const bytes = reader.bytes.subarray(reader.at, reader.at + count);
-    for (let row = 0; row < count; row += 1) values[row] += factor * bytes[row];
-    reader.at += count;
+    const start = plane * count;
+    for (let row = 0; row < count; row += 1) values[row] += factor * bytes[start + row];
   }
   return values;
 }
 
-/** @param {number} value */
+/** Whole numbers from 0 back to positive and negative ones. @param {number} value */
 function unfolded(value) {
   return value % 2 ? -(value + 1) / 2 : value / 2;
 }
 
-/** From what is packed to the column. @type {Record<string, (reader: any, packed: Packed) => Int32Array | Float64Array>} */
+/** From what is packed to the column. @type {Record<string, (bytes: Uint8Array, packed: Packed) => Int32Array | Float64Array>} */
 const WAYS = {
-  codes: (reader, packed) => Int32Array.from(planes(reader, packed), (value) => value - 1),
-  numbers: (reader, packed) => planes(reader, packed).map((value) => (value ? unfolded(value - 1) / packed.scale : NaN)),
-  rows_up: (reader, packed) => planes(reader, packed).map((value, row) => (value ? row - unfolded(value - 1) : NaN)),
-  steps(reader, packed) {
-    let sum = 0;
-    return planes(reader, packed).map((value) => (sum += unfolded(value)));
-  },
-  floats(reader, { count, width, shift }) {
-    const bytes = new Uint8Array(count * 8);
+  codes(bytes, { count, width }) {
+    const values = new Int32Array(count).fill(-1);
     for (let plane = 0; plane < width; plane += 1) {
-      for (let row = 0; row < count; row += 1) bytes[row * 8 + shift + plane] = reader.bytes[reader.at + row];
-      reader.at += count;
+      for (let row = 0; row < count; row += 1) values[row] += bytes[plane * count + row] << (8 * plane);
     }
-    return new Float64Array(bytes.buffer);
+    return values;
+  },
+  numbers(bytes, packed) {
+    const values = planes(bytes, packed);
+    for (let row = 0; row < values.length; row += 1) values[row] = values[row] ? unfolded(values[row] - 1) / packed.scale : NaN;
+    return values;
+  },
+  rows_up(bytes, packed) {
+    const values = planes(bytes, packed);
+    for (let row = 0; row < values.length; row += 1) values[row] = values[row] ? row - unfolded(values[row] - 1) : NaN;
+    return values;
+  },
+  steps(bytes, packed) {
+    const values = planes(bytes, packed);
+    for (let row = 0, sum = 0; row < values.length; row += 1) values[row] = sum += unfolded(values[row]);
+    return values;
+  },
+  floats(bytes, { count, width, shift }) {
+    const floats = new Uint8Array(count * 8);
+    for (let plane = 0; plane < width; plane += 1) {
+      for (let row = 0; row < count; row += 1) floats[row * 8 + shift + plane] = bytes[plane * count + row];
+    }
+    return new Float64Array(floats.buffer);
   },
 };

@@ -1,0 +1,41 @@
+"""Columns and JSON data as one block."""
+
+import json
+import zlib
+from typing import Any
+
+import numpy as np
+
+from nbkit.views.report.pack import codes, floats, numbers, pack, rows_up, steps
+
+
+def unpacked(block: bytes) -> tuple[Any, bytes]:
+    whole = zlib.decompress(block)
+    end = 4 + int.from_bytes(whole[:4], "little")
+    return json.loads(whole[4:end]), whole[end:]
+
+
+def test_columns_stand_in_the_order_in_which_the_header_names_them() -> None:
+    header, planes = unpacked(pack({"b": codes(np.array([-1, 0, 299])), "a": {"x": [steps(np.array([5, 5, 4]))]}}))
+    assert [header["b"]["way"], header["b"]["width"], header["a"]["x"][0]["way"]] == ["codes", 2, "steps"]
+    assert planes == bytes([0, 1, 44, 0, 0, 1, 10, 0, 1])
+
+
+def test_numbers_that_are_whole_take_few_bytes_and_others_all() -> None:
+    assert numbers(np.array([np.nan, -1.0, 2.0])).values.tolist() == [0, 2, 5]
+    assert (numbers(np.array([0.5])).way, numbers(np.array([0.5]), 10).way) == ("floats", "numbers")
+    assert [numbers(np.array([value])).way for value in (2.0**52, np.inf)] == ["floats", "floats"]
+
+
+def test_rows_are_told_by_how_far_up_they_are() -> None:
+    assert rows_up(np.array([np.nan, 0.0, 1.0, 7.0])).values.tolist() == [0, 3, 3, 8]
+
+
+def test_floats_lose_their_last_bytes_and_all_nans_are_one() -> None:
+    made = floats(np.array([1.0, np.nan, -np.nan]), 4)
+    assert (made.values.tolist(), made.shift) == ([0x3FF00000, 0x7FF80000, 0x7FF80000], 4)
+
+
+def test_what_json_cannot_hold_is_null() -> None:
+    header, _ = unpacked(pack({"us": [np.inf, float("nan"), 1.5], "name": "</script>\u2028é"}))
+    assert header == {"us": [None, None, 1.5], "name": "</script>\u2028é"}
