@@ -3,6 +3,7 @@
 import io
 import re
 from typing import TYPE_CHECKING
+from warnings import catch_warnings, filterwarnings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,13 +19,16 @@ def figure_svg(figure: "Figure", prefix: str) -> str:
     from matplotlib import rc_context
 
     buffer = io.StringIO()
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": figure.axes[0].get_title(loc="left")}):
+    style = {"svg.fonttype": "none", "svg.hashsalt": figure.axes[0].get_title(loc="left")}
+    with rc_context(style), catch_warnings():
+        # Texts stay texts: whether matplotlib's own font has a letter matters to nobody.
+        filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     svg = buffer.getvalue()
     # The prologue names a document type by its address; inside HTML it has no place.
     svg = _METADATA.sub("", svg[svg.index("<svg") :])
-    if style := _STYLES.search(svg):
-        svg = svg.replace(style[0], "", 1).replace("<svg", f'<svg style="{style[1]}"', 1)
+    if found := _STYLES.search(svg):
+        svg = svg.replace(found[0], "", 1).replace("<svg", f'<svg style="{found[1]}"', 1)
     used = {name for _, name in _USE.findall(svg)}
     svg = _ID.sub(lambda found: f' id="{prefix}{found[1]}"' if found[1] in used else "", svg)
     return _USE.sub(rf"\g<1>{prefix}\2", svg)

@@ -11,7 +11,7 @@ from nbkit.schema import MEMORY
 from nbkit.trace import Trace
 from nbkit.views import units
 from nbkit.views.names import shown
-from nbkit.views.plots.figures import live_figure, static_figure, without_markup, without_math
+from nbkit.views.plots.figures import MAX_NAME, live_figure, static_figure, without_markup, without_math
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +60,7 @@ def _lines(trace: Trace) -> Iterator[tuple[str, str, pd.DataFrame]]:
         peak = units.data_size(memory["allocated_bytes"].max())
         few = memory.iloc[_seen(memory["allocated_bytes"].to_numpy(np.int64))]
         steps = pd.DataFrame({"ms": few["time_us"] / 1e3, "mib": few["allocated_bytes"].astype("float64") / 2**20})
-        yield f"{shown(str(device))}, peak {peak}", COLORS[place % len(COLORS)], steps
+        yield f"{shown(str(device), MAX_NAME)}, peak {peak}", COLORS[place % len(COLORS)], steps
 
 
 def _seen(values: np.ndarray) -> np.ndarray:

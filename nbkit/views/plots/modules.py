@@ -9,7 +9,15 @@ from nbkit.trace import Trace
 from nbkit.views.counting import counted_ops
 from nbkit.views.facts import PHASE_COLORS
 from nbkit.views.names import shown
-from nbkit.views.plots.figures import cut_names, live_bars, phase_color, static_bars, without_markup, without_math
+from nbkit.views.plots.figures import (
+    MAX_NAME,
+    cut_names,
+    live_bars,
+    phase_color,
+    static_bars,
+    without_markup,
+    without_math,
+)
 from nbkit.views.sections import module_names
 
 if TYPE_CHECKING:
@@ -57,7 +65,7 @@ def draw_modules(trace: Trace, count: int = 12) -> "Figure":
 
 def _label(phase: str) -> str:
     """The name of a phase in a legend, short enough to leave room for the bars."""
-    return without_math(cut_names([shown(phase)])[0])
+    return without_math(shown(phase, MAX_NAME))
 
 
 def _totals(trace: Trace, count: int) -> pd.DataFrame:

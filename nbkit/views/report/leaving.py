@@ -25,10 +25,15 @@ _SAID = re.compile(r"\[.*|-?0(?:\.0*)?")
 
 
 def leaving(trace: Trace, *, values: bool) -> Trace:
-    """A copy with shortened paths and, unless `values`, without elements of tensors in its messages."""
-    change = short_path if values else lambda text: without_elements(short_path(text))
+    """A copy of valid texts with shortened paths and, unless `values`, without elements of tensors in its messages."""
+    change = _readable if values else lambda text: without_elements(_readable(text))
     frames = {name: _changed_frame(frame, change) for name, frame in trace.frames.items()}
     return Trace(frames, _changed(trace.meta, change), trace.kept)
+
+
+def _readable(text: str) -> str:
+    """The text with short paths; bytes of a log that were no UTF-8, which no file can hold, as escapes."""
+    return short_path(text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
 def without_elements(text: str) -> str:
