@@ -19,8 +19,8 @@ def figure_svg(figure: "Figure", prefix: str) -> str:
     from matplotlib import rc_context
 
     buffer = io.StringIO()
-    style = {"svg.fonttype": "none", "svg.hashsalt": figure.axes[0].get_title(loc="left")}
-    with rc_context(style), catch_warnings():
+    salt = figure.axes[0].get_title(loc="left")
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}), catch_warnings():
         # Texts stay texts: whether matplotlib's own font has a letter matters to nobody.
         filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})

@@ -17,7 +17,7 @@ HIDDEN = "…"
 _WORST = re.compile(r"(worst at \[[\d, ]*\]): [^,;]+, expected [^,;]+")
 _NAMED = re.compile(
     r"(?<=inputs there: ).*|(?<=inputs: ).*|(?<= where )\S+(?= does not fit)|(?<= reach )\S+(?=,)"
-    r"|\S+(?= is what is left)"
+    r"|(?<!\S)\S+(?= is what is left)"
 )
 # A number; shapes stay.
 _NUMBER = re.compile(r"\[[^\]]*\]|-?\b\d[\w.+-]*")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 # Columns whose texts name places in code; shapes, ops and phases do not.
 COLUMNS = ("source", "message")
-_PACKAGES = re.compile(r"(?:[A-Za-z]:)?[\w.~+@/\\-]*[/\\](?=(?:site|dist)-packages[/\\])")
+# Only from the beginning of a word on: a long one would be looked through from each of its letters.
+_PACKAGES = re.compile(r"(?<![\w.~+@/\\-])(?:[A-Za-z]:)?[\w.~+@/\\-]*[/\\](?=(?:site|dist)-packages[/\\])")
 # A home of whatever machine: Linux, macOS, that of an administrator, Windows.
 _HOMES = re.compile(
     r"(?<![\w.~])(?:/(?:home|Users)/[^/\s:'\"]+|/[r]oot|[A-Za-z]:[/\\]Users[/\\][^/\\\s:'\"]+)(?=[/\\])"
