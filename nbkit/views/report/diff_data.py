@@ -10,14 +10,15 @@ from nbkit.views.diff_rows import WHOLE, shown_columns
 from nbkit.views.diff_source import DiffSource
 from nbkit.views.report.kept_data import kept_data
 from nbkit.views.report.op_data import all_modules, page_limits
-from nbkit.views.report.pack import Column, floats, numbers, pack, steps, texts
-from nbkit.views.report.rounded import KEPT_BYTES, rounded
+from nbkit.views.report.pack import Column, decimals, numbers, pack, steps, texts
+from nbkit.views.report.rounded import METRIC_DIGITS, rounded
 
 
 def diff_data(trace: Trace, *, values: bool) -> bytes:
     """The block of one trace, which widgets/src/report/diff_answers.js answers from; the same for the same trace.
 
-    Metrics are kept to six digits. Only with `values` are elements of tensors in it, and what was drawn of them.
+    Metrics are kept to the three digits that are shown. Elements of tensors, and what was drawn of them, are in it only
+    with `values`.
     """
     source = DiffSource(rounded(trace))
     diffs = source.trace.diffs
@@ -45,4 +46,4 @@ def _numbers(source: DiffSource, diffs: pd.DataFrame, name: str) -> Column:
     if name == "op_id":
         return steps(diffs[name].to_numpy())
     values = source.rows.numbers[name]
-    return floats(values, KEPT_BYTES) if diffs[name].dtype == "float64" else numbers(values)
+    return decimals(values, METRIC_DIGITS) if diffs[name].dtype == "float64" else numbers(values)

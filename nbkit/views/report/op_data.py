@@ -19,7 +19,7 @@ OP_IDS = ("parent_id", "forward_op_id")
 def op_data(trace: Trace) -> bytes:
     """The block of one trace, which widgets/src/report/op_answers.js answers from; the same for the same trace.
 
-    Times are kept to the nanosecond, statistics to six digits.
+    Times are kept to the nanosecond, statistics to the four digits that are shown.
     """
     source = OpSource(rounded(trace))
     return pack(

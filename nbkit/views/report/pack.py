@@ -1,4 +1,4 @@
-"""Columns and JSON data as one compressed block for a page: whole numbers in byte planes, floats by their first bytes.
+"""Columns and JSON data as one compressed block for a page: whole numbers in byte planes, floats by their digits.
 
 widgets/src/report/unpack.js reads it. Nothing in it can be taken for markup or code, whatever names the trace holds.
 """
@@ -7,7 +7,7 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -21,20 +21,23 @@ HEADER_BYTES = 4
 FLOAT_BYTES = 8
 # Whole numbers that floats, and so JavaScript, can tell apart once they are folded.
 EXACT = 2.0**51
+# Of floats by their digits: what their digits count from, what stands for NaN and Inf, and how far their powers are up.
+KNOWN = 3
+NAN, INFINITE, MINUS_INFINITE = range(KNOWN)
+DIGITS = 1 << 16
 
 
 @dataclass(frozen=True)
 class Column:
     """A column to pack: unsigned whole numbers, how many bytes of each, and the way back that the page goes.
 
-    `scale` divides the numbers of the page; `shift` is how many of the lowest bytes of floats are left out.
+    `scale` divides the numbers of the page.
     """
 
     way: str
     values: npt.NDArray[np.uint64]
     width: int
     scale: int = 1
-    shift: int = 0
 
 
 def pack(data: Mapping[str, Any]) -> bytes:
@@ -64,7 +67,7 @@ def numbers(values: Floats, scale: int = 1) -> Column:
     # What is a whole number of 1/scale may be a little off it as a float.
     known = np.rint(values[is_known] * scale) if scale > 1 else values[is_known]
     if (np.abs(known) > EXACT).any() or (known != np.rint(known)).any():
-        return floats(values)
+        return _floats(values)
     whole = np.zeros(len(values), np.int64)
     whole[is_known] = folded(np.rint(known).astype(np.int64)) + 1
     return _whole("numbers", whole, scale)
@@ -89,18 +92,30 @@ def rows_up(values: Floats) -> Column:
     return _whole("rows_up", up)
 
 
-def floats(values: Floats, width: int = FLOAT_BYTES) -> Column:
-    """Floats by their first `width` bytes, which hold all of those that `nbkit.views.report.rounded` made."""
-    bits = np.ascontiguousarray(values, "<f8").view("<u8")
-    # Of a NaN only that it is one is kept: its other bits differ from machine to machine.
-    bits = np.where(np.isnan(values), np.uint64(0x7FF8 << 48), bits)
-    shift = FLOAT_BYTES - width
-    return Column("floats", bits >> np.uint64(8 * shift), width, shift=shift)
+def decimals(values: Floats, digits: int) -> Column:
+    """Floats of so many decimal digits, four at most: their digits as a whole number, and above it a power of ten."""
+    different, rows = np.unique(values, return_inverse=True)
+    return _whole("decimals", np.array([_decimal(value, digits) for value in different.tolist()], np.int64)[rows])
+
+
+def _decimal(value: float, digits: int) -> int:
+    if not isfinite(value):
+        return NAN if isnan(value) else INFINITE if value > 0 else MINUS_INFINITE
+    mantissa, power = f"{value:.{digits - 1}e}".split("e")
+    whole = np.array([int(mantissa.replace(".", "")), int(power) - digits + 1])
+    number, exponent = folded(whole).tolist()
+    return int(exponent * DIGITS + number + KNOWN)
 
 
 def folded(values: Ints) -> Ints:
     """Whole numbers from 0 for positive and negative ones: 0, -1, 1, -2 become 0, 1, 2, 3."""
     return (values << 1) ^ (values >> 63)
+
+
+def _floats(values: Floats) -> Column:
+    bits = np.ascontiguousarray(values, "<f8").view("<u8")
+    # Of a NaN only that it is one is kept: its other bits differ from machine to machine.
+    return Column("floats", np.where(np.isnan(values), np.uint64(0x7FF8 << 48), bits), FLOAT_BYTES)
 
 
 def _whole(way: str, values: Ints, scale: int = 1) -> Column:
@@ -119,4 +134,4 @@ def _outline(data: Any, planes: list[bytes]) -> Any:
         return None if isinstance(data, float) and not isfinite(data) else data
     rows = data.values.astype("<u8").view(np.uint8).reshape(-1, FLOAT_BYTES)[:, : data.width]
     planes.append(np.ascontiguousarray(rows.T).tobytes())
-    return {"way": data.way, "count": len(rows), "width": data.width, "scale": data.scale, "shift": data.shift}
+    return {"way": data.way, "count": len(rows), "width": data.width, "scale": data.scale}

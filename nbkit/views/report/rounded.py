@@ -1,6 +1,7 @@
-"""A trace as a report keeps it: times to the nanosecond, statistics and metrics to six digits; all else as it is."""
+"""A trace as a report keeps it: times to the nanosecond, other floats to the digits that are shown of them."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,14 +10,20 @@ from nbkit.trace import Trace
 from nbkit.views.report.pack import EXACT, Floats
 
 PER_US = 1000
-# Bytes of a float that a report keeps: sign, exponent and twenty bits after the leading one.
-KEPT_BYTES = 4
-DROPPED_BITS = 8 * (8 - KEPT_BYTES)
+# Digits that the op table shows of a statistic, and the diff table of a metric.
+STATISTIC_DIGITS = 4
+METRIC_DIGITS = 3
+# What a float can hold rounds up to what it cannot.
+LARGEST = 1.79e308
 
 
 def rounded(trace: Trace) -> Trace:
     """A new trace with the rounded frames."""
-    ways = {"ops": to_nanoseconds, "tensors": to_six_digits, "diffs": to_six_digits}
+    ways: dict[str, Callable[[Floats], Floats]] = {
+        "ops": to_nanoseconds,
+        "tensors": partial(to_digits, digits=STATISTIC_DIGITS),
+        "diffs": partial(to_digits, digits=METRIC_DIGITS),
+    }
     frames = {name: _floats_by(frame, ways[name]) if name in ways else frame for name, frame in trace.frames.items()}
     return Trace(frames, trace.meta, trace.kept)
 
@@ -28,14 +35,15 @@ def to_nanoseconds(values_us: Floats) -> Floats:
         return np.where(np.abs(whole) <= EXACT, whole / PER_US, values_us)
 
 
-def to_six_digits(values: Floats) -> Floats:
-    """Floats whose last four bytes are 0."""
-    bits = np.ascontiguousarray(values, np.float64).view(np.int64)
-    # Rounds half up; what comes out of a mantissa full of ones rightly runs over into the exponent.
-    near = ((bits + (1 << (DROPPED_BITS - 1))) >> DROPPED_BITS << DROPPED_BITS).view(np.float64)
-    return np.where(np.isfinite(values) & np.isfinite(near), near, values)
+def to_digits(values: Floats, digits: int) -> Floats:
+    """Floats of so many decimal digits, which read the same in as many; -0 is 0."""
+    different, rows = np.unique(values, return_inverse=True)
+    near = np.array([float(f"{value:.{digits}g}") for value in different.tolist()], np.float64)
+    is_beyond = np.isinf(near) & np.isfinite(different)
+    found: Floats = (np.where(is_beyond, np.copysign(LARGEST, different), near) + 0.0)[rows]
+    return found
 
 
-def _floats_by(frame: pd.DataFrame, way: Any) -> pd.DataFrame:
+def _floats_by(frame: pd.DataFrame, way: Callable[[Floats], Floats]) -> pd.DataFrame:
     names = [str(name) for name in frame if frame[name].dtype == np.float64]
     return frame.assign(**{name: way(frame[name].to_numpy()) for name in names})

@@ -7,22 +7,29 @@ import pandas as pd
 
 from nbkit.analysis.encoded import text_column
 from nbkit.views.op_detail import STATISTICS, TENSOR_TEXTS
-from nbkit.views.report.pack import Ints, codes, floats, numbers, scaled, steps, texts
-from nbkit.views.report.rounded import KEPT_BYTES
+from nbkit.views.report.pack import Ints, codes, decimals, numbers, scaled, steps, texts
+from nbkit.views.report.rounded import STATISTIC_DIGITS
 
 COUNTS = ("nan_count", "inf_count")
+# Statistics take more room than all else: a report holds those of so many tensors.
+MOST_STATISTICS = 40_000
+NONE, KEPT, LEFT_OUT = range(3)
 
 
 def tensor_data(tensors: pd.DataFrame) -> dict[str, Any]:
-    """The columns by name, row by row of the frame; statistics only if they were recorded.
+    """The columns by name, row by row of the frame; statistics of the rows that have them.
+
+    `has_statistics` is KEPT for those, LEFT_OUT where they were recorded and would be too many: tensors with NaN or Inf
+    keep theirs first, then the others in call order.
 
     `seen` is how many rows ago a tensor was there before, 0 if it was not; `fresh` tells the ids of those, in order, by
     the difference to the one that is due: the ids seen so far have no gap.
     """
     op_id, tensor_id = tensors["op_id"].to_numpy(), tensors["tensor_id"].to_numpy()
     roles = text_column(tensors["role"])
-    known = [name for name in (*STATISTICS, *COUNTS) if tensors[name].notna().any()]
-    statistics = {name: tensors[name].to_numpy(np.float64, na_value=np.nan) for name in known}
+    has_statistics = _with_statistics(tensors)
+    kept = tensors[has_statistics == KEPT]
+    statistics = {name: kept[name].to_numpy(np.float64, na_value=np.nan) for name in (*STATISTICS, *COUNTS)}
     seen = _rows_since(tensor_id)
     return {
         "count": len(tensors),
@@ -33,11 +40,20 @@ def tensor_data(tensors: pd.DataFrame) -> dict[str, Any]:
         "texts": {name: texts(text_column(tensors[name])) for name in TENSOR_TEXTS},
         "size_bytes": numbers(tensors["size_bytes"].to_numpy(np.float64, na_value=np.nan)),
         "requires_grad": codes(tensors["requires_grad"].to_numpy().astype(np.int64)),
+        "has_statistics": codes(has_statistics),
         "statistics": {
-            name: numbers(values) if name in COUNTS else floats(values, KEPT_BYTES)
+            name: numbers(values) if name in COUNTS else decimals(values, STATISTIC_DIGITS)
             for name, values in statistics.items()
         },
     }
+
+
+def _with_statistics(tensors: pd.DataFrame) -> Ints:
+    has_statistics = np.where(tensors["nan_count"].notna(), LEFT_OUT, NONE)
+    is_bad = (tensors[list(COUNTS)].fillna(0) > 0).any(axis=1).to_numpy()
+    order = np.argsort(~is_bad, kind="stable")
+    has_statistics[order[has_statistics[order] != NONE][:MOST_STATISTICS]] = KEPT
+    return has_statistics
 
 
 def _rows_since(tensor_id: Ints) -> Ints:

@@ -66,6 +66,17 @@ def test_a_limit_holds_in_every_query(tmp_path: Path) -> None:
     assert [answers[0]["matched"], answers[1]["position"]] == [2, 2]
 
 
+def test_statistics_that_are_left_out_are_said_to_be(tmp_path: Path) -> None:
+    trace = fake_trace(40_000)
+    is_late = (trace.tensors["op_id"] == 39_998).to_numpy()
+    trace.tensors["nan_count"] = trace.tensors["nan_count"].mask(is_late, 5)
+    asked = [{"kind": "detail", "op_id": op_id} for op_id in (1, 39_998, 39_995)]
+    answers = in_the_page("op", op_data(trace), asked, tmp_path)
+    said = ["statistics", "this report has those of 40,000 of 79,998 tensors, the notebook has all"]
+    assert [answer["tensors"]["columns"][-1] == "Inf" for answer in answers] == [True, True, False]
+    assert [said in answer["fields"] for answer in answers] == [False, False, True]
+
+
 def test_the_same_trace_gives_the_same_bytes() -> None:
     assert op_data(hostile_trace()) == op_data(hostile_trace())
 

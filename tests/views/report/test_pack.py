@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nbkit.views.report.pack import codes, floats, numbers, pack, rows_up, steps
+from nbkit.views.report.pack import codes, decimals, numbers, pack, rows_up, steps
 
 
 def unpacked(block: bytes) -> tuple[Any, bytes]:
@@ -31,9 +31,10 @@ def test_rows_are_told_by_how_far_up_they_are() -> None:
     assert rows_up(np.array([np.nan, 0.0, 1.0, 7.0])).values.tolist() == [0, 3, 3, 8]
 
 
-def test_floats_lose_their_last_bytes_and_all_nans_are_one() -> None:
-    made = floats(np.array([1.0, np.nan, -np.nan]), 4)
-    assert (made.values.tolist(), made.shift) == ([0x3FF00000, 0x7FF80000, 0x7FF80000], 4)
+def test_floats_are_packed_by_their_digits() -> None:
+    assert decimals(np.array([np.nan, np.inf, -np.inf, 0.0]), 3).values.tolist()[:3] == [0, 1, 2]
+    made = decimals(np.array([-1.5, 0.025]), 3).values
+    assert [(value % (1 << 16), value >> 16) for value in made.tolist()] == [(299 + 3, 3), (500 + 3, 7)]
 
 
 def test_what_json_cannot_hold_is_null() -> None:

@@ -1,10 +1,10 @@
 // The detail of an op, as nbkit/views/op_detail.py makes it.
 
-import { general, whole } from "../lib/numbers.js";
+import { count, general, whole } from "../lib/numbers.js";
 import { dataSize, duration, flops } from "../lib/units.js";
 import { textAt } from "./columns.js";
 import { backwardOps, forwardOps, neighbours, withChildren } from "./dataflow.js";
-import { rowsWhere } from "./tensors.js";
+import { rowsWhere, statisticsCounts } from "./tensors.js";
 import { ROOT, shown } from "./words.js";
 
 const NAME = 2000;
@@ -39,7 +39,10 @@ export function opDetail(table, opId) {
   return {
     op_id: opId,
     op: text(columns.texts.op, opId, NAME) ?? "nan",
-    fields: rules.fields.map((/** @type {string[]} */ [label, column, look]) => [label, LOOKS[look](table, column, opId)]),
+    fields: [
+      ...rules.fields.map((/** @type {string[]} */ [label, column, look]) => [label, LOOKS[look](table, column, opId)]),
+      ...leftOut(tensors, group),
+    ],
     tensors: tensorTable(tensors, group, rules),
     links: [
       links("Called by", Number.isNaN(parent[opId]) ? [] : [parent[opId]]),
@@ -64,12 +67,19 @@ function tensorTable(tensors, group, rules) {
     ["grad", (row) => (tensors.requires_grad[row] ? "yes" : "no")],
     ["tensor", (row) => whole(tensors.tensor_id[row])],
   ];
-  const value = (/** @type {string} */ name, /** @type {number} */ row) => tensors.statistics[name]?.[row] ?? NaN;
+  const value = tensors.statistic;
   if (few.some((row) => !Number.isNaN(value("nan_count", row)))) {
     for (const name of rules.statistics) columns.push([name, (row) => known(value(name, row), (one) => general(one, 4))]);
     for (const [name, column] of COUNTS) columns.push([name, (row) => known(value(column, row), whole)]);
   }
   return { columns: columns.map(([name]) => name), rows: few.map((row) => columns.map(([, cell]) => cell(row))), total: near.length };
+}
+
+/** A field that says that statistics are left out, if they are. @param {import("./tensors.js").Tensors} tensors @param {Set<number>} group */
+function leftOut(tensors, group) {
+  if (!rowsWhere(tensors.count, (row) => tensors.isLeftOut(row) && group.has(tensors.op_id[row])).length) return [];
+  const [kept, all] = statisticsCounts(tensors);
+  return [["statistics", `this report has those of ${count(kept)} of ${count(all)} tensors, the notebook has all`]];
 }
 
 /** Links to ops, each once, in the order given. @param {import("./columns.js").TextColumn} names @param {number} most @param {string} title @param {number[]} ids */

@@ -1,8 +1,11 @@
 // A report's block of data as it was packed by nbkit/views/report/pack.py: JSON data with columns as typed arrays in it.
 
 const HEADER_BYTES = 4;
+/** What stands above the digits of a float, and what its first few stand for. */
+const DIGITS = 1 << 16;
+const ODD = [NaN, Infinity, -Infinity];
 
-/** @typedef {{way: string, count: number, width: number, scale: number, shift: number}} Packed */
+/** @typedef {{way: string, count: number, width: number, scale: number}} Packed */
 
 /** The data of a block. @param {Uint8Array} block @returns {Promise<any>} */
 export async function unpack(block) {
@@ -94,11 +97,25 @@ const WAYS = {
     for (let row = 0, sum = 0; row < values.length; row += 1) values[row] = sum += unfolded(values[row]);
     return values;
   },
-  floats(bytes, { count, width, shift }) {
-    const floats = new Uint8Array(count * 8);
+  floats(bytes, { count, width }) {
+    const floats = new Uint8Array(count * width);
     for (let plane = 0; plane < width; plane += 1) {
-      for (let row = 0; row < count; row += 1) floats[row * 8 + shift + plane] = bytes[plane * count + row];
+      for (let row = 0; row < count; row += 1) floats[row * width + plane] = bytes[plane * count + row];
     }
     return new Float64Array(floats.buffer);
   },
+  decimals(bytes, packed) {
+    const values = planes(bytes, packed);
+    for (let row = 0; row < values.length; row += 1) values[row] = decimal(values[row] % DIGITS, Math.floor(values[row] / DIGITS));
+    return values;
+  },
 };
+
+/** A float of its digits and of the power of ten of the last one, both as they are packed. @param {number} digits @param {number} power */
+function decimal(digits, power) {
+  if (digits < ODD.length) return ODD[digits];
+  const [whole, exponent] = [unfolded(digits - ODD.length), unfolded(power)];
+  // Powers of ten up to the 22nd are exact, so that one division or product rounds once.
+  if (exponent < -22 || exponent > 22) return Number(`${whole}e${exponent}`);
+  return exponent < 0 ? whole / 10 ** -exponent : whole * 10 ** exponent;
+}
