@@ -12,7 +12,7 @@ from nbkit.views.report.rounded import STATISTIC_DIGITS
 
 COUNTS = ("nan_count", "inf_count")
 # Statistics take more room than all else: a report holds those of so many tensors.
-MOST_STATISTICS = 40_000
+MOST_STATISTICS = 30_000
 NONE, KEPT, LEFT_OUT = range(3)
 
 
