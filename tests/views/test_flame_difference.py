@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from nbkit.views.flame_difference import PER_US, TYPES, flame_states
-from nbkit.views.flame_payload import payload
+from nbkit.views.report.flame_payload import payload
 from tests.analysis.repeated import nested
 from tests.fakes import fake_trace, timed_trace
-from tests.views.test_flame_payload import unpacked
+from tests.views.report.test_flame_payload import unpacked
 
 
 def difference(now: Any, base: Any) -> dict[str, Any]:
