@@ -37,8 +37,7 @@ export class TraceSection {
   /** @param {Element} panel */
   async unpack(panel) {
     const name = nameOf(panel);
-    const text = panel.querySelector("script")?.textContent ?? "";
-    this.sources[name] = await PANELS[name].source(Uint8Array.from(atob(text), (character) => character.charCodeAt(0)));
+    this.sources[name] = await PANELS[name].source(fromBase64(panel.querySelector("script")?.textContent ?? ""));
   }
 
   /** @param {Element} panel */
@@ -61,6 +60,15 @@ export class TraceSection {
       console.error(error);
     }
   }
+}
+
+/** @param {string} text */
+function fromBase64(text) {
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
+  // A plain loop takes a tenth of what Uint8Array.from() does.
+  for (let at = 0; at < letters.length; at += 1) bytes[at] = letters.charCodeAt(at);
+  return bytes;
 }
 
 /** @param {Element} panel */
