@@ -1,8 +1,9 @@
-// As a program: the flamegraph's states that a file packs, as JSON, for the test that holds them to Python's.
+// As a program: the flamegraph's state that a file packs beside that of the op table, as JSON, for the test that holds them to Python's.
 
 import { readFileSync } from "node:fs";
 import { argv, stdout } from "node:process";
 import { flameStates } from "../src/report/flame_state.js";
+import { unpack } from "../src/report/unpack.js";
 
 const WIDE = new Set(["start", "total", "self", "device_self", "flops", "bytes", "time", "allocated"]);
 
@@ -12,6 +13,7 @@ function lists(columns) {
     [name, Array.from(WIDE.has(name) ? new Float64Array(buffer) : new Int32Array(buffer), (value) => (Number.isNaN(value) ? null : value))])));
 }
 
-const { flame } = await flameStates(new Uint8Array(readFileSync(argv[2])));
+const [block, ops] = [argv[2], argv[3]].map((path) => new Uint8Array(readFileSync(path)));
+const { flame } = await flameStates(block, await unpack(ops));
 const memory = flame.memory?.map((/** @type {any} */ { device, ...columns }) => ({ device, ...lists(columns) })) ?? null;
 stdout.write(JSON.stringify({ ...flame, columns: lists(flame.columns), memory }));

@@ -5,7 +5,7 @@
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,19 @@ def payload(states: Mapping[str, State | None]) -> bytes:
     """The states (null ones too) by the name of their trait, as deflated bytes; the same for the same input.
 
     Inside: the length of the header, the header (JSON: the states without columns, and how each column is packed), and
-    the packed columns one after the other.
+    the packed columns one after the other. A state without strings is one `beside_ops`.
     """
     packed: list[bytes] = []
     header = {name: None if state is None else _outline(state, packed) for name, state in states.items()}
     text = json.dumps(header, separators=(",", ":")).encode()
     whole = len(text).to_bytes(HEADER_BYTES, "little") + text + b"".join(packed)
     return zlib.compress(whole, 9)
+
+
+def beside_ops(state: State) -> State:
+    """What is left of a state beside the block of `op_data` of the same trace: the rest follows from that."""
+    rest = {name: value for name, value in state.items() if name not in ("columns", "strings")}
+    return {**rest, "columns": {"track": state["columns"]["track"]}}
 
 
 def _outline(state: State, packed: list[bytes]) -> dict[str, Any]:
@@ -47,6 +53,12 @@ def _outline(state: State, packed: list[bytes]) -> dict[str, Any]:
 
 def _whole_columns(state: State) -> Iterator[tuple[str, Ints, str, int]]:
     """Name, whole numbers from 0, way back to the values, and scale of each column; `parent` and `total` come early."""
+    if "strings" in state:
+        yield from _op_columns(state)
+    yield from _codes(state, ("track",))
+
+
+def _op_columns(state: State) -> Iterator[tuple[str, Ints, str, int]]:
     n_rows = state["count"]
     parent = column(state, "parent").astype(np.int64)
     yield "parent", np.where(parent < 0, 0, np.arange(n_rows) - parent), "rows_up", 1
@@ -66,7 +78,11 @@ def _whole_columns(state: State) -> Iterator[tuple[str, Ints, str, int]]:
             "known",
             scale,
         )
-    for name in ("track", "op", "module", "phase", "level", "device", "source", "shapes"):
+    yield from _codes(state, ("op", "module", "phase", "level", "device", "source", "shapes"))
+
+
+def _codes(state: State, names: Iterable[str]) -> Iterator[tuple[str, Ints, str, int]]:
+    for name in names:
         yield name, column(state, name).astype(np.int64) + 1, "code", 1
 
 

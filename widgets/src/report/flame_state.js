@@ -1,12 +1,13 @@
 // The flamegraph's state out of the bytes of a report, as the notebook would send it; see flame_payload.py.
 
+import { framesOf } from "./flame_frames.js";
 import { inflated } from "./unpack.js";
 
 const HEADER_BYTES = 4;
 const WIDE_COLUMNS = new Set(["start", "total", "self", "device_self", "flops", "bytes", "time", "allocated", "usual", "change", "noise"]);
 
-/** The states by trait. @param {Uint8Array} packed */
-export async function flameStates(packed) {
+/** The states by trait; `ops` is the unpacked block of the op table of the same trace. @param {Uint8Array} packed @param {any} ops */
+export async function flameStates(packed, ops) {
   const bytes = await inflated(packed);
   const headerEnd = HEADER_BYTES + new DataView(bytes.buffer).getUint32(0, true);
   const states = JSON.parse(new TextDecoder().decode(bytes.subarray(HEADER_BYTES, headerEnd)));
@@ -20,6 +21,7 @@ export async function flameStates(packed) {
     state.columns = columnsOf(reader, state.count, state.columns);
     state.memory &&= state.memory.map((/** @type {any} */ { device, count, columns }) => (
       { device, ...columnsOf(reader, count, columns) }));
+    if (!state.strings) Object.assign(state, framesOf(ops, state.columns.track));
   }
   return states;
 }

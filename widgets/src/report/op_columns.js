@@ -6,8 +6,20 @@ import { range } from "../lib/flame/data.js";
 const PER_US = 1000;
 const PARENT = "parent_id";
 
-/** The columns, and the depth of each op. @param {any} data as unpacked @returns {import("./columns.js").Columns & {depth: Int32Array}} */
-export function opColumns({ count, texts, numbers }) {
+/** @typedef {import("./columns.js").Columns & {depth: Int32Array}} OpColumns */
+
+/** @type {WeakMap<object, OpColumns>} of the blocks they were made of: flamegraph and op table have the same */
+const made = new WeakMap();
+
+/** The columns, and the depth of each op. @param {any} data as unpacked @returns {OpColumns} */
+export function opColumns(data) {
+  const columns = made.get(data) ?? newColumns(data);
+  made.set(data, columns);
+  return columns;
+}
+
+/** @param {any} data @returns {OpColumns} */
+function newColumns({ count, texts, numbers }) {
   const { gap, rest, ...plain } = numbers;
   const ids = Float64Array.from(range(count));
   const times = gap ? madeTimes({ count, gap, rest, own: plain.self_time_us, parent: plain[PARENT], isDevice: isDevice(texts.level) }) : {};

@@ -13,7 +13,7 @@ import { unpack } from "./unpack.js";
  * What a panel is drawn from: the model of its widget, and what was packed.
  *
  * @typedef {{model: any, state: any}} Source
- * @typedef {{selects: string, render: Function, source: (packed: Uint8Array) => Promise<Source>}} Panel
+ * @typedef {{selects: string, render: Function, source: (packed: Uint8Array, sources: Record<string, Source>) => Promise<Source>}} Panel
  */
 
 /** `selects` is the trait that holds what is selected in a widget. @type {Record<string, Panel>} */
@@ -21,8 +21,8 @@ export const PANELS = {
   flamegraph: {
     selects: "selected_op_id",
     render: flamegraph.render,
-    async source(packed) {
-      const state = await flameStates(packed);
+    async source(packed, { op_table: ops }) {
+      const state = await flameStates(packed, ops.state);
       return { state, model: standInModel({ ...state, selected_op_id: null, selection: null }) };
     },
   },

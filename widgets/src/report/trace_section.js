@@ -27,7 +27,8 @@ export class TraceSection {
 
   async drawAll() {
     const panels = [...this.element.querySelectorAll(".nbkit-panel")];
-    for (const panel of panels) await this.guarded(panel, () => this.unpack(panel));
+    // The op table comes last in the page, and others share its data.
+    for (const panel of [...panels].reverse()) await this.guarded(panel, () => this.unpack(panel));
     const { flamegraph = null, op_table: ops = null, diff_table: diffs = null } = this.sources;
     // Before they are drawn: a table must not ask for its rows before it knows what it is limited to.
     linkTables({ flame: flamegraph && flamegraph.model, ops, diffs });
@@ -37,7 +38,7 @@ export class TraceSection {
   /** @param {Element} panel */
   async unpack(panel) {
     const name = nameOf(panel);
-    this.sources[name] = await PANELS[name].source(fromBase64(panel.querySelector("script")?.textContent ?? ""));
+    this.sources[name] = await PANELS[name].source(fromBase64(panel.querySelector("script")?.textContent ?? ""), this.sources);
   }
 
   /** @param {Element} panel */

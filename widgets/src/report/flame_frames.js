@@ -1,0 +1,60 @@
+// The flamegraph's columns out of those of the op table, as nbkit/views/flame_data.py makes both of one frame.
+
+import { opColumns } from "./op_columns.js";
+import { shown } from "./words.js";
+
+const NAME_LIMIT = 400;
+/** Columns of the flamegraph and the texts or numbers of an op that each is. */
+const TEXTS = { op: "op", phase: "phase", level: "level", device: "device", source: "source", shapes: "input_shapes" };
+const TIMES = { start: "start_us", total: "total_time_us", self: "self_time_us" };
+const NUMBERS = { device_self: "self_device_time_us", flops: "flops", bytes: "size_bytes" };
+
+/** Strings and columns of the state, with the tracks given. @param {any} ops the unpacked block of the op table @param {ArrayBuffer} track */
+export function framesOf(ops, track) {
+  const { texts, numbers } = opColumns(ops);
+  const named = Object.fromEntries(Object.entries(TEXTS).map(([name, column]) => [name, namedOnce(texts[column].values, texts[column].codes)]));
+  named.module = modulePaths(texts.model, texts.module);
+  const entries = Object.entries(named);
+  /** @type {Record<string, ArrayBufferLike>} */
+  const columns = { parent: parents(numbers.parent_id, new Int32Array(track)).buffer, track };
+  // Layout has no use for an unknown time: such a frame has no width.
+  for (const [name, column] of Object.entries(TIMES)) columns[name] = numbers[column].map((value) => value || 0).buffer;
+  for (const [name, column] of Object.entries(NUMBERS)) columns[name] = Float64Array.from(numbers[column]).buffer;
+  for (const [name, { codes }] of entries) columns[name] = codes.buffer;
+  return { strings: Object.fromEntries(entries.map(([name, { strings }]) => [name, strings])), columns };
+}
+
+/** Rows of the parents; -1 for none, and where it is on another track. @param {Float64Array} parent @param {Int32Array} track */
+function parents(parent, track) {
+  return Int32Array.from(parent, (above, row) => (above >= 0 && above < parent.length && track[above] === track[row] ? above : -1));
+}
+
+/** Paths that start with the model's name, in the order in which they first appear. @param {import("./columns.js").TextColumn} model @param {import("./columns.js").TextColumn} module */
+function modulePaths(model, module) {
+  const span = Math.max(module.values.length, 1);
+  /** @type {Map<number, number>} */
+  const places = new Map();
+  const codes = module.codes.map((path, row) => {
+    if (path < 0) return -1;
+    const pair = (model.codes[row] + 1) * span + path;
+    if (!places.has(pair)) places.set(pair, places.size);
+    return /** @type {number} */ (places.get(pair));
+  });
+  const names = [...places.keys()].map((pair) => {
+    const [root, path] = [Math.floor(pair / span), pair % span];
+    return [root ? model.values[root - 1] : "", module.values[path]].filter(Boolean).join(".");
+  });
+  return namedOnce(names, codes);
+}
+
+/** The codes and the shown names of them, each name once: names may be the same once they are cut. @param {string[]} names @param {Int32Array} codes */
+function namedOnce(names, codes) {
+  /** @type {Map<string, number>} */
+  const place = new Map();
+  const places = names.map((name) => {
+    const text = shown(name, NAME_LIMIT);
+    if (!place.has(text)) place.set(text, place.size);
+    return /** @type {number} */ (place.get(text));
+  });
+  return { codes: codes.map((code) => (code < 0 ? -1 : places[code])), strings: [...place.keys()] };
+}
