@@ -56,6 +56,7 @@ bench: .venv/.installed-bench .venv/.installed-test  ## measure the recorders ag
 	$(BIN)/python bench/chrome_trace.py
 	$(BIN)/python bench/op_table.py
 	$(BIN)/python bench/flamegraph.py
+	$(BIN)/python bench/report.py
 
 .PHONY: lint
 lint: .venv/.installed-lint  ## ruff: rules and format

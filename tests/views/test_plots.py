@@ -1,5 +1,6 @@
 """Charts, live and static."""
 
+import re
 from copy import deepcopy
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from IPython.core.formatters import DisplayFormatter
 from plotly.io import renderers
 from plotly.io._base_renderers import BrowserRenderer
 
+from nbkit.views.figure_svg import figure_svg
 from nbkit.views.plots import draw_flame, draw_memory, draw_modules, draw_ops, plot_memory, plot_modules, plot_ops
 from tests.fakes import make_memory, make_ops, make_trace, small_trace, timed_trace
 
@@ -119,3 +121,19 @@ def test_a_copy_that_plotly_makes_has_the_data_alone(monkeypatch) -> None:
     monkeypatch.setattr(renderers, "default", "plotly_mimetype")
     data, _ = DisplayFormatter().format(deepcopy(plot_ops(timed_trace())))
     assert data.keys() == {"application/vnd.plotly.v1+json", "text/plain"}
+
+
+def test_a_phase_with_markup_is_text_in_both_charts_and_leaves_room_for_the_bars() -> None:
+    trace = make_trace(make_ops({"phase": "<b>$x_{$"}, {"phase": "y" * 500}))
+    assert plot_modules(trace).data[0].name == "&lt;b&gt;$x_{$"
+    svg = figure_svg(draw_modules(trace), "p-")
+    assert "&lt;b&gt;$x_{$" in svg and "y" * 100 not in svg
+
+
+def test_ids_of_a_picture_are_its_own() -> None:
+    one, other = (figure_svg(draw_ops(small_trace()), prefix) for prefix in ("a-", "b-"))
+    ids = set(re.findall(r' id="(.*?)"', one))
+    assert ids and {name[:2] for name in ids} == {"a-"}
+    assert set(re.findall(r'(?:url\(#|href="#)([^")]+)', one)) == ids
+    assert one.replace("a-", "b-") == other
+    assert "<style" not in one

@@ -22,7 +22,7 @@ HOME, ROOT = "/" + "home", "/" + "root"
         ("/opt/venv/lib/python3.11/site-packages/lit/trainer.py:9", "site-packages/lit/trainer.py:9"),
         ("/usr/lib/python3/dist-packages/lit.py:9", "dist-packages/lit.py:9"),
         (f"no file '{HOME}/ann/data.bin'", "no file '~/data.bin'"),
-        ("src/home/x.py:1", "src/home/x.py:1"),
+        (f"src{HOME}/x.py:1", f"src{HOME}/x.py:1"),
         ("Cell In[7], line 3", "Cell In[7], line 3"),
     ],
 )
