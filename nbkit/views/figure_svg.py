@@ -14,7 +14,7 @@ _METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
 _ID, _USE = re.compile(r' id="([^"]*)"'), re.compile(r'(url\(#|href="#)([^")]+)')
 
 
-def figure_svg(figure: "Figure", prefix: str) -> str:
+def figure_svg(figure: "Figure", prefix: str = "") -> str:
     """The figure as an inline svg element: texts stay texts; its ids begin with `prefix`, and each is used in it."""
     from matplotlib import rc_context
 

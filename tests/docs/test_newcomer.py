@@ -1,6 +1,7 @@
 """The path of README.md, cell by cell, on models it does not use: each answer names what was planted there."""
 
 from functools import cache
+from tempfile import TemporaryDirectory
 
 import nbformat
 import pytest
@@ -15,7 +16,9 @@ def answers(own: str) -> dict[str, list[str]]:
     """The lines that each cell of the path shows, with `own` in the place of the first cell."""
     code = [nbformat.v4.new_code_cell(source) for source in [own, *cells()[1:]]]
     notebook = nbformat.v4.new_notebook(cells=code)
-    NotebookClient(notebook, timeout=120, store_widget_state=False).execute()
+    with TemporaryDirectory() as folder:
+        where = {"metadata": {"path": folder}}
+        NotebookClient(notebook, timeout=120, store_widget_state=False, resources=where).execute()
     return {cell.source: "\n".join(map(_text, cell.outputs)).splitlines() for cell in notebook.cells}
 
 
@@ -61,6 +64,12 @@ def test_the_wrong_op_of_a_device_is_named():
 def test_the_trace_of_the_whole_step_is_shown(own, op):
     text = "\n".join(answer(own, "trace  #"))
     assert text.startswith("optrace: ") and "backward" in text and op in text
+
+
+@pytest.mark.parametrize("own", [GPT2, CONVOLUTIONS])
+def test_all_of_it_is_written_into_one_file(own):
+    (line,) = answer(own, "%opreport")
+    assert line.startswith("report.html: 4 traces, ")
 
 
 def test_the_readme_shows_what_its_own_cells_print():

@@ -37,8 +37,8 @@ def the(start: str) -> str:
 
 def test_each_command_of_the_section_is_run_below():
     words = [shlex.split(command) for command in commands(TERMINAL)]
-    assert [word[:3] for word in words] == [["python", "-m", "nbkit"]] * 6
-    assert [word[3] for word in words] == ["run", "run", "run", "diff", "load", "info"]
+    assert [word[:3] for word in words] == [["python", "-m", "nbkit"]] * 7
+    assert [word[3] for word in words] == ["run", "run", "run", "diff", "load", "report", "info"]
 
 
 def test_a_function_of_the_script_is_recorded(folder):
@@ -70,6 +70,12 @@ def test_the_slowest_ops_come_first(folder):
     rows = Trace.load(folder / "trace").ops
     slowest = rows.loc[rows["self_time_us"].idxmax()]
     assert first.split()[0] == str(slowest["op_id"]) and slowest["op"] in first
+
+
+def test_all_of_it_is_in_one_file(folder):
+    said = shell(the("report"), folder)
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    assert "report.html: 3 traces, " in said and text.count('class="nbkit-trace"') == 3
 
 
 def test_versions_are_told(folder):
