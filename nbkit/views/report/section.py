@@ -37,7 +37,7 @@ def _inside(contents: Contents, anchor: str) -> str:
     drawn = trace if contents.values else Trace(trace.frames, trace.meta)
     charts = "".join(_chart(figure, f"{anchor}-chart{number}-") for number, figure in enumerate(view.charts(drawn), 1))
     return (
-        statements_html(summary(trace), anchor)
+        statements_html(summary(trace, contents.base), anchor)
         + _tables(sections_html(view.found(trace, ROWS)), f"{anchor}-found", "What was found")
         + panels
         + _tables(sections_html(view.totals(trace, ROWS)), f"{anchor}-totals", "Totals")

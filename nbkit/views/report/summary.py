@@ -14,6 +14,7 @@ from nbkit.views import units
 from nbkit.views.counting import is_timeline
 from nbkit.views.facts import facts
 from nbkit.views.names import shown
+from nbkit.views.report.changes import changes
 from nbkit.views.report.statement import Link, Statement, Words, op_link
 from nbkit.views.sections import MODULE, module_names
 from nbkit.views.verbs import view_of
@@ -21,12 +22,13 @@ from nbkit.views.verbs import view_of
 SLOWEST = 3
 
 
-def summary(trace: Trace) -> list[Statement]:
-    """The statements of a trace with ops, most asked first."""
+def summary(trace: Trace, base: Trace | None = None) -> list[Statement]:
+    """The statements of a trace with ops, most asked first; with `base` what changed since that."""
     return [
         *_incomplete(trace),
         _what_ran(trace),
         _how_long(trace),
+        *([] if base is None else [changes(trace, base)]),
         Statement("Where the time went", tuple(_time(trace))),
         view_of(trace).verdict(trace),
         *_memory(trace),
