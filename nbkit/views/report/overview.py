@@ -4,28 +4,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 
-from nbkit.trace import Trace
+from nbkit.views.report.chapter import Chapter
 from nbkit.views.report.statement import Statement, statements_html
-from nbkit.views.report.summary import summary
 from nbkit.views.static_table import NOTHING
 
 # What the first screen must answer; the rest is in the section of each trace.
 QUESTIONS = ("Incomplete", "What ran", "How long", "Where the time went", "Is anything wrong")
 
 
-def overview_html(traces: Sequence[Trace], anchors: Sequence[str], titles: Sequence[str]) -> str:
+def overview_html(chapters: Sequence[Chapter]) -> str:
     """A list of the traces, each with the first sentence of its main answers, of a bad one the first two."""
-    items = [
-        f'<li><a href="#{anchor}">{escape(title)}</a>{_answers(trace, anchor)}</li>'
-        for trace, anchor, title in zip(traces, anchors, titles, strict=True)
-    ]
+    items = [f'<li><a href="#{one.anchor}">{escape(one.title)}</a>{_answers(one)}</li>' for one in chapters]
     return f'<nav aria-label="Traces"><ul class="nbkit-overview">{"".join(items)}</ul></nav>'
 
 
-def _answers(trace: Trace, anchor: str) -> str:
-    if not len(trace.ops):
-        return NOTHING
-    return statements_html([_short(one) for one in summary(trace) if one.question in QUESTIONS], anchor)
+def _answers(chapter: Chapter) -> str:
+    short = [_short(one) for one in chapter.statements if one.question in QUESTIONS]
+    return statements_html(short, chapter.anchor) if short else NOTHING
 
 
 def _short(statement: Statement) -> Statement:

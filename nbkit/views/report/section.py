@@ -7,9 +7,9 @@ from nbkit.trace import Trace
 from nbkit.views.facts import facts
 from nbkit.views.figure_svg import figure_svg
 from nbkit.views.html_table import sections_html
-from nbkit.views.report.panel import Contents, panel_html
+from nbkit.views.report.chapter import Chapter
+from nbkit.views.report.panel import panel_html
 from nbkit.views.report.statement import statements_html
-from nbkit.views.report.summary import summary
 from nbkit.views.static_table import NOTHING
 from nbkit.views.verbs import view_of
 
@@ -21,23 +21,24 @@ ROWS = 20
 WIDE = 8.0
 
 
-def trace_section(contents: Contents, anchor: str, heading: str) -> str:
-    """HTML of the trace; ids in it begin with `anchor`, `heading` is its title or empty."""
-    head = f"<h2>{escape(heading)}</h2>" if heading else ""
-    return f'<section class="nbkit-trace" id="{anchor}">{head}{_inside(contents, anchor)}</section>'
+def trace_section(chapter: Chapter, *, has_heading: bool) -> str:
+    """HTML of the trace; the heading of the only one is that of the page."""
+    head = f"<h2>{escape(chapter.title)}</h2>" if has_heading else ""
+    return f'<section class="nbkit-trace" id="{chapter.anchor}">{head}{_inside(chapter)}</section>'
 
 
-def _inside(contents: Contents, anchor: str) -> str:
-    trace, view = contents.trace, view_of(contents.trace)
+def _inside(chapter: Chapter) -> str:
+    contents, anchor, trace = chapter.contents, chapter.anchor, chapter.contents.trace
     if not len(trace.ops):
         reason = facts(trace).incomplete
         return NOTHING + (f"<p>{escape(reason)}</p>" if reason else "")
+    view = view_of(trace)
     panels = "".join(panel_html(panel, anchor) for panel in view.panels(contents))
     # A chart of actual against expected values would show them.
     drawn = trace if contents.values else Trace(trace.frames, trace.meta)
     charts = "".join(_chart(figure, f"{anchor}-chart{number}-") for number, figure in enumerate(view.charts(drawn), 1))
     return (
-        statements_html(summary(trace, contents.base), anchor)
+        statements_html(chapter.statements, anchor)
         + _tables(sections_html(view.found(trace, ROWS)), f"{anchor}-found", "What was found")
         + panels
         + _tables(sections_html(view.totals(trace, ROWS)), f"{anchor}-totals", "Totals")

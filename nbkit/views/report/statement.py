@@ -39,11 +39,6 @@ def difference_link(text: str, row: int) -> Link:
     return Link(text, "diff_table", row)
 
 
-def plain(words: Words) -> str:
-    """The sentence without its links."""
-    return "".join(part if isinstance(part, str) else part.text for part in words)
-
-
 def statements_html(statements: list[Statement], anchor: str) -> str:
     """The statements as a list of questions with their answers; `anchor` is the section of their trace."""
     return f'<dl class="nbkit-summary">{"".join(_statement(one, anchor) for one in statements)}</dl>'

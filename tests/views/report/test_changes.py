@@ -1,23 +1,23 @@
 """What a report says of a trace beside an earlier one."""
 
 from nbkit.views.report.changes import changes
-from nbkit.views.report.statement import plain
 from nbkit.views.report.summary import summary
 from tests.analysis.repeated import nested
 from tests.fakes import small_trace, timed_trace
+from tests.views.report.told import told
 
 
 def test_the_module_that_became_slower_is_named() -> None:
     found = changes(nested(2, slow="blocks.3", by=9.0), nested(1))
-    whole, most = (plain(words) for words in found.sentences)
+    whole, most = told(found)
     assert " in all, " in whole and whole.endswith(" in optime.")
     assert most.startswith("Most by itself: blocks.3 (forward) +")
 
 
 def test_equal_steps_and_single_runs_are_told_apart() -> None:
-    assert plain(changes(nested(1), nested(1)).sentences[1]) == "No module changed beyond noise."
+    assert told(changes(nested(1), nested(1)))[1] == "No module changed beyond noise."
     single = changes(timed_trace(), timed_trace(name="before"))
-    assert [plain(words) for words in single.sentences] == [
+    assert told(single) == [
         "125 µs in all, 125 µs in optime before.", "Whether that is more than noise is not known."
     ]  # fmt: skip
 

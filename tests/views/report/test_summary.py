@@ -1,18 +1,19 @@
 """The summary in words, of traces that can be worked out by hand."""
 
 from nbkit.trace import Trace
-from nbkit.views.report.statement import Link, plain
+from nbkit.views.report.statement import Link
 from nbkit.views.report.summary import summary
 from tests.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
+from tests.views.report.told import told
 
 
-def told(trace: Trace) -> dict[str, list[str]]:
+def answers(trace: Trace) -> dict[str, list[str]]:
     """Question -> sentences."""
-    return {one.question: [plain(words) for words in one.sentences] for one in summary(trace)}
+    return {one.question: told(one) for one in summary(trace)}
 
 
 def test_a_trace_of_ops() -> None:
-    assert told(small_trace(devices=["cpu", "sim:0"])) == {
+    assert answers(small_trace(devices=["cpu", "sim:0"])) == {
         "What ran": ["6 ops in 2 modules of Net, on cpu, sim:0: forward 3, backward 2, optimizer 1."],
         "How long": [
             "Recorded in 160 µs, with the recorder's work in it: optime tells how long the step takes by itself."
@@ -35,7 +36,7 @@ def test_a_trace_of_ops() -> None:
 
 
 def test_a_timed_trace_has_its_median_and_its_peak_of_memory() -> None:
-    said = told(timed_trace())
+    said = answers(timed_trace())
     assert said["How long"] == ["100 µs, the median of 5 runs (quartile distance 4.00 µs, shortest 97.0 µs)."]
     assert said["Memory at its peak"] == [
         "2.50 KiB on cpu after 8.00 µs, in aten.mm.default; most of it, 80.0 %, by fc."
@@ -46,7 +47,7 @@ def test_a_timed_trace_has_its_median_and_its_peak_of_memory() -> None:
 def test_a_single_run_is_called_one() -> None:
     trace = timed_trace()
     del trace.frames["timings"]
-    assert told(trace)["How long"] == ["100 µs, a single run; how far runs differ is not known."]
+    assert answers(trace)["How long"] == ["100 µs, a single run; how far runs differ is not known."]
 
 
 def test_links_lead_to_the_slowest_call() -> None:
@@ -58,21 +59,21 @@ def test_links_lead_to_the_slowest_call() -> None:
 
 def test_what_was_left_out_and_why_a_trace_is_incomplete_is_said() -> None:
     error = {"type": "ValueError", "message": "no <b>", "source": "train.py:3", "op_id": 1}
-    said = told(small_trace(complete=False, error=error, skipped={"sparse tensors": 3}, filtered_ops=2))
+    said = answers(small_trace(complete=False, error=error, skipped={"sparse tensors": 3}, filtered_ops=2))
     assert next(iter(said)) == "Incomplete"
     assert said["Incomplete"] == ["ValueError: no <b> (at op 1, train.py:3)"]
     assert said["Left out"] == ["skipped 3: sparse tensors", "left out by filters: 2 ops"]
 
 
 def test_what_is_not_known_is_not_said() -> None:
-    said = told(Trace({"ops": make_ops({"op": "a"})}, {"complete": True}))
+    said = answers(Trace({"ops": make_ops({"op": "a"})}, {"complete": True}))
     assert said["What ran"] == ["1 op: forward 1."]
     assert said["How long"][0].startswith("Recorded in an unknown time, with the recorder's work in it")
     assert not {"What recording cost", "Recorded", "Memory at its peak", "Incomplete"} & set(said)
 
 
 def test_a_large_trace_is_summed_up_in_the_same_few_sentences() -> None:
-    assert {question: len(sentences) for question, sentences in told(fake_trace(30_000)).items()} == {
+    assert {question: len(sentences) for question, sentences in answers(fake_trace(30_000)).items()} == {
         "What ran": 1, "How long": 1, "Where the time went": 3, "Is anything wrong": 1, "Left out": 1,
         "What recording cost": 1, "Recorded": 1,
     }  # fmt: skip

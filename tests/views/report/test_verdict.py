@@ -5,13 +5,10 @@ import pandas as pd
 
 from nbkit.schema import DIFFS, FINDINGS
 from nbkit.trace import Trace
-from nbkit.views.report.statement import Link, Statement, plain
+from nbkit.views.report.statement import Link, Statement
 from nbkit.views.report.verdict import check_verdict, difference_verdict, values_verdict
 from tests.fakes import make_tensors, make_trace, small_trace
-
-
-def sentences(statement: Statement) -> list[str]:
-    return [plain(words) for words in statement.sentences]
+from tests.views.report.told import told
 
 
 def links(statement: Statement) -> list[Link]:
@@ -27,7 +24,7 @@ def with_counts(nan: list[int], inf: list[int]) -> Trace:
 
 def test_values_that_were_read_are_judged_by_their_nan_and_inf() -> None:
     found = values_verdict(with_counts([0, 0, 7], [0, 2, 2]))
-    assert (found.tone, sentences(found)) == ("bad", [
+    assert (found.tone, told(found)) == ("bad", [
         "1 of 3 results hold NaN, first that of aten.sum.default outside modules, forward (train.py:9).",
         "2 of 3 results hold Inf, first that of aten.relu.default in (root), forward (train.py:8).",
     ])  # fmt: skip
@@ -35,7 +32,7 @@ def test_values_that_were_read_are_judged_by_their_nan_and_inf() -> None:
     # A mask is made of Inf.
     assert values_verdict(with_counts([0, 0, 0], [0, 2, 2])).tone == ""
     fine = values_verdict(with_counts([0, 0, 0], [0, 0, 0]))
-    assert (fine.tone, sentences(fine)) == ("good", ["No NaN and no Inf in the 3 results whose values were read."])
+    assert (fine.tone, told(fine)) == ("good", ["No NaN and no Inf in the 3 results whose values were read."])
 
 
 def findings(*rows: tuple[int, str]) -> Trace:
@@ -59,7 +56,7 @@ def findings(*rows: tuple[int, str]) -> Trace:
 
 def test_the_first_bad_op_is_named_and_the_others_counted() -> None:
     found = check_verdict(findings((1, "overflow"), (6, "nan")))
-    assert (found.tone, sentences(found)) == ("bad", [
+    assert (found.tone, told(found)) == ("bad", [
         "overflow, first at aten.addmm.default in fc, forward (train.py:7): 1 of 2", "1 further finding after it.",
     ])  # fmt: skip
     assert links(found) == [Link("aten.addmm.default", "op_table", 1), Link("1 further finding", "found")]
@@ -68,9 +65,9 @@ def test_the_first_bad_op_is_named_and_the_others_counted() -> None:
 def test_nothing_wrong_is_said_only_of_what_was_looked_at() -> None:
     fine = check_verdict(findings())
     assert fine.tone == "good"
-    assert sentences(fine) == ["Nothing wrong found: in 14 results no NaN, Inf or underflow began."]
+    assert told(fine) == ["Nothing wrong found: in 14 results no NaN, Inf or underflow began."]
     nothing = check_verdict(small_trace(verb="opcheck"))
-    assert (nothing.tone, sentences(nothing)) == ("", ["Nothing was checked: no result was looked at."])
+    assert (nothing.tone, told(nothing)) == ("", ["Nothing was checked: no result was looked at."])
 
 
 def compared(*rows: tuple[int, str, float]) -> Trace:
@@ -88,7 +85,7 @@ def test_the_first_difference_is_named_before_the_worst() -> None:
         compared((1, "ok", 1.0), (2, "mismatch", 20.0), (3, "mismatch", 45.5), (6, "failed", np.nan))
     )
     one = "aten.mm.default in fc, backward"
-    assert (found.tone, sentences(found)) == ("bad", [
+    assert (found.tone, told(found)) == ("bad", [
         "3 of 4 compared tensors differ from cpu:float64 by more than rounding allows, or could not be compared.",
         f"First in the step: {one} (mismatch, noise ratio 20).",
         f"Worst: {one} (mismatch, noise ratio 45.5); {one} (mismatch, noise ratio 20); {one} (failed).",
@@ -99,9 +96,7 @@ def test_the_first_difference_is_named_before_the_worst() -> None:
 def test_right_ops_and_skipped_ones_are_no_difference() -> None:
     fine = difference_verdict(compared((1, "ok", 1.0), (2, "skipped", np.nan)))
     assert fine.tone == "good"
-    assert sentences(fine) == [
-        "Nothing wrong found: 1 compared tensor, none further from cpu:float64 than rounding allows."
-    ]
-    assert sentences(difference_verdict(compared((2, "skipped", np.nan)))) == [
+    assert told(fine) == ["Nothing wrong found: 1 compared tensor, none further from cpu:float64 than rounding allows."]
+    assert told(difference_verdict(compared((2, "skipped", np.nan)))) == [
         "Nothing was checked: no tensor was compared."
     ]

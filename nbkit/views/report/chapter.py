@@ -1,0 +1,32 @@
+"""Chapter: one trace of a report, with its place in the page and what is said of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nbkit.views.facts import facts
+from nbkit.views.report.panel import Contents
+from nbkit.views.report.statement import Statement
+from nbkit.views.report.summary import summary
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A trace; ids in its part of the page begin with `anchor`. Without ops there are no statements."""
+
+    contents: Contents
+    anchor: str
+    title: str
+    statements: list[Statement]
+
+
+def chapters(traces: Sequence[Contents]) -> list[Chapter]:
+    """A chapter for each; titles of several are numbered, so that two of the same run can be told apart."""
+    return [
+        Chapter(
+            contents,
+            anchor=f"t{number}",
+            title=f"{number}. {facts(contents.trace).title}" if len(traces) > 1 else facts(contents.trace).title,
+            statements=summary(contents.trace, contents.base) if len(contents.trace.ops) else [],
+        )
+        for number, contents in enumerate(traces, 1)
+    ]
