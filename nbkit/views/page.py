@@ -7,5 +7,5 @@ from nbkit.views.report.opreport import opreport
 
 
 def write_page(trace: Trace, path: str | Path, base: Trace | None = None) -> Path:
-    """`opreport(trace, path=path, base=base)`."""
+    """Write the report of one trace, as `opreport(trace, path=path, base=base)` does; its path."""
     return opreport(trace, path=path, base=base)
