@@ -17,7 +17,7 @@ def opreport(
 
     It holds a summary in words, the widgets of the notebook with their data, tables and pictures, needs no network and
     no kernel, and shows tables and pictures where no script runs, and on paper. The same traces give the same bytes.
-    Home directories and those of packages are shortened.
+    Paths are shortened: they begin at the home directory or at site-packages, else at the last folder.
 
     Args:
         traces: of any verb, in the order in which they are to stand.

@@ -23,6 +23,11 @@ HOME, ROOT = "/" + "home", "/" + "root"
         ("/usr/lib/python3/dist-packages/lit.py:9", "dist-packages/lit.py:9"),
         (f"no file '{HOME}/ann/data.bin'", "no file '~/data.bin'"),
         (f"src{HOME}/x.py:1", f"src{HOME}/x.py:1"),
+        ("/data/ann/secret/model/train.py:7", "…/model/train.py:7"),
+        ("no file '/data/ann/secret/model/data.bin'", "no file '…/model/data.bin'"),
+        (r"D:\data\ann\model\train.py:7", "…/model\\train.py:7"),
+        ("/model/train.py:7", "/model/train.py:7"),
+        ("1/2/3/4 or a/b/c/d.py:1", "1/2/3/4 or a/b/c/d.py:1"),
         ("Cell In[7], line 3", "Cell In[7], line 3"),
     ],
 )
@@ -33,4 +38,5 @@ def test_what_tells_of_the_user_is_gone(text: str, short: str) -> None:
 def test_a_long_word_takes_no_time() -> None:
     started = time.perf_counter()
     assert short_path("W" * 200_000) == "W" * 200_000
+    assert short_path("/w" * 100_000 + ":") == "…/w/w:"
     assert time.perf_counter() - started < 5.0  # minutes if every letter began anew
