@@ -20,6 +20,8 @@ def writing(path: Path, what: str) -> Iterator[TextIO]:
     """
     partial: Path | None = None
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():  # replacing a device would take it away
+            raise ValueError("it is there and no regular file")
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
         partial = Path(name)
@@ -35,7 +37,7 @@ def writing(path: Path, what: str) -> Iterator[TextIO]:
                     yield text
         partial.chmod(0o644)
         partial.replace(path)
-    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte, a device
         reason = ((error.strerror if isinstance(error, OSError) else None) or str(error)).lower()
         raise TraceError(f"Cannot write {what} to {path}: {reason}; free space or choose another place.") from error
     finally:
