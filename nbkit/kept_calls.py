@@ -1,5 +1,6 @@
 """Which calls of a trace have their values, and why others have not."""
 
+from nbkit.argument_checks import checked_op_id, checked_trace
 from nbkit.errors import OptionError
 from nbkit.kept import KeptCall
 from nbkit.trace import Trace
@@ -8,7 +9,8 @@ from nbkit.verdicts import HARMLESS
 
 def kept_call(trace: Trace, op_id: int) -> KeptCall:
     """The kept values of an op. Raises OptionError with the reason if there are none."""
-    if op_id not in trace.kept:
+    if op_id not in checked_trace(trace).kept:
+        checked_op_id(trace, op_id)
         raise OptionError(f"The values of op {op_id} were not kept: {why_not_kept(trace, op_id)}.")
     return trace.kept[op_id]
 

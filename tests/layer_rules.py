@@ -21,7 +21,7 @@ TOP_FILES = {
     **dict.fromkeys(("schema", "metrics", "precision", "tolerances", "verdicts", "errors", "patterns", "kept"), "base"),
     "device_setups": "base",
     **dict.fromkeys(("trace", "trace_files", "chrome_trace", "speedscope", "tracks", "file_writing"), "trace"),
-    **dict.fromkeys(("saving", "kept_calls"), "trace"),
+    **dict.fromkeys(("saving", "kept_calls", "argument_checks"), "trace"),
     **dict.fromkeys(("__init__", "load"), "root"),
     "__main__": "command_line",
 }

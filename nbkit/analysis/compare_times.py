@@ -7,6 +7,7 @@ import pandas as pd
 
 from nbkit.analysis.noise import typical
 from nbkit.analysis.timed_pair import OP_NAMES, TIMES, Groups, TimedPair, gathered, timed_pair
+from nbkit.argument_checks import checked_trace
 from nbkit.errors import OptionError, nearest
 from nbkit.schema import table
 from nbkit.trace import Trace
@@ -54,9 +55,9 @@ def compare_times(
     left_repeats, right_repeats, and notes, sentences that a view should show. Raises OptionError.
     """
     for name, value, known in (("by", by, NAMES), ("clock", clock, TIMES)):
-        if value not in known:
-            raise OptionError(f"{name}={value!r} is not a way to compare times; {nearest(value, known)}")
-    pair = timed_pair(left, right, clock)
+        if not isinstance(value, str) or value not in known:
+            raise OptionError(f"{name}={value!r} is not a way to compare times; {nearest(str(value), known)}")
+    pair = timed_pair(checked_trace(left, "left"), checked_trace(right, "right"), clock)
     table = _table(pair.by_op if by == "op" else gathered(pair.by_op, NAMES[by]), pair)
     repeats = {"left_repeats": pair.repeats[0], "right_repeats": pair.repeats[1]}
     table.attrs.update({"common_factor": pair.factor, **repeats, "notes": pair.notes()})

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from nbkit.argument_checks import checked_trace
 from nbkit.errors import OptionError
 from nbkit.parting.side_by_side import comparable, first_beginning, notes_on, side_by_side
 from nbkit.trace import Trace
@@ -19,7 +20,8 @@ def compare_values(left: Trace, right: Trace) -> pd.DataFrame:
     right_op_id, op, module, phase, source, errors and message; None if there is none) and notes, sentences that a view
     should show. Raises OptionError for a trace without statistics, and if the two share no op.
     """
-    found = side_by_side(comparable(left.frames, "The left trace"), comparable(right.frames, "The right trace"))
+    runs = checked_trace(left, "left").frames, checked_trace(right, "right").frames
+    found = side_by_side(comparable(runs[0], "The left trace"), comparable(runs[1], "The right trace"))
     if not (found["action"] == "match").any():
         raise OptionError("The two traces share no op, so there is nothing to compare; give two runs of the same step.")
     found.attrs.update({"first_divergence": first_beginning(found), "notes": notes_on(found)})

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from nbkit.errors import OptionError
+from nbkit.argument_checks import checked_op_id, checked_trace
 from nbkit.schema import OPS, TENSORS, table
 from nbkit.trace import Trace
 
@@ -26,10 +26,9 @@ def producers(trace: Trace, op_id: int, depth: int = 3) -> pd.DataFrame:
     Inputs that no recorded op wrote to (parameters, the batch) end the chain. Raises OptionError for an op_id that is
     not in the trace.
     """
+    op_id = checked_op_id(checked_trace(trace), op_id)
     ops = OPS.check(trace.frames.get("ops", OPS.frame()))
     tensors = TENSORS.check(trace.frames.get("tensors", TENSORS.frame()))
-    if not 0 <= op_id < len(ops):
-        raise OptionError(f"op_id={op_id!r} is not in the trace; its ops are 0 to {len(ops) - 1}.")
     # A tensor without a storage of its own (a sparse one) is told by its own number.
     memory = tensors["storage_id"].fillna(-1 - tensors["tensor_id"]).astype("int64")
     is_output = tensors["role"] == "output"

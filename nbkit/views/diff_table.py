@@ -5,6 +5,7 @@ from typing import Any
 
 import traitlets
 
+from nbkit.argument_checks import checked_trace
 from nbkit.trace import Trace
 from nbkit.views.diff_source import DiffSource
 from nbkit.views.table_widget import STATIC, TableWidget
@@ -22,7 +23,7 @@ class DiffTable(TableWidget):
     selected_row = traitlets.Int(None, allow_none=True).tag(sync=True)
 
     def __init__(self, trace: Trace) -> None:
-        super().__init__(DiffSource(trace))
+        super().__init__(DiffSource(checked_trace(trace)))
 
     @traitlets.validate("selected_row")
     def _known_row(self, proposal: Mapping[str, Any]) -> int | None:

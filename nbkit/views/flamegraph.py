@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import traitlets
 
+from nbkit.argument_checks import checked_trace
 from nbkit.trace import Trace
 from nbkit.views.flame_difference import flame_states
 from nbkit.views.flame_twins import changes_html, flame_html, flame_text
@@ -37,8 +38,8 @@ class FlameGraph(anywidget.AnyWidget):
 
     def __init__(self, trace: Trace, base: Trace | None = None) -> None:
         # Copies, as display keeps its widgets by their trace: a widget that holds its own would keep it for ever.
-        self._trace = Trace(trace.frames, trace.meta, trace.kept)
-        self._base = None if base is None else Trace(base.frames, base.meta)
+        self._trace = Trace(checked_trace(trace).frames, trace.meta, trace.kept)
+        self._base = None if base is None else Trace(checked_trace(base, "base").frames, base.meta)
         super().__init__(**flame_states(trace, base))
 
     def _repr_mimebundle_(self, **options: Any) -> Bundle | None:

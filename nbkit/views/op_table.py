@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import traitlets
 
+from nbkit.argument_checks import checked_trace
 from nbkit.trace import Trace
 from nbkit.views import units
 from nbkit.views.names import shown
@@ -28,7 +29,7 @@ class OpTable(TableWidget):
     within = traitlets.Instance(dict, allow_none=True).tag(sync=True)
 
     def __init__(self, trace: Trace) -> None:
-        super().__init__(OpSource(trace))
+        super().__init__(OpSource(checked_trace(trace)))
 
     def show_within(self, label: str, op_ids: npt.NDArray[np.int64]) -> None:
         """Limit the table to these ops, under a label."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from nbkit.argument_checks import checked_trace
 from nbkit.schema import MEMORY
 from nbkit.trace import Trace
 from nbkit.views import units
@@ -33,7 +34,7 @@ def plot_memory(trace: Trace) -> "LiveFigure":
             x=steps["ms"], y=steps["mib"], name=without_markup(label), mode="lines", fill="tozeroy",
             line={"shape": "hv", "color": color},
         )
-        for label, color, steps in _lines(trace)
+        for label, color, steps in _lines(checked_trace(trace))
     ]  # fmt: skip
     figure = live_figure(lines, TITLE, 320, X_TITLE).with_twin(lambda: draw_memory(trace))
     figure.update_layout(yaxis_title=Y_TITLE, showlegend=True).update_yaxes(rangemode="tozero")

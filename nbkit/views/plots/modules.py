@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from nbkit.analysis.times import by_module_and_phase
+from nbkit.argument_checks import checked_trace
 from nbkit.trace import Trace
 from nbkit.views.counting import counted_ops
 from nbkit.views.facts import PHASE_COLORS
@@ -34,7 +35,7 @@ def plot_modules(trace: Trace, count: int = 12) -> "LiveFigure":
     """Live stacked bar chart of the slowest modules, split by phase."""
     from plotly import graph_objects
 
-    table = _totals(trace, count).rename(index=without_markup)
+    table = _totals(checked_trace(trace), count).rename(index=without_markup)
     bars = [
         graph_objects.Bar(
             x=table[phase],

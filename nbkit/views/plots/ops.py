@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from nbkit.analysis.times import computing_ops, self_totals
+from nbkit.argument_checks import checked_trace
 from nbkit.trace import Trace
 from nbkit.views import units
 from nbkit.views.facts import PHASE_COLORS
@@ -24,7 +25,7 @@ def plot_ops(trace: Trace, count: int = 12) -> "LiveFigure":
     """Live bar chart of the slowest kinds of op."""
     from plotly import graph_objects
 
-    totals = _totals(trace, count)
+    totals = _totals(checked_trace(trace), count)
     names = [without_markup(name) for name in totals["name"]]
     time_ms = totals["self_time_us"] / 1e3
     bars = graph_objects.Bar(x=time_ms, y=names, text=totals["label"], orientation="h", marker_color=COLOR)
