@@ -65,13 +65,12 @@ class Table:
 
     def check(self, df: pd.DataFrame) -> pd.DataFrame:
         """`df` itself, if it has exactly this table's columns and dtypes and a RangeIndex; else SchemaError."""
-        if list(df.columns) != self.names:
-            missing = [name for name in self.names if name not in df.columns]
-            extra = [name for name in df.columns if name not in self.names]
+        if not isinstance(df, pd.DataFrame):
             raise SchemaError(
-                f"{self.name} needs the columns {', '.join(self.names)} in this order; "
-                f"missing: {', '.join(missing) or 'none'}; not expected: {', '.join(map(str, extra)) or 'none'}."
+                f"{self.name} is expected as a frame, and this is a {type(df).__name__}; give trace.{self.name}."
             )
+        if list(df.columns) != self.names:
+            raise SchemaError(self._other_columns(list(df.columns)))
         for column, dtype in zip(self.columns, df.dtypes.tolist(), strict=True):
             if str(dtype) != column.dtype:
                 raise SchemaError(
@@ -81,6 +80,18 @@ class Table:
         if not isinstance(df.index, pd.RangeIndex):
             raise SchemaError(f"{self.name} needs a RangeIndex; call .reset_index(drop=True).")
         return df
+
+    def _other_columns(self, given: list[Any]) -> str:
+        """What is wrong with the columns of a frame that are not this table's."""
+        for other in TABLES.values():
+            if given == other.names:
+                return f"{self.name} is expected, and this is the frame {other.name}; give trace.{self.name}."
+        missing = [name for name in self.names if name not in given]
+        extra = [str(name) for name in given if name not in self.names]
+        return (
+            f"{self.name} needs the columns {', '.join(self.names)} in this order; "
+            f"missing: {', '.join(missing) or 'none'}; not expected: {', '.join(extra) or 'none'}."
+        )
 
     def _columns_of(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
         names = list(dict.fromkeys(name for row in rows for name in row))

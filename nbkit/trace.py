@@ -45,6 +45,11 @@ class Trace:
 
     def _fill(self, frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any]) -> None:
         """Take over the result of a recording that was announced as this object when it began."""
+        if not isinstance(frames, Mapping):
+            raise SchemaError(
+                f"A trace is made of frames by name, and this is a {type(frames).__name__}; "
+                f"give such as {{'ops': ops}}, or a path to nbkit.load()."
+            )
         if unknown := [name for name in frames if name not in TABLES]:
             raise SchemaError(f"There is no frame {unknown[0]!r}; {nearest(unknown[0], TABLES)}")
         self.frames.update({name: TABLES[name].check(frame) for name, frame in frames.items()})

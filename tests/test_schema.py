@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nbkit import SchemaError
+from nbkit import SchemaError, Trace
 from nbkit.schema import DTYPES, MODULES, OPS, TABLES, TENSORS, nullable
 from tests.fakes import make_modules, make_ops, make_tensors
 
@@ -82,6 +82,9 @@ def test_columns_of_unequal_length_are_refused():
         (lambda df: df.drop(columns="step"), r"missing: step; not expected: none"),
         (lambda df: df.assign(extra=1), r"missing: none; not expected: extra"),
         (lambda df: df[df.columns[::-1]], "in this order"),
+        (lambda df: MODULES.frame(), r"ops is expected, and this is the frame modules; give trace\.ops\."),
+        (lambda df: Trace({"ops": df}), r"ops is expected as a frame, and this is a Trace; give trace\.ops\."),
+        (lambda df: None, r"ops is expected as a frame, and this is a NoneType; give trace\.ops\."),
         (
             lambda df: df.astype({"step": "float64"}),
             r"ops.step has dtype float64, expected int64; build it with OPS.frame",

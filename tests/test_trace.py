@@ -36,6 +36,12 @@ def test_frames_are_checked():
         Trace({"ops": OPS.frame().drop(columns="op")})
 
 
+@pytest.mark.parametrize("given", ["folder", OPS.frame(), None])
+def test_what_is_no_mapping_of_frames_is_refused(given):
+    with pytest.raises(SchemaError, match=r"A trace is made of frames by name, and this is a .*; give .* nbkit\.load"):
+        Trace(given)
+
+
 def test_an_unknown_frame_is_refused():
     with pytest.raises(SchemaError, match="'opps'"):
         Trace({"opps": OPS.frame()})

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from nbkit.errors import OptionError, nearest
 from nbkit.schema import MEMORY, OPS
 
 OWNERS = ["op", "model", "module", "phase"]
@@ -30,6 +31,7 @@ def live_at_peak(memory: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
     Columns: device, allocation_id, size_bytes, time_us, freed_us (null if the recording ended first), op_id and op,
     model, module, phase, source of the op that allocated it.
     """
+    MEMORY.check(memory)
     peaks = dict(zip(_devices(memory), _peak_rows(memory).tolist(), strict=True))
     row = np.arange(len(memory))
     peak = memory["device"].map(peaks).to_numpy(np.float64)
@@ -51,8 +53,13 @@ def held_at_peak(memory: pd.DataFrame, ops: pd.DataFrame, by: list[str] = OWNERS
     """Who holds the peak: per device and `by` (of op, model, module, phase), most bytes first.
 
     Columns: device, the names in `by`, allocations, held_bytes, held_fraction of the device's peak. What was there
-    before the recording, or is not known, is a row with null names and no allocations.
+    before the recording, or is not known, is a row with null names and no allocations. Raises OptionError for other
+    names.
     """
+    if isinstance(by, str):
+        raise OptionError(f"by={by!r} is one text; give a list of names, such as [{by!r}].")
+    if others := [name for name in by if name not in OWNERS]:
+        raise OptionError(f"by={by!r} names {others[0]!r}, which no allocation has; {nearest(str(others[0]), OWNERS)}")
     live = live_at_peak(memory, ops)
     groups = live.groupby(["device", *by], dropna=False, sort=False, as_index=False)
     held = groups.agg(allocations=("size_bytes", "size"), held_bytes=("size_bytes", "sum"))

@@ -1,8 +1,10 @@
 """The peak of memory and who holds it."""
 
 import pandas as pd
+import pytest
 
 from nbkit.analysis.memory import held_at_peak, live_at_peak, memory_peaks
+from nbkit.errors import OptionError
 from nbkit.schema import MEMORY
 from tests.fakes import make_ops
 
@@ -60,6 +62,18 @@ def test_without_the_allocators_own_count_events_are_summed() -> None:
     assert memory_peaks(frame)["peak_bytes"].tolist() == [120]
     assert live_at_peak(frame, OPS)["op"].fillna("-").tolist() == ["aten.mm.default", "-"]
     assert held_at_peak(frame, OPS)["held_fraction"].sum() == 1.0
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        ("op", r"by='op' is one text; give a list of names, such as \['op'\]"),
+        (["modul"], "names 'modul', which no allocation has; did you mean 'module'"),
+    ],
+)
+def test_other_owners_are_refused(by, message) -> None:
+    with pytest.raises(OptionError, match=message):
+        held_at_peak(grown(), OPS, by=by)
 
 
 def test_no_events_have_no_peak() -> None:
