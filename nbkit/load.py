@@ -1,5 +1,6 @@
 """load: open any file nbkit can read; the kind is recognised."""
 
+from os import PathLike
 from pathlib import Path
 
 from nbkit.errors import TraceError
@@ -13,12 +14,21 @@ def load(path: str | Path) -> Trace:
 
     What it is, is told from its content. Raises TraceError if it is absent, damaged, newer or of another kind.
     """
+    if not isinstance(path, str | PathLike):
+        raise TraceError(f"There is no path {path!r}; give that of a folder of Trace.save() or of a Chrome trace.")
     path = Path(path)
-    if path.is_file():
+    if _is_file(path):
         return read_chrome_trace(path)
     if path.is_dir() and not (path / META).is_file() and (files := _chrome_traces(path)):
         raise TraceError(f"{path} is a folder of {len(files)} Chrome traces; give one of them, such as {files[0]}.")
     return Trace.load(path)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError as error:  # such as a name that is too long
+        raise TraceError(f"Cannot read {path}: {(error.strerror or str(error)).lower()}; give another path.") from error
 
 
 def _chrome_traces(folder: Path) -> list[Path]:

@@ -9,10 +9,12 @@ from nbkit.trace_files import META
 
 def check_save_path(path: Path) -> None:
     """Nothing, if a trace can be written to `path` now; else TraceError."""
-    if path.exists() and not (path / META).is_file():
-        raise TraceError(f"{path} exists and is not a trace; choose another name, so that nothing of yours is lost.")
-    folder = next(parent for parent in path.parents if parent.exists())
     try:
+        if path.exists() and not (path / META).is_file():
+            raise TraceError(
+                f"{path} exists and is not a trace; choose another name, so that nothing of yours is lost."
+            )
+        folder = next(parent for parent in path.parents if parent.exists())
         # Only an attempt tells: permission bits say nothing for root or on a read-only file system.
         Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=folder)).rmdir()
     except OSError as error:

@@ -59,8 +59,7 @@ def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int,
     if not (path / META).is_file():
         raise TraceError(f"{path} is not a trace: it has no {META}; give the folder that Trace.save() wrote.")
     try:
-        meta = json.loads((path / META).read_text(encoding="utf-8"))
-        version, names = meta.pop("schema_version"), meta.pop("frames")
+        version, names, meta = _read_meta(path)
         if version > SCHEMA_VERSION:
             raise TraceError(
                 f"{path} has schema version {version}, this nbkit reads up to {SCHEMA_VERSION}; upgrade nbkit-torch."
@@ -68,6 +67,20 @@ def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int,
         return {name: _read_frame(path, name) for name in names}, meta, read_kept(path)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException, SchemaError) as error:
         raise TraceError(f"{path} is damaged: {_reason(error)}; record or copy it again.") from error
+
+
+def _read_meta(path: Path) -> tuple[int, list[str], dict[str, Any]]:
+    """Schema version, names of the frames, and the rest of meta.json; raises ValueError if it is no such file."""
+    try:
+        meta = json.loads((path / META).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{META} is no JSON ({error})") from error
+    if not isinstance(meta, dict):
+        raise ValueError(f"{META} is a {type(meta).__name__}, not an object")
+    version, names = meta.pop("schema_version", None), meta.pop("frames", None)
+    if not isinstance(version, int) or not isinstance(names, list):
+        raise ValueError(f"{META} has no schema version or no list of frames")
+    return version, names, meta
 
 
 def _read_frame(path: Path, name: str) -> pd.DataFrame:

@@ -27,6 +27,17 @@ def test_what_is_not_there_is_named(tmp_path, name):
     assert str(path) in str(raised.value)
 
 
+@pytest.mark.parametrize("given", [None, 3, b"trace", ["trace"], small_trace()])
+def test_what_is_no_path_is_named(given):
+    with pytest.raises(TraceError, match="^There is no path .*; give that of a folder of Trace.save"):
+        nbkit.load(given)
+
+
+def test_a_name_that_is_too_long_is_one_sentence():
+    with pytest.raises(TraceError, match="^Cannot read x+: file name too long; give another path"):
+        nbkit.load("x" * 5000)
+
+
 def test_a_file_of_another_kind_is_named(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(TraceError, match=r"notes\.txt is not a trace"):

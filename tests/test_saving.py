@@ -24,3 +24,8 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(TraceError, match=r"Cannot save a trace to .*new: not a directory; choose a place"):
         check_save_path(tmp_path / "file" / "new")
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path):
+    with pytest.raises(TraceError, match=r"Cannot save a trace to .*x: file name too long; choose a place"):
+        check_save_path(tmp_path / ("x" * 300))

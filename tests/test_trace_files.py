@@ -185,15 +185,22 @@ def truncate(file):
     file.write_bytes(file.read_bytes()[:-20])
 
 
+NO_META = "meta.json has no schema version or no list of frames; record or copy it again"
 DAMAGE = {
     "newer": (damage_version, r"has schema version \d+, this nbkit reads up to \d+; upgrade nbkit-torch"),
     "no meta": (lambda path: (path / "meta.json").unlink(), "is not a trace: it has no meta.json"),
-    "meta cut": (lambda path: truncate(path / "meta.json"), "is damaged: .*record or copy it again"),
-    "meta a list": (lambda path: (path / "meta.json").write_text("[]"), "is damaged: .*record or copy it again"),
-    "meta empty": (lambda path: (path / "meta.json").write_text("{}"), "is damaged: .*record or copy it again"),
+    "meta cut": (
+        lambda path: truncate(path / "meta.json"),
+        "is damaged: meta.json is no JSON .*record or copy it again",
+    ),
+    "meta a list": (
+        lambda path: (path / "meta.json").write_text("[]"),
+        "is damaged: meta.json is a list, not an object",
+    ),
+    "meta empty": (lambda path: (path / "meta.json").write_text("{}"), f"is damaged: {NO_META}"),
     "meta no text": (lambda path: (path / "meta.json").write_bytes(b"\xff\xfe"), "is damaged: "),
-    "version no number": (lambda path: damage_meta(path, schema_version="one"), "is damaged: "),
-    "frames no list": (lambda path: damage_frames(path, 3), "is damaged: "),
+    "version no number": (lambda path: damage_meta(path, schema_version="one"), f"is damaged: {NO_META}"),
+    "frames no list": (lambda path: damage_frames(path, 3), f"is damaged: {NO_META}"),
     "unknown frame": (
         lambda path: damage_frames(path, ["ops", "saved"]),
         "holds a frame 'saved' that this nbkit does not",
