@@ -19,6 +19,8 @@ def split_patterns(patterns: Patterns) -> list[str]:
         return []
     if isinstance(patterns, str):
         patterns = [patterns] if patterns.lstrip().startswith("re:") else patterns.split(",")
+    if not isinstance(patterns, Iterable):
+        patterns = [patterns]  # which the next line refuses
     if not_text := [pattern for pattern in patterns if not isinstance(pattern, str)]:
         raise PatternError(f"A pattern is text, not {not_text[0]!r}; give a name, a glob or 're:' and a regex.")
     return [pattern.strip() for pattern in patterns if pattern.strip()]

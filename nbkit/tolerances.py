@@ -23,6 +23,8 @@ class Tolerances:
         self.by_dtype: dict[str, Tolerance] = {}
         self.unused: set[Any] = set()
         self.known: dict[tuple[str, str], Tolerance | None] = {}
+        if given is not None and not isinstance(given, Mapping):
+            raise OptionError(f"tolerances={given!r} is no dictionary; give such as {{'float16': (1e-3, 1e-3)}}.")
         for key, value in (given or {}).items():
             self._add(key, _checked(key, value))
 

@@ -99,7 +99,7 @@ def test_a_bad_regular_expression_is_refused_with_its_fault(bad):
         module_matcher(bad)
 
 
-@pytest.mark.parametrize("bad", [[3], [None], ["add", b"sub"]])
+@pytest.mark.parametrize("bad", [3, [3], [None], ["add", b"sub"]])
 def test_a_pattern_is_text(bad):
     with pytest.raises(PatternError, match="A pattern is text, not "):
         op_matcher(bad)

@@ -6,6 +6,8 @@ from math import prod
 import numpy as np
 import pandas as pd
 
+from nbkit.argument_checks import is_number
+from nbkit.errors import OptionError
 from nbkit.schema import OPS, TENSORS
 
 # Products of two matrices, the last two inputs: their output's shape follows from those of the inputs.
@@ -30,8 +32,12 @@ def roofline(
     or, if all their elements have `element_bytes`, from the input shapes of matrix products; else it is null, and so is
     all that needs it. The roof at an intensity is min(peak_flops, intensity * peak_bandwidth), in FLOP/s and bytes/s;
     without bytes or bandwidth it is peak_flops, and `bound` is null. After Williams, Waterman and Patterson,
-    "Roofline", CACM 52(4), 2009.
+    "Roofline", CACM 52(4), 2009. Raises OptionError for a peak or a size that is no number above 0.
     """
+    limits = {"peak_flops": peak_flops, "peak_bandwidth": peak_bandwidth, "element_bytes": element_bytes}
+    for name, value in limits.items():
+        if value is not None and not (is_number(value) and value > 0):
+            raise OptionError(f"{name}={value!r} is no number above 0; give one, or None where it is not known.")
     calls = _calls_of_known_flops(ops)
     calls["size_bytes"] = _sizes(calls, tensors, element_bytes)
     names = ["op", "input_shapes", "clock"]

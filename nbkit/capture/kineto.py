@@ -127,7 +127,7 @@ def check_free() -> None:
         raise OptionError("torch.profiler is running in another thread already; end it first.")
 
 
-def device_to_record(device: str | None) -> str | None:
+def device_to_record(device: str | torch.device | None) -> str | None:
     """The key of DEVICES for the option `device`: None picks the accelerator that is there, "cpu" none.
 
     Raises OptionError for a device that is not known or not there.
@@ -136,7 +136,7 @@ def device_to_record(device: str | None) -> str | None:
     present = None if found is None else found.type if found.type in DEVICES else "privateuse1"
     if device is None:
         return present
-    kind = device.partition(":")[0]
+    kind = str(device).partition(":")[0]
     if kind == "cpu":
         return None
     if kind not in DEVICES and (found is None or kind != found.type):

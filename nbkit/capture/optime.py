@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any
 
 import pandas as pd
+import torch
 from torch._C._profiler import _RecordFunctionFast
 
 from nbkit.capture.api_ranges import ApiRanges
@@ -72,7 +73,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         memory: bool = False,
         stacks: bool = False,
         shapes: bool = False,
-        device: str | None = None,
+        device: str | torch.device | None = None,
         warmup: int = 0,
         repeats: int = 0,
         name: str | None = None,
@@ -80,7 +81,8 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         for option, value in (("warmup", warmup), ("repeats", repeats)):
             if not isinstance(value, int) or value < 0:
                 raise OptionError(f"{option}={value!r} is not a count; give a whole number from 0 up.")
-        self.options = KinetoOptions(memory, shapes, device_to_record(device))
+        # The profiler's engine takes nothing but True and False.
+        self.options = KinetoOptions(bool(memory), bool(shapes), device_to_record(device))
         self.stacks, self.warmup, self.repeats = stacks, warmup, repeats
         self.name = name or "optime"
         self.trace: Trace | None = None
@@ -89,7 +91,15 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         self.is_called_again = False
 
     def run(self, function: Callable[[], object]) -> Trace:
-        """The trace of `function()`, called `warmup` times without recording, then `repeats` times (once if 0)."""
+        """The trace of `function()`, called `warmup` times without recording, then `repeats` times (once if 0).
+
+        Raises OptionError for what cannot be called.
+        """
+        if not callable(function):
+            raise OptionError(
+                f"run() calls the step itself, and this is a {type(function).__name__}; give it a function, such as "
+                f"run(lambda: model(ids))."
+            )
         with self as trace:
             for _ in self.rounds():
                 function()

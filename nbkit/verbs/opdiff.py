@@ -7,6 +7,7 @@ from nbkit.capture.diff.opdiff import opdiff
 from nbkit.capture.kept.keeper import KEEP, KEEP_BYTES
 from nbkit.patterns import split_patterns
 from nbkit.trace import Trace
+from nbkit.verbs.parser import integer, number
 from nbkit.verbs.verb import OptionHolder, Verb
 from nbkit.verdicts import THRESHOLD
 
@@ -28,14 +29,14 @@ def _add_options(parser: OptionHolder) -> None:
         "the runs part"
     )
     parser.add_argument("--against", metavar="NAME", help=against)
-    parser.add_argument("--sample", type=int, default=1, metavar="N", help="compare every N-th call of an op")
-    parser.add_argument("--max-bytes", type=int, metavar="N", help="leave out ops whose inputs take more")
+    parser.add_argument("--sample", type=integer, default=1, metavar="N", help="compare every N-th call of an op")
+    parser.add_argument("--max-bytes", type=integer, metavar="N", help="leave out ops whose inputs take more")
     threshold = f"noise ratio above which a difference is an error (default: {THRESHOLD:g})"
-    parser.add_argument("--threshold", type=float, default=THRESHOLD, metavar="X", help=threshold)
+    parser.add_argument("--threshold", type=number, default=THRESHOLD, metavar="X", help=threshold)
     keep = f"keep copies of the values of the first N calls that are wrong (default: {KEEP}; 0: none)"
-    parser.add_argument("--keep", type=int, default=KEEP, metavar="N", help=keep)
+    parser.add_argument("--keep", type=integer, default=KEEP, metavar="N", help=keep)
     keep_bytes = f"what they may take in all (default: {KEEP_BYTES:,})"
-    parser.add_argument("--keep-bytes", type=int, default=KEEP_BYTES, metavar="N", help=keep_bytes)
+    parser.add_argument("--keep-bytes", type=integer, default=KEEP_BYTES, metavar="N", help=keep_bytes)
     keep_ops = "keep as many right calls of ops that fit"
     parser.add_argument("--keep-ops", action="extend", type=split_patterns, metavar="PATTERN", help=keep_ops)
     parser.add_argument("--name", metavar="TEXT", help="what the trace is called where it is shown")

@@ -60,6 +60,22 @@ def whole_number(least: int) -> Callable[[str], int]:
     return read
 
 
+def integer(text: str) -> int:
+    """The whole number that an option's text is; which ones it may be, says the verb."""
+    try:
+        return int(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number; write it in digits, such as 8.") from error
+
+
+def number(text: str) -> float:
+    """The number that an option's text is; which ones it may be, says the verb."""
+    try:
+        return float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number; write it in digits, such as 8 or 0.5.") from error
+
+
 def absolute_path(text: str) -> Path:
     """The path that an option's text names, wherever the process goes later."""
     return Path(text).expanduser().absolute()

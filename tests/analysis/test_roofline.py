@@ -1,8 +1,10 @@
 """Roofline positions from literal figures."""
 
 import numpy as np
+import pytest
 
 from nbkit.analysis.roofline import roofline
+from nbkit.errors import OptionError
 from tests.fakes import make_ops, make_tensors
 
 MM = {"op": "aten.mm.default", "input_shapes": "[[2, 3], [3, 4]]", "flops": 48}
@@ -48,3 +50,10 @@ def test_the_time_of_kernels_counts_where_there_is_any() -> None:
 def test_a_call_of_no_time_has_no_rate() -> None:
     assert roofline(make_ops({**MM, "self_time_us": 0.0}), peak_flops=1.0)["flops_per_second"].isna().all()
     assert len(roofline(make_ops({}))) == len(roofline(make_ops())) == 0
+
+
+@pytest.mark.parametrize("limit", ["peak_flops", "peak_bandwidth", "element_bytes"])
+@pytest.mark.parametrize("value", [0, -1.0, "1e12"])
+def test_a_limit_is_a_number_above_0(limit, value) -> None:
+    with pytest.raises(OptionError, match=f"{limit}={value!r} is no number above 0; give one, or None"):
+        roofline(make_ops(MM), **{limit: value})

@@ -92,6 +92,8 @@ def test_other_threads_of_the_user_are_not_recorded():
         ({"device": "cdua"}, "device='cdua' is not known; did you mean 'cuda'"),
         ({"warmup": -1}, "warmup=-1 is not a count"),
         ({"repeats": 1.5}, "repeats=1.5 is not a count"),
+        ({"device": torch.device("cuda")}, "is not there: torch sees only the CPU"),
+        ({"device": 3}, "device=3 is not known; known are cpu, cuda"),
     ],
 )
 def test_bad_options_are_refused_before_anything_runs(options, message, monkeypatch):
@@ -100,6 +102,18 @@ def test_bad_options_are_refused_before_anything_runs(options, message, monkeypa
     with pytest.raises(OptionError) as caught:
         nbkit.optime(**options)
     assert message.lower() in str(caught.value).lower()
+
+
+def test_what_cannot_be_called_is_refused_before_anything_is_recorded():
+    with pytest.raises(OptionError, match=r"^run\(\) calls the step itself, and this is a Tensor; give it a function"):
+        nbkit.optime(repeats=2).run(torch.ones(1))
+
+
+def test_switches_are_true_or_false_as_anywhere_in_python():
+    timing = nbkit.optime(memory=1, device=torch.device("cpu"))
+    with timing:
+        torch.ones(1)
+    assert len(timing.trace.memory) > 0
 
 
 def test_an_optime_is_used_once():

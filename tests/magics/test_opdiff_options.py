@@ -55,6 +55,9 @@ def test_a_cell_of_views_says_why_nothing_was_compared(kernel):
         ("--reference gpu", "reference='gpu' cannot be used"),
         ("--against gpu", "against='gpu' is neither a saved trace nor a device that can be used"),
         ("--sample 0", "sample=0 is neither"),
+        ("--sample x", "argument --sample: 'x' is not a whole number; write it in digits, such as 8."),
+        ("--max-bytes 1G", "argument --max-bytes: '1G' is not a whole number; write it in digits"),
+        ("--threshold x", "argument --threshold: 'x' is not a number; write it in digits, such as 8 or 0.5."),
         ("--keep -1", "keep=-1 is no number of calls"),
     ],
 )

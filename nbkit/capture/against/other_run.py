@@ -5,6 +5,7 @@ from pathlib import Path
 from nbkit.capture.against.shadow_run import ShadowRun
 from nbkit.capture.against.target import target
 from nbkit.capture.against.trace_run import TraceRun
+from nbkit.errors import OptionError
 from nbkit.trace import Trace
 from nbkit.trace_files import META
 
@@ -13,6 +14,8 @@ def other_run(against: str | Path | Trace) -> ShadowRun | TraceRun:
     """The run that `against` names. Raises OptionError, or TraceError for a trace that cannot be read."""
     if isinstance(against, Trace):
         return TraceRun(against, str(against.meta.get("name") or "the trace"))
+    if not isinstance(against, str | Path):
+        raise OptionError(f"against={against!r} is neither a trace nor text; give a device such as 'cpu:float64'.")
     if isinstance(against, Path) or (Path(against) / META).is_file():
         return TraceRun(Trace.load(against), str(against))
     return ShadowRun(target(against))

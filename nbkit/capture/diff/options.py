@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from nbkit.argument_checks import is_number
 from nbkit.capture.selection import Selection
 from nbkit.errors import OptionError, nearest
 from nbkit.patterns import split_patterns
@@ -22,10 +23,10 @@ class Scope:
 
 def scope(selection: Selection, phases: object, sample: float, max_bytes: int | None, threshold: float) -> Scope:
     """The options, checked. Raises OptionError."""
-    if max_bytes is not None and max_bytes <= 0:
-        raise OptionError(f"max_bytes={max_bytes!r} leaves nothing to compare; give a number of bytes, or None.")
-    if not threshold > 0:
-        raise OptionError(f"threshold={threshold!r} would call every op wrong; give a number above 0, such as 8.")
+    if max_bytes is not None and not (is_number(max_bytes) and max_bytes > 0):
+        raise OptionError(f"max_bytes={max_bytes!r} is no number of bytes above 0; give one, or None for no limit.")
+    if not (is_number(threshold) and threshold > 0):
+        raise OptionError(f"threshold={threshold!r} is no number above 0; give one, such as 8.")
     return Scope(selection, _phases(phases), _every(sample), max_bytes, threshold)
 
 
@@ -44,6 +45,6 @@ def _phases(given: object) -> frozenset[str]:
 def _every(sample: float) -> int:
     if isinstance(sample, int) and sample >= 1:
         return sample
-    if 0 < sample < 1:
+    if is_number(sample) and 0 < sample < 1:
         return max(round(1 / sample), 1)
     raise OptionError(f"sample={sample!r} is neither a whole number n (every n-th call of an op) nor a share below 1.")

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
+from nbkit.argument_checks import is_number
 from nbkit.capture.kept.encode import Form, NotKeptError, encoded, form_of, kept_tensor
 from nbkit.capture.recording import OP_FIELDS
 from nbkit.capture.rerun.copies import mapped_call
@@ -20,7 +21,6 @@ from nbkit.verdicts import RIGHT
 
 KEEP = 8
 KEEP_BYTES = 64 * 2**20
-# Of values that need no look: those of a product of fewer bits are as they should be.
 # Reasons that are told op by op; beyond, only counted.
 MOST_REASONS = 100
 
@@ -72,7 +72,7 @@ class Keeper:
     def __init__(self, keep: int = KEEP, keep_bytes: int = KEEP_BYTES, keep_ops: Patterns = None) -> None:
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 0:
             raise OptionError(f"keep={keep!r} is no number of calls; give 0 to keep none, or such as {KEEP}.")
-        if keep_bytes < 0:
+        if not is_number(keep_bytes) or keep_bytes < 0:
             raise OptionError(f"keep_bytes={keep_bytes!r} is no size; give a number of bytes.")
         self.keep, self.keep_bytes = keep, keep_bytes
         self._is_asked_for = op_matcher(keep_ops) if split_patterns(keep_ops) else None

@@ -52,9 +52,14 @@ def test_a_function_that_raises_is_a_row_and_nothing_else():
         ({"phases": ""}, "names no phase"),
         ({"sample": 0}, "sample=0 is neither a whole number"),
         ({"sample": 1.5}, "sample=1.5 is neither a whole number"),
-        ({"max_bytes": 0}, "leaves nothing to compare"),
-        ({"threshold": 0}, "would call every op wrong"),
+        ({"sample": "2"}, "sample='2' is neither a whole number"),
+        ({"max_bytes": 0}, "max_bytes=0 is no number of bytes above 0; give one, or None for no limit"),
+        ({"max_bytes": "1G"}, "max_bytes='1G' is no number of bytes above 0"),
+        ({"threshold": 0}, "threshold=0 is no number above 0; give one, such as 8"),
+        ({"threshold": "8"}, "threshold='8' is no number above 0"),
         ({"tolerances": {"aten.mm": 1}}, "two numbers from 0 up"),
+        ({"tolerances": (1e-3, 1e-3)}, r"tolerances=\(0.001, 0.001\) is no dictionary; give such as {'float16'"),
+        ({"against": 3}, "against=3 is neither a trace nor text; give a device"),
     ],
 )
 def test_a_wrong_option_is_refused_in_one_sentence(options, text):
