@@ -7,12 +7,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbkit.argument_checks import is_whole_number
 from nbkit.errors import OptionError, nearest
 from nbkit.patterns import op_matcher, split_patterns
 from nbkit.simulated.call import Call, NotApplicableError
 from nbkit.simulated.kinds import KINDS
 
 PHASES = ("forward", "backward")
+# Fields that are whole numbers: name, least one, and what it is.
+COUNTS = (("min_numel", 0, "number of elements"), ("nth_call", 1, "call"), ("output", 0, "result"))
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,14 @@ class Fault:
             raise OptionError(f"kind={self.kind!r} is not known; {nearest(str(self.kind), KINDS)}")
         if self.phase not in (None, *PHASES):
             raise OptionError(f"phase={self.phase!r} is not known; {nearest(str(self.phase), PHASES)}")
-        if self.nth_call is not None and self.nth_call < 1:
-            raise OptionError(f"nth_call={self.nth_call} is no call; the first one is 1.")
-        if self.output is not None and self.output < 0:
-            raise OptionError(f"output={self.output} is no result; the first one is 0.")
+        for name, least, meaning in COUNTS:
+            value = getattr(self, name)
+            if value is not None and (not is_whole_number(value) or value < least):
+                raise OptionError(f"{name}={value!r} is no {meaning}; give a whole number from {least} up.")
+        if self.where is not None and not callable(self.where):
+            raise OptionError(
+                f"where={self.where!r} is no function; give one that takes the op's inputs and answers True or False."
+            )
         KINDS[self.kind].check_size(self.size)
 
     @property

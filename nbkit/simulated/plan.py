@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from nbkit.errors import OptionError
 from nbkit.schema import FAULTS
 from nbkit.simulated.fault import Fault
 from nbkit.simulated.planted import PlantedFault, run_spoilt
@@ -14,7 +15,7 @@ class Plan:
     """Faults that hold together: those of a device, or of one block, which adds to what held before it."""
 
     def __init__(self, faults: Iterable[Fault] = (), parent: "Plan | None" = None) -> None:
-        self.own = [PlantedFault(fault) for fault in faults]
+        self.own = [PlantedFault(fault) for fault in _checked(faults)]
         self.all: list[PlantedFault] = [*self.own, *(parent.all if parent is not None else ())]
         self.parent = parent
         self.seen: set[str] = set()
@@ -43,6 +44,14 @@ class Plan:
         """The FAULTS frame: one row per fault, in the order given, with how often it was met, fired and mattered."""
         rows = [planted.row(self.seen) for planted in self.own]
         return FAULTS.frame([{"fault_id": number, **row} for number, row in enumerate(rows)])
+
+
+def _checked(faults: object) -> list[Fault]:
+    """`faults`, if it is a collection of faults; else OptionError."""
+    given = list(faults) if isinstance(faults, Iterable) else None
+    if given is None or not all(isinstance(one, Fault) for one in given):
+        raise OptionError(f"{faults!r} is no list of faults; give such as [nbkit.Fault('aten.mm')].")
+    return given
 
 
 _active: list[Plan] = [Plan()]

@@ -115,3 +115,10 @@ def test_a_fault_of_a_block_comes_before_one_of_the_device():
         assert (x + 1).tolist() == [8.0, 8.0]
     assert (x * 1).tolist() == [2.0, 2.0]
     assert device.report()[["calls", "fired"]].to_numpy().tolist() == [[2, 1]]
+
+
+@pytest.mark.parametrize("faults", [nbkit.Fault("mm"), "mm", ["mm"], 3])
+def test_what_is_no_list_of_faults_is_refused(device, faults):
+    with pytest.raises(nbkit.OptionError, match=r"is no list of faults; give such as \[nbkit\.Fault\('aten.mm'\)\]"):
+        nbkit.SimulatedDevice(faults)
+    assert device.report().empty

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from nbkit.argument_checks import is_number
 from nbkit.errors import OptionError
 from nbkit.simulated.call import Call, Results
 
@@ -36,7 +37,7 @@ class Kind:
             return
         if self.size_meaning is None:
             raise OptionError(f"kind={self.name!r} has no size; leave size={size!r} out.")
-        if not self.smallest <= size <= self.largest:
+        if not is_number(size) or not self.smallest <= size <= self.largest:
             raise OptionError(
                 f"size={size!r} is not between {self.smallest:g} and {self.largest:g}; for kind={self.name!r} it is "
                 f"{self.size_meaning}."
