@@ -59,23 +59,6 @@ def launch_delays(ops: pd.DataFrame) -> pd.DataFrame:
     return table.assign(queue_depth=_queue_depths(table)).drop(columns="end_us")
 
 
-def delays_by_stream(ops: pd.DataFrame) -> pd.DataFrame:
-    """Per device and stream: kernels, median_delay_us, max_delay_us, median_queue_depth, empty_queue_fraction.
-
-    A large share of launches into an empty queue means that the device waits for the host.
-    """
-    delays = launch_delays(ops)
-    delays["is_empty"] = delays["queue_depth"] == 0
-    groups = delays.groupby(["device", "stream"], dropna=False, as_index=False)
-    return groups.agg(
-        kernels=("op_id", "size"),
-        median_delay_us=("delay_us", "median"),
-        max_delay_us=("delay_us", "max"),
-        median_queue_depth=("queue_depth", "median"),
-        empty_queue_fraction=("is_empty", "mean"),
-    )
-
-
 def synchronising_calls(ops: pd.DataFrame) -> pd.DataFrame:
     """The runtime calls that wait for a device, longest first.
 

@@ -45,17 +45,9 @@ def by_module(ops: pd.DataFrame) -> pd.DataFrame:
     return time_totals(ops, ["model", "module"])
 
 
-def by_phase(ops: pd.DataFrame) -> pd.DataFrame:
-    """Per phase, in the order in which the phases first ran: phase and the columns of `time_totals`."""
-    return _as_they_ran(time_totals(ops, ["phase"]), ops)
-
-
 def self_by_phase(ops: pd.DataFrame) -> pd.DataFrame:
     """Per phase, in the order in which the phases first ran: phase and the columns of `self_totals`."""
-    return _as_they_ran(self_totals(ops, ["phase"]), ops)
-
-
-def _as_they_ran(totals: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
+    totals = self_totals(ops, ["phase"])
     first = host_ops(ops)["phase"].drop_duplicates()
     return totals.set_index("phase").loc[first].reset_index()
 

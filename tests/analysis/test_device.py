@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from nbkit.analysis.device import delays_by_stream, device_use, launch_delays, synchronising_calls
+from nbkit.analysis.device import device_use, launch_delays, synchronising_calls
 from tests.fakes import make_ops
 
 
@@ -50,13 +50,6 @@ def test_delay_runs_from_the_launch_to_the_kernel() -> None:
     assert delays["queue_depth"].tolist() == [0, 1, 0]
 
 
-def test_delays_of_a_stream() -> None:
-    streams = delays_by_stream(gpu_ops())
-    assert streams["stream"].tolist() == [7, 9]
-    assert streams["median_delay_us"].tolist() == [21.5, 18.0]
-    assert streams["empty_queue_fraction"].tolist() == [0.5, 1.0]
-
-
 def test_synchronising_calls_name_the_op_that_the_user_called() -> None:
     calls = synchronising_calls(gpu_ops())
     assert calls["call"].tolist() == ["cudaStreamSynchronize", "cudaDeviceSynchronize"]
@@ -68,9 +61,7 @@ def test_synchronising_calls_name_the_op_that_the_user_called() -> None:
 
 def test_a_trace_of_the_cpu_has_no_device() -> None:
     for ops in (make_ops(), make_ops({}, {"parent_id": 0})):
-        assert [len(table(ops)) for table in (device_use, launch_delays, delays_by_stream, synchronising_calls)] == [
-            0
-        ] * 4
+        assert [len(table(ops)) for table in (device_use, launch_delays, synchronising_calls)] == [0] * 3
 
 
 def test_a_kernel_of_unknown_launch_counts_as_busy_only() -> None:

@@ -12,7 +12,6 @@ from nbkit.analysis.times import (
     by_module_and_phase,
     by_module_tree,
     by_op,
-    by_phase,
     computing_ops,
     host_ops,
     self_by_phase,
@@ -95,7 +94,7 @@ def test_a_module_tree_adds_what_is_below() -> None:
 
 
 def test_by_phase_keeps_the_order_in_which_phases_ran() -> None:
-    totals = by_phase(small_trace().ops)
+    totals = self_by_phase(small_trace().ops)
     assert totals["phase"].tolist() == ["forward", "backward", "optimizer"]
     assert totals["self_time_us"].tolist() == [58.0, 90.0, 2.0]
 
@@ -105,7 +104,6 @@ def test_self_totals_are_those_of_time_totals_without_nested_calls() -> None:
         own = self_totals(ops, names)
         assert list(own) == [*names, "calls", "self_time_us", "self_fraction", "self_device_time_us"]
         pd.testing.assert_frame_equal(own, time_totals(ops, names)[list(own)])
-    pd.testing.assert_frame_equal(self_by_phase(gpu_ops()), by_phase(gpu_ops())[list(self_by_phase(gpu_ops()))])
 
 
 def test_modules_are_split_by_phase_and_ops_by_shapes() -> None:
