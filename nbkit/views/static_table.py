@@ -5,13 +5,15 @@ from nbkit.views.facts import facts
 from nbkit.views.html_table import STYLE, facts_html, sections_html
 from nbkit.views.verbs import view_of
 
+# Rows of each table of totals, and of the table of single calls.
+SLOWEST, CALLS = 10, 20
 NOTHING = "<p>No op was recorded.</p>"
 
 
-def static_table(trace: Trace, *, slowest: int = 10, calls: int = 20) -> str:
+def static_table(trace: Trace) -> str:
     """HTML of the facts, a picture if the verb has one, totals and single calls; every name escaped."""
     view, head = view_of(trace), facts_html(facts(trace))
-    more = view.picture(trace) + totals_tables(trace, slowest) + view.calls(trace, calls) if len(trace.ops) else NOTHING
+    more = view.picture(trace) + totals_tables(trace, SLOWEST) + view.calls(trace, CALLS) if len(trace.ops) else NOTHING
     return f'<style>{STYLE}</style><div class="nbkit-static">{head}{more}</div>'
 
 
