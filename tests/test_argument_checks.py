@@ -44,3 +44,9 @@ def test_an_op_that_is_not_in_the_trace_is_refused(op_id):
 def test_a_trace_without_ops_has_none_to_ask_for():
     with pytest.raises(nbkit.OptionError, match="op_id=0 is not in the trace; it has no ops"):
         nbkit.producers(nbkit.Trace(), 0)
+
+
+@pytest.mark.parametrize("view", [nbkit.OpTable, nbkit.DiffTable, nbkit.plot_ops, nbkit.plot_modules])
+def test_a_trace_that_is_still_recorded_has_nothing_to_show_yet(view):
+    with pytest.raises(AttributeError, match="no frames yet: 'ops' is there once its recording has ended"):
+        view(nbkit.Trace())

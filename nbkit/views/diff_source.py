@@ -31,7 +31,7 @@ class DiffSource(TableSource):
     table = "diff table"
 
     def __init__(self, trace: Trace) -> None:
-        frames = {"diffs": DIFFS.frame(), "modules": MODULES.frame(), **trace.frames}
+        frames = {"diffs": DIFFS.frame(), "modules": MODULES.frame(), **trace.frames, "ops": trace.ops}
         super().__init__(Trace(frames, trace.meta, trace.kept))
 
     @cached_property

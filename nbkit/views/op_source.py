@@ -29,7 +29,7 @@ class OpSource(TableSource):
     table = "op table"
 
     def __init__(self, trace: Trace) -> None:
-        frames = {"tensors": TENSORS.frame(), "modules": MODULES.frame(), **trace.frames}
+        frames = {"tensors": TENSORS.frame(), "modules": MODULES.frame(), **trace.frames, "ops": trace.ops}
         super().__init__(Trace(frames, trace.meta, trace.kept))
         self._within: npt.NDArray[np.int64] | None = None
         self.version = 0
