@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from nbkit.argument_checks import checked_trace
 from nbkit.errors import OptionError
 from nbkit.file_writing import writing
 from nbkit.trace import Trace
@@ -44,12 +45,7 @@ def _check(traces: tuple[Trace, ...], base: Trace | None) -> None:
     if not traces:
         raise OptionError("There is no trace to report; give one or more.")
     for trace in (*traces, *([] if base is None else [base])):
-        if not isinstance(trace, Trace):
-            raise OptionError(
-                f"{type(trace).__name__} is no trace; give what nbkit.optrace() and the other verbs yield, or what "
-                f"nbkit.load(path) gives back."
-            )
-        if "ops" not in trace.frames:
+        if "ops" not in checked_trace(trace, "base" if base is not None and trace is base else "trace").frames:
             raise OptionError(f"{trace!r} has no ops to report; is it still being recorded?")
     if not any(len(trace.ops) for trace in traces):
         raise OptionError("No op was recorded, so there is nothing to report; trace.meta says what was left out.")

@@ -31,16 +31,12 @@ def test_write_page_is_the_report_of_one_trace(tmp_path) -> None:
     ("traces", "options", "sentence"),
     [
         ([], {}, "There is no trace to report; give one or more."),
-        (
-            [small_trace().ops],
-            {},
-            "DataFrame is no trace; give what nbkit.optrace() and the other verbs yield, or what ",
-        ),
-        (["trace"], {}, "str is no trace; give what nbkit.optrace()"),
+        ([small_trace().ops], {}, "trace is expected to be a trace, and this is a DataFrame; give what a verb such as"),
+        (["trace"], {}, "trace is expected to be a trace, and this is a str; give what a verb such as nbkit.optrace()"),
         ([Trace()], {}, "<Trace '': still recording> has no ops to report; is it still being recorded?"),
         ([make_trace(make_ops())], {}, "No op was recorded, so there is nothing to report; trace.meta says what was"),
         ([small_trace(), small_trace()], {"base": small_trace()}, "base is compared with one trace, and 2 were given"),
-        ([small_trace()], {"base": "before"}, "str is no trace"),
+        ([small_trace()], {"base": "before"}, "base is expected to be a trace, and this is a str"),
     ],
 )
 def test_bad_input_is_one_sentence_and_no_file(tmp_path, traces, options, sentence) -> None:
