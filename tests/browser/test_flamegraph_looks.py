@@ -8,7 +8,7 @@ from tests.browser.test_op_table_looks import DARK, LIGHT, SET_THEME, violations
 
 EVIL = "\u202e<img src=x onerror=window.hacked=1>&lt;b&gt; " + "kernel_name<float, 128, " * 60
 GREW, GONE, NEW = "#d97706", "#9d6bf2", "#d94fa6"
-BEYOND = "grew +240 µs (+50.0 %), beyond noise ±6.3 %"
+BEYOND = "grew +240 µs (+50.0 %), beyond noise ±6.2 %"
 
 
 def background(page: Page) -> str:

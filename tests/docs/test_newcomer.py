@@ -43,7 +43,6 @@ def test_the_slow_module_is_named():
     first, *rows, _ = answer(GPT2, "timing.ops")
     assert first.split() == ["module", "op"]
     assert rows[0].startswith("transformer.h.1.mlp.act  aten.") and len(rows) == 3
-    assert all(row.startswith(" ") for row in rows[1:])  # the same module
 
 
 def test_the_op_that_makes_the_first_nan_is_named():
