@@ -42,11 +42,11 @@ class Copying(TorchDispatchMode):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=9, help="on the launch-bound step, a third on the other")
+    parser.add_argument("--rounds", type=int, default=60, help="on the launch-bound step, a twentieth on the other")
     rounds = parser.parse_args().rounds
     torch.set_num_threads(1)
     parts = ["# What comparing a training step costs", f"torch {torch.__version__}, 1 thread."]
-    for make, count in ((launch_bound, rounds), (compute_bound, max(rounds // 3, 1))):
+    for make, count in ((launch_bound, rounds), (compute_bound, max(rounds // 20, 1))):
         step, wide = make(), make()
         wide.model.double()
         step.run(), wide.run()
