@@ -72,7 +72,6 @@ _AT_FIRST_USE = {
     "build_recorder": "nbkit.capture.native.build",
     "script_of": "nbkit.capture.kept.script",
     "opreport": "nbkit.views.report.opreport",
-    "write_page": "nbkit.views.page",
 }
 
 

@@ -37,14 +37,14 @@ def imported() -> str:
 
 
 def recorded() -> str:
-    """A trace is recorded, saved, loaded and written as a page."""
+    """A trace is recorded, saved, loaded and written as a report."""
     with nbkit.optrace(values="stats") as trace:
         torch.nn.Linear(4, 4)(torch.randn(2, 4)).sum().backward()
     loaded = nbkit.load(trace.save("trace"))
     assert loaded.ops.equals(trace.ops)
-    page = nbkit.write_page(loaded, "trace.html").read_text(encoding="utf-8")
+    page = nbkit.opreport(loaded, path="trace.html").read_text(encoding="utf-8")
     assert "aten.addmm.default" in page and "</html>" in page
-    return f"{len(trace.ops)} ops, a page of {len(page):,} characters"
+    return f"{len(trace.ops)} ops, a report of {len(page):,} characters"
 
 
 def run_from_a_terminal() -> str:

@@ -11,20 +11,13 @@ import nbkit
 from nbkit.errors import NbkitError
 from nbkit.trace import Trace
 from tests.diff_traces import faulty_trace
-from tests.fakes import make_ops, make_trace, small_trace, timed_trace
+from tests.fakes import make_ops, make_trace, small_trace
 
 
 def test_the_file_is_where_it_was_asked_for(tmp_path) -> None:
     path = nbkit.opreport(small_trace(name="step"), path=str(tmp_path / "new/report.html"))
     assert path == tmp_path / "new/report.html"
     assert "<h1>optrace step</h1>" in path.read_text(encoding="utf-8")
-
-
-def test_write_page_is_the_report_of_one_trace(tmp_path) -> None:
-    for name, base in (("one", None), ("two", small_trace())):
-        nbkit.write_page(timed_trace(), tmp_path / f"{name}.html", base)
-        nbkit.opreport(timed_trace(), path=tmp_path / f"{name}2.html", base=base)
-        assert (tmp_path / f"{name}.html").read_bytes() == (tmp_path / f"{name}2.html").read_bytes()
 
 
 @pytest.mark.parametrize(
