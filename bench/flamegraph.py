@@ -5,9 +5,11 @@ pixels are there: reading one of them back ends each measurement.
 """
 
 import argparse
-import shutil
 import statistics
 from typing import Any
+
+from bench import chromium
+from tests.browser.flame_page import FlamePage
 
 FIRST_MS, FRAME_MS, SEARCH_MS = 150.0, 16.0, 50.0
 REPEATS = 5
@@ -57,26 +59,16 @@ KEY = """async (key) => { await window.settled(); window.frames.length = 0;
 
 
 def main() -> None:
-    from playwright.sync_api import sync_playwright
-
-    from tests.browser.conftest import ARGUMENTS
-    from tests.browser.flame_page import FlamePage
-
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, default=1_000_000, help="number of frames (default: 1,000,000)")
     count = parser.parse_args().frames
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        raise SystemExit("Chromium is not there; install it (Debian package chromium).")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+    with chromium.browser() as browser:
         page = browser.new_page(viewport=SIZE)
         page.emulate_media(reduced_motion="reduce")
         FlamePage(page, count)
         page.evaluate(WATCH)
         print(f"{count:,} frames, {SIZE['width']} x {SIZE['height']} pixels; medians of {REPEATS}")
         measure(page)
-        browser.close()
 
 
 def measure(page: Any) -> None:

@@ -5,14 +5,15 @@ Run from the repository root: `python bench/op_table.py [--ops N]`.
 
 import argparse
 import json
-import shutil
 import statistics
 import time
 from collections.abc import Callable
 from typing import Any
 
+from bench import chromium
 from nbkit.trace import Trace
 from nbkit.views.op_source import OpSource
+from tests.browser.table_page import TablePage
 from tests.fakes import fake_trace
 
 QUERIES: dict[str, dict[str, Any]] = {
@@ -34,8 +35,8 @@ def main() -> None:
     trace = fake_trace(parser.parse_args().ops)
     print(f"{len(trace.ops):,} ops, {len(trace.tensors):,} tensor rows; medians of {REPEATS}")
     measure_kernel(OpSource(trace))
-    if chromium := shutil.which("chromium"):
-        measure_keys(trace, chromium)
+    if chromium.installed():
+        measure_keys(trace)
     else:
         print("no chromium: key press to rows not measured")
 
@@ -54,19 +55,12 @@ def measure_kernel(source: OpSource) -> None:
     print(f"{'detail of one op':32} {detail:7.1f} ms")
 
 
-def measure_keys(trace: Trace, chromium: str) -> None:
+def measure_keys(trace: Trace) -> None:
     """Time from a key press in a filter to its rows on the page, the pause for more keys included."""
-    from playwright.sync_api import sync_playwright
-
-    from tests.browser.conftest import ARGUMENTS
-    from tests.browser.table_page import TablePage
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+    with chromium.browser() as browser:
         shown = TablePage(browser.new_page(viewport={"width": 1000, "height": 900}), trace)
         press = milliseconds_of_keys(shown)
         print(f"{'key press to rows':32} {against(statistics.median(press), KEY_MS, 'ms')}")
-        browser.close()
 
 
 def milliseconds_of_keys(shown: Any) -> list[float]:

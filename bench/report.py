@@ -6,7 +6,7 @@ of the navigation until each widget shows something.
 """
 
 import argparse
-import shutil
+import math
 import statistics
 import tempfile
 import time
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import nbkit
+from bench import chromium
 from bench.steps import launch_bound
 
 SIZE_BYTES, OPEN_MS = 1_500_000, 1000.0
@@ -32,18 +33,10 @@ VERBS: dict[str, Callable[[], Any]] = {"optime": nbkit.optime, "optrace": nbkit.
 
 
 def main() -> None:
-    from playwright.sync_api import sync_playwright
-
-    from tests.browser.conftest import ARGUMENTS
-
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=100_000, help="rows of ops (default: 100,000)")
+    parser.add_argument("--events", type=int, default=100_000, help="rows of ops, at least (default: 100,000)")
     count = parser.parse_args().events
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        raise SystemExit("Chromium is not there; install it (Debian package chromium).")
-    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+    with chromium.browser() as browser, tempfile.TemporaryDirectory() as folder:
         for name, verb in VERBS.items():
             trace = recorded(verb, count)
             path = Path(folder) / f"{name}.html"
@@ -54,16 +47,16 @@ def main() -> None:
             wall, busy = zip(*(opened(browser, path) for _ in range(REPEATS)), strict=True)
             said("  opened, ms", statistics.median(wall), OPEN_MS)
             print(f"  of that the page's thread was busy for {statistics.median(busy):,.0f} ms")
-        browser.close()
 
 
 def recorded(verb: Callable[[], Any], count: int) -> nbkit.Trace:
-    """A trace of as many whole training steps as make `count` events."""
+    """A trace of as few whole training steps as make `count` events."""
     step = launch_bound()
+    step.run()  # the first one has ops of its own: it makes the optimizer's state
     with verb() as one:
         step.run()
     with verb() as trace:
-        for _ in range(max(count // len(one.ops), 1)):
+        for _ in range(math.ceil(count / len(one.ops))):
             step.run()
     assert isinstance(trace, nbkit.Trace)
     return trace
