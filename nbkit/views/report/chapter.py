@@ -22,11 +22,12 @@ class Chapter:
 def chapters(traces: Sequence[Contents]) -> list[Chapter]:
     """A chapter for each; titles of several are numbered, so that two of the same run can be told apart."""
     return [
-        Chapter(
-            contents,
-            anchor=f"t{number}",
-            title=f"{number}. {facts(contents.trace).title}" if len(traces) > 1 else facts(contents.trace).title,
-            statements=summary(contents.trace, contents.base) if len(contents.trace.ops) else [],
-        )
+        _chapter(contents, f"t{number}", f"{number}. " if len(traces) > 1 else "")
         for number, contents in enumerate(traces, 1)
     ]
+
+
+def _chapter(contents: Contents, anchor: str, numbered: str) -> Chapter:
+    trace = contents.trace
+    statements = summary(trace, contents.base) if len(trace.ops) else []
+    return Chapter(contents, anchor, title=f"{numbered}{facts(trace).title}", statements=statements)

@@ -32,7 +32,9 @@ def opreport(
         OptionError: nothing to report: no trace, something else than a trace, or none with an op.
         TraceError: the file cannot be written; nothing half-written is left.
     """
-    _check(traces, base)
+    _check_traces(traces)
+    if base is not None:
+        _check_base(base, traces)
     base = None if base is None else leaving(base, values=values)
     contents = [Contents(leaving(trace, values=values), base, values) for trace in traces]
     text = report_page(contents, title)
@@ -41,13 +43,21 @@ def opreport(
     return Path(path)
 
 
-def _check(traces: tuple[Trace, ...], base: Trace | None) -> None:
+def _check_traces(traces: tuple[Trace, ...]) -> None:
     if not traces:
         raise OptionError("There is no trace to report; give one or more.")
-    for trace in (*traces, *([] if base is None else [base])):
-        if "ops" not in checked_trace(trace, "base" if base is not None and trace is base else "trace").frames:
-            raise OptionError(f"{trace!r} has no ops to report; is it still being recorded?")
+    for trace in traces:
+        _check_recorded(trace, "trace")
     if not any(len(trace.ops) for trace in traces):
         raise OptionError("No op was recorded, so there is nothing to report; trace.meta says what was left out.")
-    if base is not None and len(traces) > 1:
+
+
+def _check_base(base: Trace, traces: tuple[Trace, ...]) -> None:
+    _check_recorded(base, "base")
+    if len(traces) > 1:
         raise OptionError(f"base is compared with one trace, and {len(traces)} were given; write a report for each.")
+
+
+def _check_recorded(given: Trace, name: str) -> None:
+    if "ops" not in checked_trace(given, name).frames:
+        raise OptionError(f"{given!r} has no ops to report; is it still being recorded?")

@@ -20,7 +20,7 @@ def report_page(traces: Sequence[Contents], title: str | None = None) -> str:
     is_several = len(found) > 1
     sections = [trace_section(chapter, has_heading=is_several) for chapter in found]
     overview = overview_html(found) if is_several else ""
-    css = (STATIC / "report.css").read_text(encoding="utf-8").replace("</", "<\\/")
+    css = (STATIC / "report.css").read_text(encoding="utf-8")
     script = (STATIC / "report.js").read_text(encoding="utf-8")
     title = title or (f"Report of {len(found)} traces" if is_several else found[0].title)
     return document(shown(title), Body(overview + "".join(sections), f"{STYLE}{css}", script))

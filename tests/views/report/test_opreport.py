@@ -30,6 +30,7 @@ def test_the_file_is_where_it_was_asked_for(tmp_path) -> None:
         ([make_trace(make_ops())], {}, "No op was recorded, so there is nothing to report; trace.meta says what was"),
         ([small_trace(), small_trace()], {"base": small_trace()}, "base is compared with one trace, and 2 were given"),
         ([small_trace()], {"base": "before"}, "base is expected to be a trace, and this is a str"),
+        ([small_trace()], {"base": Trace()}, "<Trace '': still recording> has no ops to report"),
     ],
 )
 def test_bad_input_is_one_sentence_and_no_file(tmp_path, traces, options, sentence) -> None:

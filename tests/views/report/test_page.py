@@ -4,7 +4,8 @@ import base64
 import hashlib
 import re
 
-from nbkit.views.report.page import report_page
+from nbkit.views.html_table import STYLE
+from nbkit.views.report.page import STATIC, report_page
 from nbkit.views.report.panel import Contents
 from tests.diff_traces import faulty_trace
 from tests.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
@@ -58,6 +59,10 @@ def test_it_loads_nothing_and_runs_nothing_but_its_own_script() -> None:
     digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
     assert f'content="{policy}"' in text
+
+
+def test_styles_cannot_end_their_element_early() -> None:
+    assert "</" not in STYLE + (STATIC / "report.css").read_text(encoding="utf-8")
 
 
 def test_the_same_traces_make_the_same_page() -> None:
