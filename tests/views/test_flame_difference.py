@@ -5,10 +5,8 @@ from typing import Any
 import numpy as np
 
 from nbkit.views.flame_difference import PER_US, TYPES, flame_states
-from nbkit.views.report.flame_payload import payload
 from tests.analysis.repeated import nested
 from tests.fakes import fake_trace, timed_trace
-from tests.views.report.test_flame_payload import unpacked
 
 
 def difference(now: Any, base: Any) -> dict[str, Any]:
@@ -62,14 +60,3 @@ def test_noise_without_bound_is_packed_and_hides_every_change() -> None:
     found = columns(difference(*runs)["views"]["none host"])
     assert np.isfinite(found["noise"]).all()
     assert (np.abs(found["change"]) <= found["noise"]).all()
-
-
-def test_views_are_packed_beside_the_states() -> None:
-    states = flame_states(nested(2), nested(1))
-    header, packed = unpacked(payload(states))
-    view = header["difference"]["views"]["none host"]
-    assert next(pack[:3] for pack in view["columns"]) == ["row", "running_sum", 1]
-    assert header["difference"]["repeats"] == [10, 10]
-    alone = len(unpacked(payload({**states, "difference": None}))[1])
-    views = header["difference"]["views"].values()
-    assert len(packed) - alone == sum(view["count"] * pack[3] for view in views for pack in view["columns"])

@@ -3,7 +3,7 @@
 from nbkit.views.difference_svg import difference_html
 from nbkit.views.flame_difference import flame_states
 from nbkit.views.flame_svg import flame_svg
-from nbkit.views.report.flame_payload import beside_ops, payload
+from nbkit.views.report.flame_payload import payload
 from nbkit.views.report.panel import Contents, Panel
 
 
@@ -12,6 +12,4 @@ def flame_panel(contents: Contents) -> Panel:
     trace, base = contents.trace, contents.base
     states = flame_states(trace, base)
     twin = flame_svg(trace) if base is None else difference_html(states)
-    assert states["flame"] is not None
-    data = payload({**states, "flame": beside_ops(states["flame"])})
-    return Panel("flamegraph", "Flamegraph", data, twin)
+    return Panel("flamegraph", "Flamegraph", payload(states, base), twin)

@@ -1,121 +1,74 @@
-"""A flamegraph's state as one block of bytes for a page: whole numbers in byte planes, compressed.
+"""What the flamegraph of a report is drawn from, beside the op table's block: what does not follow from the ops."""
 
-`widgets/src/report/flame_state.js` unpacks it.
-"""
-
-import json
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from nbkit.views.flame_data import TIMES, State, column
+from nbkit.analysis.encoded import encode
+from nbkit.schema import TENSORS
+from nbkit.trace import Trace
+from nbkit.views.flame_data import NUMBERS, TEXTS, State, column
 from nbkit.views.flame_difference import PER_US as VERDICT_PER_US
 from nbkit.views.flame_difference import TYPES
+from nbkit.views.report.op_data import op_columns
+from nbkit.views.report.pack import codes, numbers, pack, steps
+from nbkit.views.report.rounded import PER_US, rounded
 
-Ints = npt.NDArray[np.int64]
-HEADER_BYTES = 4
-# Times are kept to the nanosecond.
-PER_US = 1000
+# Columns of `ops` that a flamegraph's are made of.
+OP_TEXTS = ("model", "module", *TEXTS.values())
+OP_NUMBERS = ("parent_id", *NUMBERS.values())
 
 
-def payload(states: Mapping[str, State | None]) -> bytes:
-    """The states (null ones too) by the name of their trait, as deflated bytes; the same for the same input.
+def payload(states: Mapping[str, State | None], base: Trace | None = None) -> bytes:
+    """The block of `flame_states(trace, base)`; the same for the same traces.
 
-    Inside: the length of the header, the header (JSON: the states without columns, and how each column is packed), and
-    the packed columns one after the other. A state without strings is one `beside_ops`.
+    widgets/src/report/flame_state.js makes the states again: of the ops in the block of `op_data` of the same trace,
+    and of those of the base, which are in this one. Times are kept to the nanosecond.
     """
-    packed: list[bytes] = []
-    header = {name: None if state is None else _outline(state, packed) for name, state in states.items()}
-    text = json.dumps(header, separators=(",", ":")).encode()
-    whole = len(text).to_bytes(HEADER_BYTES, "little") + text + b"".join(packed)
-    return zlib.compress(whole, 9)
+    now, before, difference = (states[name] for name in ("flame", "base", "difference"))
+    return pack(
+        {
+            "flame": None if now is None else _beside_ops(now),
+            "base": None if before is None or base is None else {**_beside_ops(before), "ops": _flame_ops(base)},
+            "difference": None if difference is None else _difference(difference),
+        }
+    )
 
 
-def beside_ops(state: State) -> State:
-    """What is left of a state beside the block of `op_data` of the same trace: the rest follows from that."""
-    rest = {name: value for name, value in state.items() if name not in ("columns", "strings")}
-    return {**rest, "columns": {"track": state["columns"]["track"]}}
-
-
-def _outline(state: State, packed: list[bytes]) -> dict[str, Any]:
-    """The state as JSON data; its columns are appended to `packed` and described in their place."""
-    if "views" in state:
-        return {**state, "views": {name: _pack_view(view, packed) for name, view in state["views"].items()}}
-    outline = {name: value for name, value in state.items() if name not in ("columns", "memory")}
-    outline["columns"] = [_pack(*each, packed) for each in _whole_columns(state)]
+def _beside_ops(state: State) -> dict[str, Any]:
+    """What does not follow from the ops: the tracks, the memory, and the texts around them."""
     memory = state["memory"]
-    outline["memory"] = None if memory is None else [_pack_memory(device, packed) for device in memory]
-    return outline
+    rest = {name: value for name, value in state.items() if name not in ("columns", "strings")}
+    return {
+        **rest,
+        "track": codes(column(state, "track")),
+        "memory": None if memory is None else [_memory(device) for device in memory],
+    }
 
 
-def _whole_columns(state: State) -> Iterator[tuple[str, Ints, str, int]]:
-    """Name, whole numbers from 0, way back to the values, and scale of each column; `parent` and `total` come early."""
-    if "strings" in state:
-        yield from _op_columns(state)
-    yield from _codes(state, ("track",))
-
-
-def _op_columns(state: State) -> Iterator[tuple[str, Ints, str, int]]:
-    n_rows = state["count"]
-    parent = column(state, "parent").astype(np.int64)
-    yield "parent", np.where(parent < 0, 0, np.arange(n_rows) - parent), "rows_up", 1
-    times = {name: np.rint(column(state, name) * PER_US).astype(np.int64) for name in TIMES}
-    yield "start", _folded(np.diff(times["start"], prepend=0)), "running_sum", PER_US
-    yield "total", _folded(times["total"]), "folded", PER_US
-    has_parent = parent >= 0
-    inside = np.bincount(parent[has_parent], times["total"][has_parent], n_rows).astype(np.int64)
-    # Nearly always 0: self time is total time without that of the children.
-    yield "self", _folded(times["self"] - times["total"] + inside), "above_rest", PER_US
-    for name in ("device_self", "flops", "bytes"):
-        scale = PER_US if name == "device_self" else 1
-        values = column(state, name)
-        yield (
-            name,
-            np.where(np.isnan(values), 0, np.rint(np.nan_to_num(values) * scale) + 1).astype(np.int64),
-            "known",
-            scale,
-        )
-    yield from _codes(state, ("op", "module", "phase", "level", "device", "source", "shapes"))
-
-
-def _codes(state: State, names: Iterable[str]) -> Iterator[tuple[str, Ints, str, int]]:
-    for name in names:
-        yield name, column(state, name).astype(np.int64) + 1, "code", 1
-
-
-def _pack_view(view: State, packed: list[bytes]) -> dict[str, Any]:
-    """One view of the state of a difference."""
-    packs = []
-    for name, data in view["columns"].items():
-        is_time = TYPES[name] == "<f8"
-        scale = VERDICT_PER_US if is_time else 1
-        values = np.rint(np.frombuffer(data, TYPES[name]) * scale).astype(np.int64)
-        steps = values if is_time else np.diff(values, prepend=0)
-        packs.append(_pack(name, _folded(steps), "folded" if is_time else "running_sum", scale, packed))
-    return {"count": view["count"], "columns": packs}
-
-
-def _pack_memory(device: Mapping[str, Any], packed: list[bytes]) -> dict[str, Any]:
+def _memory(device: Mapping[str, Any]) -> dict[str, Any]:
     time, allocated = (np.frombuffer(device[name], "<f8") for name in ("time", "allocated"))
-    times, sizes = np.rint(time * PER_US).astype(np.int64), allocated.astype(np.int64)
-    packs = [
-        _pack("time", _folded(np.diff(times, prepend=0)), "running_sum", PER_US, packed),
-        _pack("allocated", _folded(np.diff(sizes, prepend=0)), "running_sum", 1, packed),
-    ]
-    return {"device": device["device"], "count": len(times), "columns": packs}
+    return {**device, "time": steps(time, PER_US), "allocated": steps(allocated)}
 
 
-def _folded(values: Ints) -> Ints:
-    """Whole numbers from 0 for positive and negative ones: 0, -1, 1, -2 become 0, 1, 2, 3."""
-    return (values << 1) ^ (values >> 63)
+def _flame_ops(trace: Trace) -> dict[str, Any]:
+    """The ops of a trace that has no op table in the report."""
+    ops = encode(rounded(Trace({"ops": trace.ops})).ops, TENSORS.frame())
+    texts = {name: ops.texts[name] for name in OP_TEXTS}
+    return op_columns(replace(ops, texts=texts, numbers={name: ops.numbers[name] for name in OP_NUMBERS}))
 
 
-def _pack(name: str, values: Ints, way: str, scale: int, packed: list[bytes]) -> list[Any]:
-    """Append the lowest bytes of all values, then the next ones, as many as are needed; name, way, scale and width."""
-    width = max((int(values.max(initial=0)).bit_length() + 7) // 8, 1)
-    planes = values.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width].T
-    packed.append(np.ascontiguousarray(planes).tobytes())
-    return [name, way, scale, width]
+def _difference(state: State) -> State:
+    views = {name: {**view, "columns": _judged(view["columns"])} for name, view in state["views"].items()}
+    return {**state, "views": views}
+
+
+def _judged(packed: Mapping[str, bytes]) -> dict[str, Any]:
+    """The columns of one view of the state of a difference."""
+    columns = {name: np.frombuffer(data, TYPES[name]) for name, data in packed.items()}
+    return {
+        name: numbers(values, VERDICT_PER_US) if values.dtype.kind == "f" else codes(values)
+        for name, values in columns.items()
+    }

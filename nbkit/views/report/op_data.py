@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from nbkit.analysis.encoded import EncodedOps
 from nbkit.trace import Trace
 from nbkit.views.op_detail import FIELDS, MAX_LINKS, MAX_TENSORS, STATISTICS, TENSOR_TEXTS
 from nbkit.views.op_rows import FORMATS, shown_columns
@@ -25,7 +26,7 @@ def op_data(trace: Trace) -> bytes:
     return pack(
         {
             "table": source.table,
-            "count": len(source.ops),
+            **op_columns(source.ops),
             "overview": source.overview(),
             "pages": page_limits(),
             "columns": shown_columns(source.ops),
@@ -34,11 +35,18 @@ def op_data(trace: Trace) -> bytes:
             "modules": all_modules(source),
             "detail": {"fields": FIELDS, "links": MAX_LINKS, "tensors": MAX_TENSORS, "texts": TENSOR_TEXTS,
                        "statistics": STATISTICS},
-            "texts": {name: texts(column) for name, column in source.ops.texts.items()},
-            "numbers": _numbers(source),
             "tensors": tensor_data(source.trace.tensors),
         }
     )  # fmt: skip
+
+
+def op_columns(ops: EncodedOps) -> dict[str, Any]:
+    """How many ops there are, and their columns, which widgets/src/report/op_columns.js reads."""
+    return {
+        "count": len(ops),
+        "texts": {name: texts(column) for name, column in ops.texts.items()},
+        "numbers": _numbers(ops),
+    }
 
 
 def page_limits() -> dict[str, int]:
@@ -56,9 +64,9 @@ def all_modules(source: Any) -> dict[str, Any]:
     return {"rows": rows, "outside": answer["outside"]}
 
 
-def _numbers(source: OpSource) -> dict[str, Any]:
+def _numbers(ops: EncodedOps) -> dict[str, Any]:
     """The columns of numbers in the order of the schema, but for the op's own id, which is its row; times come last."""
-    columns = source.ops.numbers
+    columns = ops.numbers
     plain = {name: numbers(values) for name, values in columns.items() if name not in ("op_id", *OP_IDS)}
-    ids = {name: rows_up(columns[name]) for name in OP_IDS}
-    return {**ids, **{name: plain[name] for name in plain if not name.endswith("_us")}, **pack_times(source.ops)}
+    ids = {name: rows_up(columns[name]) for name in OP_IDS if name in columns}
+    return {**ids, **{name: plain[name] for name in plain if not name.endswith("_us")}, **pack_times(ops)}

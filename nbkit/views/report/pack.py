@@ -78,10 +78,12 @@ def scaled(values: Ints, scale: int) -> Column:
     return _whole("numbers", folded(values) + 1, scale)
 
 
-def steps(values: npt.NDArray[np.integer]) -> Column:
-    """Numbers that change little from row to row."""
-    whole = values.astype(np.int64)
-    return _whole("steps", folded(whole - np.append(0, whole)[:-1]))
+def steps(values: npt.NDArray[np.integer | np.floating], scale: int = 1) -> Column:
+    """Numbers that change little from row to row, rounded to 1/`scale`; as `numbers` where one is NaN or too large."""
+    whole = np.rint(values * float(scale))
+    if not (np.abs(whole) <= EXACT).all():
+        return numbers(values.astype(np.float64), scale)
+    return _whole("steps", folded(np.diff(whole.astype(np.int64), prepend=0)), scale)
 
 
 def rows_up(values: Floats) -> Column:

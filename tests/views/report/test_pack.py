@@ -31,6 +31,13 @@ def test_rows_are_told_by_how_far_up_they_are() -> None:
     assert rows_up(np.array([np.nan, 0.0, 1.0, 7.0])).values.tolist() == [0, 3, 3, 8]
 
 
+def test_steps_are_rounded_and_numbers_where_that_cannot_be_told() -> None:
+    made = steps(np.array([1.5, 1.5004, 0.5]), 1000)
+    assert (made.way, made.values.tolist(), made.scale) == ("steps", [3000, 0, 1999], 1000)
+    assert steps(np.array([], np.int64)).values.tolist() == []
+    assert [steps(np.array([value]), 10).way for value in (2.0**51, np.inf, np.nan)] == ["floats", "floats", "numbers"]
+
+
 def test_floats_are_packed_by_their_digits() -> None:
     assert decimals(np.array([np.nan, np.inf, -np.inf, 0.0]), 3).values.tolist()[:3] == [0, 1, 2]
     made = decimals(np.array([-1.5, 0.025]), 3).values

@@ -9,18 +9,18 @@ const TEXTS = { op: "op", phase: "phase", level: "level", device: "device", sour
 const TIMES = { start: "start_us", total: "total_time_us", self: "self_time_us" };
 const NUMBERS = { device_self: "self_device_time_us", flops: "flops", bytes: "size_bytes" };
 
-/** Strings and columns of the state, with the tracks given. @param {any} ops the unpacked block of the op table @param {ArrayBuffer} track */
+/** Strings and columns of the state, with the tracks given. @param {any} ops the unpacked columns of its ops @param {Int32Array} track */
 export function framesOf(ops, track) {
   const { texts, numbers } = opColumns(ops);
   const named = Object.fromEntries(Object.entries(TEXTS).map(([name, column]) => [name, namedOnce(texts[column].values, texts[column].codes)]));
   named.module = modulePaths(texts.model, texts.module);
   const entries = Object.entries(named);
-  /** @type {Record<string, ArrayBufferLike>} */
-  const columns = { parent: parents(numbers.parent_id, new Int32Array(track)).buffer, track };
+  /** @type {Record<string, Int32Array | Float64Array>} */
+  const columns = { parent: parents(numbers.parent_id, track), track };
   // Layout has no use for an unknown time: such a frame has no width.
-  for (const [name, column] of Object.entries(TIMES)) columns[name] = numbers[column].map((value) => value || 0).buffer;
-  for (const [name, column] of Object.entries(NUMBERS)) columns[name] = Float64Array.from(numbers[column]).buffer;
-  for (const [name, { codes }] of entries) columns[name] = codes.buffer;
+  for (const [name, column] of Object.entries(TIMES)) columns[name] = numbers[column].map((value) => value || 0);
+  for (const [name, column] of Object.entries(NUMBERS)) columns[name] = numbers[column];
+  for (const [name, { codes }] of entries) columns[name] = codes;
   return { strings: Object.fromEntries(entries.map(([name, { strings }]) => [name, strings])), columns };
 }
 

@@ -16,7 +16,7 @@ export async function unpack(block) {
 }
 
 /** The bytes that zlib packed. @param {Uint8Array} packed */
-export async function inflated(packed) {
+async function inflated(packed) {
   const stream = new Blob([/** @type {any} */ (packed)]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
@@ -94,7 +94,10 @@ const WAYS = {
   },
   steps(bytes, packed) {
     const values = planes(bytes, packed);
-    for (let row = 0, sum = 0; row < values.length; row += 1) values[row] = sum += unfolded(values[row]);
+    for (let row = 0, sum = 0; row < values.length; row += 1) {
+      sum += unfolded(values[row]);
+      values[row] = sum / packed.scale;
+    }
     return values;
   },
   floats(bytes, { count, width }) {
