@@ -16,6 +16,8 @@ SCHEMA_VERSION = 1
 DTYPES = ("int64", "Int64", "float64", "str", "bool")
 # The dtype that "str" names; its texts are held by pyarrow.
 TEXT = pd.StringDtype(na_value=np.nan)
+# numpy has one object for each of its dtypes, and takes long to write its name.
+PLAIN = {name: np.dtype(name) for name in ("int64", "float64", "bool")}
 # What an absent column is filled with; a column of another dtype has no missing value and must be given.
 MISSING: dict[str, Callable[[int], Any]] = {
     "Int64": lambda length: pd.arrays.IntegerArray(np.ones(length, dtype=np.int64), np.ones(length, dtype=bool)),
@@ -72,7 +74,7 @@ class Table:
         if list(df.columns) != self.names:
             raise SchemaError(self._other_columns(list(df.columns)))
         for column, dtype in zip(self.columns, df.dtypes.tolist(), strict=True):
-            if str(dtype) != column.dtype:
+            if dtype is not PLAIN.get(column.dtype) and str(dtype) != column.dtype:
                 raise SchemaError(
                     f"{self.name}.{column.name} has dtype {dtype}, expected {column.dtype}; "
                     f"build it with {self.name.upper()}.frame()."

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from nbkit.capture.flat_list import FlatList
 from nbkit.capture.gradient_flags import only_first
 from nbkit.capture.module_calls import ModuleCalls
 from nbkit.capture.module_rows import modules_frame, tensor_names
@@ -18,7 +19,7 @@ from nbkit.capture.recording import Recording
 from nbkit.capture.selection import Selection
 from nbkit.capture.statistics import Statistics
 from nbkit.capture.tensor_columns import TensorColumns
-from nbkit.capture.tensor_rows import tensors_frame
+from nbkit.capture.tensor_rows import Spans, TensorSpans, tensors_frame
 
 
 def build(
@@ -38,12 +39,13 @@ def build(
     rows.own(owners, paths)
     wanted = selection.rows(rows.name_code, rows.names, rows.parent, rows.module, [path for _, path in paths])
     chosen = np.flatnonzero(rows.keep & wanted)
-    devices = row_devices(recording, rows, tensors)
+    spans = tensor_spans(recording, rows)
+    devices = row_devices(rows, tensors, spans)
     op_ids = np.full(rows.count + 1, -1, dtype=np.int64)  # the last entry answers for -1
     op_ids[chosen] = np.arange(len(chosen))
     frames = {
         "ops": rows.frame(chosen, labels, paths, devices),
-        "tensors": _tensors(recording, tensors, rows, op_ids, names, statistics),
+        "tensors": _tensors(recording, tensors, rows, spans, op_ids, names, statistics),
         "modules": modules_frame(modules, labels),
     }
     for reason, count in recording.registry.skipped.items():
@@ -81,14 +83,23 @@ def now_text() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def row_devices(recording: Recording, rows: OpRows, tensors: TensorColumns) -> tuple[np.ndarray, list[str]]:
+def tensor_spans(recording: Recording, rows: OpRows) -> Spans:
+    """For each thread its aten ops and where their tensors stand among the records that it met."""
+    spans = {}
+    for thread in recording.threads.values():
+        mine = np.flatnonzero((rows.thread == thread.number) & ~rows.is_api)
+        first, inputs, outputs = (rows.integers[name][mine] for name in ("first_tensor", "inputs", "outputs"))
+        records = FlatList(thread.tensors, ("record",), recording.native).integers("record")
+        spans[thread.number] = TensorSpans(mine, first, inputs, outputs, records)
+    return spans
+
+
+def row_devices(rows: OpRows, tensors: TensorColumns, spans: Spans) -> tuple[np.ndarray, list[str]]:
     """Device of each row as a number and the names: of its first output, else its first input, else its first op."""
     by_record = np.append(tensors.device, -1)
     device = np.full(rows.count, -1, dtype=np.int64)
-    for thread in recording.threads.values():
-        held = np.array([*thread.tensors, -1], dtype=np.int64)  # the last entry answers for "no such tensor"
-        mine = np.flatnonzero((rows.thread == thread.number) & ~rows.is_api)
-        first, inputs, outputs = (rows.integers[name][mine] for name in ("first_tensor", "inputs", "outputs"))
+    for mine, first, inputs, outputs, records in spans.values():
+        held = np.append(records, -1)  # the last entry answers for "no such tensor"
         of_output = by_record[held[np.where(outputs > 0, first + inputs, -1)]]
         of_input = by_record[held[np.where(inputs > 0, first, -1)]]
         device[mine] = np.where(of_output >= 0, of_output, of_input)
@@ -103,14 +114,11 @@ def _tensors(
     recording: Recording,
     tensors: TensorColumns,
     rows: OpRows,
+    spans: Spans,
     op_ids: np.ndarray,
     names: dict[int, str],
     statistics: Statistics | None,
 ) -> pd.DataFrame:
-    spans = {}
-    for number in range(len(recording.threads)):
-        mine = np.flatnonzero((rows.thread == number) & ~rows.is_api)
-        spans[number] = (mine, *(rows.integers[name][mine] for name in ("first_tensor", "inputs", "outputs")))
     values = statistics.values if statistics is not None else None
     first = only_first(rows.names)[rows.name_code]
     return tensors_frame(recording, tensors, op_ids, spans, rows.made_node, first, names, values)

@@ -51,9 +51,15 @@ def tensor_names(modules: CalledModules, tensors: TensorColumns) -> tuple[dict[i
 
 
 def _named_tensors(modules: CalledModules) -> Iterator[tuple[int, str, Tensor]]:
+    """As named_parameters() and named_buffers() give them, each of which would walk the tree once more."""
     for number, root in enumerate(modules.roots.roots):
-        module = root.module()
-        if module is not None:
-            for name, tensor in (*module.named_parameters(), *module.named_buffers()):
-                if not is_lazy(tensor):  # of a part that has not run yet: it has no size and refuses every question
-                    yield number, name, tensor
+        model = root.module()
+        places = [] if model is None else [*model.named_modules()]
+        for store in ("_parameters", "_buffers"):
+            seen = set()
+            for path, module in places:
+                for name, tensor in getattr(module, store).items():
+                    # One of a part that has not run yet has no size and refuses every question.
+                    if tensor is not None and tensor not in seen and not is_lazy(tensor):
+                        seen.add(tensor)
+                        yield number, f"{path}.{name}" if path else name, tensor

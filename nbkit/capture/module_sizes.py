@@ -1,6 +1,5 @@
 """What the modules of a model are: type, parameters and buffers of each, shared ones counted once."""
 
-from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from torch import nn
@@ -10,9 +9,14 @@ from torch.nn.parameter import is_lazy
 class Held(NamedTuple):
     """A parameter or buffer as far as the sizes of a module go."""
 
+    is_buffer: bool
     elements: int
     size_bytes: int
     is_trainable: bool
+
+
+# By identity; a tensor may be held as both.
+Tensors = dict[tuple[int, bool], Held]
 
 
 class ModuleSize(NamedTuple):
@@ -27,20 +31,12 @@ class ModuleSize(NamedTuple):
 
 def module_sizes(root: nn.Module) -> dict[str, ModuleSize]:
     """The size of every module by its named_modules() path."""
-    params: dict[int, dict[int, Held]] = {}
-    buffers: dict[int, dict[int, Held]] = {}
-    return {
-        path: _size(
-            module,
-            tensors_below(module, "_parameters", params).values(),
-            tensors_below(module, "_buffers", buffers).values(),
-        )
-        for path, module in root.named_modules()
-    }
+    known: dict[int, Tensors] = {}
+    return {path: _size(module, tensors_below(module, known)) for path, module in root.named_modules()}
 
 
-def tensors_below(module: nn.Module, store: str, known: dict[int, dict[int, Held]]) -> Mapping[int, Held]:
-    """Tensors that a module and those in it hold in `store`, by identity; `known` keeps what is worked out already.
+def tensors_below(module: nn.Module, known: dict[int, Tensors]) -> Tensors:
+    """Tensors that a module and those in it hold; `known` keeps what is worked out already.
 
     As module.parameters() gives them, which would walk the whole tree below each module again.
     """
@@ -49,19 +45,23 @@ def tensors_below(module: nn.Module, store: str, known: dict[int, dict[int, Held
         found = known[id(module)] = {}  # before the children: a module may hold itself
         for child in module._modules.values():
             if child is not None:
-                found.update(tensors_below(child, store, known))
-        for tensor in getattr(module, store).values():
-            if tensor is not None and not is_lazy(tensor):
-                elements = tensor.numel()
-                found[id(tensor)] = Held(elements, elements * tensor.element_size(), tensor.requires_grad)
+                found.update(tensors_below(child, known))
+        for store, is_buffer in ((module._parameters, False), (module._buffers, True)):
+            for tensor in store.values():
+                if tensor is not None and not is_lazy(tensor):
+                    elements = tensor.numel()
+                    size = elements * tensor.element_size()
+                    found[id(tensor), is_buffer] = Held(is_buffer, elements, size, tensor.requires_grad)
     return found
 
 
-def _size(module: nn.Module, params: Collection[Held], buffers: Collection[Held]) -> ModuleSize:
-    return ModuleSize(
-        type(module).__name__,
-        sum([held.elements for held in params]),
-        sum([held.elements for held in params if held.is_trainable]),
-        sum([held.size_bytes for held in params]),
-        sum([held.size_bytes for held in buffers]),
-    )
+def _size(module: nn.Module, tensors: Tensors) -> ModuleSize:
+    params = trainable = param_bytes = buffer_bytes = 0
+    for is_buffer, elements, size_bytes, is_trainable in tensors.values():
+        if is_buffer:
+            buffer_bytes += size_bytes
+        else:
+            params += elements
+            trainable += elements * is_trainable
+            param_bytes += size_bytes
+    return ModuleSize(type(module).__name__, params, trainable, param_bytes, buffer_bytes)

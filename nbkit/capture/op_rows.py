@@ -9,11 +9,12 @@ import pandas as pd
 
 from nbkit.capture.autograd_links import forward_ops
 from nbkit.capture.dispatch import ACCUMULATE
+from nbkit.capture.flat_list import FlatList
 from nbkit.capture.module_calls import ModuleCalls
 from nbkit.capture.op_names import op_name
 from nbkit.capture.recording import OP_FIELDS, OPTIMIZER_CODE, Context, OpRecord, Recording
 from nbkit.capture.source import place_text
-from nbkit.capture.strings import followed, numbered, numbered_objects, text_column
+from nbkit.capture.strings import followed, numbered, text_column
 from nbkit.schema import OPS, nullable
 
 INTEGERS = "sequence node start end first_tensor inputs outputs".split()
@@ -29,17 +30,21 @@ class OpRows:
     def __init__(self, recording: Recording, modules: ModuleCalls) -> None:
         self.recording = recording
         self.modules = modules
-        raw = {name: recording.ops[number::OP_FIELDS] for number, name in enumerate(OpRecord._fields)}
-        is_done = np.ones(len(raw["name"]), dtype=bool)
-        if None in raw["name"]:  # a call that had not ended when the recording did
-            is_done = np.array([name is not None for name in raw["name"]], dtype=bool)
-            raw = {name: list(compress(column, is_done)) for name, column in raw.items()}
+        raw = FlatList(recording.ops, OpRecord._fields, recording.native)
+        self.name_code, functions = raw.objects("name")
+        is_done = np.ones(raw.count, dtype=bool)
+        if None in functions:  # a call that had not ended when the recording did
+            is_done = self.name_code != functions.index(None)
+            raw = FlatList(
+                [*compress(recording.ops, np.repeat(is_done, OP_FIELDS))], OpRecord._fields, recording.native
+            )
+            self.name_code, functions = raw.objects("name")
         rows = np.cumsum(is_done) - 1  # row of each slot
-        integers = {name: np.array(raw[name], dtype=np.int64) for name in INTEGERS}
-        context, contexts = numbered_objects(raw["context"])
+        integers = {name: raw.integers(name) for name in INTEGERS}
+        context, contexts = raw.objects("context")
         fields = np.array(contexts, dtype=np.int64).reshape(-1, len(Context._fields))
         integers |= {name: fields[context, number] for number, name in enumerate(Context._fields)}
-        self.raw, self.integers, self.count = raw, integers, len(raw["name"])
+        self.raw, self.integers, self.count = raw, integers, raw.count
         self.row_of_slot = np.where(is_done, rows, -1)
         parent = integers["parent"]
         self.parent = np.where(parent >= 0, rows[parent // OP_FIELDS], -1) if len(rows) else parent
@@ -47,9 +52,8 @@ class OpRows:
         failed = recording.failed_slot
         self.failed = int(rows[failed // OP_FIELDS]) if failed is not None and failed // OP_FIELDS < len(rows) else -1
         self.thread = integers["thread"]
-        self.name_code, functions = numbered_objects(raw["name"])
         self.names = [op_name(function) for function in functions]
-        self.node_type, self.node_types = numbered_objects(raw["node_type"])
+        self.node_type, self.node_types = raw.objects("node_type")
         self.in_node = ~self.is_api & ~self._has_node_type(lambda kind: kind is None)
         self.accumulates = self.in_node & self._has_node_type(lambda kind: kind is ACCUMULATE)
         self.made_node = self._made_node()
@@ -134,14 +138,15 @@ class OpRows:
 
     def _sources(self) -> tuple[np.ndarray, list[str]]:
         """Number of each row's source line: its own, else its forward op's, else its API call's."""
-        places = self.raw["place"]
-        has_own = np.array([place is not None for place in places], dtype=bool)
-        own = list(compress(places, has_own))
+        met, places = self.raw.objects("place")
+        own = [place for place in places if place is not None]
         # By identity: comparing code objects compares all that is in them.
         number, keys = numbered([(id(code), offset) for code, offset in own])
         by_key = {(id(place[0]), place[1]): place for place in own}
-        code = np.full(self.count, -1, dtype=np.int64)
-        code[has_own] = number
+        by_place = np.full(len(places), -1, dtype=np.int64)
+        by_place[[place is not None for place in places]] = number
+        code = by_place[met]
+        has_own = code >= 0
         upward = np.where(self.in_node & (self.forward >= 0), self.forward, self.parent)
         stays = has_own | (upward < 0)
         return code[followed(np.where(stays, np.arange(self.count), upward))], [place_text(by_key[key]) for key in keys]

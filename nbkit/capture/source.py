@@ -16,7 +16,8 @@ _PURELIBS = tuple(os.path.join(sysconfig.get_paths()[key], "") for key in ("pure
 _HIDDEN = tuple(
     os.path.join(os.path.dirname(file), "") for file in (torch.__file__, os.path.dirname(os.path.abspath(__file__)))
 )
-_is_user_code: dict[CodeType, bool] = {}
+# By id, since the hash of a code object is that of all its constants: the code, which keeps its id its own, and answer.
+_known: dict[int, tuple[CodeType, bool]] = {}
 
 
 def is_user_code(code: CodeType) -> bool:
@@ -25,25 +26,23 @@ def is_user_code(code: CodeType) -> bool:
     in_stdlib = name.startswith(_STDLIB) and not name.startswith(_PURELIBS)
     generated = name.startswith(("<frozen", "<eval_with_key>", "<string>"))
     answer = not (name.startswith(_HIDDEN) or in_stdlib or generated)
-    _is_user_code[code] = answer
+    _known[id(code)] = code, answer
     return answer
 
 
 def is_user_frame(frame: FrameType) -> bool:
     """Whether a frame runs user code."""
-    known = _is_user_code.get(frame.f_code)
-    return is_user_code(frame.f_code) if known is None else known
+    known = _known.get(id(frame.f_code))
+    return is_user_code(frame.f_code) if known is None else known[1]
 
 
 def user_place(frame: FrameType | None) -> Place | None:
     """The innermost place at or above `frame` that is user code; None where there is none (an engine thread)."""
-    known = _is_user_code
+    known = _known
     while frame is not None:
         code = frame.f_code
-        is_user = known.get(code)
-        if is_user is None:
-            is_user = is_user_code(code)
-        if is_user:
+        entry = known.get(id(code))
+        if entry[1] if entry is not None else is_user_code(code):
             return code, frame.f_lasti
         frame = frame.f_back
     return None
@@ -68,11 +67,10 @@ def _short_path(path: str, folder: str) -> str:
 
 
 def _line(code: CodeType, offset: int) -> int:
-    line = code.co_firstlineno
     for start, end, number in code.co_lines():
         if start <= offset < end and number is not None:
-            line = number
-    return line
+            return number
+    return code.co_firstlineno
 
 
 def _cell_name(filename: str) -> str | None:

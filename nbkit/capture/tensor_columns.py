@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from nbkit.capture.flat_list import FlatList
 from nbkit.capture.strings import numbered
 from nbkit.capture.tensor_registry import FIELDS, TensorRegistry
 
@@ -17,15 +18,16 @@ class TensorColumns:
     """
 
     def __init__(self, registry: TensorRegistry) -> None:
-        fresh, storage, geometry, requires_grad = (registry.fields[field::FIELDS] for field in range(FIELDS))
-        self.count = len(fresh)
-        self.fresh = np.array(fresh, dtype=bool)
-        self.storage = np.array(storage, dtype=np.int64)
-        self.requires_grad = np.array(requires_grad, dtype=bool)
-        self.geometry = np.array(geometry, dtype=np.int64)
+        raw = FlatList(registry.fields, FIELDS, registry.native)
+        self.count = raw.count
+        self.fresh = raw.integers("fresh").astype(bool)
+        self.storage = raw.integers("storage")
+        self.requires_grad = raw.integers("requires_grad").astype(bool)
+        self.geometry = raw.integers("geometry")
         self.geometries = list(registry.geometries)
         self.memory_and_geometry = self.storage * len(self.geometries) + self.geometry
         self.by_memory = np.argsort(self.memory_and_geometry, kind="stable")
+        self.in_order = self.memory_and_geometry[self.by_memory]
         self.device, self.devices = self._devices(registry)
         # Bytes of layouts whose size does not follow from the shape; -1 for the others, -2 if unknown.
         self.nbytes = np.full(self.count, -1, dtype=np.int64)
@@ -54,6 +56,6 @@ class TensorColumns:
         if number is None or code is None:
             return []
         key = number * len(self.geometries) + code
-        start, end = np.searchsorted(self.memory_and_geometry, (key, key + 1), sorter=self.by_memory)
+        start, end = self.in_order.searchsorted(key), self.in_order.searchsorted(key + 1)
         found: list[int] = self.by_memory[start:end].tolist()
         return found

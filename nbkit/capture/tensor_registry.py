@@ -25,8 +25,8 @@ class TensorRecord(NamedTuple):
     nbytes: int  # of layouts whose size does not follow from the shape; -1 otherwise, -2 if unknown
 
 
-# What the hot path keeps of each tensor in one flat list: fresh, storage, the number of its geometry, requires_grad.
-FIELDS = 4
+# What the hot path keeps of each tensor in one flat list, of its geometry the number.
+FIELDS = ("fresh", "storage", "geometry", "requires_grad")
 
 
 class TensorRegistry:
@@ -36,6 +36,8 @@ class TensorRegistry:
     backward pass, so an unknown object is not necessarily a new tensor: `tensor_columns` matches those by storage and
     geometry. Everything is kept flat, since each small object more would cost the step time in garbage collections.
     """
+
+    native: Any | None = None  # the library that also writes to the lists
 
     def __init__(self) -> None:
         self.fields: list[Any] = []
@@ -84,7 +86,7 @@ class TensorRegistry:
     def _learner(self) -> Callable[[Tensor, bool], int]:
         """The hot part as a closure: looking names up on self costs as much as the work."""
         known, storages, fields, extend = self.known, self.storages, self.fields, self.fields.extend
-        devices, new_device, geometries = self.devices, self.devices.append, self.geometries
+        devices, new_device, geometries, count = self.devices, self.devices.append, self.geometries, len(FIELDS)
 
         def learn(tensor: Tensor, fresh: bool) -> int:
             """Number of a tensor of a PLAIN type that is not known yet; -1 if its metadata cannot be read."""
@@ -100,7 +102,7 @@ class TensorRegistry:
                 new_device(tensor.device)
             # An op's output is marked by autograd only after it has left the dispatcher: asking is of no use yet.
             requires_grad = False if fresh else tensor.requires_grad
-            number = len(fields) // FIELDS
+            number = len(fields) // count
             geometry = tensor.shape, stride, tensor.storage_offset(), tensor.dtype
             code = geometries.get(geometry)
             if code is None:
@@ -127,7 +129,7 @@ class TensorRegistry:
             reason = f"tensor not described: {type(tensor).__name__} ({type(error).__name__})"
             self.skipped[reason] = self.skipped.get(reason, 0) + 1
             return -1
-        number = len(self.fields) // FIELDS
+        number = len(self.fields) // len(FIELDS)
         self.fields.extend((fresh, record.storage, code, record.requires_grad))
         self.special[number] = (record.device, record.nbytes)
         self.known[id(tensor)] = (ref(tensor), number)

@@ -1,7 +1,7 @@
 """The tensors frame from the raw record: identities resolved, metadata written as text."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,19 @@ from nbkit.schema import TENSORS, nullable
 # No record has it: a storage is -1 or more, and has fewer geometries than this.
 NO_MEMORY = np.iinfo(np.int64).min
 STATISTICS = ("mean", "std", "min", "max", "norm", "nan_count", "inf_count")
+
+
+class TensorSpans(NamedTuple):
+    """Where the tensors of one thread's ops stand: one entry per op, but for `records`."""
+
+    rows: np.ndarray
+    first: np.ndarray  # index into records: inputs, then outputs
+    inputs: np.ndarray
+    outputs: np.ndarray
+    records: np.ndarray  # number of the tensor record of every tensor that the thread met
+
+
+Spans = Mapping[int, TensorSpans]  # by thread number
 
 
 def sizes_text(sizes: Any) -> str:
@@ -35,7 +48,7 @@ def tensor_ids(tensors: TensorColumns) -> np.ndarray:
     `from_numpy`) is the last one with the same memory and geometry, if there is one.
     """
     order = tensors.by_memory
-    is_first = np.diff(tensors.memory_and_geometry[order], prepend=NO_MEMORY) != 0
+    is_first = np.diff(tensors.in_order, prepend=NO_MEMORY) != 0
     is_new = is_first | tensors.fresh[order] | (tensors.storage[order] < 0)
     # The last new record up to each one, among those of the same memory and geometry, which stand in order of time.
     latest = order[np.maximum.accumulate(np.where(is_new, np.arange(tensors.count), 0))]
@@ -60,22 +73,20 @@ def tensors_frame(
     recording: Recording,
     tensors: TensorColumns,
     op_ids: np.ndarray,
-    spans: Mapping[int, tuple[np.ndarray, ...]],
+    spans: Spans,
     made_node: np.ndarray,
     only_first: np.ndarray,
     names: Mapping[int, str],
     statistics: Mapping[tuple[int, int], Values] | None,
 ) -> pd.DataFrame:
-    """Rows for the aten ops; `spans` maps a thread number to (row, first, inputs, outputs) of its ops.
+    """Rows for the aten ops.
 
     `made_node` and `only_first` say of each row whether its op made an autograd node and has one differentiable output.
     """
     parts = []
-    for thread in recording.threads.values():
-        rows, first, inputs, outputs = spans[thread.number]
+    for number, (rows, first, inputs, outputs, records) in spans.items():
         local, index, is_output, position = flat_positions(first, inputs, outputs)
-        held = np.array(thread.tensors, dtype=np.int64)[index] if len(index) else np.empty(0, np.int64)
-        parts.append((rows[local], held, is_output, position, np.full(len(index), thread.number), index))
+        parts.append((rows[local], records[index], is_output, position, np.full(len(index), number), index))
     row, record, is_output, position, thread_number, index = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.argsort(row, kind="stable")
     usable = order[record[order] >= 0]

@@ -122,9 +122,9 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
         for reason, count in (+self.mode.skipped).items():
             self.recording.skip(f"not compared: {reason}", count)
         assert self.trace is not None
-        self.trace.kept, kept = self.judge.keeper.found(
-            np.where(np.isin(op_ids, diffs["op_id"].to_numpy()), op_ids, -1)
-        )
+        has_row = np.zeros(len(ops) + 1, dtype=bool)  # the last entry answers for -1
+        has_row[diffs["op_id"].to_numpy()] = True
+        self.trace.kept, kept = self.judge.keeper.found(np.where(has_row[op_ids], op_ids, -1))
         meta = {
             "reference": self.reference.text,
             "threshold": self.scope.threshold,

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.diff.native_rows import NativeRows
+from nbkit.capture.diff.options import PHASES
 from nbkit.capture.recording import OP_FIELDS
 from nbkit.precision import Array
 from nbkit.schema import DIFFS
@@ -28,9 +29,9 @@ def diffs_frame(
     if rows or not parts:
         parts.insert(0, _part(slots, {name: [row.get(name) for row in rows] for name in names}, op_ids, ops, phases))
     filled = [part for part in parts if len(part)] or parts[:1]
-    frame = filled[0] if len(filled) == 1 else pd.concat(filled)
-    if frame["op_id"].is_monotonic_increasing and len(filled) == 1:
-        return frame.reset_index(drop=True)
+    if len(filled) == 1 and filled[0]["op_id"].is_monotonic_increasing:
+        return filled[0]
+    frame = pd.concat(filled)
     return frame.take(np.argsort(frame["op_id"].to_numpy(), kind="stable")).reset_index(drop=True)
 
 
@@ -38,22 +39,22 @@ def _part(
     slots: Array, columns: dict[str, Any], op_ids: Array, ops: pd.DataFrame, phases: frozenset[str]
 ) -> pd.DataFrame:
     ids = op_ids[slots // OP_FIELDS] if len(slots) else slots
-    known = ids >= 0
-    from_ops = ops[FROM_OPS].iloc[ids[known]].reset_index(drop=True)
-    wanted = from_ops["phase"].isin(phases).to_numpy()
-    frame = DIFFS.frame(
+    wanted = ids >= 0
+    if not phases.issuperset(PHASES):
+        wanted[wanted] = ops["phase"].isin(phases).to_numpy()[ids[wanted]]
+    ids = _chosen(ids, wanted)
+    return DIFFS.frame(
         {
-            "op_id": ids[known],
-            **{name: from_ops[name].array for name in FROM_OPS},
-            **{name: _chosen(values, known) for name, values in columns.items() if name not in FROM_OPS},
+            "op_id": ids,
+            **{name: ops[name].array.take(ids) for name in FROM_OPS},
+            **{name: _chosen(values, wanted) for name, values in columns.items() if name not in FROM_OPS},
         }
     )
-    return frame if wanted.all() else frame[wanted]
 
 
-def _chosen(values: Any, known: Array) -> Any:
-    if known.all():
+def _chosen(values: Any, wanted: Array) -> Any:
+    if wanted.all():
         return values
     if not isinstance(values, list):
-        return values[known]
-    return [value for value, is_known in zip(values, known.tolist(), strict=True) if is_known]
+        return values[wanted]
+    return [value for value, is_wanted in zip(values, wanted.tolist(), strict=True) if is_wanted]

@@ -13,6 +13,7 @@
 
 #include "checker.h"
 #include "clock.h"
+#include "columns.h"
 #include "differ.h"
 #include "forwarding.h"
 #include "lazy_bits.h"
@@ -472,4 +473,6 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
     return rows;
   });
   module.def("measure", &measured_tensors);
+  module.def("integers", &integers);
+  module.def("objects", &objects);
 }

@@ -13,6 +13,7 @@ class NativeRegistry(TensorRegistry):
 
     def __init__(self, library: Any) -> None:
         super().__init__()
+        self.native = library
         self.tensors = library.Tensors(self.fields, self.devices, self.geometries)
         self.learn = self.number
 
