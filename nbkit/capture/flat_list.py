@@ -24,7 +24,7 @@ class FlatList:
         return column
 
     def objects(self, field: str) -> tuple[np.ndarray, list[Any]]:
-        """Number of each record's object, dense from 0 in order of appearance, and the objects, told apart by identity."""
+        """Number of each record's object, dense from 0 in order of appearance, and the objects by identity."""
         first, step = self.fields.index(field), len(self.fields)
         if self.native is None:
             return numbered_objects(self.values[first::step])
