@@ -88,7 +88,9 @@ NBKIT_INLINE Doubles four_of(const void* from) {
     floats = bits_of<Floats>(kind == Kind::bfloat16 ? __builtin_convertvector(shorts, Words) << 16
                                                     : widened_half(shorts));
   }
-  return __builtin_convertvector(floats, Doubles);
+  // One instruction, of which g++ makes two halves and a way through memory if it is asked for a converted vector.
+  return Doubles{static_cast<double>(floats[0]), static_cast<double>(floats[1]), static_cast<double>(floats[2]),
+                 static_cast<double>(floats[3])};
 }
 
 template <Kind kind>
@@ -204,21 +206,30 @@ struct Sums {
 };
 
 // Adds `count` (a multiple of 16) elements.
-NBKIT_WIDE inline void add_block(const double* actual, const double* expected, int64_t count,
-                                 const Precision& precision, Sums& sums) {
+template <Kind kind>
+NBKIT_INLINE void add_as(const char* actual, const double* expected, int64_t count, const Precision& precision,
+                         Sums& sums) {
   Largest& largest = sums.largest;
   const Longs magnitude = Longs{} + std::numeric_limits<int64_t>::max();
-  const Doubles level = all_of(largest.noise.low()), least = all_of(std::max(2 * precision.least(), 1e-280));
+  const Doubles least = all_of(std::max(2 * precision.least(), 1e-280));
   // Less than a rounding below: what is not above it is not the largest. Beyond a half, steps are counted otherwise.
   const double near = 1 - 0x1p-50;
-  Doubles rel = all_of(std::min(largest.rel, 0.5) * near), noise = all_of(largest.noise.least() * near);
-  Longs most = Longs{} + largest.steps;
+  Doubles rel, noise, noise_level;
+  Longs shift, most;  // steps + shift > most where |steps| > largest.steps: one comparison, of numbers that wrap around
+  const auto learn = [&] {
+    rel = all_of(std::min(largest.rel, 0.5) * near), noise = all_of(largest.noise.least() * near);
+    noise_level = noise * largest.noise.low();
+    const int64_t first = std::numeric_limits<int64_t>::min();
+    shift = Longs{} + (first + largest.steps), most = Longs{} + (first + 2 * largest.steps);
+  };
+  learn();
   Doubles max_abs{}, sum_abs{}, sum_error{}, sum_squared{}, inner{}, actual_square{}, expected_square{};
   for (int64_t at = 0; at < count; at += 4 * lanes) {
     Longs is_larger[4];
 #pragma GCC unroll 4
     for (int64_t part = 0; part < 4; ++part) {
-      const Doubles a = loaded<Doubles>(actual + at + part * lanes), e = loaded<Doubles>(expected + at + part * lanes);
+      const Doubles a = four_of<kind>(actual + (at + part * lanes) * size_of(kind));
+      const Doubles e = loaded<Doubles>(expected + at + part * lanes);
       const Doubles error = a - e;
       const Doubles size = reinterpret_cast<Doubles>(reinterpret_cast<Longs>(error) & magnitude);
       const Doubles expected_size = reinterpret_cast<Doubles>(reinterpret_cast<Longs>(e) & magnitude);
@@ -230,20 +241,20 @@ NBKIT_WIDE inline void add_block(const double* actual, const double* expected, i
       actual_square += a * a;
       expected_square += e * e;
       const Longs steps = reinterpret_cast<Longs>(a) - reinterpret_cast<Longs>(e);
-      const Doubles by_rel = rel * expected_size, by_noise = noise * (expected_size + level);
+      const Doubles by_rel = rel * expected_size, by_noise = noise * expected_size + noise_level;
       const Doubles lower = by_rel < by_noise ? by_rel : by_noise;
       const auto usual = reinterpret_cast<Doubles>(reinterpret_cast<Longs>(lower) & (expected_size >= least));
-      is_larger[part] = (size > usual) | (steps > most) | (-steps > most);
+      is_larger[part] = (size > usual) | (steps + shift > most);
     }
     const Longs any = (is_larger[0] | is_larger[1]) | (is_larger[2] | is_larger[3]);
     if (((any[0] | any[1]) | (any[2] | any[3])) != 0) {
       for (int64_t one = 0; one < 4 * lanes; ++one) {
         if (is_larger[one / lanes][one % lanes] != 0) {
-          largest.look(actual[at + one], expected[at + one], precision);
+          const Doubles a = four_of<kind>(actual + (at + one / lanes * lanes) * size_of(kind));
+          largest.look(a[one % lanes], expected[at + one], precision);
         }
       }
-      rel = all_of(std::min(largest.rel, 0.5) * near), noise = all_of(largest.noise.least() * near);
-      most = Longs{} + largest.steps;
+      learn();
     }
   }
   Measured& found = sums.found;
@@ -254,6 +265,21 @@ NBKIT_WIDE inline void add_block(const double* actual, const double* expected, i
   found.inner += sum_of(inner);
   found.actual_square += sum_of(actual_square);
   found.expected_square += sum_of(expected_square);
+}
+
+NBKIT_WIDE inline void add_block(const void* actual, Kind kind, const double* expected, int64_t count,
+                                 const Precision& precision, Sums& sums) {
+  const char* from = static_cast<const char*>(actual);
+  switch (kind) {
+    case Kind::float32:
+      return add_as<Kind::float32>(from, expected, count, precision, sums);
+    case Kind::bfloat16:
+      return add_as<Kind::bfloat16>(from, expected, count, precision, sums);
+    case Kind::float16:
+      return add_as<Kind::float16>(from, expected, count, precision, sums);
+    default:
+      return add_as<Kind::float64>(from, expected, count, precision, sums);
+  }
 }
 
 template <Kind kind>
@@ -410,25 +436,21 @@ class Measuring {
  private:
   bool add_part(const char* actual, const double* expected, int64_t count) {
     const Sums before = sums_;
-    const bool is_whole = count % 16 == 0;
-    const double* wide = left_;
-    int64_t padded = count;
-    if (!is_whole) {
-      padded = block_of(actual, kind_, expected, 0, count, left_, right_);
-    } else if (kind_ == Kind::float64) {
-      wide = reinterpret_cast<const double*>(actual);
+    if (count % 16 == 0) {
+      add_block(actual, kind_, expected, count, precision_, sums_);
     } else {
-      widen(actual, kind_, 0, count, left_);
+      add_padded(block_of(actual, kind_, expected, 0, count, left_, right_));
     }
-    add_block(wide, is_whole ? expected : right_, padded, precision_, sums_);
     if (!std::isfinite(sums_.found.sum_abs)) {
       sums_ = before;
-      block_of(actual, kind_, expected, 0, count, left_, right_);
+      const int64_t padded = block_of(actual, kind_, expected, 0, count, left_, right_);
       count_and_clear(left_, right_, count, precision_, sums_.found);
-      add_block(left_, right_, padded, precision_, sums_);
+      add_padded(padded);
     }
     return std::isfinite(sums_.found.sum_abs);
   }
+
+  void add_padded(int64_t count) { add_block(left_, Kind::float64, right_, count, precision_, sums_); }
 
   const Kind kind_;
   const Precision precision_;
