@@ -1,4 +1,5 @@
-"""What opdiff costs: beside the bare step, the same step in float64 and a copy of every input, against its budget.
+"""What opdiff costs: beside the bare step, the same step in float64 and a copy of every input, against its budget; and
+with the native recorder beside the one in Python, which takes long.
 
 Run from the repository root: `python bench/opdiff.py [--rounds N]`. Writes out/bench/opdiff.md.
 """
@@ -15,8 +16,11 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import nbkit
-from bench.ratios import markdown, number, verdict
+from bench.overhead import build_recorder
+from bench.peers import python_recorder
+from bench.ratios import markdown, number, ratio, verdict
 from bench.steps import TrainingStep, compute_bound, launch_bound
+from nbkit.capture.native.library import library
 
 OUT = Path(__file__).parents[1] / "out" / "bench" / "opdiff.md"
 BUDGET = 1.5
@@ -43,14 +47,17 @@ class Copying(TorchDispatchMode):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=60, help="on the launch-bound step, a twentieth on the other")
-    rounds = parser.parse_args().rounds
+    asked = parser.parse_args().rounds
     torch.set_num_threads(1)
+    build_recorder()
     parts = ["# What comparing a training step costs", f"torch {torch.__version__}, 1 thread."]
-    for make, count in ((launch_bound, rounds), (compute_bound, max(rounds // 20, 1))):
+    for make, count in ((launch_bound, asked), (compute_bound, max(asked // 20, 1))):
         step, wide = make(), make()
         wide.model.double()
         step.run(), wide.run()
-        parts += [f"## {step.name}: {step.size}", table([one_round(step, wide) for _ in range(count)])]
+        rounds = [one_round(step, wide) for _ in range(count)]
+        recorders = [both_recorders(step) for _ in range(max(count // 20, 1))] if library() is not None else []
+        parts += [f"## {step.name}: {step.size}", table(rounds), recorder_line(recorders)]
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text(text := "\n\n".join(parts) + "\n")
     print(text)
@@ -68,11 +75,27 @@ def one_round(step: TrainingStep, wide: TrainingStep) -> tuple[float, ...]:
     return tuple(timed(*run) for run in runs)
 
 
+def both_recorders(step: TrainingStep) -> tuple[float, float]:
+    """Milliseconds of opdiff with the native recorder and with the one in Python."""
+    return timed(step, nbkit.opdiff()), timed(step, python_recorder(nbkit.opdiff))
+
+
 def timed(step: TrainingStep, recorder: AbstractContextManager[Any]) -> float:
     start = perf_counter()
     with recorder:
         step.run()
     return (perf_counter() - start) * 1e3
+
+
+def recorder_line(rounds: list[tuple[float, float]]) -> str:
+    """How much of the Python recorder's time the native one takes."""
+    if not rounds:
+        return "There is no native recorder here: opdiff was recorded in Python."
+    native, python = zip(*rounds, strict=True)
+    return (
+        f"opdiff with the native recorder takes {ratio(native, python):.2f} of its time with the one in Python "
+        f"({number(median(native))} and {number(median(python))} ms, medians of {len(rounds)})."
+    )
 
 
 def table(rounds: list[tuple[float, ...]]) -> str:

@@ -49,7 +49,7 @@ def all_peers() -> list[Peer]:
         Peer(FORWARD, nullcontext, TrainingStep.forward, base=FORWARD),
         Peer(EMPTY_MODES, _empty_modes),
         Peer(OPTRACE, nbkit.optrace),
-        Peer(OPTRACE_PYTHON, _python_recorder),
+        Peer(OPTRACE_PYTHON, python_recorder),
         Peer("opcheck", lambda: nbkit.opcheck()),
         Peer(STATS, partial(nbkit.optrace, values="stats")),
         Peer(PROFILER, partial(_profiler, False), finish=_events),
@@ -81,12 +81,12 @@ def _empty_modes() -> Iterator[None]:
 
 
 @contextmanager
-def _python_recorder() -> Iterator[nbkit.Trace]:
-    """What optrace is without `nbkit.build_recorder()`."""
+def python_recorder(verb: Callable[[], AbstractContextManager[nbkit.Trace]] = nbkit.optrace) -> Iterator[nbkit.Trace]:
+    """What a verb is without `nbkit.build_recorder()`."""
     before = os.environ.get("NBKIT_RECORDER")
     os.environ["NBKIT_RECORDER"] = "python"
     try:
-        with nbkit.optrace() as trace:
+        with verb() as trace:
             yield trace
     finally:
         del os.environ["NBKIT_RECORDER"]
