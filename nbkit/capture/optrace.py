@@ -21,6 +21,7 @@ from nbkit.capture.recording import Recording
 from nbkit.capture.selection import Selection
 from nbkit.capture.statistics import Statistics
 from nbkit.capture.tracebacks import came_from_op, without_our_frames
+from nbkit.capture.uncollected import uncollected
 from nbkit.errors import OptionError, nearest
 from nbkit.patterns import Patterns
 from nbkit.trace import Trace
@@ -112,9 +113,10 @@ class optrace:  # noqa: N801  a context manager is named like the function it st
         from_op = error is not None and came_from_op(error, self.recording.failed_message)
         if error is not None and is_outermost:
             without_our_frames(error)
-        self._fill(error, from_op, getters)
-        for one in removed:
-            one._forget()
+        with uncollected():
+            self._fill(error, from_op, getters)
+            for one in removed:
+                one._forget()
 
     def _looking(self, recording: Recording) -> Looker | None:
         """What another verb has look at each op that the recorder runs."""

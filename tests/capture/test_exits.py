@@ -1,6 +1,7 @@
 """After any exit no mode, hook, patch or import hook is left, and the trace so far is kept (see tests/conftest.py)."""
 
 import asyncio
+import gc
 import sys
 import threading
 
@@ -112,6 +113,17 @@ def test_recordings_that_end_in_the_order_they_began_leave_nothing():
     second.__exit__(None, None, None)
     assert len(aten(a, "aten.addmm")) == 1
     assert len(aten(b, "aten.addmm")) == 2
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_the_garbage_collector_is_left_as_it_was(is_on):
+    before = gc.isenabled()
+    try:
+        (gc.enable if is_on else gc.disable)()
+        record(lambda: torch.ones(2) + 1)
+        assert gc.isenabled() == is_on
+    finally:
+        (gc.enable if before else gc.disable)()
 
 
 def test_nested_recordings_compose_and_the_outer_sees_all():
