@@ -18,14 +18,14 @@ RANKS = (
     ("command_line",),
 )
 TOP_FILES = {
-    **dict.fromkeys(("schema", "metrics", "precision", "tolerances", "verdicts", "errors", "patterns", "kept"), "base"),
+    **dict.fromkeys(("metrics", "precision", "tolerances", "verdicts", "errors", "patterns", "kept"), "base"),
     "device_setups": "base",
     **dict.fromkeys(("trace", "trace_files", "chrome_trace", "speedscope", "tracks", "file_writing"), "trace"),
     **dict.fromkeys(("saving", "kept_calls", "argument_checks"), "trace"),
     **dict.fromkeys(("__init__", "load"), "root"),
     "__main__": "command_line",
 }
-BASE_FOLDERS = {"timeline": "base", "parting": "base"}
+BASE_FOLDERS = dict.fromkeys(("schema", "timeline", "parting", "graphs"), "base")
 FRAMES = {"numpy", "pandas"}
 THIRD_PARTY = {
     "base": FRAMES | {"pyarrow"},

@@ -19,7 +19,7 @@ def make_package(folder: Path, files: dict[str, str]) -> Path:
 
 
 def test_nbkit_keeps_the_layer_rule():
-    assert (ROOT / "nbkit/schema.py").is_file()
+    assert (ROOT / "nbkit/schema/table.py").is_file()
     assert broken_rules(ROOT) == []
 
 
@@ -46,7 +46,7 @@ def test_notebooks_use_only_the_public_nbkit(path):
         ("views/a.py", "import importlib\nimportlib.import_module('torch')", "torch is only for capture"),
         ("views/a.py", "from IPython.display import display", "IPython is only for magics"),
         ("capture/a.py", "import plotly.express", "plotly is only for views"),
-        ("schema.py", "import requests", "requests is no dependency that a layer may use"),
+        ("schema/table.py", "import requests", "requests is no dependency that a layer may use"),
         ("capture/a.py", "import sample_models.llama", "nbkit imports nothing of sample_models"),
         ("capture/a.py", "from nbkit import optrace", "nothing inside the package imports the package root"),
         ("views/a.py", "import nbkit", "nothing inside the package imports the package root"),
@@ -66,7 +66,7 @@ def test_what_the_rule_allows_passes(tmp_path):
         "__init__.py": "from nbkit.magics import b\nfrom nbkit import load",
         "load.py": "from nbkit.trace import Trace",
         "trace.py": "import json\nfrom nbkit import schema\nimport pyarrow.parquet",
-        "schema.py": "import pandas as pd",
+        "schema/table.py": "import pandas as pd",
         "capture/a.py": "import torch\nfrom nbkit.capture import b\nfrom nbkit.trace import Trace",
         "capture/b.py": "from . import a",
         "magics/b.py": "import IPython\nimport nbkit.capture.a",

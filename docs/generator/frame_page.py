@@ -13,7 +13,7 @@ from nbkit.schema import Column, Table
 UNITS = {"_us": "microseconds", "_bytes": "bytes", "_fraction": "share, 0 to 1"}
 RULES = """\
 Missing is null, never -1, 0 or an empty text; a column of int64 or bool has no null. The frame has a RangeIndex and
-exactly these columns in this order; `{name}` in [nbkit/schema.py](../../nbkit/schema.py) builds and checks it."""
+exactly these columns in this order; `{name}` in [nbkit/schema](../../nbkit/schema) builds and checks it."""
 
 
 def frame_page(of: Table, fillers: list[Example], docs: Path) -> str:

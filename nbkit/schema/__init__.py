@@ -1,0 +1,49 @@
+"""The frames: every table's columns, their dtypes and their meaning, in one place."""
+
+from nbkit.schema.graphs import EDGES, GRAPH_TENSORS, METRICS, NODES, PARTS
+from nbkit.schema.recording import (
+    ALIGNMENT,
+    DIFFS,
+    FAULTS,
+    FINDINGS,
+    MEMORY,
+    MODULES,
+    OPS,
+    SAMPLES,
+    TENSORS,
+    TIMINGS,
+)
+from nbkit.schema.table import DTYPES, TABLES, TEXT, Column, Table, nullable, table
+
+SCHEMA_VERSION = 1
+RECORDING = (OPS, TENSORS, MODULES, MEMORY, TIMINGS, SAMPLES, DIFFS, FINDINGS, ALIGNMENT)
+GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS)
+TABLES.update({of.name: of for of in (*RECORDING, *GRAPHS)})
+
+__all__ = [
+    "ALIGNMENT",
+    "DIFFS",
+    "DTYPES",
+    "EDGES",
+    "FAULTS",
+    "FINDINGS",
+    "GRAPHS",
+    "GRAPH_TENSORS",
+    "MEMORY",
+    "METRICS",
+    "MODULES",
+    "NODES",
+    "OPS",
+    "PARTS",
+    "RECORDING",
+    "SAMPLES",
+    "SCHEMA_VERSION",
+    "TABLES",
+    "TENSORS",
+    "TEXT",
+    "TIMINGS",
+    "Column",
+    "Table",
+    "nullable",
+    "table",
+]

@@ -1,0 +1,93 @@
+"""The tables of graphs: their nodes, edges, tensors and parts; and the training metrics that a log holds."""
+
+from nbkit.schema.table import table
+
+NODES = table(
+    "nodes",
+    "node of a graph, in the order of its source",
+    ("node_id", "int64", "this node, dense from 0 over all graphs of the trace"),
+    (
+        "graph",
+        "str",
+        "which graph: 'module tree', 'trace', 'export', 'NAME traced' and 'NAME compiled' of a OneFlow nn.Graph, "
+        "'block 0' of a Paddle program, the name of an ONNX graph",
+    ),
+    ("kind", "str", "op, module, input, output, parameter, buffer or constant"),
+    (
+        "op",
+        "str",
+        "of an op its type as its framework calls it (aten.mm.default, matmul_v2, broadcast_matmul, MatMul), of a "
+        "module its class; null for others",
+    ),
+    ("name", "str", "name in its graph; of a module, a parameter or a buffer its path"),
+    ("module", "str", "path of the module that holds it or that it is; '' is the root; null where none is known"),
+    ("part_id", "Int64", "innermost row of parts that it belongs to; null if none"),
+    ("role", "str", "part it plays, one of nbkit.graphs.roles.ROLES; null where not recognised"),
+    ("phase", "str", "forward, backward, recompute (the forward once more, for backward), optimizer or other; or null"),
+    (
+        "inserted",
+        "str",
+        "what put it there: amp, autograd, optimizer, boxing, communication ...; null: the user's code",
+    ),
+    ("dtype", "str", "dtype of its first result, without prefix; null if unknown"),
+    ("shape", "str", "JSON list of the sizes of its first result, null in it for a dynamic one; null if unknown"),
+    ("device", "str", "device or placement, as its source says it"),
+    ("attributes", "str", "JSON object of all else its source says, by the names it uses there"),
+    ("source", "str", "line of the user's code that made it: 'path/file.py:12'"),
+    ("line", "Int64", "line of the file that was read, from 1; null for live graphs"),
+)
+EDGES = table(
+    "edges",
+    "tensor that a node reads, in the order of the readers",
+    ("src", "Int64", "node_id that made it; null if it comes from outside of the graph"),
+    ("src_port", "Int64", "which of its results, from 0"),
+    ("dst", "int64", "node_id that reads it"),
+    ("dst_port", "int64", "which of its inputs, from 0, in call order with lists flattened"),
+    ("slot", "str", "what the reader calls that input; null where inputs have no names"),
+    ("tensor", "str", "name of the tensor"),
+    ("dtype", "str", "as in nodes"),
+    ("shape", "str", "as in nodes"),
+)
+GRAPH_TENSORS = table(
+    "graph_tensors",
+    "named tensor (variable, value) of a graph",
+    ("graph", "str", "as in nodes"),
+    ("tensor", "str", "its name, unique in its graph"),
+    (
+        "kind",
+        "str",
+        "parameter, buffer (other state that lives longer than a step), input, output, constant, temporary",
+    ),
+    ("node_id", "Int64", "node that stands for it, else the first that writes it; null if none does"),
+    ("dtype", "str", "as in nodes"),
+    ("shape", "str", "as in nodes"),
+    ("numel", "Int64", "number of elements; null where a size is unknown"),
+    ("size_bytes", "Int64", "bytes of storage; 0 for what is metadata only, null where unknown"),
+    ("reads", "int64", "edges that read it"),
+    ("writes", "int64", "nodes that write it"),
+    ("attributes", "str", "as in nodes"),
+)
+PARTS = table(
+    "parts",
+    "part of a graph: a module, or what was recognised as one",
+    ("part_id", "int64", "this part, dense from 0"),
+    ("parent_id", "Int64", "part that holds it; null at the top of its graph"),
+    ("graph", "str", "as in nodes"),
+    ("name", "str", "last piece of the module path, or what it is called: 'layer 3'; unique below its parent"),
+    ("module", "str", "module path; null where the part was recognised by dataflow"),
+    ("type", "str", "class of the module; null if unknown"),
+    ("role", "str", "as in nodes"),
+    ("number", "Int64", "which of its repeats it is, from 0; null if it is the only one of its form"),
+    ("repeat_of", "Int64", "first part of the same form beside it, itself included; null if it is the only one"),
+    ("nodes", "int64", "nodes in it and below"),
+    ("params", "Int64", "parameter elements in it and below, shared ones once; null if unknown"),
+    ("evidence", "str", "what its role was told from; null without a role"),
+)
+METRICS = table(
+    "metrics",
+    "value of a training metric",
+    ("step", "int64", "training step or iteration it was printed at"),
+    ("name", "str", "what it is: loss, lr, throughput ..., with how it was averaged where that is known"),
+    ("value", "float64", "its value, in the unit of its name"),
+    ("time_us", "float64", "microseconds since the first line of the log with a time; null if unknown"),
+)
