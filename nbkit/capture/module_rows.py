@@ -26,15 +26,21 @@ def modules_frame(modules: CalledModules, labels: list[str]) -> pd.DataFrame:
         of_root = root.sizes if module is None else root.sizes | module_sizes(module)
         places += [(number, path) for path in of_root]
         sizes += of_root.values()
+    models = [labels[number] for number, _ in places]
+    return sizes_frame(models, [path for _, path in places], sizes, [calls.get(place, 0) for place in places])
+
+
+def sizes_frame(models: list[str], paths: list[str], sizes: list[ModuleSize], calls: list[int]) -> pd.DataFrame:
+    """The modules frame of these paths, each in the root model of that label, with its size and number of calls."""
     counted = ModuleSize._fields[1:]
     counts = np.array([size[1:] for size in sizes], dtype=np.int64).reshape(-1, len(counted))
     columns = {
-        "model": texts([labels[number] for number, _ in places]),
-        "module": texts([path for _, path in places]),
+        "model": texts(models),
+        "module": texts(paths),
         "type": texts([size.type for size in sizes]),
-        "parent": texts([path.rpartition(".")[0] if path else None for _, path in places]),
-        "depth": np.array([path.count(".") + 1 if path else 0 for _, path in places], dtype=np.int64),
-        "calls": np.array([calls.get(place, 0) for place in places], dtype=np.int64),
+        "parent": texts([path.rpartition(".")[0] if path else None for path in paths]),
+        "depth": np.array([path.count(".") + 1 if path else 0 for path in paths], dtype=np.int64),
+        "calls": np.array(calls, dtype=np.int64),
     }
     return MODULES.frame(columns | dict(zip(counted, counts.T, strict=True)))
 

@@ -1,0 +1,1 @@
+"""Graphs of live models."""
