@@ -86,4 +86,4 @@ def test_an_undeclared_import_would_be_seen():
 
 
 def test_the_runtime_has_no_test_tools():
-    assert not {"pytest", "playwright", "transformers", "jupyterlab", "torchlens"} & requirements().keys()
+    assert not {"pytest", "playwright", "transformers", "jupyterlab", "torchlens", "onnx"} & requirements().keys()
