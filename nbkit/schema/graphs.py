@@ -76,6 +76,12 @@ PARTS = table(
     ("name", "str", "last piece of the module path, or what it is called: 'layer 3'; unique below its parent"),
     ("module", "str", "module path; null where the part was recognised by dataflow"),
     ("type", "str", "class of the module; null if unknown"),
+    (
+        "phase",
+        "str",
+        "as in nodes; a graph with a backward or an optimizer has its parts once for each phase; null where phases are "
+        "not told apart",
+    ),
     ("role", "str", "as in nodes"),
     ("number", "Int64", "which of its repeats it is, from 0; null if it is the only one of its form"),
     ("repeat_of", "Int64", "first part of the same form beside it, itself included; null if it is the only one"),

@@ -1,0 +1,78 @@
+"""PartTree: the parts of a trace's graphs while they are found, each below the part that holds it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from nbkit.schema import PARTS
+
+Place = tuple[str, ...]
+
+
+@dataclass
+class Part:
+    """One part as far as it is known; `place` is its names from the top of its graph down to its own."""
+
+    graph: str
+    place: Place
+    parent: int | None
+    module: str | None = None
+    type: str | None = None
+    phase: str | None = None
+    role: str | None = None
+    evidence: str | None = None
+    number: int | None = None
+    repeat_of: int | None = None
+    params: int | None = None
+
+    @property
+    def name(self) -> str:
+        return self.place[-1]
+
+    def claim(self, role: str, evidence: str) -> None:
+        """Gives it this role, unless it has one."""
+        if self.role is None:
+            self.role, self.evidence = role, evidence
+
+
+class PartTree:
+    """Parts by the order in which they were first asked for; parents come before their children."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self._places: dict[tuple[str, Place], int] = {}
+
+    def at(self, graph: str, place: Place) -> int:
+        """Index of the part at this place, which is made with those above it if it is not there."""
+        found = self._places.get((graph, place))
+        if found is not None:
+            return found
+        parent = self.at(graph, place[:-1]) if len(place) > 1 else None
+        self.parts.append(Part(graph, place, parent))
+        self._places[graph, place] = len(self.parts) - 1
+        return len(self.parts) - 1
+
+    def children(self) -> list[list[int]]:
+        """Of each part the parts right below it, in their order."""
+        below: list[list[int]] = [[] for _ in self.parts]
+        for index, part in enumerate(self.parts):
+            if part.parent is not None:
+                below[part.parent].append(index)
+        return below
+
+    def totals(self, own: Sequence[int]) -> list[int]:
+        """Of each part its own number and those of all parts below it, summed."""
+        sums = list(own)
+        for index in reversed(range(len(sums))):
+            parent = self.parts[index].parent
+            if parent is not None:
+                sums[parent] += sums[index]
+        return sums
+
+    def frame(self, own_nodes: Sequence[int]) -> pd.DataFrame:
+        """The frame `parts`; `own_nodes` is of each part the nodes right in it."""
+        columns = ("graph", "name", "module", "type", "phase", "role", "number", "repeat_of", "params", "evidence")
+        data = {name: [getattr(part, name) for part in self.parts] for name in columns}
+        data |= {"part_id": list(range(len(self.parts))), "parent_id": [part.parent for part in self.parts]}
+        return PARTS.frame(data | {"nodes": self.totals(own_nodes)})

@@ -1,0 +1,38 @@
+from nbkit.analysis.structure.recognise import recognise
+from nbkit.schema import MODULES, NODES
+
+
+def nodes_of(*rows):
+    """Nodes of one graph: of each its module and its phase."""
+    return NODES.frame(
+        [
+            {"node_id": place, "graph": "g", "kind": "op", "name": f"n{place}", "module": module, "phase": phase}
+            for place, (module, phase) in enumerate(rows)
+        ]
+    )
+
+
+def test_modules_become_parts_with_all_above_them():
+    modules = MODULES.frame(
+        [
+            {"model": "M", "module": path, "type": of, "depth": 0, "calls": 1}
+            | dict.fromkeys(("params", "trainable_params", "param_bytes", "buffer_bytes"), 0)
+            for path, of in (("", "M"), ("layers.0", "Layer"))
+        ]
+    )
+    frames = recognise({"nodes": nodes_of(("", None), ("layers.0", None), (None, None)), "modules": modules})
+    parts = frames["parts"]
+    assert parts["name"].tolist() == ["M", "layers", "0"]
+    assert parts["module"].tolist() == ["", "layers", "layers.0"]
+    assert parts["type"].fillna("?").tolist() == ["M", "?", "Layer"]
+    assert parts["parent_id"].fillna(-1).tolist() == [-1, 0, 1]
+    assert parts["nodes"].tolist() == [2, 1, 1]
+    assert frames["nodes"]["part_id"].fillna(-1).tolist() == [0, 2, -1]
+
+
+def test_a_training_step_has_its_modules_once_in_each_phase():
+    rows = ("a", "forward"), ("a", "backward"), (None, "optimizer"), ("a.b", "backward")
+    parts = recognise({"nodes": nodes_of(*rows)})["parts"]
+    assert parts["name"].tolist() == ["forward", "a", "backward", "a", "optimizer", "b"]
+    assert parts["phase"].tolist() == ["forward", "forward", "backward", "backward", "optimizer", "backward"]
+    assert parts["nodes"].tolist() == [1, 1, 2, 2, 1, 1]
