@@ -35,6 +35,7 @@ NODES = table(
     ("attributes", "str", "JSON object of all else its source says, by the names it uses there"),
     ("source", "str", "line of the user's code that made it: 'path/file.py:12'"),
     ("line", "Int64", "line of the file that was read, from 1; null for live graphs"),
+    ("op_id", "Int64", "of an op in a graph of a recorded step: its row of ops, where its times stand; else null"),
 )
 EDGES = table(
     "edges",
