@@ -1,0 +1,73 @@
+"""Names of OneFlow's dtypes and distributions (SBP) as the frames write them."""
+
+from typing import Any
+
+from nbkit.readers.oneflow.textproto import Message, message, messages, number, text, texts
+
+DTYPES = {
+    "kChar": "char",
+    "kFloat": "float32",
+    "kDouble": "float64",
+    "kInt8": "int8",
+    "kInt32": "int32",
+    "kInt64": "int64",
+    "kUInt8": "uint8",
+    "kOFRecord": "of_record",
+    "kFloat16": "float16",
+    "kTensorBuffer": "tensor_buffer",
+    "kBFloat16": "bfloat16",
+    "kBool": "bool",
+    "kUInt16": "uint16",
+    "kInt16": "int16",
+    "kInt128": "int128",
+    "kUInt32": "uint32",
+    "kUInt64": "uint64",
+    "kUInt128": "uint128",
+    "kComplex32": "complex32",
+    "kComplex64": "complex64",
+    "kComplex128": "complex128",
+}
+ELEMENT_BYTES = {
+    **dict.fromkeys(("char", "int8", "uint8", "bool"), 1),
+    **dict.fromkeys(("float16", "bfloat16", "int16", "uint16"), 2),
+    **dict.fromkeys(("float32", "int32", "uint32", "complex32"), 4),
+    **dict.fromkeys(("float64", "int64", "uint64", "complex64"), 8),
+    **dict.fromkeys(("int128", "uint128", "complex128"), 16),
+}
+PARALLEL = {"broadcast_parallel": "B", "partial_sum_parallel": "P"}
+
+
+def dtype_name(name: str | None) -> str | None:
+    """The dtype of a protobuf name (kFloat) or of a Python one (oneflow.float32), without prefix; None for None."""
+    if name is None:
+        return None
+    return DTYPES.get(name, name.removeprefix("oneflow.").removeprefix("flow."))
+
+
+def dims(shape: Message) -> tuple[int, ...] | None:
+    """The sizes of a shape message, () for that of a scalar; None if one is no number."""
+    sizes = [number(size) for size in texts(shape, "dim")]
+    return tuple(size for size in sizes if isinstance(size, int)) if all(isinstance(n, int) for n in sizes) else None
+
+
+def shape_of(parent: Message) -> tuple[int, ...] | None:
+    """The sizes in the field `shape`; None if there is none."""
+    return dims(message(parent, "shape")) if parent.get("shape") else None
+
+
+def sbp_names(parent: Message) -> list[str] | None:
+    """The distribution in the field `nd_sbp`, in the words of the listing: ["S(0)"]; None if there is none."""
+    found: list[Any] = parent.get("nd_sbp", [])
+    if not found:
+        return None
+    if isinstance(found[0], str):
+        return texts(parent, "nd_sbp")
+    return [sbp_name(one) for nd_sbp in messages(parent, "nd_sbp") for one in messages(nd_sbp, "sbp_parallel")]
+
+
+def sbp_name(parallel: Message) -> str:
+    """B, P or S(axis) of one sbp_parallel message."""
+    for field, name in PARALLEL.items():
+        if field in parallel:
+            return name
+    return f"S({text(message(parallel, 'split_parallel'), 'axis') or 0})"

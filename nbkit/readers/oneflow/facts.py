@@ -1,0 +1,125 @@
+"""What a log says beside its graphs: passes, sets of AMP, memory, variables, times, errors."""
+
+import re
+from datetime import datetime
+from typing import Any
+
+PASS = re.compile(r"(\S+) (start|finish) compiling with pass (?:pass_cnt_(\d+)-)?(\S+)")
+ELAPSED = re.compile(r"Graph name: (\S+) (\S+) time elapsed: (\d+) milliseconds")
+COMPILED = re.compile(r"Graph name: (\S+) compile time: (\S+) seconds")
+BLOCK = re.compile(
+    r"In Device: (-?\d+) Chunk id: (-?\d+) MemBlock id: (-?\d+) has num = (\d+) tensors? with mem size = (\S+)"
+)
+MEMORY = re.compile(
+    r"(?:Graph name (\S+) in Rank: ?(-?\d+) ?, Device: ?(-?\d+) needs to allocate"
+    r"|Plan: (\S+) needs to allocate) \[ ?(\S+) MiB ?\](?:.{0,80}?Rank: ?(-?\d+) ?, Device: ?(-?\d+))?"
+)
+PART = re.compile(r"\[ ?(\S+) MiB ?\](?:.{0,40}?(?:mem_block_num|num) ?= ?(\d+))?")
+PARTS = (("chunk", "chunk"), ("unreused", "unreused"), ("eager variable", "eager_variables"))
+JOB_VARIABLE = " created in JobPass"
+MEMORY_UNIT = "10^6 bytes, whatever the log calls it"
+
+
+def moment(date: str, time: str) -> datetime | None:
+    """When a line was written; one without a year is of 1904, a leap year. None if it is no date."""
+    try:
+        return datetime.strptime(f"{date if len(date) == 8 else '1904' + date} {time[:15]}", "%Y%m%d %H:%M:%S.%f")
+    except ValueError:
+        return None
+
+
+class Facts:
+    """Side records of the log, as JSON data."""
+
+    def __init__(self) -> None:
+        self.passes: list[dict[str, Any]] = []
+        self.sets: list[dict[str, Any]] = []
+        self.memory: list[dict[str, Any]] = []
+        self.blocks: list[dict[str, Any]] = []
+        self.job_variables: dict[str, list[str]] = {}
+        self.compile_seconds: dict[str, float] = {}
+        self.actor_threads = 0
+        self.in_place: list[str] = []
+        self.gradient_accumulation: list[str] = []
+        self._started: dict[tuple[str, str], datetime] = {}
+
+    def pass_line(self, message: str, at: datetime | None) -> bool:
+        """A line on a compiler pass; False if it is none."""
+        if elapsed := ELAPSED.match(message):
+            self._pass(elapsed[1], None, elapsed[2], int(elapsed[3]) / 1000)
+            return True
+        found = PASS.match(message)
+        if found is None:
+            return False
+        graph, word, number, name = found.groups()
+        key = (graph, f"{number}-{name}")
+        if word == "start":
+            if at is not None:
+                self._started[key] = at
+            return True
+        began = self._started.pop(key, None)
+        seconds = (at - began).total_seconds() if at is not None and began is not None else None
+        self._pass(graph, None if number is None else int(number), name, seconds)
+        return True
+
+    def unfinished(self) -> list[str]:
+        """Passes that began and never ended."""
+        return [name for _, name in self._started]
+
+    def _pass(self, graph: str, number: int | None, name: str, seconds: float | None) -> None:
+        self.passes.append({"graph": graph, "number": number, "name": name, "seconds": seconds})
+
+    def memory_line(self, text: str) -> bool:
+        """A line on the memory of a plan, or one of those that go with it; False if it is none."""
+        if block := BLOCK.search(text):
+            device, chunk, number, tensors, size = block.groups()
+            row = {"device": int(device), "chunk": int(chunk), "block": int(number), "tensors": int(tensors)}
+            self.blocks.append({**row, "mb": _float(size)})
+            return True
+        if found := MEMORY.search(text):
+            graph, rank, device, plan, size, plan_rank, plan_device = found.groups()
+            self.memory.append(
+                {
+                    "graph": graph or plan,
+                    "rank": _int(rank or plan_rank),
+                    "device": _int(device or plan_device),
+                    "total_mb": _float(size),
+                }
+            )
+            return True
+        return bool(self.memory) and self._memory_part(text)
+
+    def _memory_part(self, text: str) -> bool:
+        found = PART.search(text)
+        if found is None:
+            return False
+        lower = text.lower()
+        name = next((name for word, name in PARTS if word in lower), None)
+        if name is None:
+            return False
+        self.memory[-1].setdefault(f"{name}_mb", _float(found[1]))
+        if found[2]:
+            self.memory[-1].setdefault(f"{name}_count", int(found[2]))
+        return True
+
+    def compiled(self, message: str) -> bool:
+        """How long a graph took to compile; False if the line does not say it."""
+        found = COMPILED.match(message)
+        if found is not None:
+            self.compile_seconds[found[1]] = _float(found[2]) or 0.0
+        return found is not None
+
+    def job_variable(self, graph: str, text: str) -> None:
+        """A variable that a pass made, and for which the framework made a tensor."""
+        self.job_variables.setdefault(graph, []).append(text.partition("op: ")[2].partition(JOB_VARIABLE)[0])
+
+
+def _float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _int(text: str | None) -> int | None:
+    return None if text is None else int(text)

@@ -1,0 +1,76 @@
+"""Lines of a OneFlow log without what was put before them: colours, rank tags, times and marks of other tools."""
+
+import re
+from typing import NamedTuple
+
+COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+# What stands first in a line that may have a known prefix; most lines have none and are told by this alone.
+FIRST = frozenset("[<#>|/;0123456789")
+# mpirun --tag-output, torchrun --tee, and others that name the rank.
+RANK = re.compile(r"\[\d+,(\d+)\]<std(?:out|err|diag)>: ?|\[(?:rank|default|Rank )(\d+)\]: ?")
+PREFIX = re.compile(
+    r"(?:#|//|;|>|\|)+(?:\s+|$)"
+    r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?:\s*[-|]?\s*\[?"
+    r"(?:DEBUG|INFO|WARNING|WARN|ERROR)\]?(?:\s*[-|:])?)?(?:\s+|$)"
+    r"|\d{1,9}(?::(?!\d)|\t)\s?"
+)
+GLOG = re.compile(r"([IWEF])(\d{8}|\d{4}) (\d\d:\d\d:\d\d\.\d+) {1,9}(\d+) ([\w./-]+\.(?:cpp|cc|cu|h|hpp)):(\d+)\] ?")
+# What begins a record in the middle of a line, behind a prefix that no pattern knows.
+MARK = re.compile(
+    r"[IWEF]\d{8} \d\d:\d\d:\d\d\.\d+ {1,9}\d+ [\w./-]+\.(?:cpp|cc|cu|h|hpp):\d+\]"
+    r"|\((?:GRAPH|MODULE|INPUT|OUTPUT|PARAMETER|BUFFER|CONFIG|OPERATOR):"
+)
+LONGEST_PREFIX = 120
+MOST_PREFIXES = 4
+
+
+class Glog(NamedTuple):
+    """The head of a glog line, and its message."""
+
+    severity: str
+    date: str
+    time: str
+    thread: str
+    site: str
+    message: str
+
+
+def glog(text: str) -> Glog | None:
+    """The glog line that `text` is; None if it is another."""
+    if text[:1] not in "IWEF" or not (found := GLOG.match(text)):
+        return None
+    severity, date, time, thread, file, line = found.groups()
+    return Glog(severity, date, time, thread, f"{file}:{line}", text[found.end() :])
+
+
+class Cleaner:
+    """Takes prefixes off; those of an unknown form are learned where a record begins behind one."""
+
+    def __init__(self) -> None:
+        self._learned: list[re.Pattern[str]] = []
+
+    def clean(self, line: str) -> tuple[str | None, str]:
+        """The rank that a tag names, else None; and the line without prefixes and white space around it."""
+        if "\x1b" in line:
+            line = COLOUR.sub("", line)
+        text, rank = line.strip(), None
+        while text[:1] in FIRST and text:
+            if found := RANK.match(text):
+                rank = found[1] or found[2]
+            elif not (found := PREFIX.match(text)):
+                break
+            text = text[found.end() :].lstrip()
+        for pattern in self._learned:
+            if found := pattern.match(text):
+                return rank, text[found.end() :].lstrip()
+        return rank, text
+
+    def learn(self, text: str) -> str | None:
+        """The record in a line that begins with something else, if there is one; its prefix is known from then on."""
+        found = MARK.search(text, 1)
+        if found is None:
+            return None
+        prefix = text[: found.start()].rstrip()
+        if prefix and len(prefix) <= LONGEST_PREFIX and len(self._learned) < MOST_PREFIXES:
+            self._learned.append(re.compile(re.sub(r"\d+", lambda _: r"\d+", re.escape(prefix))))
+        return text[found.start() :]

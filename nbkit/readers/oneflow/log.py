@@ -1,0 +1,44 @@
+"""A log that is being read: what was found so far, over the streams of all ranks."""
+
+from collections import Counter
+
+from nbkit.readers.oneflow.facts import Facts, moment
+from nbkit.readers.oneflow.libai import Metrics
+from nbkit.readers.oneflow.lines import Glog
+from nbkit.readers.oneflow.operator_line import OperatorLines
+from nbkit.readers.oneflow.stages import Stages
+from nbkit.readers.oneflow.store import Graphs
+from nbkit.readers.oneflow.unread import Unread
+
+MOST_ERRORS = 100
+
+
+class Log:
+    """Everything that a log said; the streams fill it."""
+
+    def __init__(self) -> None:
+        self.graphs = Graphs()
+        self.facts = Facts()
+        self.metrics = Metrics()
+        self.stages = Stages()
+        self.unread = Unread()
+        self.operators = OperatorLines()
+        self.glog_lines = 0
+        self.sites: Counter[str] = Counter()
+        self.threads: Counter[str] = Counter()
+        self.errors: list[tuple[int, str]] = []
+        self.created: str | None = None
+
+    def count(self, found: Glog) -> None:
+        """A glog line was read."""
+        self.glog_lines += 1
+        self.sites[found.site] += 1
+        self.threads[found.thread] += 1
+        if self.created is None and (at := moment(found.date, found.time)) is not None:
+            self.created = at.isoformat() if len(found.date) == 8 else None
+            self.metrics.seen(at)
+
+    def error(self, line: int, text: str) -> None:
+        """A line that says why the run ended, or what failed in it."""
+        if len(self.errors) < MOST_ERRORS:
+            self.errors.append((line, text))

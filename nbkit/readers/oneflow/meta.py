@@ -1,0 +1,89 @@
+"""meta of a OneFlow log: what it says beside its frames, as JSON data."""
+
+from collections import Counter
+from typing import Any
+
+from nbkit.readers.oneflow.compiled_rows import inserted
+from nbkit.readers.oneflow.facts import MEMORY_UNIT
+from nbkit.readers.oneflow.log import Log
+from nbkit.readers.oneflow.mojibake import Mojibake
+from nbkit.readers.oneflow.runs import Run
+from nbkit.readers.text_file import TextLines
+
+LEFT_OUT = "an op that was tried, whose text is damaged and which no line says was added"
+
+
+def graph_facts(run: Run, outside: dict[str, list[str]]) -> dict[str, Any]:
+    """What became of one graph: sizes, and of its traced ops those kept, pruned and added by passes."""
+    traced = run.traced.ops if run.traced else {}
+    listed = {op.name: op for op in run.listing.ops} if run.listing else {}
+    known = {
+        "graph": run.label,
+        "class": run.type,
+        "rank": run.rank,
+        "thread": run.traced.thread if run.traced else None,
+        "traced": len(traced),
+        "compiled": len(listed),
+        "listings": run.listing.copies if run.listing else 0,
+        "not_added": [op.name for op in traced.values() if not op.is_added],
+        "from_outside": outside,
+        "module_arguments": run.tree.arguments,
+        "unused_buffers": [path for path in run.tree.buffers if path not in traced and path not in listed],
+    }
+    return known | (_joined(run) if traced and listed else {})
+
+
+def _joined(run: Run) -> dict[str, Any]:
+    traced = run.traced.ops if run.traced else {}
+    ops = run.listing.ops if run.listing else []
+    names = {op.name for op in ops}
+    pruned = Counter(op.op or op.kind for name, op in traced.items() if name not in names)
+    added = Counter(inserted(op, run) or "unknown" for op in ops if op.name not in traced)
+    return {
+        "kept": sum(op.name in traced for op in ops),
+        "pruned": dict(pruned.most_common()),
+        "added": dict(added.most_common()),
+    }
+
+
+def facts(log: Log, mojibake: Mojibake) -> dict[str, Any]:
+    """The side records of the log."""
+    of = log.facts
+    return {
+        "stages": log.stages.seconds,
+        "passes": of.passes,
+        "unfinished_passes": of.unfinished(),
+        "compile_seconds": of.compile_seconds,
+        "sets": of.sets,
+        "memory": of.memory,
+        "memory_blocks": of.blocks,
+        "memory_unit": MEMORY_UNIT,
+        "job_variables": of.job_variables,
+        "actor_threads": of.actor_threads,
+        "in_place": of.in_place,
+        "gradient_accumulation": of.gradient_accumulation,
+        "glog_lines": log.glog_lines,
+        "glog_sites": len(log.sites),
+        "threads": dict(log.threads),
+        "metric_events": log.metrics.events,
+        "iterations": log.metrics.iterations,
+        "errors": [{"line": line, "text": text[:1000]} for line, text in log.errors],
+        "mojibake": {"count": mojibake.count, "repaired": mojibake.mended, "lines": mojibake.lines},
+    }
+
+
+def notes(log: Log, mojibake: Mojibake, lines: TextLines) -> list[str]:
+    """What a reader of the frames should know, a sentence each."""
+    found = [] if lines.damage is None else [f"{lines.path.name} was not read to its end: {lines.damage}."]
+    if lines.undecodable_bytes:
+        found.append(f"{lines.undecodable_bytes:,} bytes could not be decoded; U+FFFD stands for them.")
+    if mojibake.count:
+        found.append(
+            f"{mojibake.count} lines hold text of a mistaken encoding, kept as it is; "
+            f"{mojibake.mended} of them could be repaired in meta['oneflow']['mojibake']."
+        )
+    if any(one["is_cut"] for one in log.facts.sets):
+        found.append("glog cut the list of a set of ops: its last name is left out, and more may have followed.")
+    if log.unread.count > len(log.unread.rows):
+        found.append(f"{log.unread.count:,} lines could not be read, of which meta['unread'] has the first ones.")
+    return found

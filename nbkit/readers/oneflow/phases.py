@@ -1,0 +1,38 @@
+"""Forward, backward or optimizer: told where gradients begin, and from what an op is made for."""
+
+from collections.abc import Iterable, Mapping
+
+from nbkit.readers.oneflow.names import split_name
+
+ORDER = {"forward": 0, "backward": 1, "optimizer": 2}
+# The gradient of the loss itself, from which autograd starts.
+FIRST_GRADIENT = "ones_like"
+# Of ops that help others and read each other.
+LONGEST_CHAIN = 8
+
+
+def first_gradient(ops: Iterable[tuple[str, str | None]]) -> str | None:
+    """Name of the op that begins the backward phase, of (name, op type) in call order; None if there is none."""
+    candidate, has_gradients = None, False
+    for name, op in ops:
+        if op == FIRST_GRADIENT:
+            parts = split_name(name)
+            if parts is not None and not parts[0]:
+                return name  # autograd works outside of all modules
+            candidate = candidate or name
+        has_gradients = has_gradients or (candidate is not None and op is not None and op.endswith("_grad"))
+    return candidate if has_gradients else None
+
+
+def earliest(phases: Iterable[str | None]) -> str | None:
+    """The first of the phases that are known; None if none is."""
+    return min((phase for phase in phases if phase is not None), key=ORDER.__getitem__, default=None)
+
+
+def by_readers(known: dict[str, str | None], readers: Mapping[str, list[str]], unknown: Iterable[str]) -> None:
+    """Fill the phases of ops that only help others: that of the first op that reads what they make."""
+    waiting = list(unknown)
+    for _ in range(LONGEST_CHAIN):
+        phases = {name: earliest(known.get(reader) for reader in readers.get(name, ())) for name in waiting}
+        known.update({name: phase for name, phase in phases.items() if phase is not None})
+        waiting = [name for name in waiting if phases[name] is None]

@@ -1,0 +1,101 @@
+"""read_oneflow_log: the trace of a OneFlow nn.Graph debug log."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from nbkit.graphs.rows import GraphRows
+from nbkit.readers.oneflow.compiled_rows import write_compiled
+from nbkit.readers.oneflow.lines import Cleaner
+from nbkit.readers.oneflow.log import Log
+from nbkit.readers.oneflow.meta import LEFT_OUT, facts, graph_facts, notes
+from nbkit.readers.oneflow.modules import module_rows
+from nbkit.readers.oneflow.mojibake import Mojibake
+from nbkit.readers.oneflow.runs import Run, runs
+from nbkit.readers.oneflow.stream import Stream
+from nbkit.readers.oneflow.traced_rows import write_traced
+from nbkit.readers.text_file import TextLines, text_lines
+from nbkit.schema import METRICS, MODULES
+from nbkit.trace import Trace
+
+MARKS = re.compile(r"Lazy nn\.Graph name|^[^(\n]{0,120}\((?:OPERATOR: ?|GRAPH:)", re.MULTILINE)
+
+
+def looks_like(head: str) -> bool:
+    """Whether the first lines of a text are those of such a log; it may begin with other output."""
+    return MARKS.search(head) is not None
+
+
+def read_oneflow_log(path: Path) -> Trace:
+    """The graphs of the log: nodes, edges, graph_tensors, modules and metrics; the rest of what it says in meta.
+
+    Each nn.Graph has two graphs: "NAME traced", the ops that the user's code and autograd added, and "NAME compiled",
+    what the compiler passes made of them. What cannot be read is in meta["unread"]. Raises TraceError if the file
+    itself cannot be read.
+    """
+    lines, mojibake = text_lines(path), Mojibake()
+    log = _read(lines, mojibake)
+    rows, modules, about = GraphRows(), [], []
+    for run in runs(log.graphs):
+        _leave_out_damaged(log, run)
+        about.append(graph_facts(run, _write(rows, run)))
+        modules += module_rows(run.label, run.tree, _fixed(run))
+    frames = {**rows.frames(), "modules": MODULES.frame(modules), "metrics": METRICS.frame(log.metrics.rows)}
+    return Trace(frames, _meta(lines, log, mojibake, about))
+
+
+def _read(lines: TextLines, mojibake: Mojibake) -> Log:
+    log, cleaner = Log(), Cleaner()
+    streams: dict[str | None, Stream] = {}
+    for number, raw in enumerate(lines, 1):
+        if not raw.isascii():
+            mojibake.see(number, raw)
+        rank, line = cleaner.clean(raw)
+        stream = streams.get(rank)
+        if stream is None:
+            stream = streams[rank] = Stream(log, rank)
+        if not stream.take(number, line) and (rest := cleaner.learn(line)) is not None:
+            stream.take(number, rest)
+    for stream in streams.values():
+        stream.close()
+    return log
+
+
+def _leave_out_damaged(log: Log, run: Run) -> None:
+    """An op that is not whole is only one of the graph if a line says so."""
+    for op in list(run.traced.ops.values()) if run.traced else []:
+        if op.is_damaged and not op.is_added and run.traced:
+            log.unread.add(op.line, op.name, LEFT_OUT)
+            del run.traced.ops[op.name]
+
+
+def _fixed(run: Run) -> set[str]:
+    """Names of the variables that are not to be trained."""
+    ops = run.traced.ops.values() if run.traced else ()
+    return {op.name for op in ops if op.attributes.get("trainable") is False}
+
+
+def _write(rows: GraphRows, run: Run) -> dict[str, list[str]]:
+    """Write both graphs of a run; the tensors that come from outside, by graph."""
+    outside = {}
+    if run.traced is not None:
+        outside["traced"] = write_traced(rows, run, run.traced)
+    if run.listing is not None:
+        outside["compiled"] = write_compiled(rows, run, run.listing)
+    return outside
+
+
+def _meta(lines: TextLines, log: Log, mojibake: Mojibake, about: list[dict[str, Any]]) -> dict[str, Any]:
+    error = log.errors[0][1] if log.errors else None
+    return {
+        "verb": "opgraph",
+        "name": lines.path.name,
+        "created": log.created,
+        "source": "OneFlow nn.Graph log",
+        "complete": error is None and lines.damage is None,
+        "error": error,
+        "skipped": {},
+        "unread": log.unread.rows,
+        "notes": notes(log, mojibake, lines),
+        "oneflow": {"graphs": about, **facts(log, mojibake), "undecodable_bytes": lines.undecodable_bytes},
+    }

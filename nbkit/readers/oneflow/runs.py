@@ -1,0 +1,44 @@
+"""Runs of graphs: which traced ops, listing and module tree belong together, and what the graph is called."""
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from nbkit.readers.oneflow.modules import ModuleTree, merged
+from nbkit.readers.oneflow.store import Graphs, Listing, Traced
+
+
+@dataclass(frozen=True)
+class Run:
+    """One graph of the log: `label` is its name, numbered from the second one of that name on."""
+
+    label: str
+    name: str
+    type: str | None
+    rank: str | None
+    traced: Traced | None
+    listing: Listing | None
+    tree: ModuleTree
+
+
+def runs(graphs: Graphs) -> list[Run]:
+    """The graphs of a log; the first listing of a name goes with its first traced ops, and so on."""
+    found: list[Run] = []
+    numbers: Counter[str] = Counter()
+    for name, rank in _keys(graphs):
+        traced = [one for one in graphs.traced if (one.name, one.rank) == (name, rank) and one.ops]
+        listings = [one for one in graphs.listings if (one.name, one.rank) == (name, rank)]
+        trees = [tree for known, of, tree in graphs.trees if (known, of) == (name, rank) and not tree.is_empty]
+        for ops, listing, built in zip_longest(traced, listings, trees):
+            numbers[name] += 1
+            label = name if numbers[name] == 1 else f"{name} #{numbers[name]}"
+            tree = merged(built, None if listing is None else listing.tree)
+            found.append(Run(label, name, graphs.classes.get(name), rank, ops, listing, tree))
+    return found
+
+
+def _keys(graphs: Graphs) -> list[tuple[str, str | None]]:
+    """Names and ranks in the order in which the log first has them."""
+    of_traced = [(one.name, one.rank) for one in graphs.traced]
+    of_trees = [(name, rank) for name, rank, _ in graphs.trees]
+    return list(dict.fromkeys([*of_traced, *of_trees, *((one.name, one.rank) for one in graphs.listings)]))

@@ -1,0 +1,127 @@
+"""The graphs of a log while it is read: traced ops, listings and module trees, each run on its own."""
+
+from dataclasses import dataclass, field
+
+from nbkit.readers.oneflow.modules import ModuleTree
+from nbkit.readers.oneflow.names import split_name
+from nbkit.readers.oneflow.operator_line import CompiledOp, Description
+from nbkit.readers.oneflow.traced import TracedOp
+
+
+@dataclass(slots=True)
+class Traced:
+    """The ops that one thread added to one graph, in order; `tensors` are those that level 3 describes."""
+
+    name: str
+    rank: str | None
+    thread: str | None
+    ops: dict[str, TracedOp] = field(default_factory=dict)
+    tensors: dict[str, Description] = field(default_factory=dict)
+    last: TracedOp | None = None
+
+    def put(self, op: TracedOp) -> None:
+        """An op; one that was tried before and not taken is replaced."""
+        self.ops[op.name] = op
+        self.last = op
+
+
+@dataclass(slots=True)
+class Listing:
+    """One printed compiled graph; `hashes` of its lines tell a graph that is printed again."""
+
+    name: str
+    rank: str | None
+    line: int
+    ops: list[CompiledOp] = field(default_factory=list)
+    hashes: list[int] = field(default_factory=list)
+    tree: ModuleTree = field(default_factory=ModuleTree)
+    is_closed: bool = False
+    copies: int = 1
+
+
+class Graphs:
+    """All runs of all graphs of a log."""
+
+    def __init__(self) -> None:
+        self.classes: dict[str, str] = {}
+        self.traced: list[Traced] = []
+        self.trees: list[tuple[str, str | None, ModuleTree]] = []
+        self.listings: list[Listing] = []
+        self._runs: dict[tuple[str | None, str | None, str], Traced] = {}
+
+    def tree(self, name: str, rank: str | None) -> ModuleTree:
+        """The module tree that is being printed for a graph: a new one where the last one was finished."""
+        for known, of, tree in reversed(self.trees):
+            if (known, of) == (name, rank):
+                if not tree.is_done:
+                    return tree
+                break
+        self.trees.append((name, rank, ModuleTree()))
+        return self.trees[-1][2]
+
+    def built(self, name: str, rank: str | None) -> None:
+        """The module tree that was being printed is whole."""
+        for known, of, tree in self.trees:
+            tree.is_done = tree.is_done or (known, of) == (name, rank)
+
+    def tried(self, name: str, rank: str | None, thread: str | None, op: TracedOp) -> None:
+        """A thread tries to add an op; a name that the graph has taken already begins another run."""
+        run = self._run(name, rank, thread)
+        if op.name in run.ops and run.ops[op.name].is_added:
+            run = self._start(name, rank, thread)
+        run.put(op)
+
+    def added(self, name: str, rank: str | None, thread: str | None, op: str, line: int) -> TracedOp:
+        """A line says that an op was taken; one that nothing was said of before is known by its name alone."""
+        run = self._run(name, rank, thread)
+        if op in run.ops and run.ops[op].is_added:
+            run = self._start(name, rank, thread)
+        if op not in run.ops:
+            run.put(_by_name(op, name, line))
+        run.ops[op].is_added = True
+        return run.ops[op]
+
+    def given(self, name: str, rank: str | None, thread: str | None, op: TracedOp) -> None:
+        """The line that says that an op was taken holds all of it; it may be the second time that it is printed."""
+        known = self._run(name, rank, thread).ops.get(op.name)
+        if known is None or known.is_added or known.is_damaged:
+            self.tried(name, rank, thread, op)
+        self.added(name, rank, thread, op.name, op.line)
+
+    def last_tried(self, name: str, rank: str | None, thread: str | None) -> TracedOp | None:
+        """The op that the thread tried last, if it is not known to be taken."""
+        last = self._run(name, rank, thread).last
+        return None if last is None or last.is_added else last
+
+    def tensors(self, name: str, rank: str | None, thread: str | None) -> dict[str, Description]:
+        """Where level 3's descriptions of a graph's tensors go."""
+        return self._run(name, rank, thread).tensors
+
+    def close(self, listing: Listing) -> None:
+        """A listing has ended: if the graph was printed before, it is the same one."""
+        listing.is_closed = True
+        for other in self.listings:
+            same = other.name == listing.name and other.rank == listing.rank
+            if same and other.hashes[: len(listing.hashes)] == listing.hashes and listing.hashes:
+                other.copies += 1
+                return
+        self.listings.append(listing)
+
+    def _run(self, name: str, rank: str | None, thread: str | None) -> Traced:
+        return self._runs.get((rank, thread, name)) or self._start(name, rank, thread)
+
+    def _start(self, name: str, rank: str | None, thread: str | None) -> Traced:
+        made = self._runs[rank, thread, name] = Traced(name, rank, thread)
+        self.traced.append(made)
+        return made
+
+
+def _by_name(op: str, graph: str, line: int) -> TracedOp:
+    parts = split_name(op)
+    if op.startswith((f"_{graph}_input", f"_{graph}-input")):
+        return TracedOp(op, line, kind="input", outputs=[f"{op}/out"])
+    if op.startswith((f"_{graph}_output", f"_{graph}-output")):
+        return TracedOp(op, line, kind="output", outputs=[f"{op}/out"])
+    if parts and parts[1] != "FreeEagerTensor":
+        return TracedOp(op, line, op=parts[1])
+    return TracedOp(op, line, kind="constant" if parts else "parameter", outputs=[f"{op}/out"])

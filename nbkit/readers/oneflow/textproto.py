@@ -1,0 +1,123 @@
+"""Protobuf messages as text: a field in each line, read line by line."""
+
+import math
+import re
+from typing import Any
+
+Message = dict[str, list[Any]]
+ESCAPE = re.compile(r"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.DOTALL)
+ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
+DEEPEST = 64
+
+
+class TextProto:
+    """One message that is read line by line; `fields` holds what was read: of each field the list of its values."""
+
+    def __init__(self) -> None:
+        self.fields: Message = {}
+        self._open: list[Message] = [self.fields]
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether every brace that was opened has been closed."""
+        return len(self._open) == 1
+
+    def add(self, text: str) -> bool:
+        """Take a line without the white space around it; False, and nothing has changed, if it is no field."""
+        if text == "}":
+            if len(self._open) == 1:
+                return False
+            self._open.pop()
+            return True
+        key, colon, value = text.partition(": ")
+        if not colon:
+            return self._nested(text)
+        if not (key.isascii() and key.isidentifier()) or (value[:1] == '"' and (value[-1] != '"' or len(value) < 2)):
+            return False
+        self._open[-1].setdefault(key, []).append(value)
+        return True
+
+    def _nested(self, text: str) -> bool:
+        key = text[:-2]
+        if not text.endswith(" {") or not (key.isascii() and key.isidentifier()) or len(self._open) > DEEPEST:
+            return False
+        message: Message = {}
+        self._open[-1].setdefault(key, []).append(message)
+        self._open.append(message)
+        return True
+
+
+def text_of(value: Any) -> str:
+    """The text of a string field: without its quotes and escapes; "" of a message."""
+    if not isinstance(value, str):
+        return ""
+    if value[:1] != '"':
+        return value
+    inner = value[1:-1]
+    return _unescaped(inner) if "\\" in inner else inner
+
+
+def text(message: Message, key: str) -> str | None:
+    """The text of the field's first value; None if there is none."""
+    values = message.get(key)
+    return text_of(values[0]) if values else None
+
+
+def texts(message: Message, key: str) -> list[str]:
+    """The texts of all values of a field."""
+    return [text_of(value) for value in message.get(key, ())]
+
+
+def message(parent: Message, key: str) -> Message:
+    """The field's first value that is a message; an empty one if there is none."""
+    return next((value for value in parent.get(key, ()) if isinstance(value, dict)), {})
+
+
+def messages(parent: Message, key: str) -> list[Message]:
+    """All values of a field that are messages."""
+    return [value for value in parent.get(key, ()) if isinstance(value, dict)]
+
+
+def plain(value: Any) -> Any:
+    """JSON data of a value: a message as an object, a field of several values as a list, numbers as numbers."""
+    if isinstance(value, dict):
+        return {key: plain_field(values) for key, values in value.items()}
+    if value[:1] == '"':
+        return text_of(value)
+    if value in ("true", "false"):
+        return value == "true"
+    return number(value)
+
+
+def plain_field(values: list[Any]) -> Any:
+    """JSON data of a field: its only value, or the list of them."""
+    return plain(values[0]) if len(values) == 1 else [plain(one) for one in values]
+
+
+def number(value: str) -> int | float | str:
+    """The number that a value says; its text where it is none, or one that JSON does not have."""
+    try:
+        return int(value)
+    except ValueError:
+        pass
+    try:
+        found = float(value)
+    except ValueError:
+        return value
+    return found if math.isfinite(found) else value
+
+
+def _unescaped(text: str) -> str:
+    """Protobuf writes what is not ASCII as octal bytes of UTF-8."""
+
+    def byte(found: re.Match[str]) -> str:
+        code = found[1]
+        if code[0] in "01234567":
+            return chr(int(code, 8) & 0xFF)
+        if code[0] == "x" and len(code) > 1:
+            return chr(int(code[1:], 16))
+        return ESCAPED.get(code, code)
+
+    if text.isascii():
+        return ESCAPE.sub(byte, text).encode("latin-1").decode("utf-8", errors="replace")
+    return ESCAPE.sub(byte, text)
