@@ -1,0 +1,97 @@
+"""What a program says of its other processes: collectives, the mesh, and which parameters its optimizer owns."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from nbkit.readers.paddle.records import Block, Operation
+
+PREFIXES = (
+    "c_allgather",
+    "c_allreduce",
+    "c_broadcast",
+    "c_comm_init",
+    "c_concat",
+    "c_gen_",
+    "c_identity",
+    "c_reduce",
+    "c_scatter",
+    "c_split",
+    "c_sync_",
+    "c_wait_",
+    "partial_allgather",
+    "partial_recv",
+    "partial_send",
+)
+TYPES = frozenset(
+    "all_gather all_reduce all_to_all alltoall barrier broadcast dist_concat gather_scatter global_gather "
+    "global_scatter mp_allreduce_sum p_recv p_recv_array p_send p_send_array recv_v2 reduce reduce_scatter send_v2 "
+    "sync_calc_stream".split()
+)
+ROOTS = ("root_id", "root")
+
+
+def is_communication(kind: str) -> bool:
+    """Whether operations of this type, without dialect, move tensors between processes or wait for that."""
+    return kind in TYPES or kind.startswith(PREFIXES)
+
+
+def collective(operation: Operation) -> dict[str, Any]:
+    """Its ring, peer and root, None where it has none, and the tensors that it moves."""
+    found = operation.attributes
+    tensors = [name for _, names in operation.inputs for name in names]
+    tensors = tensors or [name for _, names in operation.outputs for name in names]
+    root = next((found[name] for name in ROOTS if name in found), None)
+    return {"ring": found.get("ring_id"), "peer": found.get("peer"), "root": root, "tensors": tensors}
+
+
+def parallelism(blocks: Iterable[Block]) -> dict[str, Any]:
+    """Sizes of the mesh's dimensions (dp, pp, mp ...), its ranks, and each mesh with how many operations it has.
+
+    They are those of the largest mesh that a dist_attr names; empty where no operation or variable has one.
+    """
+    meshes: dict[str, dict[str, Any]] = {}
+    for mesh, is_operation in _meshes(blocks):
+        row = meshes.setdefault(str(sorted(mesh.items(), key=str)), {**mesh, "operations": 0})
+        row["operations"] += is_operation
+    if not meshes:
+        return {}
+    largest = max(meshes.values(), key=lambda mesh: len(mesh["process_ids"]))
+    names, shape = largest.get("dim_names"), largest.get("shape")
+    pairs = zip(names, shape, strict=False) if isinstance(names, list) and isinstance(shape, list) else ()
+    return {
+        "dimensions": {str(name): size for name, size in pairs},
+        "ranks": largest["process_ids"],
+        "meshes": list(meshes.values()),
+    }
+
+
+def _meshes(blocks: Iterable[Block]) -> Iterator[tuple[dict[str, Any], bool]]:
+    for block in blocks:
+        for holder in (*block.operations, *block.variables.values()):
+            found = holder.attributes.get("dist_attr")
+            mesh = found.get("process_mesh") if isinstance(found, dict) else None
+            if isinstance(mesh, dict) and isinstance(mesh.get("process_ids"), list):
+                kept = {name: value for name, value in mesh.items() if name != "annotated"}
+                yield kept, isinstance(holder, Operation)
+
+
+def sharding(blocks: Iterable[Block]) -> dict[str, Any]:
+    """Parameters that the optimizer here updates, and those that are only received, by the root that sends them.
+
+    Empty where no parameter is only received: then the optimizer is not shared out.
+    """
+    operations = [operation for block in blocks for operation in block.operations]
+    owned = list(dict.fromkeys(name for operation in operations for name in _names(operation, "Param")))
+    sent: dict[str, Any] = {}
+    for operation in operations:
+        if operation.bare_type in ("c_broadcast", "broadcast"):
+            sent |= {name: operation.attributes.get("root") for name in _names(operation, "X")}
+    received = {name: root for name, root in sent.items() if name not in owned}
+    if not owned or not received:
+        return {}
+    roots = [sent[name] for name in owned if name in sent]
+    return {"owned": owned, "received": received, "root": roots[0] if roots and roots == roots[:1] * len(roots) else None}
+
+
+def _names(operation: Operation, slot: str) -> list[str]:
+    return [name for named, names in operation.inputs if named == slot for name in names]

@@ -1,0 +1,224 @@
+"""One block of a program as rows: a node per state variable, outside input and operation, and an edge per reading."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nbkit.graphs.rows import GraphRows
+from nbkit.readers.paddle.dtypes import SIZES
+from nbkit.readers.paddle.links import Writers, from_outside, reads, writes
+from nbkit.readers.paddle.phases import inserted, phase
+from nbkit.readers.paddle.records import Block, BlockReference, Operation, Program, Variable, VariableReference
+
+# Operations that stand for an input or an output, or for state.
+KINDS = {
+    "feed": "input",
+    "fetch": "output",
+    "fetch_v2": "output",
+    "shadow_output": "output",
+    "constant": "constant",
+}
+CODE_LINE = re.compile(r'\s{0,40}File "([^"]{1,1000})", line (\d{1,9})')
+OWN_CODE = re.compile(r"[/\\]paddle[/\\]|[/\\]site-packages[/\\]")
+
+
+class BlockGraph:
+    """Adds the rows of one block; `named` gives the graph of the block with an index."""
+
+    def __init__(self, rows: GraphRows, program: Program, block: Block, named: Callable[[int], str]) -> None:
+        self.graph = named(block.index)
+        self.nodes: dict[int, int] = {}  # by the operation's place in the block
+        self._rows = rows
+        self._program = program
+        self._block = block
+        self._named = named
+        self._scope = _scope(program, block)
+        self._writers = Writers()
+        self._reads: Counter[str] = Counter()
+        self._writes: Counter[str] = Counter()
+        self._makers: dict[str, int] = {}
+        self._kinds: dict[str, str] = {}
+
+    def add(self) -> None:
+        """Adds nodes, edges and tensors."""
+        outside = from_outside(self._block)
+        states = [variable.name for variable in self._block.variables.values() if variable.persistable]
+        for name in dict.fromkeys([*states, *outside]):
+            self._outside_node(name)
+        for place, operation in enumerate(self._block.operations):
+            self.nodes[place] = self._operation(operation)
+        for name in dict.fromkeys([*self._block.variables, *self._makers]):
+            self._tensor(name)
+
+    def _outside_node(self, name: str) -> None:
+        """The node of a state variable, or of a tensor that the block reads and nothing in it has made."""
+        variable = self._scope.get(name)
+        own = name in self._block.variables
+        kind = _state_kind(variable) if own and variable and variable.persistable else "input"
+        facts: dict[str, Any] = {}
+        if variable is None:
+            facts["declared"] = False
+        elif not own:
+            facts["variable_of"] = self._named(self._owner(name))
+            facts["persistable"] = variable.persistable
+        node = self._rows.node(
+            self.graph, kind, name, attributes=facts, line=variable.line if variable and own else None, **_type(variable)
+        )
+        self._writers.wrote(name, node, 0)
+        self._makers[name] = node
+        self._kinds[name] = kind
+
+    def _owner(self, name: str) -> int:
+        """Index of the nearest block around this one that declares the name."""
+        return next(
+            block.index for block in _around(self._program, self._block) if name in block.variables
+        )
+
+    def _operation(self, operation: Operation) -> int:
+        kind = KINDS.get(operation.bare_type, operation.kind) if operation.kind == "op" else operation.kind
+        made = [name for _, name in writes(operation)]
+        when = phase(operation)
+        facts = {} if kind == "op" else {"type": operation.type}
+        node = self._rows.node(
+            self.graph,
+            kind,
+            operation.name or (made[0] if made else operation.type),
+            op=operation.type if kind == "op" else None,
+            phase=when,
+            inserted=inserted(operation, when),
+            device=operation.attributes.get("op_device") or None,
+            source=_source(operation.attributes.get("op_callstack")),
+            line=operation.line,
+            attributes={**facts, **self._attributes(operation)},
+            **_type(self._scope.get(made[0]) if made else None),
+        )
+        self._read(operation, node, kind)
+        self._wrote(operation, node, kind)
+        return node
+
+    def _read(self, operation: Operation, node: int, kind: str) -> None:
+        for port, slot, name in reads(operation):
+            src, src_port = self._writers.last(name)
+            self._rows.edge(
+                src, node, name, dst_port=port, src_port=src_port, slot=slot, **_type(self._scope.get(name))
+            )
+            self._reads[name] += 1
+            if kind == "output":
+                self._kinds.setdefault(name, "output")
+
+    def _wrote(self, operation: Operation, node: int, kind: str) -> None:
+        for port, name in writes(operation):
+            self._writers.wrote(name, node, port)
+            self._writes[name] += 1
+            self._makers.setdefault(name, node)
+            if kind in ("input", "parameter", "buffer", "constant"):
+                self._kinds.setdefault(name, kind)
+
+    def _attributes(self, operation: Operation) -> dict[str, Any]:
+        """The attributes, with slots and damage; one of their names is told apart by a bracket."""
+        own = {
+            "inputs": _by_slot(operation.inputs),
+            "outputs": _by_slot(operation.outputs),
+            **({"damaged": operation.damage} if operation.damage else {}),
+        }
+        read = {
+            f"{name} (attribute)" if name in own else name: self._plain(value)
+            for name, value in operation.attributes.items()
+        }
+        return {**read, **own}
+
+    def _plain(self, value: Any) -> Any:
+        """An attribute's value as JSON data; blocks are named by their graphs."""
+        if isinstance(value, BlockReference):
+            graphs = [self._named(index) for index in value.indices]
+            return graphs if value.is_list or len(graphs) != 1 else graphs[0]
+        if isinstance(value, VariableReference):
+            return {"variables": list(value.names)}
+        return value
+
+    def _tensor(self, name: str) -> None:
+        """The row of a tensor that this block declares, or that no block does."""
+        variable = self._block.variables.get(name)
+        if variable is None and name in self._scope:
+            return
+        shape = variable.shape if variable else None
+        numel = _numel(shape)
+        size = SIZES.get(variable.dtype or "") if variable else None
+        self._rows.tensor(
+            self.graph,
+            name,
+            self._kinds.get(name, "temporary"),
+            shape=_sizes(shape),
+            dtype=variable.dtype if variable else None,
+            node_id=self._makers.get(name),
+            numel=numel,
+            size_bytes=0 if numel == 0 else numel * size if numel is not None and size else None,
+            reads=self._reads[name],
+            writes=self._writes[name],
+            attributes=_facts(variable),
+        )
+
+
+def _around(program: Program, block: Block) -> list[Block]:
+    """The block itself and those that hold it, from the inside out."""
+    found = {block.index: block}
+    while (parent := program.blocks.get(block.parent)) and parent.index not in found:
+        found[parent.index] = block = parent
+    return list(found.values())
+
+
+def _scope(program: Program, block: Block) -> Mapping[str, Variable]:
+    """Every variable that the block can name."""
+    scope: dict[str, Variable] = {}
+    for holder in reversed(_around(program, block)):
+        scope |= holder.variables
+    return scope
+
+
+def _state_kind(variable: Variable) -> str:
+    return "parameter" if variable.is_parameter else "buffer"
+
+
+def _sizes(shape: tuple[int, ...] | None) -> list[int | None] | None:
+    return None if shape is None else [None if size < 0 else size for size in shape]
+
+
+def _type(variable: Variable | None) -> dict[str, Any]:
+    """Columns dtype and shape."""
+    return {"dtype": variable.dtype, "shape": _sizes(variable.shape)} if variable else {}
+
+
+def _numel(shape: tuple[int, ...] | None) -> int | None:
+    """Elements of a shape: none where a size is 0, unknown where one is; what no int64 holds is unknown, too."""
+    if shape is None or (0 not in shape and any(size < 0 for size in shape)):
+        return None
+    product = 1
+    for size in shape:
+        product = product * size if 0 not in shape else 0
+    return product if product < 1 << 58 else None
+
+
+def _facts(variable: Variable | None) -> dict[str, Any]:
+    """Attributes of a tensor's row."""
+    if variable is None:
+        return {"declared": False}
+    return {"type": variable.type, "persistable": variable.persistable, **variable.attributes}
+
+
+def _by_slot(slots: list[tuple[str | None, list[str]]]) -> dict[str, list[str]] | list[str]:
+    """Names by slot; a plain list where slots have no names."""
+    if any(slot is None for slot, _ in slots):
+        return [name for _, names in slots for name in names]
+    found: dict[str, list[str]] = {}
+    for slot, names in slots:
+        found.setdefault(str(slot), []).extend(names)
+    return found
+
+
+def _source(callstack: Any) -> str | None:
+    """Innermost line of the user's own code in a call stack, else its innermost line."""
+    lines = [CODE_LINE.match(line) for line in callstack] if isinstance(callstack, list) else []
+    places = [match for match in lines if match]
+    own = [match for match in places if not OWN_CODE.search(match[1])]
+    return f"{(own or places)[-1][1]}:{(own or places)[-1][2]}" if places else None

@@ -1,0 +1,49 @@
+"""Links: which node made a tensor that an operation reads, where names are written several times."""
+
+from collections.abc import Iterator
+
+from nbkit.readers.paddle.records import PLACEHOLDERS, Block, Operation, VariableReference
+
+
+def reads(operation: Operation) -> Iterator[tuple[int, str | None, str]]:
+    """Port, slot and name of each tensor that is read, in the order of the text; placeholders keep their port."""
+    port = 0
+    for slot, names in operation.inputs:
+        for name in names:
+            if name not in PLACEHOLDERS:
+                yield port, slot, name
+            port += 1
+    for attribute, value in operation.attributes.items():
+        for name in value.names if isinstance(value, VariableReference) else ():
+            yield port, attribute, name
+            port += 1
+
+
+def writes(operation: Operation) -> Iterator[tuple[int, str]]:
+    """Port and name of each tensor that is written."""
+    names = (name for _, names in operation.outputs for name in names)
+    return ((port, name) for port, name in enumerate(names) if name not in PLACEHOLDERS)
+
+
+def from_outside(block: Block) -> list[str]:
+    """Names that are read before the block writes them, in the order of their first reading."""
+    written: set[str] = set()
+    found: dict[str, None] = {}
+    for operation in block.operations:
+        found |= {name: None for _, _, name in reads(operation) if name not in written}
+        written.update(name for _, name in writes(operation))
+    return list(found)
+
+
+class Writers:
+    """The last writer of each name so far, as node and port."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[int, int]] = {}
+
+    def wrote(self, name: str, node: int, port: int) -> None:
+        self._last[name] = (node, port)
+
+    def last(self, name: str) -> tuple[int | None, int | None]:
+        """Node and port that wrote the name last; None for both if none did."""
+        return self._last.get(name, (None, None))

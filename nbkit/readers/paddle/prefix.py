@@ -1,0 +1,27 @@
+"""Prefix: what a log puts before each line of a program, such as a rank, a time or `# `."""
+
+import re
+
+DIGITS = re.compile(r"\d+")
+LONGEST = 200
+
+
+class Prefix:
+    """Learned from the line that begins a program; digits in it may be others in other lines."""
+
+    def __init__(self) -> None:
+        self._pattern: re.Pattern[str] | None = None
+
+    def learn(self, text: str) -> None:
+        """`text` stands before a program's first record in its line."""
+        text = text.rstrip()
+        if text and len(text) <= LONGEST:
+            self._pattern = re.compile(r"\d+".join(map(re.escape, DIGITS.split(text))))
+        else:
+            self._pattern = None
+
+    def strip(self, line: str) -> str:
+        """The line without the prefix; the line itself where it does not begin with it."""
+        if self._pattern and (match := self._pattern.match(line)):
+            return line[match.end() :]
+        return line
