@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from nbkit.readers.paddle.records import Block, Operation
+from nbkit.readers.paddle.records import Block, Operation, Variable
 
 PREFIXES = (
     "c_allgather",
@@ -67,7 +67,8 @@ def parallelism(blocks: Iterable[Block]) -> dict[str, Any]:
 
 def _meshes(blocks: Iterable[Block]) -> Iterator[tuple[dict[str, Any], bool]]:
     for block in blocks:
-        for holder in (*block.operations, *block.variables.values()):
+        holders: list[Operation | Variable] = [*block.operations, *block.variables.values()]
+        for holder in holders:
             found = holder.attributes.get("dist_attr")
             mesh = found.get("process_mesh") if isinstance(found, dict) else None
             if isinstance(mesh, dict) and isinstance(mesh.get("process_ids"), list):
@@ -90,7 +91,11 @@ def sharding(blocks: Iterable[Block]) -> dict[str, Any]:
     if not owned or not received:
         return {}
     roots = [sent[name] for name in owned if name in sent]
-    return {"owned": owned, "received": received, "root": roots[0] if roots and roots == roots[:1] * len(roots) else None}
+    return {
+        "owned": owned,
+        "received": received,
+        "root": roots[0] if roots and roots == roots[:1] * len(roots) else None,
+    }
 
 
 def _names(operation: Operation, slot: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from nbkit.graphs.rows import GraphRows
@@ -24,15 +24,15 @@ OWN_CODE = re.compile(r"[/\\]paddle[/\\]|[/\\]site-packages[/\\]")
 
 
 class BlockGraph:
-    """Adds the rows of one block; `named` gives the graph of the block with an index."""
+    """Adds the rows of one block; `prefix` stands before the names of all graphs of its program."""
 
-    def __init__(self, rows: GraphRows, program: Program, block: Block, named: Callable[[int], str]) -> None:
-        self.graph = named(block.index)
+    def __init__(self, rows: GraphRows, program: Program, block: Block, prefix: str) -> None:
+        self.graph = f"{prefix}block {block.index}"
         self.nodes: dict[int, int] = {}  # by the operation's place in the block
         self._rows = rows
         self._program = program
         self._block = block
-        self._named = named
+        self._prefix = prefix
         self._scope = _scope(program, block)
         self._writers = Writers()
         self._reads: Counter[str] = Counter()
@@ -63,17 +63,24 @@ class BlockGraph:
             facts["variable_of"] = self._named(self._owner(name))
             facts["persistable"] = variable.persistable
         node = self._rows.node(
-            self.graph, kind, name, attributes=facts, line=variable.line if variable and own else None, **_type(variable)
+            self.graph,
+            kind,
+            name,
+            attributes=facts,
+            line=variable.line if variable and own else None,
+            **_type(variable),
         )
         self._writers.wrote(name, node, 0)
         self._makers[name] = node
         self._kinds[name] = kind
 
+    def _named(self, index: int) -> str:
+        """The graph of the block with this index."""
+        return f"{self._prefix}block {index}"
+
     def _owner(self, name: str) -> int:
         """Index of the nearest block around this one that declares the name."""
-        return next(
-            block.index for block in _around(self._program, self._block) if name in block.variables
-        )
+        return next(block.index for block in _around(self._program, self._block) if name in block.variables)
 
     def _operation(self, operation: Operation) -> int:
         kind = KINDS.get(operation.bare_type, operation.kind) if operation.kind == "op" else operation.kind

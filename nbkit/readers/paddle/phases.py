@@ -12,8 +12,8 @@ RECOMPUTED = re.compile(r"\.subprog_\d+$")
 CAST = re.compile(r"\.cast_(?:fp|bf)\d+")
 OPTIMIZERS = frozenset(
     "adadelta adagrad adam adamax adamw asgd decayed_adagrad dgc_momentum distributed_fused_lamb dpsgd ftrl fused_adam "
-    "lamb lars_momentum merged_adam merged_momentum momentum nadam proximal_adagrad proximal_gd radam rmsprop rprop sgd "
-    "sparse_momentum".split()
+    "lamb lars_momentum merged_adam merged_momentum momentum nadam proximal_adagrad proximal_gd radam rmsprop rprop "
+    "sgd sparse_momentum".split()
 )
 AMP = frozenset({"check_finite_and_unscale", "update_loss_scaling"})
 COMMUNICATION_SCOPES = ("reshard", "data_parallel", "synchronization", "sharding")

@@ -45,7 +45,7 @@ def _add(rows: GraphRows, programs: list[Program]) -> dict[str, Any]:
         prefix = f"program {number} " if number > 1 else ""
         for index in sorted(program.blocks):
             block = program.blocks[index]
-            graph = BlockGraph(rows, program, block, lambda index, prefix=prefix: f"{prefix}block {index}")
+            graph = BlockGraph(rows, program, block, prefix)
             graph.add()
             links = {name: getattr(block, name) for name in ("parent", "forward", "backward")}
             counts = {"operations": len(block.operations), "variables": len(block.variables)}

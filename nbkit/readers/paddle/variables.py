@@ -12,9 +12,7 @@ WORDS = re.compile(r"(persist )?+(trainable )?+(param|parameter|var) (?=\S)")
 KEYWORDS = ("persist ", "trainable ", "param ", "parameter ", "var ")
 # A name may hold blanks, colons and brackets: the last ` : TYPE` that is followed by a tail counts.
 TYPE = re.compile(r" : (?:(?:\w{1,40}\.){0,3})([A-Z][A-Z_0-9]{2,40}|\d{1,3})(?=\.shape\(|\))")
-TAIL = re.compile(
-    r"\.shape\(([^()]*)\)(?:\.dtype\(([\w.]*)\)|\.astype\(([\w.]*)\))?(?:\.stop_gradient\((\w+)\))?"
-)
+TAIL = re.compile(r"\.shape\(([^()]*)\)(?:\.dtype\(([\w.]*)\)|\.astype\(([\w.]*)\))?(?:\.stop_gradient\((\w+)\))?")
 DIST_ATTR = ", dist_attr = "
 
 
@@ -59,8 +57,8 @@ def _start(text: str) -> re.Match[str] | None:
 
 def _last(text: str, position: int) -> re.Match[str] | None:
     last = None
-    for last in TYPE.finditer(text, position):
-        pass
+    for match in TYPE.finditer(text, position):
+        last = match
     return last
 
 
