@@ -1,6 +1,6 @@
 """The frames: every table's columns, their dtypes and their meaning, in one place."""
 
-from nbkit.schema.graphs import EDGES, GRAPH_TENSORS, METRICS, NODES, PARTS
+from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, PARTS
 from nbkit.schema.recording import (
     ALIGNMENT,
     DIFFS,
@@ -17,11 +17,12 @@ from nbkit.schema.table import DTYPES, TABLES, TEXT, Column, Table, nullable, ta
 
 SCHEMA_VERSION = 1
 RECORDING = (OPS, TENSORS, MODULES, MEMORY, TIMINGS, SAMPLES, DIFFS, FINDINGS, ALIGNMENT)
-GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS)
+GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE)
 TABLES.update({of.name: of for of in (*RECORDING, *GRAPHS)})
 
 __all__ = [
     "ALIGNMENT",
+    "CORRESPONDENCE",
     "DIFFS",
     "DTYPES",
     "EDGES",

@@ -98,3 +98,33 @@ METRICS = table(
     ("value", "float64", "its value, in the unit of its name"),
     ("time_us", "float64", "microseconds since the first line of the log with a time; null if unknown"),
 )
+CORRESPONDENCE = table(
+    "correspondence",
+    "part, parameter or op of two graphs, or of one of them only, in the order of the left graph",
+    ("level", "str", "part; parameter: a parameter or a buffer; op: an op, an input, an output or a constant"),
+    ("left_id", "Int64", "part_id or node_id on the left; null if only the right graph has it"),
+    ("right_id", "Int64", "part_id or node_id on the right; null if only the left graph has it"),
+    ("action", "str", "match, left_only or right_only"),
+    (
+        "relation",
+        "str",
+        "how the tensors are the same: same, cast (to another dtype), permute, reshape, other; of an op that only one "
+        "graph has what it does to its tensor, where that is one of these; null for parts",
+    ),
+    (
+        "evidence",
+        "str",
+        "what the match was told from: name; role; shape: no other in that part has it; structure: dataflow and order",
+    ),
+    ("role", "str", "as in nodes, of the left side if it has it"),
+    ("phase", "str", "as in nodes, of the left side if it has it"),
+    ("left_name", "str", "name in its graph, of a part its module path or name"),
+    ("right_name", "str", "likewise"),
+    ("left_shape", "str", "as in nodes"),
+    ("right_shape", "str", "as in nodes"),
+    ("left_dtype", "str", "as in nodes"),
+    ("right_dtype", "str", "as in nodes"),
+    ("left_op", "str", "op as its framework calls it, of a part its class"),
+    ("right_op", "str", "likewise"),
+    ("message", "str", "what differs, in words; null if nothing that is known"),
+)

@@ -1,0 +1,51 @@
+"""compare_graphs: which parts, parameters and ops of two graphs correspond, and what only one of them has."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from nbkit.analysis.graph_match.ops import match_ops
+from nbkit.analysis.graph_match.parameters import ParameterMatcher
+from nbkit.analysis.graph_match.parts import matched_parts
+from nbkit.analysis.graph_match.places import Places
+from nbkit.analysis.graph_match.rows import Found
+from nbkit.analysis.graph_match.side import side_of
+from nbkit.schema import CORRESPONDENCE
+
+Frames = Mapping[str, pd.DataFrame]
+
+
+def compare_graphs(left: Frames, right: Frames) -> pd.DataFrame:
+    """A frame of CORRESPONDENCE for two sets of frames: nodes, edges and, where they were recognised, parts.
+
+    Of several graphs those of equal names are compared, else the first with ops of each side.
+    """
+    rows = []
+    for one, other in compared_graphs(left["nodes"], right["nodes"]):
+        rows += list(_found(left, right, one, other).rows())
+    return CORRESPONDENCE.frame(rows)
+
+
+def compared_graphs(left: pd.DataFrame, right: pd.DataFrame) -> list[tuple[str, str]]:
+    """The names of the graphs of two frames `nodes` that are compared; none if one side has none."""
+    names = [list(dict.fromkeys(nodes["graph"].tolist())) for nodes in (left, right)]
+    if common := [name for name in names[0] if name in names[1]]:
+        return [(name, name) for name in common]
+    if not all(names):
+        return []
+    first = [_first_with_ops(nodes, known) for nodes, known in zip((left, right), names, strict=True)]
+    return [(first[0], first[1])]
+
+
+def _first_with_ops(nodes: pd.DataFrame, names: list[str]) -> str:
+    with_ops = set(nodes.loc[nodes["kind"] == "op", "graph"])
+    return next((name for name in names if name in with_ops), names[0])
+
+
+def _found(left: Frames, right: Frames, left_graph: str, right_graph: str) -> Found:
+    one, other = side_of(left, left_graph), side_of(right, right_graph)
+    parts = matched_parts(one, other)
+    places = Places(one, other, parts)
+    states = ParameterMatcher(one, other, places)
+    match_ops(one, other, places, states.pairs)
+    return Found(one, other, parts, states.pairs, states.is_transposed)

@@ -1,0 +1,133 @@
+"""Which op of one graph is which of another: by name, from paired parameters along the dataflow, and by order."""
+
+from collections import deque
+from collections.abc import Callable, Hashable
+
+from nbkit.analysis.graph_match.common_sequence import common_sequence
+from nbkit.analysis.graph_match.pairs import Pairs
+from nbkit.analysis.graph_match.passes import Groups, groups, if_as_many, if_single, in_order
+from nbkit.analysis.graph_match.places import Places
+from nbkit.analysis.graph_match.side import Node, Side
+from nbkit.graphs.canonical_ops import ARITHMETIC
+
+# Graphs of one source call their ops the same; in others a name such as "mul_3" says nothing.
+SAME_SOURCE_FRACTION = 0.8
+Form = Callable[[int, Node], Hashable]
+Pairing = Callable[[Groups[Node]], list[tuple[Node, Node]]]
+
+
+def match_ops(left: Side, right: Side, places: Places, pairs: Pairs) -> None:
+    """Adds the pairs of node_ids of ops, inputs, outputs and constants; `pairs` has those of parameters and buffers."""
+    if not _by_name(left, right, pairs):
+        _OpMatcher(left, right, places, pairs).run()
+
+
+def _by_name(left: Side, right: Side, pairs: Pairs) -> bool:
+    """Whether both graphs are of one source, so that names alone decide; the ops are paired then."""
+    lefts, rights = ([node for node in side.nodes.values() if not node.is_state] for side in (left, right))
+    named = [
+        (one.node_id, other.node_id)
+        for one, other in in_order(groups(lefts, rights, lambda node: node.name, lambda node: node.name))
+        if one.does == other.does
+    ]
+    is_same_source = len(named) >= SAME_SOURCE_FRACTION * min(len(lefts), len(rights)) > 0
+    if is_same_source:
+        pairs.add_all(named, "name")
+    return is_same_source
+
+
+class _OpMatcher:
+    """Finds pairs by dataflow and order."""
+
+    def __init__(self, left: Side, right: Side, places: Places, pairs: Pairs) -> None:
+        self._sides, self._places, self._pairs = (left, right), places, pairs
+
+    def run(self) -> None:
+        """Adds what is found to the pairs that are known."""
+        self._interface()
+        stages: tuple[tuple[Form, Pairing], ...] = (
+            (self._form, if_single), (self._form, if_as_many), (self._loose_form, if_single),
+        )  # fmt: skip
+        for form, pairing in stages:
+            self._follow(form, pairing)
+        self._by_order()
+
+    def _interface(self) -> None:
+        """Pairs inputs and outputs of both graphs of equal shapes, the first with the first."""
+        lefts, rights = ([n for n in side.nodes.values() if n.kind in ("input", "output")] for side in self._sides)
+        for one, other in in_order(groups(lefts, rights, _interface_form, _interface_form)):
+            self._pairs.add(one.node_id, other.node_id, "structure")
+
+    def _follow(self, form: Form, pairing: Pairing) -> None:
+        """Pairs what reads and what makes the tensors of a pair, as long as it is of one form on both sides."""
+        waiting = deque(self._pairs.right_of.items())
+        while waiting:
+            left, right = waiting.popleft()
+            for look in (Side.uses, Side.sources):
+                waiting += self._alike(look(self._sides[0], left), look(self._sides[1], right), form, pairing)
+
+    def _alike(self, lefts: list[int], rights: list[int], form: Form, pairing: Pairing) -> list[tuple[int, int]]:
+        """The new pairs of two lists of neighbours."""
+        ones, others = self._free(0, lefts), self._free(1, rights)
+        if not (ones and others):
+            return []
+        found = pairing(groups(ones, others, lambda node: form(0, node), lambda node: form(1, node)))
+        return self._pairs.add_all(((one.node_id, other.node_id) for one, other in found), "structure")
+
+    def _free(self, side: int, nodes: list[int]) -> list[Node]:
+        taken = self._pairs.left_of if side else self._pairs.right_of
+        known = self._sides[side].nodes
+        return [known[one] for one in dict.fromkeys(nodes) if one not in taken and known[one].kind == "op"]
+
+    def _form(self, side: int, node: Node) -> Hashable:
+        """What it does and where, with how many tensors."""
+        return (
+            node.does,
+            node.phase or "forward",
+            self._places.of(side, node),
+            len(self._sides[side].inputs[node.node_id]),
+        )
+
+    def _loose_form(self, side: int, node: Node) -> Hashable:
+        """What it does and where; one kind of arithmetic for another."""
+        does = "arithmetic" if node.does in ARITHMETIC else node.does
+        return (does, node.phase or "forward", self._places.of(side, node))
+
+    def _by_order(self) -> None:
+        """Pairs what is left of each place in the order in which it stands, between what is paired already."""
+        lefts, rights = (self._sequences(side) for side in (0, 1))
+        for place, ones in lefts.items():
+            others = rights.get(place, [])
+            words = [self._word(0, node) for node in ones], [self._word(1, node) for node in others]
+            for first, second in common_sequence(*words):
+                left, right = ones[first].node_id, others[second].node_id
+                if self._may_meet(left, right):
+                    self._pairs.add(left, right, "structure")
+
+    def _sequences(self, side: int) -> dict[Hashable, list[Node]]:
+        found: dict[Hashable, list[Node]] = {}
+        for node in self._sides[side].nodes.values():
+            if node.kind in ("op", "constant"):
+                found.setdefault((self._places.of(side, node), node.phase or "forward"), []).append(node)
+        return found
+
+    def _word(self, side: int, node: Node) -> Hashable:
+        """The name of the pair that the node is in, else its form."""
+        if side:
+            return self._pairs.left_of.get(node.node_id, self._form(1, node))
+        return node.node_id if node.node_id in self._pairs.right_of else self._form(0, node)
+
+    def _may_meet(self, left: int, right: int) -> bool:
+        """Whether the dataflow around them says that they are the same op, or nothing."""
+        is_other = False
+        for look in (Side.sources, Side.uses):
+            ones = {self._pairs.right_of.get(one) for one in look(self._sides[0], left)} - {None}
+            others = {other for other in look(self._sides[1], right) if other in self._pairs.left_of}
+            if ones & others:
+                return True
+            is_other |= bool(ones and others)
+        return not is_other
+
+
+def _interface_form(node: Node) -> Hashable:
+    return (node.kind, node.shape, node.dtype)

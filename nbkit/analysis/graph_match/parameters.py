@@ -1,0 +1,104 @@
+"""Which parameter or buffer of one graph is which of another: by path, else by part, shape and order of use."""
+
+from collections.abc import Callable, Hashable
+
+from nbkit.analysis.graph_match.pairs import Pairs
+from nbkit.analysis.graph_match.passes import Groups, groups, if_single, in_order
+from nbkit.analysis.graph_match.places import Places
+from nbkit.analysis.graph_match.side import Node, Shape, Side
+
+# So many pieces stand before the names of one side and not before those of the other, such as "model.".
+PREFIXES = ((0, 0), (0, 1), (1, 0), (0, 2), (2, 0))
+# Of a side (0 is the left one) and a node.
+Key = Callable[[int, Node], Hashable | None]
+
+
+class ParameterMatcher:
+    """Finds the pairs of node_ids of parameters and buffers; done when it is made.
+
+    `is_transposed` says whether the weights of one side's matrix products are those of the other side transposed.
+    """
+
+    def __init__(self, left: Side, right: Side, places: Places) -> None:
+        self._sides, self._places = (left, right), places
+        self._lefts, self._rights = _in_order_of_use(left), _in_order_of_use(right)
+        self.pairs = Pairs()
+        self._pair(_best_prefix(self._lefts, self._rights), in_order, "name")
+        self._pair(self._by_inner_name, in_order, "name")
+        self.is_transposed = self._count(self._by_turned_shape) > self._count(self._by_shape)
+        by_shape = self._by_turned_shape if self.is_transposed else self._by_shape
+        self._pair(by_shape, if_single, "shape")
+        self._pair(by_shape, in_order, "structure")
+        self._pair(self._by_sizes, in_order, "structure")
+        self._pair(lambda side, node: _sizes(node.shape), if_single, "shape")
+
+    def _pair(self, key: Key, pairing: Callable[[Groups[Node]], list[tuple[Node, Node]]], evidence: str) -> None:
+        for one, other in pairing(self._groups(key)):
+            self.pairs.add(one.node_id, other.node_id, evidence)
+
+    def _count(self, key: Key) -> int:
+        return len(in_order(self._groups(key)))
+
+    def _groups(self, key: Key) -> Groups[Node]:
+        lefts = [node for node in self._lefts if node.node_id not in self.pairs.right_of]
+        rights = [node for node in self._rights if node.node_id not in self.pairs.left_of]
+        return groups(lefts, rights, lambda node: key(0, node), lambda node: key(1, node))
+
+    def _by_inner_name(self, side: int, node: Node) -> Hashable | None:
+        place, name = self._place(side, node), self._places.inner_name(side, node)
+        return None if place is None or name is None else (place, name)
+
+    def _by_shape(self, side: int, node: Node) -> Hashable | None:
+        place = self._place(side, node)
+        return None if place is None or node.shape is None else (place, node.kind, _without_ones(node.shape))
+
+    def _by_turned_shape(self, side: int, node: Node) -> Hashable | None:
+        key = self._by_shape(side, node)
+        if side == 1 or key is None or node.shape is None or not is_weight(self._sides[side], node):
+            return key
+        return (self._place(side, node), node.kind, node.shape[::-1])
+
+    def _by_sizes(self, side: int, node: Node) -> Hashable | None:
+        place, sizes = self._place(side, node), _sizes(node.shape)
+        return None if place is None or sizes is None else (place, node.kind, sizes)
+
+    def _place(self, side: int, node: Node) -> int | None:
+        """Where it is, or where it is used first: some sources name parameters apart from what uses them."""
+        place = self._places.of(side, node)
+        uses = self._sides[side].uses(node.node_id) if place is None else []
+        return self._places.of(side, self._sides[side].nodes[uses[0]]) if uses else place
+
+
+def is_weight(side: Side, node: Node) -> bool:
+    """Whether it is a matrix that something other than a lookup of rows reads."""
+    if node.shape is None or len(node.shape) != 2:
+        return False
+    role = node.role or next((side.parts[one].role for one in side.ancestors(node.part) if side.parts[one].role), None)
+    return role != "embedding" and all(side.nodes[use].does != "embedding" for use in side.uses(node.node_id))
+
+
+def _in_order_of_use(side: Side) -> list[Node]:
+    states = [node for node in side.nodes.values() if node.is_state]
+    last = max(side.nodes, default=0) + 1
+    first = {node.node_id: next(iter(side.uses(node.node_id)), last) for node in states}
+    return sorted(states, key=lambda node: (first[node.node_id], node.node_id))
+
+
+def _best_prefix(lefts: list[Node], rights: list[Node]) -> Key:
+    """Names without the pieces that only one side has before them, by which most of them are equal."""
+    names = [[node.name.split(".") for node in nodes if node.name] for nodes in (lefts, rights)]
+
+    def common(cut: tuple[int, int]) -> int:
+        left, right = ({tuple(name[count:]) for name in side} for side, count in zip(names, cut, strict=True))
+        return len((left & right) - {()})
+
+    best = max(PREFIXES, key=common)
+    return lambda side, node: tuple(node.name.split(".")[best[side] :]) or None if node.name else None
+
+
+def _without_ones(shape: Shape) -> Shape:
+    return tuple(size for size in shape if size != 1)
+
+
+def _sizes(shape: Shape | None) -> Hashable | None:
+    return None if shape is None else tuple(sorted((size or 0) for size in _without_ones(shape)))

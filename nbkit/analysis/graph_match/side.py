@@ -1,0 +1,162 @@
+"""Side: one graph of a comparison, in the form in which its nodes, tensors and parts are looked up."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from nbkit.graphs.canonical_ops import PASSING, op_kind
+from nbkit.schema import EDGES, NODES, PARTS
+
+Shape = tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node; `kind` is that of the frame, `does` what its op does in the words of nbkit.graphs.canonical_ops."""
+
+    node_id: int
+    kind: str
+    op: str | None
+    does: str
+    name: str | None
+    module: str | None
+    part: int | None
+    role: str | None
+    phase: str | None
+    dtype: str | None
+    shape: Shape | None
+
+    @property
+    def is_state(self) -> bool:
+        """Whether it is a parameter or a buffer."""
+        return self.kind in ("parameter", "buffer")
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether the numbers that it gives are those that it reads."""
+        return self.kind == "op" and self.does in PASSING
+
+
+@dataclass
+class Part:
+    """A part; `children` are in order, `first_node` is the first node in it or below."""
+
+    part_id: int
+    parent: int | None
+    name: str
+    module: str | None
+    type: str | None
+    role: str | None
+    phase: str
+    params: int | None
+    children: list[int] = field(default_factory=list)
+    first_node: int | None = None
+
+
+@dataclass(frozen=True)
+class Side:
+    """One graph: its nodes in order, of each its readers and what it reads (in the order of its inputs), its parts."""
+
+    nodes: dict[int, Node]
+    inputs: dict[int, list[int]]
+    readers: dict[int, list[int]]
+    parts: dict[int, Part]
+    _uses: dict[int, list[int]] = field(default_factory=dict)
+
+    def ancestors(self, part: int | None) -> list[int]:
+        """`part` and those above it, innermost first."""
+        found = []
+        while part is not None:
+            found.append(part)
+            part = self.parts[part].parent
+        return found
+
+    def sources(self, node: int) -> list[int]:
+        """What the node reads, through casts, views and copies."""
+        return [self._origin(one) for one in self.inputs[node]]
+
+    def uses(self, node: int) -> list[int]:
+        """Nodes that read what the node gives, through casts, views and copies, in their order."""
+        if node not in self._uses:
+            self._uses[node] = self._find_uses(node)
+        return self._uses[node]
+
+    def _find_uses(self, node: int) -> list[int]:
+        found = set()
+        waiting, met = [node], {node}
+        while waiting:
+            for reader in self.readers[waiting.pop()]:
+                if reader in met:
+                    continue
+                met.add(reader)
+                if self.nodes[reader].is_passing:
+                    waiting.append(reader)
+                else:
+                    found.add(reader)
+        return sorted(found)
+
+    def _origin(self, node: int) -> int:
+        while self.nodes[node].is_passing and self.inputs[node]:
+            node = self.inputs[node][0]
+        return node
+
+
+def side_of(frames: Mapping[str, pd.DataFrame], graph: str) -> Side:
+    """The graph of that name in `frames`, which has nodes, edges and, where they were recognised, parts."""
+    table = NODES.check(frames["nodes"])
+    table = table[table["graph"] == graph]
+    parts = _parts(frames.get("parts", PARTS.frame()), graph)
+    nodes = {row[0]: Node(*row) for row in zip(*_columns(table), strict=True)}
+    inputs: dict[int, list[int]] = {node: [] for node in nodes}
+    readers: dict[int, list[int]] = {node: [] for node in nodes}
+    edges = EDGES.check(frames["edges"])
+    for source, reader in zip(_whole(edges["src"]), edges["dst"].tolist(), strict=True):
+        if source in nodes and reader in nodes:
+            inputs[reader].append(source)
+            readers[source].append(reader)
+    side = Side(nodes, inputs, readers, parts)
+    for node in nodes.values():
+        for part in side.ancestors(node.part):
+            if parts[part].first_node is None:
+                parts[part].first_node = node.node_id
+    return side
+
+
+def _columns(table: pd.DataFrame) -> list[list[object]]:
+    ops, kinds = _texts(table["op"]), table["kind"].tolist()
+    does = [op_kind(op) if kind == "op" else kind for op, kind in zip(ops, kinds, strict=True)]
+    read: dict[str | None, Shape | None] = {}
+    shapes = [read[text] if text in read else read.setdefault(text, _shape(text)) for text in _texts(table["shape"])]
+    texts = {name: _texts(table[name]) for name in ("name", "module", "role", "phase", "dtype")}
+    return [
+        table["node_id"].tolist(), kinds, ops, does, texts["name"], texts["module"], _whole(table["part_id"]),
+        texts["role"], texts["phase"], texts["dtype"], shapes,
+    ]  # fmt: skip
+
+
+def _parts(table: pd.DataFrame, graph: str) -> dict[int, Part]:
+    table = PARTS.check(table)
+    table = table[table["graph"] == graph]
+    texts = [_texts(table[name]) for name in ("name", "module", "type", "role", "phase")]
+    columns = [table["part_id"].tolist(), _whole(table["parent_id"]), *texts, _whole(table["params"])]
+    found: dict[int, Part] = {}
+    for part_id, parent, name, module, kind, role, phase, params in zip(*columns, strict=True):
+        found[part_id] = Part(part_id, parent, name or "", module, kind, role, phase or "forward", params)
+    for part in found.values():
+        if part.parent is not None:
+            found[part.parent].children.append(part.part_id)
+    return found
+
+
+def _texts(column: "pd.Series[str]") -> list[str | None]:
+    return [value if isinstance(value, str) else None for value in column.tolist()]
+
+
+def _whole(column: "pd.Series[int]") -> list[int | None]:
+    return [None if value is pd.NA else value for value in column.tolist()]
+
+
+def _shape(text: str | None) -> Shape | None:
+    return None if text is None else tuple(json.loads(text))

@@ -1,0 +1,109 @@
+"""What ops of different frameworks do, in the same words: aten, OneFlow, Paddle (old and PIR) and ONNX."""
+
+import re
+from functools import cache
+
+# Per kind the names that ops have anywhere, in lower case and without "_", version numbers and overloads.
+NAMES = {
+    "matmul": "mm bmm addmm baddbmm linear matmul gemm batchmatmul broadcastmatmul "
+    "broadcastmatmulgradb fusedmatmulbias fc",
+    "add": "add addn elementwiseadd broadcastadd scalaradd",
+    "subtract": "sub rsub subtract elementwisesub broadcastsub scalarsub",
+    "multiply": "mul multiply elementwisemul broadcastmul scalarmul",
+    "divide": "div divide truediv elementwisediv broadcastdiv scalardiv reciprocal",
+    "scale": "scale",
+    "negate": "neg negative",
+    "power": "pow elementwisepow broadcastpow scalarpow",
+    "square": "square",
+    "exp": "exp",
+    "log": "log",
+    "sqrt": "sqrt",
+    "rsqrt": "rsqrt",
+    "sigmoid": "sigmoid",
+    "tanh": "tanh",
+    "relu": "relu",
+    "gelu": "gelu fastgelu",
+    "silu": "silu swish",
+    "softplus": "softplus",
+    "maximum": "maximum elementwisemax broadcastmaximum max",
+    "minimum": "minimum elementwisemin broadcastminimum min",
+    "mean": "mean reducemean",
+    "reduce_sum": "sum reducesum reducesumlike",
+    "softmax": "softmax safesoftmax",
+    "log_softmax": "logsoftmax",
+    "layer_norm": "layernorm nativelayernorm layernormalization",
+    "rms_norm": "rmsnorm fusedrmsnorm rmsnormalization",
+    "batch_norm": "batchnorm nativebatchnorm batchnormalization normalization",
+    "attention": "scaleddotproductattention scaleddotproductflashattention scaleddotproductefficientattention "
+    "scaleddotproductflashattentionforcpu flashattn fusedmultiheadattentioninference attention",
+    "embedding": "embedding lookuptable gather",
+    "one_hot": "onehot",
+    "loss": "crossentropyloss crossentropywithsoftmax softmaxwithcrossentropy nll nllloss nlllossforward "
+    "softmaxcrossentropyloss sparsesoftmaxcrossentropy crossentropy",
+    "convolution": "conv1d conv2d conv3d convolution conv",
+    "pad": "pad pad3d constantpadnd",
+    "slice": "slice select narrow stridedslice",
+    "split": "split splitwithsizes chunk unbind",
+    "concat": "cat concat stack",
+    "where": "where maskedfill",
+    "triangle": "tril triu triltriu trilu",
+    "dropout": "dropout nativedropout",
+    "constant": "fillconstant constant full zeros ones oneslike zeroslike fulllike fillanylike constantofshape",
+    "range": "arange range",
+    "cast": "cast castlike tocopy to type typeas",
+    "reshape": "reshape reshape2 reshapelike view unsafeview flatten flatten2 flattencontiguousrange unflatten squeeze "
+    "squeeze2 unsqueeze unsqueeze2 expanddims",
+    "permute": "t transpose transpose2 permute numpyt",
+    "expand": "expand broadcastto broadcastlike tile repeat",
+    "identity": "identity detach alias clone copy contiguous assign share liftfresh liftfreshcopy memcpyd2h "
+    "memcpyh2d asserttensormetadata",
+    "boxing": "hierarchicalparallelcast hierarchicalparallelcastlike boxingidentity",
+    "all_reduce": "allreduce callreducesum callreducemax mpallreducesum",
+    "reduce_to_one": "creducesum",
+    "broadcast_from_one": "cbroadcast",
+    "all_gather": "allgather callgather allgatherintotensor",
+    "reduce_scatter": "reducescatter creducescatter reducescattertensor",
+    "send": "send sendv2 psend",
+    "receive": "recv recvv2 precv",
+    "optimizer_step": "adam adamw sgd momentum lamb adagrad rmsprop fusedadam fusedadamw",
+}
+# Their result holds the same numbers as what they read: between two ops that compute, they may stand or not.
+PASSING = frozenset({"cast", "reshape", "permute", "expand", "identity", "boxing"})
+# Of two ops that stand in the same place, one may be spelled by another of these: 1 - x as x * -1 + 1.
+ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "scale", "negate", "square", "power"})
+GRADIENT = " gradient"
+_KINDS = {name: kind for kind, names in NAMES.items() for name in names.split()}
+# Names that mean one thing as they stand here, in Paddle and in ONNX, and another elsewhere (aten.mul, aten.sum).
+_AS_WRITTEN = {"mul": "matmul", "sum": "add", "Sum": "add"}
+_PREFIX = re.compile(r"^(?:aten|prims|torch|pd_op|cinn_op|builtin|_?operator|quantized|nn|functional|Tensor)\.")
+_GRADIENTS = re.compile(r"(?:doublegrad|paramgrad|grad|backward)$")
+
+
+@cache
+def op_kind(op: str | None) -> str:
+    """The kind of an op as a word of `NAMES`, with GRADIENT behind it for its gradient; else its own name, folded.
+
+    Null has the kind "".
+    """
+    if op is None:
+        return ""
+    if op in _AS_WRITTEN:
+        return _AS_WRITTEN[op]
+    name = _folded(op)
+    if name in _KINDS:
+        return _KINDS[name]
+    forward = _GRADIENTS.sub("", name)
+    return _kind(name) if forward == name else f"{_kind(forward)}{GRADIENT}"
+
+
+def _folded(op: str) -> str:
+    """`op` without namespaces, overload and in-place mark, in lower case and without "_"."""
+    is_qualified = False
+    while (short := _PREFIX.sub("", op)) != op:
+        op, is_qualified = short, True
+    return (op.split(".")[0] if is_qualified else op).replace("_", "").lower()
+
+
+def _kind(name: str) -> str:
+    """The kind of a folded name, or of that name without its version number."""
+    return _KINDS.get(name) or _KINDS.get(re.sub(r"v\d+$", "", name)) or name
