@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nbkit.graphs.rows import GraphRows
+from nbkit.readers.oneflow.hidden import hidden_inputs
 from nbkit.readers.oneflow.loc import source_of
 from nbkit.readers.oneflow.names import base_of, inserted_by, op_type, split_name
 from nbkit.readers.oneflow.operator_line import UNKNOWN, CompiledOp
@@ -20,7 +21,7 @@ def write_compiled(rows: GraphRows, run: Run, listing: Listing) -> list[str]:
     flow = Flow(f"{run.label} compiled")
     traced: Mapping[str, TracedOp] = run.traced.ops if run.traced else {}
     made_by = {op.name: inserted(op, run) for op in listing.ops}
-    phases = _phases(run, listing, made_by)
+    phases, hidden = _phases(run, listing, made_by), hidden_inputs(run)
     for op in listing.ops:
         before, kind = traced.get(op.name), compiled_kind(op, run)
         first = op.outputs[0][1] if op.outputs else UNKNOWN
@@ -36,7 +37,7 @@ def write_compiled(rows: GraphRows, run: Run, listing: Listing) -> list[str]:
             dtype=first.dtype,
             shape=first.shape,
             device=op.placement,
-            attributes=_attributes(op, before),
+            attributes=_attributes(op, before) | _hidden(hidden.get(op.name)),
             source=source_of(op.location) or (source_of(before.loc) if before is not None else None),
             line=op.line,
         )
@@ -116,6 +117,10 @@ def _slots(op: CompiledOp, before: TracedOp | None) -> list[str | None]:
     if before is None or len(before.inputs) != len(op.inputs):
         return [None] * len(op.inputs)
     return [slot for slot, _ in before.inputs]
+
+
+def _hidden(inputs: list[dict[str, str]] | None) -> dict[str, Any]:
+    return {"hidden_inputs": inputs} if inputs else {}
 
 
 def _attributes(op: CompiledOp, before: TracedOp | None) -> dict[str, Any]:

@@ -26,6 +26,7 @@ class Log:
         self.glog_lines = 0
         self.sites: Counter[str] = Counter()
         self.threads: Counter[str] = Counter()
+        self.tree_lines: dict[str, Counter[str]] = {"built": Counter(), "listed": Counter()}
         self.errors: list[tuple[int, str]] = []
         self.created: str | None = None
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from nbkit.readers.oneflow.compiled_rows import inserted
 from nbkit.readers.oneflow.facts import MEMORY_UNIT
+from nbkit.readers.oneflow.hidden import hidden_inputs
 from nbkit.readers.oneflow.log import Log
 from nbkit.readers.oneflow.mojibake import Mojibake
 from nbkit.readers.oneflow.runs import Run
@@ -25,6 +26,7 @@ def graph_facts(run: Run, outside: dict[str, list[str]]) -> dict[str, Any]:
         "traced": len(traced),
         "compiled": len(listed),
         "listings": run.listing.copies if run.listing else 0,
+        "listing_line": run.listing.line if run.listing else None,
         "not_added": [op.name for op in traced.values() if not op.is_added],
         "from_outside": outside,
         "module_arguments": run.tree.arguments,
@@ -43,6 +45,7 @@ def _joined(run: Run) -> dict[str, Any]:
         "kept": sum(op.name in traced for op in ops),
         "pruned": dict(pruned.most_common()),
         "added": dict(added.most_common()),
+        "hidden_inputs": sum(map(len, hidden_inputs(run).values())),
     }
 
 
@@ -63,12 +66,18 @@ def facts(log: Log, mojibake: Mojibake) -> dict[str, Any]:
         "in_place": of.in_place,
         "gradient_accumulation": of.gradient_accumulation,
         "glog_lines": log.glog_lines,
+        "tree_lines": {phase: dict(counts) for phase, counts in log.tree_lines.items()},
         "glog_sites": len(log.sites),
         "threads": dict(log.threads),
         "metric_events": log.metrics.events,
         "iterations": log.metrics.iterations,
         "errors": [{"line": line, "text": text[:1000]} for line, text in log.errors],
-        "mojibake": {"count": mojibake.count, "repaired": mojibake.mended, "lines": mojibake.lines},
+        "mojibake": {
+            "count": mojibake.count,
+            "repaired": mojibake.mended,
+            "characters": mojibake.characters,
+            "lines": mojibake.lines,
+        },
     }
 
 

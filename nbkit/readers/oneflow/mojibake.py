@@ -12,6 +12,7 @@ class Mojibake:
         self.lines: list[dict[str, str | int | None]] = []
         self.count = 0
         self.mended = 0
+        self.characters = 0
 
     def see(self, number: int, line: str) -> None:
         """A line that is not ASCII."""
@@ -19,6 +20,7 @@ class Mojibake:
         if whole is None and not _is_suspect(line):
             return
         self.count += 1
+        self.characters += sum(not letter.isascii() for letter in line)
         self.mended += whole is not None
         if len(self.lines) < MOST:
             self.lines.append({"line": number, "text": line[:200], "repaired": None if whole is None else whole[:200]})

@@ -9,7 +9,7 @@ from nbkit.readers.oneflow.textproto import Message
 from nbkit.readers.oneflow.traced import traced_op
 from nbkit.readers.oneflow.tree_lines import TreeLines, tree_word
 
-LEVELS = ("[ERROR]", "[WARNING]", "[INFO]")
+LEVELS = ("[ERROR", "[WARNING", "[INFO")
 SETS = ("WhiteSet", "BlackSet", "GrayList", "ClearList")
 CRASHES = (
     "Main process received ",
@@ -19,6 +19,7 @@ CRASHES = (
     "Error Type: ",
     "[ERROR]",
 )
+HEADER = " with operators:"
 TRACEBACK = "Traceback (most recent call last)"
 
 
@@ -30,6 +31,7 @@ class Stream:
         self._tree = TreeLines(log.graphs, rank, log.operators, log.unread)
         self._body: Body | None = None
         self._thread: str | None = None
+        self._header = 0
 
     def take(self, number: int, line: str) -> bool:
         """Take a line; False if it is nothing that a OneFlow log says."""
@@ -70,30 +72,38 @@ class Stream:
             if line == ")":
                 self._tree.bracket()
             return True
-        if line.startswith(LEVELS):
-            level, _, rest = line.partition("]")
-            if tree_word(rest) is not None:
-                if level == "[ERROR":
-                    self._log.error(number, rest)
-                return self._tree_line(number, rest)
         if tree_word(line) is not None:
             return self._tree_line(number, line)
-        if line[0] == "[" and self._log.metrics.line(line, self._rank):
+        if line[0] == "[" and self._in_brackets(number, line):
             return True
-        return self._message(number, line, None) or self._failure(number, line)
+        return self._message(number, line, None) or self._text(number, line)
 
-    def _failure(self, number: int, line: str) -> bool:
-        if line.startswith(TRACEBACK):
+    def _in_brackets(self, number: int, line: str) -> bool:
+        """A line of LiBai's logger, or one of the tree with its level before it."""
+        level, _, rest = line.partition("]")
+        if level not in LEVELS or tree_word(rest) is None:
+            return self._log.metrics.line(line, self._rank)
+        if level == "[ERROR":
+            self._log.error(number, rest)
+        return self._tree_line(number, rest)
+
+    def _text(self, number: int, line: str) -> bool:
+        """A line of its own: the head of a listing, or why the run ended."""
+        if line.endswith(HEADER):
+            self._header = number
+        elif line.startswith(TRACEBACK):
             self._body = TracebackBody(self._log.error)
-            return True
-        if line.startswith(CRASHES):
+        elif line.startswith(CRASHES):
             self._log.error(number, line)
-            return True
-        return False
+        else:
+            return False
+        return True
 
     def _tree_line(self, number: int, line: str) -> bool:
         word = tree_word(line) or ""
         text = line[line.index(word) + len(word) :]
+        is_listed = self._tree.listing is not None or text.endswith("): (")
+        self._log.tree_lines["listed" if is_listed else "built"][word.removesuffix(":")] += 1
         if word == "GRAPH:":
             self._graph(number, text)
         elif word == "MODULE:":
@@ -110,7 +120,7 @@ class Stream:
         name, _, rest = text.partition(":")
         type_, _, stage = rest.partition(")")
         if stage.strip() == ": (":
-            self._tree.begin(number, name, type_)
+            self._tree.begin(number - (self._header == number - 1), name, type_)
             return
         self._log.graphs.classes.setdefault(name, type_)
         self._tree.graph = name
