@@ -69,8 +69,8 @@ def _meshes(blocks: Iterable[Block]) -> Iterator[tuple[dict[str, Any], bool]]:
     for block in blocks:
         holders: list[Operation | Variable] = [*block.operations, *block.variables.values()]
         for holder in holders:
-            found = holder.attributes.get("dist_attr")
-            mesh = found.get("process_mesh") if isinstance(found, dict) else None
+            found = holder.attributes.get("dist_attr") or holder.attributes.get("op_dist_attr")
+            mesh = found.get("process_mesh", found.get("mesh")) if isinstance(found, dict) else None
             if isinstance(mesh, dict) and isinstance(mesh.get("process_ids"), list):
                 kept = {name: value for name, value in mesh.items() if name != "annotated"}
                 yield kept, isinstance(holder, Operation)

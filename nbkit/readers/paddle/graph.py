@@ -43,10 +43,13 @@ class BlockGraph:
     def add(self) -> None:
         """Adds nodes, edges and tensors."""
         outside = from_outside(self._block)
-        states = [variable.name for variable in self._block.variables.values() if variable.persistable]
+        operations = self._block.operations
+        made = {name for operation in operations if operation.kind != "op" for _, name in writes(operation)}
+        variables = self._block.variables.values()
+        states = [variable.name for variable in variables if variable.persistable and variable.name not in made]
         for name in dict.fromkeys([*states, *outside]):
             self._outside_node(name)
-        for place, operation in enumerate(self._block.operations):
+        for place, operation in enumerate(operations):
             self.nodes[place] = self._operation(operation)
         for name in dict.fromkeys([*self._block.variables, *self._makers]):
             self._tensor(name)

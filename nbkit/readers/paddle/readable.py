@@ -12,22 +12,28 @@ HEADER = re.compile(r"(?:\{ ?)?+// block(?:_idx:| )\s{0,9}(\d{1,9})(?!\d)")
 LINKS = re.compile(r"\b(parent|forward|backward)_idx: ?(-?\d{1,9})(?!\d)")
 JUNK = "stands before a record, which was read without it"
 OUTSIDE = "is no record of a program"
-HEADLESS = "no header"
+FORM, HEADLESS = "readable", "readable, without a header"
 MOST_CONTINUED = 10_000
 
 
 class ReadableReader:
-    """Takes the lines of a file in order; `programs` holds what they were. `close()` ends the last record."""
+    """Takes the lines of a file in order and adds to `programs` what they are; `close()` ends the last record."""
 
-    def __init__(self, unread: Unread) -> None:
-        self.programs: list[Program] = []
+    def __init__(self, programs: list[Program], unread: Unread) -> None:
+        self._programs = programs
         self._unread = unread
         self._prefix = Prefix()
+        self._program: Program | None = None
         self._block: Block | None = None
         self._is_open = False
         self._record: list[str] = []  # an operation that goes on in the next line
         self._record_line = 0
         self._is_nested = False  # in the text of a program that is an attribute
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a block has begun and not ended."""
+        return self._is_open
 
     def line(self, number: int, text: str) -> None:
         """The next line, its number from 1."""
@@ -49,7 +55,7 @@ class ReadableReader:
             self._declaration(number, text)
 
     def close(self) -> None:
-        """The file has ended."""
+        """The file has ended, or a program of another form begins."""
         self._end_record(is_cut=True)
 
     def _header(self, text: str) -> re.Match[str] | None:
@@ -58,9 +64,9 @@ class ReadableReader:
 
     def _open(self, number: int, match: re.Match[str]) -> None:
         index = int(match[1])
-        program = self.programs[-1] if self.programs else None
+        program = self._program
         if program is None or (program.blocks and index <= max(program.blocks)):
-            program = self._new_program("block_idx" if "block_idx" in match[0] else "block")
+            program = self._new_program(FORM)
         if before := match.string[: match.start()].strip():
             self._prefix.learn(before)
         self._block = Block(index, line=number)
@@ -70,8 +76,9 @@ class ReadableReader:
         self._is_open = True
 
     def _new_program(self, form: str) -> Program:
-        self.programs.append(Program(form))
-        return self.programs[-1]
+        self._program = Program(form)
+        self._programs.append(self._program)
+        return self._program
 
     def _current(self, number: int) -> Block:
         """The block of a record; of one that no header precedes that of a program without headers."""
@@ -86,6 +93,8 @@ class ReadableReader:
         variable, damage = read
         variable.line = number
         self._current(number).declare(variable)
+        if self._program and self._program.form == FORM and variable.shape is not None:
+            self._program.form = _spelling(text, variable.type)
         self._junk(number, variables.before(text))
         if damage:
             self._unread.add(number, text, damage)
@@ -95,7 +104,8 @@ class ReadableReader:
         """A line in a block that begins no record: its end, a declaration after junk, or junk."""
         if text.rstrip() == "}":
             self._is_open = False
-            self.programs[-1].closed = True
+            if self._program:
+                self._program.closed = True
         elif not (" : " in text and self._declaration(number, text)):
             self._unread.add(number, text, OUTSIDE)
 
@@ -156,10 +166,17 @@ class ReadableReader:
     def _junk(self, number: int, text: str) -> None:
         """What stands before a record; without a header the first record tells what stands before all of them."""
         block = self._current(number)
-        if self.programs[-1].form == HEADLESS and len(block.operations) + len(block.variables) == 1:
+        if self._program and self._program.form == HEADLESS and len(block.operations) + len(block.variables) == 1:
             self._prefix.learn(text)
         elif text.strip():
             self._unread.add(number, text, JUNK)
+
+
+def _spelling(text: str, kind: str) -> str:
+    """The releases that print a declaration like this one."""
+    if ".astype(" in text:
+        return f"{FORM} (to 2.0)"
+    return f"{FORM} ({'3.x' if kind == 'DENSE_TENSOR' else '2.1 to 2.6'})"
 
 
 def _indent(text: str) -> int:

@@ -1,24 +1,21 @@
 """read_paddle_program: a Paddle program as a trace with one graph per block."""
 
-import re
 from pathlib import Path
 from typing import Any
 
 from nbkit.graphs.rows import GraphRows
 from nbkit.readers.paddle import communication
 from nbkit.readers.paddle.graph import BlockGraph
-from nbkit.readers.paddle.readable import ReadableReader
+from nbkit.readers.paddle.forms import AnyReader, begins
 from nbkit.readers.paddle.records import Program
 from nbkit.readers.paddle.unread import Unread
 from nbkit.readers.text_file import TextLines, text_lines
 from nbkit.trace import Trace
 
-READABLE = re.compile(r"\{ // block|\(inputs=[\[{]")
-
 
 def looks_like(head: str) -> bool:
     """Whether the first few hundred lines of a file show a Paddle program of any form."""
-    return bool(READABLE.search(head))
+    return any(begins(line) for line in head.splitlines())
 
 
 def read_paddle_program(path: Path) -> Trace:
@@ -28,7 +25,7 @@ def read_paddle_program(path: Path) -> Trace:
     file itself cannot be read.
     """
     lines, unread = text_lines(path), Unread()
-    reader = ReadableReader(unread)
+    reader = AnyReader(unread)
     for number, line in enumerate(lines, 1):
         reader.line(number, line)
     reader.close()
