@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from nbkit.schema import OPS, TENSORS
+from nbkit.schema import OPS, TENSORS, nullable
 
 Ids = npt.NDArray[np.int64]
 
@@ -17,16 +17,24 @@ def links(tensors: pd.DataFrame) -> pd.DataFrame:
     """
     is_output = (TENSORS.check(tensors)["role"] == "output").to_numpy(bool)
     outputs, inputs = tensors.loc[is_output], tensors.loc[~is_output]
-    span = int(tensors["op_id"].max()) + 1 if len(tensors) else 1
-    made = np.sort(outputs["tensor_id"].to_numpy() * span + outputs["op_id"].to_numpy())
-    read = inputs["tensor_id"].to_numpy() * span + inputs["op_id"].to_numpy()
-    before = np.searchsorted(made, read) - 1
-    key = np.append(made, -1)[before]
-    is_made = (before >= 0) & (key // span == inputs["tensor_id"].to_numpy())
-    producer = pd.array(np.where(is_made, key % span, 0), dtype="Int64")
-    producer[~is_made] = pd.NA
+    row = last_before(outputs, inputs, tensors["tensor_id"])
+    producer = np.append(tensors["op_id"].to_numpy(), -1)[row]
     columns = inputs[["op_id", "position", "tensor_id"]].reset_index(drop=True)
-    return columns.assign(producer_id=producer)
+    return columns.assign(producer_id=nullable(producer))
+
+
+def last_before(made: pd.DataFrame, read: pd.DataFrame, key: pd.Series) -> Ids:
+    """For each row of `read`, the row of `made` with the same key of the last op before it; -1 where there is none.
+
+    Both are rows of one tensors frame, of which `key` holds a number per row; what comes back are rows of that frame.
+    """
+    span = max(int(frame["op_id"].max()) + 1 if len(frame) else 1 for frame in (made, read))
+    keys = key.loc[made.index].to_numpy() * span + made["op_id"].to_numpy()
+    order = np.argsort(keys, kind="stable")
+    wanted = key.loc[read.index].to_numpy()
+    before = np.searchsorted(keys[order], wanted * span + read["op_id"].to_numpy()) - 1
+    is_made = (before >= 0) & (np.append(keys[order], -1)[before] // span == wanted)
+    return np.where(is_made, np.append(made.index.to_numpy()[order], -1)[before], -1)
 
 
 def producers(tensors: pd.DataFrame, op_ids: Ids) -> pd.DataFrame:

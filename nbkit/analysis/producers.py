@@ -1,8 +1,8 @@
 """Where the inputs of an op came from: the ops that made them, and the ops before those."""
 
-import numpy as np
 import pandas as pd
 
+from nbkit.analysis.memory_writes import is_write, memory_of
 from nbkit.argument_checks import checked_op_id, checked_trace
 from nbkit.schema import OPS, TENSORS, table
 from nbkit.trace import Trace
@@ -29,10 +29,8 @@ def producers(trace: Trace, op_id: int, depth: int = 3) -> pd.DataFrame:
     op_id = checked_op_id(checked_trace(trace), op_id)
     ops = OPS.check(trace.frames.get("ops", OPS.frame()))
     tensors = TENSORS.check(trace.frames.get("tensors", TENSORS.frame()))
-    # A tensor without a storage of its own (a sparse one) is told by its own number.
-    memory = tensors["storage_id"].fillna(-1 - tensors["tensor_id"]).astype("int64")
+    memory, is_written = memory_of(tensors), is_write(tensors)
     is_output = tensors["role"] == "output"
-    is_written = is_output & ~_is_view(tensors["op_id"], tensors["tensor_id"], memory, is_output)
     writers = tensors[is_written].groupby(memory[is_written])["op_id"].apply(lambda found: sorted(set(found)))
     read = memory[~is_output].groupby(tensors["op_id"][~is_output]).agg(set)
     distance = {op_id: 0}
@@ -45,15 +43,6 @@ def producers(trace: Trace, op_id: int, depth: int = 3) -> pd.DataFrame:
     rows = ops.iloc[list(distance)].reset_index(drop=True)
     columns = {name: rows[name].array for name in ("op", "module", "phase", "source")}
     return PRODUCERS.frame({"op_id": list(distance), "distance": list(distance.values()), **columns})
-
-
-def _is_view(op_ids: pd.Series, tensor_ids: pd.Series, memory: pd.Series, is_output: pd.Series) -> np.ndarray:
-    """Whether an output is another tensor on the storage of an input."""
-    inputs = ~is_output
-    read = pd.MultiIndex.from_arrays([op_ids[inputs], memory[inputs]])
-    given = pd.MultiIndex.from_arrays([op_ids[inputs], tensor_ids[inputs]])
-    is_alias = pd.MultiIndex.from_arrays([op_ids, memory]).isin(read)
-    return is_alias & ~pd.MultiIndex.from_arrays([op_ids, tensor_ids]).isin(given)
 
 
 def _writers(op_id: int, read: pd.Series, writers: pd.Series) -> set[int]:

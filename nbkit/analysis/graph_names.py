@@ -1,0 +1,48 @@
+"""What the ops and tensors of a trace are called in its graph."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from nbkit.graphs.rows import json_text
+
+
+def op_names(ops: pd.Series) -> pd.Series:
+    """A name per call: `mm`, `mm_1`, ... in call order, from overload names such as aten.mm.default."""
+    codes, different = pd.factorize(ops)
+    shorts = [name.split(".")[1] if "." in name else name for name in different]
+    short = pd.Series(shorts, dtype="str").take(codes).reset_index(drop=True)
+    number = short.groupby(short).cumcount()
+    return short.where(number == 0, short + "_" + number.astype("str"))
+
+
+def tensor_texts(tensors: pd.DataFrame) -> pd.Series:
+    """The name of each tensor by its tensor_id: its path, for the first tensor of that path; else %tensor_id."""
+    first = tensors.sort_values("requires_grad", ascending=False, kind="stable").drop_duplicates("tensor_id")
+    name = first["name"].mask(first["name"].duplicated())
+    return pd.Series(name.fillna("%" + first["tensor_id"].astype("str")).array, index=first["tensor_id"].to_numpy())
+
+
+def said_of_calls(ops: pd.DataFrame, kept: npt.NDArray[np.int64]) -> pd.Series:
+    """JSON of what a node has no column for: the API call around the op, the model, repeated calls, the step."""
+    calls = ops.iloc[kept]
+    parent = calls["parent_id"].to_numpy(np.int64, na_value=-1)
+    api = ops["op"].array.take(parent, allow_fill=True)
+    said = {
+        "api": pd.Series(api, index=calls.index),
+        "model": calls["model"],
+        "module_call": calls["module_call"].mask(calls["module_call"] == 0),
+        "step": calls["step"].astype("Int64").mask(calls["step"] == 0),
+    }
+    if calls["model"].nunique() < 2:
+        del said["model"]
+    codes, different = pd.factorize(pd.MultiIndex.from_frame(pd.DataFrame(said)))
+    texts = [_text(dict(zip(said, values, strict=True))) for values in different]
+    return pd.Series(texts, dtype="str").take(codes).reset_index(drop=True)
+
+
+def _text(said: dict[str, Any]) -> str | None:
+    known = {name: value if isinstance(value, str) else int(value) for name, value in said.items() if pd.notna(value)}
+    return json_text(known) if known else None
