@@ -1,43 +1,22 @@
-"""Where each node of a graph belongs, from its module path and its phase: the parts that come from names."""
+"""Places: where each node belongs, from the phase, the module path and the readers that it has."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from nbkit.analysis.structure.tree import Part, PartTree, Place
+from nbkit.analysis.structure.tree import Place
 
 # A graph with any of these is a whole training step: each phase of it is a part at the top, with the modules below.
 TRAINING = ("backward", "optimizer")
+# A parameter that several phases read belongs to the first of them.
+REGIONS = ("forward", "recompute", "backward", "optimizer", "communication", "other")
 
 
-def module_parts(nodes: pd.DataFrame, types: Mapping[str, str]) -> tuple[PartTree, npt.NDArray[np.int64]]:
-    """The parts that module paths and phases make, and of each node the index of its innermost one, -1 for none.
-
-    `types` is the class of each module path.
-    """
-    tree = PartTree()
-    found = np.full(len(nodes), -1, dtype=np.int64)
-    regions = regions_of(nodes)
-    keys = pd.DataFrame({"graph": nodes["graph"], "region": regions, "module": nodes["module"]})
-    groups = keys.groupby(["graph", "region", "module"], sort=False, dropna=False)
-    codes = groups.ngroup().to_numpy()
-    roots = _roots(nodes)
-    for code, (graph, region, module) in enumerate(groups.size().index):
-        found[codes == code] = _part_of(tree, graph, region, module if isinstance(module, str) else None, roots, types)
-    split = set(nodes.loc[regions != "", "graph"].unique())
-    for part in tree.parts:
-        is_phase = part.graph in split and part.place[0] != "communication"
-        part.phase = part.place[0] if is_phase else None
-    return tree, found
-
-
-def regions_of(nodes: pd.DataFrame) -> pd.Series:
+def regions_of(nodes: pd.DataFrame, phases: pd.Series, is_communication: pd.Series) -> pd.Series:
     """The region of each node: its phase in graphs of a whole training step, communication apart; '' in others."""
-    is_training = nodes["graph"].isin(nodes.loc[nodes["phase"].isin(TRAINING), "graph"].unique())
-    regions = nodes["phase"].fillna("").where(is_training, "").astype(object)
-    return regions.where(~(is_training & (nodes["role"] == "communication")), "communication")
+    is_training = nodes["graph"].isin(nodes.loc[phases.isin(TRAINING), "graph"].unique())
+    regions = phases.fillna("").where(is_training, "").astype(object)
+    return regions.where(~(is_training & is_communication), "communication")
 
 
 def path_of(module: str) -> Place:
@@ -45,25 +24,37 @@ def path_of(module: str) -> Place:
     return tuple(module.split(".")) if module else ()
 
 
-def _roots(nodes: pd.DataFrame) -> set[str]:
-    """Graphs with nodes of the root module."""
-    return set(nodes.loc[nodes["module"] == "", "graph"].unique())
-
-
-def _part_of(
-    tree: PartTree, graph: str, region: str, module: str | None, roots: set[str], types: Mapping[str, str]
-) -> int:
-    has_root = graph in roots
-    top: Place = (region,) if region else (types.get("") or graph,) if has_root and module is not None else ()
+def module_place(region: str, module: str | None, root: str | None) -> Place:
+    """Place of a module; `root` is what the root is called, None if the graph has none. A region is its root itself."""
+    if region:
+        return (region, *path_of(module or ""))
     if module is None:
-        return tree.at(graph, top) if top else -1
-    path = path_of(module)
-    part = tree.at(graph, (*top, *path)) if top or path else -1
-    # Those above it may have no nodes of their own, and are told by the path alone.
-    for depth in range(len(path), -1 if has_root else 0, -1):
-        _describe(tree.parts[tree.at(graph, (*top, *path[:depth]))], ".".join(path[:depth]), types)
-    return part
+        return ()
+    return (root, *path_of(module)) if root is not None else path_of(module)
 
 
-def _describe(part: Part, module: str, types: Mapping[str, str]) -> None:
-    part.module, part.type = module, types.get(module)
+def place_loose(
+    places: list[Place], reads: dict[int, list[int]], readers: dict[int, list[int]], order: Sequence[int]
+) -> None:
+    """Gives a place to those that have none: nodes that all readers of theirs share, else of what they read.
+
+    `order` is such that a node comes after what it reads.
+    """
+    for node in reversed(order):
+        if not places[node]:
+            places[node] = common([places[reader] for reader in readers[node] if places[reader]])
+    for node in order:
+        if not places[node] and not readers[node]:
+            places[node] = common([places[src] for src in reads[node] if places[src]])
+
+
+def common(places: list[Place]) -> Place:
+    """The innermost place that holds all of these; where they lie in several regions, of those in the first."""
+    if len({place[0] for place in places} & set(REGIONS)) > 1:
+        first = min(REGIONS.index(place[0]) for place in places if place[0] in REGIONS)
+        places = [place for place in places if place[0] == REGIONS[first]]
+    shared: Place = places[0] if places else ()
+    for place in places[1:]:
+        length = next((at for at, (one, two) in enumerate(zip(shared, place, strict=False)) if one != two), None)
+        shared = shared[: min(len(shared), len(place)) if length is None else length]
+    return shared

@@ -5,21 +5,110 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from nbkit.analysis.structure.places import module_parts
-from nbkit.schema import MODULES, NODES, nullable
+from nbkit.analysis.structure.graph import Graph
+from nbkit.analysis.structure.node_roles import node_roles
+from nbkit.analysis.structure.parameters import parameter_counts, parameter_forms
+from nbkit.analysis.structure.phases import is_communication, phases_of
+from nbkit.analysis.structure.places import regions_of
+from nbkit.analysis.structure.repeats import number_repeats
+from nbkit.analysis.structure.tree import PartTree, Place
+from nbkit.schema import EDGES, GRAPH_TENSORS, MODULES, NODES, nullable
 
 
 def recognise(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """All of `frames`, with `nodes` filled in part_id, and `parts` made; the frames given stay as they are."""
+    """All of `frames`, with role, phase and part_id of `nodes` and role of `modules` filled in, and `parts` made.
+
+    What the source says itself stays; the frames that are given stay as they are. A role that cannot be told is null.
+    """
     nodes = NODES.check(frames["nodes"])
-    types = _types(frames.get("modules", MODULES.frame()))
-    tree, part_of_node = module_parts(nodes, types)
-    own = np.bincount(part_of_node[part_of_node >= 0], minlength=len(tree.parts)).tolist()
-    filled = nodes.assign(part_id=nullable(part_of_node))
-    return {**frames, "nodes": filled, "parts": tree.frame(own)}
+    modules = MODULES.check(frames.get("modules", MODULES.frame()))
+    tensors = GRAPH_TENSORS.check(frames.get("graph_tensors", GRAPH_TENSORS.frame()))
+    talks = is_communication(nodes)
+    graphs = _graphs(nodes, EDGES.check(frames.get("edges", EDGES.frame())), modules, talks)
+    tree, parts = _tree(nodes, graphs)
+    forms = parameter_forms(nodes, tree, parts)
+    _claim(tree, graphs)
+    number_repeats(tree, forms)
+    _claim_blocks(tree)
+    parameter_counts(tree, parts, nodes, tensors, modules)
+    roles = {row: role for graph in graphs for row, role in node_roles(graph, tree, parts, talks.tolist()).items()}
+    filled = nodes.assign(
+        part_id=nullable(np.array(parts, dtype=np.int64)),
+        role=nodes["role"].fillna(pd.Series(roles, dtype=nodes["role"].dtype).reindex(nodes.index)),
+        phase=pd.Series(graphs[0].phases, dtype=nodes["phase"].dtype) if graphs else nodes["phase"],
+    )
+    own = np.bincount([part for part in parts if part >= 0], minlength=len(tree.parts)).tolist()
+    result = {**frames, "nodes": filled, "parts": tree.frame(own)}
+    return {**result, "modules": _with_roles(modules, tree)} if "modules" in frames else result
 
 
-def _types(modules: pd.DataFrame) -> dict[str, str]:
-    """Class of each module path; of a path in several models that of the first."""
-    first = MODULES.check(modules).drop_duplicates("module")
-    return dict(zip(first["module"], first["type"], strict=True))
+def _graphs(nodes: pd.DataFrame, edges: pd.DataFrame, modules: pd.DataFrame, talks: pd.Series) -> list[Graph]:
+    first = modules.drop_duplicates("module")
+    types = dict(zip(first["module"], first["type"], strict=True))
+    column = phases_of(nodes, edges)
+    phases = [phase if isinstance(phase, str) else None for phase in column.tolist()]
+    regions = regions_of(nodes, column, talks).tolist()
+    places: list[Place] = [()] * len(nodes)
+    found = []
+    for name, rows in nodes.groupby("graph", sort=False).indices.items():
+        kinds = nodes["kind"].iloc[rows]
+        of_modules = {
+            **dict(zip(*(nodes.iloc[rows][kinds.eq("module")][c] for c in ("module", "op")), strict=True)),
+            **types,
+        }
+        found.append(Graph(str(name), list(map(int, rows)), nodes, edges, phases, regions, of_modules, places))
+    return found
+
+
+def _tree(nodes: pd.DataFrame, graphs: list[Graph]) -> tuple[PartTree, list[int]]:
+    """The parts, and of each node the index of its own."""
+    tree = PartTree()
+    parts = [-1] * len(nodes)
+    for graph in graphs:
+        graph.place_all()
+        for row in graph.rows:
+            if graph.places[row]:
+                parts[row] = tree.at(graph.name, graph.places[row])
+    by_name = {graph.name: graph for graph in graphs}
+    for part in tree.parts:
+        graph = by_name[part.graph]
+        part.module = graph.modules_at.get(part.place)
+        part.type = graph.types.get(part.module) if part.module is not None else None
+        is_phase = any(graph.regions[row] for row in graph.rows[:1]) or part.place[0] in set(graph.regions)
+        part.phase = part.place[0] if is_phase and part.place[0] != "communication" else None
+    return tree, parts
+
+
+def _claim(tree: PartTree, graphs: list[Graph]) -> None:
+    claims = {graph.name: graph.claims for graph in graphs}
+    for part in tree.parts:
+        told = claims[part.graph].get(part.place)
+        if told:
+            part.claim(*told)
+        elif part.place in (("optimizer",), ("communication",)):
+            part.claim(part.name, "the phase of its ops" if part.name == "optimizer" else "the kind of its ops")
+    for index, below in enumerate(tree.children()):
+        roles = {tree.parts[child].role for child in below}
+        if roles & {"attention", "time_mix"} and roles & {"mlp", "channel_mix"}:
+            held = sorted(role for role in roles if role in ("attention", "time_mix", "mlp", "channel_mix"))
+            tree.parts[index].claim("block", f"it holds {' and '.join(held)}")
+
+
+def _claim_blocks(tree: PartTree) -> None:
+    """Repeats with parts in them are blocks."""
+    members: dict[int, int] = {}
+    for part in tree.parts:
+        if part.repeat_of is not None:
+            members[part.repeat_of] = members.get(part.repeat_of, 0) + 1
+    for part, below in zip(tree.parts, tree.children(), strict=True):
+        if part.repeat_of is not None and below:
+            part.claim("block", f"one of {members[part.repeat_of]} alike in a row")
+
+
+def _with_roles(modules: pd.DataFrame, tree: PartTree) -> pd.DataFrame:
+    roles: dict[str, str] = {}
+    for part in tree.parts:
+        if part.module is not None and part.role is not None:
+            roles.setdefault(part.module, part.role)
+    told = modules["module"].map(roles).astype(modules["role"].dtype)
+    return modules.assign(role=modules["role"].fillna(told))

@@ -1,0 +1,159 @@
+"""Flow: who reads whose results in one graph, in an order in which a node comes after all that it reads."""
+
+import json
+from collections.abc import Sequence
+from functools import cache, cached_property
+from heapq import heapify, heappop, heappush
+
+import pandas as pd
+
+from nbkit.analysis.structure.words import TRANSPARENT, base_name, word_of
+
+HELD = ("parameter", "buffer", "constant")
+# Ops that read nothing and make a constant; another that reads nothing may receive an activation.
+MAKERS = {
+    "arange",
+    "range",
+    "full",
+    "zeros",
+    "ones",
+    "fill_constant",
+    "constant",
+    "eye",
+    "scalar_tensor",
+    "empty",
+    "new_ones",
+}
+
+
+class Flow:
+    """The nodes of `frame`'s rows that are given, by their position in it, and the edges among them."""
+
+    def __init__(self, nodes: pd.DataFrame, edges: pd.DataFrame, members: Sequence[int]) -> None:
+        self.members = list(members)
+        self.kinds: list[str] = nodes["kind"].tolist()
+        self.words = [word_of(op) if isinstance(op, str) else "" for op in nodes["op"].tolist()]
+        self.names = [base_name(op) if isinstance(op, str) else "" for op in nodes["op"].tolist()]
+        self._shapes = nodes["shape"].tolist()
+        self._dtypes = nodes["dtype"].tolist()
+        inside = set(self.members)
+        self.reads: dict[int, list[int]] = {node: [] for node in self.members}
+        self.readers: dict[int, list[int]] = {node: [] for node in self.members}
+        known = edges[edges["src"].notna()]
+        for src, dst in zip(known["src"].astype("int64").tolist(), known["dst"].tolist(), strict=True):
+            if src in inside and dst in inside:
+                self.reads[dst].append(src)
+                self.readers[src].append(dst)
+        self.rank = self._ranked()
+
+    def _ranked(self) -> dict[int, int]:
+        """Place of each node in an order along the edges, as near to the file's as can be."""
+        missing = {node: len(reads) for node, reads in self.reads.items()}
+        ready = [node for node, count in missing.items() if not count]
+        heapify(ready)
+        rank: dict[int, int] = {}
+        while ready:
+            node = heappop(ready)
+            rank[node] = len(rank)
+            for reader in self.readers[node]:
+                missing[reader] -= 1
+                if not missing[reader]:
+                    heappush(ready, reader)
+        # A graph is without cycles; if a damaged file says otherwise, what is in one stands last.
+        return rank | {node: len(rank) + at for at, node in enumerate(n for n in self.members if n not in rank)}
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The nodes by rank."""
+        return sorted(self.members, key=self.rank.__getitem__)
+
+    @cached_property
+    def is_held(self) -> dict[int, bool]:
+        """Whether a node is a parameter, buffer or constant, or computed from those alone."""
+        held: dict[int, bool] = {}
+        for node in self.order:
+            reads = self.reads[node]
+            known = self.kinds[node] in HELD or (not reads and self.words[node] in MAKERS)
+            held[node] = known or (bool(reads) and all(held.get(src, False) for src in reads))
+        return held
+
+    def shape(self, node: int) -> list[int | None] | None:
+        """Sizes of a node's first result; None if unknown."""
+        text = self._shapes[node]
+        return sizes(text) if isinstance(text, str) else None
+
+    def is_integer(self, node: int) -> bool:
+        """Whether a node's first result holds integers."""
+        return "int" in str(self._dtypes[node])
+
+    def moving(self, node: int) -> list[int]:
+        """What it reads that is not held: activations."""
+        return [src for src in self.reads[node] if not self.is_held[src]]
+
+    def origin(self, node: int) -> int:
+        """The node that made these values, past casts, views and copies."""
+        while self.words[node] in TRANSPARENT and len(self.reads[node]) >= 1:
+            moving = self.moving(node) or self.reads[node]
+            node = moving[-1] if self.words[node] == "same" else moving[0]
+        return node
+
+    def origins(self, node: int) -> list[int]:
+        """The origin of each activation it reads."""
+        return [self.origin(src) for src in self.moving(node)]
+
+    def uses(self, node: int) -> list[int]:
+        """Who reads its values, past casts, views and copies."""
+        found, open_ = list[int](), list(self.readers[node])
+        while open_:
+            reader = open_.pop()
+            if self.words[reader] in TRANSPARENT:
+                open_.extend(self.readers[reader])
+            else:
+                found.append(reader)
+        return found
+
+    def is_projection(self, node: int) -> bool:
+        """Whether it multiplies an activation by a weight matrix, or folds it with one."""
+        if self.words[node] not in ("matmul", "convolution"):
+            return False
+        reads = self.reads[node]
+        return any(self.is_held[src] for src in reads) and not all(self.is_held[src] for src in reads)
+
+    def back_to_projections(self, node: int) -> tuple[set[int], set[int]]:
+        """What lies between `node`, which is in it, and the nearest projections it goes back to; and these."""
+        between, projections, open_ = set[int](), set[int](), [node]
+        while open_:
+            here = open_.pop()
+            if here in between or here in projections or self.is_held[here]:
+                continue
+            if here != node and self.is_projection(here):
+                projections.add(here)
+                continue
+            between.add(here)
+            open_.extend(self.reads[here])
+        kept = {node} if projections else between
+        for here in sorted(between, key=self.rank.__getitem__) if projections else ():
+            if any(src in projections or src in kept for src in self.reads[here]):
+                kept.add(here)
+        return kept, projections
+
+    def projected_by(self, node: int) -> list[int]:
+        """The projections that read its values, past casts, views and copies."""
+        return [use for use in self.uses(node) if self.is_projection(use)]
+
+    def between(self, start: int, end: int) -> set[int]:
+        """`end` and all that it goes back to as far as `start`, which is not in it, or as what is older."""
+        found, open_ = set[int](), [end]
+        while open_:
+            node = open_.pop()
+            if node not in found and node != start and self.rank[node] > self.rank[start]:
+                found.add(node)
+                open_.extend(self.reads[node])
+        return found
+
+
+@cache
+def sizes(text: str) -> list[int | None]:
+    """Sizes of the text of a shape."""
+    found: list[int | None] = json.loads(text)
+    return found

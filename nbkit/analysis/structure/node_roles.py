@@ -1,0 +1,69 @@
+"""Roles of nodes: what they do themselves, else the role of the innermost part that they belong to."""
+
+from nbkit.analysis.structure.graph import TREE, Graph
+from nbkit.analysis.structure.tree import PartTree
+from nbkit.analysis.structure.words import base_name
+
+
+def node_roles(graph: Graph, tree: PartTree, part_of_node: list[int], is_communication: list[bool]) -> dict[int, str]:
+    """Role of each node of a graph that has one."""
+    innermost = _innermost(tree)
+    own = {} if graph.name == TREE else _own_roles(graph, is_communication)
+    roles: dict[int, str] = {}
+    kinds = graph.nodes["kind"].tolist()
+    for row in graph.rows:
+        part = part_of_node[row]
+        of_part = innermost[part] if part >= 0 else None
+        if kinds[row] == "module":
+            of_part = tree.parts[part].role
+        role = own.get(row) or of_part
+        if role is not None:
+            roles[row] = role
+    for one in graph.found:
+        if one.role not in ("norm",):
+            for node in one.nodes:
+                if kinds[node] == "op":
+                    roles.setdefault(node, one.role)
+    return roles
+
+
+def _innermost(tree: PartTree) -> list[str | None]:
+    """Of each part its role, or that of the nearest part above it; a block says nothing of what is in it."""
+    roles: list[str | None] = []
+    for part in tree.parts:
+        above = roles[part.parent] if part.parent is not None else None
+        roles.append(part.role if part.role not in (None, "block") else above)
+    return roles
+
+
+def _own_roles(graph: Graph, is_communication: list[bool]) -> dict[int, str]:
+    roles: dict[int, str] = {}
+    inserted = graph.nodes["inserted"].tolist()
+    kinds = graph.nodes["kind"].tolist()
+    casts = _casts(graph)
+    for one in graph.found:
+        if one.role == "rotary":
+            roles.update(dict.fromkeys(one.nodes, "rotary"))
+    roles.update({addition.node: "residual" for stream in graph.streams for addition in stream})
+    for row in graph.rows:
+        if is_communication[row]:
+            roles[row] = "communication"
+        elif row in casts:
+            roles[row] = "cast"
+        elif inserted[row] == "optimizer" or (graph.phases[row] == "optimizer" and kinds[row] == "op"):
+            roles[row] = "optimizer"
+    return roles
+
+
+def _casts(graph: Graph) -> set[int]:
+    """The ops that change the dtype of what they read, and no more."""
+    dtypes = graph.nodes["dtype"].tolist()
+    found = set()
+    for row in graph.rows:
+        if graph.flow.words[row] != "cast":
+            continue
+        read = {dtypes[src] for src in graph.flow.reads[row] if isinstance(dtypes[src], str)}
+        is_known = read and isinstance(dtypes[row], str)
+        if (is_known and read != {dtypes[row]}) or (not is_known and "cast" in base_name(graph.flow.names[row])):
+            found.add(row)
+    return found

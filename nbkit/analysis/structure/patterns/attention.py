@@ -1,0 +1,50 @@
+"""Softmax attention: a product of two activations, its softmax, and a product with a third; or one op for all that."""
+
+from nbkit.analysis.structure.flow import Flow
+from nbkit.analysis.structure.patterns.found import Found
+
+# What may stand between the scores and their softmax, or between that and the values: scaling, masks, biases.
+STEPS = ("add", "sub", "mul", "div", "masked_fill", "maximum", "tril", "clip", "clamp", "tanh")
+
+
+def attentions(flow: Flow) -> list[Found]:
+    """Every softmax attention of a graph, with the projections before and after it."""
+    found = []
+    for node in flow.order:
+        if flow.words[node] == "sdpa":
+            found.append(_with_projections(flow, {node}, node, f"{flow.names[node]} op"))
+        elif flow.words[node] == "softmax":
+            scores, mixed = _product_before(flow, node), _product_after(flow, node)
+            if scores is not None and mixed is not None:
+                core = {scores, node, mixed}
+                found.append(_with_projections(flow, core, mixed, "softmax of a product of activations times a third"))
+    return found
+
+
+def _with_projections(flow: Flow, core: set[int], result: int, evidence: str) -> Found:
+    before, projections = flow.back_to_projections(result)
+    after = flow.projected_by(result)
+    end = after[0] if len(after) == 1 else result
+    return Found(
+        "attention", frozenset(core | before | projections | set(after[:1] if len(after) == 1 else [])), evidence, end
+    )
+
+
+def _product_before(flow: Flow, softmax: int) -> int | None:
+    open_ = flow.origins(softmax)
+    for _ in range(8):
+        for node in open_:
+            if flow.words[node] == "matmul" and not flow.is_projection(node):
+                return node
+        open_ = [origin for node in open_ if flow.words[node] in STEPS for origin in flow.origins(node)]
+    return None
+
+
+def _product_after(flow: Flow, softmax: int) -> int | None:
+    open_ = flow.uses(softmax)
+    for _ in range(4):
+        for node in open_:
+            if flow.words[node] == "matmul" and not flow.is_projection(node):
+                return node
+        open_ = [use for node in open_ if flow.words[node] in STEPS for use in flow.uses(node)]
+    return None

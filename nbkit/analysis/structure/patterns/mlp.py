@@ -1,0 +1,47 @@
+"""Feed-forward networks: a wide projection, an activation function, and the projection back; gated or not."""
+
+from nbkit.analysis.structure.flow import Flow
+from nbkit.analysis.structure.patterns.found import Found
+
+# What activation functions are written out with.
+ELEMENTWISE = {"mul", "add", "sub", "div", "pow", "square", "tanh", "erf", "sigmoid", "silu", "gelu", "relu", "swiglu"}
+CURVES = {"tanh", "erf", "sigmoid", "silu", "gelu", "relu", "swiglu"}
+NEUTRAL = {"cast", "view", "same", "part"}
+
+
+def mlps(flow: Flow) -> list[Found]:
+    """Every projection of an activation function of one or two projections of one input, as wide as that input."""
+    found = []
+    for down in flow.order:
+        if not flow.is_projection(down):
+            continue
+        origins = flow.origins(down)
+        if len(origins) != 1 or flow.is_projection(origins[0]):
+            continue
+        between, ups = flow.back_to_projections(origins[0])
+        words = {flow.words[node] for node in between} - NEUTRAL
+        if words & CURVES and words <= ELEMENTWISE and _is_back(flow, ups, down):
+            found.append(Found("mlp", frozenset(between | ups | {down}), _evidence(flow, ups, words), down))
+    return found
+
+
+def _is_back(flow: Flow, ups: set[int], down: int) -> bool:
+    """Whether one or two projections widen one input, and `down` gives its width again."""
+    inputs = {origin for up in ups for origin in flow.origins(up)}
+    if not 1 <= len(ups) <= 2 or len(inputs) != 1:
+        return False
+    width, back = _width(flow, inputs.pop()), _width(flow, down)
+    wide = [_width(flow, up) for up in ups]
+    return width is not None and width == back and all(size is not None and size > width for size in wide)
+
+
+def _width(flow: Flow, node: int) -> int | None:
+    shape = flow.shape(node)
+    return shape[-1] if shape else None
+
+
+def _evidence(flow: Flow, ups: set[int], words: set[str]) -> str:
+    curve = "silu" if "silu" in words or words == {"sigmoid", "mul"} else next(iter(sorted(words & CURVES)))
+    if "swiglu" in words or len(ups) == 2:
+        return f"{curve} of one projection times another, projected back to the width of the input"
+    return f"{curve} of a projection, projected back to the width of the input"

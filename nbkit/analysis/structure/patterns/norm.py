@@ -1,0 +1,64 @@
+"""Norms: an op that is one, or x times the reciprocal root of its mean square."""
+
+from nbkit.analysis.structure.flow import Flow
+from nbkit.analysis.structure.patterns.found import Found
+
+
+def norms(flow: Flow) -> list[Found]:
+    """Every norm of a graph, fused or written out, with its weight and bias."""
+    found = []
+    for node in flow.order:
+        if flow.words[node] == "norm" and flow.reads[node]:
+            found.append(Found("norm", frozenset({node}), f"{_op_name(flow, node)} op", node))
+        elif flow.words[node] in ("rsqrt", "sqrt") and (norm := _written_out(flow, node)):
+            found.append(norm)
+    return found
+
+
+def _op_name(flow: Flow, node: int) -> str:
+    return flow.names[node]
+
+
+def _written_out(flow: Flow, root: int) -> Found | None:
+    """The norm around a square root, if it is one: mean of squares below it, the product with the input above."""
+    mean = _above(flow, root)
+    if mean is None or flow.words[mean] != "mean":
+        return None
+    squares = flow.origins(mean)
+    if len(squares) != 1 or flow.words[squares[0]] not in ("pow", "square", "mul"):
+        return None
+    values = set(flow.origins(squares[0]))
+    if len(values) != 1:
+        return None
+    source = values.pop()
+    ends = [use for use in _quotients(flow, root) if source in flow.origins(use)]
+    if len(ends) != 1:
+        return None
+    end = _with_weight(flow, ends[0])
+    return Found("norm", frozenset(flow.between(source, end)), "x times 1 / sqrt(mean(x squared))", end)
+
+
+def _above(flow: Flow, node: int) -> int | None:
+    """What the root is taken of, past the addition of epsilon."""
+    origins = flow.origins(node)
+    if len(origins) == 1 and flow.words[origins[0]] == "add":
+        origins = flow.origins(origins[0])
+    return origins[0] if len(origins) == 1 else None
+
+
+def _quotients(flow: Flow, root: int) -> list[int]:
+    """The products or quotients that a root goes into."""
+    uses = flow.uses(root)
+    if flow.words[root] == "sqrt":
+        inverses = [use for use in uses if flow.words[use] in ("reciprocal", "pow")]
+        return [use for use in uses if flow.words[use] == "div"] + [u for at in inverses for u in flow.uses(at)]
+    return [use for use in uses if flow.words[use] == "mul"]
+
+
+def _with_weight(flow: Flow, node: int) -> int:
+    """The last of a product with a held weight and an addition of a held bias that follow, else the node itself."""
+    for word in ("mul", "add"):
+        uses = flow.uses(node)
+        if len(uses) == 1 and flow.words[uses[0]] == word and any(flow.is_held[src] for src in flow.reads[uses[0]]):
+            node = uses[0]
+    return node

@@ -1,0 +1,105 @@
+"""The residual stream: additions of a branch to what the branch was computed from, one after the other."""
+
+from dataclasses import dataclass
+
+from nbkit.analysis.structure.flow import Flow
+from nbkit.analysis.structure.patterns.found import Found
+
+
+@dataclass(frozen=True)
+class Addition:
+    """One addition to the stream: its node, the node that made what is passed on, and the branch's result."""
+
+    node: int
+    skip: int
+    branch: int
+
+
+def streams(flow: Flow, norms: list[Found]) -> list[list[Addition]]:
+    """The residual streams of a graph, each as its additions in order; of branches inside of branches none."""
+    additions: dict[int, Addition] = {}
+    for node in flow.order:
+        if flow.words[node] == "add" and (addition := _addition(flow, node, additions)):
+            additions[node] = addition
+    past = _PastNorms(flow, norms)
+    depth: dict[int, int] = {}
+    root: dict[int, int] = {}
+    for node, addition in additions.items():
+        before = past(addition.skip)
+        depth[node] = depth.get(before, 0) + 1
+        root[node] = root.get(before, before)
+    ends: dict[int, int] = {}
+    for node in additions:
+        best = ends.get(root[node])
+        if best is None or depth[node] >= depth[best]:
+            ends[root[node]] = node
+    chains = [_chain(additions, end, past) for end in ends.values()]
+    return [chain for chain in chains if len(chain) > 1]
+
+
+def branch_nodes(flow: Flow, addition: Addition) -> set[int]:
+    """The nodes of a branch: what its result goes back to, as far as that depends on what is passed on."""
+    inside = flow.between(addition.skip, addition.branch)
+    found = set[int]()
+    for node in sorted(inside, key=flow.rank.__getitem__):
+        if any(src == addition.skip or src in found for src in flow.reads[node]):
+            found.add(node)
+    return found
+
+
+def _addition(flow: Flow, node: int, known: dict[int, Addition]) -> Addition | None:
+    moving = flow.moving(node)
+    if len(moving) != 2 or len({str(flow.shape(at)) for at in (node, *moving)} - {"None"}) > 1:
+        return None
+    first, second = sorted(moving, key=lambda at: flow.rank[flow.origin(at)])
+    skip, branch = flow.origin(first), flow.origin(second)
+    return Addition(node, skip, second) if _comes_from(flow, branch, skip, known) else None
+
+
+def _comes_from(flow: Flow, branch: int, skip: int, known: dict[int, Addition]) -> bool:
+    """Whether a branch was computed from `skip` with a projection on the way, which x + x ** 3 in a GELU has not."""
+    seen, open_ = set[int](), [branch]
+    is_met = has_projection = False
+    while open_:
+        node = open_.pop()
+        if node in seen or flow.rank[node] < flow.rank[skip]:
+            continue
+        seen.add(node)
+        is_met |= node == skip
+        if node in known:
+            # What a known addition passes on is older than its branch, and a projection was on the way.
+            has_projection = True
+            open_.append(known[node].skip)
+        elif node != skip:
+            has_projection |= flow.is_projection(node)
+            open_.extend(flow.reads[node])
+    return is_met and has_projection
+
+
+class _PastNorms:
+    """The node that made a value, past norms: what a norm after an addition passes on is the stream, too."""
+
+    def __init__(self, flow: Flow, norms: list[Found]) -> None:
+        self._inputs: dict[int, int] = {}
+        for norm in norms:
+            outside = [src for at in norm.nodes for src in flow.moving(at) if src not in norm.nodes]
+            if outside:
+                self._inputs[norm.result] = flow.origin(outside[0])
+        self._flow = flow
+
+    def __call__(self, node: int) -> int:
+        while node in self._inputs or self._flow.words[node] == "part":
+            moving = self._flow.moving(node)
+            if node not in self._inputs and not moving:
+                break
+            node = self._inputs[node] if node in self._inputs else self._flow.origin(moving[0])
+        return node
+
+
+def _chain(additions: dict[int, Addition], end: int, past: _PastNorms) -> list[Addition]:
+    chain: list[Addition] = []
+    node = end
+    while node in additions:
+        chain.append(additions[node])
+        node = past(additions[node].skip)
+    return chain[::-1]

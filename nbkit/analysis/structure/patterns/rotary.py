@@ -1,0 +1,39 @@
+"""Rotary positions: x times one table plus its halves, swapped, times another."""
+
+from nbkit.analysis.structure.flow import Flow
+from nbkit.analysis.structure.patterns.found import Found
+
+
+def rotaries(flow: Flow) -> list[Found]:
+    """Every use of rotary positions; their tables only as far as they are sines and cosines read there."""
+    found = []
+    for node in flow.order:
+        if flow.words[node] != "add":
+            continue
+        products = flow.origins(node)
+        if len(products) != 2 or any(flow.words[at] != "mul" for at in products):
+            continue
+        for plain, swapped in (products, products[::-1]):
+            turned = [at for at in flow.origins(swapped) if flow.words[at] == "cat"]
+            if len(turned) == 1 and _halves(flow, turned[0]) in flow.origins(plain):
+                source = _halves(flow, turned[0])
+                assert source is not None
+                nodes = {at for at in flow.between(source, node) if not flow.is_held[at]}
+                found.append(
+                    Found("rotary", frozenset(nodes), "x times a table plus its swapped halves times another", node)
+                )
+                break
+    return found
+
+
+def _halves(flow: Flow, cat: int) -> int | None:
+    """What both inputs of a concatenation are parts of."""
+    sources = set()
+    for origin in flow.origins(cat):
+        node = origin
+        while flow.words[node] in ("neg", "part") and flow.moving(node):
+            node = flow.origin(flow.moving(node)[0])
+        if node == origin:
+            return None
+        sources.add(node)
+    return sources.pop() if len(sources) == 1 and len(flow.reads[cat]) == 2 else None
