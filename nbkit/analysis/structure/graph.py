@@ -13,7 +13,7 @@ from nbkit.analysis.structure.mirror import mirror_places
 from nbkit.analysis.structure.module_roles import above, checked, module_roles, roles_by_patterns
 from nbkit.analysis.structure.patterns import Found, patterns_in
 from nbkit.analysis.structure.patterns.residual import Addition, streams
-from nbkit.analysis.structure.places import REGIONS, module_place, place_loose
+from nbkit.analysis.structure.places import module_place, place_loose
 from nbkit.analysis.structure.tree import Place
 
 TREE = "module tree"
@@ -53,8 +53,7 @@ class Graph:
     @cached_property
     def forward(self) -> Flow:
         """The nodes of its forward, and those that no phase has: parameters, inputs."""
-        is_split = any(self.regions[row] for row in self.rows)
-        if not is_split:
+        if not self.is_split:
             return self.flow
         kinds = self.nodes["kind"].tolist()
         late = ("backward", "optimizer", "recompute", "other")
@@ -78,13 +77,20 @@ class Graph:
         kinds = self.nodes["kind"].tolist()
         return not any(self.modules[row] for row in self.rows if kinds[row] == "op" or self.name == TREE)
 
+    @cached_property
+    def is_split(self) -> bool:
+        """Whether its phases are told apart."""
+        return any(self.regions[row] for row in self.rows)
+
     def place_all(self) -> None:
         """Fills the place of each of its nodes, and what is known of the places."""
+        self._place_scopes()
         if self.is_flat and self.name != TREE:
             self._place_blocks()
         else:
             self._place_modules()
-        self._place_scopes()
+        if self.name != TREE:
+            place_loose(self.places, self.flow.reads, self.flow.readers, self.flow.order)
         for row in self.rows:
             if not self.places[row] and self.regions[row]:
                 self.places[row] = (self.regions[row],)
@@ -107,20 +113,23 @@ class Graph:
         graph_nodes = self.nodes.iloc[self.rows]
         roles = module_roles(graph_nodes, self.types, paths)
         if self.name != TREE:
-            place_loose(self.places, self.flow.reads, self.flow.readers, self.flow.order)
             additions = [addition.node for stream in self.streams for addition in stream]
             roles = roles_by_patterns(checked(roles, self.forward, self.modules), self.found, self.modules, additions)
-        self.claims.update({place: roles[path] for place, path in self.modules_at.items() if path in roles})
+        told = {place: roles[path] for place, path in self.modules_at.items() if path in roles}
+        # The state of a norm's weight is no norm.
+        self.claims.update(
+            {place: role for place, role in told.items() if place[0] not in ("optimizer", "communication")}
+        )
 
     def _place_blocks(self) -> None:
         places, claims = block_places(self.forward, self.found, self.streams)
-        region = any(self.regions[row] for row in self.rows)
-        top: Place = ("forward",) if region else (self.root,) if self.root is not None else ()
+        top: Place = ("forward",) if self.is_split else (self.root,) if self.root is not None else ()
         for node, place in places.items():
-            self.places[node] = (*top, *place)
+            if self.regions[node] in ("", "forward"):
+                self.places[node] = (*top, *place)
         place_loose(self.places, self.forward.reads, self.forward.readers, self.forward.order)
         self.claims.update({(*top, *place): told for place, told in claims.items()})
-        if region:
+        if self.is_split:
             mirror_places(self.flow, self.phases, self._results(), self.places)
             for copy in ("recompute", "backward"):
                 self.claims.update({(copy, *place): told for place, told in claims.items()})
@@ -132,11 +141,10 @@ class Graph:
         attributes = self.nodes["attributes"].tolist()
         for row in self.rows:
             region = self.regions[row]
-            if self.places[row] or region not in REGIONS[3:5] or not isinstance(attributes[row], str):
-                continue
-            scope = SCOPE.search(attributes[row])
-            pieces = [re.sub(r"_\d+$", "", piece) for piece in scope.group(1).split("/") if piece] if scope else []
-            self.places[row] = (region, *pieces[-1:])
+            if region in ("optimizer", "communication") and self.modules[row] is None:
+                scope = SCOPE.search(attributes[row]) if isinstance(attributes[row], str) else None
+                pieces = [piece for piece in scope.group(1).split("/") if piece] if scope else []
+                self.places[row] = (region, *(re.sub(r"_\d+$", "", piece) for piece in pieces[-1:]))
 
     def _results(self) -> dict[int, str]:
         """Name of the first result of each node that an edge reads; of others that of the tensor they write."""

@@ -17,9 +17,8 @@ def mirror_places(flow: Flow, phases: Sequence[str | None], results: Mapping[int
 
     `results` is the name of each node's first result.
     """
-    makers = {
-        name: node for node, name in reversed(list(results.items())) if phases[node] not in ("backward", "recompute")
-    }
+    first = [node for node in results if phases[node] not in ("backward", "recompute")]
+    makers = {results[node]: node for node in reversed(first)}
     for node in flow.order:
         phase = phases[node]
         if phase not in ("recompute", "backward") or places[node]:

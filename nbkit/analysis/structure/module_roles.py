@@ -19,7 +19,7 @@ SOFTMAX = {"softmax", "sdpa"}
 def module_roles(nodes: pd.DataFrame, types: Mapping[str, str], paths: Iterable[str]) -> Roles:
     """Role and evidence by module path as far as the names in one graph tell them."""
     parameters: dict[str, dict[str, Shape | None]] = defaultdict(dict)
-    held = nodes[nodes["kind"].isin(["parameter", "buffer"]) & nodes["module"].notna()]
+    held = nodes[(nodes["kind"] == "parameter") & nodes["module"].notna()]
     for module, name, shape in zip(held["module"].tolist(), held["name"].tolist(), held["shape"].tolist(), strict=True):
         known = sizes(shape) if isinstance(shape, str) else None
         form = None if known is None or None in known else tuple(size for size in known if size is not None)

@@ -20,10 +20,10 @@ GRADIENT = re.compile(r"(_grad|_double_grad|_backward)(_data|_input|_weight)?\d*
 
 
 def is_communication(nodes: pd.DataFrame) -> pd.Series:
-    """Whether each node is a collective, a send or receive, or boxing."""
+    """Whether each node is a collective, a send or receive, or boxing; not what only prepares one."""
     ops = nodes["op"].dropna().unique()
     known = {op for op in ops if COMMUNICATION.search(base_name(op))}
-    return nodes["op"].isin(known) | nodes["inserted"].isin(["communication", "boxing"])
+    return nodes["op"].isin(known) | (nodes["inserted"] == "boxing")
 
 
 def phases_of(nodes: pd.DataFrame, edges: pd.DataFrame) -> pd.Series:

@@ -13,9 +13,13 @@ REGIONS = ("forward", "recompute", "backward", "optimizer", "communication", "ot
 
 
 def regions_of(nodes: pd.DataFrame, phases: pd.Series, is_communication: pd.Series) -> pd.Series:
-    """The region of each node: its phase in graphs of a whole training step, communication apart; '' in others."""
+    """The region of each node: its phase in graphs of a whole training step, communication apart; '' in others.
+
+    What has no phase belongs to the forward if a module holds it, else to its readers: '' for now.
+    """
     is_training = nodes["graph"].isin(nodes.loc[phases.isin(TRAINING), "graph"].unique())
     regions = phases.fillna("").where(is_training, "").astype(object)
+    regions = regions.where(~(is_training & phases.isna() & nodes["module"].notna()), "forward")
     return regions.where(~(is_training & is_communication), "communication")
 
 

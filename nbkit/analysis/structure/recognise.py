@@ -74,8 +74,7 @@ def _tree(nodes: pd.DataFrame, graphs: list[Graph]) -> tuple[PartTree, list[int]
         graph = by_name[part.graph]
         part.module = graph.modules_at.get(part.place)
         part.type = graph.types.get(part.module) if part.module is not None else None
-        is_phase = any(graph.regions[row] for row in graph.rows[:1]) or part.place[0] in set(graph.regions)
-        part.phase = part.place[0] if is_phase and part.place[0] != "communication" else None
+        part.phase = part.place[0] if graph.is_split and part.place[0] != "communication" else None
     return tree, parts
 
 

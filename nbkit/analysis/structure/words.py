@@ -9,7 +9,7 @@ SAME = {
     "matmulinteger",
     "convolution": "conv conv1d conv2d conv3d convolution conv_transpose1d conv_transpose2d depthwise_conv2d "
     "causal_conv1d",
-    "add": "add elementwise_add broadcast_add add_n sum_n iadd fused_elemwise_add",
+    "add": "add scalar_add elementwise_add broadcast_add add_n sum_n iadd fused_elemwise_add",
     "sub": "sub subtract elementwise_sub broadcast_sub rsub scalar_sub",
     "mul": "mul multiply elementwise_mul broadcast_mul scalar_mul imul",
     "div": "div divide elementwise_div broadcast_div true_divide scalar_div",
@@ -70,7 +70,8 @@ TRANSPARENT = {"cast", "view", "same"}
 def word_of(op: str) -> str:
     """The word for an op type; of an unknown one its own name without namespace and overload, in small letters."""
     name = base_name(op)
-    return WORDS.get(name) or WORDS.get(name.strip("_")) or ("sdpa" if "dot_product_attention" in name else name)
+    plain = re.sub(r"_?v?\d$", "", name.strip("_"))
+    return WORDS.get(name) or WORDS.get(plain) or ("sdpa" if "dot_product_attention" in name else name)
 
 
 @cache
