@@ -62,6 +62,14 @@ class Graph:
         )
 
     @cached_property
+    def in_order(self) -> list[int]:
+        """Its nodes, ops first as they follow on each other, so that parts stand in the order in which they run."""
+        if self.name == TREE:
+            return self.rows
+        kinds = self.flow.kinds
+        return sorted(self.flow.order, key=lambda node: kinds[node] != "op")
+
+    @cached_property
     def found(self) -> list[Found]:
         """What the dataflow of its forward says."""
         return [] if self.name == TREE else patterns_in(self.forward)
@@ -90,7 +98,7 @@ class Graph:
         else:
             self._place_modules()
         if self.name != TREE:
-            place_loose(self.places, self.flow.reads, self.flow.readers, self.flow.order)
+            place_loose(self.places, self.flow, self.regions)
         for row in self.rows:
             if not self.places[row] and self.regions[row]:
                 self.places[row] = (self.regions[row],)
@@ -115,11 +123,7 @@ class Graph:
         if self.name != TREE:
             additions = [addition.node for stream in self.streams for addition in stream]
             roles = roles_by_patterns(checked(roles, self.forward, self.modules), self.found, self.modules, additions)
-        told = {place: roles[path] for place, path in self.modules_at.items() if path in roles}
-        # The state of a norm's weight is no norm.
-        self.claims.update(
-            {place: role for place, role in told.items() if place[0] not in ("optimizer", "communication")}
-        )
+        self.claims.update({place: roles[path] for place, path in self.modules_at.items() if path in roles})
 
     def _place_blocks(self) -> None:
         places, claims = block_places(self.forward, self.found, self.streams)
@@ -127,7 +131,7 @@ class Graph:
         for node, place in places.items():
             if self.regions[node] in ("", "forward"):
                 self.places[node] = (*top, *place)
-        place_loose(self.places, self.forward.reads, self.forward.readers, self.forward.order)
+        place_loose(self.places, self.forward, self.regions)
         self.claims.update({(*top, *place): told for place, told in claims.items()})
         if self.is_split:
             mirror_places(self.flow, self.phases, self._results(), self.places)
@@ -147,6 +151,8 @@ class Graph:
                 self.places[row] = (region, *(re.sub(r"_\d+$", "", piece) for piece in pieces[-1:]))
 
     def _results(self) -> dict[int, str]:
-        """Name of the first result of each node that an edge reads; of others that of the tensor they write."""
+        """Name of the first result of each node that an edge reads; of others their own name."""
         known = self.edges[self.edges["src"].notna()].drop_duplicates("src")
-        return dict(zip(known["src"].astype("int64").tolist(), known["tensor"].tolist(), strict=True))
+        read = dict(zip(known["src"].astype("int64").tolist(), known["tensor"].tolist(), strict=True))
+        names = self.nodes["name"].tolist()
+        return {row: read.get(row, names[row]) for row in self.rows}

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.tree import Place
 
 # A graph with any of these is a whole training step: each phase of it is a part at the top, with the modules below.
@@ -37,23 +38,22 @@ def module_place(region: str, module: str | None, root: str | None) -> Place:
     return (root, *path_of(module)) if root is not None else path_of(module)
 
 
-def place_loose(
-    places: list[Place], reads: dict[int, list[int]], readers: dict[int, list[int]], order: Sequence[int]
-) -> None:
-    """Gives a place to those that have none: nodes that all readers of theirs share, else of what they read.
+def place_loose(places: list[Place], flow: Flow, regions: Sequence[str]) -> None:
+    """Gives a place to those that have none: the one that all readers of theirs share, else that of what they read.
 
-    `order` is such that a node comes after what it reads.
+    What has a region stays in it.
     """
-    for node in reversed(order):
+    for node in reversed(flow.order):
         if not places[node]:
-            places[node] = common([places[reader] for reader in readers[node] if places[reader]])
-    for node in order:
-        if not places[node] and not readers[node]:
-            places[node] = common([places[src] for src in reads[node] if places[src]])
+            places[node] = common([places[reader] for reader in flow.readers[node]], regions[node])
+    for node in flow.order:
+        if not places[node] and not flow.readers[node]:
+            places[node] = common([places[src] for src in flow.reads[node]], regions[node])
 
 
-def common(places: list[Place]) -> Place:
-    """The innermost place that holds all of these; where they lie in several regions, of those in the first."""
+def common(places: list[Place], region: str) -> Place:
+    """The innermost place that holds all of these in a region; without one, of those in the first that they lie in."""
+    places = [place for place in places if place and region in ("", place[0])]
     if len({place[0] for place in places} & set(REGIONS)) > 1:
         first = min(REGIONS.index(place[0]) for place in places if place[0] in REGIONS)
         places = [place for place in places if place[0] == REGIONS[first]]

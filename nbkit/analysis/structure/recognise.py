@@ -9,7 +9,7 @@ from nbkit.analysis.structure.graph import Graph
 from nbkit.analysis.structure.node_roles import node_roles
 from nbkit.analysis.structure.parameters import parameter_counts, parameter_forms
 from nbkit.analysis.structure.phases import is_communication, phases_of
-from nbkit.analysis.structure.places import regions_of
+from nbkit.analysis.structure.places import REGIONS, regions_of
 from nbkit.analysis.structure.repeats import number_repeats
 from nbkit.analysis.structure.tree import PartTree, Place
 from nbkit.schema import EDGES, GRAPH_TENSORS, MODULES, NODES, nullable
@@ -30,6 +30,7 @@ def recognise(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     _claim(tree, graphs)
     number_repeats(tree, forms)
     _claim_blocks(tree)
+    _clear(tree)
     parameter_counts(tree, parts, nodes, tensors, modules)
     roles = {row: role for graph in graphs for row, role in node_roles(graph, tree, parts, talks.tolist()).items()}
     filled = nodes.assign(
@@ -66,7 +67,10 @@ def _tree(nodes: pd.DataFrame, graphs: list[Graph]) -> tuple[PartTree, list[int]
     parts = [-1] * len(nodes)
     for graph in graphs:
         graph.place_all()
-        for row in graph.rows:
+        met = set(graph.regions)
+        for region in (region for region in REGIONS if graph.is_split and region in met):
+            tree.at(graph.name, (region,))
+        for row in graph.in_order:
             if graph.places[row]:
                 parts[row] = tree.at(graph.name, graph.places[row])
     by_name = {graph.name: graph for graph in graphs}
@@ -84,8 +88,6 @@ def _claim(tree: PartTree, graphs: list[Graph]) -> None:
         told = claims[part.graph].get(part.place)
         if told:
             part.claim(*told)
-        elif part.place in (("optimizer",), ("communication",)):
-            part.claim(part.name, "the phase of its ops" if part.name == "optimizer" else "the kind of its ops")
     for index, below in enumerate(tree.children()):
         roles = {tree.parts[child].role for child in below}
         if roles & {"attention", "time_mix"} and roles & {"mlp", "channel_mix"}:
@@ -102,6 +104,15 @@ def _claim_blocks(tree: PartTree) -> None:
     for part, below in zip(tree.parts, tree.children(), strict=True):
         if part.repeat_of is not None and below:
             part.claim("block", f"one of {members[part.repeat_of]} alike in a row")
+
+
+def _clear(tree: PartTree) -> None:
+    """Takes the roles of modules from their updates and collectives: the state of a norm's weight is no norm."""
+    for part in tree.parts:
+        if part.phase == "optimizer" or part.place[0] == "communication":
+            part.role, part.evidence = None, None
+        if part.place in (("optimizer",), ("communication",)):
+            part.claim(part.name, "the phase of its ops" if part.name == "optimizer" else "the kind of its ops")
 
 
 def _with_roles(modules: pd.DataFrame, tree: PartTree) -> pd.DataFrame:
