@@ -2,7 +2,7 @@
 import { build } from "esbuild";
 
 await build({
-  entryPoints: ["op_table", "diff_table", "flamegraph", "report"].flatMap((name) => [`src/${name}.js`, `src/${name}.css`]),
+  entryPoints: ["op_table", "diff_table", "flamegraph", "graph", "report"].flatMap((name) => [`src/${name}.js`, `src/${name}.css`]),
   outdir: "../nbkit/views/static",
   bundle: true,
   minify: true,

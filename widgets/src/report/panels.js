@@ -2,7 +2,9 @@
 
 import diffTable from "../diff_table.js";
 import flamegraph from "../flamegraph.js";
+import graph from "../graph.js";
 import opTable from "../op_table.js";
+import { NONE } from "../lib/graph/selection.js";
 import { diffAnswers } from "./diff_answers.js";
 import { flameStates } from "./flame_state.js";
 import { opAnswers } from "./op_answers.js";
@@ -32,6 +34,13 @@ export const PANELS = {
     async source(packed) {
       const state = await unpack(packed);
       return { state, model: standInModel({ overview: state.overview, selected_op_id: null, within: null }, opAnswers(state)) };
+    },
+  },
+  graph: {
+    selects: "selected_node_id",
+    render: graph.render,
+    async source(packed) {
+      return { state: null, model: standInModel({ graph: packed, ...NONE }) };
     },
   },
   diff_table: {

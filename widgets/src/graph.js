@@ -1,0 +1,302 @@
+// The graph: wires the model of a graph, tools, picture, outline, details and the widget's model together.
+
+import { textAt } from "./lib/graph/data.js";
+import { announcement } from "./lib/graph/describe.js";
+import { GraphModel } from "./lib/graph/model.js";
+import { HEAD } from "./lib/graph/scene.js";
+import { nextMatch } from "./lib/graph/search.js";
+import { askedFor, traitsOf } from "./lib/graph/selection.js";
+import { counted } from "./lib/units.js";
+import { unpack } from "./report/unpack.js";
+import { parts } from "./ui/graph/parts.js";
+import { watchTheme } from "./ui/flame/theme.js";
+
+/** Width of the mark at the right of a box that opens and closes it. */
+const MARK = 26;
+/** Widths of the letters of titles and second lines; a box is made for them, whatever font is there. */
+const LETTER = { title: 7.4, subtitle: 6.4 };
+const TRAITS = ["selected_node_id", "selected_part_id", "selected_op_id"];
+/** Width from which on the outline stands beside the picture without being asked for. */
+const WIDE = 640;
+
+class GraphView {
+  /** @param {any} widget the widget's model @param {HTMLElement} el @param {import("./lib/graph/data.js").Data} data */
+  constructor(widget, el, data) {
+    this.widget = widget;
+    this.data = data;
+    /** @type {Map<string, GraphModel>} */
+    this.models = new Map();
+    this.focus = this.selected = this.hover = -1;
+    this.text = "";
+    this.state = { graph: data.graphs[0] ?? "", color: "role", hasValues: false, isOutline: el.clientWidth >= WIDE, isHelp: false };
+    Object.assign(this, parts(this, data));
+    el.append(this.root);
+    this.unwatch = watchTheme(this.root, () => this.stage.refreshTheme());
+    if (!data.nodes.count) return;
+    this.show();
+    this.stage.openWhole();
+    this.stage.draw();
+    this.selectFromOutside();
+  }
+
+  destroy() {
+    this.unwatch();
+    this.tools.destroy();
+    this.outline.destroy();
+    this.stage.destroy();
+    this.root.remove();
+  }
+
+  get model() {
+    const { graph, hasValues } = this.state;
+    const key = `${graph}\n${hasValues}`;
+    if (!this.models.has(key)) this.models.set(key, new GraphModel(this.data, graph, hasValues, LETTER));
+    return /** @type {GraphModel} */ (this.models.get(key));
+  }
+
+  get colors() {
+    return this.model.colors(this.state.color);
+  }
+
+  /** @param {object} change */
+  change(change) {
+    const [before, node, part] = [this.model, this.model.nodeOf(this.selected), this.model.partOf(this.selected)];
+    Object.assign(this.state, change);
+    if (this.model === before) return this.show();
+    this.focus = this.hover = -1;
+    this.selected = node !== null ? this.model.tree.ofNode[node] : part !== null ? this.model.tree.ofPart[part] : -1;
+    this.show();
+    this.search(this.text);
+    this.stage.openWhole();
+    this.mark(this.selected);
+    this.say(`${this.state.graph}, ${counted(this.model.tree.size[0], "node")}`);
+  }
+
+  /** Draws everything after a change of the state, or of what is open. */
+  show() {
+    const { data, model, state, colors } = this;
+    this.tools.show(state);
+    this.help.hidden = !state.isHelp;
+    this.outline.element.hidden = !state.isOutline;
+    const note = model.tree.hidden ? `${counted(model.tree.hidden, "parameter")} or constants not shown` : "";
+    this.legend.show(colors, note);
+    if (state.isOutline) this.outline.show(data, model.tree, model.scene.open, { ...this.marks, colors });
+    this.draw();
+  }
+
+  get marks() {
+    return { focus: this.focus, selected: this.selected, hover: this.hover };
+  }
+
+  draw() {
+    const { model, colors } = this;
+    const drawn = model.scene.drawn();
+    const matches = new Set(this.text ? model.search(this.text).map((item) => model.scene.shownFor(item)) : []);
+    this.stage.setLook({ drawn, colors, ...this.marks, matches, far: this.far(), labelOf: (/** @type {any} */ line) => model.labelOf(line) });
+  }
+
+  far() {
+    return this.selected < 0 ? [] : this.model.far(this.model.scene.shownFor(this.selected));
+  }
+
+  /** @param {number} item */
+  boxOf(item) {
+    const { scene } = this.model;
+    return /** @type {import("./lib/graph/scene.js").Box} */ (scene.drawn().boxOf.get(scene.shownFor(item)));
+  }
+
+  /** Called whenever the camera moved. */
+  moved() {
+    if (!this.tip.isOfFocus || this.focus < 0) this.tip.hide();
+    else this.tip.place(this.stage.pointOf(this.boxOf(this.focus)), this.stage.element);
+  }
+
+  /** Opens or closes an item, whose head stays where it is in view. @param {number} item @param {boolean} isOpen */
+  toggle(item, isOpen) {
+    if (!this.model.scene.holds(item)) return;
+    const before = this.boxOf(item);
+    this.model.scene.toggle([item], isOpen);
+    if (this.focus >= 0) this.focus = this.model.scene.shownFor(this.focus);
+    this.show();
+    this.tip.hide();
+    this.stage.follow(before, this.boxOf(item));
+    this.say(announcement(this.data, this.model.tree, item, isOpen, this.model.edges));
+  }
+
+  /** Closes all parts. */
+  fold() {
+    this.model.fold();
+    if (this.focus >= 0) this.focus = this.model.scene.shownFor(this.focus);
+    this.show();
+    this.stage.openWhole();
+  }
+
+  /** @param {string} text */
+  search(text) {
+    this.text = text.trim();
+    const found = this.text ? this.model.search(this.text) : [];
+    const words = !this.text ? "" : found.length ? counted(found.length, "match") : "no match";
+    this.tools.showFound(words, found.length > 0);
+    if (words) this.say(words);
+    this.draw();
+  }
+
+  /** To the next or previous match, which is opened to. @param {number} step */
+  step(step) {
+    const found = this.text ? this.model.search(this.text) : [];
+    const to = nextMatch(found, this.focus, step, this.model.tree);
+    if (to < 0) return;
+    this.look(to);
+    this.tools.showFound(`${found.indexOf(to) + 1} of ${counted(found.length, "match")}`, true);
+  }
+
+  /** Opens what holds an item, and puts the focus on it. @param {number} item */
+  look(item) {
+    if (!this.model.scene.isShown(item)) {
+      this.model.reveal(item);
+      this.show();
+    }
+    this.focusOn(item, false);
+  }
+
+  /** Puts the keyboard's focus on a box, shows and says what it is. @param {number} item @param {boolean} [hasTip] */
+  focusOn(item, hasTip = true) {
+    if (item < 0) return;
+    this.focus = item;
+    const box = this.boxOf(item);
+    this.stage.reveal(box.isOpen ? { ...box, height: HEAD } : box);
+    this.draw();
+    this.outline.mark({ ...this.marks, colors: this.colors });
+    const { tree, scene, edges } = this.model;
+    this.say(announcement(this.data, tree, item, scene.open.has(item), edges));
+    if (hasTip) this.tell(item, true, this.stage.pointOf(box));
+  }
+
+  /** Shows a tip. @param {number} item @param {boolean} isOfFocus @param {{x: number, y: number}} point */
+  tell(item, isOfFocus, point) {
+    const { title, fields } = this.model.details(item);
+    this.tip.show(title, fields.filter(([label]) => label !== "node" && label !== "part").slice(0, 9), isOfFocus);
+    this.tip.place(point, this.stage.element);
+  }
+
+  /** @param {string} text */
+  say(text) {
+    this.status.textContent = text;
+  }
+
+  /** Keys that reach the picture find a box to start from. */
+  arrive() {
+    if (!this.stage.element.matches(":focus-visible") || this.stage.isPressed) return;
+    const first = this.model.scene.drawn().boxes.find(({ item }) => item >= 0)?.item ?? -1;
+    this.focusOn(this.focus >= 0 ? this.focus : this.selected >= 0 ? this.model.scene.shownFor(this.selected) : first);
+  }
+
+  /** The pointer is on a box, or on none. @param {number} item @param {{x: number, y: number}} point */
+  point(item, point) {
+    if (item !== this.hover) {
+      this.hover = item;
+      this.draw();
+    }
+    if (item >= 0 && !this.model.scene.open.has(item)) this.tell(item, false, point);
+    else this.tip.hide();
+  }
+
+  /** @param {number} item @param {boolean} isDouble @param {{x: number, y: number}} point in the picture */
+  clicked(item, isDouble, point) {
+    if (item < 0) return this.select(-1);
+    const { scene } = this.model;
+    const box = this.boxOf(item);
+    const isMark = box.canOpen && point.x > box.x + box.width - MARK && point.y < box.y + HEAD;
+    this.focus = item;
+    if (isMark !== isDouble && scene.holds(item)) this.toggle(item, !scene.open.has(item));
+    else if (!isDouble) this.select(item);
+  }
+
+  /** Selects an item and tells the widget's model; -1 is none. @param {number} item */
+  select(item) {
+    this.mark(item);
+    this.told = traitsOf(this.model, item);
+    for (const [name, value] of Object.entries(this.told)) this.widget.set(name, value);
+    this.widget.save_changes();
+  }
+
+  /** Shows an item as the selected one. @param {number} item */
+  mark(item) {
+    this.selected = item;
+    this.tip.hide();
+    if (item < 0) this.detail.hide();
+    else this.detail.show(this.model.details(item));
+    this.outline.mark({ ...this.marks, colors: this.colors });
+    this.draw();
+  }
+
+  /** Opens what holds an item, focuses and selects it. @param {number} item */
+  goTo(item) {
+    this.look(item);
+    this.select(item);
+  }
+
+  /** Goes to a node, also of another graph, or one that is hidden as a parameter. @param {number} node */
+  goToNode(node) {
+    this.showRow("nodes", node);
+    this.goTo(this.model.tree.ofNode[node]);
+  }
+
+  /** Shows the graph that has a row, with the parameters if it needs them. @param {"nodes" | "parts"} table @param {number} row */
+  showRow(table, row) {
+    const graph = textAt(this.data[table].texts.graph, row) ?? "";
+    if (graph !== this.state.graph) this.change({ graph });
+    if (table === "nodes" && this.model.tree.ofNode[row] < 0) this.change({ hasValues: true });
+  }
+
+  /** Reveals what Python or another widget has selected. */
+  selectFromOutside() {
+    const traits = Object.fromEntries(TRAITS.map((name) => [name, this.widget.get(name) ?? null]));
+    if (!this.data.nodes.count || TRAITS.every((name) => traits[name] === (this.told?.[name] ?? null))) return;
+    const changed = TRAITS.find((name) => traits[name] !== (this.told?.[name] ?? null) && traits[name] !== null);
+    const asked = changed ? askedFor(this.data, { ...NOTHING, [changed]: traits[changed] }) : null;
+    this.told = traits;
+    if (!asked) return this.mark(-1);
+    this.showRow(asked.table, asked.row);
+    const item = this.model.tree[asked.table === "nodes" ? "ofNode" : "ofPart"][asked.row];
+    if (item < 0) return this.mark(-1);
+    this.look(item);
+    this.select(item);
+  }
+
+  /** One step back: tip, selection, search. Whether there was one. */
+  back() {
+    if (!this.tip.element.hidden) this.tip.hide();
+    else if (this.selected >= 0) this.select(-1);
+    else if (this.text) this.tools.clear();
+    else return false;
+    return true;
+  }
+}
+
+const NOTHING = { selected_node_id: null, selected_part_id: null, selected_op_id: null };
+
+/** @param {{model: any, el: HTMLElement}} context */
+async function render({ model, el }) {
+  const make = async () => new GraphView(model, el, await unpack(bytesOf(model.get("graph"))));
+  let view = await make();
+  const renew = async () => {
+    const next = make();
+    view.destroy();
+    view = await next;
+  };
+  const reselect = () => view.selectFromOutside();
+  const listeners = { "change:graph": renew, ...Object.fromEntries(TRAITS.map((name) => [`change:${name}`, reselect])) };
+  for (const [name, listener] of Object.entries(listeners)) model.on(name, listener);
+  return () => {
+    for (const [name, listener] of Object.entries(listeners)) model.off(name, listener);
+    view.destroy();
+  };
+}
+
+/** @param {DataView | Uint8Array} data */
+function bytesOf(data) {
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+}
+
+export default { render };

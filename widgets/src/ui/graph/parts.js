@@ -1,0 +1,52 @@
+// The parts of the graph's page, put together.
+
+import { waysOf } from "../../lib/graph/colors.js";
+import { VALUES } from "../../lib/graph/data.js";
+import { h } from "../dom.js";
+import { Tooltip } from "../flame/tooltip.js";
+import { header } from "../header.js";
+import { act, keyed } from "./actions.js";
+import { Detail } from "./detail.js";
+import { help } from "./help.js";
+import { Legend } from "./legend.js";
+import { Outline } from "./outline.js";
+import { Stage } from "./stage.js";
+import { Toolbar } from "./toolbar.js";
+
+/** Everything that is on the page, and its root. @param {any} view the graph that the parts call @param {import("../../lib/graph/data.js").Data} data */
+export function parts(view, data) {
+  const stage = new Stage({
+    label: "Graph, drawn; the outline beside it has the same parts and nodes", onCamera: () => view.moved(),
+    onHover: (item, point) => view.point(item, point), onClick: (item, isDouble, point) => view.clicked(item, isDouble, point),
+  });
+  stage.element.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => keyed(view, event));
+  stage.element.addEventListener("focus", () => view.arrive());
+  stage.element.addEventListener("blur", () => view.tip.hide());
+  const tools = new Toolbar({
+    graphs: data.graphs.map((name) => [name, name || "(unnamed)"]), colors: waysOf(data), hasValues: data.nodes.texts.kind.values.some((kind) => VALUES.has(kind)),
+    onChange: (change) => view.change(change), onSearch: (text) => view.search(text), onStep: (step) => view.step(step),
+    onAct: (action) => act(view, action), onLeave: () => stage.element.focus(),
+  });
+  const outline = new Outline({
+    onFocus: (item) => view.look(item), onEnter: (item) => view.goTo(item), onToggle: (item, isOpen) => view.toggle(item, isOpen), onKey: (event) => keyed(view, event),
+  });
+  const made = {
+    stage, tools, outline, tip: new Tooltip(), legend: new Legend(), help: help(),
+    detail: new Detail({ onGo: (node) => view.goToNode(node), onClose: () => (view.select(-1), stage.element.focus()) }),
+    status: h("div", { class: "nb-sr", role: "status", "aria-live": "polite" }),
+  };
+  return { ...made, root: data.nodes.count ? page(made, data) : nothing(data) };
+}
+
+/** @param {any} made @param {import("../../lib/graph/data.js").Data} data */
+function page({ tools, help: keys, legend, stage, outline, detail, tip, status }, data) {
+  const both = h("div", { class: "nb-graph-both" }, outline.element, stage.element);
+  // Lumino would take the keys for the notebook, in its capture phase; this attribute keeps it out.
+  return h("div", { class: "nbkit nbkit-graph", "data-lm-suppress-shortcuts": "true" },
+    header({ ...data, phases: [] }), tools.element, keys, legend.element, both, detail.element, tip.element, status);
+}
+
+/** @param {import("../../lib/graph/data.js").Data} data */
+function nothing(data) {
+  return h("div", { class: "nbkit nbkit-graph" }, header({ ...data, phases: [] }), h("p", { class: "nb-graph-nothing" }, "No node was read, so there is no graph to show."));
+}
