@@ -3,9 +3,9 @@
 import { idsOf } from "./data.js";
 import { KINDS, ROOT } from "./hierarchy.js";
 
-/** What stands for the outside of a level: where its tensors come from, and where they go. */
-export const IN = -1;
-export const OUT = -2;
+/** What stands for the outside of a level: where its tensors come from, and where they go; -1 is no item. */
+export const IN = -2;
+export const OUT = -3;
 
 /** @typedef {import("./hierarchy.js").Hierarchy} Hierarchy */
 /** Tensors between two items of a level, or its outside. @typedef {{from: number, to: number, edges: number[]}} Link */

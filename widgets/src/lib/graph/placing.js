@@ -6,6 +6,8 @@ export const GAPS = { beside: 18, below: 30, bend: 10 };
 const SWEEPS = 4;
 /** How much more a bend wants to be straight below another than a box does. */
 const STRAIGHT = 6;
+/** How much a box minds where a long line of it goes, beside the boxes next to it. */
+const LOOSE = 0.05;
 
 /**
  * @typedef {{width: number, height: number}} Size
@@ -51,7 +53,7 @@ function centers(layers, rows, sizes) {
   for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
     const near = beside[sweep % 2];
     for (const row of sweep % 2 ? [...rows].reverse() : rows) {
-      const wanted = row.map((one) => (near[one].length ? mean(near[one].map((other) => center[other])) : center[one]));
+      const wanted = row.map((one) => (near[one].length ? mean(near[one], center, (other) => (one < count && other >= count ? LOOSE : 1)) : center[one]));
       const weights = row.map((one) => (one >= count && near[one].every((other) => other >= count) ? STRAIGHT : near[one].length ? 1 : 0.1));
       apart(wanted, weights, row.map(width)).forEach((value, index) => (center[row[index]] = value));
     }
@@ -76,9 +78,10 @@ export function apart(wanted, weights, widths) {
   return blocks.flatMap(({ sum, weight, count }) => new Array(count).fill(sum / weight)).map((value, index) => value + offsets[index]);
 }
 
-/** @param {number[]} values */
-function mean(values) {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
+/** The mean center of places, each with its weight. @param {number[]} places @param {number[]} center @param {(place: number) => number} weightOf */
+function mean(places, center, weightOf) {
+  const weights = places.map(weightOf);
+  return places.reduce((sum, place, index) => sum + center[place] * weights[index], 0) / weights.reduce((sum, one) => sum + one, 0);
 }
 
 /** Tops and heights of the ranks. @param {number[][]} rows @param {import("./layers.js").Layers} layers @param {Size[]} sizes */

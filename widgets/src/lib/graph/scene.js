@@ -77,8 +77,9 @@ export class Scene {
     const known = this.levels.get(holder);
     if (known) return known;
     const links = this.edges.linksIn(holder);
-    const ends = [IN, OUT].filter((end) => links.some(({ from, to }) => from === end || to === end));
-    const places = [...ends, ...this.tree.children[holder]];
+    const has = (/** @type {number} */ end) => (links.some(({ from, to }) => from === end || to === end) ? [end] : []);
+    // The outputs come last: where lines make a cycle, what comes first is above.
+    const places = [...has(IN), ...this.tree.children[holder], ...has(OUT)];
     const placeOf = new Map(places.map((item, place) => [item, place]));
     const pairs = joined(links);
     const layers = layersOf(places.length, pairs.map(({ from, to }) => [/** @type {number} */ (placeOf.get(from)), /** @type {number} */ (placeOf.get(to))]));
