@@ -19,6 +19,9 @@ Versions, the recorder and the devices of this machine; of a trace, its frames a
     {PROGRAM} info trace             when was it recorded, with what, what was skipped?
     {PROGRAM} info trace --json      the same for another program"""
 
+# Of a list that is told line by line.
+MOST = 20
+
 
 def _run(words: Sequence[str]) -> int:
     parser = CommandParser("info", DESCRIPTION)
@@ -44,7 +47,9 @@ def _lines(known: Mapping[str, Any], indent: str = "") -> Iterator[str]:
                 yield from _lines(value, f"{indent}  ")
             case list() if value:
                 yield f"{indent}{shown(str(name))}"
-                yield from (f"{indent}  {shown(str(one))}" for one in value)
+                yield from (f"{indent}  {shown(str(one))}" for one in value[:MOST])
+                if len(value) > MOST:
+                    yield f"{indent}  … {len(value) - MOST:,} more; --json has them all"
             case _:
                 yield f"{indent}{shown(str(name)):<14} {shown(_text(value))}"
 

@@ -50,7 +50,7 @@ def facts(trace: Trace) -> Facts:
     return Facts(
         title=shown(f"{verb} {name}" if name and name != verb else verb),
         incomplete=None if trace.complete else _why_incomplete(meta.get("error")),
-        figures=tuple(_figures(meta, ops)),
+        figures=(*_graph_counts(trace), *_figures(meta, None if _is_graph(trace) and not len(ops) else ops)),
         phases=self_by_phase(counted),
         counted=counted_name,
         notes=tuple(_notes(meta)),
@@ -66,8 +66,21 @@ def total_texts(totals: pd.DataFrame) -> list[tuple[str, str, str]]:
     ]
 
 
-def _figures(meta: Mapping[str, Any], ops: pd.DataFrame) -> list[tuple[str, str]]:
-    figures = _counts(ops)
+def _is_graph(trace: Trace) -> bool:
+    return "nodes" in trace.frames
+
+
+def _graph_counts(trace: Trace) -> list[tuple[str, str]]:
+    """How many graphs, nodes and edges there are; nothing for a trace without graphs."""
+    if not _is_graph(trace):
+        return []
+    nodes, edges = trace.nodes, trace.frames.get("edges")
+    counts = [(nodes["graph"].nunique(), "graph"), (len(nodes), "node"), (0 if edges is None else len(edges), "edge")]
+    return [(f"{noun}{'' if number == 1 else 's'}", units.count(number)) for number, noun in counts]
+
+
+def _figures(meta: Mapping[str, Any], ops: pd.DataFrame | None) -> list[tuple[str, str]]:
+    figures = [] if ops is None else _counts(ops)
     wall_us, recorder_us = meta.get("wall_us"), meta.get("recorder_us")
     if wall_us is not None:
         figures.append(("recorded in", units.duration(wall_us)))
@@ -104,6 +117,11 @@ def _counts(ops: pd.DataFrame) -> list[tuple[str, str]]:
 def _notes(meta: Mapping[str, Any]) -> list[str]:
     notes = [shown(str(note)) for note in meta.get("notes", [])]
     notes += [shown(f"skipped {number:,}: {reason}") for reason, number in meta.get("skipped", {}).items()]
+    if unread := meta.get("unread"):
+        first = unread[0]
+        reason = f": {first['reason']}" if first.get("reason") else ""
+        lines = f"{units.counted(len(unread), 'line')} could not be read, the first is line {first.get('line')}{reason}"
+        notes.append(shown(lines))
     if filtered := meta.get("filtered_ops"):
         options = ", ".join(f"{option}={text}" for option, text in meta.get("filters", {}).items())
         notes.append(shown(f"left out by filters: {units.counted(int(filtered), 'op')}{options and f' ({options})'}"))

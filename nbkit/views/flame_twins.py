@@ -14,7 +14,7 @@ from nbkit.views.flame_data import State
 from nbkit.views.flame_svg import flame_svg
 from nbkit.views.html_table import STYLE, facts_html, sections_html
 from nbkit.views.sections import Section, module_names
-from nbkit.views.static_table import NOTHING
+from nbkit.views.static_table import nothing_html
 from nbkit.views.text import section_lines, summary
 from nbkit.views.verbs import view_of
 
@@ -33,14 +33,14 @@ def flame_text(trace: Trace, base: Trace | None) -> str:
 
 def flame_html(trace: Trace) -> str:
     """The facts, a still flamegraph and tables of where the time went; no script."""
-    tables = flame_svg(trace) + sections_html(view_of(trace).sections(trace, CHANGES)) if len(trace.ops) else NOTHING
+    tables = flame_svg(trace) + sections_html(view_of(trace).sections(trace, CHANGES)) if len(trace.ops) else nothing_html(trace)
     return _document(trace, tables)
 
 
 def changes_html(trace: Trace, base: Trace, states: Mapping[str, State | None]) -> str:
     """The facts, a still flamegraph and a table of what changed against `base`; no script. `states`: `flame_states`."""
     if not len(trace.ops):
-        return _document(trace, NOTHING)
+        return _document(trace, nothing_html(trace))
     times = compare_times(base, trace)
     words = [_headline(trace, base, times), *times.attrs.get("notes", [])]
     notes = "".join(f"<p>{escape(text)}</p>" for text in words)

@@ -10,6 +10,7 @@ from nbkit.analysis.diff_table import worst_first
 from nbkit.errors import OptionError
 from nbkit.views.diff_table import DiffTable
 from nbkit.views.flamegraph import FlameGraph, Ids
+from nbkit.views.graph_view import GraphView
 from nbkit.views.op_table import OpTable
 
 
@@ -47,6 +48,46 @@ def link(flame: FlameGraph, table: OpTable) -> Callable[[], None]:
         table.unobserve(clear_selection, "within")
 
     return unlink
+
+
+def link_graph(graph: GraphView, others: OpTable | FlameGraph) -> Callable[[], None]:
+    """Link both ways; calling what comes back ends it.
+
+    A selected node selects the op that it stands for; a selected part shows only its ops in an op table. Of a graph that
+    was not recorded with these ops, those of the same module are its ops.
+    """
+    ops = traitlets.link((graph, "selected_op_id"), (others, "selected_op_id"))
+    if not isinstance(others, OpTable):
+        return ops.unlink  # type: ignore[no-any-return]
+    table: OpTable = others
+
+    def show_selected(change: dict[str, Any]) -> None:
+        ids = None if graph.selection is None else _ops_of(graph, table)
+        if ids is None or graph.selection is None:
+            table.show_all()
+        else:
+            table.show_within(str(graph.selection["label"]), _with_kernels(table, ids))
+
+    graph.observe(show_selected, "selection")
+    show_selected({})
+
+    def unlink() -> None:
+        ops.unlink()
+        graph.unobserve(show_selected, "selection")
+
+    return unlink
+
+
+def _ops_of(graph: GraphView, table: OpTable) -> Ids | None:
+    """The ops of what is selected, by their ids, else by its module; null where neither tells."""
+    ids, module = graph.selected_ids(), (graph.selection or {}).get("module")
+    if ids is not None and len(ids):
+        return ids
+    if module is None:
+        return None
+    modules = table.source.trace.ops["module"]
+    is_inside = (modules == module) | modules.str.startswith(f"{module}.", na=False) if module else modules.notna()
+    return np.flatnonzero(is_inside.to_numpy(bool))
 
 
 def link_differences(differences: DiffTable, table: OpTable) -> Callable[[], None]:

@@ -7,14 +7,20 @@ from nbkit.views.verbs import view_of
 
 # Rows of each table of totals, and of the table of single calls.
 SLOWEST, CALLS = 10, 20
-NOTHING = "<p>No op was recorded.</p>"
 
 
 def static_table(trace: Trace) -> str:
     """HTML of the facts, a picture if the verb has one, totals and single calls; every name escaped."""
     view, head = view_of(trace), facts_html(facts(trace))
-    more = view.picture(trace) + totals_tables(trace, SLOWEST) + view.calls(trace, CALLS) if len(trace.ops) else NOTHING
+    more = nothing_html(trace)
+    if not view.is_empty(trace):
+        more = view.picture(trace) + totals_tables(trace, SLOWEST) + view.calls(trace, CALLS)
     return f'<style>{STYLE}</style><div class="nbkit-static">{head}{more}</div>'
+
+
+def nothing_html(trace: Trace) -> str:
+    """What stands in place of the tables of a trace without rows."""
+    return f"<p>{view_of(trace).nothing}</p>"
 
 
 def totals_tables(trace: Trace, count: int) -> str:

@@ -19,7 +19,7 @@ def summary(trace: Trace) -> str:
     lines += [f"INCOMPLETE: {known.incomplete}"] if known.incomplete else []
     # Slow ops first is for the eye that sees all at once; read from the top, the phases give the frame.
     sections = sorted(view_of(trace).sections(trace, ROWS), key=lambda section: section.noun != "phase")
-    lines += [line for section in sections for line in section_lines(section)] or ["No op was recorded."]
+    lines += [line for section in sections for line in section_lines(section)] or [view_of(trace).nothing]
     notes = ["", *known.notes] if known.notes else []
     return "\n".join([*lines, *notes])
 

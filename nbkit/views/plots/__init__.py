@@ -2,7 +2,18 @@
 
 from nbkit.views.plots.flame import draw_flame
 from nbkit.views.plots.memory import draw_memory, plot_memory
+from nbkit.views.plots.metrics import draw_metrics, plot_metrics
 from nbkit.views.plots.modules import draw_modules, plot_modules
 from nbkit.views.plots.ops import draw_ops, plot_ops
 
-__all__ = ["draw_flame", "draw_memory", "draw_modules", "draw_ops", "plot_memory", "plot_modules", "plot_ops"]
+__all__ = [
+    "draw_flame",
+    "draw_memory",
+    "draw_metrics",
+    "draw_modules",
+    "draw_ops",
+    "plot_memory",
+    "plot_metrics",
+    "plot_modules",
+    "plot_ops",
+]

@@ -7,11 +7,12 @@ from nbkit.views.facts import facts
 from nbkit.views.report.panel import Contents
 from nbkit.views.report.statement import Statement
 from nbkit.views.report.summary import summary
+from nbkit.views.verbs import view_of
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """A trace; ids in its part of the page begin with `anchor`. Without ops there are no statements."""
+    """A trace; ids in its part of the page begin with `anchor`. Without rows to show there are no statements."""
 
     contents: Contents
     anchor: str
@@ -29,5 +30,5 @@ def chapters(traces: Sequence[Contents]) -> list[Chapter]:
 
 def _chapter(contents: Contents, anchor: str, numbered: str) -> Chapter:
     trace = contents.trace
-    statements = summary(trace, contents.base) if len(trace.ops) else []
+    statements = [] if view_of(trace).is_empty(trace) else summary(trace, contents.base)
     return Chapter(contents, anchor, title=f"{numbered}{facts(trace).title}", statements=statements)

@@ -1,5 +1,6 @@
 """A trace as it leaves the machine: without paths of its user, and without elements of tensors unless asked."""
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,6 +13,8 @@ from nbkit.views.report.paths import short_path
 Change = Callable[[str], str]
 # Columns whose texts name places in code, or elements; shapes, ops and phases do not.
 COLUMNS = ("source", "message")
+# The column that holds JSON objects, of whose texts some name places.
+JSON_COLUMN = "attributes"
 HIDDEN = "…"
 # The worst element of a compared tensor, and where a finding names elements of tensors or their range.
 _WORST = re.compile(r"(worst at \[[\d, ]*\]): [^,;]+, expected [^,;]+")
@@ -52,7 +55,19 @@ def _changed_frame(frame: pd.DataFrame, change: Change) -> pd.DataFrame:
             texts = {text: change(text) for text in frame[name].dropna().unique()}
             if any(text != other for text, other in texts.items()):
                 changed[name] = frame[name].map(texts).astype("str")
+    if JSON_COLUMN in frame:
+        changed[JSON_COLUMN] = frame[JSON_COLUMN].map(_short_json, na_action="ignore").astype("str")
     return frame.assign(**changed) if changed else frame
+
+
+def _short_json(text: str) -> str:
+    """JSON with shortened paths in its texts; without a separator of paths there is none."""
+    if "/" not in text and "\\" not in text:
+        return _readable(text)
+    try:
+        return json.dumps(_changed(json.loads(text), _readable), ensure_ascii=False)
+    except ValueError:
+        return _readable(text)
 
 
 def _changed(data: Any, change: Change) -> Any:

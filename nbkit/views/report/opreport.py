@@ -9,6 +9,7 @@ from nbkit.trace import Trace
 from nbkit.views.report.leaving import leaving
 from nbkit.views.report.page import report_page
 from nbkit.views.report.panel import Contents
+from nbkit.views.verbs import view_of
 
 
 def opreport(
@@ -47,17 +48,18 @@ def _check_traces(traces: tuple[Trace, ...]) -> None:
     if not traces:
         raise OptionError("There is no trace to report; give one or more.")
     for trace in traces:
-        _check_recorded(trace, "trace")
-    if not any(len(trace.ops) for trace in traces):
+        _check_recorded(trace, "trace", view_of(checked_trace(trace)).shows)
+    if all(view_of(trace).is_empty(trace) for trace in traces):
         raise OptionError("No op was recorded, so there is nothing to report; trace.meta says what was left out.")
 
 
 def _check_base(base: Trace, traces: tuple[Trace, ...]) -> None:
-    _check_recorded(base, "base")
+    for name, trace in (("base", base), *(("trace", one) for one in traces)):
+        _check_recorded(trace, name, "ops")
     if len(traces) > 1:
         raise OptionError(f"base is compared with one trace, and {len(traces)} were given; write a report for each.")
 
 
-def _check_recorded(given: Trace, name: str) -> None:
-    if "ops" not in checked_trace(given, name).frames:
-        raise OptionError(f"{given!r} has no ops to report; is it still being recorded?")
+def _check_recorded(given: Trace, name: str, frame: str) -> None:
+    if frame not in checked_trace(given, name).frames:
+        raise OptionError(f"{given!r} has no {frame} to report; is it still being recorded?")

@@ -6,10 +6,11 @@ from html import escape
 
 from nbkit.views.report.chapter import Chapter
 from nbkit.views.report.statement import Statement, statements_html
-from nbkit.views.static_table import NOTHING
+from nbkit.views.static_table import nothing_html
 
 # What the first screen must answer; the rest is in the section of each trace.
-QUESTIONS = ("Incomplete", "What ran", "How long", "Where the time went", "Is anything wrong")
+QUESTIONS = ("Incomplete", "What ran", "How long", "Where the time went", "Is anything wrong", "What it is",
+             "What it is made of")  # fmt: skip
 
 
 def overview_html(chapters: Sequence[Chapter]) -> str:
@@ -20,7 +21,7 @@ def overview_html(chapters: Sequence[Chapter]) -> str:
 
 def _answers(chapter: Chapter) -> str:
     short = [_short(one) for one in chapter.statements if one.question in QUESTIONS]
-    return statements_html(short, chapter.anchor) if short else NOTHING
+    return statements_html(short, chapter.anchor) if short else nothing_html(chapter.contents.trace)
 
 
 def _short(statement: Statement) -> Statement:

@@ -10,7 +10,7 @@ from nbkit.views.html_table import sections_html
 from nbkit.views.report.chapter import Chapter
 from nbkit.views.report.panel import panel_html
 from nbkit.views.report.statement import statements_html
-from nbkit.views.static_table import NOTHING
+from nbkit.views.static_table import nothing_html
 from nbkit.views.verbs import view_of
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ def trace_section(chapter: Chapter, *, has_heading: bool) -> str:
 
 def _inside(chapter: Chapter) -> str:
     contents, anchor, trace = chapter.contents, chapter.anchor, chapter.contents.trace
-    if not len(trace.ops):
-        reason = facts(trace).incomplete
-        return NOTHING + (f"<p>{escape(reason)}</p>" if reason else "")
     view = view_of(trace)
+    if view.is_empty(trace):
+        reason = facts(trace).incomplete
+        return nothing_html(trace) + (f"<p>{escape(reason)}</p>" if reason else "")
     panels = "".join(panel_html(panel, anchor) for panel in view.panels(contents))
     # A chart of actual against expected values would show them.
     drawn = trace if contents.values else Trace(trace.frames, trace.meta)

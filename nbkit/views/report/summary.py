@@ -23,18 +23,25 @@ SLOWEST = 3
 
 
 def summary(trace: Trace, base: Trace | None = None) -> list[Statement]:
-    """The statements of a trace with ops, most asked first; with `base` what changed since that."""
+    """The statements of a trace with rows, most asked first; with `base` what changed since that."""
+    told = view_of(trace).statements
     return [
         *_incomplete(trace),
+        *(told(trace) if told else _of_ops(trace, base)),
+        _left_out(trace),
+        *_cost(trace.meta),
+        *_recorded(trace.meta),
+    ]
+
+
+def _of_ops(trace: Trace, base: Trace | None) -> list[Statement]:
+    return [
         _what_ran(trace),
         _how_long(trace),
         *([] if base is None else [changes(trace, base)]),
         Statement("Where the time went", tuple(_time(trace))),
         view_of(trace).verdict(trace),
         *_memory(trace),
-        _left_out(trace),
-        *_cost(trace.meta),
-        *_recorded(trace.meta),
     ]
 
 

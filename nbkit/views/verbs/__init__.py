@@ -1,7 +1,7 @@
 """What each verb's traces show."""
 
 from nbkit.trace import Trace
-from nbkit.views.verbs import opcheck, opdiff, optime, optrace
+from nbkit.views.verbs import opcheck, opdiff, opgraph, optime, optrace
 from nbkit.views.verbs.view import View
 
 VIEWS = {
@@ -9,6 +9,7 @@ VIEWS = {
     "optime": optime.VIEW,
     "opdiff": opdiff.VIEW,
     "opcheck": opcheck.VIEW,
+    "opgraph": opgraph.VIEW,
 }
 
 

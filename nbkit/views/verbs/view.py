@@ -35,7 +35,8 @@ class View:
     `widget` is the live view; `sections` are the tables of the summary, with at most so many rows; `picture` is HTML of
     a still picture and `calls` that of a table of single calls. A report has `verdict`, its answer to whether anything
     is wrong, the tables of what was `found`, `panels` with the widgets, the tables of where the time went (`totals`)
-    and `charts` (matplotlib figures).
+    and `charts` (matplotlib figures). All of it is about the frame that `shows` names; without rows of that `nothing`
+    is said. `statements` are the report's summary in words, where it is not about ops.
     """
 
     widget: Callable[[Trace], Any]
@@ -47,3 +48,10 @@ class View:
     found: Callable[[Trace, int], list[Section]] = nothing_found
     panels: Callable[[Contents], list[Panel]] = ops_only
     totals: Callable[[Trace, int], list[Section]] = op_sections
+    shows: str = "ops"
+    nothing: str = "No op was recorded."
+    statements: Callable[[Trace], list[Statement]] | None = None
+
+    def is_empty(self, trace: Trace) -> bool:
+        """Whether there is nothing to show: the frame is not there, or has no row."""
+        return not len(trace.frames.get(self.shows, ()))

@@ -1,0 +1,104 @@
+"""Chart of the training metrics that a log holds, over steps, with the events of its graph."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from nbkit.argument_checks import checked_trace
+from nbkit.schema import METRICS
+from nbkit.trace import Trace
+from nbkit.views.names import shown
+from nbkit.views.plots.figures import MAX_NAME, live_figure, static_figure, without_markup, without_math
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from nbkit.views.plots.live_figure import LiveFigure
+
+TITLE, X_TITLE = "Training metrics", "step"
+COLORS = ("#3b82f6", "#d97706", "#16a34a", "#a855f7", "#808080", "#d94fa6")
+# Metrics that are drawn, the others are said to be left out.
+MOST = 6
+FIRST = ("loss", "lr", "throughput", "time")
+MOST_STAGES = 4
+EVENT_COLOR = "#d64545"
+INCHES = 1.5
+
+
+def plot_metrics(trace: Trace) -> "LiveFigure":
+    """Live line charts, one below the other, of each metric over steps; empty where none was read."""
+    from plotly import graph_objects
+    from plotly.subplots import make_subplots
+
+    metrics = list(_metrics(checked_trace(trace)))
+    grid = make_subplots(rows=max(len(metrics), 1), cols=1, shared_xaxes=True, vertical_spacing=0.04)
+    figure = live_figure([], _title(trace), 120 + 130 * max(len(metrics), 1), "").with_twin(lambda: draw_metrics(trace))
+    figure.update_layout(grid.layout).update_layout(showlegend=False)
+    for row, (name, color, values) in enumerate(metrics, 1):
+        axis = "" if row == 1 else str(row)
+        line = graph_objects.Scatter(
+            x=values["step"], y=values["value"], name=without_markup(name), mode="lines+markers", line={"color": color},
+            marker={"size": 4}, xaxis=f"x{axis}", yaxis=f"y{axis}",
+        )  # fmt: skip
+        figure.add_trace(line)
+        figure.layout[f"yaxis{axis}"].title.text = without_markup(name)
+    for step, text in _events(trace):
+        figure.add_vline(x=step, line={"color": EVENT_COLOR, "dash": "dot"}, annotation_text=without_markup(text))
+    figure.layout[f"xaxis{len(metrics) if len(metrics) > 1 else ''}"].title.text = X_TITLE
+    return figure
+
+
+def draw_metrics(trace: Trace) -> "Figure":
+    """Static twin of plot_metrics."""
+    metrics = list(_metrics(trace))
+    figure, axes = static_figure(_title(trace), 0.8 + INCHES * max(len(metrics), 1), X_TITLE)
+    figure.clear()
+    rows = figure.subplots(max(len(metrics), 1), 1, sharex=True, squeeze=False)[:, 0]
+    rows[0].set_title(_title(trace), loc="left", fontsize=10)
+    rows[-1].set_xlabel(X_TITLE, fontsize=9)
+    for axes, (name, color, values) in zip(rows, metrics, strict=False):
+        axes.plot(values["step"], values["value"], color=color, linewidth=1.2, marker=".", markersize=4)
+        axes.set_ylabel(without_math(name), fontsize=8)
+    for axes in rows:
+        axes.tick_params(labelsize=8)
+        axes.spines[["top", "right"]].set_visible(False)
+        for step, _ in _events(trace):
+            axes.axvline(step, color=EVENT_COLOR, linestyle=":", linewidth=1)
+    for step, text in _events(trace):
+        rows[0].annotate(without_math(text), (step, 1), xycoords=("data", "axes fraction"), fontsize=7, va="bottom")
+    return figure
+
+
+def _metrics(trace: Trace) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Name, colour and rows of the metrics that are drawn, those that are asked for first in front."""
+    metrics = METRICS.check(trace.frames.get("metrics", METRICS.frame()))
+    for place, name in enumerate(_names(metrics)[:MOST]):
+        yield shown(name, MAX_NAME), COLORS[place % len(COLORS)], metrics[metrics["name"] == name]
+
+
+def _names(metrics: pd.DataFrame) -> list[str]:
+    names: list[str] = metrics["name"].unique().tolist()
+    return sorted(names, key=lambda name: next((at for at, word in enumerate(FIRST) if word in name), len(FIRST)))
+
+
+def _title(trace: Trace) -> str:
+    count = trace.frames.get("metrics", METRICS.frame())["name"].nunique()
+    return f"{TITLE}, {MOST} of {count}" if count > MOST else TITLE
+
+
+def _events(trace: Trace) -> list[tuple[int, str]]:
+    """Steps at which something happened to the graph, and what: it was built before the first one, and may crash."""
+    metrics = METRICS.check(trace.frames.get("metrics", METRICS.frame()))
+    if not len(metrics):
+        return []
+    error: Mapping[str, Any] | None = trace.meta.get("error")
+    crash = [] if not error else [(int(metrics["step"].max()), f"crash: {shown(str(error.get('type', 'error')), 40)}")]
+    return [*([(0, ", ".join(stages))] if (stages := _stages(trace.meta)) else []), *crash]
+
+
+def _stages(meta: Mapping[str, Any]) -> list[str]:
+    """Stages of building the graph with their seconds, as its reader tells them."""
+    told = [known.get("stages") for known in meta.values() if isinstance(known, Mapping)]
+    stages = [one for some in told if isinstance(some, list) for one in some]
+    return [f"{shown(str(one['stage']), 40)} {float(one['seconds']):.3g} s" for one in stages][:MOST_STAGES]

@@ -1,0 +1,67 @@
+"""What an opgraph trace shows: the graph, its outline and tables of parts, roles and ops, and training metrics."""
+
+from typing import TYPE_CHECKING
+
+from nbkit.trace import Trace
+from nbkit.views.graph_sections import graph_sections
+from nbkit.views.graph_words import graph_statements, unread_statement
+from nbkit.views.plots import draw_metrics
+from nbkit.views.report.graph_panel import graph_panel
+from nbkit.views.report.op_panel import op_panel
+from nbkit.views.report.panel import Contents, Panel
+from nbkit.views.sections import Section
+from nbkit.views.verbs.view import View
+
+if TYPE_CHECKING:
+    from ipywidgets import Box
+    from matplotlib.figure import Figure
+
+
+def _widget(trace: Trace) -> "Box":
+    # anywidget takes a third of a second to import, and only a notebook needs it.
+    from ipywidgets import VBox
+
+    from nbkit.views.graph_view import GraphView
+    from nbkit.views.linking import link_graph
+    from nbkit.views.op_table import OpTable
+
+    graph = GraphView(trace)
+    if not _has_ops(trace):
+        return VBox([graph])
+    table = OpTable(trace)
+    link_graph(graph, table)
+    return VBox([graph, table])
+
+
+def _charts(trace: Trace) -> "list[Figure]":
+    return [draw_metrics(trace)] if len(trace.frames.get("metrics", ())) else []
+
+
+def _panels(contents: Contents) -> list[Panel]:
+    return [graph_panel(contents), *([op_panel(contents)] if _has_ops(contents.trace) else [])]
+
+
+def _has_ops(trace: Trace) -> bool:
+    return len(trace.frames.get("ops", ())) > 0
+
+
+def _unread(trace: Trace, count: int) -> list[Section]:
+    """The lines of a dump that could not be read."""
+    unread = trace.meta.get("unread") or []
+    rows = [[str(one.get("line")), str(one.get("reason") or ""), str(one.get("text") or "")] for one in unread[:count]]
+    return [Section("Not read", "line", ("what happened", "text"), rows)] if rows else []
+
+
+VIEW = View(
+    widget=_widget,
+    sections=graph_sections,
+    charts=_charts,
+    calls=lambda trace, count: "",
+    verdict=lambda trace: unread_statement(trace.meta),
+    found=_unread,
+    panels=_panels,
+    totals=graph_sections,
+    shows="nodes",
+    nothing="No node was read.",
+    statements=graph_statements,
+)
