@@ -12,6 +12,11 @@ from nbkit.graphs.canonical_ops import ARITHMETIC
 
 # Graphs of one source call their ops the same; in others a name such as "mul_3" says nothing.
 SAME_SOURCE_FRACTION = 0.8
+_INTERFACE: tuple[Callable[[Node], Hashable], ...] = (
+    lambda node: (node.kind, node.shape, node.dtype),
+    lambda node: (node.kind, node.shape),
+    lambda node: (node.kind, node.dtype),
+)
 Form = Callable[[int, Node], Hashable]
 Pairing = Callable[[Groups[Node]], list[tuple[Node, Node]]]
 
@@ -53,10 +58,14 @@ class _OpMatcher:
         self._by_order()
 
     def _interface(self) -> None:
-        """Pairs inputs and outputs of both graphs of equal shapes, the first with the first."""
-        lefts, rights = ([n for n in side.nodes.values() if n.kind in ("input", "output")] for side in self._sides)
-        for one, other in in_order(groups(lefts, rights, _interface_form, _interface_form)):
-            self._pairs.add(one.node_id, other.node_id, "structure")
+        """Pairs inputs with inputs and outputs with outputs: of one shape and dtype, then of one of these."""
+        for key in _INTERFACE:
+            lefts, rights = (
+                [n for n in side.nodes.values() if n.kind in ("input", "output") and n.node_id not in taken]
+                for side, taken in zip(self._sides, (self._pairs.right_of, self._pairs.left_of), strict=True)
+            )
+            for one, other in in_order(groups(lefts, rights, key, key)):
+                self._pairs.add(one.node_id, other.node_id, "structure")
 
     def _follow(self, form: Form, pairing: Pairing) -> None:
         """Pairs what reads and what makes the tensors of a pair, as long as it is of one form on both sides."""
@@ -127,7 +136,3 @@ class _OpMatcher:
                 return True
             is_other |= bool(ones and others)
         return not is_other
-
-
-def _interface_form(node: Node) -> Hashable:
-    return (node.kind, node.shape, node.dtype)
