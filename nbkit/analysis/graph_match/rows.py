@@ -1,17 +1,17 @@
 """The rows of the frame `correspondence` from the pairs of two graphs."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from nbkit.analysis.graph_match.pairs import Pairs
 from nbkit.analysis.graph_match.parameters import is_weight
 from nbkit.analysis.graph_match.relations import difference, relation_of
-from nbkit.analysis.graph_match.side import Node, Part, Shape, Side
+from nbkit.analysis.graph_match.side import Node, Shape, Side
 
+Thing = TypeVar("Thing")
 Row = dict[str, Any]
-Thing = TypeVar("Thing", Part, Node)
 # What an op that stands on one side only does to its tensor.
 ALONE = {"cast": "cast", "permute": "permute", "reshape": "reshape", "expand": "reshape"}
 
@@ -28,18 +28,19 @@ class Found:
 
     def rows(self) -> Iterator[Row]:
         """Rows of parts, then of parameters, then of ops."""
-        for left, right in _merged(_parts(self.left), _parts(self.right), self.parts):
-            yield self._part_row(left, right)
-        for is_state in (True, False):
-            sides = (
-                [(node.node_id, node) for node in side.nodes.values() if node.is_state is is_state and _counts(node)]
+        for ids in _merged(list(self.left.parts), list(self.right.parts), self.parts):
+            yield self._part_row(*ids)
+        for level in ("parameter", "op"):
+            lefts, rights = (
+                [name for name, node in side.nodes.items() if node.kind != "module" and _level(node) == level]
                 for side in (self.left, self.right)
             )
-            for one, other in _merged(*sides, self.nodes):
-                yield self._node_row("parameter" if is_state else "op", one, other)
+            for ids in _merged(lefts, rights, self.nodes):
+                yield self._node_row(level, *ids)
 
-    def _part_row(self, left: Part | None, right: Part | None) -> Row:
-        row = {"level": "part", **_partners(left and left.part_id, right and right.part_id, self.parts)}
+    def _part_row(self, left_id: int | None, right_id: int | None) -> Row:
+        row = {"level": "part", **_partners(left_id, right_id, self.parts)}
+        left, right = _of(self.left.parts, left_id), _of(self.right.parts, right_id)
         for side, part in (("left", left), ("right", right)):
             if part is not None:
                 row |= {f"{side}_name": part.module or part.name, f"{side}_op": part.type}
@@ -49,8 +50,9 @@ class Found:
             row["message"] = f"{left.params:,} parameters on the left, {right.params:,} on the right"
         return row
 
-    def _node_row(self, level: str, left: Node | None, right: Node | None) -> Row:
-        row = {"level": level, **_partners(left and left.node_id, right and right.node_id, self.nodes)}
+    def _node_row(self, level: str, left_id: int | None, right_id: int | None) -> Row:
+        row = {"level": level, **_partners(left_id, right_id, self.nodes)}
+        left, right = _of(self.left.nodes, left_id), _of(self.right.nodes, right_id)
         for name, side, node in (("left", self.left, left), ("right", self.right, right)):
             if node is not None:
                 texts = {"name": node.name, "shape": _text(node.shape), "dtype": node.dtype, "op": node.op}
@@ -71,38 +73,35 @@ def role_around(side: Side, node: Node) -> str | None:
     return next((role for one in side.ancestors(node.part) if (role := side.parts[one].role)), None)
 
 
-def _counts(node: Node) -> bool:
-    return node.kind != "module"
+def _of(things: Mapping[int, Thing], name: int | None) -> Thing | None:
+    return None if name is None else things[name]
 
 
-def _parts(side: Side) -> list[tuple[int, Part]]:
-    return list(side.parts.items())
+def _level(node: Node) -> str:
+    return "parameter" if node.is_state else "op"
 
 
 def _partners(left: int | None, right: int | None, pairs: Pairs) -> Row:
-    action = "match" if left is not None and right is not None else "right_only" if left is None else "left_only"
-    evidence = pairs.evidence[left] if left is not None and action == "match" else None
+    action = "right_only" if left is None else "left_only" if right is None else "match"
+    evidence = pairs.evidence.get(left) if left is not None else None
     return {"left_id": left, "right_id": right, "action": action, "evidence": evidence}
 
 
-def _merged(
-    left: Iterable[tuple[int, Thing]], right: Sequence[tuple[int, Thing]], pairs: Pairs
-) -> Iterator[tuple[Thing | None, Thing | None]]:
-    """Pairs and what has no partner, in the order of the left; what only the right has, behind what is before it."""
-    known = dict(right)
-    behind: dict[int | None, list[Thing]] = {}
+def _merged(left: list[int], right: list[int], pairs: Pairs) -> Iterator[tuple[int | None, int | None]]:
+    """Pairs and ids without a partner, in the order of the left; one of the right alone behind what is before it."""
+    behind: dict[int | None, list[int]] = {}
     last = None
-    for name, thing in right:
-        if name in pairs.left_of:
-            last = name
+    for one in right:
+        if one in pairs.left_of:
+            last = one
         else:
-            behind.setdefault(last, []).append(thing)
-    yield from ((None, thing) for thing in behind.get(None, ()))
-    for name, thing in left:
-        partner = pairs.right_of.get(name)
-        yield thing, None if partner is None else known[partner]
+            behind.setdefault(last, []).append(one)
+    yield from ((None, one) for one in behind.get(None, ()))
+    for one in left:
+        partner = pairs.right_of.get(one)
+        yield one, partner
         if partner is not None:
-            yield from ((None, one) for one in behind.get(partner, ()))
+            yield from ((None, other) for other in behind.get(partner, ()))
 
 
 def _text(shape: Shape | None) -> str | None:

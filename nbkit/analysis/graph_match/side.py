@@ -113,7 +113,7 @@ def side_of(frames: Mapping[str, pd.DataFrame], graph: str) -> Side:
     readers: dict[int, list[int]] = {node: [] for node in nodes}
     edges = EDGES.check(frames["edges"])
     for source, reader in zip(_whole(edges["src"]), edges["dst"].tolist(), strict=True):
-        if source in nodes and reader in nodes:
+        if source is not None and source in nodes and reader in nodes:
             inputs[reader].append(source)
             readers[source].append(reader)
     side = Side(nodes, inputs, readers, parts)
@@ -155,7 +155,7 @@ def _texts(column: "pd.Series[str]") -> list[str | None]:
 
 
 def _whole(column: "pd.Series[int]") -> list[int | None]:
-    return [None if value is pd.NA else value for value in column.tolist()]
+    return [None if is_null else value for value, is_null in zip(column.tolist(), column.isna(), strict=True)]
 
 
 def _shape(text: str | None) -> Shape | None:
