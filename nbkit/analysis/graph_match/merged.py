@@ -24,7 +24,9 @@ def merged(left: Frames, right: Frames, correspondence: pd.DataFrame) -> dict[st
         if name in left or name in right:
             one, other = (side[name] if name in side else TABLES[name].frame() for side in (left, right))
             moved = other.assign(**{column: other[column] + sizes[of] for column, of in IDS.get(name, {}).items()})
-            if name in NAMES:
+            if name not in IDS and one.equals(other):  # two graphs of one source
+                moved = other.iloc[:0]
+            elif name in NAMES:
                 one, moved = _told_apart(one, moved, NAMES[name])
             frames[name] = TABLES[name].check(pd.concat([one, moved], ignore_index=True))
     shift = correspondence["level"].map(LEVELS).map(sizes).astype("Int64")

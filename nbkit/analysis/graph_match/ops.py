@@ -12,10 +12,11 @@ from nbkit.graphs.canonical_ops import ARITHMETIC
 
 # Graphs of one source call their ops the same; in others a name such as "mul_3" says nothing.
 SAME_SOURCE_FRACTION = 0.8
-_INTERFACE: tuple[Callable[[Node], Hashable], ...] = (
+_INTERFACE: tuple[Callable[[Node], Hashable | None], ...] = (
     lambda node: (node.kind, node.shape, node.dtype),
     lambda node: (node.kind, node.shape),
     lambda node: (node.kind, node.dtype),
+    lambda node: node.kind if node.kind == "output" else None,
 )
 Form = Callable[[int, Node], Hashable]
 Pairing = Callable[[Groups[Node]], list[tuple[Node, Node]]]
@@ -58,7 +59,7 @@ class _OpMatcher:
         self._by_order()
 
     def _interface(self) -> None:
-        """Pairs inputs with inputs and outputs with outputs: of one shape and dtype, then of one of these."""
+        """Pairs inputs with inputs and outputs with outputs: of one shape and dtype, then of one of the two."""
         for key in _INTERFACE:
             lefts, rights = (
                 [n for n in side.nodes.values() if n.kind in ("input", "output") and n.node_id not in taken]

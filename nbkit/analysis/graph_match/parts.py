@@ -1,20 +1,27 @@
 """Which part of one graph is which of another: from the top down, by name, role, size and class."""
 
-from collections import Counter
 from collections.abc import Callable, Hashable
 
 from nbkit.analysis.graph_match.pairs import Pairs
 from nbkit.analysis.graph_match.passes import groups, in_order
 from nbkit.analysis.graph_match.side import Part, Side
 
-# From the most telling to the least. Of parts below the same pair; a role or a phase never meets another one.
-PASSES: tuple[tuple[str, Callable[[Part], Hashable | None]], ...] = (
-    ("name", lambda part: (part.phase, part.role, part.name)),
-    ("shape", lambda part: (part.phase, part.role, part.params) if part.role and part.params else None),
-    ("role", lambda part: (part.phase, part.role) if part.role else None),
-    ("name", lambda part: (part.phase, part.name)),
-    ("structure", lambda part: (part.phase, part.type, part.params) if part.type and not part.role else None),
+# Share of what two containers hold that must be the same.
+MOST = 0.5
+Key = Callable[[Part], Hashable | None]
+# From the most telling to the least, for parts below the same pair; a role or a phase never meets another one.
+PASSES: tuple[tuple[str, Key], ...] = (
+    ("name", lambda part: (_phase(part), part.role, part.name)),
+    ("shape", lambda part: (_phase(part), part.role, part.params) if part.role and part.params else None),
+    ("role", lambda part: (_phase(part), part.role) if part.role else None),
+    ("name", lambda part: (_phase(part), part.name)),
+    ("structure", lambda part: (_phase(part), part.type, part.params) if part.type and not part.role else None),
 )
+
+
+def _phase(part: Part) -> str:
+    """The phase of a part; a graph that has none is a forward pass."""
+    return part.phase or "forward"
 
 
 def matched_parts(left: Side, right: Side) -> Pairs:
@@ -48,22 +55,28 @@ def _below(side: Side, part: Part | None) -> list[Part]:
     for child in waiting:
         below = side.parts[child]
         found += _below(side, below) if _is_container(below) else [below]
-    last = len(side.nodes)
-    return sorted(found, key=lambda one: (last if one.first_node is None else one.first_node, one.part_id))
+    # Where phases are told apart, what is of none (tensors that only wait) stands behind what runs.
+    return sorted(found, key=lambda one: (one.phase is None, one.first_node is None, one.first_node, one.part_id))
 
 
 def _pair_containers(left: Side, right: Side, pairs: Pairs) -> None:
-    """Pairs a container with the one that holds the partners of most of what it holds; inner ones first."""
-    for part in reversed(left.parts.values()):
-        if not _is_container(part):
-            continue
-        held = [pairs.right_of[one.part_id] for one in _below(left, part) if one.part_id in pairs.right_of]
-        free = Counter(
-            above
-            for other in held
-            for above in right.ancestors(right.parts[other].parent)
-            if _is_container(right.parts[above]) and above not in pairs.left_of
-        )
-        if free:
-            best = max(free, key=lambda above: (free[above], right.parts[above].name == part.name, above))
-            pairs.add(part.part_id, best, "name" if right.parts[best].name == part.name else "structure")
+    """Pairs containers that hold the same, for the most part: those with the most in common first."""
+    held = [
+        {
+            part.part_id: {one.part_id for one in _below(side, part)}
+            for part in side.parts.values()
+            if _is_container(part)
+        }
+        for side in (left, right)
+    ]
+    found = []
+    for one, mine in held[0].items():
+        partners = {pairs.right_of[part] for part in mine if part in pairs.right_of}
+        for other, theirs in held[1].items():
+            common = len(partners & theirs)
+            share = common / (len(mine) + len(theirs) - common)
+            is_named = left.parts[one].name == right.parts[other].name
+            if share >= MOST:
+                found.append((share, is_named, one, other))
+    for *_, one, other in sorted(found, reverse=True):
+        pairs.add(one, other, "name" if left.parts[one].name == right.parts[other].name else "structure")

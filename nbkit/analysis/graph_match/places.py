@@ -5,27 +5,41 @@ from nbkit.analysis.graph_match.side import Node, Side
 
 
 class Places:
-    """Of both sides the innermost paired part of each node, named by the left part_id of the pair."""
+    """Of both sides the innermost paired part of each node, named by the left part_id of the pair.
+
+    A module has a part for each phase, of which perhaps only one has a partner: that one stands for all.
+    """
 
     def __init__(self, left: Side, right: Side, parts: Pairs) -> None:
         self._sides = (left, right)
-        self._names = ({part: part for part in parts.right_of}, parts.left_of)
-        self._known: tuple[dict[int | None, int | None], dict[int | None, int | None]] = ({}, {})
+        self._names = (_names(left, {part: part for part in parts.right_of}), _names(right, parts.left_of))
 
     def of(self, side: int, node: Node) -> int | None:
         """The place of a node; null where no part around it has a partner."""
-        known, part = self._known[side], node.part
-        if part not in known:
-            names = self._names[side]
-            above = self._sides[side].ancestors(part)
-            known[part] = next((names[one] for one in above if one in names), None)
-        return known[part]
+        return None if node.part is None else self._names[side].get(node.part)
 
     def inner_name(self, side: int, node: Node) -> str | None:
         """The node's name below that place; null where either has no path."""
-        names = self._names[side]
+        place = self.of(side, node)
         above = self._sides[side].ancestors(node.part)
-        part = next((self._sides[side].parts[one] for one in above if one in names), None)
-        if part is None or part.module is None or node.name is None or node.module is None:
+        part = next((self._sides[side].parts[one] for one in above if self._names[side].get(one) == place), None)
+        while part is not None and part.parent is not None and self._names[side].get(part.parent) == place:
+            part = self._sides[side].parts[part.parent]
+        if place is None or part is None or part.module is None or node.name is None or node.module is None:
             return None
         return node.name.removeprefix(f"{part.module}.") if part.module else node.name
+
+
+def _names(side: Side, paired: dict[int, int]) -> dict[int, int]:
+    """The place of each part that has one: its own pair, else that of its module, else what holds it has."""
+    modules = {(part.module, part.name): paired[one] for one, part in reversed(side.parts.items()) if one in paired}
+    found: dict[int, int] = {}
+    for one, part in side.parts.items():
+        name = paired.get(one)
+        if name is None and part.module is not None:
+            name = modules.get((part.module, part.name))
+        if name is None and part.parent is not None:
+            name = found.get(part.parent)
+        if name is not None:
+            found[one] = name
+    return found

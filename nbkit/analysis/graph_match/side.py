@@ -49,7 +49,7 @@ class Part:
     module: str | None
     type: str | None
     role: str | None
-    phase: str
+    phase: str | None
     params: int | None
     children: list[int] = field(default_factory=list)
     first_node: int | None = None
@@ -143,7 +143,7 @@ def _parts(table: pd.DataFrame, graph: str) -> dict[int, Part]:
     columns = [table["part_id"].tolist(), _whole(table["parent_id"]), *texts, _whole(table["params"])]
     found: dict[int, Part] = {}
     for part_id, parent, name, module, kind, role, phase, params in zip(*columns, strict=True):
-        found[part_id] = Part(part_id, parent, name or "", module, kind, role, phase or "forward", params)
+        found[part_id] = Part(part_id, parent, name or "", module, kind, role, phase, params)
     for part in found.values():
         if part.parent is not None:
             found[part.parent].children.append(part.part_id)
