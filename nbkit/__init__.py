@@ -24,6 +24,7 @@ from nbkit.errors import (
     nearest,
 )
 from nbkit.load import load
+from nbkit.opgraph import opgraph
 from nbkit.trace import Trace
 
 __version__ = "0.1.0"
@@ -47,6 +48,7 @@ __all__ = [
     "launch_delays",
     "load",
     "memory_peaks",
+    "opgraph",
     "optime",
     "optrace",
     "producers",

@@ -3,25 +3,33 @@
 from os import PathLike
 from pathlib import Path
 
+from nbkit.analysis.structure.recognise import recognise
 from nbkit.errors import TraceError
-from nbkit.readers.chrome_trace import read_chrome_trace
+from nbkit.readers.kinds import reader_of
 from nbkit.trace import Trace
 from nbkit.trace_files import META
 
 
 def load(path: str | Path) -> Trace:
-    """The trace in a folder that `Trace.save()` wrote, or in a Chrome trace of torch.profiler or nbkit, gzipped or not.
+    """The trace in a folder that `Trace.save()` wrote or in a Chrome trace of torch.profiler or nbkit, or the graphs of
+    a OneFlow nn.Graph log, of a Paddle program or of an ONNX model, as `nbkit.opgraph()` gives them.
 
-    What it is, is told from its content. Raises TraceError if it is absent, damaged, newer or of another kind.
+    What it is, is told from its content; texts may be gzipped. Raises TraceError if it is absent, damaged, newer or of
+    another kind.
     """
     if not isinstance(path, str | PathLike):
-        raise TraceError(f"There is no path {path!r}; give that of a folder of Trace.save() or of a Chrome trace.")
+        raise TraceError(f"There is no path {path!r}; give that of a folder of Trace.save(), or of a file such as a Chrome trace, a dump or an ONNX model.")
     path = Path(path)
     if _is_file(path):
-        return read_chrome_trace(path)
+        return _read(path)
     if path.is_dir() and not (path / META).is_file() and (files := _chrome_traces(path)):
         raise TraceError(f"{path} is a folder of {len(files)} Chrome traces; give one of them, such as {files[0]}.")
     return Trace.load(path)
+
+
+def _read(path: Path) -> Trace:
+    trace = reader_of(path)(path)
+    return Trace(recognise(trace.frames), trace.meta) if "nodes" in trace.frames else trace
 
 
 def _is_file(path: Path) -> bool:

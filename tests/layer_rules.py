@@ -22,7 +22,7 @@ TOP_FILES = {
     "device_setups": "base",
     **dict.fromkeys(("trace", "trace_files", "chrome_trace", "speedscope", "tracks", "file_writing"), "trace"),
     **dict.fromkeys(("saving", "kept_calls", "argument_checks"), "trace"),
-    **dict.fromkeys(("__init__", "load"), "root"),
+    **dict.fromkeys(("__init__", "load", "opgraph"), "root"),
     "__main__": "command_line",
 }
 BASE_FOLDERS = dict.fromkeys(("schema", "timeline", "parting", "graphs"), "base")

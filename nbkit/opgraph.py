@@ -1,0 +1,93 @@
+"""opgraph: the graph of a model, a trace, a dump or an ONNX model, with its parts recognised; two of them compared."""
+
+from os import PathLike
+from typing import Any
+
+from nbkit.analysis.compare_graphs import compare_graphs, compared_graphs
+from nbkit.analysis.graph_match.merged import merged
+from nbkit.analysis.graph_match.one_graph import one_graph
+from nbkit.analysis.op_graph import trace_graph
+from nbkit.analysis.structure.recognise import recognise
+from nbkit.capture.graphs.live_graph import live_graph
+from nbkit.errors import OptionError, nearest
+from nbkit.load import load
+from nbkit.schema import MODULES, TENSORS
+from nbkit.trace import Trace
+
+
+def opgraph(source: Any, *, against: Any = None, graph: str | None = None, name: str | None = None) -> Trace:
+    """A trace with the graph of `source` in the frames nodes, edges, graph_tensors and parts.
+
+    Parts of RWKV and LLaMA are recognised, from names where there are some and from the dataflow where not: the roles
+    of nodes, parts and modules, and the blocks that repeat.
+
+    Args:
+        source: a module (its tree), a program of torch.export or an FX graph, a recorded trace, or the path of a OneFlow
+            log, a Paddle program, an ONNX model or a saved trace.
+        against: another one. The trace then has the graphs of both, and its frame correspondence says which parts,
+            parameters and ops of them are the same and which only one of them has. Of several graphs those of equal
+            names are compared, else the first with ops of either side.
+        graph: the one graph that is meant, where the source has several.
+        name: what the trace is to be called, in place of the name of the file or the class of the module.
+
+    Raises:
+        OptionError: if such a source has no graph, or none of that name.
+        TraceError: if the file cannot be read.
+    """
+    found = _graph_of(source)
+    if graph is not None:
+        found = _chosen(found, graph)
+    if against is not None:
+        found = _compared(found, _graph_of(against))
+    if name is not None:
+        found.meta["name"] = name
+    return found
+
+
+def _graph_of(source: Any) -> Trace:
+    trace = load(source) if isinstance(source, str | PathLike) else source
+    if not isinstance(trace, Trace):
+        trace = live_graph(trace)
+    frames = trace.frames
+    if "nodes" not in frames:
+        if "ops" not in frames:
+            raise OptionError("This trace has no graph: it has neither nodes nor ops; record a step or read a dump.")
+        parts = {table.name: frames.get(table.name, table.frame()) for table in (TENSORS, MODULES)}
+        frames = {**frames, **trace_graph(frames["ops"], parts["tensors"], parts["modules"])}
+    if "parts" not in frames:
+        frames = recognise(frames)
+    return Trace(frames, {"source": "recorded step", **trace.meta, "verb": "opgraph"}, trace.kept)
+
+
+def _chosen(trace: Trace, graph: str) -> Trace:
+    graphs = list(dict.fromkeys(trace.nodes["graph"]))
+    if graph not in graphs:
+        raise OptionError(f"There is no graph {graph!r} in {trace.meta.get('name')!r}; {nearest(graph, graphs)}")
+    return Trace(one_graph(trace.frames, graph), trace.meta, trace.kept)
+
+
+def _compared(left: Trace, right: Trace) -> Trace:
+    """Both graphs in one trace, with their correspondence; meta says of each side what it is."""
+    pairs = compared_graphs(left.nodes, right.nodes)
+    frames = merged(left.frames, right.frames, compare_graphs(left.frames, right.frames))
+    names = [str(side.meta.get("name") or side.meta.get("source")) for side in (left, right)]
+    meta = {
+        "verb": "opgraph",
+        "name": " against ".join(names),
+        "created": right.meta.get("created"),
+        "source": "two graphs",
+        "complete": left.complete and right.complete,
+        "error": left.meta.get("error") or right.meta.get("error"),
+        "left": {**_said(left), "compared": [one for one, _ in pairs]},
+        "right": {**_said(right), "compared": [other for _, other in pairs]},
+        "notes": [f"{name}: {note}" for name, side in zip(names, (left, right), strict=True) for note in _notes(side)],
+    }
+    return Trace(frames, meta)
+
+
+def _said(side: Trace) -> dict[str, Any]:
+    return {name: side.meta.get(name) for name in ("name", "source", "created", "versions", "complete")}
+
+
+def _notes(side: Trace) -> list[Any]:
+    return list(side.meta.get("notes", []))
