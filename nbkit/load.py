@@ -18,7 +18,9 @@ def load(path: str | Path) -> Trace:
     another kind.
     """
     if not isinstance(path, str | PathLike):
-        raise TraceError(f"There is no path {path!r}; give that of a folder of Trace.save(), or of a file such as a Chrome trace, a dump or an ONNX model.")
+        raise TraceError(
+            f"There is no path {path!r}; give that of a folder of Trace.save(), or of a file such as a Chrome trace, a dump or an ONNX model."
+        )
     path = Path(path)
     if _is_file(path):
         return _read(path)

@@ -43,7 +43,9 @@ def training_graph(layers: int = 2, wide: int = 1, **meta: Any) -> Trace:
     for layer in range(layers):
         for _ in range(wide):
             for module, op, back in LAYER:
-                steps.op("forward", f"layers.{layer}{'.' * bool(module)}{module}", op, [steps.last - one + 1 for one in back])
+                steps.op(
+                    "forward", f"layers.{layer}{'.' * bool(module)}{module}", op, [steps.last - one + 1 for one in back]
+                )
     steps.op("forward", "lm_head", "aten.mm.default", [steps.last])
     for node in reversed(range(steps.last + 1)):
         module, op = steps.made[node]
@@ -101,7 +103,11 @@ def with_parts(nodes: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
             module = ".".join(path) if path else None
             number = int(path[-1]) if path and path[-1].isdigit() else None
             places[graph, phase, *path] = len(rows)
-            first = None if number is None else places[graph, phase, *path[:-1], path[-1] if number == 0 else _first(places, graph, phase, path)]
+            first = (
+                None
+                if number is None
+                else places[graph, phase, *path[:-1], path[-1] if number == 0 else _first(places, graph, phase, path)]
+            )
             rows.append(
                 {"part_id": len(rows), "parent_id": parent, "graph": graph, "name": path[-1] if path else phase,
                  "module": module, "type": "LlamaDecoderLayer" if number is not None else None, "phase": phase,

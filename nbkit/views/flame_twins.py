@@ -33,7 +33,11 @@ def flame_text(trace: Trace, base: Trace | None) -> str:
 
 def flame_html(trace: Trace) -> str:
     """The facts, a still flamegraph and tables of where the time went; no script."""
-    tables = flame_svg(trace) + sections_html(view_of(trace).sections(trace, CHANGES)) if len(trace.ops) else nothing_html(trace)
+    tables = (
+        flame_svg(trace) + sections_html(view_of(trace).sections(trace, CHANGES))
+        if len(trace.ops)
+        else nothing_html(trace)
+    )
     return _document(trace, tables)
 
 

@@ -9,7 +9,19 @@ from nbkit.views.sections import Section
 
 NUMBERS = ("#", "self time", "calls", "share")
 # Figures of sections that are no numbers.
-WORDS = ("phase", "verdict", "kind", "module", "source", "what happened", "type", "role", "ops right in it", "result", "text")
+WORDS = (
+    "phase",
+    "verdict",
+    "kind",
+    "module",
+    "source",
+    "what happened",
+    "type",
+    "role",
+    "ops right in it",
+    "result",
+    "text",
+)
 # Those that are sentences, and are shown whole.
 SENTENCES = ("what happened",)
 STYLE = """

@@ -86,7 +86,8 @@ def _write(rows: GraphRows, run: Run) -> dict[str, list[str]]:
 
 
 def _meta(lines: TextLines, log: Log, mojibake: Mojibake, about: list[dict[str, Any]]) -> dict[str, Any]:
-    error = log.errors[0][1] if log.errors else None
+    line, text = log.errors[0] if log.errors else (None, None)
+    error = None if text is None else {"type": "error", "message": text, "source": f"line {line}"}
     return {
         "verb": "opgraph",
         "name": lines.path.name,

@@ -5,8 +5,8 @@ from typing import Any
 
 from nbkit.graphs.rows import GraphRows
 from nbkit.readers.paddle import communication
-from nbkit.readers.paddle.graph import BlockGraph
 from nbkit.readers.paddle.forms import AnyReader, begins
+from nbkit.readers.paddle.graph import BlockGraph
 from nbkit.readers.paddle.records import Program
 from nbkit.readers.paddle.unread import Unread
 from nbkit.readers.text_file import TextLines, text_lines

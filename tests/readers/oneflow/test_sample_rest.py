@@ -102,7 +102,8 @@ def test_times_variables_and_threads(about):
 
 
 def test_end_of_the_run(sample, about):
-    assert (sample.complete, sample.meta["error"]) == (False, "Main process received SIGINT, exiting")
+    error = {"type": "error", "message": "Main process received SIGINT, exiting", "source": "line 44307"}
+    assert (sample.complete, sample.meta["error"]) == (False, error)
     assert [one["line"] for one in about["errors"]][:3] == [44_307, 44_308, 44_310]
     assert about["errors"][2]["text"] == "driver shutting down"
     assert sample.meta["created"] == "2022-08-24T02:43:23.489161"

@@ -56,7 +56,10 @@ VERSION_2_0 = (
     .replace(".stop_gradient(False)", "")
 )
 VERSION_1_8 = (
-    VERSION_2_0.replace(" param ", " parameter ").replace("(-1, 13)", "(-1L, 13L)").replace("['", "[u'").replace("(1,)", "(1L,)")
+    VERSION_2_0.replace(" param ", " parameter ")
+    .replace("(-1, 13)", "(-1L, 13L)")
+    .replace("['", "[u'")
+    .replace("(1,)", "(1L,)")
 )
 VERSION_2018 = """{ // block 0
     var x : fluid.VarType.LOD_TENSOR.shape(-1L, 13L).astype(VarType.FP32)
@@ -86,7 +89,8 @@ def _variable(name, dims, persistable=False):
 def _operation(kind, inputs, outputs, *attributes):
     def slots(field, held):
         return "".join(
-            f'    {field} {{\n      parameter: "{slot}"\n      arguments: "{name}"\n    }}\n' for slot, name in held.items()
+            f'    {field} {{\n      parameter: "{slot}"\n      arguments: "{name}"\n    }}\n'
+            for slot, name in held.items()
         )
 
     attrs = "".join(
@@ -104,7 +108,9 @@ PROTOBUF = (
     + _variable("y", (-1, 10))
     + _variable("loss", ())
     + _variable("w@GRAD", (13, 10))
-    + _operation("mul", {"X": "x", "Y": "w"}, {"Out": "y"}, ("op_role", "INT", "i", 0), ("x_num_col_dims", "INT", "i", 1))
+    + _operation(
+        "mul", {"X": "x", "Y": "w"}, {"Out": "y"}, ("op_role", "INT", "i", 0), ("x_num_col_dims", "INT", "i", 1)
+    )
     + _operation("mean", {"X": "y"}, {"Out": "loss"}, ("op_role", "INT", "i", 256))
     + _operation("mul_grad", {"X": "x", "Y": "w"}, {"Y@GRAD": "w@GRAD"}, ("op_role", "INT", "i", 1))
     + _operation(
