@@ -24,6 +24,10 @@ class Body(Protocol):
 
     is_finished: bool
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether something of it is missing so far."""
+
     def add(self, number: int, line: str) -> bool:
         """Take a line; False if it is none of this record's, which has ended then."""
 
@@ -60,6 +64,10 @@ class ProtoBody:
         self._unread.add(number, line, f"no field of {self._name()}")
         return True
 
+    @property
+    def is_cut(self) -> bool:
+        return not self._proto.is_closed or not self._proto.fields
+
     def close(self) -> None:
         if not self._proto.is_closed:
             self._unread.add(self._line, self._name(), "its text is cut")
@@ -91,6 +99,10 @@ class AddBody:
             self.is_finished = True
         return True
 
+    @property
+    def is_cut(self) -> bool:
+        return self._proto is None or self._proto.is_cut
+
     def close(self) -> None:
         if self._proto is not None:
             self._proto.close()
@@ -113,6 +125,10 @@ class TensorBody:
         self.is_finished = self._depth <= 0 or len(self._parts) >= LONGEST_TENSOR
         return True
 
+    @property
+    def is_cut(self) -> bool:
+        return True  # it is finished as soon as its brackets are closed
+
     def close(self) -> None:
         self._done(" ".join(self._parts))
 
@@ -132,6 +148,10 @@ class SetBody:
         self._names.append(line)
         self._bytes += len(line.encode()) + 1
         return True
+
+    @property
+    def is_cut(self) -> bool:
+        return bool(self._names) and self._names[-1].endswith(",")
 
     def close(self) -> None:
         last = self._names[-1] if self._names else ","
@@ -156,6 +176,10 @@ class TracebackBody:
         if name.endswith(WORDS_OF_ERRORS) and " " not in name:
             self._done(number, line)
             self.is_finished = True
+        return True
+
+    @property
+    def is_cut(self) -> bool:
         return True
 
     def close(self) -> None:

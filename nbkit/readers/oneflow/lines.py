@@ -12,7 +12,7 @@ PREFIX = re.compile(
     r"(?:#|//|;|>|\|)+(?:\s+|$)"
     r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?:\s*[-|]?\s*\[?"
     r"(?:DEBUG|INFO|WARNING|WARN|ERROR)\]?(?:\s*[-|:])?)?(?:\s+|$)"
-    r"|\d{1,9}(?::(?!\d)|\t)\s?"
+    r"|\d{1,9}(?:(?::(?!\d)|\t)\s?|$)"
 )
 GLOG = re.compile(r"([IWEF])(\d{8}|\d{4}) (\d\d:\d\d:\d\d\.\d+) {1,9}(\d+) ([\w./-]+\.(?:cpp|cc|cu|h|hpp)):(\d+)\] ?")
 # What begins a record in the middle of a line, behind a prefix that no pattern knows.

@@ -28,6 +28,7 @@ class Log:
         self.threads: Counter[str] = Counter()
         self.tree_lines: dict[str, Counter[str]] = {"built": Counter(), "listed": Counter()}
         self.errors: list[tuple[int, str]] = []
+        self.is_cut = False
         self.created: str | None = None
 
     def count(self, found: Glog) -> None:
@@ -38,6 +39,11 @@ class Log:
         if self.created is None and (at := moment(found.date, found.time)) is not None:
             self.created = at.isoformat() if len(found.date) == 8 else None
             self.metrics.seen(at)
+
+    def cut(self, line: int, text: str) -> None:
+        """The log ends in the middle of the record that began at this line."""
+        self.is_cut = True
+        self.unread.add(line, text, "the log ends before this record does")
 
     def error(self, line: int, text: str) -> None:
         """A line that says why the run ended, or what failed in it."""

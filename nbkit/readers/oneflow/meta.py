@@ -11,8 +11,6 @@ from nbkit.readers.oneflow.mojibake import Mojibake
 from nbkit.readers.oneflow.runs import Run
 from nbkit.readers.text_file import TextLines
 
-LEFT_OUT = "an op that was tried, whose text is damaged and which no line says was added"
-
 
 def graph_facts(run: Run, outside: dict[str, list[str]]) -> dict[str, Any]:
     """What became of one graph: sizes, and of its traced ops those kept, pruned and added by passes."""

@@ -8,7 +8,7 @@ from nbkit.graphs.rows import GraphRows
 from nbkit.readers.oneflow.compiled_rows import write_compiled
 from nbkit.readers.oneflow.lines import Cleaner
 from nbkit.readers.oneflow.log import Log
-from nbkit.readers.oneflow.meta import LEFT_OUT, facts, graph_facts, notes
+from nbkit.readers.oneflow.meta import facts, graph_facts, notes
 from nbkit.readers.oneflow.modules import module_rows
 from nbkit.readers.oneflow.mojibake import Mojibake
 from nbkit.readers.oneflow.runs import Run, runs
@@ -37,8 +37,8 @@ def read_oneflow_log(path: Path) -> Trace:
     log = _read(lines, mojibake)
     rows, modules, about = GraphRows(), [], []
     for run in runs(log.graphs):
-        _leave_out_damaged(log, run)
-        about.append(graph_facts(run, _write(rows, run)))
+        left_out = _leave_out_damaged(run)
+        about.append({**graph_facts(run, _write(rows, run)), "left_out": left_out})
         modules += module_rows(run.label, run.tree, _fixed(run))
     frames = {**rows.frames(), "modules": MODULES.frame(modules), "metrics": METRICS.frame(log.metrics.rows)}
     return Trace(frames, _meta(lines, log, mojibake, about))
@@ -61,12 +61,13 @@ def _read(lines: TextLines, mojibake: Mojibake) -> Log:
     return log
 
 
-def _leave_out_damaged(log: Log, run: Run) -> None:
-    """An op that is not whole is only one of the graph if a line says so."""
-    for op in list(run.traced.ops.values()) if run.traced else []:
-        if op.is_damaged and not op.is_added and run.traced:
-            log.unread.add(op.line, op.name, LEFT_OUT)
-            del run.traced.ops[op.name]
+def _leave_out_damaged(run: Run) -> list[str]:
+    """An op that is not whole is only one of the graph if a line says so; the names of those that are not."""
+    ops = run.traced.ops if run.traced else {}
+    names = [op.name for op in ops.values() if op.is_damaged and not op.is_added]
+    for name in names:
+        del ops[name]
+    return names
 
 
 def _fixed(run: Run) -> set[str]:
@@ -93,7 +94,7 @@ def _meta(lines: TextLines, log: Log, mojibake: Mojibake, about: list[dict[str, 
         "name": lines.path.name,
         "created": log.created,
         "source": "OneFlow nn.Graph log",
-        "complete": error is None and lines.damage is None,
+        "complete": error is None and lines.damage is None and not log.is_cut,
         "error": error,
         "skipped": {},
         "unread": log.unread.rows,

@@ -32,6 +32,7 @@ class Stream:
         self._body: Body | None = None
         self._thread: str | None = None
         self._header = 0
+        self._begun = (0, "")
 
     def take(self, number: int, line: str) -> bool:
         """Take a line; False if it is nothing that a OneFlow log says."""
@@ -46,7 +47,14 @@ class Stream:
 
     def close(self) -> None:
         """The log has ended."""
+        said = self._log.unread.count
+        is_cut = self._body is not None and self._body.is_cut
         self._end_body()
+        self._log.is_cut = self._log.is_cut or is_cut
+        if is_cut and self._log.unread.count == said:
+            self._log.cut(*self._begun)
+        if self._tree.listing is not None and self._tree.is_open:
+            self._log.cut(self._tree.listing.line, f"the listing of {self._tree.listing.name}")
         self._tree.end()
 
     def _end_body(self) -> None:
@@ -56,7 +64,7 @@ class Stream:
 
     def _start(self, body: Body, number: int, first: str) -> None:
         """A record of several lines begins, and `first` is what this line has of it."""
-        self._body = body
+        self._body, self._begun = body, (number, first)
         if first:
             self.take(number, first)
 

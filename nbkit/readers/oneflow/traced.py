@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbkit.readers.oneflow.dtypes import dtype_name, sbp_names, shape_of
+from nbkit.readers.oneflow.names import split_name
 from nbkit.readers.oneflow.textproto import Message, message, messages, plain, plain_field, text, texts
 
 KINDS = {"variable_conf": "parameter", "input_conf": "input", "output_conf": "output"}
@@ -47,7 +48,10 @@ def traced_op(fields: Message, line: int) -> TracedOp | None:
         _fill_user(made, user)
         return made
     configuration = next((key for key in fields if key.endswith("_conf")), None)
-    if configuration is not None:
+    if configuration is None:
+        parts = split_name(name)
+        made.op = parts[1] if parts else None
+    else:
         made.attributes.pop(configuration, None)
         _fill_system(made, configuration.removesuffix("_conf"), message(fields, configuration))
     return made

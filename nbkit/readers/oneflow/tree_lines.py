@@ -33,6 +33,11 @@ class TreeLines:
         """The tree that the next line belongs to."""
         return self.listing.tree if self.listing is not None else self._graphs.tree(self.graph, self._rank)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the listing has modules that were not closed."""
+        return bool(self._path)
+
     def begin(self, line: int, name: str, type_: str) -> None:
         """The head of a listing."""
         self.end()

@@ -1,0 +1,62 @@
+"""Several runs, graphs and ranks in one log keep their own graphs."""
+
+import pytest
+
+from tests.readers.oneflow import logs
+from tests.readers.oneflow.frames import counts, nodes_of
+
+
+def test_two_ranks_are_told_apart_by_their_threads(tmp_path):
+    one, other = logs.traced(thread=7), logs.traced(thread=12345)
+    trace = logs.read(tmp_path, logs.text([record for pair in zip(one, other, strict=True) for record in pair]))
+    names = [nodes_of(trace, graph)["name"].tolist() for graph in ("Net_0 traced", "Net_0 #2 traced")]
+    assert names[0] == names[1]
+    assert len(names[0]) == 7
+    assert [one["thread"] for one in trace.meta["oneflow"]["graphs"]] == ["7", "12345"]
+    assert counts(trace.nodes["graph"]) == {"Net_0 traced": 7, "Net_0 #2 traced": 7}
+
+
+def test_two_ranks_with_tags_may_mix_line_by_line(tmp_path):
+    lines = logs.text(logs.records()).split("\n")[:-1]
+    mixed = "".join(f"[1,{rank}]<stdout>:{line}\n" for line in lines for rank in (0, 1))
+    trace = logs.read(tmp_path, mixed)
+    assert list(counts(trace.nodes["graph"]).values()) == [10, 10, 7, 7]
+    assert {"Net_0 #2 traced", "Net_0 #2 compiled"} < set(trace.nodes["graph"])
+    assert [one["rank"] for one in trace.meta["oneflow"]["graphs"]] == ["0", "1"]
+    assert trace.meta["unread"] == []
+    assert trace.meta["oneflow"]["metric_events"] == 2
+
+
+@pytest.mark.parametrize("threads", [(7, 7), (7, 8)])
+def test_two_runs_after_each_other(tmp_path, threads):
+    runs = [[*logs.built(thread=thread), logs.listing()] for thread in threads]
+    trace = logs.read(tmp_path, logs.text([*runs[0], *runs[1]]))
+    assert counts(trace.nodes["graph"])["Net_0 #2 traced"] == 7
+    assert trace.modules["model"].tolist() == ["Net_0", "Net_0", "Net_0 #2", "Net_0 #2"]
+    assert trace.modules["calls"].tolist() == [1, 1, 1, 1]
+
+
+def test_two_graphs(tmp_path):
+    parts = [*logs.built("Train_0"), *logs.built("Eval_1"), logs.listing("Train_0"), logs.listing("Eval_1")]
+    trace = logs.read(tmp_path, logs.text(parts))
+    graphs = ["Train_0 traced", "Train_0 compiled", "Eval_1 traced", "Eval_1 compiled"]
+    assert trace.nodes["graph"].drop_duplicates().tolist() == graphs
+    assert int(trace.edges["src"].isna().sum()) == 2
+
+
+def test_listing_that_is_printed_twice_is_one(tmp_path):
+    trace = logs.read(tmp_path, logs.text([*logs.built(), logs.listing(), logs.listing()]))
+    assert counts(trace.nodes["graph"]) == {"Net_0 compiled": 10, "Net_0 traced": 7}
+    assert trace.meta["oneflow"]["graphs"][0]["listings"] == 2
+
+
+def test_listing_that_differs_is_another(tmp_path):
+    other = [line.replace("size=(8, 2)", "size=(9, 2)") for line in logs.listing()]
+    trace = logs.read(tmp_path, logs.text([*logs.built(), logs.listing(), other]))
+    assert counts(trace.nodes["graph"])["Net_0 #2 compiled"] == 10
+
+
+def test_module_that_is_called_three_times(tmp_path):
+    module = ["(MODULE:model.fc:Linear(in_features=4, out_features=2, bias=False))"]
+    trace = logs.read(tmp_path, logs.text([*logs.built()[:4], module, module, *logs.built()[4:], logs.listing()]))
+    assert trace.modules["calls"].tolist() == [1, 3]
