@@ -41,13 +41,17 @@ def begins_record(line: str) -> bool:
 
 
 class ProtoBody:
-    """A message in text form; ends with a blank line. `done` gets its fields and whether all of it was readable."""
+    """A message in text form; ends with a blank line. `done` gets its fields and whether all of it was readable.
+
+    `field` takes a line that is a field, as `add` would: nearly all lines of a log are.
+    """
 
     def __init__(self, line: int, done: Callable[[Message, bool], None], unread: Unread) -> None:
         self.is_finished = False
         self._line, self._done, self._unread = line, done, unread
         self._proto = TextProto()
         self._is_damaged = False
+        self.field = self._proto.add
 
     def add(self, number: int, line: str) -> bool:
         proto = self._proto

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # What stands first in a line that may have a known prefix; most lines have none and are told by this alone.
-FIRST = frozenset("[<#>|/;0123456789")
+FIRST = frozenset("[#>|/;0123456789")
 # mpirun --tag-output, torchrun --tee, and others that name the rank.
 RANK = re.compile(r"\[\d+,(\d+)\]<std(?:out|err|diag)>: ?|\[(?:rank|default|Rank )(\d+)\]: ?")
 PREFIX = re.compile(
@@ -14,13 +14,13 @@ PREFIX = re.compile(
     r"(?:DEBUG|INFO|WARNING|WARN|ERROR)\]?(?:\s*[-|:])?)?(?:\s+|$)"
     r"|\d{1,9}(?:(?::(?!\d)|\t)\s?|$)"
 )
-GLOG = re.compile(r"([IWEF])(\d{8}|\d{4}) (\d\d:\d\d:\d\d\.\d+) {1,9}(\d+) ([\w./-]+\.(?:cpp|cc|cu|h|hpp)):(\d+)\] ?")
+GLOG = re.compile(r"([IWEF])(\d{8}|\d{4}) (\d\d:\d\d:\d\d\.\d+) {1,9}(\d+) ([\w./-]+\.(?:cpp|cc|cu|h|hpp):\d+)\] ?")
 # What begins a record in the middle of a line, behind a prefix that no pattern knows.
 MARK = re.compile(
     r"[IWEF]\d{8} \d\d:\d\d:\d\d\.\d+ {1,9}\d+ [\w./-]+\.(?:cpp|cc|cu|h|hpp):\d+\]"
     r"|\((?:GRAPH|MODULE|INPUT|OUTPUT|PARAMETER|BUFFER|CONFIG|OPERATOR):"
 )
-LONGEST_PREFIX = 120
+LONGEST_PREFIX, PREFIX_ENDS = 120, frozenset(":|>])")
 MOST_PREFIXES = 4
 
 
@@ -39,8 +39,7 @@ def glog(text: str) -> Glog | None:
     """The glog line that `text` is; None if it is another."""
     if text[:1] not in "IWEF" or not (found := GLOG.match(text)):
         return None
-    severity, date, time, thread, file, line = found.groups()
-    return Glog(severity, date, time, thread, f"{file}:{line}", text[found.end() :])
+    return Glog._make((*found.groups(), text[found.end() :]))
 
 
 class Cleaner:
@@ -54,12 +53,8 @@ class Cleaner:
         if "\x1b" in line:
             line = COLOUR.sub("", line)
         text, rank = line.strip(), None
-        while text[:1] in FIRST and text:
-            if found := RANK.match(text):
-                rank = found[1] or found[2]
-            elif not (found := PREFIX.match(text)):
-                break
-            text = text[found.end() :].lstrip()
+        if text[:1] in FIRST:
+            rank, text = _without_prefixes(text)
         for pattern in self._learned:
             if found := pattern.match(text):
                 return rank, text[found.end() :].lstrip()
@@ -71,6 +66,19 @@ class Cleaner:
         if found is None:
             return None
         prefix = text[: found.start()].rstrip()
-        if prefix and len(prefix) <= LONGEST_PREFIX and len(self._learned) < MOST_PREFIXES:
+        # A name, or what a person wrote, must not be taken for one.
+        if prefix[-1:] in PREFIX_ENDS and len(prefix) <= LONGEST_PREFIX and len(self._learned) < MOST_PREFIXES:
             self._learned.append(re.compile(re.sub(r"\d+", lambda _: r"\d+", re.escape(prefix))))
         return text[found.start() :]
+
+
+def _without_prefixes(text: str) -> tuple[str | None, str]:
+    """The rank that a tag names, and the text behind all known prefixes."""
+    rank = None
+    for _ in range(MOST_PREFIXES):
+        if found := RANK.match(text):
+            rank = found[1] or found[2]
+        elif not (found := PREFIX.match(text)):
+            break
+        text = text[found.end() :].lstrip()
+    return rank, text

@@ -1,6 +1,7 @@
 """read_oneflow_log: the trace of a OneFlow nn.Graph debug log."""
 
 import re
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,10 @@ def read_oneflow_log(path: Path) -> Trace:
     lines, mojibake = text_lines(path), Mojibake()
     log = _read(lines, mojibake)
     rows, modules, about = GraphRows(), [], []
-    for run in runs(log.graphs):
+    found = deque(runs(log.graphs))
+    log.graphs.clear()
+    while found:
+        run = found.popleft()  # what was written is not held twice
         left_out = _leave_out_damaged(run)
         about.append({**graph_facts(run, _write(rows, run)), "left_out": left_out})
         modules += module_rows(run.label, run.tree, _fixed(run))

@@ -49,6 +49,11 @@ class Graphs:
         self.listings: list[Listing] = []
         self._runs: dict[tuple[str | None, str | None, str], Traced] = {}
 
+    def clear(self) -> None:
+        """Forget all graphs: whoever asked for them holds them."""
+        for held in (self.traced, self.trees, self.listings, self._runs):
+            held.clear()
+
     def tree(self, name: str, rank: str | None) -> ModuleTree:
         """The module tree that is being printed for a graph: a new one where the last one was finished."""
         for known, of, tree in reversed(self.trees):

@@ -1,5 +1,7 @@
 """The lines of one rank: what each one is, and the record of several lines that is being read."""
 
+from collections.abc import Callable
+
 from nbkit.readers.oneflow.bodies import LAZY, AddBody, Body, ProtoBody, SetBody, TracebackBody
 from nbkit.readers.oneflow.facts import JOB_VARIABLE, moment
 from nbkit.readers.oneflow.lines import Glog, glog
@@ -30,12 +32,15 @@ class Stream:
         self._log, self._rank = log, rank
         self._tree = TreeLines(log.graphs, rank, log.operators, log.unread)
         self._body: Body | None = None
+        self._field: Callable[[str], bool] | None = None
         self._thread: str | None = None
         self._header = 0
         self._begun = (0, "")
 
     def take(self, number: int, line: str) -> bool:
         """Take a line; False if it is nothing that a OneFlow log says."""
+        if self._field is not None and self._field(line):
+            return True
         body = self._body
         if body is not None:
             if body.add(number, line):
@@ -58,13 +63,14 @@ class Stream:
         self._tree.end()
 
     def _end_body(self) -> None:
-        body, self._body = self._body, None
+        body, self._body, self._field = self._body, None, None
         if body is not None:
             body.close()
 
     def _start(self, body: Body, number: int, first: str) -> None:
         """A record of several lines begins, and `first` is what this line has of it."""
         self._body, self._begun = body, (number, first)
+        self._field = body.field if isinstance(body, ProtoBody) else None
         if first:
             self.take(number, first)
 
