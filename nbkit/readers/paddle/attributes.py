@@ -13,6 +13,8 @@ from nbkit.readers.paddle.values import value, value_list
 FIRST = re.compile(r"([^\s=,(){}\[\]'\"]+) = ?")
 NEXT = re.compile(r", ([^\s=,(){}\[\]'\"]+) = ?")
 DIST_ATTR = "dist_attr"
+# How often text that looks like dist_attr may turn out to be none.
+MOST_TRIES = 5
 
 
 def parse(text: str, *, is_sorted: bool = True) -> tuple[dict[str, Any], bool]:
@@ -39,10 +41,13 @@ def parse(text: str, *, is_sorted: bool = True) -> tuple[dict[str, Any], bool]:
 def _starts(text: str, first: re.Match[str]) -> list[tuple[int, str, int]]:
     """Where an attribute may begin, its name and where its value does; nothing inside of a list or of dist_attr."""
     starts = [(0, first[1], first.end())]
+    tries = MOST_TRIES
     while True:
         _, name, position = starts[-1]
-        if name == DIST_ATTR and text.startswith("{", position) and _reaches_end(text, position):
-            return starts
+        if name == DIST_ATTR and tries and text.startswith("{", position):
+            tries -= 1
+            if _reaches_end(text, position):
+                return starts
         after = _after_list(text, position) if text.startswith("[", position) else position
         match = NEXT.search(text, after)
         if match is None:
@@ -65,10 +70,7 @@ def _after_list(text: str, position: int) -> int:
 
 
 def _ascending(starts: list[tuple[int, str, int]]) -> list[tuple[int, str, int]]:
-    """The longest chain of ascending names from the first one on; of equally long ones that of later texts.
-
-    dist_attr comes last, whatever its name.
-    """
+    """The longest chain of ascending names from the first one on; dist_attr comes last, whatever its name."""
     first, *rest = starts
     last = [rest.pop()] if rest and rest[-1][1] == DIST_ATTR else []
     chain = _longest([name for _, name, _ in rest], first[1])
@@ -76,7 +78,10 @@ def _ascending(starts: list[tuple[int, str, int]]) -> list[tuple[int, str, int]]
 
 
 def _longest(names: list[str], above: str) -> list[int]:
-    """Indices of the longest ascending chain of names above `above`; the latest ones of equally long chains."""
+    """Indices of the longest ascending chain of names above `above`; of equally long ones that of smaller names.
+
+    Those stand later: what is taken for an attribute too early hides the ones behind it.
+    """
     smallest: list[str] = []  # the smallest name that ends a chain of each length, and its index
     ends: list[int] = []
     before: list[int] = []
@@ -86,7 +91,7 @@ def _longest(names: list[str], above: str) -> list[int]:
         if place == len(smallest):
             smallest.append(name)
             ends.append(index)
-        elif place >= 0:
+        elif place >= 0 and smallest[place] != name:
             smallest[place], ends[place] = name, index
     chain = []
     index = ends[-1] if ends else -1

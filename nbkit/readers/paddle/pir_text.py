@@ -9,8 +9,8 @@ from nbkit.readers.paddle.strings import STRING, unquoted
 from nbkit.readers.paddle.values import DEEPEST, WORDS, number
 
 OPENING, CLOSING = "[({<", "])}>"
-# An arrow is no bracket, and a quote that is never closed is a character like others.
-MARK = re.compile(r'->|"(?:[^"\\]|\\.)*+"|[\[\](){}<>,]', re.DOTALL)
+# An arrow is no bracket; a string that is never closed goes to the end of the text.
+MARK = re.compile(r'->|"(?:[^"\\]|\\.)*+"?|[\[\](){}<>,]', re.DOTALL)
 # `(Int32)2`, `(pd_op.DataType)float32`: values with their types, to 2024.
 TYPED = re.compile(r"\([A-Za-z_][\w.:]{0,80}\)(?=\S)")
 TENSOR = re.compile(r"(?:([\w.]*)\.)?(\w*tensor\w*|selected_rows)<")

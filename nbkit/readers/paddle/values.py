@@ -13,7 +13,7 @@ WORDS = {"True": True, "False": False, "true": True, "false": False}
 BLOCKS = re.compile(r"blocks?\[((?:\d{1,9}(?:, ?)?)*+)\]")
 VARIABLES = re.compile(r"Vars?\[")
 ITEM = re.compile(r"[^\[\],'\"]+")
-DEEPEST = 20
+DEEPEST = 8
 
 
 def value(text: str) -> Any:

@@ -3,7 +3,9 @@
 # A while loop with its gradient block, in the form of 2.1 to 2.6.
 WHILE = """{ // block_idx:0  parent_idx:-1  forward_idx:-1  backward_idx:-1
     var x : LOD_TENSOR.shape(-1, 8).dtype(float32).stop_gradient(True)
-    persist trainable param fc.w_0 : LOD_TENSOR.shape(8, 8).dtype(float32).stop_gradient(False), dist_attr = {tensor name: fc.w_0, process_mesh (annotated): {shape: [2], process_ids: [0,1], dim_names: [x]}, dims_mapping (annotated): [-1, 0]}
+    persist trainable param fc.w_0 : LOD_TENSOR.shape(8, 8).dtype(float32).stop_gradient(False), \
+dist_attr = {tensor name: fc.w_0, process_mesh (annotated): {shape: [2], process_ids: [0,1], dim_names: [x]}, \
+dims_mapping (annotated): [-1, 0]}
     persist param fc.b_0 : LOD_TENSOR.shape(8,).dtype(float32).stop_gradient(True)
     persist var table : SELECTED_ROWS.shape(16, 8).dtype(float32).stop_gradient(True)
     var cond_0 : LOD_TENSOR.shape(1,).dtype(bool).stop_gradient(True)
@@ -12,10 +14,15 @@ WHILE = """{ // block_idx:0  parent_idx:-1  forward_idx:-1  backward_idx:-1
     var list_0 : LOD_TENSOR_ARRAY)
     var h@GRAD : LOD_TENSOR.shape(-1, 8).dtype(float32).stop_gradient(False)
 
-    {Out=['cond_0']} = less_than(inputs={X=['x'], Y=['x']}, axis = -1, op_callstack = ['  File "/home/me/train.py", line 12, in step', '    while less(x, y):', '  File "/usr/lib/site-packages/paddle/layers.py", line 99, in less'], op_role = 0)
-    {Out=['h'], StepScopes=['scopes']} = while(inputs={Condition=['cond_0'], X=['x', 'fc.w_0']}, is_test = False, op_role = 0, sub_block = block[1])
-    {X@GRAD=['h@GRAD', '@EMPTY@']} = while_grad(inputs={Out@GRAD=['h@GRAD'], X=['x', '@EMPTY@']}, op_role = 1, original_output_grad = ['h@GRAD'], sub_block = block[2])
-    {Out=['h']} = slice(inputs={Input=['h']}, axes = [0], ends = Vars['cond_0', 'x'], op_role = 0, starts = Var['cond_0'])
+    {Out=['cond_0']} = less_than(inputs={X=['x'], Y=['x']}, axis = -1, op_callstack = ['  File "/home/me/train.py", \
+line 12, in step', '    while less(x, y):', '  File "/usr/lib/site-packages/paddle/layers.py", line 99, in less'], \
+op_role = 0)
+    {Out=['h'], StepScopes=['scopes']} = while(inputs={Condition=['cond_0'], X=['x', 'fc.w_0']}, is_test = False, \
+op_role = 0, sub_block = block[1])
+    {X@GRAD=['h@GRAD', '@EMPTY@']} = while_grad(inputs={Out@GRAD=['h@GRAD'], X=['x', '@EMPTY@']}, op_role = 1, \
+original_output_grad = ['h@GRAD'], sub_block = block[2])
+    {Out=['h']} = slice(inputs={Input=['h']}, axes = [0], ends = Vars['cond_0', 'x'], op_role = 0, \
+starts = Var['cond_0'])
     {} = run_program(inputs={X=['h']}, blocks = blocks[1, 2], op_role = 0)
     barrier(inputs={}, )
 }
@@ -120,47 +127,60 @@ PROTOBUF = (
 )
 
 PIR = """{
-    (%0) = "builtin.parameter" () {is_distributed:[false],is_parameter:[true],need_clip:[true],parameter_name:"fc.w_0",persistable:[true],stop_gradient:[false],trainable:[true]} : () -> tensor<8x8xf32>
-    (%1) = "pd_op.data" () {dtype:float32,name:"x",place:Place(undefined:0),shape:[-1,8],stop_gradient:[true]} : () -> tensor<-1x8xf32>
-    (%2) = "pd_op.data" () {dtype:float32,name:"fc.w_0_moment1_0",persistable:[true],place:Place(cpu),shape:[8,8],stop_gradient:[true]} : () -> tensor<8x8xf32>
+    (%0) = "builtin.parameter" () {is_distributed:[false],is_parameter:[true],need_clip:[true],\
+parameter_name:"fc.w_0",persistable:[true],stop_gradient:[false],trainable:[true]} : () -> tensor<8x8xf32>
+    (%1) = "pd_op.data" () {dtype:float32,name:"x",place:Place(undefined:0),shape:[-1,8],\
+stop_gradient:[true]} : () -> tensor<-1x8xf32>
+    (%2) = "pd_op.data" () {dtype:float32,name:"fc.w_0_moment1_0",persistable:[true],place:Place(cpu),shape:[8,8],\
+stop_gradient:[true]} : () -> tensor<8x8xf32>
     (%3) = "pd_op.full" () {dtype:int64,place:Place(cpu),shape:[],stop_gradient:[true],value:10} : () -> tensor<i64>
-    (%4) = "pd_op.matmul" [id:7] (%1, %0) {stop_gradient:[false],sym_shape_str:"shape[S0, 8], data[NULL]",transpose_x:false,transpose_y:false} : (tensor<-1x8xf32>, tensor<8x8xf32>) -> tensor<-1x8xf32>
+    (%4) = "pd_op.matmul" [id:7] (%1, %0) {stop_gradient:[false],sym_shape_str:"shape[S0, 8], data[NULL]",\
+transpose_x:false,transpose_y:false} : (tensor<-1x8xf32>, tensor<8x8xf32>) -> tensor<-1x8xf32>
     (%5) = "pd_op.less_than" (%3, %3) {stop_gradient:[true]} : (tensor<i64>, tensor<i64>) -> tensor<b>
-    (%6, %7) = "pd_op.while" (cond=%5, inputs=%4, %3) { 
+    (%6, %7) = "pd_op.while" (cond=%5, inputs=%4, %3) {\x20
     ^%arg_0 {stop_gradient:false}, %arg_1 {stop_gradient:true}
         (%8) = "pd_op.tanh" (%arg_0) {stop_gradient:[false]} : (tensor<-1x8xf32>) -> tensor<-1x8xf32>
         (%9) = "pd_op.if" (%5) {stop_gradient:[false]} -> tensor<-1x8xf32> {
-            () = "cf.yield" (%8) {} : (tensor<-1x8xf32>) -> 
+            () = "cf.yield" (%8) {} : (tensor<-1x8xf32>) ->\x20
         } else {
-            (%10) = "pd_op.scale" (%8, <<NULL VALUE>>) {bias:0,op_role:1,scale:-1.5} : (tensor<-1x8xf32>, <<NULL TYPE>>) -> tensor<-1x8xf32>
-            () = "cf.yield" (%10) {} : (tensor<-1x8xf32>) -> 
+            (%10) = "pd_op.scale" (%8, <<NULL VALUE>>) {bias:0,op_role:1,scale:-1.5} : (tensor<-1x8xf32>, \
+<<NULL TYPE>>) -> tensor<-1x8xf32>
+            () = "cf.yield" (%10) {} : (tensor<-1x8xf32>) ->\x20
         }
-        () = "cf.yield" (%5, %9, %arg_1) {} : (tensor<b>, tensor<-1x8xf32>, tensor<i64>) -> 
+        () = "cf.yield" (%5, %9, %arg_1) {} : (tensor<b>, tensor<-1x8xf32>, tensor<i64>) ->\x20
     }
-    (%11) = "builtin.combine" (%6, %4) {} : (tensor<-1x8xf32>, tensor<-1x8xf32>) -> vec[tensor<-1x8xf32>,tensor<-1x8xf32>]
+    (%11) = "builtin.combine" (%6, %4) {} : (tensor<-1x8xf32>, tensor<-1x8xf32>) -> vec[tensor<-1x8xf32>,\
+tensor<-1x8xf32>]
     (%12) = "cinn_op.fusion" () -> tensor<-1x8xf32> {
-        (%13) = "pd_op.concat" (%11, %3) {} : (vec[tensor<-1x8xf32>,tensor<-1x8xf32>], tensor<i64>) -> tensor<-1x8xf32>
-        () = "cf.yield" (%13) {} : (tensor<-1x8xf32>) -> 
+        (%13) = "pd_op.concat" (%11, %3) {} : (vec[tensor<-1x8xf32>,tensor<-1x8xf32>], \
+tensor<i64>) -> tensor<-1x8xf32>
+        () = "cf.yield" (%13) {} : (tensor<-1x8xf32>) ->\x20
     }
-    (%14) = "pd_op.all_reduce_" (%12) {op_dist_attr:{mesh:{shape:[2],process_ids:[0,1],dim_names:[x]},operand(0):{dims_maping:[-1,-1]}},ring_id:36} : (pd_dist.tensor<4x8xf32, mesh_shape:[2],dims_mappings:[-1,-1]>) -> pd_dist.tensor<4x8xf32, mesh_shape:[2],dims_mappings:[-1,-1]>
-    () = "builtin.shadow_output" (%14) {output_name:"out"} : (tensor<-1x8xf32>) -> 
-    (%15) = "pd_op.matmul_grad" (%1, %0, %14) {} : (tensor<-1x8xf32>, tensor<8x8xf32>, tensor<-1x8xf32>) -> tensor<0xi64>
+    (%14) = "pd_op.all_reduce_" (%12) {op_dist_attr:{mesh:{shape:[2],process_ids:[0,1],dim_names:[x]},\
+operand(0):{dims_maping:[-1,-1]}},ring_id:36} : (pd_dist.tensor<4x8xf32, mesh_shape:[2],dims_mappings:[-1,\
+-1]>) -> pd_dist.tensor<4x8xf32, mesh_shape:[2],dims_mappings:[-1,-1]>
+    () = "builtin.shadow_output" (%14) {output_name:"out"} : (tensor<-1x8xf32>) ->\x20
+    (%15) = "pd_op.matmul_grad" (%1, %0, %14) {} : (tensor<-1x8xf32>, tensor<8x8xf32>, \
+tensor<-1x8xf32>) -> tensor<0xi64>
 }
 """
 # Types carried a dialect, values their types, and `while` no blank.
 PIR_2_6 = """{
  (%0) = "builtin.parameter" () {parameter_name:"fc.w_0"} : () -> pd_op.tensor<8x8xf32>
- (%1) = "pd_op.data" () {dtype:(pd_op.DataType)float32,is_persisable:[false],name:"x",place:(pd_op.Place)Place(undefined:0),shape:(pd_op.IntArray)[-1,8],stop_gradient:[true]} : () -> pd_op.tensor<-1x8xf32>
+ (%1) = "pd_op.data" () {dtype:(pd_op.DataType)float32,is_persisable:[false],name:"x",\
+place:(pd_op.Place)Place(undefined:0),shape:(pd_op.IntArray)[-1,8],\
+stop_gradient:[true]} : () -> pd_op.tensor<-1x8xf32>
  (%2) = "pd_op.full" () {value:(Float)0,dtype:(pd_op.DataType)bool} : () -> pd_op.tensor<1xb>
- (%3) = "pd_op.while"(cond=%2, inputs=%1) { 
+ (%3) = "pd_op.while"(cond=%2, inputs=%1) {\x20
  ^%arg0
-  (%4) = "pd_op.matmul" (%arg0, %0) {transpose_x:(Bool)false} : (pd_op.tensor<-1x8xf32>, pd_op.tensor<8x8xf32>) -> pd_op.tensor<-1x8xf32>
-  () = "cf.yield" (%2, %4) {} : (pd_op.tensor<1xb>, pd_op.tensor<-1x8xf32>) -> 
+  (%4) = "pd_op.matmul" (%arg0, %0) {transpose_x:(Bool)false} : (pd_op.tensor<-1x8xf32>, \
+pd_op.tensor<8x8xf32>) -> pd_op.tensor<-1x8xf32>
+  () = "cf.yield" (%2, %4) {} : (pd_op.tensor<1xb>, pd_op.tensor<-1x8xf32>) ->\x20
  }
  (%5) = pd_op.if (%2) {stop_gradient:[true]} -> pd_op.tensor<-1x8xf32>{
-  () = "cf.yield" (%1) {} : (pd_op.tensor<-1x8xf32>) -> 
+  () = "cf.yield" (%1) {} : (pd_op.tensor<-1x8xf32>) ->\x20
  } else {
-  () = "cf.yield" (%3) {} : (pd_op.tensor<-1x8xf32>) -> 
+  () = "cf.yield" (%3) {} : (pd_op.tensor<-1x8xf32>) ->\x20
  }
 }
 """
