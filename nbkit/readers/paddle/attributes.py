@@ -12,6 +12,8 @@ from nbkit.readers.paddle.values import value, value_list
 
 FIRST = re.compile(r"([^\s=,(){}\[\]'\"]+) = ?")
 NEXT = re.compile(r", ([^\s=,(){}\[\]'\"]+) = ?")
+PROGRAM = re.compile(r"\s{1,100}\{ // block")
+PROGRAM_END = re.compile(r"\n[ \t]*+\}(?=, |\Z)")
 DIST_ATTR = "dist_attr"
 # How often text that looks like dist_attr may turn out to be none.
 MOST_TRIES = 5
@@ -48,7 +50,11 @@ def _starts(text: str, first: re.Match[str]) -> list[tuple[int, str, int]]:
             tries -= 1
             if _reaches_end(text, position):
                 return starts
-        after = _after_list(text, position) if text.startswith("[", position) else position
+        after = position
+        if text.startswith("[", position):
+            after = _after_list(text, position)
+        elif text.startswith("\n", position):
+            after = _after_program(text, position)
         match = NEXT.search(text, after)
         if match is None:
             return starts
@@ -67,6 +73,14 @@ def _after_list(text: str, position: int) -> int:
     if read and (read[1] == len(text) or NEXT.match(text, read[1])):
         return read[1]
     return position
+
+
+def _after_program(text: str, position: int) -> int:
+    """Where the text of a whole program ends, which is on lines of its own; else `position`."""
+    if not PROGRAM.match(text, position):
+        return position
+    match = PROGRAM_END.search(text, position)
+    return match.end() if match else position
 
 
 def _ascending(starts: list[tuple[int, str, int]]) -> list[tuple[int, str, int]]:

@@ -9,6 +9,7 @@ from nbkit.readers.paddle.readable import ReadableReader
 from nbkit.readers.paddle.records import Program
 from nbkit.readers.paddle.unread import Unread
 
+RANK = re.compile(r"\[(?:\d{1,9},|rank ?)(\d{1,9})\](?:<std(?:out|err)>)?: ?")
 READABLE = re.compile(r"// block(?:_idx:| )\s{0,9}\d|\(inputs=")
 DECLARATION = re.compile(
     r"(?:persist|trainable|param|parameter|var) [^\n]{0,2000} : (?:[\w.]{1,60}\.)?[A-Z_]{3,40}(?:\.shape\(|\))"
@@ -27,11 +28,42 @@ def begins(text: str) -> bool:
     return begins_readable(text) or protobuf_text.begins(text) or pir.begins(text)
 
 
+class RanksReader:
+    """Takes the lines of a file in order, apart by the rank that a launcher writes before them: `[1,0]<stdout>:`."""
+
+    def __init__(self, unread: Unread) -> None:
+        self._unread = unread
+        self._readers: dict[int | None, AnyReader] = {}
+
+    @property
+    def programs(self) -> list[Program]:
+        """The programs of all ranks, those of each in their order."""
+        return [program for rank in sorted(self._readers, key=_order) for program in self._readers[rank].programs]
+
+    def line(self, number: int, text: str) -> None:
+        """The next line, its number from 1."""
+        match = RANK.match(text) if text.startswith("[") else None
+        rank = int(match[1]) if match else None
+        if rank not in self._readers:
+            self._readers[rank] = AnyReader(self._unread, rank)
+        self._readers[rank].line(number, text[match.end() :] if match else text)
+
+    def close(self) -> None:
+        """The file has ended."""
+        for reader in self._readers.values():
+            reader.close()
+
+
+def _order(rank: int | None) -> int:
+    return -1 if rank is None else rank
+
+
 class AnyReader:
     """Takes the lines of a file in order and hands each to the reader of its form; `programs` holds what they were."""
 
-    def __init__(self, unread: Unread) -> None:
+    def __init__(self, unread: Unread, rank: int | None = None) -> None:
         self.programs: list[Program] = []
+        self.rank = rank
         self._readable = ReadableReader(self.programs, unread)
         self._pir = PirReader(self.programs, unread)
         self._protobuf = ProtobufReader(self.programs, unread)
@@ -54,6 +86,8 @@ class AnyReader:
         """The file has ended."""
         if self._current is not None:
             self._current.close()
+        for program in self.programs:
+            program.rank = self.rank
 
     def _other(self, text: str) -> ReadableReader | PirReader | ProtobufReader | None:
         """The reader of a form that begins here and is not that of the lines before; inside a program none begins."""

@@ -73,6 +73,7 @@ class ReadableReader:
         for name, other in LINKS.findall(match.string):
             setattr(self._block, name, int(other))
         program.blocks[index] = self._block
+        program.closed = False
         self._is_open = True
 
     def _new_program(self, form: str) -> Program:

@@ -5,7 +5,7 @@ from typing import Any
 
 from nbkit.graphs.rows import GraphRows
 from nbkit.readers.paddle import communication
-from nbkit.readers.paddle.forms import AnyReader, begins
+from nbkit.readers.paddle.forms import RanksReader, begins
 from nbkit.readers.paddle.graph import BlockGraph
 from nbkit.readers.paddle.records import Program
 from nbkit.readers.paddle.unread import Unread
@@ -25,7 +25,7 @@ def read_paddle_program(path: Path) -> Trace:
     file itself cannot be read.
     """
     lines, unread = text_lines(path), Unread()
-    reader = AnyReader(unread)
+    reader = RanksReader(unread)
     for number, line in enumerate(lines, 1):
         reader.line(number, line)
     reader.close()
@@ -46,7 +46,7 @@ def _add(rows: GraphRows, programs: list[Program]) -> dict[str, Any]:
             graph.add()
             links = {name: getattr(block, name) for name in ("parent", "forward", "backward")}
             counts = {"operations": len(block.operations), "variables": len(block.variables)}
-            blocks.append({"graph": graph.graph, "line": block.line, **links, **counts})
+            blocks.append({"graph": graph.graph, "rank": program.rank, "line": block.line, **links, **counts})
             for place, operation in enumerate(block.operations):
                 if communication.is_communication(operation.bare_type):
                     row = {"node_id": graph.nodes[place], "operation": operation.type}
@@ -75,7 +75,7 @@ def _meta(
         "name": path.name,
         "created": None,
         "source": "Paddle program: " + (programs[0].form if programs else "none found"),
-        "complete": bool(programs) and all(program.closed for program in programs) and not lines.damage,
+        "complete": bool(programs) and all(program.is_whole for program in programs) and not lines.damage,
         "error": None,
         "unread": unread.rows,
         "notes": notes,

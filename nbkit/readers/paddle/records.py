@@ -77,8 +77,17 @@ class Block:
 
 @dataclass
 class Program:
-    """The blocks of one program by index; `form` is the spelling of its text."""
+    """The blocks of one program by index; `form` is the spelling of its text, `rank` the process that printed it."""
 
     form: str
     blocks: dict[int, Block] = field(default_factory=dict)
     closed: bool = False
+    rank: int | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its text came to an end, and every block is there that an attribute names."""
+        operations = (operation for block in self.blocks.values() for operation in block.operations)
+        values = (value for operation in operations for value in operation.attributes.values())
+        named = {index for value in values if isinstance(value, BlockReference) for index in value.indices}
+        return self.closed and named <= self.blocks.keys()

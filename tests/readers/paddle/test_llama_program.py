@@ -165,3 +165,31 @@ def test_oddities_of_the_text(program, ops):
     (send,) = [row for row in ops if row["op"] == "send_v2"]
     assert (send["name"], send["attributes"]["outputs"], send["attributes"]["op_device"]) == ("send_v2", {}, "")
     assert program.complete and program.meta["error"] is None
+
+
+def counts(trace):
+    return {name: len(frame) for name, frame in trace.frames.items()}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\r\n").encode("utf-16"),
+        lambda text: "".join(
+            f"[1,{n % 10}]<stderr>: loading\n[1,3]<stdout>:{line}" for n, line in lines(text)
+        ).encode(),
+        lambda text: "".join(f"2026-11-21 09:{n % 60:02}:07,1 INFO    {line}" for n, line in lines(text)).encode(),
+        lambda text: "".join(f"#     {line}" for _, line in lines(text)).encode(),
+        lambda text: "".join(f"{line}\x00\x7fELF \ufffd\n" * (n % 50 == 0) or line for n, line in lines(text)).encode(),
+    ],
+    ids=["UTF-16 with CRLF", "rank tags", "log prefixes", "comment marks", "junk between records"],
+)
+def test_what_a_log_does_to_it_costs_nothing(read, program, program_path, change):
+    trace = read(change(program_path.read_text()))
+    assert counts(trace) == counts(program)
+    assert trace.nodes["phase"].value_counts().to_dict() == program.nodes["phase"].value_counts().to_dict()
+    assert trace.meta["paddle"]["sharding"] == program.meta["paddle"]["sharding"]
+
+
+def lines(text):
+    return list(enumerate(text.splitlines(keepends=True)))

@@ -1,0 +1,97 @@
+"""Protobuf text: messages, types of attributes, blocks, cut and damaged records."""
+
+from tests.readers.paddle.facts import attributes, operations, tensors
+from tests.readers.paddle.texts import PROTOBUF
+
+ATTRIBUTES = r"""blocks {
+  idx: 0
+  parent_idx: -1
+  forward_block_idx: -1
+  ops {
+    inputs {
+      parameter: "X"
+    }
+    outputs {
+      parameter: "Out"
+      arguments: "a"
+      arguments: "\345\261\202 \"b\""
+    }
+    type: "while"
+    attrs { name: "no" }
+    attrs {
+      name: "sub_block"
+      type: BLOCK
+      block_idx: 1
+    }
+    attrs {
+      name: "ints"
+      type: INTS
+      ints: 1
+      ints: -1
+    }
+    attrs {
+      name: "none"
+      type: STRINGS
+    }
+    attrs {
+      name: "text"
+      type: STRING
+      s: "a: {"
+    }
+    attrs {
+      name: "flag"
+      type: BOOLEAN
+      b: true
+    }
+    attrs {
+      name: "value"
+      type: FLOAT
+      f: 1e-05
+    }
+    is_target: false
+  }
+}
+blocks {
+  idx: 1
+  parent_idx: 0
+}
+"""
+
+
+def test_types_of_attributes(read):
+    trace = read(ATTRIBUTES)
+    found = attributes(trace, "while")
+    assert found["outputs"] == {"Out": ["a", '层 "b"']}
+    assert found["inputs"] == {"X": []}
+    assert (found["sub_block"], found["ints"], found["none"]) == ("block 1", [1, -1], [])
+    assert (found["text"], found["flag"], found["value"], found["is_target"]) == ("a: {", True, 1e-05, False)
+    assert [row["text"] for row in trace.meta["unread"]] == ['attrs { name: "no" }']
+    assert [(row["graph"], row["parent"]) for row in trace.meta["paddle"]["blocks"]] == [
+        ("block 0", -1),
+        ("block 1", 0),
+    ]
+
+
+def test_a_program_without_optimizer_has_parameters_that_nothing_writes(read):
+    head, sgd = PROTOBUF.rindex("  ops {"), PROTOBUF.index("}\nversion")
+    kinds = {name: row["kind"] for name, row in tensors(read(PROTOBUF[:head] + PROTOBUF[sgd:])).items()}
+    assert (kinds["w"], kinds["lr"], kinds["y"]) == ("parameter", "parameter", "temporary")
+
+
+def test_is_parameter_decides_where_it_is_printed(read):
+    text = PROTOBUF.replace("    persistable: true\n", "    persistable: true\n    is_parameter: true\n", 1)
+    kinds = {name: row["kind"] for name, row in tensors(read(text)).items()}
+    assert (kinds["w"], kinds["lr"]) == ("parameter", "buffer")
+
+
+def test_a_record_that_lost_its_end_costs_no_other(read):
+    trace = read(PROTOBUF.replace('    type: "mean"\n', '    type: "mean"\n    attrs {\n      name: "cut"\n'))
+    assert [row["op"] for row in operations(trace)] == ["mul", "mean", "mul_grad", "sgd"]
+    assert [row["reason"] for row in trace.meta["unread"]] == ["its record is cut"]
+    assert attributes(trace, "mean")["damaged"] == "its record is cut"
+
+
+def test_one_end_too_many_costs_no_record(read):
+    trace = read(PROTOBUF.replace('    type: "mean"\n', '    type: "mean"\n  }\n'))
+    assert [row["op"] for row in operations(trace)] == ["mul", "mean", "mul_grad", "sgd"]
+    assert [row["graph"] for row in trace.meta["paddle"]["blocks"]] == ["block 0"]
