@@ -44,25 +44,28 @@ def collective(operation: Operation) -> dict[str, Any]:
     return {"ring": found.get("ring_id"), "peer": found.get("peer"), "root": root, "tensors": tensors}
 
 
-def parallelism(blocks: Iterable[Block]) -> dict[str, Any]:
-    """Sizes of the mesh's dimensions (dp, pp, mp ...), its ranks, and each mesh with how many operations it has.
+class Meshes:
+    """The process meshes that programs name, each with how many operations it has."""
 
-    They are those of the largest mesh that a dist_attr names; empty where no operation or variable has one.
-    """
-    meshes: dict[str, dict[str, Any]] = {}
-    for mesh, is_operation in _meshes(blocks):
-        row = meshes.setdefault(str(sorted(mesh.items(), key=str)), {**mesh, "operations": 0})
-        row["operations"] += is_operation
-    if not meshes:
-        return {}
-    largest = max(meshes.values(), key=lambda mesh: len(mesh["process_ids"]))
-    names, shape = largest.get("dim_names"), largest.get("shape")
-    pairs = zip(names, shape, strict=False) if isinstance(names, list) and isinstance(shape, list) else ()
-    return {
-        "dimensions": {str(name): size for name, size in pairs},
-        "ranks": largest["process_ids"],
-        "meshes": list(meshes.values()),
-    }
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[str, Any]] = {}
+
+    def add(self, blocks: Iterable[Block]) -> None:
+        """Takes those of a program's operations and variables."""
+        for mesh, is_operation in _meshes(blocks):
+            row = self._rows.setdefault(str(sorted(mesh.items(), key=str)), {**mesh, "operations": 0})
+            row["operations"] += is_operation
+
+    def parallelism(self) -> dict[str, Any]:
+        """Sizes of the largest mesh's dimensions (dp, pp, mp ...), its ranks, and all meshes; empty without any."""
+        if not self._rows:
+            return {}
+        rows = list(self._rows.values())
+        largest = max(rows, key=lambda mesh: len(mesh["process_ids"]))
+        names, shape = largest.get("dim_names"), largest.get("shape")
+        pairs = zip(names, shape, strict=False) if isinstance(names, list) and isinstance(shape, list) else ()
+        sizes = {str(name): size for name, size in pairs}
+        return {"dimensions": sizes, "ranks": largest["process_ids"], "meshes": rows}
 
 
 def _meshes(blocks: Iterable[Block]) -> Iterator[tuple[dict[str, Any], bool]]:

@@ -1,6 +1,7 @@
 """The forms of text that a Paddle program has: which of them a line begins, and the reader that takes it on."""
 
 import re
+from collections.abc import Callable
 
 from nbkit.readers.paddle import pir, protobuf_text
 from nbkit.readers.paddle.pir import PirReader
@@ -29,29 +30,28 @@ def begins(text: str) -> bool:
 
 
 class RanksReader:
-    """Takes the lines of a file in order, apart by the rank that a launcher writes before them: `[1,0]<stdout>:`."""
+    """Takes the lines of a file in order, apart by the rank that a launcher writes before them: `[1,0]<stdout>:`.
 
-    def __init__(self, unread: Unread) -> None:
+    `ended` takes every program as soon as it has ended, so that only those that are open are held.
+    """
+
+    def __init__(self, unread: Unread, ended: Callable[[Program], None]) -> None:
         self._unread = unread
+        self._ended = ended
         self._readers: dict[int | None, AnyReader] = {}
-
-    @property
-    def programs(self) -> list[Program]:
-        """The programs of all ranks, those of each in their order."""
-        return [program for rank in sorted(self._readers, key=_order) for program in self._readers[rank].programs]
 
     def line(self, number: int, text: str) -> None:
         """The next line, its number from 1."""
         match = RANK.match(text) if text.startswith("[") else None
         rank = int(match[1]) if match else None
         if rank not in self._readers:
-            self._readers[rank] = AnyReader(self._unread, rank)
+            self._readers[rank] = AnyReader(self._unread, self._ended, rank)
         self._readers[rank].line(number, text[match.end() :] if match else text)
 
     def close(self) -> None:
         """The file has ended."""
-        for reader in self._readers.values():
-            reader.close()
+        for rank in sorted(self._readers, key=_order):
+            self._readers[rank].close()
 
 
 def _order(rank: int | None) -> int:
@@ -59,14 +59,15 @@ def _order(rank: int | None) -> int:
 
 
 class AnyReader:
-    """Takes the lines of a file in order and hands each to the reader of its form; `programs` holds what they were."""
+    """Takes the lines of a file in order and hands each to the reader of its form; `ended` takes every program."""
 
-    def __init__(self, unread: Unread, rank: int | None = None) -> None:
-        self.programs: list[Program] = []
-        self.rank = rank
-        self._readable = ReadableReader(self.programs, unread)
-        self._pir = PirReader(self.programs, unread)
-        self._protobuf = ProtobufReader(self.programs, unread)
+    def __init__(self, unread: Unread, ended: Callable[[Program], None], rank: int | None) -> None:
+        self._ended = ended
+        self._rank = rank
+        self._programs: list[Program] = []
+        self._readable = ReadableReader(self._programs, unread)
+        self._pir = PirReader(self._programs, unread)
+        self._protobuf = ProtobufReader(self._programs, unread)
         self._current: ReadableReader | PirReader | ProtobufReader | None = None
         self._brace: tuple[int, str] | None = None  # the last line before, if a brace ends it
 
@@ -80,14 +81,22 @@ class AnyReader:
                 other.line(*self._brace)
         if self._current is not None:
             self._current.line(number, text)
+        if len(self._programs) > 1:
+            self._end()
         self._brace = (number, text) if text.rstrip().endswith("{") else None
 
     def close(self) -> None:
         """The file has ended."""
         if self._current is not None:
             self._current.close()
-        for program in self.programs:
-            program.rank = self.rank
+        while self._programs:
+            self._end()
+
+    def _end(self) -> None:
+        """Hands over the first program: another has begun, or the file has ended."""
+        program = self._programs.pop(0)
+        program.rank = self._rank
+        self._ended(program)
 
     def _other(self, text: str) -> ReadableReader | PirReader | ProtobufReader | None:
         """The reader of a form that begins here and is not that of the lines before; inside a program none begins."""
