@@ -22,12 +22,16 @@ _known: dict[int, tuple[CodeType, bool]] = {}
 
 def is_user_code(code: CodeType) -> bool:
     """Whether a frame of this code is the user's (or a library's on top of torch), not torch's, Python's or ours."""
-    name = code.co_filename
-    in_stdlib = name.startswith(_STDLIB) and not name.startswith(_PURELIBS)
-    generated = name.startswith(("<frozen", "<eval_with_key>", "<string>"))
-    answer = not (name.startswith(_HIDDEN) or in_stdlib or generated)
+    answer = is_user_file(code.co_filename)
     _known[id(code)] = code, answer
     return answer
+
+
+def is_user_file(name: str) -> bool:
+    """The same of the code of a file."""
+    in_stdlib = name.startswith(_STDLIB) and not name.startswith(_PURELIBS)
+    generated = name.startswith(("<frozen", "<eval_with_key>", "<string>"))
+    return not (name.startswith(_HIDDEN) or in_stdlib or generated)
 
 
 def is_user_frame(frame: FrameType) -> bool:
@@ -51,10 +55,14 @@ def user_place(frame: FrameType | None) -> Place | None:
 def place_text(place: Place) -> str:
     """`Cell In[7], line 3` for a notebook cell, else `path/file.py:12`, relative to the working directory inside it."""
     code, offset = place
-    line = _line(code, offset)
-    if (cell := _cell_name(code.co_filename)) is not None:
+    return line_text(code.co_filename, _line(code, offset))
+
+
+def line_text(filename: str, line: int) -> str:
+    """The same for a line of a file."""
+    if (cell := _cell_name(filename)) is not None:
         return f"{cell}, line {line}"
-    return f"{_short_path(code.co_filename, os.getcwd())}:{line}"
+    return f"{_short_path(filename, os.getcwd())}:{line}"
 
 
 @cache

@@ -1,0 +1,71 @@
+"""What the inputs and outputs of an exported program are: parameters, buffers, constants, changed state."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import nn
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, InputSpec, OutputKind, OutputSpec
+from torch.fx import Node
+
+from nbkit.capture.graphs.fx_values import value_of
+
+KINDS = {
+    InputKind.PARAMETER: "parameter",
+    InputKind.BUFFER: "buffer",
+    InputKind.CONSTANT_TENSOR: "constant",
+    InputKind.CUSTOM_OBJ: "constant",
+}
+CHANGED = {
+    OutputKind.BUFFER_MUTATION,
+    OutputKind.USER_INPUT_MUTATION,
+    OutputKind.PARAMETER_MUTATION,
+}
+
+
+@dataclass(frozen=True)
+class Given:
+    """An input of a graph: its kind, the name to give it, the module that holds it, its value if the program has it."""
+
+    kind: str
+    name: str
+    module: str | None = None
+    value: Any = None
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+def given_by(program: ExportedProgram) -> dict[str, Given]:
+    """The inputs of a program's graph, by the names of their placeholders."""
+    first: dict[int, str] = {}
+    return {spec.arg.name: _given(program, spec, first) for spec in program.graph_signature.input_specs}
+
+
+def _given(program: ExportedProgram, spec: InputSpec, first: dict[int, str]) -> Given:
+    kind = KINDS.get(spec.kind, "input")
+    if kind == "input" or spec.target is None:
+        return Given("input", spec.arg.name)
+    value = program.state_dict.get(spec.target, program.constants.get(spec.target))
+    attributes: dict[str, Any] = {} if spec.persistent is not False else {"persistent": False}
+    if kind == "parameter" and value is not None and not value.requires_grad:
+        attributes["requires_grad"] = False
+    if value is not None and first.setdefault(id(value), spec.target) != spec.target:
+        attributes["same_as"] = first[id(value)]
+    module = None if kind == "constant" else spec.target.rpartition(".")[0]
+    return Given(kind, spec.target, module, value, attributes)
+
+
+def given_to(node: Node) -> Given:
+    """An input of a graph without a signature: dynamo keeps the parameters of a model as such."""
+    value = value_of(node)
+    return Given("parameter" if isinstance(value, nn.Parameter) else "input", node.name)
+
+
+def changed_by(program: ExportedProgram) -> list[dict[str, Any]]:
+    """Per output of a program's graph what it says besides: which buffer or input it is the new value of."""
+    return [_said(spec) for spec in program.graph_signature.output_specs]
+
+
+def _said(spec: OutputSpec) -> dict[str, Any]:
+    if spec.kind in CHANGED:
+        return {"new_value_of": spec.target}
+    return {} if spec.kind is OutputKind.USER_OUTPUT else {"kind": spec.kind.name.lower(), "target": spec.target}
