@@ -1,6 +1,6 @@
 """Blocks of a graph without module paths: the branches of its residual stream, and those that repeat as layers."""
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns import Found
@@ -8,58 +8,98 @@ from nbkit.analysis.structure.patterns.residual import Addition, branch_nodes
 from nbkit.analysis.structure.tree import Place
 
 MAIN = ("attention", "time_mix", "channel_mix", "mlp")
-EVIDENCE = "a stretch of the residual stream with two kinds of branches"
-Claims = dict[Place, tuple[str, str]]
+TWO_KINDS = "a stretch of the residual stream with two kinds of branches"
+Claim = tuple[str, str]
 
 
-def block_places(flow: Flow, found: list[Found], streams: list[list[Addition]]) -> tuple[dict[int, Place], Claims]:
-    """Place of each node that belongs to a recognised part, and role and evidence of those places."""
-    places: dict[int, Place] = {}
-    claims: Claims = {}
+@dataclass
+class Blocks:
+    """Place of each node that belongs to a recognised part, and role and evidence of such places."""
+
+    places: dict[int, Place]
+    claims: dict[Place, Claim]
+
+    def put(self, nodes: frozenset[int] | set[int], place: Place, claim: Claim | None) -> None:
+        """Puts nodes at a place; those that have one move."""
+        self.places.update(dict.fromkeys(nodes, place))
+        if claim:
+            self.claims[place] = claim
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One branch of a stream: its addition, its nodes, what lies in it, and its role if it has one alone."""
+
+    addition: Addition
+    nodes: set[int]
+    found: list[Found]
+
+    @property
+    def claim(self) -> Claim | None:
+        """Role and evidence of the only kind of part in it; None without one or with several."""
+        inside = [one for one in self.found if one.role in MAIN]
+        return (inside[0].role, inside[0].evidence) if len({one.role for one in inside}) == 1 else None
+
+    @property
+    def name(self) -> str:
+        return self.claim[0] if self.claim else "branch"
+
+    def form(self, flow: Flow) -> tuple[str, ...]:
+        """What branches that are alike have in common: their role and the sizes of their projections."""
+        return (self.name, *sorted(str(flow.shape(node)) for node in self.nodes if flow.is_projection(node)))
+
+
+def blocks(flow: Flow, found: list[Found], streams: list[list[Addition]]) -> Blocks:
+    """The parts that a graph's dataflow makes: layers, what is in them, and what comes before and after."""
+    made = Blocks({}, {})
     for at, stream in enumerate(streams):
         top: Place = (f"stream {at}",) if len(streams) > 1 else ()
-        _place_stream(flow, found, stream, top, places, claims)
+        _add_stream(made, flow, _branches(flow, stream, found), top)
     for one in found:
-        if not one.nodes & places.keys() and (name := _name_outside(flow, one, found, streams)):
-            places.update(dict.fromkeys(one.nodes, (name,)))
-            claims[name,] = (one.role, one.evidence)
-    return places, claims
+        if not one.nodes & made.places.keys() and (name := _name_outside(flow, one, found, streams)):
+            made.put(one.nodes, (name,), (one.role, one.evidence))
+    return made
 
 
-def _place_stream(
-    flow: Flow, found: list[Found], stream: list[Addition], top: Place, places: dict[int, Place], claims: Claims
-) -> None:
-    branches = [branch_nodes(flow, addition) for addition in stream]
-    roles = [_branch_role(nodes, found) for nodes in branches]
-    period = _period([_form(flow, nodes, role) for nodes, role in zip(branches, roles, strict=True)])
-    for at, (addition, nodes, role) in enumerate(zip(stream, branches, roles, strict=True)):
-        layer: Place = (*top, f"layer {at // period}") if period else top
-        name = _free((role or ("branch", ""))[0] if period else f"{(role or ('branch', ''))[0]} {at}", layer, places)
-        places.update({node: (*layer, name) for node in nodes if node not in places})
-        if role:
-            claims[*layer, name] = role
-        if period:
-            places[addition.node] = layer
-            times = len(stream) // period
-            claims[layer] = (
-                "block",
-                f"one of {times} equal stretches of the residual stream" if times > 1 else EVIDENCE,
-            )
-        for norm in found:
-            if norm.role == "norm" and norm.nodes <= nodes and (side := _side(flow, norm, addition)):
-                places.update(dict.fromkeys(norm.nodes, (*layer, f"norm {side} {name}")))
-                claims[*layer, f"norm {side} {name}"] = ("norm", norm.evidence)
+def _branches(flow: Flow, stream: list[Addition], found: list[Found]) -> list[Branch]:
+    branches = [Branch(addition, branch_nodes(flow, addition), []) for addition in stream]
+    home = {node: branch for branch in branches for node in branch.nodes}
+    for one in found:
+        branch = home.get(one.result)
+        if branch is not None and one.nodes <= branch.nodes:
+            branch.found.append(one)
+    return branches
 
 
-def _branch_role(nodes: set[int], found: list[Found]) -> tuple[str, str] | None:
-    """The role of the only kind of part that a branch has; None without one or with several."""
-    inside = [one for one in found if one.role in MAIN and one.nodes <= nodes]
-    return (inside[0].role, inside[0].evidence) if len({one.role for one in inside}) == 1 else None
+def _add_stream(made: Blocks, flow: Flow, branches: list[Branch], top: Place) -> None:
+    period = _period([branch.form(flow) for branch in branches])
+    if period is None:
+        for at, branch in enumerate(branches):
+            _add_branch(made, flow, branch, (*top, f"{branch.name} {at}"))
+        return
+    times = len(branches) // period
+    evidence = f"one of {times} equal stretches of the residual stream" if times > 1 else TWO_KINDS
+    for layer in range(times):
+        place: Place = (*top, f"layer {layer}")
+        members = branches[layer * period : (layer + 1) * period]
+        made.put({branch.addition.node for branch in members}, place, ("block", evidence))
+        for branch, name in zip(members, _told_apart([branch.name for branch in members]), strict=True):
+            _add_branch(made, flow, branch, (*place, name))
 
 
-def _form(flow: Flow, nodes: set[int], role: tuple[str, str] | None) -> tuple[str, ...]:
-    """What branches that are alike have in common: their role and the sizes of their projections."""
-    return ((role or ("", ""))[0], *sorted(str(flow.shape(node)) for node in nodes if flow.is_projection(node)))
+def _add_branch(made: Blocks, flow: Flow, branch: Branch, place: Place) -> None:
+    made.put({node for node in branch.nodes if node not in made.places}, place, branch.claim)
+    for one in branch.found:
+        if one.role == "norm" and (side := _side(flow, one, branch.addition)):
+            made.put(one.nodes, (*place[:-1], f"norm {side} {place[-1]}"), (one.role, one.evidence))
+
+
+def _told_apart(names: list[str]) -> list[str]:
+    """The names, with a letter where one has come before: attention, attention b."""
+    return [
+        f"{name} {'abcdefghijklmnopqrstuvwxyz'[names[:at].count(name)]}" if name in names[:at] else name
+        for at, name in enumerate(names)
+    ]
 
 
 def _period(forms: list[tuple[str, ...]]) -> int | None:
@@ -78,20 +118,13 @@ def _side(flow: Flow, norm: Found, addition: Addition) -> str | None:
     return "before" if any(addition.skip in flow.origins(node) for node in norm.nodes) else None
 
 
-def _free(name: str, layer: Place, places: Mapping[int, Place]) -> str:
-    """`name`, or the same with a letter where the layer has one already."""
-    taken = {place[len(layer)] for place in places.values() if place[: len(layer)] == layer and len(place) > len(layer)}
-    letters = (f"{name} {letter}" for letter in "bcdefghijklmnopqrstuvwxyz")
-    return name if name not in taken else next(letter for letter in letters if letter not in taken)
-
-
 def _name_outside(flow: Flow, one: Found, found: list[Found], streams: list[list[Addition]]) -> str | None:
     """What a part is called that belongs to no stream; None for what is no part of its own."""
     if one.role in ("embedding", "head", "loss"):
         return one.role
     if one.role == "norm" and streams:
         return "final norm" if flow.rank[one.result] > flow.rank[streams[-1][-1].node] else "first norm"
-    same = [other for other in found if other.role == one.role]
     if one.role not in MAIN:
         return None
+    same = [other for other in found if other.role == one.role]
     return one.role if len(same) == 1 else f"{one.role} {same.index(one)}"

@@ -1,13 +1,11 @@
 """Flow: who reads whose results in one graph, in an order in which a node comes after all that it reads."""
 
-import json
-from collections.abc import Sequence
-from functools import cache, cached_property
+from collections.abc import Sequence, Set
+from functools import cached_property
 from heapq import heapify, heappop, heappush
 
-import pandas as pd
-
-from nbkit.analysis.structure.words import TRANSPARENT, base_name, word_of
+from nbkit.analysis.structure.source import Source, sizes
+from nbkit.analysis.structure.words import TRANSPARENT
 
 HELD = ("parameter", "buffer", "constant")
 # Ops that read nothing and make a constant; another that reads nothing may receive an activation.
@@ -27,21 +25,16 @@ MAKERS = {
 
 
 class Flow:
-    """The nodes of `frame`'s rows that are given, by their position in it, and the edges among them."""
+    """Those nodes of a source that are given, by their position in it, and the edges among them."""
 
-    def __init__(self, nodes: pd.DataFrame, edges: pd.DataFrame, members: Sequence[int]) -> None:
+    def __init__(self, source: Source, members: Sequence[int]) -> None:
         self.members = list(members)
-        self.kinds: list[str] = nodes["kind"].tolist()
-        self.words = [word_of(op) if isinstance(op, str) else "" for op in nodes["op"].tolist()]
-        self.names = [base_name(op) if isinstance(op, str) else "" for op in nodes["op"].tolist()]
-        self._shapes = nodes["shape"].tolist()
-        self._dtypes = nodes["dtype"].tolist()
-        inside = set(self.members)
+        self.kinds, self.words, self.names = source.kinds, source.words, source.op_names
+        self._shapes, self._dtypes = source.shapes, source.dtypes
         self.reads: dict[int, list[int]] = {node: [] for node in self.members}
         self.readers: dict[int, list[int]] = {node: [] for node in self.members}
-        known = edges[edges["src"].notna()]
-        for src, dst in zip(known["src"].astype("int64").tolist(), known["dst"].tolist(), strict=True):
-            if src in inside and dst in inside:
+        for src, dst in source.edges:
+            if src in self.readers and dst in self.reads:
                 self.reads[dst].append(src)
                 self.readers[src].append(dst)
         self.rank = self._ranked()
@@ -112,12 +105,20 @@ class Flow:
                 found.append(reader)
         return found
 
+    @cached_property
+    def projections(self) -> set[int]:
+        """The nodes that multiply an activation by a weight matrix, or fold it with one."""
+        found = set()
+        for node in self.members:
+            if self.words[node] in ("matmul", "convolution"):
+                held = [self.is_held[src] for src in self.reads[node]]
+                if any(held) and not all(held):
+                    found.add(node)
+        return found
+
     def is_projection(self, node: int) -> bool:
-        """Whether it multiplies an activation by a weight matrix, or folds it with one."""
-        if self.words[node] not in ("matmul", "convolution"):
-            return False
-        reads = self.reads[node]
-        return any(self.is_held[src] for src in reads) and not all(self.is_held[src] for src in reads)
+        """Whether it is one of `projections`."""
+        return node in self.projections
 
     def back_to_projections(self, node: int) -> tuple[set[int], set[int]]:
         """What lies between `node`, which is in it, and the nearest projections it goes back to; and these."""
@@ -126,7 +127,7 @@ class Flow:
             here = open_.pop()
             if here in between or here in projections or self.is_held[here]:
                 continue
-            if here != node and self.is_projection(here):
+            if here != node and here in self.projections:
                 projections.add(here)
                 continue
             between.add(here)
@@ -136,6 +137,22 @@ class Flow:
             if any(src in projections or src in kept for src in self.reads[here]):
                 kept.add(here)
         return kept, projections
+
+    def back_through(self, node: int, words: Set[str]) -> tuple[set[int], set[int]] | None:
+        """The same, if nothing but nodes of these words lies between; else None."""
+        between, projections, open_ = set[int](), set[int](), [node]
+        while open_:
+            here = open_.pop()
+            if here in between or here in projections or self.is_held[here]:
+                continue
+            if here in self.projections:
+                projections.add(here)
+            elif self.words[here] not in words:
+                return None
+            else:
+                between.add(here)
+                open_.extend(self.reads[here])
+        return between, projections
 
     def projected_by(self, node: int) -> list[int]:
         """The projections that read its values, past casts, views and copies."""
@@ -150,10 +167,3 @@ class Flow:
                 found.add(node)
                 open_.extend(self.reads[node])
         return found
-
-
-@cache
-def sizes(text: str) -> list[int | None]:
-    """Sizes of the text of a shape."""
-    found: list[int | None] = json.loads(text)
-    return found

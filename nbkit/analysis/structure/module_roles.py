@@ -1,14 +1,13 @@
 """Roles of modules: by names, checked against the ops in them, and by the patterns that lie in them alone."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Set
 
-import pandas as pd
-
-from nbkit.analysis.structure.flow import Flow, sizes
+from nbkit.analysis.structure.graph import Graph
 from nbkit.analysis.structure.names import Module, role_by_names
 from nbkit.analysis.structure.patterns import Found
 from nbkit.analysis.structure.rwkv import Shape
+from nbkit.analysis.structure.source import sizes
 
 Roles = dict[str, tuple[str, str]]
 # Of these a module holds one alone, or plays another part.
@@ -16,24 +15,28 @@ MAIN = {"attention", "time_mix", "channel_mix", "mlp", "embedding", "head", "los
 SOFTMAX = {"softmax", "sdpa"}
 
 
-def module_roles(nodes: pd.DataFrame, types: Mapping[str, str], paths: Iterable[str]) -> Roles:
-    """Role and evidence by module path as far as the names in one graph tell them."""
+def module_roles(graph: Graph, paths: Set[str]) -> Roles:
+    """Role and evidence by module path as far as the names in a graph tell them."""
+    source = graph.source
     parameters: dict[str, dict[str, Shape | None]] = defaultdict(dict)
-    held = nodes[(nodes["kind"] == "parameter") & nodes["module"].notna()]
-    for module, name, shape in zip(held["module"].tolist(), held["name"].tolist(), held["shape"].tolist(), strict=True):
-        known = sizes(shape) if isinstance(shape, str) else None
-        form = None if known is None or None in known else tuple(size for size in known if size is not None)
-        parameters[module][name.rpartition(".")[2]] = form
-    every = set(paths)
+    for row in graph.rows:
+        module = source.modules[row]
+        if source.kinds[row] == "parameter" and module is not None:
+            parameters[module][source.names[row].rpartition(".")[2]] = _form(source.shapes[row])
     children: dict[str, set[str]] = defaultdict(set)
-    for path in every - {""}:
+    for path in paths - {""}:
         children[path.rpartition(".")[0]].add(path.rpartition(".")[2])
     roles: Roles = {}
-    for path in every:
-        module = Module(types.get(path), path.rpartition(".")[2], parameters[path], children[path])
-        if told := role_by_names(module):
+    for path in paths:
+        named = Module(graph.types.get(path), path.rpartition(".")[2], parameters[path], children[path])
+        if told := role_by_names(named):
             roles[path] = told
     return _outermost(roles)
+
+
+def _form(shape: str | None) -> Shape | None:
+    known = sizes(shape) if shape is not None else [None]
+    return None if None in known else tuple(size for size in known if size is not None)
 
 
 def _outermost(roles: Roles) -> Roles:
@@ -43,40 +46,36 @@ def _outermost(roles: Roles) -> Roles:
     }
 
 
-def checked(roles: Roles, flow: Flow, modules: list[str | None]) -> Roles:
-    """Without attentions that multiply but have no softmax; `modules` is the path of each node."""
-    ops = [node for node in flow.members if flow.kinds[node] == "op"]
+def checked(roles: Roles, graph: Graph) -> Roles:
+    """Without attentions that multiply but have no softmax."""
+    flow, modules = graph.forward, graph.source.modules
     soft, multiplies = set[str](), set[str]()
-    for node in ops:
+    for node in flow.members:
         module = modules[node]
         if module is not None and flow.words[node] in SOFTMAX:
             soft.update((module, *above(module)))
         elif module is not None and flow.words[node] == "matmul":
             multiplies.update((module, *above(module)))
-    return {
-        path: told for path, told in roles.items() if told[0] != "attention" or path in soft or path not in multiplies
-    }
+    return {p: told for p, told in roles.items() if told[0] != "attention" or p in soft or p not in multiplies}
 
 
-def roles_by_patterns(roles: Roles, found: list[Found], modules: list[str | None], additions: Iterable[int]) -> Roles:
+def roles_by_patterns(roles: Roles, graph: Graph) -> Roles:
     """Roles with those of modules added in which one pattern lies that is the only one there; the names' come first."""
-    homes = {one: home for one in found if (home := _home([modules[node] for node in one.nodes]))}
+    modules = graph.source.modules
     inside: dict[str, set[str]] = defaultdict(set)
-    for one in found:
-        for path in {path for node in one.nodes if (module := modules[node]) for path in (module, *above(module))}:
-            inside[path].add(one.role)
-    streams = {path for node in additions if (module := modules[node]) is not None for path in (module, *above(module))}
+    for one in graph.found:
+        for module in {module for node in one.nodes if (module := modules[node]) is not None}:
+            for path in (module, *above(module)):
+                inside[path].add(one.role)
+    additions = [addition.node for stream in graph.streams for addition in stream]
+    streams = {path for node in additions if (module := modules[node]) for path in (module, *above(module))}
     added: Roles = {}
-    for one, home in homes.items():
-        others = inside[home] & MAIN - {one.role}
-        is_free = home not in roles and not any(roles.get(path, ("",))[0] == one.role for path in above(home))
-        if (
-            is_free
-            and not others
-            and home not in streams
-            and one.role in (*MAIN, "norm")
-            and not _is_part(one, inside[home])
-        ):
+    for one in graph.found:
+        home = _home([modules[node] for node in one.nodes])
+        if home is None or home in roles or home in streams or one.role not in (*MAIN, "norm"):
+            continue
+        is_alone = not inside[home] & MAIN - {one.role} and not _is_part(one, inside[home])
+        if is_alone and not any(roles.get(path, ("",))[0] == one.role for path in above(home)):
             added.setdefault(home, (one.role, one.evidence))
     return {**added, **roles}
 

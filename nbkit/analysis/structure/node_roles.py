@@ -1,16 +1,15 @@
 """Roles of nodes: what they do themselves, else the role of the innermost part that they belong to."""
 
-from nbkit.analysis.structure.graph import TREE, Graph
+from nbkit.analysis.structure.graph import Graph
 from nbkit.analysis.structure.tree import PartTree
-from nbkit.analysis.structure.words import base_name
 
 
 def node_roles(graph: Graph, tree: PartTree, part_of_node: list[int], is_communication: list[bool]) -> dict[int, str]:
     """Role of each node of a graph that has one."""
     innermost = _innermost(tree)
-    own = {} if graph.name == TREE else _own_roles(graph, is_communication)
+    own = {} if graph.is_tree else _own_roles(graph, is_communication)
     roles: dict[int, str] = {}
-    kinds = graph.nodes["kind"].tolist()
+    kinds = graph.source.kinds
     for row in graph.rows:
         part = part_of_node[row]
         of_part = innermost[part] if part >= 0 else None
@@ -38,8 +37,8 @@ def _innermost(tree: PartTree) -> list[str | None]:
 
 def _own_roles(graph: Graph, is_communication: list[bool]) -> dict[int, str]:
     roles: dict[int, str] = {}
-    inserted = graph.nodes["inserted"].tolist()
-    kinds = graph.nodes["kind"].tolist()
+    inserted = graph.source.inserted
+    kinds = graph.source.kinds
     casts = _casts(graph)
     for one in graph.found:
         if one.role == "rotary":
@@ -57,13 +56,13 @@ def _own_roles(graph: Graph, is_communication: list[bool]) -> dict[int, str]:
 
 def _casts(graph: Graph) -> set[int]:
     """The ops that change the dtype of what they read, and no more."""
-    dtypes = graph.nodes["dtype"].tolist()
+    dtypes = graph.source.dtypes
     found = set()
     for row in graph.rows:
         if graph.flow.words[row] != "cast":
             continue
-        read = {dtypes[src] for src in graph.flow.reads[row] if isinstance(dtypes[src], str)}
-        is_known = read and isinstance(dtypes[row], str)
-        if (is_known and read != {dtypes[row]}) or (not is_known and "cast" in base_name(graph.flow.names[row])):
+        read = {dtypes[src] for src in graph.flow.reads[row] if dtypes[src] is not None}
+        is_known = read and dtypes[row] is not None
+        if (is_known and read != {dtypes[row]}) or (not is_known and "cast" in graph.flow.names[row]):
             found.add(row)
     return found

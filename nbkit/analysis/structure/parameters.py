@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 import pandas as pd
 
-from nbkit.analysis.structure.flow import sizes
+from nbkit.analysis.structure.source import sizes
 from nbkit.analysis.structure.tree import PartTree
 
 

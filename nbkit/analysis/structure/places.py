@@ -39,15 +39,15 @@ def module_place(region: str, module: str | None, root: str | None) -> Place:
 
 
 def place_loose(places: list[Place], flow: Flow, regions: Sequence[str]) -> None:
-    """Gives a place to those that have none: the one that all readers of theirs share, else that of what they read.
+    """Gives a place to those that have none: the one that all readers of theirs share; what has a region stays in it.
 
-    What has a region stays in it.
+    An op without a result (an assertion) belongs to what it looks at.
     """
     for node in reversed(flow.order):
         if not places[node]:
             places[node] = common([places[reader] for reader in flow.readers[node]], regions[node])
     for node in flow.order:
-        if not places[node] and not flow.readers[node]:
+        if not places[node] and not flow.readers[node] and flow.shape(node) is None and flow.kinds[node] == "op":
             places[node] = common([places[src] for src in flow.reads[node]], regions[node])
 
 

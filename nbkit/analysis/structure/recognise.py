@@ -10,7 +10,9 @@ from nbkit.analysis.structure.node_roles import node_roles
 from nbkit.analysis.structure.parameters import parameter_counts, parameter_forms
 from nbkit.analysis.structure.phases import is_communication, phases_of
 from nbkit.analysis.structure.places import REGIONS, regions_of
+from nbkit.analysis.structure.placing import place_nodes
 from nbkit.analysis.structure.repeats import number_repeats
+from nbkit.analysis.structure.source import Source
 from nbkit.analysis.structure.tree import PartTree, Place
 from nbkit.schema import EDGES, GRAPH_TENSORS, MODULES, NODES, nullable
 
@@ -50,6 +52,7 @@ def _graphs(nodes: pd.DataFrame, edges: pd.DataFrame, modules: pd.DataFrame, tal
     phases = [phase if isinstance(phase, str) else None for phase in column.tolist()]
     regions = regions_of(nodes, column, talks).tolist()
     places: list[Place] = [()] * len(nodes)
+    source = Source(nodes, edges)
     found = []
     for name, rows in nodes.groupby("graph", sort=False).indices.items():
         kinds = nodes["kind"].iloc[rows]
@@ -57,7 +60,7 @@ def _graphs(nodes: pd.DataFrame, edges: pd.DataFrame, modules: pd.DataFrame, tal
             **dict(zip(*(nodes.iloc[rows][kinds.eq("module")][c] for c in ("module", "op")), strict=True)),
             **types,
         }
-        found.append(Graph(str(name), list(map(int, rows)), nodes, edges, phases, regions, of_modules, places))
+        found.append(Graph(str(name), list(map(int, rows)), source, phases, regions, of_modules, places))
     return found
 
 
@@ -66,8 +69,8 @@ def _tree(nodes: pd.DataFrame, graphs: list[Graph]) -> tuple[PartTree, list[int]
     tree = PartTree()
     parts = [-1] * len(nodes)
     for graph in graphs:
-        graph.place_all()
-        met = set(graph.regions)
+        place_nodes(graph)
+        met = {graph.regions[row] for row in graph.rows}
         for region in (region for region in REGIONS if graph.is_split and region in met):
             tree.at(graph.name, (region,))
         for row in graph.in_order:

@@ -42,7 +42,7 @@ SAME = {
     "skipsimplifiedlayernormalization fused_layer_norm normalization",
     "embedding": "embedding lookup_table lookup_table_v2 c_embedding fused_embedding_eltwise_layernorm",
     "gather": "gather take index_select index",
-    "cross_entropy": "cross_entropy cross_entropy_loss softmax_with_cross_entropy sparse_softmax_cross_entropy "
+    "cross_entropy": "nll cross_entropy cross_entropy_loss softmax_with_cross_entropy sparse_softmax_cross_entropy "
     "sparse_softmax_cross_entropy_ms softmaxcrossentropyloss c_softmax_with_cross_entropy nll_loss "
     "nll_loss_forward cross_entropy_with_softmax negativeloglikelihoodloss softmax_cross_entropy "
     "cross_entropy2",

@@ -18,9 +18,11 @@ def mlps(flow: Flow) -> list[Found]:
         origins = flow.origins(down)
         if len(origins) != 1 or flow.is_projection(origins[0]):
             continue
-        between, ups = flow.back_to_projections(origins[0])
+        if (back := flow.back_through(origins[0], ELEMENTWISE | NEUTRAL)) is None:
+            continue
+        between, ups = back
         words = {flow.words[node] for node in between} - NEUTRAL
-        if words & CURVES and words <= ELEMENTWISE and _is_back(flow, ups, down):
+        if words & CURVES and _is_back(flow, ups, down):
             found.append(Found("mlp", frozenset(between | ups | {down}), _evidence(flow, ups, words), down))
     return found
 
