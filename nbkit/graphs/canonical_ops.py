@@ -34,8 +34,12 @@ NAMES = {
     "layer_norm": "layernorm nativelayernorm layernormalization",
     "rms_norm": "rmsnorm fusedrmsnorm rmsnormalization",
     "batch_norm": "batchnorm nativebatchnorm batchnormalization normalization",
+    "group_norm": "groupnorm nativegroupnorm groupnormalization instancenorm instancenormalization",
     "attention": "scaleddotproductattention scaleddotproductflashattention scaleddotproductefficientattention "
-    "scaleddotproductflashattentionforcpu flashattn fusedmultiheadattentioninference attention",
+    "scaleddotproductflashattentionforcpu flashattn fusedmultiheadattentioninference attention "
+    "multiheadattention groupqueryattention memoryefficientattention "
+    "flashattnunpadded",
+    "wkv": "wkv rwkv wkv4 wkv5 wkv6 wkv7",
     "embedding": "embedding lookuptable gather",
     "one_hot": "onehot",
     "loss": "crossentropyloss crossentropywithsoftmax softmaxwithcrossentropy nll nllloss nlllossforward "
@@ -63,9 +67,11 @@ NAMES = {
     "broadcast_from_one": "cbroadcast",
     "all_gather": "allgather callgather allgatherintotensor",
     "reduce_scatter": "reducescatter creducescatter reducescattertensor",
+    "all_to_all": "alltoall alltoallsingle globalscatter globalgather",
     "send": "send sendv2 psend",
     "receive": "recv recvv2 precv",
-    "optimizer_step": "adam adamw sgd momentum lamb adagrad rmsprop fusedadam fusedadamw",
+    "optimizer_step": "adam adamw adamax adagrad adadelta nadam radam sgd momentum rmsprop lamb lars ftrl larsmomentum "
+    "fusedadam fusedadamw fusedsgd fusedadagrad adamupdate sgdupdate momentumupdate lambupdate optimizer",
 }
 # Their result holds the same numbers as what they read: between two ops that compute, they may stand or not.
 PASSING = frozenset({"cast", "reshape", "permute", "expand", "identity", "boxing"})
@@ -75,7 +81,9 @@ GRADIENT = " gradient"
 _KINDS = {name: kind for kind, names in NAMES.items() for name in names.split()}
 # Names that mean one thing as they stand here, in Paddle and in ONNX, and another elsewhere (aten.mul, aten.sum).
 _AS_WRITTEN = {"mul": "matmul", "sum": "add", "Sum": "add"}
-_PREFIX = re.compile(r"^(?:aten|prims|torch|pd_op|cinn_op|builtin|_?operator|quantized|nn|functional|Tensor)\.")
+_PREFIX = re.compile(
+    r"^(?:aten|prims|torch|pd_op|cinn_op|builtin|_?operator|quantized|nn|functional|Tensor|_c10d_functional|c10d)\."
+)
 _GRADIENTS = re.compile(r"(?:doublegrad|paramgrad|grad|backward)$")
 
 

@@ -5,23 +5,9 @@ from functools import cached_property
 from heapq import heapify, heappop, heappush
 
 from nbkit.analysis.structure.source import Source, sizes
-from nbkit.analysis.structure.words import TRANSPARENT
+from nbkit.analysis.structure.words import LAST_IS_VALUE, MAKERS, PRODUCTS, TRANSPARENT
 
 HELD = ("parameter", "buffer", "constant")
-# Ops that read nothing and make a constant; another that reads nothing may receive an activation.
-MAKERS = {
-    "arange",
-    "range",
-    "full",
-    "zeros",
-    "ones",
-    "fill_constant",
-    "constant",
-    "eye",
-    "scalar_tensor",
-    "empty",
-    "new_ones",
-}
 
 
 class Flow:
@@ -29,7 +15,8 @@ class Flow:
 
     def __init__(self, source: Source, members: Sequence[int]) -> None:
         self.members = list(members)
-        self.kinds, self.words, self.names = source.kinds, source.words, source.op_names
+        self.kinds, self.does = source.kinds, source.does
+        self._ops = source.ops
         self._shapes, self._dtypes = source.shapes, source.dtypes
         self.reads: dict[int, list[int]] = {node: [] for node in self.members}
         self.readers: dict[int, list[int]] = {node: [] for node in self.members}
@@ -66,18 +53,23 @@ class Flow:
         held: dict[int, bool] = {}
         for node in self.order:
             reads = self.reads[node]
-            known = self.kinds[node] in HELD or (not reads and self.words[node] in MAKERS)
+            known = self.kinds[node] in HELD or (not reads and self.does[node] in MAKERS)
             held[node] = known or (bool(reads) and all(held.get(src, False) for src in reads))
         return held
+
+    def op(self, node: int) -> str:
+        """Op type of a node, as its framework calls it."""
+        return self._ops[node] or ""
 
     def shape(self, node: int) -> list[int | None] | None:
         """Sizes of a node's first result; None if unknown."""
         text = self._shapes[node]
         return sizes(text) if isinstance(text, str) else None
 
-    def is_integer(self, node: int) -> bool:
-        """Whether a node's first result holds integers."""
-        return "int" in str(self._dtypes[node])
+    def may_be_integer(self, node: int) -> bool:
+        """Whether a node's first result holds integers, as far as is known."""
+        dtype = self._dtypes[node]
+        return dtype is None or "int" in dtype
 
     def moving(self, node: int) -> list[int]:
         """What it reads that is not held: activations."""
@@ -85,9 +77,9 @@ class Flow:
 
     def origin(self, node: int) -> int:
         """The node that made these values, past casts, views and copies."""
-        while self.words[node] in TRANSPARENT and len(self.reads[node]) >= 1:
+        while self.does[node] in TRANSPARENT and len(self.reads[node]) >= 1:
             moving = self.moving(node) or self.reads[node]
-            node = moving[-1] if self.words[node] == "same" else moving[0]
+            node = moving[-1] if self.does[node] in LAST_IS_VALUE else moving[0]
         return node
 
     def origins(self, node: int) -> list[int]:
@@ -99,7 +91,7 @@ class Flow:
         found, open_ = list[int](), list(self.readers[node])
         while open_:
             reader = open_.pop()
-            if self.words[reader] in TRANSPARENT:
+            if self.does[reader] in TRANSPARENT:
                 open_.extend(self.readers[reader])
             else:
                 found.append(reader)
@@ -110,7 +102,7 @@ class Flow:
         """The nodes that multiply an activation by a weight matrix, or fold it with one."""
         found = set()
         for node in self.members:
-            if self.words[node] in ("matmul", "convolution"):
+            if self.does[node] in PRODUCTS:
                 held = [self.is_held[src] for src in self.reads[node]]
                 if any(held) and not all(held):
                     found.add(node)
@@ -147,7 +139,7 @@ class Flow:
                 continue
             if here in self.projections:
                 projections.add(here)
-            elif self.words[here] not in words:
+            elif self.does[here] not in words:
                 return None
             else:
                 between.add(here)

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.graph import Graph
+from nbkit.analysis.structure.words import is_gradient, without_gradient
 
 # How Paddle calls what it computes once more, and gradients: x.subprog_0, x@GRAD@RENAME@block0@1.
 COPY = re.compile(r"(\.subprog_\d+|@GRAD.*)$")
 COPIES = ("recompute", "backward")
-GRADIENT = re.compile(r"_(double_)?(grad|backward)$")
 
 
 def mirror_places(graph: Graph) -> None:
@@ -37,7 +37,7 @@ def _by_name(result: str, makers: Mapping[str, int]) -> int | None:
 
 def _by_gradient(flow: Flow, node: int, results: Sequence[str], makers: Mapping[str, int]) -> int | None:
     """Of a gradient op the forward node of whose result it reads the gradient."""
-    if not GRADIENT.search(flow.names[node]):
+    if not is_gradient(flow.does[node]):
         return None
     read = [results[src] for src in flow.reads[node] if "@GRAD" in results[src]]
     return _by_name(read[0], makers) if len(set(read)) == 1 else None
@@ -45,9 +45,9 @@ def _by_gradient(flow: Flow, node: int, results: Sequence[str], makers: Mapping[
 
 def _by_reads(flow: Flow, node: int, phases: Sequence[str | None]) -> int | None:
     """Of a gradient op the forward node of the same kind that reads most of the forward values it reads."""
-    kind = GRADIENT.sub("", flow.names[node])
-    if kind == flow.names[node]:
+    if not is_gradient(flow.does[node]):
         return None
+    kind = without_gradient(flow.does[node])
     forward = [src for src in flow.reads[node] if phases[src] not in ("backward", "optimizer")]
-    readers = [to for src in forward for to in flow.readers[src] if flow.names[to] == kind and to != node]
+    readers = [to for src in forward for to in flow.readers[src] if flow.does[to] == kind and to != node]
     return max(readers, key=readers.count, default=None)

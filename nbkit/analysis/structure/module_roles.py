@@ -12,7 +12,7 @@ from nbkit.analysis.structure.source import sizes
 Roles = dict[str, tuple[str, str]]
 # Of these a module holds one alone, or plays another part.
 MAIN = {"attention", "time_mix", "channel_mix", "mlp", "embedding", "head", "loss"}
-SOFTMAX = {"softmax", "sdpa"}
+SOFTMAX = {"softmax", "attention"}
 
 
 def module_roles(graph: Graph, paths: Set[str]) -> Roles:
@@ -52,9 +52,9 @@ def checked(roles: Roles, graph: Graph) -> Roles:
     soft, multiplies = set[str](), set[str]()
     for node in flow.members:
         module = modules[node]
-        if module is not None and flow.words[node] in SOFTMAX:
+        if module is not None and flow.does[node] in SOFTMAX:
             soft.update((module, *above(module)))
-        elif module is not None and flow.words[node] == "matmul":
+        elif module is not None and flow.does[node] == "matmul":
             multiplies.update((module, *above(module)))
     return {p: told for p, told in roles.items() if told[0] != "attention" or p in soft or p not in multiplies}
 

@@ -59,10 +59,10 @@ def _casts(graph: Graph) -> set[int]:
     dtypes = graph.source.dtypes
     found = set()
     for row in graph.rows:
-        if graph.flow.words[row] != "cast":
+        if graph.source.does[row] != "cast":
             continue
         read = {dtypes[src] for src in graph.flow.reads[row] if dtypes[src] is not None}
         is_known = read and dtypes[row] is not None
-        if (is_known and read != {dtypes[row]}) or (not is_known and "cast" in graph.flow.names[row]):
+        if (is_known and read != {dtypes[row]}) or (not is_known and "cast" in str(graph.source.ops[row]).lower()):
             found.add(row)
     return found

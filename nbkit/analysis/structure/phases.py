@@ -1,28 +1,17 @@
 """Phases: what of a graph is forward, backward, optimizer or communication where its source does not say so."""
 
-import re
-
 import pandas as pd
 
-from nbkit.analysis.structure.words import base_name
+from nbkit.analysis.structure.words import COMMUNICATION, is_gradient
+from nbkit.graphs.canonical_ops import op_kind
 
-COMMUNICATION = re.compile(
-    r"^(c_(all|reduce|broadcast|scatter|concat|sync)\w*|(partial_)?(send|recv)(_v2)?|all_?(reduce|gather|to_?all)\w*|"
-    r"reduce_scatter\w*|broadcast_coalesced\w*|_?nccl\w*|alltoall\w*|global_(scatter|gather)|wait_tensor|barrier|p_(recv|send)\w*|"
-    r"mp_allreduce_sum|collective_\w+|eager_(nccl|ccl|symmetric)\w*|boxing\w*)$"
-)
-OPTIMIZERS = re.compile(
-    r"^(_?fused_|_?merged_|multi_tensor_|_foreach_|distributed_)?(adam|adamw|adamax|adagrad|adadelta|sgd|momentum|rmsprop|lamb|lars|"
-    r"lars_momentum|nadam|radam|ftrl|dpsgd|adam_update|sgd_update|momentum_update|lamb_update|adagrad_update)$"
-)
 LATER = {"backward": 1, "optimizer": 2}
-GRADIENT = re.compile(r"(_grad|_double_grad|_backward)(_data|_input|_weight)?\d*$")
 
 
 def is_communication(nodes: pd.DataFrame) -> pd.Series:
     """Whether each node is a collective, a send or receive, or boxing; not what only prepares one."""
     ops = nodes["op"].dropna().unique()
-    known = {op for op in ops if COMMUNICATION.search(base_name(op))}
+    known = {op for op in ops if op_kind(op) in COMMUNICATION}
     return nodes["op"].isin(known) | (nodes["inserted"] == "boxing")
 
 
@@ -51,8 +40,8 @@ def _seed(nodes: pd.DataFrame, phases: list[str | None]) -> None:
     for at, (op, inserted) in enumerate(zip(nodes["op"].tolist(), nodes["inserted"].tolist(), strict=True)):
         if phases[at] is not None or not isinstance(op, str):
             continue
-        name = base_name(op)
-        if inserted == "optimizer" or OPTIMIZERS.search(name):
+        kind = op_kind(op)
+        if inserted == "optimizer" or kind == "optimizer_step":
             phases[at] = "optimizer"
-        elif GRADIENT.search(name):
+        elif is_gradient(kind):
             phases[at] = "backward"

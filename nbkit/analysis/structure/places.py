@@ -41,10 +41,10 @@ def module_place(region: str, module: str | None, root: str | None) -> Place:
 def place_loose(places: list[Place], flow: Flow, regions: Sequence[str]) -> None:
     """Gives a place to those that have none: the one that all readers of theirs share; what has a region stays in it.
 
-    An op without a result (an assertion) belongs to what it looks at.
+    Inputs and outputs of the graph stay without one. An op without a result (an assertion) belongs to what it looks at.
     """
     for node in reversed(flow.order):
-        if not places[node]:
+        if not places[node] and flow.kinds[node] not in ("input", "output"):
             places[node] = common([places[reader] for reader in flow.readers[node]], regions[node])
     for node in flow.order:
         if not places[node] and not flow.readers[node] and flow.shape(node) is None and flow.kinds[node] == "op":

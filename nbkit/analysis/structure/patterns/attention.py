@@ -4,16 +4,16 @@ from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.found import Found
 
 # What may stand between the scores and their softmax, or between that and the values: scaling, masks, biases.
-STEPS = ("add", "sub", "mul", "div", "masked_fill", "maximum", "tril", "clip", "clamp", "tanh")
+STEPS = ("add", "subtract", "multiply", "divide", "maximum", "triangle", "clip", "clamp", "tanh")
 
 
 def attentions(flow: Flow) -> list[Found]:
     """Every softmax attention of a graph, with the projections before and after it."""
     found = []
     for node in flow.order:
-        if flow.words[node] == "sdpa":
-            found.append(_with_projections(flow, {node}, node, f"{flow.names[node]} op"))
-        elif flow.words[node] == "softmax":
+        if flow.does[node] == "attention":
+            found.append(_with_projections(flow, {node}, node, f"{flow.op(node)} op"))
+        elif flow.does[node] == "softmax":
             scores, mixed = _product_before(flow, node), _product_after(flow, node)
             if scores is not None and mixed is not None:
                 core = {scores, node, mixed}
@@ -34,9 +34,9 @@ def _product_before(flow: Flow, softmax: int) -> int | None:
     open_ = flow.origins(softmax)
     for _ in range(8):
         for node in open_:
-            if flow.words[node] == "matmul" and not flow.is_projection(node):
+            if flow.does[node] == "matmul" and not flow.is_projection(node):
                 return node
-        open_ = [origin for node in open_ if flow.words[node] in STEPS for origin in flow.origins(node)]
+        open_ = [origin for node in open_ if flow.does[node] in STEPS for origin in flow.origins(node)]
     return None
 
 
@@ -44,7 +44,7 @@ def _product_after(flow: Flow, softmax: int) -> int | None:
     open_ = flow.uses(softmax)
     for _ in range(4):
         for node in open_:
-            if flow.words[node] == "matmul" and not flow.is_projection(node):
+            if flow.does[node] == "matmul" and not flow.is_projection(node):
                 return node
-        open_ = [use for node in open_ if flow.words[node] in STEPS for use in flow.uses(node)]
+        open_ = [use for node in open_ if flow.does[node] in STEPS for use in flow.uses(node)]
     return None

@@ -2,11 +2,12 @@
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.found import Found
+from nbkit.analysis.structure.words import PARTS, TRANSPARENT
 
 # What activation functions are written out with.
-ELEMENTWISE = {"mul", "add", "sub", "div", "pow", "square", "tanh", "erf", "sigmoid", "silu", "gelu", "relu", "swiglu"}
 CURVES = {"tanh", "erf", "sigmoid", "silu", "gelu", "relu", "swiglu"}
-NEUTRAL = {"cast", "view", "same", "part"}
+ELEMENTWISE = {"multiply", "add", "subtract", "divide", "power", "square", *CURVES}
+NEUTRAL = TRANSPARENT | PARTS
 
 
 def mlps(flow: Flow) -> list[Found]:
@@ -21,7 +22,7 @@ def mlps(flow: Flow) -> list[Found]:
         if (back := flow.back_through(origins[0], ELEMENTWISE | NEUTRAL)) is None:
             continue
         between, ups = back
-        words = {flow.words[node] for node in between} - NEUTRAL
+        words = {flow.does[node] for node in between} - NEUTRAL
         if words & CURVES and _is_back(flow, ups, down):
             found.append(Found("mlp", frozenset(between | ups | {down}), _evidence(flow, ups, words), down))
     return found
@@ -43,7 +44,7 @@ def _width(flow: Flow, node: int) -> int | None:
 
 
 def _evidence(flow: Flow, ups: set[int], words: set[str]) -> str:
-    curve = "silu" if "silu" in words or words == {"sigmoid", "mul"} else next(iter(sorted(words & CURVES)))
+    curve = "silu" if "silu" in words or words == {"sigmoid", "multiply"} else next(iter(sorted(words & CURVES)))
     if "swiglu" in words or len(ups) == 2:
         return f"{curve} of one projection times another, projected back to the width of the input"
     return f"{curve} of a projection, projected back to the width of the input"

@@ -2,36 +2,33 @@
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.found import Found
+from nbkit.analysis.structure.words import NORMS
 
 
 def norms(flow: Flow) -> list[Found]:
     """Every norm of a graph, fused or written out, with its weight and bias."""
     found = []
     for node in flow.order:
-        if flow.words[node] == "norm" and flow.reads[node]:
-            found.append(Found("norm", frozenset({node}), f"{_op_name(flow, node)} op", node))
-        elif flow.words[node] in ("rsqrt", "sqrt") and (norm := _written_out(flow, node)):
+        if flow.does[node] in NORMS and flow.reads[node]:
+            found.append(Found("norm", frozenset({node}), f"{flow.op(node)} op", node))
+        elif flow.does[node] in ("rsqrt", "sqrt") and (norm := _written_out(flow, node)):
             found.append(norm)
     return found
-
-
-def _op_name(flow: Flow, node: int) -> str:
-    return flow.names[node]
 
 
 def _written_out(flow: Flow, root: int) -> Found | None:
     """The norm around a square root, if it is one: mean of squares below it, the product with the input above."""
     mean = _above(flow, root)
-    if mean is None or flow.words[mean] != "mean":
+    if mean is None or flow.does[mean] != "mean":
         return None
     squares = flow.origins(mean)
-    if len(squares) != 1 or flow.words[squares[0]] not in ("pow", "square", "mul"):
+    if len(squares) != 1 or flow.does[squares[0]] not in ("power", "square", "multiply"):
         return None
     values = set(flow.origins(squares[0]))
     if len(values) != 1:
         return None
     source = values.pop()
-    ends = [use for use in _quotients(flow, root) if source in flow.origins(use)]
+    ends = [use for use in _products(flow, root) if source in flow.origins(use)]
     if len(ends) != 1:
         return None
     end = _with_weight(flow, ends[0])
@@ -41,24 +38,24 @@ def _written_out(flow: Flow, root: int) -> Found | None:
 def _above(flow: Flow, node: int) -> int | None:
     """What the root is taken of, past the addition of epsilon."""
     origins = flow.origins(node)
-    if len(origins) == 1 and flow.words[origins[0]] == "add":
+    if len(origins) == 1 and flow.does[origins[0]] == "add":
         origins = flow.origins(origins[0])
     return origins[0] if len(origins) == 1 else None
 
 
-def _quotients(flow: Flow, root: int) -> list[int]:
-    """The products or quotients that a root goes into."""
+def _products(flow: Flow, root: int) -> list[int]:
+    """The products that the inverse of a root goes into, and the quotients by the root."""
     uses = flow.uses(root)
-    if flow.words[root] == "sqrt":
-        inverses = [use for use in uses if flow.words[use] in ("reciprocal", "pow")]
-        return [use for use in uses if flow.words[use] == "div"] + [u for at in inverses for u in flow.uses(at)]
-    return [use for use in uses if flow.words[use] == "mul"]
+    if flow.does[root] == "rsqrt":
+        return [use for use in uses if flow.does[use] == "multiply"]
+    quotients = [use for use in uses if flow.does[use] in ("divide", "power")]
+    return quotients + [use for quotient in quotients for use in flow.uses(quotient) if flow.does[use] == "multiply"]
 
 
 def _with_weight(flow: Flow, node: int) -> int:
     """The last of a product with a held weight and an addition of a held bias that follow, else the node itself."""
-    for word in ("mul", "add"):
+    for word in ("multiply", "add"):
         uses = flow.uses(node)
-        if len(uses) == 1 and flow.words[uses[0]] == word and any(flow.is_held[src] for src in flow.reads[uses[0]]):
+        if len(uses) == 1 and flow.does[uses[0]] == word and any(flow.is_held[src] for src in flow.reads[uses[0]]):
             node = uses[0]
     return node

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.found import Found
+from nbkit.analysis.structure.words import PARTS
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ def streams(flow: Flow, norms: list[Found]) -> list[list[Addition]]:
     """The residual streams of a graph, each as its additions in order; of branches inside of branches none."""
     additions: dict[int, Addition] = {}
     for node in flow.order:
-        if flow.words[node] == "add" and (addition := _addition(flow, node, additions)):
+        if flow.does[node] == "add" and (addition := _addition(flow, node, additions)):
             additions[node] = addition
     past = _PastNorms(flow, norms)
     depth: dict[int, int] = {}
@@ -88,7 +89,7 @@ class _PastNorms:
         self._flow = flow
 
     def __call__(self, node: int) -> int:
-        while node in self._inputs or self._flow.words[node] == "part":
+        while node in self._inputs or self._flow.does[node] in PARTS:
             moving = self._flow.moving(node)
             if node not in self._inputs and not moving:
                 break

@@ -2,19 +2,20 @@
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.found import Found
+from nbkit.analysis.structure.words import PARTS
 
 
 def rotaries(flow: Flow) -> list[Found]:
     """Every use of rotary positions; their tables only as far as they are sines and cosines read there."""
     found = []
     for node in flow.order:
-        if flow.words[node] != "add":
+        if flow.does[node] != "add":
             continue
         products = flow.origins(node)
-        if len(products) != 2 or any(flow.words[at] != "mul" for at in products):
+        if len(products) != 2 or any(flow.does[at] != "multiply" for at in products):
             continue
         for plain, swapped in (products, products[::-1]):
-            turned = [at for at in flow.origins(swapped) if flow.words[at] == "cat"]
+            turned = [at for at in flow.origins(swapped) if flow.does[at] == "concat"]
             if len(turned) == 1 and _halves(flow, turned[0]) in flow.origins(plain):
                 source = _halves(flow, turned[0])
                 assert source is not None
@@ -31,7 +32,7 @@ def _halves(flow: Flow, cat: int) -> int | None:
     sources = set()
     for origin in flow.origins(cat):
         node = origin
-        while flow.words[node] in ("neg", "part") and flow.moving(node):
+        while flow.does[node] in PARTS | {"negate"} and flow.moving(node):
             node = flow.origin(flow.moving(node)[0])
         if node == origin:
             return None

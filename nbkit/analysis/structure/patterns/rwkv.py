@@ -24,9 +24,9 @@ def time_mixes(flow: Flow) -> list[Found]:
         if len(outputs) != 1:
             continue
         between, projections = flow.back_to_projections(value)
-        if flow.words[value] == "wkv":
-            evidence = f"sigmoid of a projection times a {flow.names[value]} op"
-        elif flow.words[value] == "div" and len(projections) == 2 and _has_exponentials(flow, value):
+        if "wkv" in flow.does[value]:
+            evidence = f"sigmoid of a projection times a {flow.op(value)} op"
+        elif flow.does[value] == "divide" and len(projections) == 2 and _has_exponentials(flow, value):
             evidence = "sigmoid of a projection times a quotient of sums that exp() weights"
         else:
             continue
@@ -39,11 +39,11 @@ def _gated(flow: Flow) -> list[tuple[int, int, int]]:
     """Products of a sigmoid of a projection with something else: the product, the sigmoid, the other."""
     found = []
     for node in flow.order:
-        if flow.words[node] != "mul":
+        if flow.does[node] != "multiply":
             continue
         origins = flow.origins(node)
         for gate, value in (origins, origins[::-1]) if len(origins) == 2 else ():
-            if flow.words[gate] == "sigmoid" and gate != value:
+            if flow.does[gate] == "sigmoid" and gate != value:
                 inputs = flow.origins(gate)
                 # x * sigmoid(x) is silu, and no gate.
                 if len(inputs) == 1 and flow.is_projection(inputs[0]) and inputs[0] != value:
@@ -54,10 +54,10 @@ def _gated(flow: Flow) -> list[tuple[int, int, int]]:
 def _squared_relu(flow: Flow, value: int) -> int | None:
     """The square of a relu of a projection that `value` projects; None if it does not."""
     squares = flow.origins(value)
-    if len(squares) != 1 or flow.words[squares[0]] not in ("square", "pow", "mul"):
+    if len(squares) != 1 or flow.does[squares[0]] not in ("square", "power", "multiply"):
         return None
     relus = set(flow.origins(squares[0]))
-    is_relu = len(relus) == 1 and flow.words[next(iter(relus))] == "relu"
+    is_relu = len(relus) == 1 and flow.does[next(iter(relus))] == "relu"
     return squares[0] if is_relu else None
 
 
@@ -66,4 +66,4 @@ def _has_exponentials(flow: Flow, quotient: int) -> bool:
     origins = flow.origins(quotient)
     if len(origins) != 2:
         return False
-    return all("exp" in {flow.words[node] for node in flow.back_to_projections(origin)[0]} for origin in origins)
+    return all("exp" in {flow.does[node] for node in flow.back_to_projections(origin)[0]} for origin in origins)
