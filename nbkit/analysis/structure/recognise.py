@@ -46,7 +46,7 @@ def recognise(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
 
 
 def _graphs(nodes: pd.DataFrame, edges: pd.DataFrame, modules: pd.DataFrame, talks: pd.Series) -> list[Graph]:
-    first = modules.drop_duplicates("module")
+    first = modules.dropna(subset=["type"]).drop_duplicates("module")
     types = dict(zip(first["module"], first["type"], strict=True))
     column = phases_of(nodes, edges)
     phases = [phase if isinstance(phase, str) else None for phase in column.tolist()]
