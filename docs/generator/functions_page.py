@@ -20,6 +20,7 @@ from nbkit.schema import Table
 TITLES = {
     "trace": "Traces",
     "load": "Files",
+    "opgraph": "Graphs",
     "capture": "Recording",
     "analysis": "Questions to a trace",
     "views": "Showing",

@@ -1,0 +1,44 @@
+from pathlib import Path
+
+import torch
+
+import nbkit
+
+# What OneFlow prints of an nn.Graph that was built with graph.debug(1), and a line of its training.
+LOG = """\
+(GRAPH:net_0:Graph): (
+  (MODULE:net:Net()): (
+    (MODULE:net.up:Linear(in_features=4, out_features=8, bias=False)): (
+      (PARAMETER:net.up.weight:tensor(..., size=(8, 4), dtype=oneflow.float32)): ()
+      (OPERATOR: net.up.weight() -> (out:sbp=(B), size=(8, 4), dtype=(oneflow.float32)))
+      (OPERATOR: net.up.weight-out-cast_f2h(net.up.weight/out:(sbp=(B), size=(8, 4), dtype=(oneflow.float32))) -> \
+(net.up.weight-out-cast_f2h/out_0:(sbp=(B), size=(8, 4), dtype=(oneflow.bfloat16))))
+      (OPERATOR: net.up-broadcast_matmul-0(_net_0_input.0.0_2/out:(sbp=(B), size=(2, 4), dtype=(oneflow.bfloat16)), \
+net.up.weight-out-cast_f2h/out_0:(sbp=(B), size=(8, 4), dtype=(oneflow.bfloat16))) -> \
+(net.up-broadcast_matmul-0/out_0:(sbp=(B), size=(2, 8), dtype=(oneflow.bfloat16))))
+    )
+    (OPERATOR: net-relu-1(net.up-broadcast_matmul-0/out_0:(sbp=(B), size=(2, 8), dtype=(oneflow.bfloat16))) -> \
+(net-relu-1/y_0:(sbp=(B), size=(2, 8), dtype=(oneflow.bfloat16))))
+  )
+)
+[08/24 02:44:21 lb.utils.events]:  iteration: 19/10000  consumed_samples: 320  total_loss: 9.68  lr: 8.00e-04
+"""
+Path("net.log").write_text(LOG)
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = torch.nn.Linear(4, 8, bias=False)
+
+    def forward(self, x):
+        return torch.relu(self.up(x))
+
+
+model, x = Net(), torch.ones(2, 4)
+with nbkit.optrace() as step:
+    model(x)
+
+found = nbkit.opgraph(step, against="net.log")
+rows = found.correspondence[["level", "action", "relation", "left_name", "left_op", "right_op"]]
+print(rows.fillna("-").to_string(index=False))
