@@ -9,8 +9,10 @@ from nbkit.readers.kinds import reader_of
 from nbkit.trace import Trace
 from nbkit.trace_files import META
 
+KINDS = "a Chrome trace, a OneFlow nn.Graph log, a Paddle program or an ONNX model"
 
-def load(path: str | Path) -> Trace:
+
+def load(path: str | PathLike[str]) -> Trace:
     """The trace in a folder that `Trace.save()` wrote or in a Chrome trace of torch.profiler or nbkit, or the graphs of
     a OneFlow nn.Graph log, of a Paddle program or of an ONNX model, as `nbkit.opgraph()` gives them.
 
@@ -18,9 +20,7 @@ def load(path: str | Path) -> Trace:
     another kind.
     """
     if not isinstance(path, str | PathLike):
-        raise TraceError(
-            f"There is no path {path!r}; give that of a folder of Trace.save(), or of a file such as a Chrome trace, a dump or an ONNX model."
-        )
+        raise TraceError(f"There is no path {path!r}; give that of a folder of Trace.save() or of a file: {KINDS}.")
     path = Path(path)
     if _is_file(path):
         return _read(path)

@@ -22,8 +22,8 @@ def opgraph(source: Any, *, against: Any = None, graph: str | None = None, name:
     of nodes, parts and modules, and the blocks that repeat.
 
     Args:
-        source: a module (its tree), a program of torch.export or an FX graph, a recorded trace, or the path of a OneFlow
-            log, a Paddle program, an ONNX model or a saved trace.
+        source: a module (its tree), a program of torch.export or an FX graph, a recorded trace, or the path of a
+            OneFlow log, a Paddle program, an ONNX model or a saved trace.
         against: another one. The trace then has the graphs of both, and its frame correspondence says which parts,
             parameters and ops of them are the same and which only one of them has. Of several graphs those of equal
             names are compared, else the first with ops of either side.
@@ -48,15 +48,20 @@ def _graph_of(source: Any) -> Trace:
     trace = load(source) if isinstance(source, str | PathLike) else source
     if not isinstance(trace, Trace):
         trace = live_graph(trace)
-    frames = trace.frames
-    if "nodes" not in frames:
-        if "ops" not in frames:
-            raise OptionError("This trace has no graph: it has neither nodes nor ops; record a step or read a dump.")
-        parts = {table.name: frames.get(table.name, table.frame()) for table in (TENSORS, MODULES)}
-        frames = {**frames, **trace_graph(frames["ops"], parts["tensors"], parts["modules"])}
-    if "parts" not in frames:
-        frames = recognise(frames)
-    return Trace(frames, {"source": "recorded step", **trace.meta, "verb": "opgraph"}, trace.kept)
+    if "nodes" not in trace.frames:
+        trace = _of_ops(trace)
+    frames = trace.frames if "parts" in trace.frames else recognise(trace.frames)
+    return Trace(frames, {**trace.meta, "verb": "opgraph"}, trace.kept)
+
+
+def _of_ops(trace: Trace) -> Trace:
+    """A recorded step with the graph of its ops beside its own frames."""
+    if "ops" not in trace.frames:
+        raise OptionError("This trace has no graph: it has neither nodes nor ops; record a step or read a dump.")
+    tensors, modules = (trace.frames.get(table.name, table.frame()) for table in (TENSORS, MODULES))
+    notes = [] if "tensors" in trace.frames else ["no tensors were recorded, so the graph has no edges"]
+    meta = {**trace.meta, "source": "recorded step", "notes": [*trace.meta.get("notes", []), *notes]}
+    return Trace({**trace.frames, **trace_graph(trace.ops, tensors, modules)}, meta, trace.kept)
 
 
 def _chosen(trace: Trace, graph: str) -> Trace:

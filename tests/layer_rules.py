@@ -11,6 +11,7 @@ RANKS = (
     ("base",),
     ("trace",),
     ("analysis", "capture", "readers", "simulated"),
+    ("opening",),
     ("views",),
     ("verbs",),
     ("magics",),
@@ -22,7 +23,8 @@ TOP_FILES = {
     "device_setups": "base",
     **dict.fromkeys(("trace", "trace_files", "chrome_trace", "speedscope", "tracks", "file_writing"), "trace"),
     **dict.fromkeys(("saving", "kept_calls", "argument_checks"), "trace"),
-    **dict.fromkeys(("__init__", "load", "opgraph"), "root"),
+    **dict.fromkeys(("load", "opgraph"), "opening"),
+    "__init__": "root",
     "__main__": "command_line",
 }
 BASE_FOLDERS = dict.fromkeys(("schema", "timeline", "parting", "graphs"), "base")
@@ -34,6 +36,7 @@ THIRD_PARTY = {
     "capture": FRAMES | {"pyarrow", "torch"},
     "simulated": FRAMES | {"torch"},
     "readers": FRAMES | {"pyarrow", "onnx", "onnxruntime"},
+    "opening": set(),
     "views": FRAMES | {"anywidget", "ipywidgets", "traitlets", "plotly", "matplotlib"},
     "verbs": set(),
     "magics": {"IPython"},

@@ -17,7 +17,8 @@ from nbkit.verbs.parser import absolute_path, whole_number
 from nbkit.views import units
 
 DESCRIPTION = f"""\
-Open a trace that nbkit saved, or a Chrome trace of torch.profiler, and show it.
+Open a trace that nbkit saved, a Chrome trace of torch.profiler, a dump of another framework or an ONNX model, and show
+it.
 
     {PROGRAM} load trace                                       what ran, how long, what was slow, what is wrong
     {PROGRAM} load trace --frame ops --sort self_time_us       the slowest calls, all columns

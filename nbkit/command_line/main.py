@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from nbkit.command_line.command import BAD_USE, FINE, PROGRAM, Command
 from nbkit.command_line.diff import DIFF
+from nbkit.command_line.graph import GRAPH
 from nbkit.command_line.info import INFO
 from nbkit.command_line.load import LOAD
 from nbkit.command_line.report import REPORT
@@ -13,7 +14,7 @@ from nbkit.command_line.terminal import show
 from nbkit.errors import nearest
 from nbkit.verbs.parser import HELP_OPTIONS
 
-COMMANDS: dict[str, Command] = {command.name: command for command in (RUN, LOAD, REPORT, DIFF, INFO)}
+COMMANDS: dict[str, Command] = {command.name: command for command in (RUN, LOAD, GRAPH, REPORT, DIFF, INFO)}
 
 
 def main(words: Sequence[str]) -> int:

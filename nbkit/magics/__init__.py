@@ -8,6 +8,7 @@ from nbkit.magics.direct import magic_function
 from nbkit.magics.line_magic import LineMagic, line_function
 from nbkit.magics.opcheck import OPCHECK
 from nbkit.magics.opdiff import OPDIFF
+from nbkit.magics.opgraph import OPGRAPH
 from nbkit.magics.opreport import OPREPORT
 from nbkit.magics.optime import OPTIME
 from nbkit.magics.optrace import OPTRACE
@@ -15,7 +16,7 @@ from nbkit.magics.transform import LineStep, SingleLineStep, TreeStep
 
 # A new verb joins by its own file and one entry here.
 CELL_MAGICS: dict[str, CellMagic] = {magic.name: magic for magic in (OPTRACE, OPTIME, OPDIFF, OPCHECK)}
-LINE_MAGICS: dict[str, LineMagic] = {magic.name: magic for magic in (OPREPORT,)}
+LINE_MAGICS: dict[str, LineMagic] = {magic.name: magic for magic in (OPREPORT, OPGRAPH)}
 
 
 def load(shell: InteractiveShell) -> None:

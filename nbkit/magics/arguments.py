@@ -35,11 +35,7 @@ class MagicParser(LineParser):
 
     def __init__(self, verb: str, description: str) -> None:
         super().__init__(f"%%{verb}", description, "print this text; the cell is not run")
-        self.add_argument(
-            "-o", "--output", type=_python_name, metavar="NAME",
-            help=f"store the trace under NAME; the last trace is always there as _{verb}",
-        )  # fmt: skip
-        self.add_argument("-q", "--quiet", action="store_true", help="store the trace without showing it")
+        add_result_options(self, verb)
         self.add_argument(
             "--save", type=absolute_path, metavar="PATH", help="write the trace as the folder PATH after the cell"
         )
@@ -48,6 +44,13 @@ class MagicParser(LineParser):
         if not word.startswith("-"):
             return f"{word!r} is not an option; code goes on the lines below, {self.prog} --help lists the options."
         return super().unknown_sentence(word)
+
+
+def add_result_options(parser: LineParser, verb: str) -> None:
+    """The options that say where the trace goes."""
+    output = f"store the trace under NAME; the last trace is always there as _{verb}"
+    parser.add_argument("-o", "--output", type=_python_name, metavar="NAME", help=output)
+    parser.add_argument("-q", "--quiet", action="store_true", help="store the trace without showing it")
 
 
 def verb_parser(verb: Verb, description: str) -> MagicParser:

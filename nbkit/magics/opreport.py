@@ -6,7 +6,8 @@ from html import escape
 from urllib.parse import quote
 
 from nbkit.magics.arguments import LineParser
-from nbkit.magics.line_magic import Finder, LineMagic
+from nbkit.magics.line_magic import LineMagic
+from nbkit.magics.notebook import Notebook
 from nbkit.verbs import opreport
 
 DESCRIPTION = """\
@@ -22,9 +23,9 @@ def _parser() -> LineParser:
     return parser
 
 
-def _run(options: Namespace, find: Finder) -> dict[str, str]:
+def _run(options: Namespace, notebook: Notebook) -> dict[str, str]:
     """Where the report is; as a link that JupyterLab follows if it is below the notebook."""
-    written = opreport.write(options, find)
+    written = opreport.write(options, notebook.trace)
     short = os.path.relpath(written.path)
     text = {"text/plain": f"{short}: {written.size}"}
     if short.startswith(os.pardir):

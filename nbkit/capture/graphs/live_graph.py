@@ -20,7 +20,7 @@ def live_graph(source: Any) -> Trace:
         raise OptionError(f"{source.__name__} is a class; give a model, such as {source.__name__}(...).")
     if not isinstance(source, nn.Module):
         raise OptionError(
-            f"There is no graph of a {type(source).__name__}; give a module, what torch.export.export() gave, a trace, "
+            f"There is no graph of a {type(source).__name__}; give a torch.nn.Module, a torch.export program, a trace, "
             f"or the path of a dump or an ONNX model."
         )
     return _trace(module_tree(source), source, "torch module")

@@ -1,0 +1,48 @@
+"""Notebook: the names of a notebook, as line magics use them."""
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from nbkit.errors import NbkitError, nearest
+from nbkit.trace import Trace
+
+
+class Notebook:
+    """What the names of a notebook stand for."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+
+    def trace(self, name: str) -> Trace:
+        """The trace of that name. Raises NbkitError if there is none, with the traces there are."""
+        names = self._shell.user_ns
+        value = names.get(name)
+        if isinstance(value, Trace):
+            return value
+        known = [other for other, one in names.items() if isinstance(one, Trace)]
+        if name in names:
+            raise NbkitError(f"{name} is no trace but a {type(value).__name__}; {_traces(name, known)}")
+        raise NbkitError(f"there is no {name!r}; {_traces(name, known)}")
+
+    def value(self, name: str) -> object | None:
+        """What a name stands for, or an attribute of a name ("model.layers"); null if there is none."""
+        first, *attributes = name.split(".")
+        value: object | None = self._shell.user_ns.get(first)
+        for attribute in attributes:
+            value = getattr(value, attribute, None)
+        return value
+
+    def names(self) -> list[str]:
+        """The user's own names."""
+        hidden = self._shell.user_ns_hidden
+        return [name for name in self._shell.user_ns if name not in hidden and not name.startswith("_")]
+
+    def store(self, name: str, value: object) -> None:
+        """Gives a value a name; one with "_" before it is hidden, as those of cell magics are."""
+        if name.startswith("_"):
+            self._shell.user_ns[name] = value
+        else:
+            self._shell.push({name: value})
+
+
+def _traces(name: str, known: list[str]) -> str:
+    return nearest(name, known) if known else "no trace is there yet: %%optrace -o NAME makes one."
