@@ -10,7 +10,7 @@ from nbkit.views.sections import Section
 
 ACTIONS = ("match", "left_only", "right_only")
 SIDES = ("both", "left only", "right only")
-NONE = units.NULL
+LEVELS = {"part": "parts", "parameter": "parameters", "op": "ops"}
 
 
 def correspondence_sections(trace: Trace, count: int) -> list[Section]:
@@ -24,22 +24,31 @@ def correspondence_sections(trace: Trace, count: int) -> list[Section]:
 
 def _levels(rows: pd.DataFrame) -> Section:
     """How many parts, parameters and ops both have, and how many only one."""
-    counts = _counted(rows, "level").reindex([level for level in ("part", "parameter", "op")], fill_value=0)
-    texts = [[f"{level}s", *map(units.count, numbers)] for level, *numbers in counts.itertuples()]
+    counts = _counted(rows, "level").reindex([*LEVELS], fill_value=0)
+    texts = [[LEVELS[level], *map(units.count, numbers)] for level, *numbers in counts.itertuples()]
     return Section("Correspondence", "level", SIDES, texts)
 
 
 def _parts(trace: Trace, rows: pd.DataFrame, count: int) -> Section:
-    """Parts with a role side by side, with how many of the parameters and ops right in them correspond."""
-    parts = rows[(rows["level"] == "part") & rows["role"].notna()].head(count)
+    """Parts with a role side by side, pairs first, with how many parameters and ops right in them correspond."""
+    parts = rows[(rows["level"] == "part") & rows["role"].notna()]
+    parts = parts.iloc[parts["action"].map(ACTIONS.index).argsort(kind="stable")].head(count)
     inside = _inside(trace, rows)
     texts = []
     for _, row in parts.iterrows():
         ids = [row[f"{side}_id"] for side in ("left", "right")]
         counts = inside.reindex([one for one in ids if not pd.isna(one)]).fillna(0).sum()
         names = [_name(row[f"{side}_name"]) for side in ("left", "right")]
-        texts.append([names[0], names[1], row["role"], row["phase"], *(units.count(counts[one]) for one in ACTIONS)])
-    return Section("Side by side", "left", ("right", "role", "phase", *SIDES), texts)
+        texts.append(
+            [
+                names[0],
+                names[1],
+                _text(row["role"]),
+                _text(row["phase"]),
+                *(units.count(counts[one]) for one in ACTIONS),
+            ]
+        )
+    return Section("Side by side", "left graph", ("right graph", "role", "phase", *SIDES), texts)
 
 
 def _inside(trace: Trace, rows: pd.DataFrame) -> pd.DataFrame:
@@ -59,7 +68,7 @@ def _parameters(rows: pd.DataFrame, count: int) -> Section:
         [_name(row["left_name"]), _name(row["right_name"]), _text(row["relation"]), _text(row["message"])]
         for _, row in differing.iterrows()
     ]
-    return Section("Parameters that differ", "left", ("right", "relation", "what differs"), texts)
+    return Section("Parameters that differ", "left graph", ("right graph", "relation", "what differs"), texts)
 
 
 def _ops(rows: pd.DataFrame, count: int) -> Section:
@@ -76,7 +85,7 @@ def _counted(rows: pd.DataFrame, by: str) -> pd.DataFrame:
 
 
 def _name(value: object) -> str:
-    return shown_module(None, value) if isinstance(value, str) else NONE
+    return shown_module(None, value) if isinstance(value, str) else units.NULL
 
 
 def _text(value: object) -> str | None:

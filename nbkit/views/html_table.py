@@ -21,6 +21,9 @@ WORDS = (
     "ops right in it",
     "result",
     "text",
+    "right graph",
+    "relation",
+    "what differs",
 )
 # Those that are sentences, and are shown whole.
 SENTENCES = ("what happened",)

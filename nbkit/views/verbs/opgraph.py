@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from nbkit.trace import Trace
+from nbkit.views.correspondence_sections import correspondence_sections
 from nbkit.views.graph_sections import graph_sections
 from nbkit.views.graph_words import graph_statements, unread_statement
 from nbkit.views.plots import draw_metrics
@@ -15,6 +16,10 @@ from nbkit.views.verbs.view import View
 if TYPE_CHECKING:
     from ipywidgets import Box
     from matplotlib.figure import Figure
+
+
+def _sections(trace: Trace, count: int) -> list[Section]:
+    return [*correspondence_sections(trace, count), *graph_sections(trace, count)]
 
 
 def _widget(trace: Trace) -> "Box":
@@ -54,13 +59,13 @@ def _unread(trace: Trace, count: int) -> list[Section]:
 
 VIEW = View(
     widget=_widget,
-    sections=graph_sections,
+    sections=_sections,
     charts=_charts,
     calls=lambda trace, count: "",
     verdict=lambda trace: unread_statement(trace.meta),
     found=_unread,
     panels=_panels,
-    totals=graph_sections,
+    totals=_sections,
     shows="nodes",
     nothing="No node was read.",
     statements=graph_statements,
