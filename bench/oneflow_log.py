@@ -1,7 +1,7 @@
 """Reading OneFlow logs of 200 MB: seconds and memory, beside a loop that only takes the lines.
 
-Two logs are made: one of a long training, with a few graphs and then metrics and what level 3 prints without end, and one
-in which new graphs are built without end, which is the most that a log can hold. Memory has to follow what was found, not
+Two logs are made: one of a long training, with a few graphs and then metrics and level 3's lines without end; and one
+in which graphs are built without end, which is the most that a log can hold. Memory has to follow what was found, not
 the size of the file. Run from the repository root: `python bench/oneflow_log.py [--megabytes N]`.
 """
 
@@ -66,10 +66,8 @@ def training() -> Iterator[str]:
     for number in range(3):
         yield from graph(f"Train_{number}", 1000)
     for step in count(19, 20):
-        noise = (
-            glog(f" Actor {step}{actor} act, register {actor * 7} is ready", "actor.cpp:321") for actor in range(200)
-        )
-        yield "\n".join(noise) + "\n"
+        for actor in range(200):
+            yield glog(f" Actor {step}{actor} act, register {actor * 7} is ready", "actor.cpp:321") + "\n"
         yield f"[08/24 02:43:44 lb.utils.events]:  iteration: {step}/100000000  total_loss: 2.5  lr: 8.00e-04  \n"
 
 
@@ -83,7 +81,8 @@ def graph(name: str, ops: int) -> Iterator[str]:
     yield f"(GRAPH:{name}:Net) start building graph.\n(MODULE:model:Chain(width=1024))\n"
     for number in range(ops):
         yield traced(name, number)
-    yield f"(GRAPH:{name}:Net) building graph Done! Cost time: 6.16s.\n\n{name} with operators:\n(GRAPH:{name}:Net): (\n"
+    yield f"(GRAPH:{name}:Net) building graph Done! Cost time: 6.16s.\n\n"
+    yield f"{name} with operators:\n(GRAPH:{name}:Net): (\n"
     yield "  (MODULE:model:Chain(width=1024)): (\n"
     for number in range(ops):
         yield f"    {operator(number)}\n"

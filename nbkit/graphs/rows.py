@@ -22,32 +22,34 @@ def _shape_text(shape: tuple[int | None, ...]) -> str:
     return json_text(shape)
 
 
-class Columns:
-    """Rows of one table, held by column: a graph of a million nodes has to fit."""
+class Rows:
+    """Rows of one table, held as tuples: a graph of a million nodes has to fit."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._columns: dict[str, list[Any]] = {name: [] for name in table.names}
-        self.length = 0
+        self._names = dict.fromkeys(table.names)
+        self._rows: list[tuple[Any, ...]] = []
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
     def add(self, row: dict[str, Any], shape: Sequence[int | None] | None) -> None:
         """A row; what it does not name is null. Raises SchemaError on a column that the table does not have."""
         row["shape"] = None if shape is None else _shape_text(tuple(shape))
-        if not row.keys() <= self._columns.keys():
+        if not row.keys() <= self._names.keys():
             self._table.frame([row])
-        for name, column in self._columns.items():
-            column.append(row.get(name))
-        self.length += 1
+        self._rows.append(tuple(map(row.get, self._names)))
 
     def frame(self) -> pd.DataFrame:
-        return self._table.frame(self._columns)
+        """The frame of all rows."""
+        return self._table.frame({name: [row[at] for row in self._rows] for at, name in enumerate(self._names)})
 
 
 class GraphRows:
     """Rows of a graph's frames; `node()` and `edge()` take what they do not name as null."""
 
     def __init__(self) -> None:
-        self._nodes, self._edges, self._tensors = Columns(NODES), Columns(EDGES), Columns(GRAPH_TENSORS)
+        self._nodes, self._edges, self._tensors = Rows(NODES), Rows(EDGES), Rows(GRAPH_TENSORS)
 
     def node(
         self,
@@ -60,7 +62,7 @@ class GraphRows:
         **columns: Any,
     ) -> int:
         """node_id of a new row of nodes; `columns` are others of its columns."""
-        node_id = self._nodes.length
+        node_id = len(self._nodes)
         row = {"node_id": node_id, "graph": graph, "kind": kind, "name": name, **columns}
         row["attributes"] = json_text(attributes) if attributes else None
         self._nodes.add(row, shape)

@@ -34,6 +34,8 @@ ELEMENT_BYTES = {
     **dict.fromkeys(("float64", "int64", "uint64", "complex64"), 8),
     **dict.fromkeys(("int128", "uint128", "complex128"), 16),
 }
+# More elements than this, and a size was misread.
+MOST_ELEMENTS = 1 << 50
 PARALLEL = {"broadcast_parallel": "B", "partial_sum_parallel": "P"}
 
 
@@ -48,6 +50,16 @@ def dims(shape: Message) -> tuple[int, ...] | None:
     """The sizes of a shape message, () for that of a scalar; None if one is no number."""
     sizes = [number(size) for size in texts(shape, "dim")]
     return tuple(size for size in sizes if isinstance(size, int)) if all(isinstance(n, int) for n in sizes) else None
+
+
+def element_count(shape: tuple[int, ...] | None) -> int | None:
+    """Number of elements; None where a size is unknown."""
+    if shape is None or min(shape, default=0) < 0:
+        return None
+    count = 1
+    for size in shape:
+        count *= size
+    return count if count <= MOST_ELEMENTS else None
 
 
 def shape_of(parent: Message) -> tuple[int, ...] | None:

@@ -1,20 +1,22 @@
 """What a log says beside its graphs: passes, sets of AMP, memory, variables, times, errors."""
 
+import math
 import re
 from datetime import datetime
 from typing import Any
 
-PASS = re.compile(r"(\S+) (start|finish) compiling with pass (?:pass_cnt_(\d+)-)?(\S+)")
-ELAPSED = re.compile(r"Graph name: (\S+) (\S+) time elapsed: (\d+) milliseconds")
+PASS = re.compile(r"(\S+) (start|finish) compiling with pass (?:pass_cnt_(\d{1,9})-)?(\S+)")
+ELAPSED = re.compile(r"Graph name: (\S+) (\S+) time elapsed: (\d{1,15}) milliseconds")
 COMPILED = re.compile(r"Graph name: (\S+) compile time: (\S+) seconds")
+WHOLE = r"(-?\d{1,15})"
 BLOCK = re.compile(
-    r"In Device: (-?\d+) Chunk id: (-?\d+) MemBlock id: (-?\d+) has num = (\d+) tensors? with mem size = (\S+)"
+    rf"In Device: {WHOLE} Chunk id: {WHOLE} MemBlock id: {WHOLE} has num = {WHOLE} tensors? with mem size = (\S+)"
 )
 MEMORY = re.compile(
-    r"(?:Graph name (\S+) in Rank: ?(-?\d+) ?, Device: ?(-?\d+) needs to allocate"
-    r"|Plan: (\S+) needs to allocate) \[ ?(\S+) MiB ?\](?:.{0,80}?Rank: ?(-?\d+) ?, Device: ?(-?\d+))?"
+    r"(?:Graph name (\S+) in Rank: ?(-?\d{1,15}) ?, Device: ?(-?\d{1,15}) needs to allocate"
+    r"|Plan: (\S+) needs to allocate) \[ ?(\S+) MiB ?\](?:.{0,80}?Rank: ?(-?\d{1,15}) ?, Device: ?(-?\d{1,15}))?"
 )
-PART = re.compile(r"\[ ?(\S+) MiB ?\](?:.{0,40}?(?:mem_block_num|num) ?= ?(\d+))?")
+PART = re.compile(r"\[ ?(\S+) MiB ?\](?:.{0,40}?(?:mem_block_num|num) ?= ?(\d{1,15}))?")
 PARTS = (("chunk", "chunk"), ("unreused", "unreused"), ("eager variable", "eager_variables"))
 JOB_VARIABLE = " created in JobPass"
 MEMORY_UNIT = "10^6 bytes, whatever the log calls it"
@@ -74,7 +76,7 @@ class Facts:
         if block := BLOCK.search(text):
             device, chunk, number, tensors, size = block.groups()
             row = {"device": int(device), "chunk": int(chunk), "block": int(number), "tensors": int(tensors)}
-            self.blocks.append({**row, "mb": _float(size)})
+            self.blocks.append({**row, "mb": finite(size)})
             return True
         if found := MEMORY.search(text):
             graph, rank, device, plan, size, plan_rank, plan_device = found.groups()
@@ -83,7 +85,7 @@ class Facts:
                     "graph": graph or plan,
                     "rank": _int(rank or plan_rank),
                     "device": _int(device or plan_device),
-                    "total_mb": _float(size),
+                    "total_mb": finite(size),
                 }
             )
             return True
@@ -97,7 +99,7 @@ class Facts:
         name = next((name for word, name in PARTS if word in lower), None)
         if name is None:
             return False
-        self.memory[-1].setdefault(f"{name}_mb", _float(found[1]))
+        self.memory[-1].setdefault(f"{name}_mb", finite(found[1]))
         if found[2]:
             self.memory[-1].setdefault(f"{name}_count", int(found[2]))
         return True
@@ -106,7 +108,7 @@ class Facts:
         """How long a graph took to compile; False if the line does not say it."""
         found = COMPILED.match(message)
         if found is not None:
-            self.compile_seconds[found[1]] = _float(found[2]) or 0.0
+            self.compile_seconds[found[1]] = finite(found[2]) or 0.0
         return found is not None
 
     def job_variable(self, graph: str, text: str) -> None:
@@ -114,11 +116,13 @@ class Facts:
         self.job_variables.setdefault(graph, []).append(text.partition("op: ")[2].partition(JOB_VARIABLE)[0])
 
 
-def _float(text: str) -> float | None:
+def finite(text: str) -> float | None:
+    """The number that a text says; None if it says none, or one that JSON does not have."""
     try:
-        return float(text)
+        found = float(text)
     except ValueError:
         return None
+    return found if math.isfinite(found) else None
 
 
 def _int(text: str | None) -> int | None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbkit.readers.oneflow.dtypes import ELEMENT_BYTES
+from nbkit.readers.oneflow.dtypes import ELEMENT_BYTES, element_count
 from nbkit.readers.oneflow.tensor_text import TensorText
 
 
@@ -53,7 +53,7 @@ def module_rows(model: str, tree: ModuleTree, fixed: set[str]) -> list[dict[str,
     """Rows of modules; `fixed` are the parameters that do not train."""
     totals = {path: {"params": 0, "trainable_params": 0, "param_bytes": 0, "buffer_bytes": 0} for path in tree.types}
     for path, tensor in tree.parameters.items():
-        count, size = _count(tensor), _bytes(tensor)
+        count, size = element_count(tensor.shape) or 0, _bytes(tensor)
         sums = {"params": count, "trainable_params": 0 if path in fixed else count, "param_bytes": size}
         _add(totals, path, sums)
     for path, tensor in tree.buffers.items():
@@ -97,12 +97,5 @@ def _add(totals: dict[str, dict[str, int]], path: str, sums: dict[str, int]) -> 
                 totals[path][name] += value
 
 
-def _count(tensor: TensorText) -> int:
-    count = 1
-    for size in tensor.shape or ():
-        count *= max(size, 0)
-    return count if tensor.shape is not None else 0
-
-
 def _bytes(tensor: TensorText) -> int:
-    return _count(tensor) * ELEMENT_BYTES.get(tensor.dtype or "", 0)
+    return (element_count(tensor.shape) or 0) * ELEMENT_BYTES.get(tensor.dtype or "", 0)

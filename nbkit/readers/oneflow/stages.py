@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+from nbkit.readers.oneflow.facts import finite
+
 DONE = re.compile(r"(?:\. )?(.{1,80}?) Done! (?:Cost|cost) time: ([\d.e+-]{1,20})s")
 TOTAL = re.compile(r".{0,3}total time to build graph and plan ?: ([\d.e+-]{1,20})s")
 FAILED = "got error"
@@ -29,7 +31,4 @@ class Stages:
         return text.startswith("end building graph.")
 
     def _add(self, graph: str, stage: str, seconds: str) -> None:
-        try:
-            self.seconds.append({"graph": graph, "stage": stage, "seconds": float(seconds)})
-        except ValueError:
-            return
+        self.seconds.append({"graph": graph, "stage": stage, "seconds": finite(seconds)})

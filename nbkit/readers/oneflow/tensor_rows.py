@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbkit.graphs.rows import GraphRows
-from nbkit.readers.oneflow.dtypes import ELEMENT_BYTES
+from nbkit.readers.oneflow.dtypes import ELEMENT_BYTES, element_count
 from nbkit.readers.oneflow.operator_line import UNKNOWN, Description
 
 KINDS = {"parameter", "buffer", "input", "output", "constant"}
@@ -65,7 +65,7 @@ class Flow:
         attributes: dict[str, Any] = {"sbp": list(made.sbp)} if made.sbp else {}
         if others:
             attributes["read_with_sbp"] = others
-        numel = count(made)
+        numel = element_count(made.shape)
         size = ELEMENT_BYTES.get(made.dtype or "")
         rows.tensor(
             self.graph,
@@ -80,13 +80,3 @@ class Flow:
             writes=self.writes[tensor],
             attributes=attributes,
         )
-
-
-def count(made: Description) -> int | None:
-    """Number of elements; None where a size is unknown."""
-    if made.shape is None or min(made.shape, default=0) < 0:
-        return None
-    product = 1
-    for size in made.shape:
-        product *= size
-    return product

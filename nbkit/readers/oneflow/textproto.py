@@ -8,6 +8,7 @@ Message = dict[str, list[Any]]
 ESCAPE = re.compile(r"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.DOTALL)
 ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 DEEPEST = 64
+LONGEST_NUMBER = 40
 
 
 class TextProto:
@@ -53,8 +54,7 @@ def text_of(value: Any) -> str:
         return ""
     if value[:1] != '"':
         return value
-    inner = value[1:-1]
-    return _unescaped(inner) if "\\" in inner else inner
+    return _unescaped(value[1:-1]) if "\\" in value else value[1:-1]
 
 
 def text(message: Message, key: str) -> str | None:
@@ -96,10 +96,8 @@ def plain_field(values: list[Any]) -> Any:
 
 def number(value: str) -> int | float | str:
     """The number that a value says; its text where it is none, or one that JSON does not have."""
-    try:
+    if value.removeprefix("-").isdecimal() and len(value) < LONGEST_NUMBER:
         return int(value)
-    except ValueError:
-        pass
     try:
         found = float(value)
     except ValueError:
