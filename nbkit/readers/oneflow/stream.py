@@ -71,8 +71,12 @@ class Stream:
         """A record of several lines begins, and `first` is what this line has of it."""
         self._body, self._begun = body, (number, first)
         self._field = body.field if isinstance(body, ProtoBody) else None
-        if first:
-            self.take(number, first)
+        if not first:
+            return
+        if not body.add(number, first):
+            self._log.unread.add(number, first, "not the beginning of the record that it should be")
+        if body.is_finished:
+            self._end_body()
 
     def _record(self, number: int, line: str) -> bool:
         if found := glog(line):
