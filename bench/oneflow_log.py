@@ -122,8 +122,9 @@ def report(what: str, small: Path, large: Path) -> None:
     loop, read = (run(COMMON + part + END, small, large) for part in (LOOP, READ))
     size = large.stat().st_size
     print(f"{what}: {size / 1e6:,.0f} MB, {loop['rows']:,.0f} lines, {read['rows']:,.0f} rows of frames")
-    print(f"  read in {read['seconds']:.1f} s, {read['cpu']:.1f} s of CPU time", end=": ")
-    print(f"{read['seconds'] / SECONDS_BUDGET:.2f} of the budget, {read['cpu'] / loop['cpu']:.1f} x a plain loop")
+    wall, cpu = read["seconds"], read["cpu"]
+    print(f"  read in {wall:.1f} s ({wall / SECONDS_BUDGET:.2f} of the budget), {cpu:.1f} s of CPU time", end=" ")
+    print(f"({cpu / SECONDS_BUDGET:.2f} of the budget, {cpu / loop['cpu']:.1f} x a plain loop)")
     print(f"  memory grew by {read['grown'] / 1e6:,.0f} MB: {read['grown'] / size:.2f} x the file", end=", ")
     print(f"{read['grown'] / max(read['rows'], 1):,.0f} bytes per row (loop: {loop['grown'] / 1e6:,.0f} MB)")
 

@@ -1,25 +1,15 @@
 """What a log says beside its graphs: passes, sets of AMP, memory, variables, times, errors."""
 
-import math
 import re
 from datetime import datetime
 from typing import Any
 
+from nbkit.readers.oneflow.memory import Memory, finite
+
 PASS = re.compile(r"(\S+) (start|finish) compiling with pass (?:pass_cnt_(\d{1,9})-)?(\S+)")
 ELAPSED = re.compile(r"Graph name: (\S+) (\S+) time elapsed: (\d{1,15}) milliseconds")
 COMPILED = re.compile(r"Graph name: (\S+) compile time: (\S+) seconds")
-WHOLE = r"(-?\d{1,15})"
-BLOCK = re.compile(
-    rf"In Device: {WHOLE} Chunk id: {WHOLE} MemBlock id: {WHOLE} has num = {WHOLE} tensors? with mem size = (\S+)"
-)
-MEMORY = re.compile(
-    r"(?:Graph name (\S+) in Rank: ?(-?\d{1,15}) ?, Device: ?(-?\d{1,15}) needs to allocate"
-    r"|Plan: (\S+) needs to allocate) \[ ?(\S+) MiB ?\](?:.{0,80}?Rank: ?(-?\d{1,15}) ?, Device: ?(-?\d{1,15}))?"
-)
-PART = re.compile(r"\[ ?(\S+) MiB ?\](?:.{0,40}?(?:mem_block_num|num) ?= ?(\d{1,15}))?")
-PARTS = (("chunk", "chunk"), ("unreused", "unreused"), ("eager variable", "eager_variables"))
 JOB_VARIABLE = " created in JobPass"
-MEMORY_UNIT = "10^6 bytes, whatever the log calls it"
 
 
 def moment(date: str, time: str) -> datetime | None:
@@ -36,8 +26,7 @@ class Facts:
     def __init__(self) -> None:
         self.passes: list[dict[str, Any]] = []
         self.sets: list[dict[str, Any]] = []
-        self.memory: list[dict[str, Any]] = []
-        self.blocks: list[dict[str, Any]] = []
+        self.memory = Memory()
         self.job_variables: dict[str, list[str]] = {}
         self.compile_seconds: dict[str, float] = {}
         self.actor_threads = 0
@@ -71,39 +60,6 @@ class Facts:
     def _pass(self, graph: str, number: int | None, name: str, seconds: float | None) -> None:
         self.passes.append({"graph": graph, "number": number, "name": name, "seconds": seconds})
 
-    def memory_line(self, text: str) -> bool:
-        """A line on the memory of a plan, or one of those that go with it; False if it is none."""
-        if block := BLOCK.search(text):
-            device, chunk, number, tensors, size = block.groups()
-            row = {"device": int(device), "chunk": int(chunk), "block": int(number), "tensors": int(tensors)}
-            self.blocks.append({**row, "mb": finite(size)})
-            return True
-        if found := MEMORY.search(text):
-            graph, rank, device, plan, size, plan_rank, plan_device = found.groups()
-            self.memory.append(
-                {
-                    "graph": graph or plan,
-                    "rank": _int(rank or plan_rank),
-                    "device": _int(device or plan_device),
-                    "total_mb": finite(size),
-                }
-            )
-            return True
-        return bool(self.memory) and self._memory_part(text)
-
-    def _memory_part(self, text: str) -> bool:
-        found = PART.search(text)
-        if found is None:
-            return False
-        lower = text.lower()
-        name = next((name for word, name in PARTS if word in lower), None)
-        if name is None:
-            return False
-        self.memory[-1].setdefault(f"{name}_mb", finite(found[1]))
-        if found[2]:
-            self.memory[-1].setdefault(f"{name}_count", int(found[2]))
-        return True
-
     def compiled(self, message: str) -> bool:
         """How long a graph took to compile; False if the line does not say it."""
         found = COMPILED.match(message)
@@ -114,16 +70,3 @@ class Facts:
     def job_variable(self, graph: str, text: str) -> None:
         """A variable that a pass made, and for which the framework made a tensor."""
         self.job_variables.setdefault(graph, []).append(text.partition("op: ")[2].partition(JOB_VARIABLE)[0])
-
-
-def finite(text: str) -> float | None:
-    """The number that a text says; None if it says none, or one that JSON does not have."""
-    try:
-        found = float(text)
-    except ValueError:
-        return None
-    return found if math.isfinite(found) else None
-
-
-def _int(text: str | None) -> int | None:
-    return None if text is None else int(text)

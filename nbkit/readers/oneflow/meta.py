@@ -4,9 +4,9 @@ from collections import Counter
 from typing import Any
 
 from nbkit.readers.oneflow.compiled_rows import inserted
-from nbkit.readers.oneflow.facts import MEMORY_UNIT
 from nbkit.readers.oneflow.hidden import hidden_inputs
 from nbkit.readers.oneflow.log import Log
+from nbkit.readers.oneflow.memory import UNIT
 from nbkit.readers.oneflow.mojibake import Mojibake
 from nbkit.readers.oneflow.runs import Run
 from nbkit.readers.text_file import TextLines
@@ -56,9 +56,10 @@ def facts(log: Log, mojibake: Mojibake) -> dict[str, Any]:
         "unfinished_passes": of.unfinished(),
         "compile_seconds": of.compile_seconds,
         "sets": of.sets,
-        "memory": of.memory,
-        "memory_blocks": of.blocks,
-        "memory_unit": MEMORY_UNIT,
+        "memory": of.memory.plans,
+        "memory_blocks": of.memory.blocks,
+        "memory_tensors": of.memory.tensors,
+        "memory_unit": UNIT,
         "job_variables": of.job_variables,
         "actor_threads": of.actor_threads,
         "in_place": of.in_place,

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from nbkit.readers.oneflow.facts import finite
+from nbkit.readers.oneflow.memory import finite
 
 DONE = re.compile(r"(?:\. )?(.{1,80}?) Done! (?:Cost|cost) time: ([\d.e+-]{1,20})s")
 TOTAL = re.compile(r".{0,3}total time to build graph and plan ?: ([\d.e+-]{1,20})s")

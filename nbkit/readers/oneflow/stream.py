@@ -158,7 +158,9 @@ class Stream:
             self._start(self._set(name, text), number, first)
             return True
         if "MiB" in text or "MemBlock id" in text:
-            return facts.memory_line(text)
+            return facts.memory.line(text)
+        if text.startswith("shape: "):
+            return facts.memory.shape(text)
         if "Actor thread: " in text:
             facts.actor_threads += 1
             return True

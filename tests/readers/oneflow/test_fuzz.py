@@ -66,6 +66,7 @@ LINES = [
     "1:" * (LONG // 2),
     "\x1b[" * (LONG // 2),
     "(GRAPH:a:A) " + "x" * LONG + " Done! Cost time: " + "1" * LONG,
+    "I20220824 02:43:01.000001 7 a.cpp:1] " + "[" * LONG + " MiB",
     "Lazy nn.Graph name G try to add op: " * 900,
     "I20220824 02:43:01.000001 7 a.cpp:1] WhiteSet include: " * 600,
     'loc: "' + "at '" * (LONG // 4) + '"',

@@ -4,6 +4,7 @@ import pytest
 
 from nbkit.readers.oneflow.facts import Facts
 from nbkit.readers.oneflow.loc import source_of
+from nbkit.readers.oneflow.memory import Memory
 from tests.readers.oneflow import logs
 from tests.readers.oneflow.frames import attributes, nodes_of
 
@@ -129,15 +130,32 @@ def test_source_lines(loc, source):
             {"graph": "G", "rank": -1, "device": -1, "total_mb": -1e-06},
         ),
         (
+            "Graph name G needs to allocate [ 2 MiB ] device memory in Rank: 0 , Device: 1.",
+            {"graph": "G", "rank": 0, "device": 1, "total_mb": 2},
+        ),
+        (
             "Plan: G needs to allocate [ 12.5 MiB ] device memory in Rank: 1 , Device: 0",
             {"graph": "G", "rank": 1, "device": 0, "total_mb": 12.5},
         ),
     ],
 )
 def test_memory_of_plans(line, found):
-    facts = Facts()
-    assert facts.memory_line(line)
-    assert facts.memory == [found]
+    memory = Memory()
+    assert memory.line(line)
+    assert memory.plans == [found]
+
+
+def test_tensors_in_memory_at_level_3(tmp_path):
+    first = "In Chunk id: 1, MemBlock id: 205 Order: 0 ,duration: 12 ,size: 33.5544 MiB, name: a-mul-1/z_0"
+    second = "In Device: 0 Memblock id: 7 EagerVariable  size: 4.1943 MiB, name: model.w/out"
+    below = ["shape: (8,1024,1024) ,dtype: kFloat ,alloc_order: 3 ,free_order: 14", "shape: (1024) ,dtype: kFloat"]
+    lines = [logs.glog(first), below[0], logs.glog(second), below[1]]
+    assert logs.read(tmp_path, "\n".join(lines)).meta["oneflow"]["memory_tensors"] == [
+        {"tensor": "a-mul-1/z_0", "mb": 33.5544, "kind": "chunk", "chunk": 1, "block": 205, "order": 0, "duration": 12}
+        | {"shape": [8, 1024, 1024], "dtype": "float32"},
+        {"tensor": "model.w/out", "mb": 4.1943, "kind": "EagerVariable", "device": 0, "block": 7}
+        | {"shape": [1024], "dtype": "float32"},
+    ]
 
 
 def test_passes_that_are_timed_in_milliseconds():

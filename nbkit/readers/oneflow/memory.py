@@ -1,0 +1,102 @@
+"""Memory of a plan: what each device needs, its blocks, and at level 3 every tensor in them. Units are 10^6 bytes."""
+
+import math
+import re
+from typing import Any
+
+from nbkit.readers.oneflow.dtypes import dtype_name
+from nbkit.readers.oneflow.operator_line import sizes
+
+WHOLE = r"(-?\d{1,15})"
+MIB = r"\[ ?([^\s\[\]]{1,40}) MiB ?\]"
+PLACE = rf"Rank: ?{WHOLE} ?, Device: ?{WHOLE}"
+PLAN = re.compile(
+    rf"(?:Graph name (\S+) in {PLACE} needs to allocate|(?:Plan:|Graph name) (\S+) needs to allocate) {MIB}"
+    rf"(?:.{{0,80}}?{PLACE})?"
+)
+PART = re.compile(rf"{MIB}(?:.{{0,40}}?(?:mem_block_num|num) ?= ?(\d{{1,15}}))?")
+PARTS = (("chunk", "chunk"), ("unreused", "unreused"), ("eager variable", "eager_variables"))
+BLOCK = re.compile(
+    rf"In Device: {WHOLE} Chunk id: {WHOLE} MemBlock id: {WHOLE} has num = {WHOLE} tensors? with mem size = (\S+)"
+)
+IN_CHUNK = re.compile(
+    rf"In Chunk id: {WHOLE}(?:, MemBlock id: {WHOLE})? Order: {WHOLE} ?,duration: {WHOLE} ?,"
+    r"size: (\S+) MiB, name: (\S+)"
+)
+ALONE = re.compile(rf"In Device: {WHOLE} Memblock id: {WHOLE}\s+(\w+)\s+size: (\S+) MiB, name: (\S+)")
+SHAPE = re.compile(r"shape: \(([^()]{0,400})\) ?,dtype: (\w{1,40})")
+UNIT = "10^6 bytes, whatever the log calls it"
+
+
+class Memory:
+    """Rows of JSON data: `plans`, one per rank and device; `blocks`; `tensors`."""
+
+    def __init__(self) -> None:
+        self.plans: list[dict[str, Any]] = []
+        self.blocks: list[dict[str, Any]] = []
+        self.tensors: list[dict[str, Any]] = []
+
+    def line(self, text: str) -> bool:
+        """A line on memory; False if it is none."""
+        return self._block(text) or self._plan(text) or self._tensor(text) or self._part(text)
+
+    def shape(self, text: str) -> bool:
+        """The line below that of a tensor, with its shape and dtype; False if it is none."""
+        found = SHAPE.match(text)
+        if found is None or not self.tensors:
+            return False
+        shape = sizes(found[1])
+        self.tensors[-1] |= {"shape": None if shape is None else list(shape), "dtype": dtype_name(found[2])}
+        return True
+
+    def _block(self, text: str) -> bool:
+        found = BLOCK.search(text)
+        if found is None:
+            return False
+        device, chunk, block, tensors = map(int, found.groups()[:4])
+        row = {"device": device, "chunk": chunk, "block": block, "tensors": tensors}
+        self.blocks.append({**row, "mb": finite(found[5])})
+        return True
+
+    def _plan(self, text: str) -> bool:
+        found = PLAN.search(text)
+        if found is None:
+            return False
+        graph, rank, device, plan, size, plan_rank, plan_device = found.groups()
+        place = {"rank": _int(rank or plan_rank), "device": _int(device or plan_device)}
+        self.plans.append({"graph": graph or plan, **place, "total_mb": finite(size)})
+        return True
+
+    def _part(self, text: str) -> bool:
+        found = PART.search(text)
+        lower = text.lower()
+        name = next((name for word, name in PARTS if word in lower), None)
+        if found is None or name is None or not self.plans:
+            return False
+        self.plans[-1].setdefault(f"{name}_mb", finite(found[1]))
+        if found[2]:
+            self.plans[-1].setdefault(f"{name}_count", int(found[2]))
+        return True
+
+    def _tensor(self, text: str) -> bool:
+        if found := IN_CHUNK.search(text):
+            chunk, block, order, duration = map(_int, found.groups()[:4])
+            place = {"kind": "chunk", "chunk": chunk, "block": block, "order": order, "duration": duration}
+            self.tensors.append({"tensor": found[6], "mb": finite(found[5]), **place})
+        elif found := ALONE.search(text):
+            place = {"kind": found[3], "device": int(found[1]), "block": int(found[2])}
+            self.tensors.append({"tensor": found[5], "mb": finite(found[4]), **place})
+        return found is not None
+
+
+def finite(text: str) -> float | None:
+    """The number that a text says; None if it says none, or one that JSON does not have."""
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def _int(text: str | None) -> int | None:
+    return None if text is None else int(text)
