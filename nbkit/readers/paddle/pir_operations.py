@@ -13,6 +13,7 @@ ARROW = "->"
 # What these operations stand for in a graph, and the attribute that names it.
 KINDS = {"builtin.parameter": "parameter", "pd_op.data": "input", "pd_op.feed": "input", "builtin.constant": "constant"}
 NAMES = ("parameter_name", "name", "output_name", "col")
+OPTIMIZER_STATE = re.compile(r"(?:_moment\d?|_pow_acc|_master|_velocity|^learning_rate|^loss_scaling)_\d{1,9}$")
 STATE = ("persistable", "is_persistable", "is_persisable")
 
 
@@ -114,6 +115,15 @@ def _name(operation: Operation) -> None:
     operation.kind = KINDS.get(operation.type, "op")
     if operation.type == "pd_op.data" and any(_of(operation, name, 0) is True for name in STATE):
         operation.kind = "buffer"
+    if operation.type == "builtin.parameter" and _is_state(operation.attributes):
+        operation.kind = "buffer"
     if operation.kind != "op" or operation.bare_type in ("shadow_output", "fetch"):
         named = (operation.attributes.get(name) for name in NAMES)
         operation.name = next((name for name in named if isinstance(name, str)), None)
+
+
+def _is_state(attributes: dict[str, Any]) -> bool:
+    """Whether a parameter is state of the optimizer: to 2.6 that was a parameter, too, and only its name tells it."""
+    return (
+        "is_parameter" not in attributes and OPTIMIZER_STATE.search(str(attributes.get("parameter_name"))) is not None
+    )

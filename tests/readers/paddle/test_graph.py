@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 from tests.readers.paddle.facts import attributes, edges, operations, tensors
@@ -85,12 +86,8 @@ def test_state_and_kinds_of_variables(read):
     ],
 )
 def test_sizes(read, declared, numel, size_bytes, shape):
-    (row,) = read(variables(f"var x : {declared}")).graph_tensors.astype(object).to_dict("records")
-    found = [None if row[name] != row[name] or row[name] is None else row[name] for name in ("shape",)]
-    unknown = row["numel"] is None or str(row["numel"]) == "<NA>"
-    assert found == [shape]
-    assert (None if unknown else row["numel"]) == numel
-    assert (None if str(row["size_bytes"]) == "<NA>" else row["size_bytes"]) == size_bytes
+    row = read(variables(f"var x : {declared}")).graph_tensors.loc[0, ["numel", "size_bytes", "shape"]]
+    assert [None if pd.isna(found) else found for found in row] == [numel, size_bytes, shape]
 
 
 def test_the_source_is_the_users_line(read):

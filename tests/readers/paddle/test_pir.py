@@ -64,6 +64,23 @@ def test_parameters_state_inputs_and_outputs(read):
     assert (found["%0"]["size_bytes"], found["%15"]["size_bytes"], found["%0"]["writes"]) == (256, 0, 1)
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("fc.w_0", "parameter"),
+        ("fc.w_0_moment1_0", "buffer"),
+        ("fc.w_0_beta2_pow_acc_0", "buffer"),
+        ("fc.w_0_fp32_master_0", "buffer"),
+        ("learning_rate_0", "buffer"),
+        ("moment_encoder.w_0", "parameter"),
+    ],
+)
+def test_state_of_the_optimizer_was_a_parameter_to_2_6(read, name, kind):
+    assert tensors(read(PIR_2_6.replace("fc.w_0", name)))["%0"]["kind"] == kind
+    stated = PIR_2_6.replace('{parameter_name:"fc.w_0"', f'{{is_parameter:[true],parameter_name:"{name}"')
+    assert tensors(read(stated))["%0"]["kind"] == "parameter"
+
+
 @pytest.mark.parametrize("text", [PIR_2_6, PIR_2024])
 def test_older_spellings(read, text):
     trace = read(text)
