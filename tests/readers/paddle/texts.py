@@ -14,7 +14,7 @@ dims_mapping (annotated): [-1, 0]}
     var list_0 : LOD_TENSOR_ARRAY)
     var h@GRAD : LOD_TENSOR.shape(-1, 8).dtype(float32).stop_gradient(False)
 
-    {Out=['cond_0']} = less_than(inputs={X=['x'], Y=['x']}, axis = -1, op_callstack = ['  File "/home/me/train.py", \
+    {Out=['cond_0']} = less_than(inputs={X=['x'], Y=['x']}, axis = -1, op_callstack = ['  File "model/train.py", \
 line 12, in step', '    while less(x, y):', '  File "/usr/lib/site-packages/paddle/layers.py", line 99, in less'], \
 op_role = 0)
     {Out=['h'], StepScopes=['scopes']} = while(inputs={Condition=['cond_0'], X=['x', 'fc.w_0']}, is_test = False, \
