@@ -1,5 +1,6 @@
 """pyproject.toml is the one list of dependencies: conda's file, the constraints and the imports agree with it."""
 
+import ast
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
@@ -68,7 +69,7 @@ def test_constraints_pin_a_torch_that_the_project_accepts():
 @pytest.mark.parametrize(
     ("folder", "extras"),
     [
-        ("nbkit", ()),
+        ("nbkit", ("onnx",)),
         ("sample_models", ()),
         ("notebooks", ("demo",)),
         ("tests", ("test",)),
@@ -78,6 +79,19 @@ def test_constraints_pin_a_torch_that_the_project_accepts():
 )
 def test_every_import_is_declared(folder, extras):
     assert undeclared(folder, *extras) == set()
+
+
+def test_what_only_an_extra_brings_is_imported_where_it_is_used():
+    optional = requirements("onnx").keys() - requirements().keys()
+    at_the_top = [
+        (path.name, name.name if isinstance(node, ast.Import) else node.module)
+        for path in (ROOT / "nbkit").rglob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in node.names
+    ]
+    assert [one for one in at_the_top if str(one[1]).split(".")[0] in optional] == []
+    assert {"onnx", "onnxruntime"} <= optional
 
 
 def test_an_undeclared_import_would_be_seen():

@@ -1,0 +1,133 @@
+"""Dtypes, shapes and attribute values of ONNX as the frames hold them."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onnx import AttributeProto, TensorProto, TypeProto
+
+# Where the frames spell a dtype otherwise than ONNX does in capitals.
+SPELLED = {
+    "float": "float32",
+    "double": "float64",
+    "float8e4m3fn": "float8_e4m3fn",
+    "float8e4m3fnuz": "float8_e4m3fnuz",
+    "float8e5m2": "float8_e5m2",
+    "float8e5m2fnuz": "float8_e5m2fnuz",
+    "float8e8m0": "float8_e8m0fnu",
+    "float4e2m1": "float4_e2m1fn",
+}
+BITS = {"bool": 8, "complex64": 64, "complex128": 128, "bfloat16": 16, "string": None}
+# A tensor in an attribute is written out up to so many elements, other lists up to so many items.
+FEW, MANY = 16, 1_000
+
+
+def dtype_name(code: int) -> str | None:
+    """The dtype of an element type's number; null for none, its number for one that this onnx does not know."""
+    from onnx import TensorProto
+
+    if code == TensorProto.UNDEFINED:
+        return None
+    try:
+        name = str(TensorProto.DataType.Name(code)).lower()
+    except ValueError:
+        return f"element type {code}"
+    return SPELLED.get(name, name)
+
+
+def element_bits(dtype: str | None) -> int | None:
+    """Bits of an element; null where unknown or where they differ."""
+    if dtype is None or dtype in BITS:
+        return BITS.get(dtype or "")
+    digits = "".join(letter if letter.isdigit() else " " for letter in dtype.partition("_")[0]).split()
+    return int(digits[0]) if digits else None
+
+
+def type_columns(value: TypeProto) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Columns dtype and shape of a value's type, and what they do not say: symbols of sizes, a type of no tensor."""
+    kind = value.WhichOneof("value")
+    if kind not in ("tensor_type", "sparse_tensor_type"):
+        return {}, {} if kind is None else {"type": kind.removesuffix("_type")}
+    tensor = getattr(value, kind)
+    columns: dict[str, Any] = {"dtype": dtype_name(tensor.elem_type)}
+    said: dict[str, Any] = {} if kind == "tensor_type" else {"type": "sparse_tensor"}
+    if tensor.HasField("shape"):
+        sizes = [size.dim_value if size.HasField("dim_value") else None for size in tensor.shape.dim]
+        columns["shape"] = sizes
+        if any(size.dim_param for size in tensor.shape.dim):
+            said["sizes"] = [size.dim_param or str(size.dim_value) for size in tensor.shape.dim]
+    return columns, said
+
+
+def tensor_columns(tensor: TensorProto) -> dict[str, Any]:
+    """Columns dtype and shape of a tensor in the file."""
+    return {"dtype": dtype_name(tensor.data_type), "shape": list(tensor.dims)}
+
+
+def sizes(dtype: str | None, shape: list[int | None] | None) -> dict[str, int | None]:
+    """Columns numel and size_bytes; null where a size is not known or makes no sense."""
+    known = [size for size in shape or () if size is not None and size >= 0]
+    if shape is None or len(known) < len(shape):
+        return {"numel": None, "size_bytes": None}
+    bits = element_bits(dtype)
+    size_bytes = None if bits is None else -(-prod(known) * bits // 8)
+    # More than an int64 holds is a number that no tensor has.
+    fits = prod(known) < 2**62 and (size_bytes or 0) < 2**62
+    return {"numel": prod(known) if fits else None, "size_bytes": size_bytes if fits else None}
+
+
+def constant_columns(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Columns dtype and shape of a Constant node's result, from the one attribute that holds its value."""
+    if isinstance(tensor := attributes.get("value"), dict):
+        return {name: tensor.get(name) for name in ("dtype", "shape")}
+    for name, dtype in (("value_int", "int64"), ("value_float", "float32"), ("value_string", "string")):
+        if name in attributes:
+            return {"dtype": dtype, "shape": []}
+        if isinstance(several := attributes.get(f"{name}s"), list):
+            return {"dtype": dtype, "shape": [len(several)]}
+    return {}
+
+
+def attribute_value(attribute: AttributeProto) -> Any:
+    """The value of an attribute as JSON data; of a graph nothing: it is a further graph."""
+    from onnx import AttributeProto
+
+    kind = AttributeProto.AttributeType.Name(attribute.type)
+    if attribute.ref_attr_name:
+        return {"attribute of the function": attribute.ref_attr_name}
+    if kind in ("FLOAT", "INT"):
+        return attribute.f if kind == "FLOAT" else attribute.i
+    if kind == "STRING":
+        return _text(attribute.s)
+    if kind in ("FLOATS", "INTS"):
+        return _some(list(attribute.floats if kind == "FLOATS" else attribute.ints))
+    if kind == "STRINGS":
+        return _some([_text(one) for one in attribute.strings])
+    if kind in ("TENSOR", "TENSORS"):
+        told = [_tensor(one) for one in ([attribute.t] if kind == "TENSOR" else attribute.tensors)]
+        return told[0] if kind == "TENSOR" else told
+    return kind.lower()
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", errors="replace")
+
+
+def _some(items: list[Any]) -> list[Any] | dict[str, Any]:
+    return items if len(items) <= MANY else {"items": len(items), "first": items[:MANY]}
+
+
+def _tensor(tensor: TensorProto) -> dict[str, Any]:
+    """What a tensor is, and its values if they are few and in this file."""
+    from onnx import TensorProto, numpy_helper
+
+    told = tensor_columns(tensor)
+    numel = sizes(told["dtype"], told["shape"])["numel"]
+    if numel is not None and numel <= FEW and tensor.data_location != TensorProto.EXTERNAL:
+        try:
+            told["value"] = numpy_helper.to_array(tensor).tolist()
+        except (ValueError, TypeError) as error:  # fewer bytes than its shape says, an unknown element type
+            told["value"] = f"unreadable: {error}"
+    return told
