@@ -128,9 +128,12 @@ def _notes(meta: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def _why_incomplete(error: Mapping[str, Any] | None) -> str:
+def _why_incomplete(error: Mapping[str, Any] | str | None) -> str:
+    """Why a recording ended early; of a dump the text of its crash."""
     if not error:
         return "the recorded code did not run to its end"
+    if isinstance(error, str):
+        return shown(error, 500)
     place = [f"op {error['op_id']}"] if error.get("op_id") is not None else []
     place += [shown(str(error["source"]))] if error.get("source") else []
     message = shown(f"{error.get('type', 'error')}: {error.get('message', '')}", 500)

@@ -1,4 +1,4 @@
-"""The data of the graph view: nodes, edges and parts of a trace as one packed block, the same for notebook and report."""
+"""The data of the graph view: nodes, edges and parts of a trace as one packed block, for notebook and report alike."""
 
 from collections.abc import Mapping
 from typing import Any

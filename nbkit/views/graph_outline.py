@@ -1,9 +1,9 @@
 """The outline of a trace's graphs: their parts with repeats folded, one row each, for tables and text."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from nbkit.schema import NODES, PARTS
@@ -40,75 +40,81 @@ class OutlineRow:
 def outline(trace: Trace) -> Iterator[OutlineRow]:
     """The rows of all graphs, parts below what holds them; of repeats only the first is gone into."""
     nodes = NODES.check(trace.frames.get("nodes", NODES.frame()))
-    parts = PARTS.check(trace.frames.get("parts", PARTS.frame()))
-    known = _Outline(nodes, parts)
-    for graph, rows in nodes.groupby("graph", sort=False):
-        inside = rows[rows["part_id"].isna()]
+    known = _Outline(nodes, PARTS.check(trace.frames.get("parts", PARTS.frame())))
+    for graph, few in nodes.groupby("graph", sort=False):
+        rows = few["node_id"].tolist()
+        outside = [row for row in rows if known.holder[row] < 0]
         yield OutlineRow(
             depth=0, name=shown(str(graph)), repeats=1, type=None, role=None, phase=None, nodes=len(rows),
-            params=None, ops=_op_counts(inside), result=_result(rows),
+            params=None, ops=known.op_counts(outside), result=known.result(rows[-1]),
         )  # fmt: skip
-        yield from known.below(None, str(graph), 1)
+        yield from known.below(-1, str(graph), 1)
 
 
 class _Outline:
-    """Parts with what they hold at hand; parts that hold each other end at the second."""
+    """Parts with what they hold at hand, as lists; parts that hold each other end at the second."""
 
     def __init__(self, nodes: pd.DataFrame, parts: pd.DataFrame) -> None:
-        self.nodes, self.parts = nodes, parts
-        self.inside = nodes.groupby("part_id").indices
-        self.children = parts.groupby(["graph", parts["parent_id"].fillna(-1)]).indices
+        self.nodes = {name: nodes[name].tolist() for name in ("kind", "op", "dtype", "shape")}
+        self.parts = {str(name): parts[name].astype(object).where(parts[name].notna(), None).tolist() for name in parts}
+        self.holder: list[int] = nodes["part_id"].fillna(-1).tolist()
+        self.inside: dict[int, list[int]] = {}
+        for row, part in enumerate(self.holder):
+            self.inside.setdefault(part, []).append(row)
+        self.children: dict[tuple[str, int], list[int]] = {}
+        for part, (graph, parent) in enumerate(zip(self.parts["graph"], self.parts["parent_id"], strict=True)):
+            self.children.setdefault((graph, -1 if parent is None else parent), []).append(part)
         self.last = self._last_nodes()
         self.seen: set[int] = set()
 
     def _last_nodes(self) -> dict[int, int]:
-        """The last node in each part and below."""
-        last = {int(part): int(rows[-1]) for part, rows in self.inside.items()}
-        for part, parent in reversed(list(enumerate(self.parts["parent_id"].fillna(-1).tolist()))):
-            if parent >= 0 and part in last:
+        """The last node in each part and below; children come after what holds them."""
+        last = {part: rows[-1] for part, rows in self.inside.items()}
+        for part, parent in reversed(list(enumerate(self.parts["parent_id"]))):
+            if parent is not None and part in last:
                 last[parent] = max(last.get(parent, -1), last[part])
         return last
 
-    def below(self, parent: int | None, graph: str, depth: int) -> Iterator[OutlineRow]:
-        rows = self.children.get((graph, -1 if parent is None else parent), np.array([], np.intp))
-        forms = self.parts["repeat_of"].fillna(-1).to_numpy(np.int64)[rows].tolist()
-        for part, form in zip(rows.tolist(), forms, strict=True):
-            if part in self.seen or (form >= 0 and form in rows and form != part):
+    def below(self, parent: int, graph: str, depth: int) -> Iterator[OutlineRow]:
+        beside = self.children.get((graph, parent), [])
+        forms = Counter(self.parts["repeat_of"][part] for part in beside)
+        told = set[int]()
+        for part in beside:
+            form = self.parts["repeat_of"][part]
+            if part in self.seen or form in told:
                 continue
+            told |= {form} if form is not None else set()
             self.seen.add(part)
-            yield self.row(part, depth, forms.count(form) if form >= 0 else 1)
+            yield self.row(part, depth, 1 if form is None else forms[form])
             yield from self.below(part, graph, depth + 1)
 
     def row(self, part: int, depth: int, repeats: int) -> OutlineRow:
-        values = self.parts.iloc[part]
-        texts = {name: None if pd.isna(values[name]) else shown(values[name]) for name in ("type", "role", "phase")}
+        values = {name: column[part] for name, column in self.parts.items()}
+        texts = {name: values[name] and shown(values[name]) for name in ("type", "role", "phase")}
         last = self.last.get(part)
         return OutlineRow(
             depth=depth,
-            name=shown(values["name"]) if values["name"] else "(root)",
+            name=shown(values["name"]) or "(root)",
             repeats=repeats,
-            nodes=int(values["nodes"]),
-            params=None if pd.isna(values["params"]) else int(values["params"]),
-            ops=_op_counts(self.nodes.iloc[self.inside.get(part, [])]),
-            result=None if last is None else _result(self.nodes.iloc[[last]]),
+            nodes=values["nodes"],
+            params=values["params"],
+            ops=self.op_counts(self.inside.get(part, [])),
+            result=None if last is None else self.result(last),
             **texts,
         )
 
+    def op_counts(self, rows: Iterable[int]) -> str:
+        """'aten.mm × 4, aten.add, 3 others'."""
+        kinds, ops = self.nodes["kind"], self.nodes["op"]
+        counts = Counter(ops[row] if isinstance(ops[row], str) else "unnamed" for row in rows if kinds[row] == "op")
+        few = [
+            shown(op.removesuffix(".default"), 60) + (f" × {units.count(number)}" if number > 1 else "")
+            for op, number in counts.most_common(MOST_OPS)
+        ]
+        rest = len(counts) - len(few)
+        return ", ".join([*few, *([units.counted(rest, "other")] if rest else [])])
 
-def _op_counts(nodes: pd.DataFrame) -> str:
-    """'aten.mm × 4, aten.add, 3 others'."""
-    counts = nodes.loc[nodes["kind"] == "op", "op"].fillna("unnamed").value_counts()
-    few = [
-        shown(str(op).removesuffix(".default"), 60) + (f" × {units.count(number)}" if number > 1 else "")
-        for op, number in counts.head(MOST_OPS).items()
-    ]
-    rest = len(counts) - len(few)
-    return ", ".join([*few, *([units.counted(rest, "other")] if rest else [])])
-
-
-def _result(nodes: pd.DataFrame) -> str | None:
-    """Dtype and shape of the last node's first result; null if unknown."""
-    if not len(nodes):
-        return None
-    known = [value for value in nodes[["dtype", "shape"]].iloc[-1].tolist() if isinstance(value, str)]
-    return shown(" ".join(known).replace("null", "?")) or None
+    def result(self, row: int) -> str | None:
+        """Dtype and shape of a node's first result; null if unknown."""
+        known = [self.nodes[name][row] for name in ("dtype", "shape")]
+        return shown(" ".join(text for text in known if isinstance(text, str)).replace("null", "?")) or None

@@ -12,20 +12,27 @@ from nbkit.views.graph_outline import outline
 from nbkit.views.names import shown
 from nbkit.views.sections import Section
 
+# Rows of the outline beside one of the other tables.
+OUTLINE_PER_ROW = 4
 INDENT = "\u2003"
 # Nodes that hold values.
 VALUES = ("parameter", "buffer", "constant")
 
 
 def graph_sections(trace: Trace, count: int) -> list[Section]:
-    """The tables, each with `count` rows at most, but for graphs, roles and phases, which are few."""
+    """The outline, longer than the others, and the tables of totals."""
+    totals = graph_totals(trace, count)
+    return [parts_section(trace, OUTLINE_PER_ROW * count), *totals] if totals else []
+
+
+def graph_totals(trace: Trace, count: int) -> list[Section]:
+    """The tables without the outline, of `count` rows at most, but for graphs, roles and phases, which are few."""
     nodes = NODES.check(trace.frames.get("nodes", NODES.frame()))
     if not len(nodes):
         return []
     ops = nodes[nodes["kind"] == "op"]
     sections = [
         _graphs(trace, nodes),
-        parts_section(trace, count),
         _roles(nodes, PARTS.check(trace.frames.get("parts", PARTS.frame()))),
         _counted(ops, "op", "Op types", "op type", count),
         _counted(nodes, "phase", "Phases", "phase", len(nodes)),

@@ -53,12 +53,12 @@ def link(flame: FlameGraph, table: OpTable) -> Callable[[], None]:
 def link_graph(graph: GraphView, others: OpTable | FlameGraph) -> Callable[[], None]:
     """Link both ways; calling what comes back ends it.
 
-    A selected node selects the op that it stands for; a selected part shows only its ops in an op table. Of a graph that
-    was not recorded with these ops, those of the same module are its ops.
+    A selected node selects the op that it stands for; a selected part shows only its ops in an op table. Of a graph
+    that was not recorded with these ops, those of the same module are its ops.
     """
     ops = traitlets.link((graph, "selected_op_id"), (others, "selected_op_id"))
     if not isinstance(others, OpTable):
-        return ops.unlink  # type: ignore[no-any-return]
+        return ops.unlink
     table: OpTable = others
 
     def show_selected(change: dict[str, Any]) -> None:

@@ -92,9 +92,13 @@ def _events(trace: Trace) -> list[tuple[int, str]]:
     metrics = METRICS.check(trace.frames.get("metrics", METRICS.frame()))
     if not len(metrics):
         return []
-    error: Mapping[str, Any] | None = trace.meta.get("error")
-    crash = [] if not error else [(int(metrics["step"].max()), f"crash: {shown(str(error.get('type', 'error')), 40)}")]
+    crash = [(int(metrics["step"].max()), f"crash: {shown(_error(trace.meta), 40)}")] if trace.meta.get("error") else []
     return [*([(0, ", ".join(stages))] if (stages := _stages(trace.meta)) else []), *crash]
+
+
+def _error(meta: Mapping[str, Any]) -> str:
+    error = meta["error"]
+    return str(error.get("type", "error") if isinstance(error, Mapping) else error)
 
 
 def _stages(meta: Mapping[str, Any]) -> list[str]:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from nbkit.trace import Trace
 from nbkit.views.correspondence_sections import correspondence_sections
-from nbkit.views.graph_sections import graph_sections
+from nbkit.views.graph_sections import graph_sections, graph_totals
 from nbkit.views.graph_words import graph_statements, unread_statement
 from nbkit.views.plots import draw_metrics
 from nbkit.views.report.graph_panel import graph_panel
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 def _sections(trace: Trace, count: int) -> list[Section]:
     return [*correspondence_sections(trace, count), *graph_sections(trace, count)]
+
+
+def _totals(trace: Trace, count: int) -> list[Section]:
+    return [*correspondence_sections(trace, count), *graph_totals(trace, count)]
 
 
 def _widget(trace: Trace) -> "Box":
@@ -65,7 +69,7 @@ VIEW = View(
     verdict=lambda trace: unread_statement(trace.meta),
     found=_unread,
     panels=_panels,
-    totals=_sections,
+    totals=_totals,
     shows="nodes",
     nothing="No node was read.",
     statements=graph_statements,

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { centered, fitted, following, revealing, zoomed } from "../src/lib/graph/camera.js";
+import { waysOf } from "../src/lib/graph/colors.js";
+import { announcement } from "../src/lib/graph/describe.js";
+import { GraphModel } from "../src/lib/graph/model.js";
+import { actionOf, movedTo } from "../src/lib/graph/moves.js";
+import { nextMatch } from "../src/lib/graph/search.js";
+import { askedFor, traitsOf } from "../src/lib/graph/selection.js";
+import { graphOf, layered } from "../test_helpers/graph.js";
+
+const LETTER = { title: 7, subtitle: 6 };
+const VIEW = { width: 400, height: 300 };
+
+test("a search finds nodes and parts in the order of the outline, and goes around its end", () => {
+  const model = new GraphModel(layered(2), "g", true, LETTER);
+  const { tree } = model;
+  assert.deepEqual(model.search("MLP").map((item) => tree.row[item]), [3, 5]);
+  assert.deepEqual(model.search("layers.1").map((item) => tree.row[item]), [2]);
+  assert.deepEqual(model.search("op(").length, 0);
+  const [first, last] = model.search("mlp");
+  assert.deepEqual([nextMatch([first, last], -1, 1, tree), nextMatch([first, last], last, 1, tree), nextMatch([first, last], tree.ofNode[4], -1, tree)], [first, first, first]);
+});
+
+test("colours are those of the nodes; of a part what all of them have in common", () => {
+  const data = layered(2);
+  const model = new GraphModel(data, "g", true, LETTER);
+  const { categories, codes } = model.colors("role");
+  const of = (/** @type {number} */ item) => categories[codes[item]]?.label;
+  assert.deepEqual([1, 2, 3].map((row) => of(model.tree.ofNode[row])), ["embedding", "norm", "mlp"]);
+  assert.deepEqual([of(model.tree.ofPart[1]), of(model.tree.ofPart[0])], ["block", undefined]);
+  assert.deepEqual(waysOf(data).map(([name]) => name), ["role", "dtype", "device"].filter((name) => name === "role"));
+});
+
+test("numbers of another frame are summed for parts and coloured by their share", () => {
+  const values = [{ name: "self_time_us", label: "self time", format: "duration", sums: true }];
+  const nodes = [{ part_id: 0, self_time_us: 60 }, { part_id: 0, self_time_us: 30 }, { self_time_us: 10 }, {}];
+  const model = new GraphModel(graphOf({ nodes, parts: [{ name: "a" }], values }), "g", true, LETTER);
+  const { categories, codes } = model.colors("self_time_us");
+  assert.deepEqual([model.tree.ofPart[0], ...model.tree.ofNode].map((item) => categories[codes[item]]?.label),
+    ["from 50 %", "from 50 %", "from 20 %", "from 5 %", undefined]);
+  assert.deepEqual(model.details(model.tree.ofPart[0]).fields.at(-1), ["self time", "90.0 µs"]);
+});
+
+test("details name what a node reads and gives, with its attributes; an announcement says it in a sentence", () => {
+  const nodes = [{ name: "x", kind: "input" }, { attributes: '{"eps": 1e-05, "loc": "</script>"}', module: "" }];
+  const model = new GraphModel(graphOf({ nodes, edges: [[0, 1], [null, 1]] }), "g", true, LETTER);
+  const { attributes, lists, fields } = model.details(model.tree.ofNode[1]);
+  assert.deepEqual(attributes, [["eps", "0.00001"], ["loc", "</script>"]]);
+  assert.deepEqual(lists[0].tensors.map(({ node, name, tensor }) => [node, name, tensor]), [[0, "x", "float32 [2, ?] · t0"], [-1, "outside of the graph", "float32 [2, ?] · t1"]]);
+  assert.ok(fields.some(([label, text]) => label === "module" && text === "(root)"));
+  assert.equal(announcement(model.data, model.tree, model.tree.ofNode[1], false, model.edges), "op1, reads 2, read by 0");
+});
+
+test("arrows follow lines and go along a level", () => {
+  const model = new GraphModel(graphOf({ nodes: [{}, {}, {}, {}], edges: [[0, 1], [0, 2], [1, 3], [2, 3]] }), "g", true, LETTER);
+  const at = (/** @type {number} */ row) => model.tree.ofNode[row];
+  const to = (/** @type {string} */ key, /** @type {number} */ row) => model.tree.row[movedTo(key, model.scene.drawn(), at(row))];
+  assert.deepEqual([to("ArrowDown", 1), to("ArrowUp", 1), to("ArrowUp", 0), to("End", 0), to("Home", 3)], [3, 0, 0, 3, 0]);
+  assert.deepEqual(new Set([to("ArrowRight", 1), to("ArrowLeft", 2)]).size, 2);
+  assert.deepEqual([actionOf({ key: "N" }), actionOf({ key: "F" }), actionOf({ key: "f", ctrlKey: true })], ["match", "fit", undefined]);
+});
+
+test("a selected part holds the ops of its nodes and its module; a selected op is found by its id", () => {
+  const nodes = [{ part_id: 0, op_id: 7 }, { part_id: 0, op_id: 5 }, {}];
+  const model = new GraphModel(graphOf({ nodes, parts: [{ name: "a", module: "m.a" }] }), "g", true, LETTER);
+  const { selection, selected_part_id } = traitsOf(model, model.tree.ofPart[0]);
+  assert.deepEqual([selected_part_id, selection?.module, [...new Int32Array(selection?.ids.buffer ?? new ArrayBuffer(0))]], [0, "m.a", [5, 7]]);
+  assert.equal(traitsOf(model, model.tree.ofNode[1]).selected_op_id, 5);
+  const none = { selected_node_id: null, selected_part_id: null, selected_op_id: null };
+  assert.deepEqual(askedFor(model.data, { ...none, selected_op_id: 5 }), { table: "nodes", row: 1 });
+  assert.equal(askedFor(model.data, { ...none, selected_op_id: 6 }), null);
+});
+
+test("what a selected node reads on other levels is connected with it all the same", () => {
+  const model = new GraphModel(graphOf({ nodes: [{ part_id: 0 }, { part_id: 1 }], edges: [[0, 1]], parts: [{ name: "a" }, { name: "b" }] }), "g", true, LETTER);
+  const [a, b] = [model.tree.ofNode[0], model.tree.ofNode[1]];
+  model.reveal(b);
+  assert.deepEqual(model.far(b).map(({ from }) => from.title), ["a"]);
+  model.reveal(a);
+  assert.deepEqual(model.far(b).map(({ from }) => from.title), ["op0"]);
+});
+
+test("the camera keeps the point that is zoomed about, shows a box whole, and follows it when it moves", () => {
+  const camera = { x: 10, y: 20, scale: 1 };
+  const near = zoomed(camera, 2, { x: 100, y: 50 });
+  assert.deepEqual([near.x + 100 / near.scale, near.y + 50 / near.scale], [110, 70]);
+  assert.equal(fitted({ x: 0, y: 0, width: 3680, height: 10 }, VIEW).scale, 0.1);
+  const box = { x: 1000, y: 1000, width: 100, height: 50 };
+  const shown = revealing(camera, box, VIEW);
+  assert.ok(shown.x <= 1000 && shown.x + 400 >= 1100 && shown.y + 300 >= 1050);
+  assert.deepEqual(revealing(shown, box, VIEW), shown);
+  assert.deepEqual(following(camera, box, { ...box, x: 1100 }), { x: 110, y: 20, scale: 1 });
+  assert.deepEqual(centered(box, 1, VIEW), { x: 850, y: 875, scale: 1 });
+});
