@@ -1,0 +1,124 @@
+"""The graph view in headless Chromium against its budgets: opening it folded, and expanding each of its levels.
+
+Run from the repository root: `python bench/graph_view.py [PATH ...]`. Without a path made-up graphs are measured: a
+training step of 32 layers with 10,000 ops, and 10,000 and 100,000 ops in one line; with paths what nbkit.load() reads
+from them. Every time is taken in the page, until the pixels are there: reading one of them back ends a measurement.
+"""
+
+import argparse
+import base64
+import shutil
+import statistics
+import time
+from typing import Any
+
+import nbkit
+from nbkit.trace import Trace
+from nbkit.views.graph_data import graph_data
+from tests.fake_graphs import chain_graph, training_graph
+
+OPEN_MS, EXPAND_MS, FRAME_MS = 1000.0, 300.0, 16.0
+SIZE = {"width": 1400, "height": 900}
+# A graph, from its packed bytes to its pixels.
+OPEN = """async ([source, css, packed]) => {
+  document.head.append(Object.assign(document.createElement("style"), { textContent: css }));
+  const module = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+  const model = { get: (name) => (name === "graph" ? new DataView(bytes.buffer) : null), set() {}, on() {}, off() {},
+    save_changes() {} };
+  window.readBack = () => document.querySelector(".nb-graph-canvas").getContext("2d").getImageData(0, 0, 1, 1);
+  window.drawn = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
+    window.readBack(); done(); })));
+  const start = performance.now();
+  await module.default.render({ model, el: document.getElementById("host") });
+  window.readBack();
+  return performance.now() - start; }"""
+# Each closed line of the outline once, from the top: how long until it is open and drawn, and how deep it is.
+EXPAND = """async (most) => { const times = []; const met = new Set();
+  const pane = document.querySelector(".nb-graph-outline");
+  while (times.length < most) {
+    const rows = [...document.querySelectorAll("[role=treeitem][aria-expanded=false]")];
+    const row = rows.find((one) => !met.has(one.dataset.row + one.title));
+    if (!row) { if (pane.scrollTop + pane.clientHeight >= pane.scrollHeight - 1) break;
+      pane.scrollTop += pane.clientHeight; await window.drawn(); continue; }
+    met.add(row.dataset.row + row.title);
+    const start = performance.now();
+    row.querySelector(".nb-twist").click();
+    document.querySelector(".nb-graph-stage").getBoundingClientRect();
+    await new Promise(requestAnimationFrame);
+    window.readBack();
+    times.push({ ms: performance.now() - start, title: row.title }); }
+  return times; }"""
+WHEEL = """async (steps) => { const times = []; const stage = document.querySelector(".nb-graph-stage");
+  const { left, top } = stage.getBoundingClientRect();
+  for (let step = 0; step < steps; step += 1) {
+    stage.dispatchEvent(new WheelEvent("wheel", { bubbles: true, cancelable: true, ctrlKey: true,
+      deltaY: step % 8 < 4 ? 60 : -60, clientX: left + 300, clientY: top + 200 }));
+    const start = await new Promise((done) => requestAnimationFrame(() => done(performance.now())));
+    window.readBack(); times.push(performance.now() - start); }
+  return times; }"""
+SEARCH = """async (text) => { const input = document.querySelector(".nb-search"); input.value = text;
+  const start = performance.now();
+  input.dispatchEvent(new Event("input"));
+  input.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+  await new Promise(requestAnimationFrame); window.readBack(); return performance.now() - start; }"""
+HTML = "<!doctype html><html lang='en'><title>graph</title><main id='host'></main></html>"
+
+
+def main() -> None:
+    from playwright.sync_api import sync_playwright
+
+    from tests.browser.conftest import ARGUMENTS
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="a dump or trace; made-up graphs without one")
+    parser.add_argument("--levels", type=int, default=60, help="how many levels are expanded (default: 60)")
+    options = parser.parse_args()
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        raise SystemExit("Chromium is not there; install it (Debian package chromium).")
+    traces = {path: nbkit.load(path) for path in options.paths} or made_up()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+        for name, trace in traces.items():
+            page = browser.new_page(viewport=SIZE)
+            page.emulate_media(reduced_motion="reduce")
+            page.set_content(HTML)
+            measure(page, name, trace, options.levels)
+            page.close()
+        browser.close()
+
+
+def made_up() -> dict[str, Trace]:
+    return {
+        "training step of 32 layers": training_graph(32, 8),
+        "10,000 ops in one line": chain_graph(10_000),
+        "100,000 ops in one line": chain_graph(100_000),
+    }
+
+
+def measure(page: Any, name: str, trace: Trace, levels: int) -> None:
+    start = time.perf_counter()
+    packed = graph_data(trace)
+    packing_ms = 1e3 * (time.perf_counter() - start)
+    sizes = f"{len(trace.nodes):,} nodes, {len(trace.edges):,} edges, {len(packed) / 1024:,.0f} KiB"
+    print(f"{name}: {sizes}, packed in {packing_ms:,.0f} ms")
+    files = [(nbkit.GraphView._esm, nbkit.GraphView._css)]
+    (script, style), text = files[0], base64.b64encode(packed).decode("ascii")
+    sources = [str(getattr(one, "_path", one)) for one in (script, style)]
+    contents = [open(path, encoding="utf-8").read() for path in sources]
+    report("opened, folded", [page.evaluate(OPEN, [*contents, text])], OPEN_MS)
+    opened = page.evaluate(EXPAND, levels)
+    report(f"expanded, {len(opened)} levels", [one["ms"] for one in opened], EXPAND_MS)
+    report("zoom frame, all of them open", page.evaluate(WHEEL, 24), FRAME_MS)
+    report("search and first match", [page.evaluate(SEARCH, text) for text in ("mm", "add", "nowhere")])
+
+
+def report(what: str, times_ms: list[float], budget_ms: float | None = None) -> None:
+    median, slowest = statistics.median(times_ms), max(times_ms)
+    verdict = "" if budget_ms is None else f"{'ok' if slowest <= budget_ms else 'OVER'}, budget {budget_ms:g} ms"
+    print(f"  {what:34} {median:7.1f} ms, slowest {slowest:7.1f} ms  {verdict}")
+
+
+if __name__ == "__main__":
+    main()
