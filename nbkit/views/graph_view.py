@@ -46,7 +46,7 @@ class GraphView(anywidget.AnyWidget):
         return with_twins(super()._repr_mimebundle_(**options), twins)
 
     def selected_ids(self) -> Ids | None:
-        """The op ids in what is selected, in call order; None if nothing is selected."""
+        """The op ids in the selected part, in call order; None if no part is selected."""
         if self.selection is None:
             return None
         ids: Ids = np.unique(np.frombuffer(self.selection["ids"], "<i4").astype(np.int64))

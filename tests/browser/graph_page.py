@@ -51,6 +51,10 @@ class GraphPage:
         """The line of the outline that begins with a name."""
         return self.tree.get_by_role("treeitem").filter(has_text=name).first
 
+    def names(self) -> list[str]:
+        """What the outline shows, from the top."""
+        return self.tree.locator(".nb-graph-name").all_inner_texts()
+
     def press(self, *keys: str) -> None:
         for key in keys:
             self.page.keyboard.press(key)

@@ -1,5 +1,6 @@
 // The graph: wires the model of a graph, tools, picture, outline, details and the widget's model together.
 
+import { waysOf } from "./lib/graph/colors.js";
 import { textAt } from "./lib/graph/data.js";
 import { announcement } from "./lib/graph/describe.js";
 import { GraphModel } from "./lib/graph/model.js";
@@ -28,7 +29,7 @@ class GraphView {
     this.models = new Map();
     this.focus = this.selected = this.hover = -1;
     this.text = "";
-    this.state = { graph: data.graphs[0] ?? "", color: "role", hasValues: false, isOutline: el.clientWidth >= WIDE, isHelp: false };
+    this.state = { graph: data.graphs[0] ?? "", color: waysOf(data)[0][0], hasValues: false, isOutline: el.clientWidth >= WIDE, isHelp: false };
     Object.assign(this, parts(this, data));
     el.append(this.root);
     this.unwatch = watchTheme(this.root, () => this.stage.refreshTheme());
@@ -212,10 +213,11 @@ class GraphView {
     else if (!isDouble) this.select(item);
   }
 
-  /** Selects an item and tells the widget's model; -1 is none. @param {number} item */
-  select(item) {
+  /** Selects an item and tells the widget's model; -1 is none. @param {number} item @param {boolean} [isAsked] whether another widget did, whose own limits stay */
+  select(item, isAsked = false) {
     this.mark(item);
-    this.told = traitsOf(this.model, item);
+    const { selection, ...ids } = traitsOf(this.model, item);
+    this.told = isAsked ? ids : { ...ids, selection };
     for (const [name, value] of Object.entries(this.told)) this.widget.set(name, value);
     this.widget.save_changes();
   }
@@ -261,7 +263,7 @@ class GraphView {
     const item = this.model.tree[asked.table === "nodes" ? "ofNode" : "ofPart"][asked.row];
     if (item < 0) return this.mark(-1);
     this.look(item);
-    this.select(item);
+    this.select(item, changed === "selected_op_id");
   }
 
   /** One step back: tip, selection, search. Whether there was one. */

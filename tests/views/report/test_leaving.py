@@ -1,8 +1,11 @@
 """A trace as it leaves the machine."""
 
+import json
+
 import pytest
 
-from nbkit.schema import FINDINGS
+from nbkit.schema import FINDINGS, NODES
+from nbkit.trace import Trace
 from nbkit.views.report.leaving import leaving, without_elements
 from tests.fakes import make_ops, make_trace, small_trace
 
@@ -59,3 +62,14 @@ def test_frames_and_meta_are_shortened_and_the_trace_is_not() -> None:
     assert (short.meta["notes"], short.meta["skipped"]) == (["~/train.py:7"], {"~/train.py:7": 2})
     assert short.meta["error"] == {"type": "OSError", "message": "no ~/x", "source": "~/train.py:7"}
     assert trace.ops["source"].tolist()[0] == trace.meta["error"]["source"] == source
+
+
+def test_attributes_of_nodes_stay_json_with_short_paths() -> None:
+    texts = ['{"loc": "at /srv/jobs/run1/model.py", "eps": 1e-05}', r'{"loc": "C:\\Users\\ann\\a.py"}', None]
+    rows = [
+        {"node_id": at, "graph": "g", "kind": "op", "name": "x", "attributes": text} for at, text in enumerate(texts)
+    ]
+    left = leaving(Trace({"nodes": NODES.frame(rows)}), values=False).nodes["attributes"]
+    assert json.loads(left[0]) == {"loc": "at …/run1/model.py", "eps": 1e-05}
+    assert json.loads(left[1]) == {"loc": r"~\a.py"}
+    assert left.isna().tolist() == [False, False, True]

@@ -20,11 +20,12 @@ const LABEL = 80;
  * A selected frame shows only the ops inside it in the op table, with the work on devices that they launched; clearing
  * the table's filters, or the selection, shows all of them again. A selected op is selected in flamegraph and op table,
  * and its first difference, the worst one, in the diff table; a selected difference selects its op.
- * @param {{flame?: Model | null, ops?: Table | null, diffs?: Table | null}} widgets
+ * @param {{flame?: Model | null, graph?: Model | null, ops?: Table | null, diffs?: Table | null}} widgets
  * @returns {() => void}
  */
-export function linkTables({ flame = null, ops = null, diffs = null }) {
+export function linkTables({ flame = null, graph = null, ops = null, diffs = null }) {
   const ends = [
+    ...(graph && ops ? [linkGraph(graph, ops)] : []),
     ...(flame && ops ? [linkFrames(flame, ops)] : []),
     ...(diffs && ops ? [linkDifferences(diffs, ops.model)] : []),
     // Without an op table the two are linked with each other.
@@ -58,6 +59,32 @@ function linkFrames(flame, { model, state }) {
   copy(flame, model)();
   showSelected();
   return end;
+}
+
+/** A node selects its op, and a part limits the table to its ops, or to those of its module. @param {Model} graph @param {Table} ops */
+function linkGraph(graph, { model, state }) {
+  let version = 0;
+  const showSelected = () => {
+    const selection = graph.get("selection");
+    const ids = selection ? opsOf(state, selection) : null;
+    state.within = ids && withKernels(state, ids);
+    version += 1;
+    model.set("within", ids && { label: `${shown(selection.label, LABEL)} (${counted(state.within.length, "op")})`, version });
+  };
+  const copy = (/** @type {Model} */ from, /** @type {Model} */ to) => () => to.set("selected_op_id", from.get("selected_op_id"));
+  return listening([
+    [graph, "change:selection", showSelected],
+    [graph, "change:selected_op_id", copy(graph, model)], [model, "change:selected_op_id", copy(model, graph)],
+  ]);
+}
+
+/** Ops of what is selected in a graph: by their ids, else by the module; null where neither tells. @param {any} state @param {{ids: any, module: string | null}} selection */
+function opsOf(state, { ids: bytes, module }) {
+  const ids = idsOf(bytes, state.count);
+  if (ids.length || module === null) return ids.length ? ids : null;
+  const { values, codes } = state.texts.module;
+  const isInside = values.map((/** @type {string} */ path) => module === "" || path === module || path.startsWith(`${module}.`));
+  return Int32Array.from([...codes.keys()].filter((id) => codes[id] >= 0 && isInside[codes[id]]));
 }
 
 /** @param {Table} diffs @param {Model} ops */

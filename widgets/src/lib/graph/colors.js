@@ -24,7 +24,7 @@ const HEAT = ["#b9b9b9", "#e0a458", "#d97706", "#c2410c", "#8f1d0e"];
 /** Ways to colour that there is something to see by: name and label. @param {Data} data @returns {[string, string][]} */
 export function waysOf({ nodes, values }) {
   const texts = ["role", "phase", "inserted", "device", "dtype"].filter((name) => nodes.texts[name].values.length > 0);
-  const [shown, last] = [["role", ...texts.filter((name) => name !== "role")], values.map(({ name, label }) => /** @type {[string, string]} */ ([name, label]))];
+  const [shown, last] = [texts.length ? texts : ["role"], values.map(({ name, label }) => /** @type {[string, string]} */ ([name, label]))];
   return [...shown.map((name) => /** @type {[string, string]} */ ([name, name === "inserted" ? "inserted by" : name])), ...last];
 }
 

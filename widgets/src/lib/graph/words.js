@@ -48,7 +48,7 @@ function repeated({ parts }, row) {
 /** First and last of a run. @param {Data} data @param {Hierarchy} tree @param {number} item */
 function runTitle(data, tree, item) {
   const [first, last] = [firstIn(tree, item), lastIn(tree, item)].map((one) => cut(titleOf(data, tree, one), 24));
-  return `${first} … ${last}`;
+  return first === last ? `${first} …` : `${first} … ${last}`;
 }
 
 /** @param {Hierarchy} tree @param {number} item */
@@ -71,6 +71,7 @@ export function subtitleOf(data, tree, item) {
   const kind = tree.kind[item];
   if (kind === KINDS.node) return nodeSubtitle(data, row);
   const nodes = counted(tree.size[item], "node");
+  if (kind === KINDS.run && tree.kind[firstIn(tree, item)] === KINDS.node) return `${nodes} from #${row}`;
   if (kind !== KINDS.part) return nodes;
   const { type, role, name } = data.parts.texts;
   const repeats = onlyRepeats(data, tree, item);

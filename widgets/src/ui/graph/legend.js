@@ -19,6 +19,7 @@ export class Legend {
     const rest = shown.length - MOST;
     this.list.replaceChildren(...shown.slice(0, MOST).map((code) => item(categories[code], counts[code])), ...(rest > 0 ? [h("li", {}, `and ${rest} more`)] : []));
     this.note.textContent = note;
+    this.element.hidden = !shown.length && !note;
   }
 }
 

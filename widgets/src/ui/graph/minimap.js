@@ -4,6 +4,8 @@ import { h } from "../dom.js";
 
 const WIDTH = 150;
 const HIGHEST = 110;
+/** Largest scale: a small picture has a small map. */
+const NEAREST = 0.15;
 
 export class Minimap {
   /** @param {{onMove: (x: number, y: number) => void}} options takes the middle of the new view, in the picture */
@@ -25,7 +27,7 @@ export class Minimap {
 
   /** Draws the boxes anew. @param {import("../../lib/graph/scene.js").Drawn} drawn @param {import("../../lib/graph/colors.js").Colors} colors @param {any} theme @param {number} ratio */
   renew(drawn, colors, theme, ratio) {
-    this.scale = Math.min(WIDTH / Math.max(drawn.width, 1), HIGHEST / Math.max(drawn.height, 1));
+    this.scale = Math.min(NEAREST, WIDTH / Math.max(drawn.width, 1), HIGHEST / Math.max(drawn.height, 1));
     const [width, height] = [Math.max(Math.round(drawn.width * this.scale), 4), Math.max(Math.round(drawn.height * this.scale), 4)];
     for (const canvas of [this.canvas, this.picture]) [canvas.width, canvas.height] = [width * ratio, height * ratio];
     this.canvas.style.width = `${width}px`;

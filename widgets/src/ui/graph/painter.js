@@ -68,7 +68,7 @@ export class Painter {
     context.fillStyle = isOpen ? theme.raised : theme.page;
     context.fill();
     if (category && !isOpen) this.tint(category.color, 0.16);
-    if (look.matches.has(item)) this.tint(theme.accent, 0.22);
+    if (look.matches.has(item) && !isOpen) this.tint(theme.accent, 0.22);
     const isMarked = item >= 0 && (item === look.selected || item === look.focus || item === look.hover);
     context.lineWidth = (item === look.selected ? 3 : item === look.focus ? 2 : 1) / Math.min(scale, 1);
     context.strokeStyle = isMarked ? theme.accent : theme.border;

@@ -63,12 +63,17 @@ export class Stage {
   resized() {
     // What was laid out before it had a size opens again as soon as it has one.
     if (this.isUnseen && this.view.width) this.openWhole();
+    const [{ width, height }, before] = [this.view, this.size ?? this.view];
+    this.size = { width, height };
+    // The middle stays where it is.
+    if (width !== before.width || height !== before.height) this.setCamera(panned(this.camera, (before.width - width) / 2, (before.height - height) / 2));
     this.drawSoon();
   }
 
   /** Shows the picture from its start. */
   openWhole() {
     this.isUnseen = !this.view.width;
+    this.size = this.view;
     if (this.look) this.setCamera(opening(this.look.drawn, this.view));
   }
 
