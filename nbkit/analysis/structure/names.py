@@ -101,11 +101,11 @@ def _by_type(module: Module) -> tuple[str, str] | None:
 
 
 def _by_form(module: Module) -> tuple[str, str] | None:
-    """By the modules in it; attention needs a name that says so, too."""
+    """By the modules in it; attention needs a name that says so, too, and no class that says something else."""
     if ROTARY.search(module.name):
         return "rotary", f"it is called {module.name}"
     for form in ATTENTION_FORMS:
-        if form <= module.held and ATTENTION_NAME.search(module.name):
+        if module.type is None and form <= module.held and ATTENTION_NAME.search(module.name):
             return "attention", f"it is called {module.name} and holds {', '.join(sorted(form))}"
     for form in MLP_FORMS:
         if form <= module.held and not ATTENTION_NAME.search(module.name):

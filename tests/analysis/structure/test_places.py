@@ -1,5 +1,7 @@
+from nbkit.analysis.structure.places import common
 from nbkit.analysis.structure.recognise import recognise
 from nbkit.schema import MODULES, NODES
+from tests.analysis.structure.graphs import Ops
 
 
 def nodes_of(*rows):
@@ -33,6 +35,24 @@ def test_modules_become_parts_with_all_above_them():
 def test_a_training_step_has_its_modules_once_in_each_phase():
     rows = ("a", "forward"), ("a", "backward"), (None, "optimizer"), ("a.b", "backward")
     parts = recognise({"nodes": nodes_of(*rows)})["parts"]
-    assert parts["name"].tolist() == ["forward", "a", "backward", "a", "optimizer", "b"]
-    assert parts["phase"].tolist() == ["forward", "forward", "backward", "backward", "optimizer", "backward"]
-    assert parts["nodes"].tolist() == [1, 1, 2, 2, 1, 1]
+    assert parts["name"].tolist() == ["forward", "backward", "optimizer", "a", "a", "b"]
+    assert parts["phase"].tolist() == ["forward", "backward", "optimizer", "forward", "backward", "backward"]
+    assert parts["nodes"].tolist() == [1, 2, 1, 1, 2, 1]
+    assert parts["parent_id"].tolist()[3:] == [0, 1, 4]
+
+
+def test_what_several_phases_read_belongs_to_the_first():
+    assert common([("backward", "a"), ("forward", "a", "b"), ("forward", "a", "c"), ()], "") == ("forward", "a")
+    assert common([("backward", "a"), ("forward", "a", "b")], "backward") == ("backward", "a")
+    assert common([("a", "b"), ("c",)], "") == ()
+
+
+def test_a_parameter_without_a_path_belongs_where_it_is_read():
+    ops = Ops()
+    weight = ops("parameter", name="w")
+    ops("MatMul", ops("input", name="x"), weight, module="layer.up")
+    ops("Relu", weight, module="layer.act")
+    frames = recognise(ops.frames)
+    assert frames["nodes"]["part_id"].fillna(-1).tolist() == [
+        frames["parts"]["name"].tolist().index(name) if name else -1 for name in ("layer", None, "up", "act")
+    ]
