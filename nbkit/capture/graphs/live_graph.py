@@ -4,8 +4,11 @@ from typing import Any
 
 import pandas as pd
 from torch import nn
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
 
 from nbkit.capture.build import now_text, versions
+from nbkit.capture.graphs.exported import exported_graph
 from nbkit.capture.graphs.module_tree import module_tree
 from nbkit.errors import OptionError
 from nbkit.trace import Trace
@@ -16,25 +19,24 @@ def live_graph(source: Any) -> Trace:
 
     Its nodes have no roles or parts yet. Raises OptionError if it is none of these.
     """
-    if is_module_class(source):
+    if isinstance(source, ExportedProgram):
+        return _trace(exported_graph(source), source, "torch.export program")
+    if isinstance(source, GraphModule):  # a module, too
+        return _trace(exported_graph(source), source, "FX graph")
+    if isinstance(source, nn.Module):
+        return _trace(module_tree(source), source, "torch module")
+    if isinstance(source, type) and issubclass(source, nn.Module):
         raise OptionError(f"{source.__name__} is a class; give a model, such as {source.__name__}(...).")
-    if not isinstance(source, nn.Module):
-        raise OptionError(
-            f"There is no graph of a {type(source).__name__}; give a torch.nn.Module, a torch.export program, a trace, "
-            f"or the path of a dump or an ONNX model."
-        )
-    return _trace(module_tree(source), source, "torch module")
-
-
-def is_module_class(source: Any) -> bool:
-    """Whether it is a class of modules, given where a model was meant."""
-    return isinstance(source, type) and issubclass(source, nn.Module)
+    raise OptionError(
+        f"There is no graph of a {type(source).__name__}; give a torch.nn.Module, a torch.export program, a trace, "
+        f"or the path of a dump or an ONNX model."
+    )
 
 
 def _trace(frames: dict[str, pd.DataFrame], source: Any, kind: str) -> Trace:
     meta = {
         "verb": "opgraph",
-        "name": type(source).__name__,
+        "name": _root_class(frames["modules"]) or type(source).__name__,
         "created": now_text(),
         "source": kind,
         "versions": versions(),
@@ -43,3 +45,9 @@ def _trace(frames: dict[str, pd.DataFrame], source: Any, kind: str) -> Trace:
         "notes": [],
     }
     return Trace(frames, meta)
+
+
+def _root_class(modules: pd.DataFrame) -> str | None:
+    """The class of the model, which an exported program knows by the calls of its modules alone."""
+    known = modules.loc[modules["module"] == "", "type"].dropna().tolist()
+    return known[0] if known else None
