@@ -8,6 +8,7 @@ import nbkit
 from nbkit import OptionError, Trace, TraceError
 from tests.fakes import small_trace
 from tests.graph_texts import ONEFLOW, PADDLE, Net
+from tests.readers.onnx_files import SCOPED, written
 
 
 @pytest.fixture
@@ -34,6 +35,29 @@ def test_a_module_has_its_tree():
     assert (trace.meta["verb"], trace.meta["name"], trace.complete) == ("opgraph", "mine", True)
     assert trace.nodes["name"].tolist() == ["", "up", "up.weight"]
     assert trace.parts["module"].tolist() == ["", "up"]
+
+
+def test_a_program_has_its_ops_below_the_modules_they_ran_in():
+    program = torch.export.export(Net(), (torch.ones(2, 4),))
+    for source, kind in ((program, "torch.export program"), (program.graph_module, "FX graph")):
+        trace = nbkit.opgraph(source)
+        assert (trace.meta["name"], trace.meta["source"]) == ("Net", kind)
+        ops = trace.nodes.dropna(subset=["op"])
+        assert ops[["graph", "op", "module"]].values.tolist() == [
+            ["export", "aten.linear.default", "up"],
+            ["export", "aten.relu.default", ""],
+        ]
+        assert trace.parts["module"].tolist() == ["", "up"]
+
+
+def test_an_onnx_model_is_known_by_its_content(tmp_path):
+    path = written(SCOPED, tmp_path, ("/up/MatMul",)).rename(tmp_path / "net.txt")
+    trace = nbkit.load(path)
+    assert (trace.meta["verb"], trace.meta["name"]) == ("opgraph", "net.txt")
+    assert trace.parts["module"].tolist() == ["up"]
+    (tmp_path / "cut.onnx").write_bytes(b"")
+    with pytest.raises(TraceError, match=r"cut\.onnx has no ONNX graph, or it is cut off"):
+        nbkit.opgraph(tmp_path / "cut.onnx")
 
 
 def test_a_recorded_step_keeps_its_frames():

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from nbkit.readers import onnx_model
 from nbkit.readers.chrome_trace import read_chrome_trace
 from nbkit.readers.oneflow import reader as oneflow
 from nbkit.readers.paddle import reader as paddle
@@ -27,6 +28,9 @@ def reader_of(path: Path) -> Reader:
 
     Raises TraceError if it cannot be read at all.
     """
+    # A file of that name that does not begin so is damaged, which the reader says.
+    if onnx_model.looks_like(_head(path)) or path.suffix == ".onnx":
+        return onnx_model.read_onnx_model
     for number, text in enumerate(_windows(path)):
         if number == 0 and JSON.match(text):
             return read_chrome_trace
@@ -34,6 +38,15 @@ def reader_of(path: Path) -> Reader:
             if looks_like(text):
                 return reader
     return read_chrome_trace
+
+
+def _head(path: Path) -> bytes:
+    """The first bytes of a file; none if it cannot be read, which who reads it as text says."""
+    try:
+        with path.open("rb") as file:
+            return file.read(16)
+    except OSError:
+        return b""
 
 
 def _windows(path: Path) -> Iterator[str]:
