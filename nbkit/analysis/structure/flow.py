@@ -71,9 +71,13 @@ class Flow:
         dtype = self._dtypes[node]
         return dtype is None or "int" in dtype
 
+    @cached_property
+    def _moving(self) -> dict[int, list[int]]:
+        return {node: [src for src in reads if not self.is_held[src]] for node, reads in self.reads.items()}
+
     def moving(self, node: int) -> list[int]:
         """What it reads that is not held: activations."""
-        return [src for src in self.reads[node] if not self.is_held[src]]
+        return self._moving[node]
 
     def origin(self, node: int) -> int:
         """The node that made these values, past casts, views and copies."""

@@ -44,10 +44,11 @@ def _by_gradient(flow: Flow, node: int, results: Sequence[str], makers: Mapping[
 
 
 def _by_reads(flow: Flow, node: int, phases: Sequence[str | None]) -> int | None:
-    """Of a gradient op the forward node of the same kind that reads most of the forward values it reads."""
-    if not is_gradient(flow.does[node]):
-        return None
-    kind = without_gradient(flow.does[node])
+    """The weight that it reads, else of a gradient op the forward node of its kind that reads most of what it reads."""
     forward = [src for src in flow.reads[node] if phases[src] not in ("backward", "optimizer")]
+    weights = [src for src in forward if flow.is_held[src]]
+    if weights or not is_gradient(flow.does[node]):
+        return weights[0] if weights else None
+    kind = without_gradient(flow.does[node])
     readers = [to for src in forward for to in flow.readers[src] if flow.does[to] == kind and to != node]
     return max(readers, key=readers.count, default=None)

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Set
+from functools import cache
 
 from nbkit.analysis.structure.graph import Graph
 from nbkit.analysis.structure.names import Module, role_by_names
@@ -99,10 +100,8 @@ def _home(modules: list[str | None]) -> str | None:
     return ".".join(shared) or None
 
 
-def above(path: str) -> list[str]:
+@cache
+def above(path: str) -> tuple[str, ...]:
     """The paths of the modules that hold this one, from near to far, the root last."""
-    found = []
-    while path:
-        path = path.rpartition(".")[0]
-        found.append(path)
-    return found
+    parent = path.rpartition(".")[0]
+    return (parent, *above(parent)) if path else ()

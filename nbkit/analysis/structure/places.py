@@ -6,6 +6,7 @@ import pandas as pd
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.tree import Place
+from nbkit.analysis.structure.words import TRANSPARENT
 
 # A graph with any of these is a whole training step: each phase of it is a part at the top, with the modules below.
 TRAINING = ("backward", "optimizer")
@@ -39,16 +40,35 @@ def module_place(region: str, module: str | None, root: str | None) -> Place:
 
 
 def place_loose(places: list[Place], flow: Flow, regions: Sequence[str]) -> None:
-    """Gives a place to those that have none: the one that all readers of theirs share; what has a region stays in it.
+    """Gives a place to nodes without one that clearly belong to a part; what has a region stays in it.
 
-    Inputs and outputs of the graph stay without one. An op without a result (an assertion) belongs to what it looks at.
+    Weights, constants and what is computed from them, and views and casts in the forward, belong where all their
+    readers do. Another op does if all that it reads does, too. An assertion and a view that no one reads belong to what
+    they look at. Inputs and outputs of the graph stay without a place.
     """
+    sinks = {node for node in flow.members if _is_sink(flow, node)}
+
+    def place(node: int) -> Place:
+        return places[node] or ((regions[node],) if regions[node] else ())
+
     for node in reversed(flow.order):
-        if not places[node] and flow.kinds[node] not in ("input", "output"):
-            places[node] = common([places[reader] for reader in flow.readers[node]], regions[node])
-    for node in flow.order:
-        if not places[node] and not flow.readers[node] and flow.shape(node) is None and flow.kinds[node] == "op":
+        if places[node] or node in sinks or flow.kinds[node] in ("input", "output"):
+            continue
+        is_simple = flow.is_held[node] or (flow.does[node] in TRANSPARENT and regions[node] in ("", "forward"))
+        around = [place(reader) for reader in flow.readers[node] if reader not in sinks]
+        if not is_simple:
+            around += [place(src) for src in flow.moving(node)]
+        if all(around):
+            places[node] = common(around, regions[node])
+    for node in sinks:
+        if not places[node]:
             places[node] = common([places[src] for src in flow.reads[node]], regions[node])
+
+
+def _is_sink(flow: Flow, node: int) -> bool:
+    """Whether an op hands nothing on: an assertion, or a view or copy that no one reads."""
+    is_idle = flow.shape(node) is None or flow.does[node] in TRANSPARENT
+    return not flow.readers[node] and flow.kinds[node] == "op" and is_idle
 
 
 def common(places: list[Place], region: str) -> Place:

@@ -42,10 +42,32 @@ def _place_modules(graph: Graph) -> None:
                 if path or graph.root is not None:
                     graph.modules_at[module_place(key[0], path, graph.root)] = path
         graph.places[row] = known[key]
+    _place_updates(graph)
     roles = module_roles(graph, set(graph.modules_at.values()))
     if not graph.is_tree:
         roles = roles_by_patterns(checked(roles, graph), graph)
     graph.claims.update({place: roles[path] for place, path in graph.modules_at.items() if path in roles})
+
+
+def _place_updates(graph: Graph) -> None:
+    """Places ops of the optimizer that have no module with that of the one parameter that they update."""
+    flow, modules = graph.flow, graph.source.modules
+    loose = [row for row in flow.order if graph.regions[row] == "optimizer" and modules[row] is None]
+    home: dict[int, str] = {}
+    for row in loose:
+        read = flow.reads[row]
+        held = {modules[src] for src in read if modules[src] is not None} or {home[src] for src in read if src in home}
+        if len(held) == 1:
+            home[row] = str(held.pop())
+    for row in reversed(loose):
+        read_by = {home.get(reader) for reader in flow.readers[row]}
+        if row not in home and len(read_by) == 1 and (path := read_by.pop()) is not None:
+            home[row] = path
+    for row, path in home.items():
+        graph.places[row] = module_place("optimizer", path, graph.root)
+        for place in (path, *above(path)):
+            if place or graph.root is not None:
+                graph.modules_at[module_place("optimizer", place, graph.root)] = place
 
 
 def _place_blocks(graph: Graph) -> None:

@@ -4,35 +4,34 @@ from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.found import Found
 
 
-def channel_mixes(flow: Flow) -> list[Found]:
-    """Every sigmoid(receptance) * value(relu(key) squared)."""
-    found = []
-    for node, gate, value in _gated(flow):
-        if flow.is_projection(value) and (key := _squared_relu(flow, value)) is not None:
-            between, keys = flow.back_to_projections(value)
-            nodes = {node, gate, key, value} | between | keys | set(flow.origins(gate))
-            evidence = "sigmoid of a projection times a projection of relu squared"
-            found.append(Found("channel_mix", frozenset(nodes), evidence, node))
-    return found
+def mixes(flow: Flow) -> list[Found]:
+    """Every sigmoid(receptance) * value(relu(key) squared), and every output(sigmoid(receptance) * wkv).
+
+    wkv is an op of that name, or a quotient of weighted sums.
+    """
+    found = [_channel_mix(flow, *gated) or _time_mix(flow, *gated) for gated in _gated(flow)]
+    return [one for one in found if one is not None]
 
 
-def time_mixes(flow: Flow) -> list[Found]:
-    """Every output(sigmoid(receptance) * wkv), where wkv is an op of that name or a quotient of weighted sums."""
-    found = []
-    for node, gate, value in _gated(flow):
-        outputs = flow.projected_by(node)
-        if len(outputs) != 1:
-            continue
-        between, projections = flow.back_to_projections(value)
-        if "wkv" in flow.does[value]:
-            evidence = f"sigmoid of a projection times a {flow.op(value)} op"
-        elif flow.does[value] == "divide" and len(projections) == 2 and _has_exponentials(flow, value):
-            evidence = "sigmoid of a projection times a quotient of sums that exp() weights"
-        else:
-            continue
-        nodes = {node, gate, outputs[0]} | between | projections | set(flow.origins(gate))
-        found.append(Found("time_mix", frozenset(nodes), evidence, outputs[0]))
-    return found
+def _channel_mix(flow: Flow, product: int, gate: int, value: int) -> Found | None:
+    if not flow.is_projection(value) or (key := _squared_relu(flow, value)) is None:
+        return None
+    between, keys = flow.back_to_projections(value)
+    nodes = {product, gate, key, value} | between | keys | set(flow.origins(gate))
+    return Found("channel_mix", frozenset(nodes), "sigmoid of a projection times a projection of relu squared", product)
+
+
+def _time_mix(flow: Flow, product: int, gate: int, value: int) -> Found | None:
+    outputs = flow.projected_by(product)
+    is_op = "wkv" in flow.does[value]
+    if len(outputs) != 1 or not (is_op or flow.does[value] == "divide"):
+        return None
+    between, projections = flow.back_to_projections(value)
+    if not is_op and not (len(projections) == 2 and _has_exponentials(flow, value)):
+        return None
+    what = f"a {flow.op(value)} op" if is_op else "a quotient of sums that exp() weights"
+    nodes = {product, gate, outputs[0]} | between | projections | set(flow.origins(gate))
+    return Found("time_mix", frozenset(nodes), f"sigmoid of a projection times {what}", outputs[0])
 
 
 def _gated(flow: Flow) -> list[tuple[int, int, int]]:
