@@ -1,6 +1,7 @@
 """Blocks of a graph without module paths: the branches of its residual stream, and those that repeat as layers."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns import Found
@@ -55,6 +56,7 @@ def blocks(flow: Flow, found: list[Found], streams: list[list[Addition]]) -> Blo
     for at, stream in enumerate(streams):
         top: Place = (f"stream {at}",) if len(streams) > 1 else ()
         _add_stream(made, flow, _branches(flow, stream, found), top)
+        _add_norms_between(made, flow, stream, found)
     for one in found:
         if not one.nodes & made.places.keys() and (name := _name_outside(flow, one, found, streams)):
             made.put(one.nodes, (name,), (one.role, one.evidence))
@@ -92,6 +94,16 @@ def _add_branch(made: Blocks, flow: Flow, branch: Branch, place: Place) -> None:
     for one in branch.found:
         if one.role == "norm" and (side := _side(flow, one, branch.addition)):
             made.put(one.nodes, (*place[:-1], f"norm {side} {place[-1]}"), (one.role, one.evidence))
+
+
+def _add_norms_between(made: Blocks, flow: Flow, stream: list[Addition], found: list[Found]) -> None:
+    """Places norms that stand between two additions, as those of BERT do, with the branch before them."""
+    passed_on = {addition.skip: before for before, addition in pairwise(stream)}
+    for one in found:
+        before = passed_on.get(one.result) if one.role == "norm" else None
+        if before is not None and before.node in flow.origins(one.result):
+            branch = made.places[flow.origin(before.branch)]
+            made.put(one.nodes, (*branch[:-1], f"norm after {branch[-1]}"), (one.role, one.evidence))
 
 
 def _told_apart(names: list[str]) -> list[str]:

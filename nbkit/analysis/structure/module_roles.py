@@ -41,10 +41,18 @@ def _form(shape: str | None) -> Shape | None:
 
 
 def _outermost(roles: Roles) -> Roles:
-    """Without what stands in a module of the same role: the attention in an attention with its output projection."""
-    return {
-        path: told for path, told in roles.items() if not any(roles.get(a, ("",))[0] == told[0] for a in above(path))
-    }
+    """Without what stands in a module of the same role: the attention in an attention with its output projection.
+
+    A module that holds a norm beside is more than that (T5LayerSelfAttention), and loses the role instead.
+    """
+    normed = {path.rpartition(".")[0] for path, told in roles.items() if told[0] == "norm"}
+    wrappers = {a for path, told in roles.items() for a in above(path) if a in normed and _role(roles, a) == told[0]}
+    kept = {path: told for path, told in roles.items() if path not in wrappers}
+    return {path: told for path, told in kept.items() if not any(_role(kept, a) == told[0] for a in above(path))}
+
+
+def _role(roles: Roles, path: str) -> str:
+    return roles[path][0] if path in roles else ""
 
 
 def checked(roles: Roles, graph: Graph) -> Roles:
@@ -76,7 +84,7 @@ def roles_by_patterns(roles: Roles, graph: Graph) -> Roles:
         if home is None or home in roles or home in streams or one.role not in (*MAIN, "norm"):
             continue
         is_alone = not inside[home] & MAIN - {one.role} and not _is_part(one, inside[home])
-        if is_alone and not any(roles.get(path, ("",))[0] == one.role for path in above(home)):
+        if is_alone and not any(_role(roles, path) == one.role for path in above(home)):
             added.setdefault(home, (one.role, one.evidence))
     return {**added, **roles}
 

@@ -19,10 +19,9 @@ def node_roles(graph: Graph, tree: PartTree, part_of_node: list[int], is_communi
         if role is not None:
             roles[row] = role
     for one in graph.found:
-        if one.role not in ("norm",):
-            for node in one.nodes:
-                if kinds[node] == "op":
-                    roles.setdefault(node, one.role)
+        for node in one.nodes:
+            if kinds[node] == "op":
+                roles.setdefault(node, one.role)
     return roles
 
 
@@ -41,8 +40,8 @@ def _own_roles(graph: Graph, is_communication: list[bool]) -> dict[int, str]:
     kinds = graph.source.kinds
     casts = _casts(graph)
     for one in graph.found:
-        if one.role == "rotary":
-            roles.update(dict.fromkeys(one.nodes, "rotary"))
+        if one.role in ("rotary", "norm"):
+            roles.update(dict.fromkeys(one.nodes, one.role))
     roles.update({addition.node: "residual" for stream in graph.streams for addition in stream})
     for row in graph.rows:
         if is_communication[row]:

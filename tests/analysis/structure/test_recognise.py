@@ -76,6 +76,37 @@ def test_roles_and_phases_that_the_source_gives_stay():
     assert recognise(ops.frames)["nodes"][["role", "phase"]].values.tolist()[1] == ["head", "other"]
 
 
+def test_a_wrapper_with_a_norm_leaves_attention_to_what_it_wraps():
+    ops = Ops("module tree")
+    for path, kind in (
+        ("0", "T5LayerSelfAttention"),
+        ("0.att", "T5Attention"),
+        ("0.att.q", "Linear"),
+        ("0.ln", "LayerNorm"),
+    ):
+        ops.rows.node("module tree", "module", path, op=kind, module=path)
+    parts = recognise(ops.frames)["parts"]
+    assert dict(zip(parts["name"], parts["role"].fillna("?"), strict=True)) == {
+        "0": "?",
+        "att": "attention",
+        "q": "?",
+        "ln": "norm",
+    }
+
+
+def test_updates_of_a_parameter_stand_below_its_module():
+    ops = Ops()
+    for name in ("up", "down"):
+        weight = ops("parameter", module=f"layer.{name}", name=name)
+        ops("MatMul", weight, module=f"layer.{name}", phase="forward")
+        state = ops("zeros_like", weight, phase="optimizer", name=f"{name} state")
+        ops("add_", weight, ops("lerp_", state, phase="optimizer"), phase="optimizer", name=f"{name} update")
+    frames = recognise(ops.frames)
+    homes = frames["nodes"].set_index("name")["part_id"].map(frames["parts"]["name"])
+    assert homes[["up state", "up update", "down update"]].tolist() == ["up", "up", "down"]
+    assert frames["parts"].loc[frames["parts"]["phase"] == "optimizer", "role"].dropna().tolist() == ["optimizer"]
+
+
 def test_an_empty_graph_and_one_with_a_cycle():
     assert len(recognise({"nodes": NODES.frame()})["parts"]) == 0
     ops = Ops()

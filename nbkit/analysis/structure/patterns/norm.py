@@ -32,7 +32,8 @@ def _written_out(flow: Flow, root: int) -> Found | None:
     if len(ends) != 1:
         return None
     end = _with_weight(flow, ends[0])
-    return Found("norm", frozenset(flow.between(source, end)), "x times 1 / sqrt(mean(x squared))", end)
+    nodes = frozenset(node for node in flow.between(source, end) if not flow.is_held[node])
+    return Found("norm", nodes, "x times 1 / sqrt(mean(x squared))", end)
 
 
 def _above(flow: Flow, node: int) -> int | None:
