@@ -54,6 +54,7 @@ bench: .venv/.installed-bench .venv/.installed-test  ## measure the recorders ag
 	$(BIN)/python bench/compare_times.py
 	$(BIN)/python bench/flame_difference.py
 	$(BIN)/python bench/chrome_trace.py
+	$(BIN)/python bench/oneflow_log.py
 	$(BIN)/python bench/op_table.py
 	$(BIN)/python bench/flamegraph.py
 	$(BIN)/python bench/report.py

@@ -50,10 +50,14 @@ def read_oneflow_log(path: Path) -> Trace:
 
 def _read(lines: TextLines, mojibake: Mojibake) -> Log:
     log, cleaner = Log(), Cleaner()
-    streams: dict[str | None, Stream] = {}
+    untagged = Stream(log, None)
+    streams: dict[str | None, Stream] = {None: untagged}
     for number, raw in enumerate(lines, 1):
         if not raw.isascii():
             mojibake.see(number, raw)
+        # Nine of ten lines are fields of a message, and nothing with a prefix is taken for one.
+        if untagged.field is not None and untagged.field(raw.strip()):
+            continue
         rank, line = cleaner.clean(raw)
         stream = streams.get(rank)
         if stream is None:

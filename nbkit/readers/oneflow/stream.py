@@ -29,17 +29,18 @@ class Stream:
     """Takes the lines of one rank in turn, cleaned; what they say goes into the log."""
 
     def __init__(self, log: Log, rank: str | None) -> None:
+        # Takes a line that is a field of the message that is being read; None while none is.
+        self.field: Callable[[str], bool] | None = None
         self._log, self._rank = log, rank
         self._tree = TreeLines(log.graphs, rank, log.operators, log.unread)
         self._body: Body | None = None
-        self._field: Callable[[str], bool] | None = None
         self._thread: str | None = None
         self._header = 0
         self._begun = (0, "")
 
     def take(self, number: int, line: str) -> bool:
         """Take a line; False if it is nothing that a OneFlow log says."""
-        if self._field is not None and self._field(line):
+        if self.field is not None and self.field(line):
             return True
         body = self._body
         if body is not None:
@@ -63,14 +64,14 @@ class Stream:
         self._tree.end()
 
     def _end_body(self) -> None:
-        body, self._body, self._field = self._body, None, None
+        body, self._body, self.field = self._body, None, None
         if body is not None:
             body.close()
 
     def _start(self, body: Body, number: int, first: str) -> None:
         """A record of several lines begins, and `first` is what this line has of it."""
         self._body, self._begun = body, (number, first)
-        self._field = body.field if isinstance(body, ProtoBody) else None
+        self.field = body.field if isinstance(body, ProtoBody) else None
         if not first:
             return
         if not body.add(number, first):

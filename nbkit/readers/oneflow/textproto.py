@@ -2,12 +2,14 @@
 
 import math
 import re
+from functools import lru_cache
 from typing import Any
 
 Message = dict[str, list[Any]]
 ESCAPE = re.compile(r"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.DOTALL)
 ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 DEEPEST = 64
+CLOSES, NO_FIELD = "}", ""
 LONGEST_NUMBER = 40
 
 
@@ -25,27 +27,35 @@ class TextProto:
 
     def add(self, text: str) -> bool:
         """Take a line without the white space around it; False, and nothing has changed, if it is no field."""
-        if text == "}":
+        key, value = _parsed(text)
+        if value is not None:
+            self._open[-1].setdefault(key, []).append(value)
+            return True
+        if key == CLOSES:
             if len(self._open) == 1:
                 return False
             self._open.pop()
             return True
-        key, colon, value = text.partition(": ")
-        if not colon:
-            return self._nested(text)
-        if not (key.isascii() and key.isidentifier()) or (value[:1] == '"' and (value[-1] != '"' or len(value) < 2)):
-            return False
-        self._open[-1].setdefault(key, []).append(value)
-        return True
-
-    def _nested(self, text: str) -> bool:
-        key = text[:-2]
-        if not text.endswith(" {") or not (key.isascii() and key.isidentifier()) or len(self._open) > DEEPEST:
+        if key == NO_FIELD or len(self._open) > DEEPEST:
             return False
         message: Message = {}
         self._open[-1].setdefault(key, []).append(message)
         self._open.append(message)
         return True
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> tuple[str, str | None]:
+    """Key and value of a line; a key alone where it opens a message, CLOSES or NO_FIELD. Most lines come often."""
+    if text == CLOSES:
+        return CLOSES, None
+    key, colon, value = text.partition(": ")
+    if not colon:
+        key = text[:-2] if text.endswith(" {") else NO_FIELD
+        return (key if key.isascii() and key.isidentifier() else NO_FIELD), None
+    if not (key.isascii() and key.isidentifier()) or (value[:1] == '"' and (value[-1] != '"' or len(value) < 2)):
+        return NO_FIELD, None
+    return key, value
 
 
 def text_of(value: Any) -> str:
