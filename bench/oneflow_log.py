@@ -93,7 +93,7 @@ def traced(graph_name: str, number: int) -> str:
     name, before = f"model.blocks.{number // 50}-scalar_mul-{number}", source(number)
     pair = 'key: "%s"\n    value {\n      s: "%s"\n    }\n  }\n'
     body = f'name: "{name}"\ndevice_tag: "cuda"\nscope_symbol_id: {number // 3}\n'
-    loc = "Python Stack[-1]: \\'forward\\' at \\'/home/me/net.py\\': line 160; ... 7 more"
+    loc = "Python Stack[-1]: \\'forward\\' at \\'/me/net.py\\': line 160; ... 7 more"
     conf = f'loc: "{loc}"\nuser_conf {{\n  op_type_name: "scalar_mul"\n'
     slots = f"  input {{\n    {pair % ('in', before)}  output {{\n    {pair % ('out', f'{name}/out_0')}"
     rest = '  attr {\n    key: "operand"\n    value {\n      at_double: 0.5\n    }\n  }\n'
