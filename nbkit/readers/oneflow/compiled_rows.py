@@ -133,4 +133,6 @@ def _attributes(op: CompiledOp, before: TracedOp | None) -> dict[str, Any]:
         found["lists"] = op.lists
     if op.location:
         found["location"] = op.location
+    if op.is_damaged:
+        found["damaged"] = True
     return found

@@ -32,10 +32,10 @@ class Facts:
         self.actor_threads = 0
         self.in_place: list[str] = []
         self.gradient_accumulation: list[str] = []
-        self._started: dict[tuple[str, str], datetime] = {}
+        self._started: dict[tuple[str | None, str, str], datetime] = {}
 
-    def pass_line(self, message: str, at: datetime | None) -> bool:
-        """A line on a compiler pass; False if it is none."""
+    def pass_line(self, message: str, at: datetime | None, thread: str | None = None) -> bool:
+        """A line on a compiler pass, of a thread; False if it is none."""
         if elapsed := ELAPSED.match(message):
             self._pass(elapsed[1], None, elapsed[2], int(elapsed[3]) / 1000)
             return True
@@ -43,7 +43,7 @@ class Facts:
         if found is None:
             return False
         graph, word, number, name = found.groups()
-        key = (graph, f"{number}-{name}")
+        key = (thread, graph, f"{number}-{name}")
         if word == "start":
             if at is not None:
                 self._started[key] = at
@@ -55,7 +55,7 @@ class Facts:
 
     def unfinished(self) -> list[str]:
         """Passes that began and never ended."""
-        return [name for _, name in self._started]
+        return [name for *_, name in self._started]
 
     def _pass(self, graph: str, number: int | None, name: str, seconds: float | None) -> None:
         self.passes.append({"graph": graph, "number": number, "name": name, "seconds": seconds})

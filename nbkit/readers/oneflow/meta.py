@@ -1,6 +1,7 @@
 """meta of a OneFlow log: what it says beside its frames, as JSON data."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nbkit.readers.oneflow.compiled_rows import inserted
@@ -27,6 +28,7 @@ def graph_facts(run: Run, outside: dict[str, list[str]]) -> dict[str, Any]:
         "listing_line": run.listing.line if run.listing else None,
         "not_added": [op.name for op in traced.values() if not op.is_added],
         "from_outside": outside,
+        "has_modules": not run.tree.is_empty,
         "module_arguments": run.tree.arguments,
         "unused_buffers": [path for path in run.tree.buffers if path not in traced and path not in listed],
     }
@@ -80,16 +82,20 @@ def facts(log: Log, mojibake: Mojibake) -> dict[str, Any]:
     }
 
 
-def notes(log: Log, mojibake: Mojibake, lines: TextLines) -> list[str]:
+def notes(log: Log, mojibake: Mojibake, lines: TextLines, about: Sequence[Mapping[str, Any]]) -> list[str]:
     """What a reader of the frames should know, a sentence each."""
     found = [] if lines.damage is None else [f"{lines.path.name} was not read to its end: {lines.damage}."]
     if lines.undecodable_bytes:
         found.append(f"{lines.undecodable_bytes:,} bytes could not be decoded; U+FFFD stands for them.")
+    if lines.shortened:
+        found.append(f"{lines.shortened:,} lines were too long to be read whole.")
     if mojibake.count:
         found.append(
             f"{mojibake.count} lines hold text of a mistaken encoding, kept as it is; "
             f"{mojibake.mended} of them could be repaired in meta['oneflow']['mojibake']."
         )
+    if any(one["thread"] and not one["has_modules"] for one in about[1:]):
+        found.append("Module lines name no rank: calls of modules are those of all ranks whose lines are mixed.")
     if any(one["is_cut"] for one in log.facts.sets):
         found.append("glog cut the list of a set of ops: its last name is left out, and more may have followed.")
     if log.unread.count > len(log.unread.rows):

@@ -39,6 +39,7 @@ class CompiledOp:
     placement: str | None
     location: str | None
     lists: list[list[int]]
+    is_damaged: bool = False
 
 
 class OperatorLines:
@@ -72,6 +73,7 @@ class OperatorLines:
             self._placement(text, placement, location),
             text[location + len(LOCATION) : -2] if location >= 0 else None,
             lists_in(given) if "[" in given else [],
+            is_damaged=given.count("sbp=(") != given.count(DTYPE) or results.count("sbp=(") != results.count(DTYPE),
         )
 
     def _placement(self, text: str, placement: int, location: int) -> str | None:

@@ -41,6 +41,7 @@ def read_oneflow_log(path: Path) -> Trace:
     log.graphs.clear()
     while found:
         run = found.popleft()  # what was written is not held twice
+        _mark_lost(log, run)
         left_out = _leave_out_damaged(run)
         about.append({**graph_facts(run, _write(rows, run)), "left_out": left_out})
         modules += module_rows(run.label, run.tree, _fixed(run))
@@ -67,6 +68,16 @@ def _read(lines: TextLines, mojibake: Mojibake) -> Log:
     for stream in streams.values():
         stream.close()
     return log
+
+
+def _mark_lost(log: Log, run: Run) -> None:
+    """Where ops are printed whole, one that is not has lost its text; a free tensor never has one."""
+    ops = list(run.traced.ops.values()) if run.traced else []
+    if any(op.has_text for op in ops):
+        for op in ops:
+            if not op.has_text and op.kind != "constant":
+                op.is_damaged = True
+                log.unread.add(op.line, op.name, "an op whose text is lost")
 
 
 def _leave_out_damaged(run: Run) -> list[str]:
@@ -106,6 +117,6 @@ def _meta(lines: TextLines, log: Log, mojibake: Mojibake, about: list[dict[str, 
         "error": error,
         "skipped": {},
         "unread": log.unread.rows,
-        "notes": notes(log, mojibake, lines),
+        "notes": notes(log, mojibake, lines, about),
         "oneflow": {"graphs": about, **facts(log, mojibake), "undecodable_bytes": lines.undecodable_bytes},
     }

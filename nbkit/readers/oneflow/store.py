@@ -122,11 +122,15 @@ class Graphs:
 
 
 def _by_name(op: str, graph: str, line: int) -> TracedOp:
+    """An op of which nothing but its name is known."""
     parts = split_name(op)
+    made = TracedOp(op, line, outputs=[f"{op}/out"], has_text=False)
     if op.startswith((f"_{graph}_input", f"_{graph}-input")):
-        return TracedOp(op, line, kind="input", outputs=[f"{op}/out"])
-    if op.startswith((f"_{graph}_output", f"_{graph}-output")):
-        return TracedOp(op, line, kind="output", outputs=[f"{op}/out"])
-    if parts and parts[1] != "FreeEagerTensor":
-        return TracedOp(op, line, op=parts[1])
-    return TracedOp(op, line, kind="constant" if parts else "parameter", outputs=[f"{op}/out"])
+        made.kind = "input"
+    elif op.startswith((f"_{graph}_output", f"_{graph}-output")):
+        made.kind = "output"
+    elif parts is None or parts[1] == "FreeEagerTensor":
+        made.kind = "parameter" if parts is None else "constant"
+    else:
+        made.op, made.outputs = parts[1], []
+    return made

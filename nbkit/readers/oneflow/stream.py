@@ -153,7 +153,7 @@ class Stream:
             graph, _, rest = text[at + len(LAZY) :].partition(" ")
             return self._lazy(number, graph, rest)
         if " compiling with pass " in text or " time elapsed: " in text:
-            return facts.pass_line(text, None if found is None else moment(found.date, found.time))
+            return found is not None and facts.pass_line(text, moment(found.date, found.time), found.thread)
         if text.startswith(SETS) and " include: " in text:
             name, _, first = text.partition(" include: ")
             self._start(self._set(name, text), number, first)

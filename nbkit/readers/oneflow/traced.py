@@ -18,7 +18,8 @@ RESULTS = ("out", "y")
 class TracedOp:
     """An op as it was added to a graph: inputs are (slot, tensor) and outputs tensors, both in call order.
 
-    `is_added` is False where no line says that the graph took it; `is_damaged` where some of its text was unreadable.
+    `has_text` is False where its name is all that was printed; `is_added` where no line says that the graph took it;
+    `is_damaged` is True where some of its text was unreadable.
     """
 
     name: str
@@ -35,6 +36,7 @@ class TracedOp:
     attributes: dict[str, Any] = field(default_factory=dict)
     is_added: bool = False
     is_damaged: bool = False
+    has_text: bool = True
 
 
 def traced_op(fields: Message, line: int) -> TracedOp | None:

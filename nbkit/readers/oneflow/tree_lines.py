@@ -90,6 +90,8 @@ class TreeLines:
         if read is None:
             self._unread.add(number, line, "an operator that is cut or damaged")
             return
+        if read.is_damaged:
+            self._unread.add(number, line, "arguments or results of an operator are damaged")
         self.listing.ops.append(read)
         self.listing.hashes.append(hash(line[line.find(START) :]))
 

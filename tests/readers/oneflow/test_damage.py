@@ -88,6 +88,25 @@ def test_op_of_which_one_line_is_lost(tmp_path, lost):
     assert trace.nodes["op"].iloc[3] == "reduce_sum"
 
 
+def test_op_whose_text_is_lost_is_damaged(tmp_path):
+    records = logs.traced()
+    records[3] = records[3][-2:]
+    trace = logs.read(tmp_path, logs.text(records))
+    assert attributes(trace.nodes)[3] == {"damaged": True}
+    assert [(one["text"], one["reason"]) for one in trace.meta["unread"]] == [
+        ("reduce_sum-1", "an op whose text is lost")
+    ]
+
+
+def test_operator_with_a_damaged_argument(tmp_path):
+    lines = logs.listing()
+    at = next(at for at, line in enumerate(lines) if "model.fc-matmul-0(" in line)
+    trace = logs.read(tmp_path, "\n".join([*lines[:at], lines[at].replace("sbp=", "s\x00p=", 1), *lines[at + 1 :]]))
+    damaged = [name for name, one in zip(trace.nodes["name"], attributes(trace.nodes), strict=True) if "damaged" in one]
+    assert damaged == ["model.fc-matmul-0"]
+    assert [one["line"] for one in trace.meta["unread"]] == [at + 1]
+
+
 def test_message_that_glog_cut(tmp_path):
     records = logs.traced()
     long = logs.op("big-7", [*logs.user("big", {"in": ["ones_like-2/out_0"] * 600}, {"out": ["big-7/out_0"]})])

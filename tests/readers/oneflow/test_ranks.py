@@ -16,6 +16,22 @@ def test_two_ranks_are_told_apart_by_their_threads(tmp_path):
     assert counts(trace.nodes["graph"]) == {"Net_0 traced": 7, "Net_0 #2 traced": 7}
 
 
+def test_modules_of_mixed_ranks_are_called_by_all_of_them(tmp_path):
+    mixed = [record for pair in zip(logs.built(thread=7), logs.built(thread=8), strict=True) for record in pair]
+    trace = logs.read(tmp_path, logs.text(mixed))
+    assert counts(trace.nodes["graph"]) == {"Net_0 traced": 7, "Net_0 #2 traced": 7}
+    assert trace.modules["calls"].tolist() == [2, 2]
+    assert trace.meta["notes"] == [
+        "Module lines name no rank: calls of modules are those of all ranks whose lines are mixed."
+    ]
+
+
+def test_passes_of_two_ranks_have_times_of_their_own(tmp_path):
+    mixed = [record for pair in zip(logs.passes(thread=7), logs.passes(thread=8), strict=True) for record in pair]
+    passes = logs.read(tmp_path, logs.text(mixed)).meta["oneflow"]["passes"]
+    assert [one["seconds"] for one in passes] == [0.25, 0.25]
+
+
 def test_two_ranks_with_tags_may_mix_line_by_line(tmp_path):
     lines = logs.text(logs.records()).split("\n")[:-1]
     mixed = "".join(f"[1,{rank}]<stdout>:{line}\n" for line in lines for rank in (0, 1))
