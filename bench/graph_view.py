@@ -7,17 +7,18 @@ from them. Every time is taken in the page, until the pixels are there: reading 
 
 import argparse
 import base64
-import shutil
 import statistics
 import time
 from typing import Any
 
 import nbkit
+from bench import chromium
 from nbkit.trace import Trace
 from nbkit.views.graph_data import graph_data
+from nbkit.views.table_widget import STATIC
 from tests.fake_graphs import chain_graph, training_graph
 
-OPEN_MS, EXPAND_MS, FRAME_MS = 1000.0, 300.0, 16.0
+OPEN_MS, EXPAND_MS = 1000.0, 300.0
 SIZE = {"width": 1400, "height": 900}
 # A graph, from its packed bytes to its pixels.
 OPEN = """async ([source, css, packed]) => {
@@ -66,27 +67,18 @@ HTML = "<!doctype html><html lang='en'><title>graph</title><main id='host'></mai
 
 
 def main() -> None:
-    from playwright.sync_api import sync_playwright
-
-    from tests.browser.conftest import ARGUMENTS
-
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("paths", nargs="*", metavar="PATH", help="a dump or trace; made-up graphs without one")
     parser.add_argument("--levels", type=int, default=60, help="how many levels are expanded (default: 60)")
     options = parser.parse_args()
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        raise SystemExit("Chromium is not there; install it (Debian package chromium).")
     traces = {path: nbkit.load(path) for path in options.paths} or made_up()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+    with chromium.browser() as browser:
         for name, trace in traces.items():
             page = browser.new_page(viewport=SIZE)
             page.emulate_media(reduced_motion="reduce")
             page.set_content(HTML)
             measure(page, name, trace, options.levels)
             page.close()
-        browser.close()
 
 
 def made_up() -> dict[str, Trace]:
@@ -103,14 +95,12 @@ def measure(page: Any, name: str, trace: Trace, levels: int) -> None:
     packing_ms = 1e3 * (time.perf_counter() - start)
     sizes = f"{len(trace.nodes):,} nodes, {len(trace.edges):,} edges, {len(packed) / 1024:,.0f} KiB"
     print(f"{name}: {sizes}, packed in {packing_ms:,.0f} ms")
-    files = [(nbkit.GraphView._esm, nbkit.GraphView._css)]
-    (script, style), text = files[0], base64.b64encode(packed).decode("ascii")
-    sources = [str(getattr(one, "_path", one)) for one in (script, style)]
-    contents = [open(path, encoding="utf-8").read() for path in sources]
-    report("opened, folded", [page.evaluate(OPEN, [*contents, text])], OPEN_MS)
+    files = [(STATIC / f"graph.{kind}").read_text(encoding="utf-8") for kind in ("js", "css")]
+    text = base64.b64encode(packed).decode("ascii")
+    report("opened, folded", [page.evaluate(OPEN, [*files, text])], OPEN_MS)
     opened = page.evaluate(EXPAND, levels)
     report(f"expanded, {len(opened)} levels", [one["ms"] for one in opened], EXPAND_MS)
-    report("zoom frame, all of them open", page.evaluate(WHEEL, 24), FRAME_MS)
+    report("zoom frame, all of them open", page.evaluate(WHEEL, 24))
     report("search and first match", [page.evaluate(SEARCH, text) for text in ("mm", "add", "nowhere")])
 
 
