@@ -38,7 +38,7 @@ test("numbers of another frame are summed for parts and coloured by their share"
   const model = new GraphModel(graphOf({ nodes, parts: [{ name: "a" }], values }), "g", true, LETTER);
   const { categories, codes } = model.colors("self_time_us");
   assert.deepEqual([model.tree.ofPart[0], ...model.tree.ofNode].map((item) => categories[codes[item]]?.label),
-    ["from 50 %", "from 50 %", "from 20 %", "from 5 %", undefined]);
+    ["from 50 % of its part", "from 50 % of its part", "from 20 % of its part", "from 5 % of its part", undefined]);
   assert.deepEqual(model.details(model.tree.ofPart[0]).fields.at(-1), ["self time", "90.0 µs"]);
 });
 

@@ -2,7 +2,7 @@
 
 import { CATEGORIES, deviceCategories, HUES, SEVERAL } from "../flame/palette.js";
 import { textAt } from "./data.js";
-import { KINDS } from "./hierarchy.js";
+import { KINDS, ROOT } from "./hierarchy.js";
 
 /** @typedef {import("../flame/palette.js").Category} Category @typedef {import("./hierarchy.js").Hierarchy} Hierarchy @typedef {import("./data.js").Data} Data */
 /** Categories in the order of the legend, and of each item which; -1 for none. @typedef {{categories: Category[], codes: Int16Array, counts: number[]}} Colors */
@@ -17,7 +17,7 @@ const ROLES = [
   category("communication", "magenta", "slash"), category("cast", "brown"),
 ];
 const PHASES = [category("forward", "blue"), category("backward", "amber"), category("recompute", "cyan", "slash"), category("optimizer", "green"), category("other", "grey")];
-/** Shares of the largest value from which on a step of the scale begins. */
+/** Shares from which on a step of the scale begins: of what holds it for sums, else of the largest. */
 const STEPS = [0, 0.01, 0.05, 0.2, 0.5];
 const HEAT = ["#b9b9b9", "#e0a458", "#d97706", "#c2410c", "#8f1d0e"];
 
@@ -82,12 +82,14 @@ function upward({ kind, depth }) {
 /** @param {Data} data @param {Hierarchy} tree @param {string} way */
 function byNumber(data, tree, way) {
   const amounts = amountsOf(data, tree, way);
-  const whole = amounts[0];
-  const { format } = /** @type {import("./data.js").Value} */ (data.values.find(({ name }) => name === way));
-  const codes = Int16Array.from(amounts, (amount) => (Number.isNaN(amount) || !(whole > 0) ? -1 : STEPS.findLastIndex((step) => amount / whole >= step)));
+  const { sums } = /** @type {import("./data.js").Value} */ (data.values.find(({ name }) => name === way));
+  const codes = Int16Array.from(amounts, (amount, item) => {
+    const whole = amounts[sums ? Math.max(tree.parent[item], ROOT) : ROOT];
+    return Number.isNaN(amount) || !(whole > 0) ? -1 : STEPS.findLastIndex((step) => amount / whole >= step);
+  });
   const counts = STEPS.map((_, code) => tree.kind.filter((kind, item) => kind === KINDS.node && codes[item] === code).length);
-  const categories = STEPS.map((step, code) => ({ label: code ? `from ${100 * step} %` : `below ${100 * STEPS[1]} %`, color: HEAT[code], pattern: "" }));
-  return { categories, codes, counts, format };
+  const categories = STEPS.map((step, code) => ({ label: `${code ? `from ${100 * step}` : `below ${100 * STEPS[1]}`} % of ${sums ? "its part" : "the largest"}`, color: HEAT[code], pattern: "" }));
+  return { categories, codes, counts };
 }
 
 /** A number of each item: of nodes their own, of others the sum or the largest of what is in them; NaN for none. @param {Data} data @param {Hierarchy} tree @param {string} way */
