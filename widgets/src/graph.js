@@ -218,7 +218,10 @@ class GraphView {
     this.mark(item);
     const { selection, ...ids } = traitsOf(this.model, item);
     this.told = isAsked ? ids : { ...ids, selection };
+    // Each change is heard here, too, before the others are made.
+    this.isTelling = true;
     for (const [name, value] of Object.entries(this.told)) this.widget.set(name, value);
+    this.isTelling = false;
     this.widget.save_changes();
   }
 
@@ -254,7 +257,7 @@ class GraphView {
   /** Reveals what Python or another widget has selected. */
   selectFromOutside() {
     const traits = Object.fromEntries(TRAITS.map((name) => [name, this.widget.get(name) ?? null]));
-    if (!this.data.nodes.count || TRAITS.every((name) => traits[name] === (this.told?.[name] ?? null))) return;
+    if (this.isTelling || !this.data.nodes.count || TRAITS.every((name) => traits[name] === (this.told?.[name] ?? null))) return;
     const changed = TRAITS.find((name) => traits[name] !== (this.told?.[name] ?? null) && traits[name] !== null);
     const asked = changed ? askedFor(this.data, { ...NOTHING, [changed]: traits[changed] }) : null;
     this.told = traits;
