@@ -51,10 +51,10 @@ class _OpMatcher:
     def run(self) -> None:
         """Adds what is found to the pairs that are known."""
         self._interface()
-        stages: tuple[tuple[Form, Pairing], ...] = (
-            (self._form, if_single), (self._form, if_as_many), (self._loose_form, if_single),
-        )  # fmt: skip
-        for form, pairing in stages:
+        # What is told by its neighbours, too, first: one op too many on one side would shift all behind it.
+        self._follow(self._form_among_others, if_single)
+        self._by_order()
+        for form, pairing in ((self._form, if_single), (self._form, if_as_many), (self._loose_form, if_single)):
             self._follow(form, pairing)
         self._by_order()
 
@@ -98,6 +98,15 @@ class _OpMatcher:
             len(self._sides[side].inputs[node.node_id]),
         )
 
+    def _form_among_others(self, side: int, node: Node) -> Hashable:
+        """The same, with the shape of its result and what those do that it reads from and that read it."""
+        graph = self._sides[side]
+        before, behind = (
+            [graph.nodes[one].does for one in others]
+            for others in (graph.sources(node.node_id), graph.uses(node.node_id))
+        )
+        return (self._form(side, node), node.shape, tuple(before), tuple(sorted(behind)))
+
     def _loose_form(self, side: int, node: Node) -> Hashable:
         """What it does and where; one kind of arithmetic for another."""
         does = "arithmetic" if node.does in ARITHMETIC else node.does
@@ -128,12 +137,11 @@ class _OpMatcher:
         return node.node_id if node.node_id in self._pairs.right_of else self._form(0, node)
 
     def _may_meet(self, left: int, right: int) -> bool:
-        """Whether the dataflow around them says that they are the same op, or nothing."""
-        is_other = False
+        """Whether not all around them that is paired already says that they are different ops."""
+        said = []
         for look in (Side.sources, Side.uses):
             ones = {self._pairs.right_of.get(one) for one in look(self._sides[0], left)} - {None}
             others = {other for other in look(self._sides[1], right) if other in self._pairs.left_of}
-            if ones & others:
-                return True
-            is_other |= bool(ones and others)
-        return not is_other
+            if ones and others:
+                said.append(bool(ones & others))
+        return any(said) or len(said) < 2

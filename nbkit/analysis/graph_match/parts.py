@@ -12,9 +12,9 @@ Key = Callable[[Part], Hashable | None]
 # From the most telling to the least, for parts below the same pair; a role or a phase never meets another one.
 PASSES: tuple[tuple[str, Key], ...] = (
     ("name", lambda part: (_phase(part), part.role, part.name)),
+    ("name", lambda part: (_phase(part), part.name)),
     ("shape", lambda part: (_phase(part), part.role, part.params) if part.role and part.params else None),
     ("role", lambda part: (_phase(part), part.role) if part.role else None),
-    ("name", lambda part: (_phase(part), part.name)),
     ("structure", lambda part: (_phase(part), part.type, part.params) if part.type and not part.role else None),
 )
 
