@@ -45,7 +45,8 @@ def _may_meet(one: Part, other: Part) -> bool:
 
 
 def _is_container(part: Part) -> bool:
-    return part.role is None and bool(part.children)
+    # A numbered one is a layer, whether or not its role was recognised.
+    return part.role is None and bool(part.children) and not part.name.isdecimal()
 
 
 def _below(side: Side, part: Part | None) -> list[Part]:
