@@ -70,12 +70,12 @@ class ProtoBody:
 
     @property
     def is_cut(self) -> bool:
-        return not self._proto.is_closed or not self._proto.fields
+        return not self._proto.is_whole
 
     def close(self) -> None:
-        if not self._proto.is_closed:
+        if self.is_cut:
             self._unread.add(self._line, self._name(), "its text is cut")
-        self._done(self._proto.fields, self._proto.is_closed and not self._is_damaged)
+        self._done(self._proto.fields, not self.is_cut and not self._is_damaged)
 
     def _name(self) -> str:
         return text(self._proto.fields, "name") or "an op without a name"

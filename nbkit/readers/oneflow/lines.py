@@ -18,6 +18,7 @@ GLOG = re.compile(r"([IWEF])(\d{8}|\d{4}) (\d\d:\d\d:\d\d\.\d+) {1,9}(\d+) ([\w.
 # What begins a record in the middle of a line, behind a prefix that no pattern knows.
 MARK = re.compile(
     r"[IWEF]\d{8} \d\d:\d\d:\d\d\.\d+ {1,9}\d+ [\w./-]+\.(?:cpp|cc|cu|h|hpp):\d+\]"
+    r"|\[\d\d/\d\d \d\d:\d\d:\d\d[ \]]"
     r"|\((?:GRAPH|MODULE|INPUT|OUTPUT|PARAMETER|BUFFER|CONFIG|OPERATOR):"
 )
 LONGEST_PREFIX, PREFIX_ENDS = 120, frozenset(":|>])")

@@ -27,7 +27,10 @@ class Traced:
 
 @dataclass(slots=True)
 class Listing:
-    """One printed compiled graph; `hashes` of its lines tell a graph that is printed again."""
+    """One printed compiled graph; `hashes` of its lines tell a graph that is printed again.
+
+    `runs` is how often the graph had been traced then: after another time it is another graph, though it be equal.
+    """
 
     name: str
     rank: str | None
@@ -35,7 +38,7 @@ class Listing:
     ops: list[CompiledOp] = field(default_factory=list)
     hashes: list[int] = field(default_factory=list)
     tree: ModuleTree = field(default_factory=ModuleTree)
-    is_closed: bool = False
+    runs: int = 0
     copies: int = 1
 
 
@@ -104,9 +107,9 @@ class Graphs:
 
     def close(self, listing: Listing) -> None:
         """A listing has ended: if the graph was printed before, it is the same one."""
-        listing.is_closed = True
+        listing.runs = sum((run.name, run.rank) == (listing.name, listing.rank) for run in self.traced)
         for other in self.listings:
-            same = other.name == listing.name and other.rank == listing.rank
+            same = (other.name, other.rank, other.runs) == (listing.name, listing.rank, listing.runs)
             if same and other.hashes[: len(listing.hashes)] == listing.hashes and listing.hashes:
                 other.copies += 1
                 return

@@ -25,6 +25,11 @@ class TextProto:
         """Whether every brace that was opened has been closed."""
         return len(self._open) == 1
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it can be all of a message that holds others: there is one, and none is open."""
+        return self.is_closed and any(isinstance(values[0], dict) for values in self.fields.values())
+
     def add(self, text: str) -> bool:
         """Take a line without the white space around it; False, and nothing has changed, if it is no field."""
         key, value = _parsed(text)

@@ -37,6 +37,13 @@ def test_cut_inside_an_op(tmp_path):
     assert [(one["text"], one["reason"]) for one in trace.meta["unread"]] == [("reduce_sum-1", "its text is cut")]
 
 
+def test_cut_before_the_configuration_of_an_op(tmp_path):
+    cut = TEXT[: TEXT.index("user_conf {")]
+    trace = logs.read(tmp_path, cut)
+    assert trace.nodes["name"].tolist() == ["_Net_0_input.0.0_x", "model.fc.weight"]
+    assert (trace.complete, trace.meta["unread"][0]["text"]) == (False, "model.fc-matmul-0")
+
+
 def test_cut_inside_the_listing(tmp_path):
     cut = TEXT[: TEXT.index("(OPERATOR: model.fc.weight-m") + 60]
     trace = logs.read(tmp_path, cut)

@@ -47,7 +47,7 @@ def test_two_ranks_with_tags_may_mix_line_by_line(tmp_path):
 def test_two_runs_after_each_other(tmp_path, threads):
     runs = [[*logs.built(thread=thread), logs.listing()] for thread in threads]
     trace = logs.read(tmp_path, logs.text([*runs[0], *runs[1]]))
-    assert counts(trace.nodes["graph"])["Net_0 #2 traced"] == 7
+    assert [counts(trace.nodes["graph"])[f"Net_0 #2 {kind}"] for kind in ("traced", "compiled")] == [7, 10]
     assert trace.modules["model"].tolist() == ["Net_0", "Net_0", "Net_0 #2", "Net_0 #2"]
     assert trace.modules["calls"].tolist() == [1, 1, 1, 1]
 
