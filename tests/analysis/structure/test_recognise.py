@@ -8,9 +8,10 @@ import pytest
 from nbkit.analysis.structure.recognise import recognise
 from nbkit.capture.graphs.exported import exported_graph
 from nbkit.capture.graphs.module_tree import module_tree
+from nbkit.readers.onnx_model import read_onnx_model
 from nbkit.schema import NODES, PARTS
 from tests.analysis.structure.graphs import Ops, nameless, roles
-from tests.graph_models import MODELS, exported, model
+from tests.graph_models import MODELS, exported, model, onnx_bytes
 
 BLOCKS = {
     "rwkv4": {"block": 6, "time_mix": 6, "channel_mix": 6, "norm": 14},
@@ -41,6 +42,26 @@ def test_the_module_tree_of_a_model(name):
 @pytest.mark.parametrize("name", MODELS)
 def test_an_exported_model(name):
     assert roles(recognise(export_frames(name)), "export") == expected(name)
+
+
+@cache
+def onnx_frames(name, folder):
+    path = folder / f"{name}.onnx"
+    path.write_bytes(onnx_bytes(name))
+    return read_onnx_model(path).frames
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("onnx")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_onnx_model(name, folder):
+    found = roles(recognise(onnx_frames(name, folder)))
+    # The exporter folds position embeddings and rotary tables to constants.
+    assert found | ENDS == {**BLOCKS[name], **ENDS}
+    assert roles(recognise(nameless(onnx_frames(name, folder)))) | ENDS == {**BLOCKS[name], **ENDS}
 
 
 @pytest.mark.parametrize("name", MODELS)
