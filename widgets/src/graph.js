@@ -1,29 +1,27 @@
 // The graph: wires the model of a graph, tools, picture, outline, details and the widget's model together.
 
+import { typed } from "./lib/flame/data.js";
 import { waysOf } from "./lib/graph/colors.js";
 import { textAt } from "./lib/graph/data.js";
 import { announcement } from "./lib/graph/describe.js";
 import { GraphModel } from "./lib/graph/model.js";
 import { HEAD } from "./lib/graph/scene.js";
 import { nextMatch } from "./lib/graph/search.js";
-import { askedFor, traitsOf } from "./lib/graph/selection.js";
+import { SharedSelection } from "./lib/graph/selection.js";
 import { counted } from "./lib/units.js";
 import { unpack } from "./report/unpack.js";
 import { parts } from "./ui/graph/parts.js";
 import { watchTheme } from "./ui/flame/theme.js";
 
-/** Width of the mark at the right of a box that opens and closes it. */
-const MARK = 26;
 /** Widths of the letters of titles and second lines; a box is made for them, whatever font is there. */
 const LETTER = { title: 7.4, subtitle: 6.4 };
-const TRAITS = ["selected_node_id", "selected_part_id", "selected_op_id"];
 /** Width from which on the outline stands beside the picture without being asked for. */
 const WIDE = 640;
 
 class GraphView {
   /** @param {any} widget the widget's model @param {HTMLElement} el @param {import("./lib/graph/data.js").Data} data */
   constructor(widget, el, data) {
-    this.widget = widget;
+    this.shared = new SharedSelection(widget);
     this.data = data;
     /** @type {Map<string, GraphModel>} */
     this.models = new Map();
@@ -55,10 +53,6 @@ class GraphView {
     return /** @type {GraphModel} */ (this.models.get(key));
   }
 
-  get colors() {
-    return this.model.colors(this.state.color);
-  }
-
   /** @param {object} change */
   change(change) {
     const [before, node, part] = [this.model, this.model.nodeOf(this.selected), this.model.partOf(this.selected)];
@@ -75,25 +69,25 @@ class GraphView {
 
   /** Draws everything after a change of the state, or of what is open. */
   show() {
-    const { data, model, state, colors } = this;
+    const { data, model, state } = this;
     this.tools.show(state);
     this.help.hidden = !state.isHelp;
     this.outline.element.hidden = !state.isOutline;
     const note = model.tree.hidden ? `${counted(model.tree.hidden, "parameter")} or constants not shown` : "";
-    this.legend.show(colors, note);
-    if (state.isOutline) this.outline.show(data, model.tree, model.scene.open, { ...this.marks, colors });
+    this.legend.show(this.marks.colors, note);
+    if (state.isOutline) this.outline.show(data, model.tree, model.scene.open, this.marks);
     this.draw();
   }
 
   get marks() {
-    return { focus: this.focus, selected: this.selected, hover: this.hover };
+    return { focus: this.focus, selected: this.selected, hover: this.hover, colors: this.model.colors(this.state.color) };
   }
 
   draw() {
-    const { model, colors } = this;
+    const { model } = this;
     const drawn = model.scene.drawn();
     const matches = new Set(this.text ? model.search(this.text).map((item) => model.scene.shownFor(item)) : []);
-    this.stage.setLook({ drawn, colors, ...this.marks, matches, far: this.far(), labelOf: (/** @type {any} */ line) => model.labelOf(line) });
+    this.stage.setLook({ drawn, ...this.marks, matches, far: this.far(), labelOf: (/** @type {any} */ line) => model.labelOf(line) });
   }
 
   far() {
@@ -122,14 +116,6 @@ class GraphView {
     this.tip.hide();
     this.stage.follow(before, this.boxOf(item));
     this.say(announcement(this.data, this.model.tree, item, isOpen, this.model.edges));
-  }
-
-  /** Closes all parts. */
-  fold() {
-    this.model.fold();
-    if (this.focus >= 0) this.focus = this.model.scene.shownFor(this.focus);
-    this.show();
-    this.stage.openWhole();
   }
 
   /** @param {string} text */
@@ -167,7 +153,7 @@ class GraphView {
     const box = this.boxOf(item);
     this.stage.reveal(box.isOpen ? { ...box, height: HEAD } : box);
     this.draw();
-    this.outline.mark({ ...this.marks, colors: this.colors });
+    this.outline.mark(this.marks);
     const { tree, scene, edges } = this.model;
     this.say(announcement(this.data, tree, item, scene.open.has(item), edges));
     if (hasTip) this.tell(item, true, this.stage.pointOf(box));
@@ -185,13 +171,6 @@ class GraphView {
     this.status.textContent = text;
   }
 
-  /** Keys that reach the picture find a box to start from. */
-  arrive() {
-    if (!this.stage.element.matches(":focus-visible") || this.stage.isPressed) return;
-    const first = this.model.scene.drawn().boxes.find(({ item }) => item >= 0)?.item ?? -1;
-    this.focusOn(this.focus >= 0 ? this.focus : this.selected >= 0 ? this.model.scene.shownFor(this.selected) : first);
-  }
-
   /** The pointer is on a box, or on none. @param {number} item @param {{x: number, y: number}} point */
   point(item, point) {
     if (item !== this.hover) {
@@ -202,27 +181,10 @@ class GraphView {
     else this.tip.hide();
   }
 
-  /** @param {number} item @param {boolean} isDouble @param {{x: number, y: number}} point in the picture */
-  clicked(item, isDouble, point) {
-    if (item < 0) return this.select(-1);
-    const { scene } = this.model;
-    const box = this.boxOf(item);
-    const isMark = box.canOpen && point.x > box.x + box.width - MARK && point.y < box.y + HEAD;
-    this.focus = item;
-    if (isMark !== isDouble && scene.holds(item)) this.toggle(item, !scene.open.has(item));
-    else if (!isDouble) this.select(item);
-  }
-
-  /** Selects an item and tells the widget's model; -1 is none. @param {number} item @param {boolean} [isAsked] whether another widget did, whose own limits stay */
+  /** Selects an item and tells the widget's model; -1 is none. @param {number} item @param {boolean} [isAsked] whether another widget did */
   select(item, isAsked = false) {
     this.mark(item);
-    const { selection, ...ids } = traitsOf(this.model, item);
-    this.told = isAsked ? ids : { ...ids, selection };
-    // Each change is heard here, too, before the others are made.
-    this.isTelling = true;
-    for (const [name, value] of Object.entries(this.told)) this.widget.set(name, value);
-    this.isTelling = false;
-    this.widget.save_changes();
+    this.shared.tell(this.model, item, isAsked);
   }
 
   /** Shows an item as the selected one. @param {number} item */
@@ -231,7 +193,7 @@ class GraphView {
     this.tip.hide();
     if (item < 0) this.detail.hide();
     else this.detail.show(this.model.details(item));
-    this.outline.mark({ ...this.marks, colors: this.colors });
+    this.outline.mark(this.marks);
     this.draw();
   }
 
@@ -256,34 +218,20 @@ class GraphView {
 
   /** Reveals what Python or another widget has selected. */
   selectFromOutside() {
-    const traits = Object.fromEntries(TRAITS.map((name) => [name, this.widget.get(name) ?? null]));
-    if (this.isTelling || !this.data.nodes.count || TRAITS.every((name) => traits[name] === (this.told?.[name] ?? null))) return;
-    const changed = TRAITS.find((name) => traits[name] !== (this.told?.[name] ?? null) && traits[name] !== null);
-    const asked = changed ? askedFor(this.data, { ...NOTHING, [changed]: traits[changed] }) : null;
-    this.told = traits;
-    if (!asked) return this.mark(-1);
-    this.showRow(asked.table, asked.row);
-    const item = this.model.tree[asked.table === "nodes" ? "ofNode" : "ofPart"][asked.row];
+    const asked = this.data.nodes.count ? this.shared.news(this.data) : undefined;
+    if (asked === undefined) return;
+    if (asked) this.showRow(asked.table, asked.row);
+    const item = asked ? this.model.tree[asked.table === "nodes" ? "ofNode" : "ofPart"][asked.row] : -1;
     if (item < 0) return this.mark(-1);
     this.look(item);
-    this.select(item, changed === "selected_op_id");
+    this.select(item, asked?.isOp);
   }
 
-  /** One step back: tip, selection, search. Whether there was one. */
-  back() {
-    if (!this.tip.element.hidden) this.tip.hide();
-    else if (this.selected >= 0) this.select(-1);
-    else if (this.text) this.tools.clear();
-    else return false;
-    return true;
-  }
 }
-
-const NOTHING = { selected_node_id: null, selected_part_id: null, selected_op_id: null };
 
 /** @param {{model: any, el: HTMLElement}} context */
 async function render({ model, el }) {
-  const make = async () => new GraphView(model, el, await unpack(bytesOf(model.get("graph"))));
+  const make = async () => new GraphView(model, el, await unpack(typed(model.get("graph"), Uint8Array)));
   let view = await make();
   const renew = async () => {
     const next = make();
@@ -291,17 +239,12 @@ async function render({ model, el }) {
     view = await next;
   };
   const reselect = () => view.selectFromOutside();
-  const listeners = { "change:graph": renew, ...Object.fromEntries(TRAITS.map((name) => [`change:${name}`, reselect])) };
+  const listeners = { "change:graph": renew, ...SharedSelection.listeners(reselect) };
   for (const [name, listener] of Object.entries(listeners)) model.on(name, listener);
   return () => {
     for (const [name, listener] of Object.entries(listeners)) model.off(name, listener);
     view.destroy();
   };
-}
-
-/** @param {DataView | Uint8Array} data */
-function bytesOf(data) {
-  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 }
 
 export default { render };

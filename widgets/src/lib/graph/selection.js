@@ -3,6 +3,8 @@
 import { numberAt, textAt } from "./data.js";
 import { titleOf } from "./words.js";
 
+/** Traits that name one row. */
+const TRAITS = ["selected_node_id", "selected_part_id", "selected_op_id"];
 /** Nothing selected. */
 export const NONE = { selected_node_id: null, selected_part_id: null, selected_op_id: null, selection: null };
 
@@ -28,4 +30,42 @@ export function askedFor(data, { selected_node_id: node, selected_part_id: part,
   if (part !== null && part < data.parts.count) return { table: "parts", row: part };
   const row = op === null ? -1 : data.nodes.numbers.op_id.indexOf(op);
   return row < 0 ? null : { table: "nodes", row };
+}
+
+/** The selection as the widget's model holds it, where Python and other widgets set it, too. */
+export class SharedSelection {
+  /** @param {any} widget the widget's model */
+  constructor(widget) {
+    this.widget = widget;
+    this.isTelling = false;
+    /** What both sides know. @type {Record<string, any>} */
+    this.told = NONE;
+  }
+
+  /** @param {(change: any) => void} listener @returns {Record<string, (change: any) => void>} listeners by event */
+  static listeners(listener) {
+    return Object.fromEntries(TRAITS.map((name) => [`change:${name}`, listener]));
+  }
+
+  /** Tells what is selected. @param {import("./model.js").GraphModel} model @param {number} item @param {boolean} isAsked whether another widget did, whose own limits stay */
+  tell(model, item, isAsked) {
+    const { selection, ...ids } = traitsOf(model, item);
+    this.told = { ...NONE, ...ids };
+    // Each change is heard here, too, before the others are made.
+    this.isTelling = true;
+    for (const [name, value] of Object.entries(isAsked ? ids : { ...ids, selection })) this.widget.set(name, value);
+    this.isTelling = false;
+    this.widget.save_changes();
+  }
+
+  /** What was selected elsewhere: undefined if that is not new, null if it is nothing. @param {import("./data.js").Data} data */
+  news(data) {
+    const traits = Object.fromEntries(TRAITS.map((name) => [name, this.widget.get(name) ?? null]));
+    const changed = TRAITS.filter((name) => traits[name] !== this.told[name]);
+    if (this.isTelling || !changed.length) return undefined;
+    this.told = { ...NONE, ...traits };
+    const [name] = changed.filter((one) => traits[one] !== null);
+    const asked = name ? askedFor(data, { ...NONE, [name]: traits[name] }) : null;
+    return asked && { ...asked, isOp: name === "selected_op_id" };
+  }
 }

@@ -2,7 +2,10 @@
 
 import { actionOf, isArrow, movedTo } from "../../lib/graph/moves.js";
 import { ROOT } from "../../lib/graph/hierarchy.js";
+import { HEAD } from "../../lib/graph/scene.js";
 
+/** Width of the mark at the right of a box that opens and closes it. */
+const MARK = 26;
 /** @type {Record<string, [number, number]>} */
 const PANS = { w: [0, -0.3], s: [0, 0.3], a: [-0.3, 0], d: [0.3, 0] };
 
@@ -12,13 +15,13 @@ const ACTIONS = {
   select: (view) => view.focus >= 0 && view.select(view.focus === view.selected ? -1 : view.focus),
   inner: (view) => goIn(view),
   outer: (view) => view.focus >= 0 && view.model.tree.parent[view.focus] > ROOT && view.focusOn(view.model.tree.parent[view.focus]),
-  back: (view) => view.back(),
+  back: (view) => back(view),
   nearer: (view) => view.stage.zoom(1.5),
   farther: (view) => view.stage.zoom(1 / 1.5),
   all: (view) => view.stage.fit(),
   fit: (view) => view.focus >= 0 && view.stage.fitTo(view.boxOf(view.focus)),
   pan: (view, key) => view.stage.pan(...PANS[key.toLowerCase()]),
-  close: (view) => view.fold(),
+  close: (view) => fold(view),
   outline: (view) => view.change({ isOutline: !view.state.isOutline }),
   search: (view) => view.tools.search.focus(),
   match: (view, key) => view.step(key === "N" ? -1 : 1),
@@ -51,4 +54,39 @@ export function keyed(view, event) {
   else if (!action || act(view, action, event.key) === false) return;
   event.preventDefault();
   event.stopPropagation();
+}
+
+/** Keys that reach the picture find a box to start from. @param {any} view the graph */
+export function arrive(view) {
+  if (!view.stage.element.matches(":focus-visible") || view.stage.isPressed) return;
+  const first = view.model.scene.drawn().boxes.find(({ item }) => item >= 0)?.item ?? -1;
+  view.focusOn(view.focus >= 0 ? view.focus : view.selected >= 0 ? view.model.scene.shownFor(view.selected) : first);
+}
+
+/** A click, or a double click, in the picture. @param {any} view the graph @param {number} item @param {boolean} isDouble @param {{x: number, y: number}} point in the picture */
+export function clicked(view, item, isDouble, point) {
+  if (item < 0) return view.select(-1);
+  const { scene } = view.model;
+  const box = view.boxOf(item);
+  const isMark = box.canOpen && point.x > box.x + box.width - MARK && point.y < box.y + HEAD;
+  view.focus = item;
+  if (isMark !== isDouble && scene.holds(item)) view.toggle(item, !scene.open.has(item));
+  else if (!isDouble) view.select(item);
+}
+
+/** One step back: tip, selection, search. Whether there was one. @param {any} view the graph */
+function back(view) {
+  if (!view.tip.element.hidden) view.tip.hide();
+  else if (view.selected >= 0) view.select(-1);
+  else if (view.text) view.tools.clear();
+  else return false;
+  return true;
+}
+
+/** Closes all parts. @param {any} view the graph */
+function fold(view) {
+  view.model.fold();
+  if (view.focus >= 0) view.focus = view.model.scene.shownFor(view.focus);
+  view.show();
+  view.stage.openWhole();
 }

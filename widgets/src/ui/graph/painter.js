@@ -204,3 +204,9 @@ export class Painter {
 function isMarked({ from, to }, { selected, hover, focus }) {
   return [selected, hover, focus].some((item) => item >= 0 && (item === from || item === to));
 }
+
+/** The theme with what lies between its text and its page. @param {any} theme */
+export function withMixed(theme) {
+  const mix = (/** @type {number} */ part) => `color-mix(in srgb, ${theme.text} ${part}%, ${theme.page})`;
+  return { ...theme, border: mix(50), muted: mix(74) };
+}

@@ -5,7 +5,7 @@ import { VALUES } from "../../lib/graph/data.js";
 import { h } from "../dom.js";
 import { Tooltip } from "../flame/tooltip.js";
 import { header } from "../header.js";
-import { act, keyed } from "./actions.js";
+import { act, arrive, clicked, keyed } from "./actions.js";
 import { Detail } from "./detail.js";
 import { help } from "./help.js";
 import { Legend } from "./legend.js";
@@ -17,10 +17,10 @@ import { Toolbar } from "./toolbar.js";
 export function parts(view, data) {
   const stage = new Stage({
     label: "Graph, drawn; the outline beside it has the same parts and nodes", onCamera: () => view.moved(),
-    onHover: (item, point) => view.point(item, point), onClick: (item, isDouble, point) => view.clicked(item, isDouble, point),
+    onHover: (item, point) => view.point(item, point), onClick: (item, isDouble, point) => clicked(view, item, isDouble, point),
   });
   stage.element.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => keyed(view, event));
-  stage.element.addEventListener("focus", () => view.arrive());
+  stage.element.addEventListener("focus", () => arrive(view));
   stage.element.addEventListener("blur", () => view.tip.hide());
   const tools = new Toolbar({
     graphs: data.graphs.map((name) => [name, name || "(unnamed)"]), colors: waysOf(data), hasValues: data.nodes.texts.kind.values.some((kind) => VALUES.has(kind)),

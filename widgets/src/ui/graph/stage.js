@@ -4,7 +4,7 @@ import { between, centered, fitted, following, kept, opening, panned, revealing,
 import { h } from "../dom.js";
 import { themeOf } from "../flame/theme.js";
 import { Minimap } from "./minimap.js";
-import { Painter } from "./painter.js";
+import { Painter, withMixed } from "./painter.js";
 
 /** How far a pointer may stray before a click is a drag. */
 const STRAY = 4;
@@ -147,7 +147,7 @@ export class Stage {
     if (this.look) this.moveTo(fitted({ x: 0, y: 0, ...this.look.drawn }, this.view));
   }
 
-  /** Shows a box as large as it fits. @param {import("../../lib/graph/camera.js").Area} area */
+  /** @param {import("../../lib/graph/camera.js").Area} area */
   fitTo(area) {
     this.moveTo(fitted(area, this.view));
   }
@@ -248,10 +248,4 @@ export class Stage {
     this.pointers.delete(event.pointerId);
     if (!this.pointers.size) this.drag = null;
   }
-}
-
-/** The theme with what lies between its text and its page. @param {any} theme */
-function withMixed(theme) {
-  const mix = (/** @type {number} */ part) => `color-mix(in srgb, ${theme.text} ${part}%, ${theme.page})`;
-  return { ...theme, border: mix(50), muted: mix(74) };
 }
