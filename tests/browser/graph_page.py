@@ -55,6 +55,11 @@ class GraphPage:
         """What the outline shows, from the top."""
         return self.tree.locator(".nb-graph-name").all_inner_texts()
 
+    def fold(self) -> None:
+        """Closes all parts; the picture has the focus and shows all of it."""
+        self.stage.focus()
+        self.press("c", "0")
+
     def press(self, *keys: str) -> None:
         for key in keys:
             self.page.keyboard.press(key)

@@ -19,9 +19,9 @@ def shown(page: Page) -> GraphPage:
     return GraphPage(page, training_graph(3))
 
 
-def test_it_opens_folded_and_a_part_opens_by_its_key_in_picture_and_outline(shown: GraphPage) -> None:
-    assert shown.names() == ["forward", "backward", "optimizer"]
-    shown.stage.focus()
+def test_it_opens_down_to_the_layers_and_a_part_opens_by_its_key_in_picture_and_outline(shown: GraphPage) -> None:
+    assert shown.names() == ["forward", "embed_tokens", "layers", "lm_head", "backward", "optimizer"]
+    shown.fold()
     shown.press("Enter")
     assert shown.names()[:4] == ["forward", "embed_tokens", "layers", "lm_head"]
     expect(shown.status).to_contain_text("forward, 62 nodes, open")
@@ -32,6 +32,7 @@ def test_it_opens_folded_and_a_part_opens_by_its_key_in_picture_and_outline(show
 
 
 def test_the_outline_is_a_tree_that_drives_the_picture(shown: GraphPage) -> None:
+    shown.fold()
     shown.row("forward").focus()
     shown.press("ArrowRight", "ArrowRight", "ArrowDown", "Enter")
     expect(shown.row("layers")).to_have_attribute("aria-selected", "true")
@@ -43,6 +44,7 @@ def test_the_outline_is_a_tree_that_drives_the_picture(shown: GraphPage) -> None
 
 
 def test_a_click_selects_and_one_on_the_mark_opens(shown: GraphPage) -> None:
+    shown.fold()
     box = shown.stage.bounding_box()
     assert box is not None
     middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)

@@ -1,6 +1,7 @@
 // One graph as it is shown: its hierarchy, its edges, its scene, and what is computed of them once.
 
 import { amountsOf, coloured } from "./colors.js";
+import { textAt } from "./data.js";
 import { detailsOf } from "./describe.js";
 import { Edges, isBelow } from "./edges.js";
 import { hierarchyOf, KINDS, pathTo, ROOT } from "./hierarchy.js";
@@ -10,6 +11,8 @@ import { lineText } from "./words.js";
 
 /** Most lines from the selected item to what lies on other levels. */
 const MOST_FAR = 200;
+/** Most boxes that a graph opens with, but for those of parts that are alone on their level. */
+const MOST_AT_FIRST = 16;
 
 export class GraphModel {
   /** @param {import("./data.js").Data} data @param {string} graph @param {boolean} hasValues @param {{title: number, subtitle: number}} letter widths */
@@ -20,18 +23,40 @@ export class GraphModel {
     this.scene = new Scene(data, this.tree, this.edges, letter);
     /** @type {Map<string, any>} */
     this.kept = new Map();
-    this.openOnly();
+    this.openDown(MOST_AT_FIRST);
   }
 
-  /** Opens what is alone on its level: there is nothing else to see. */
-  openOnly() {
-    for (let at = ROOT; this.tree.children[at].length === 1; at = this.tree.children[at][0]) this.scene.toggle([this.tree.children[at][0]], true);
+  /** Opens the way down to what repeats, through the forward and its largest parts, up to so many boxes; what is alone on its level anyway. @param {number} most */
+  openDown(most) {
+    const { children, kind, size } = this.tree;
+    for (let [at, boxes] = [ROOT, 0]; children[at].length && !children[at].some((item) => kind[item] === KINDS.repeats); ) {
+      const [only, ...others] = children[at];
+      const parts = children[at].filter((item) => kind[item] === KINDS.part && (at !== ROOT || this.isForward(item)));
+      const largest = parts.sort((one, other) => size[other] - size[one] || one - other)[0];
+      const next = others.length ? largest : only;
+      boxes += others.length;
+      if (next === undefined || this.isRepeats(next) || (others.length && boxes + children[next].length > most)) return;
+      this.scene.toggle([next], true);
+      at = next;
+    }
+  }
+
+  /** Whether a part holds nothing but repeats of one form. @param {number} item */
+  isRepeats(item) {
+    const { children, kind, row } = this.tree;
+    const forms = new Set(children[item].map((child) => (kind[child] === KINDS.part ? this.data.parts.numbers.repeat_of[row[child]] : NaN)));
+    return children[item].length > 1 && forms.size === 1 && !forms.has(NaN);
+  }
+
+  /** @param {number} item a part */
+  isForward(item) {
+    return textAt(this.data.parts.texts.phase, this.tree.row[item]) === "forward";
   }
 
   /** Closes everything again, but for what is alone on its level. */
   fold() {
     this.scene.toggle([...this.scene.open].filter((item) => item !== ROOT), false);
-    this.openOnly();
+    this.openDown(0);
   }
 
   /** What a function gives, computed once. @template T @param {string} key @param {() => T} make @returns {T} */
