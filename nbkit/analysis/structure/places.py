@@ -67,8 +67,9 @@ def place_loose(places: list[Place], flow: Flow, regions: Sequence[str]) -> None
 
 def _is_sink(flow: Flow, node: int) -> bool:
     """Whether an op hands nothing on: an assertion, or a view or copy that no one reads."""
-    is_idle = flow.shape(node) is None or flow.does[node] in TRANSPARENT
-    return not flow.readers[node] and flow.kinds[node] == "op" and is_idle
+    if flow.readers[node] or flow.kinds[node] != "op":
+        return False
+    return flow.does[node] in TRANSPARENT or flow.shape(node) is None
 
 
 def common(places: list[Place], region: str) -> Place:

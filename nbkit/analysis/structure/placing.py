@@ -19,7 +19,7 @@ def place_nodes(graph: Graph) -> None:
         _place_blocks(graph)
     else:
         _place_modules(graph)
-    if not graph.is_tree:
+    if not graph.is_tree and (graph.is_split or not graph.is_flat):
         place_loose(graph.places, graph.flow, graph.regions)
     for row in graph.rows:
         if not graph.places[row] and graph.regions[row]:

@@ -49,7 +49,8 @@ class Source:
         return names
 
     def _column(self, name: str) -> list[Any]:
-        return [value if isinstance(value, str) else None for value in self._nodes[name].tolist()]
+        column = self._nodes[name]
+        return column.astype(object).where(column.notna(), None).tolist()
 
 
 @cache
