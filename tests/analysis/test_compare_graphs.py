@@ -101,3 +101,11 @@ def mlp_layers(count: int) -> dict[str, pd.DataFrame]:
         nodes.append((f"{module}.w", "parameter", module, [4, 4], ()))
         nodes.append((f"mm {layer}", "aten.mm.default", module, [4], (last, f"{module}.w")))
     return make_graph("export", *nodes)
+
+
+def test_a_part_meets_one_of_its_name_that_was_not_recognised():
+    frames = mlp("export", "mlp.", ATEN)
+    unknown = renamed(frames, "other")
+    parts = unknown["parts"].assign(role=None, evidence=None).astype({"role": "str", "evidence": "str"})
+    found = compare_graphs(frames, {**unknown, "parts": parts})
+    assert set(found[found["level"] == "part"]["action"]) == {"match"}
