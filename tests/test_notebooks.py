@@ -16,7 +16,8 @@ STILL = {"text/html", "image/svg+xml", "image/png", "text/plain"}
 
 
 def test_there_are_notebooks():
-    assert {"01_trace_a_step", "02_where_time_goes", "03_device_vs_cpu"} <= {path.stem for path in NOTEBOOKS}
+    names = {"01_trace_a_step", "02_where_time_goes", "03_device_vs_cpu", "06_graphs_of_four_frameworks"}
+    assert names <= {path.stem for path in NOTEBOOKS}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

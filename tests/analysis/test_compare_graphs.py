@@ -109,3 +109,19 @@ def test_a_part_meets_one_of_its_name_that_was_not_recognised():
     parts = unknown["parts"].assign(role=None, evidence=None).astype({"role": "str", "evidence": "str"})
     found = compare_graphs(frames, {**unknown, "parts": parts})
     assert set(found[found["level"] == "part"]["action"]) == {"match"}
+
+
+def test_square_weights_are_taken_to_be_as_the_others():
+    def graph(name: str, wide: list[int]) -> dict[str, pd.DataFrame]:
+        return make_graph(
+            name,
+            ("x", "input", "", [2, 4], ()),
+            ("square", "parameter", "", [4, 4], ()),
+            ("wide", "parameter", "", wide, ()),
+            (f"{name} 1", "aten.linear.default", "", [2, 4], ("x", "square")),
+            (f"{name} 2", "aten.linear.default", "", [2, 8], (f"{name} 1", "wide")),
+        )
+
+    for wide, relation in (([4, 8], "permute"), ([8, 4], "same")):
+        found = compare_graphs(graph("one", [8, 4]), graph("other", wide))
+        assert found[found["level"] == "parameter"]["relation"].tolist() == [relation, relation]

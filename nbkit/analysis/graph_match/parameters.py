@@ -25,12 +25,24 @@ class ParameterMatcher:
         self.pairs = Pairs()
         self._pair(_best_prefix(self._lefts, self._rights), in_order, "name")
         self._pair(self._by_inner_name, in_order, "name")
-        self.is_transposed = self._count(self._by_turned_shape) > self._count(self._by_shape)
-        by_shape = self._by_turned_shape if self.is_transposed else self._by_shape
+        is_turned = self._count(self._by_turned_shape) > self._count(self._by_shape)
+        by_shape = self._by_turned_shape if is_turned else self._by_shape
         self._pair(by_shape, if_single, "shape")
         self._pair(by_shape, in_order, "structure")
         self._pair(self._by_sizes, in_order, "structure")
         self._pair(lambda side, node: _sizes(node.shape), if_single, "shape")
+        self.is_transposed = self._most_are_turned()
+
+    def _most_are_turned(self) -> bool:
+        """What the weights that are not square say about those that are."""
+        left, right = self._sides
+        shapes = [
+            (left.nodes[one].shape, right.nodes[other].shape)
+            for one, other in self.pairs.right_of.items()
+            if is_weight(left, left.nodes[one])
+        ]
+        turned = sum(one is not None and one != other and one[::-1] == other for one, other in shapes)
+        return turned > sum(one is not None and one == other and one[::-1] != one for one, other in shapes)
 
     def _pair(self, key: Key, pairing: Callable[[Groups[Node]], list[tuple[Node, Node]]], evidence: str) -> None:
         for one, other in pairing(self._groups(key)):
