@@ -25,7 +25,7 @@ def log() -> Trace:
 
 @cache
 def rwkv() -> Trace:
-    """The sample model at the log's sizes, exported without values, against the log; shorter texts are the same ops, fewer times."""
+    """The sample model at the log's sizes, exported without values, against the log; the texts are shorter."""
     with torch.device("meta"):
         model, ids = RWKV4(RWKV4_LOG), torch.zeros(8, 16, dtype=torch.long)
     return nbkit.opgraph(torch.export.export(model, (ids, ids)), against=log())
