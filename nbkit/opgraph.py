@@ -94,5 +94,10 @@ def _said(side: Trace) -> dict[str, Any]:
     return {name: side.meta.get(name) for name in ("name", "source", "created", "versions", "complete")}
 
 
-def _notes(side: Trace) -> list[Any]:
-    return list(side.meta.get("notes", []))
+def _notes(side: Trace) -> list[str]:
+    unread = len(side.meta.get("unread", []))
+    return [
+        *side.meta.get("notes", []),
+        *([f"{unread} of its lines could not be read"] if unread else []),
+        *([] if side.nodes["kind"].eq("op").any() else ["it has no ops, so only parts and parameters are compared"]),
+    ]

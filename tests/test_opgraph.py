@@ -145,3 +145,9 @@ def test_a_step_without_tensors_has_ops_alone():
     trace = nbkit.opgraph(Trace({"ops": step.ops}, step.meta))
     assert trace.nodes["op"].tolist() == step.ops.query("level == 'aten'")["op"].tolist()
     assert (len(trace.edges), trace.meta["notes"][-1]) == (0, "no tensors were recorded, so the graph has no edges")
+
+
+def test_a_tree_of_modules_is_compared_by_parts_and_parameters_and_that_is_said(texts):
+    found = nbkit.opgraph("net.log", against=Net())
+    assert found.correspondence["level"].unique().tolist() == ["part", "parameter"]
+    assert found.meta["notes"][-1] == "Net: it has no ops, so only parts and parameters are compared"

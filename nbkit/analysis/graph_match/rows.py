@@ -27,7 +27,7 @@ class Found:
     is_transposed: bool
 
     def rows(self) -> Iterator[Row]:
-        """Rows of parts, then of parameters, then of ops."""
+        """Rows of parts, then of parameters, then of ops; these only if both sides have some."""
         for ids in _merged(list(self.left.parts), list(self.right.parts), self.parts):
             yield self._part_row(*ids)
         for level in ("parameter", "op"):
@@ -35,6 +35,8 @@ class Found:
                 [name for name, node in side.nodes.items() if node.kind != "module" and _level(node) == level]
                 for side in (self.left, self.right)
             )
+            if level == "op" and not (lefts and rights):
+                continue
             for ids in _merged(lefts, rights, self.nodes):
                 yield self._node_row(level, *ids)
 
