@@ -93,3 +93,19 @@ test("the camera keeps the point that is zoomed about, shows a box whole, and fo
   assert.deepEqual(following(camera, box, { ...box, x: 1100 }), { x: 110, y: 20, scale: 1 });
   assert.deepEqual(centered(box, 1, VIEW), { x: 850, y: 875, scale: 1 });
 });
+
+test("a graph opens down to what repeats: through its only part, or the forward of several, and folds to the top", () => {
+  const parts = [{ name: "net" }, { name: "layers", parent_id: 0 }, ...[0, 1].map((name) => ({ name: `${name}`, parent_id: 1, repeat_of: 2 }))];
+  const nodes = [{ kind: "input" }, { part_id: 0 }, { part_id: 2 }, { part_id: 3 }];
+  const opened = (/** @type {any[]} */ all) => {
+    const model = new GraphModel(graphOf({ nodes, edges: [[0, 1]], parts: all }), "g", true, LETTER);
+    const isOpen = (/** @type {number} */ part) => model.scene.open.has(model.tree.ofPart[part]);
+    const first = all.map((_, part) => isOpen(part));
+    model.fold();
+    return [first, all.map((_, part) => isOpen(part))];
+  };
+  assert.deepEqual(opened(parts), [[true, false, false, false], [false, false, false, false]]);
+  const phases = [...parts.map((part, row) => (row ? part : { ...part, phase: "backward" })), { name: "forward", phase: "forward" }, { name: "x", parent_id: 4 }];
+  nodes.push({ part_id: 5 }, { part_id: 4 });
+  assert.deepEqual(opened(phases)[0], [false, false, false, false, true, true]);
+});

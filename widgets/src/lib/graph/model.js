@@ -31,8 +31,10 @@ export class GraphModel {
     const { children, kind, size } = this.tree;
     for (let [at, boxes] = [ROOT, 0]; children[at].length && !children[at].some((item) => kind[item] === KINDS.repeats); ) {
       const [only, ...others] = children[at];
-      const parts = children[at].filter((item) => kind[item] === KINDS.part && (at !== ROOT || this.isForward(item)));
-      const largest = parts.sort((one, other) => size[other] - size[one] || one - other)[0];
+      const parts = children[at].filter((item) => kind[item] === KINDS.part);
+      // Of several parts at the top, which are the phases of a step, the forward is where to begin.
+      const open = at === ROOT && parts.length > 1 ? parts.filter((item) => this.isForward(item)) : parts;
+      const largest = open.sort((one, other) => size[other] - size[one] || one - other)[0];
       const next = others.length ? largest : only;
       boxes += others.length;
       if (next === undefined || this.isRepeats(next) || (others.length && boxes + children[next].length > most)) return;
