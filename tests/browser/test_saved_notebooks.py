@@ -11,11 +11,17 @@ from playwright.sync_api import Browser, Page, expect
 from tests.executed import NOTEBOOKS, executed
 
 # What each shows by nbkit: tables and pictures of the magics, the widget and the charts.
-STATIC = {"01_trace_a_step": 2, "02_where_time_goes": 3, "03_device_vs_cpu": 3}
+STATIC = {
+    "01_trace_a_step": 2,
+    "02_where_time_goes": 3,
+    "03_device_vs_cpu": 3,
+    "06_graphs_of_four_frameworks": 3,
+}
 TOLD = {
     "01_trace_a_step": ["Slowest modules", "blocks.0.att", "model.layers.0.self_attn"],
     "02_where_time_goes": ["Slowest calls", "self_attn", "new", "gone"],
     "03_device_vs_cpu": ["Worst differences", "aten.sigmoid_backward.default", "Where values go wrong"],
+    "06_graphs_of_four_frameworks": ["self_attn", "RWKV_TimeMix", "time_mix", "Side by side"],
 }
 BROKEN = "images => images.filter(image => !image.complete || !image.naturalWidth).length"
 
