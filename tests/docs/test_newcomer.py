@@ -59,10 +59,10 @@ def test_the_wrong_op_of_a_device_is_named():
     assert second.endswith("ok")
 
 
-@pytest.mark.parametrize(("own", "op"), [(GPT2, "aten.tan.default"), (CONVOLUTIONS, "aten.convolution.default")])
-def test_the_trace_of_the_whole_step_is_shown(own, op):
+@pytest.mark.parametrize(("own", "told"), [(GPT2, "aten.tan.default"), (CONVOLUTIONS, "30 aten ops")])
+def test_the_trace_of_the_whole_step_is_shown(own, told):
     text = "\n".join(answer(own, "trace  #"))
-    assert text.startswith("optrace: ") and "backward" in text and op in text
+    assert text.startswith("optrace: ") and "backward" in text and told in text
 
 
 @pytest.mark.parametrize("own", [GPT2, CONVOLUTIONS])
