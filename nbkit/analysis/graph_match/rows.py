@@ -1,6 +1,5 @@
 """The rows of the frame `correspondence` from the pairs of two graphs."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -9,6 +8,7 @@ from nbkit.analysis.graph_match.pairs import Pairs
 from nbkit.analysis.graph_match.parameters import is_weight
 from nbkit.analysis.graph_match.relations import difference, relation_of
 from nbkit.analysis.graph_match.side import Node, Shape, Side
+from nbkit.graphs.rows import json_text
 
 Thing = TypeVar("Thing")
 Row = dict[str, Any]
@@ -107,4 +107,4 @@ def _merged(left: list[int], right: list[int], pairs: Pairs) -> Iterator[tuple[i
 
 
 def _text(shape: Shape | None) -> str | None:
-    return None if shape is None else json.dumps(list(shape))
+    return None if shape is None else json_text(shape)
