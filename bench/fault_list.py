@@ -34,12 +34,17 @@ def faults_of(step: Step, seed: int, every_size: bool = False) -> list[nbkit.Fau
         step.run()
     finally:
         leave(probe)
-    lot, choices = Random(seed), defaultdict(list)
+    choices = defaultdict(list)
     for op, kind, size in sorted(probe.changing, key=str):
         if probe.calls[op] == calls[op]:
             choices[(op, kind, size) if every_size else (op, kind)].append((op, kind, size))
-    drawn = [lot.choice(sizes) for sizes in choices.values()]
-    return [nbkit.Fault(*key, nth_call=lot.choice(probe.changing[key])) for key in drawn]
+    return [_drawn(Random(f"{seed} {key}"), sizes, probe.changing) for key, sizes in choices.items()]
+
+
+def _drawn(lot: Random, sizes: list[Key], changing: dict[Key, list[int]]) -> nbkit.Fault:
+    """A size and a call; each op and kind has a lot of its own, as memory that nobody wrote may add or lose one."""
+    key = lot.choice(sizes)
+    return nbkit.Fault(*key, nth_call=lot.choice(changing[key]))
 
 
 def device_calls(step: Step) -> Counter[str]:

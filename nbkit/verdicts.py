@@ -8,7 +8,8 @@ For an op f, inputs x, output y in the device's dtype and r = f(x) in float64 fr
     noise ratio = max |y - r| / floor
 
 A right kernel has a ratio of order 1; a wrong one is far above. With c left out the ratio can only be larger, so that
-most ops are settled by r alone: c is asked for where that is not enough.
+most ops are settled by r alone: c is asked for where that is not enough. Of a matrix product it is asked for only the
+elements whose ratio is too large without it, from their rows and columns alone; c counts as 0 elsewhere.
 
 A kernel that adds K products one after the other rounds each partial sum: its error grows like K where c grows like the
 root of K. What is computed in the accumulator's precision is therefore allowed growth() times as much: one running sum
@@ -56,20 +57,38 @@ def accumulates_alike(precision: Precision) -> bool:
 
 
 def noise_ratios(
-    actual: Array, expected: Array, conditioning: Array, precision: Precision, factor: float = 1.0
+    actual: Array,
+    expected: Array,
+    conditioning: Array | float,
+    precision: Precision,
+    factor: float = 1.0,
+    level: float | None = None,
 ) -> Array:
-    """Noise ratio of every element of a pair; inf where NaN or Inf stand on one side only. `factor` is growth()."""
+    """Noise ratio of every element of a pair; inf where NaN or Inf stand on one side only.
+
+    `factor` is growth(). Of elements that are only a part of a tensor, `level` is the root mean square of q for all.
+    """
     with np.errstate(all="ignore"):
         actual, expected = agreed(actual, expected, precision)
-        own = factor if accumulates_alike(precision) else 1.0
-        scale = factor * conditioning + own * precision.eps * np.abs(expected)
-        floor = scale + rms(scale) + precision.spacing
+        scale = factor * conditioning + _own_scale(expected, precision, factor)
+        floor = scale + (rms(scale) if level is None else level) + precision.spacing
         ratios: Array = np.abs(actual - expected) / floor
         # An unbounded conditioning allows any finite value, and none that is not.
         wrong = ~(np.isfinite(actual) & np.isfinite(expected))
         ratios[np.isnan(ratios)] = 0.0
         ratios[wrong] = np.inf
     return ratios
+
+
+def least_level(expected: Array, precision: Precision, factor: float) -> float:
+    """What the root mean square of q is at least: that of its part that needs no conditioning."""
+    return rms(_own_scale(expected, precision, factor))
+
+
+def _own_scale(expected: Array, precision: Precision, factor: float) -> Array:
+    own = factor if accumulates_alike(precision) else 1.0
+    scale: Array = own * precision.eps * np.abs(expected)
+    return scale
 
 
 def outside(actual: Array, expected: Array, precision: Precision | None, tolerance: tuple[float, float]) -> Array:

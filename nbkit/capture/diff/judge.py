@@ -10,6 +10,7 @@ from torch import Tensor
 
 from nbkit.capture.diff.fast_exp import noise_of_exp
 from nbkit.capture.diff.native_rows import MEASURED, metrics_of
+from nbkit.capture.diff.product_parts import factors_of, part_of
 from nbkit.capture.diff.reduced import reduced
 from nbkit.capture.diff.ties import ties
 from nbkit.capture.kept.keeper import Keeper, Values
@@ -19,7 +20,7 @@ from nbkit.errors import first_line
 from nbkit.metrics import CHUNK, COUNTS, Metrics, measure, measure_one
 from nbkit.precision import PRECISIONS, Array, Precision, precision_of
 from nbkit.tolerances import Tolerances
-from nbkit.verdicts import accumulates_alike, growth, noise_ratios, outside, where_not_finite
+from nbkit.verdicts import accumulates_alike, growth, least_level, noise_ratios, outside, where_not_finite
 
 Row = dict[str, Any]
 # So many elements of small tensors wait to be measured together: one call of numpy costs what a thousand elements do.
@@ -181,8 +182,28 @@ class Judge:
                 pair.row.update({"noise_ratio": 0.0, "message": "other indices of equal values"})
         return wrong
 
-    def _second_look(self, pair: Pair, precision: Precision) -> Array:
-        """Which elements are wrong, given what the op's conditioning allows; sets the noise ratio to the full one.
+    def _second_look(self, pair: Pair, precision: Precision) -> Array | None:
+        """Which elements are wrong, given what the op's conditioning allows; sets the noise ratio to the full one."""
+        if factors_of(pair.call.plan) and (worst := self._look_at_part(pair, precision)) <= self.threshold:
+            pair.row["noise_ratio"] = worst
+            return None
+        return self._look_at_all(pair, precision)
+
+    def _look_at_part(self, pair: Pair, precision: Precision) -> float:
+        """The noise ratio of a product, conditioning found where it is needed only; inf where that leaves it open."""
+        actual, expected, eps = pair.actual, pair.expected, min(precision.eps, PRECISIONS["float32"].eps)
+        ratios = noise_ratios(actual, expected, 0.0, precision, pair.factor)
+        some = np.flatnonzero(ratios > self.threshold)
+        part = part_of(pair.call, tuple(pair.results.all[pair.place].shape), some)
+        if part is None:
+            return np.inf
+        conditioning = flat(part.call.conditioning(1, eps)[0])[part.places]
+        level = least_level(expected, precision, pair.factor)
+        ratios[some] = noise_ratios(actual[some], expected[some], conditioning, precision, pair.factor, level)
+        return float(ratios.max())
+
+    def _look_at_all(self, pair: Pair, precision: Precision) -> Array:
+        """Which elements are wrong; the conditioning of all is known afterwards.
 
         A draw can miss how badly conditioned an element is: more are made while that may still change the verdict.
         """

@@ -11,6 +11,7 @@ from nbkit.capture.diff.judge import Judge, could_not
 from nbkit.capture.diff.module_scope import ModuleScope
 from nbkit.capture.diff.native_rows import NativeRows
 from nbkit.capture.diff.options import PHASES, Scope
+from nbkit.capture.diff.product_parts import factors_of
 from nbkit.capture.diff.random_ops import check_random, dropout_place, is_drawing
 from nbkit.capture.dispatch import current_node
 from nbkit.capture.lazy_bits import as_bare
@@ -76,7 +77,7 @@ class DiffMode(BelowMode):
         """For the native part: what the signs that inputs are perturbed by begin with."""
         return seed_words()
 
-    def in_brief(self, func: Any) -> tuple[str | None, bool, bool, int, tuple[str, ...]]:
+    def in_brief(self, func: Any) -> tuple[str | None, bool, bool, int, tuple[str, ...], tuple[int, ...]]:
         """For the native part: why no call of an op is compared, whether it may compare it, and what it must know."""
         plan = self.plan(func)
         reason = plan.leave_out or (None if self._is_wanted(plan.name) else FILTERED)
@@ -84,7 +85,7 @@ class DiffMode(BelowMode):
         is_drawing = plan.is_random and dropout < 0
         is_odd = is_drawing or plan.values is not None or any(plan.packet in one for one in SETTLED_IN_PYTHON)
         is_ours = reason is None and not is_odd and func.namespace == "aten"
-        return reason, is_ours, plan.is_pointwise, dropout, plan.written_names
+        return reason, is_ours, plan.is_pointwise, dropout, plan.written_names, factors_of(plan)
 
     def look_again(self, func: Any, given: Any, out: Any, copied: Any, expected: Any, in_pieces: bool) -> None:
         """Compare a call that the native part ran and could not settle; `expected` is None if its reference raised."""

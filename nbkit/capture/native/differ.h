@@ -140,8 +140,8 @@ class Differ {
     }
     DiffPlan plan;
     plan.function = py::reinterpret_borrow<py::object>(function);
-    auto [reason, is_ours, is_pointwise, dropout, written] =
-        mode_.attr("in_brief")(function).cast<std::tuple<py::object, bool, bool, int, std::vector<std::string>>>();
+    using Brief = std::tuple<py::object, bool, bool, int, std::vector<std::string>, std::vector<int>>;
+    auto [reason, is_ours, is_pointwise, dropout, written, factors] = mode_.attr("in_brief")(function).cast<Brief>();
     if (!reason.is_none()) {
       plan.left_out = static_cast<int>(counts_.size());
       reasons_.append(reason);
@@ -151,6 +151,7 @@ class Differ {
     plan.is_pointwise = is_pointwise;
     plan.dropout = dropout;
     plan.writes = !written.empty();
+    plan.factors = factors;
     plan.returns = op.schema().returns().size();
     for (const c10::Argument& argument : op.schema().arguments()) {
       plan.is_written.push_back(std::find(written.begin(), written.end(), argument.name()) != written.end());
@@ -332,7 +333,7 @@ class Differ {
         if (look == nullptr || !is_finite || expected.scalar_type() != c10::kDouble) {
           return false;
         }
-        const auto noise = look->noise(row.position, left, known->kind, right, known->precision, factor);
+        const auto noise = look->noise(row.position, left, known->kind, right, known->precision, factor, threshold_);
         if (!noise.has_value() || *noise > threshold_) {
           return false;
         }

@@ -64,6 +64,7 @@ struct DiffPlan {
   int dropout = -1;  // of an op that is random with it: the argument's number
   bool writes = false;
   std::vector<bool> is_written, is_dtype;  // of each argument
+  std::vector<int> factors;                // of a matrix product: the numbers of those arguments
   size_t returns = 0;
 };
 
@@ -118,6 +119,8 @@ class Rerun {
     op_.callBoxed(&stack);
     return stack;
   }
+
+  const DiffPlan& plan() const { return plan_; }
 
   // Of the result of a call in pieces.
   c10::IntArrayRef sizes() const { return large_of(inputs)->sizes(); }
