@@ -5,10 +5,10 @@ pixels are there: reading one of them back ends each measurement.
 """
 
 import argparse
-import statistics
 from typing import Any
 
 from bench import chromium
+from bench.chromium import report
 from tests.browser.flame_page import FlamePage
 
 FIRST_MS, FRAME_MS, SEARCH_MS = 150.0, 16.0, 50.0
@@ -100,12 +100,6 @@ VIEWS = (
     ("Group", "none"),
     ("Order", "time"),
 )
-
-
-def report(what: str, times_ms: list[float], budget_ms: float | None = None) -> None:
-    median, slowest = statistics.median(times_ms), max(times_ms)
-    verdict = "" if budget_ms is None else f"{'ok' if median <= budget_ms else 'OVER'}, budget {budget_ms:g} ms"
-    print(f"{what:34} {median:7.1f} ms, slowest {slowest:7.1f} ms  {verdict}")
 
 
 if __name__ == "__main__":

@@ -7,12 +7,12 @@ from them. Every time is taken in the page, until the pixels are there: reading 
 
 import argparse
 import base64
-import statistics
 import time
 from typing import Any
 
 import nbkit
 from bench import chromium
+from bench.chromium import report
 from nbkit.trace import Trace
 from nbkit.views.graph_data import graph_data
 from nbkit.views.table_widget import STATIC
@@ -106,15 +106,9 @@ def measure(page: Any, name: str, trace: Trace, levels: int) -> None:
         if graph != graphs[0]:
             report(f"changed to {graph}", [page.evaluate(CHOOSE, graph)], OPEN_MS)
         opened = page.evaluate(EXPAND, levels)
-        report(f"expanded, {len(opened)} levels", [one["ms"] for one in opened], EXPAND_MS)
+        report(f"expanded, {len(opened)} levels", [one["ms"] for one in opened], EXPAND_MS, max)
         report("zoom frame, all of them open", page.evaluate(WHEEL, 24))
         report("search and first match", [page.evaluate(SEARCH, text) for text in ("mm", "add", "nowhere")])
-
-
-def report(what: str, times_ms: list[float], budget_ms: float | None = None) -> None:
-    median, slowest = statistics.median(times_ms), max(times_ms)
-    verdict = "" if budget_ms is None else f"{'ok' if slowest <= budget_ms else 'OVER'}, budget {budget_ms:g} ms"
-    print(f"  {what:34} {median:7.1f} ms, slowest {slowest:7.1f} ms  {verdict}")
 
 
 if __name__ == "__main__":

@@ -37,12 +37,7 @@ def change(value_us: float | None) -> str:
 
 def data_size(value_bytes: float | None) -> str:
     """Bytes as '12.3 MiB'."""
-    if value_bytes is None or is_null(value_bytes):
-        return NULL
-    for factor, unit in _SIZES:
-        if abs(value_bytes) >= factor * 0.9995:
-            return f"{_three_digits(value_bytes / factor)} {unit}"
-    return f"{int(value_bytes)} B"
+    return _in_units(value_bytes, _SIZES, "B")
 
 
 def count(value: float | None) -> str:
@@ -57,12 +52,7 @@ def counted(value: int, noun: str) -> str:
 
 def flops(value: float | None) -> str:
     """Floating-point operations as '1.23 GFLOP'."""
-    if value is None or is_null(value):
-        return NULL
-    for factor, unit in _FLOPS:
-        if abs(value) >= factor * 0.9995:
-            return f"{_three_digits(value / factor)} {unit}"
-    return f"{int(value)} FLOP"
+    return _in_units(value, _FLOPS, "FLOP")
 
 
 def share(value_fraction: float | None) -> str:
@@ -75,6 +65,15 @@ def statistic(value: float | None) -> str:
     if value is None or is_null(value):
         return NULL
     return f"{value:.4g}" if isfinite(value) else ("inf" if value > 0 else "-inf")
+
+
+def _in_units(value: float | None, units: tuple[tuple[float, str], ...], smallest: str) -> str:
+    if value is None or is_null(value):
+        return NULL
+    for factor, unit in units:
+        if abs(value) >= factor * 0.9995:
+            return f"{_three_digits(value / factor)} {unit}"
+    return f"{int(value)} {smallest}"
 
 
 def _three_digits(value: float) -> str:
