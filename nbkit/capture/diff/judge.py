@@ -1,56 +1,29 @@
 """The verdict on compared tensors: measured together while small, one by one where rounding is exceeded."""
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from nbkit.capture.diff.fast_exp import noise_of_exp
 from nbkit.capture.diff.native_rows import MEASURED, metrics_of
-from nbkit.capture.diff.product_parts import factors_of, part_of
+from nbkit.capture.diff.pair import Pair, Row, flat, pieces_of
 from nbkit.capture.diff.reduced import reduced
+from nbkit.capture.diff.second_look import second_look
 from nbkit.capture.diff.ties import ties
 from nbkit.capture.kept.keeper import Keeper, Values
 from nbkit.capture.rerun.plans import Plan
 from nbkit.capture.rerun.reference import CPU, Call, Results
 from nbkit.errors import first_line
 from nbkit.metrics import CHUNK, COUNTS, Metrics, measure, measure_one
-from nbkit.precision import PRECISIONS, Array, Precision, precision_of
+from nbkit.precision import Array, Precision, precision_of
 from nbkit.tolerances import Tolerances
-from nbkit.verdicts import accumulates_alike, growth, least_level, noise_ratios, outside, where_not_finite
+from nbkit.verdicts import accumulates_alike, outside, where_not_finite
 
-Row = dict[str, Any]
 # So many elements of small tensors wait to be measured together: one call of numpy costs what a thousand elements do.
 WAITING = 1 << 16
-# Perturbed runs of an op: so many, then so many in all if they were not enough.
-DRAWS = (1, 2, 8, 16)
-
-
-class Pair(NamedTuple):
-    """A tensor and its reference, flat, in float64, complex128 or integers."""
-
-    row: Row
-    given: Any  # the actual tensor itself, where it is judged at once, or its values
-    expected: Array
-    precision: Precision | None
-    call: Call
-    results: Results
-    place: int  # of the tensor among the results
-
-    @property
-    def actual(self) -> Array:
-        """Values of the actual tensor."""
-        return flat(self.given) if isinstance(self.given, Tensor) else self.given
-
-    @property
-    def factor(self) -> float:
-        """What accumulation may add to the noise of rounding."""
-        if self.call.plan.is_pointwise:
-            return 1.0
-        return growth([tensor.numel() for tensor in self.call.tensors()], len(self.expected))
 
 
 class Judge:
@@ -145,7 +118,8 @@ class Judge:
         else:
             if accumulates_alike(pair.precision):
                 row["noise_ratio"] /= pair.factor
-            wrong = self._second_look(pair, pair.precision) if row["noise_ratio"] > self.threshold else None
+            if row["noise_ratio"] > self.threshold:
+                row["noise_ratio"], wrong = second_look(pair, pair.precision, self.threshold)
         count = 0 if wrong is None else int(wrong.sum())
         row["mismatch_count"] = count
         row["mismatch_fraction"] = count / max(len(pair.expected), 1)
@@ -182,43 +156,6 @@ class Judge:
                 pair.row.update({"noise_ratio": 0.0, "message": "other indices of equal values"})
         return wrong
 
-    def _second_look(self, pair: Pair, precision: Precision) -> Array | None:
-        """Which elements are wrong, given what the op's conditioning allows; sets the noise ratio to the full one."""
-        if factors_of(pair.call.plan) and (worst := self._look_at_part(pair, precision)) <= self.threshold:
-            pair.row["noise_ratio"] = worst
-            return None
-        return self._look_at_all(pair, precision)
-
-    def _look_at_part(self, pair: Pair, precision: Precision) -> float:
-        """The noise ratio of a product, conditioning found where it is needed only; inf where that leaves it open."""
-        actual, expected, eps = pair.actual, pair.expected, min(precision.eps, PRECISIONS["float32"].eps)
-        ratios = noise_ratios(actual, expected, 0.0, precision, pair.factor)
-        some = np.flatnonzero(ratios > self.threshold)
-        part = part_of(pair.call, tuple(pair.results.all[pair.place].shape), some)
-        if part is None:
-            return np.inf
-        conditioning = flat(part.call.conditioning(1, eps)[0])[part.places]
-        level = least_level(expected, precision, pair.factor)
-        ratios[some] = noise_ratios(actual[some], expected[some], conditioning, precision, pair.factor, level)
-        return float(ratios.max())
-
-    def _look_at_all(self, pair: Pair, precision: Precision) -> Array:
-        """Which elements are wrong; the conditioning of all is known afterwards.
-
-        A draw can miss how badly conditioned an element is: more are made while that may still change the verdict.
-        """
-        actual, eps = pair.actual, min(precision.eps, PRECISIONS["float32"].eps)
-        for draws in DRAWS:
-            conditioning = flat(pair.call.conditioning(draws, eps)[pair.place], copy=False)
-            conditioning = conditioning + noise_of_exp(pair.call, pair.place)
-            ratios = noise_ratios(actual, pair.expected, conditioning, precision, pair.factor)
-            worst = float(ratios.max(initial=0.0))
-            if worst <= self.threshold or worst == np.inf:
-                break
-        pair.row["noise_ratio"] = worst
-        exceeding: Array = ratios > self.threshold
-        return exceeding
-
 
 def failed(error: Exception) -> Row:
     """The verdict on what raised while it was compared."""
@@ -228,33 +165,6 @@ def failed(error: Exception) -> Row:
 def could_not(error: Exception) -> str:
     """An error in the words of a row."""
     return f"could not be compared ({type(error).__name__}: {first_line(error)})"
-
-
-def pieces_of(tensor: Tensor) -> Callable[[int, int], Array]:
-    """What gives a part of a tensor's values, cast only then."""
-    if tensor.layout is not torch.strided or tensor.is_quantized:
-        values = flat(tensor)
-        return lambda start, end: values[start:end]
-    line = tensor.detach().reshape(-1)
-    return lambda start, end: flat(line[start:end], copy=False)
-
-
-def flat(tensor: Tensor, *, copy: bool = True) -> Array:
-    """A tensor's values as a flat array: float64, complex128 or integers; its own memory if `copy`."""
-    tensor = tensor.detach()
-    if tensor.is_quantized:
-        tensor = tensor.dequantize()
-    if tensor.layout is not torch.strided:
-        tensor = tensor.to_dense()
-    if tensor.is_floating_point():
-        dtype = torch.float64
-    elif tensor.is_complex():
-        dtype = torch.complex128
-        tensor = tensor.resolve_conj()
-    else:
-        dtype = torch.uint64 if tensor.dtype is torch.uint64 else torch.int64
-    values: Array = tensor.to(CPU, dtype, copy=copy).reshape(-1).resolve_neg().numpy()
-    return values
 
 
 def _other_dtype(actual: torch.dtype, expected: torch.dtype, is_exact: bool) -> str | None:

@@ -1,5 +1,5 @@
 // A second look at what differs by more than its own rounding: how much the smallest change of the inputs would do.
-// What Judge._second_look (nbkit/capture/diff/judge.py) does with its first draw.
+// What nbkit/capture/diff/second_look.py does with its first draw.
 #pragma once
 
 #include <optional>
@@ -174,7 +174,6 @@ class SecondLook {
 
  private:
   // Of a product, with the conditioning of those elements only that need it; none if that leaves it open.
-  // As Judge._look_at_part.
   std::optional<double> noise_by_part(const at::Tensor& actual, Kind kind, const at::Tensor& expected,
                                       const Precision& precision, double factor, double threshold, double eps) const {
     const double own = (precision.digits >= 23 ? factor : 1.0) * precision.eps();

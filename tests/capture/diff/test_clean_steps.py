@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from nbkit.capture.diff import judge
+from nbkit.capture.diff import pair
 from tests.capture.diff.planted import compared, with_fault, wrong
 from tests.capture.models import MODELS, OPTIMIZERS, SHAPES, loss_of
 
@@ -51,7 +51,7 @@ def test_a_running_sum_in_float32_is_right_and_without_growth_called_wrong(monke
 
     x, y = torch.rand(64, 4096), torch.rand(4096, 64)
     assert wrong(with_fault(lambda: x @ y, "aten.mm.default", running)).empty
-    monkeypatch.setattr(judge, "growth", lambda *sizes: 1.0)
+    monkeypatch.setattr(pair, "growth", lambda *sizes: 1.0)
     assert len(wrong(with_fault(lambda: x @ y, "aten.mm.default", running))) == 1
 
 

@@ -1,0 +1,64 @@
+"""A compared tensor beside its reference, and the values of both as numpy takes them."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from nbkit.capture.rerun.reference import CPU, Call, Results
+from nbkit.precision import Array, Precision
+from nbkit.verdicts import growth
+
+Row = dict[str, Any]
+
+
+class Pair(NamedTuple):
+    """A tensor and its reference, flat, in float64, complex128 or integers."""
+
+    row: Row
+    given: Any  # the actual tensor itself, where it is judged at once, or its values
+    expected: Array
+    precision: Precision | None
+    call: Call
+    results: Results
+    place: int  # of the tensor among the results
+
+    @property
+    def actual(self) -> Array:
+        """Values of the actual tensor."""
+        return flat(self.given) if isinstance(self.given, Tensor) else self.given
+
+    @property
+    def factor(self) -> float:
+        """What accumulation may add to the noise of rounding."""
+        if self.call.plan.is_pointwise:
+            return 1.0
+        return growth([tensor.numel() for tensor in self.call.tensors()], len(self.expected))
+
+
+def pieces_of(tensor: Tensor) -> Callable[[int, int], Array]:
+    """What gives a part of a tensor's values, cast only then."""
+    if tensor.layout is not torch.strided or tensor.is_quantized:
+        values = flat(tensor)
+        return lambda start, end: values[start:end]
+    line = tensor.detach().reshape(-1)
+    return lambda start, end: flat(line[start:end], copy=False)
+
+
+def flat(tensor: Tensor, *, copy: bool = True) -> Array:
+    """A tensor's values as a flat array: float64, complex128 or integers; its own memory if `copy`."""
+    tensor = tensor.detach()
+    if tensor.is_quantized:
+        tensor = tensor.dequantize()
+    if tensor.layout is not torch.strided:
+        tensor = tensor.to_dense()
+    if tensor.is_floating_point():
+        dtype = torch.float64
+    elif tensor.is_complex():
+        dtype = torch.complex128
+        tensor = tensor.resolve_conj()
+    else:
+        dtype = torch.uint64 if tensor.dtype is torch.uint64 else torch.int64
+    values: Array = tensor.to(CPU, dtype, copy=copy).reshape(-1).resolve_neg().numpy()
+    return values
