@@ -136,6 +136,8 @@ class Checker:
                 least = LEAST_MEAN.get(out.dtype)
                 if least is None or _len_torch_dispatch_stack() or out.is_meta or out.layout is not torch.strided:
                     return False
+                if out._is_zerotensor():  # zeros without memory: here they cannot be read
+                    return False
                 if not is_whole and self.memory.was_finite(out) is False:
                     return False
                 # Finite values that are too large to add up are looked at closely, as are those that sum to nothing.
