@@ -252,7 +252,7 @@ class FlamePage:
 
     @property
     def tip(self) -> Locator:
-        return self.page.locator(".nb-flame-tip")
+        return self.page.locator(".nb-tip")
 
     def press(self, *keys: str) -> None:
         self.stage.focus()

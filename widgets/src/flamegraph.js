@@ -11,7 +11,7 @@ import { titleOf, Views } from "./lib/flame/views.js";
 import { Zoom } from "./lib/flame/zoom.js";
 import { counted } from "./lib/units.js";
 import { parts } from "./ui/flame/parts.js";
-import { watchTheme } from "./ui/flame/theme.js";
+import { watchTheme } from "./ui/theme.js";
 
 class FlameView {
   /** @param {any} model @param {HTMLElement} el */
@@ -113,7 +113,7 @@ class FlameView {
     this.problem.textContent = this.finder.problem;
     this.problem.hidden = !this.finder.problem;
     const found = this.finder.summary(this.view);
-    this.tools.showFound(found, this.finder.meaning(this.view), this.finder.count > 0);
+    this.tools.search.showFound(found, this.finder.count > 0, this.finder.meaning(this.view));
     if (found) this.say(found);
     this.draw();
     this.drawPlace();
@@ -218,7 +218,7 @@ class FlameView {
     if (!this.tip.element.hidden) this.tip.hide();
     else if (this.selected >= 0) this.select(-1);
     else if (this.canGoBack) this.zoomBack();
-    else if (this.finder.text) this.tools.clear();
+    else if (this.finder.text) this.tools.search.clear();
     else return false;
     return true;
   }

@@ -11,7 +11,7 @@ import { SharedSelection } from "./lib/graph/selection.js";
 import { counted } from "./lib/units.js";
 import { unpack } from "./report/unpack.js";
 import { parts } from "./ui/graph/parts.js";
-import { watchTheme } from "./ui/flame/theme.js";
+import { watchTheme } from "./ui/theme.js";
 
 /** Widths of the letters of titles and second lines; a box is made for them, whatever font is there. */
 const LETTER = { title: 7.4, subtitle: 6.4 };
@@ -123,7 +123,7 @@ class GraphView {
     this.text = text.trim();
     const found = this.text ? this.model.search(this.text) : [];
     const words = !this.text ? "" : found.length ? counted(found.length, "match") : "no match";
-    this.tools.showFound(words, found.length > 0);
+    this.tools.search.showFound(words, found.length > 0);
     if (words) this.say(words);
     this.draw();
   }
@@ -134,7 +134,7 @@ class GraphView {
     const to = nextMatch(found, this.focus, step, this.model.tree);
     if (to < 0) return;
     this.look(to);
-    this.tools.showFound(`${found.indexOf(to) + 1} of ${counted(found.length, "match")}`, true);
+    this.tools.search.showFound(`${found.indexOf(to) + 1} of ${counted(found.length, "match")}`, true);
   }
 
   /** Opens what holds an item, and puts the focus on it. @param {number} item */

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { announcement, facts, nameOf, ownRows, singleRow } from "../src/lib/flame/describe.js";
-import { actionOf, heaviestChild, movedTo } from "../src/lib/flame/keys.js";
+import { heaviestChild, KEYS, movedTo } from "../src/lib/flame/keys.js";
+import { actionOf } from "../src/lib/keys.js";
 import { Views } from "../src/lib/flame/views.js";
 import { change, counted, dataSize, duration, flops, share } from "../src/lib/units.js";
 import { step, traceOf } from "../test_helpers/trace.js";
@@ -24,9 +25,9 @@ test("the heaviest child is followed", () => {
 });
 
 test("keys have their actions, with a modifier none", () => {
-  assert.deepEqual(["w", "W", "=", "0", "n", "N", " ", "Enter", "Escape", "q"].map((key) => actionOf({ key })),
+  assert.deepEqual(["w", "W", "=", "0", "n", "N", " ", "Enter", "Escape", "q"].map((key) => actionOf(KEYS, { key })),
     ["nearer", "nearer", "nearer", "all", "match", "match", "select", "zoom", "back", undefined]);
-  assert.equal(actionOf({ key: "a", ctrlKey: true }), undefined);
+  assert.equal(actionOf(KEYS, { key: "a", ctrlKey: true }), undefined);
 });
 
 test("a frame is announced by name, time, share, depth and place", () => {

@@ -4,8 +4,9 @@ import { timelineFrames } from "../src/lib/flame/frames.js";
 import { mergedLayout, timelineLayout } from "../src/lib/flame/layout.js";
 import { heavyLinks } from "../src/lib/flame/links.js";
 import { mergedFrames } from "../src/lib/flame/merge.js";
-import { heightOf, rowAt, tooltipPlace, topOf } from "../src/lib/flame/place.js";
+import { heightOf, rowAt, topOf } from "../src/lib/flame/place.js";
 import { addVisible, firstBeyond, frameAt, Runs } from "../src/lib/flame/visible.js";
+import { tooltipPlace } from "../src/lib/tooltip_place.js";
 import { step, traceOf } from "../test_helpers/trace.js";
 
 const TRACKS = [{ name: "thread 0", kind: "host" }, { name: "idle", kind: "host" }, { name: "stream 7", kind: "device" }];

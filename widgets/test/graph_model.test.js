@@ -4,9 +4,10 @@ import { centered, fitted, following, revealing, zoomed } from "../src/lib/graph
 import { waysOf } from "../src/lib/graph/colors.js";
 import { announcement } from "../src/lib/graph/describe.js";
 import { GraphModel } from "../src/lib/graph/model.js";
-import { actionOf, movedTo } from "../src/lib/graph/moves.js";
+import { KEYS, movedTo } from "../src/lib/graph/moves.js";
 import { nextMatch } from "../src/lib/graph/search.js";
 import { askedFor, traitsOf } from "../src/lib/graph/selection.js";
+import { actionOf } from "../src/lib/keys.js";
 import { graphOf, layered } from "../test_helpers/graph.js";
 
 const LETTER = { title: 7, subtitle: 6 };
@@ -58,7 +59,7 @@ test("arrows follow lines and go along a level", () => {
   const to = (/** @type {string} */ key, /** @type {number} */ row) => model.tree.row[movedTo(key, model.scene.drawn(), at(row))];
   assert.deepEqual([to("ArrowDown", 1), to("ArrowUp", 1), to("ArrowUp", 0), to("End", 0), to("Home", 3)], [3, 0, 0, 3, 0]);
   assert.deepEqual(new Set([to("ArrowRight", 1), to("ArrowLeft", 2)]).size, 2);
-  assert.deepEqual([actionOf({ key: "N" }), actionOf({ key: "F" }), actionOf({ key: "f", ctrlKey: true })], ["match", "fit", undefined]);
+  assert.deepEqual([actionOf(KEYS, { key: "N" }), actionOf(KEYS, { key: "F" }), actionOf(KEYS, { key: "f", ctrlKey: true })], ["match", "fit", undefined]);
 });
 
 test("a selected part holds the ops of its nodes and its module; a selected op is found by its id", () => {

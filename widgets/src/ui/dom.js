@@ -18,6 +18,11 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** A button with a text, or with one letter, of which the title says what it does. @param {string} text @param {string} title @param {() => void} onclick */
+export function button(text, title, onclick) {
+  return h("button", { type: "button", title, "aria-label": text.length === 1 ? title : null, onclick }, text);
+}
+
 /** The mark of a missing value: a dash to see, "null" to hear. */
 export function nullMark() {
   return h("span", { class: "nb-null" }, h("span", { "aria-hidden": "true" }, "—"), h("span", { class: "nb-sr" }, "null"));

@@ -1,9 +1,10 @@
 // What the keys do in the flame graph, and where the arrows lead.
 
+import { isArrow } from "../keys.js";
 import { childrenOf } from "./links.js";
 import { siblings } from "./describe.js";
 
-/** Keys, what they do, and what the help says. @type {[keys: string[], action: string, help: string][]} */
+/** @type {import("../keys.js").Keys} */
 export const KEYS = [
   [["ArrowDown", "ArrowUp"], "", "to the first child, to the parent (the other way in flame orientation)"],
   [["ArrowLeft", "ArrowRight"], "", "to the frame before or after it of the same parent"],
@@ -26,19 +27,12 @@ export const KEYS = [
   [["?"], "help", "this list"],
 ];
 
-/** The action of a key; undefined for others and with a modifier. @param {{key: string, ctrlKey?: boolean, metaKey?: boolean, altKey?: boolean}} event */
-export function actionOf(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
-  const key = event.key.length === 1 && event.key !== "N" ? event.key.toLowerCase() : event.key;
-  return KEYS.find(([keys, action]) => action && keys.includes(key))?.[1];
-}
-
 /**
  * The frame that a key leads to; -1 if it does not move.
  * @param {string} key @param {import("./views.js").View} view @param {number} frame -1 for none yet @param {boolean} isFlame
  */
 export function movedTo(key, view, frame, isFlame) {
-  if (!ARROWS.includes(key)) return -1;
+  if (!isArrow(key)) return -1;
   const { roots } = view.links();
   if (frame < 0) return roots.length ? roots[0] : -1;
   if (key === "ArrowDown" || key === "ArrowUp") {
@@ -52,8 +46,6 @@ export function movedTo(key, view, frame, isFlame) {
   const to = { ArrowLeft: Math.max(place - 1, 0), ArrowRight: Math.min(place + 1, last), Home: 0, End: last }[key] ?? place;
   return among[to];
 }
-
-const ARROWS = ["ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight", "Home", "End"];
 
 /** The child with the most time; -1 for a leaf. @param {import("./views.js").View} view @param {number} frame */
 export function heaviestChild({ frames, links }, frame) {

@@ -1,6 +1,6 @@
 // What the keys do in the picture, and where the arrows lead.
 
-/** Keys, what they do, and what the help says. @type {[keys: string[], action: string, help: string][]} */
+/** @type {import("../keys.js").Keys} */
 export const KEYS = [
   [["ArrowDown"], "", "along a line to what reads this"],
   [["ArrowUp"], "", "back along a line to what this reads"],
@@ -22,19 +22,6 @@ export const KEYS = [
   [["n", "N"], "match", "next, previous match"],
   [["?"], "help", "this list"],
 ];
-const ARROWS = ["ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight", "Home", "End"];
-
-/** The action of a key; undefined for others and with a modifier. @param {{key: string, ctrlKey?: boolean, metaKey?: boolean, altKey?: boolean}} event */
-export function actionOf(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
-  const key = event.key.length === 1 && event.key !== "N" ? event.key.toLowerCase() : event.key;
-  return KEYS.find(([keys, action]) => action && keys.includes(key))?.[1];
-}
-
-/** @param {string} key */
-export function isArrow(key) {
-  return ARROWS.includes(key);
-}
 
 /**
  * The item that an arrow leads to from another; the same one where there is none.

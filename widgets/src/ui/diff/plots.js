@@ -1,7 +1,7 @@
 // The plots of a difference: plotly figures in the colours of the page.
 
 import { h } from "../dom.js";
-import { watchTheme } from "../flame/theme.js";
+import { watchTheme } from "../theme.js";
 import { loadPlotly } from "./plotly.js";
 
 const HEIGHT = 230;

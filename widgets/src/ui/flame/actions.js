@@ -1,7 +1,8 @@
 // What each key of the flame graph does, and what choosing a line of its table does.
 
-import { actionOf, heaviestChild, movedTo } from "../../lib/flame/keys.js";
+import { heaviestChild, KEYS, movedTo } from "../../lib/flame/keys.js";
 import { across, twinOf } from "../../lib/flame/twin_view.js";
+import { actionOf } from "../../lib/keys.js";
 
 /** @type {Record<string, (view: any, key: string) => any>} false: nothing was done */
 const ACTIONS = {
@@ -38,7 +39,7 @@ export function act(view, action, key = "") {
 export function keyed(view, event) {
   const hasModifier = event.ctrlKey || event.metaKey || event.altKey;
   const to = hasModifier ? -1 : movedTo(event.key, view.view, view.focus, view.state.isFlame);
-  const action = actionOf(event);
+  const action = actionOf(KEYS, event);
   // An arrow that leads nowhere still belongs to the tree and does not scroll it.
   const isArrow = !hasModifier && event.key.startsWith("Arrow");
   if (to >= 0) view.focusOn(to);

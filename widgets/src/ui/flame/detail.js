@@ -8,7 +8,7 @@ export class Detail {
     this.title = h("h3", {});
     this.fields = h("dl", { class: "nb-fields" });
     const close = h("button", { type: "button", class: "nb-close", "aria-label": "Close the details", title: "Close (Esc)", onclick: onClose }, "×");
-    this.element = h("section", { class: "nb-detail nb-flame-detail", "aria-label": "Selected frame", hidden: true },
+    this.element = h("section", { class: "nb-detail", "aria-label": "Selected frame", hidden: true },
       h("div", { class: "nb-detail-head" }, this.title, close), this.fields);
   }
 

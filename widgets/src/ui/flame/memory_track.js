@@ -3,7 +3,7 @@
 import { bytesAt, columnsInView, memoryCurve } from "../../lib/flame/memory.js";
 import { dataSize, duration } from "../../lib/units.js";
 import { h } from "../dom.js";
-import { themeOf } from "./theme.js";
+import { themeOf } from "../theme.js";
 
 const HEIGHT = 54;
 

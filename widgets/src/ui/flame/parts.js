@@ -1,17 +1,20 @@
 // The parts of the flame graph's page, put together.
 
+import { KEYS } from "../../lib/flame/keys.js";
 import { counted, duration } from "../../lib/units.js";
 import { h } from "../dom.js";
+import { keyList } from "../key_list.js";
+import { Tooltip } from "../tooltip.js";
 import { act, choose, keyed } from "./actions.js";
 import { Crumbs } from "./crumbs.js";
 import { Detail } from "./detail.js";
-import { help } from "./help.js";
 import { Legend } from "./legend.js";
 import { MemoryTrack } from "./memory_track.js";
 import { Stage } from "./stage.js";
 import { Twin } from "./table.js";
 import { Toolbar } from "./toolbar.js";
-import { Tooltip } from "./tooltip.js";
+
+const POINTER = "Pointer: click selects and zooms; Ctrl and wheel zooms; drag or Shift and wheel pans. In the search, Enter and Shift+Enter go through the matches.";
 
 /**
  * Everything that is on the page, and its root.
@@ -32,7 +35,7 @@ export function parts(view, trace, base, hidden, notes) {
     onFlip: () => act(view, "flip"), onTable: () => act(view, "table"), onHelp: () => act(view, "help"), onLeave: () => stage.element.focus(),
   });
   const made = {
-    stage, tools, tip: new Tooltip(), legend: new Legend(), help: help(),
+    stage, tools, tip: new Tooltip(), legend: new Legend(), help: keyList(KEYS, POINTER),
     crumbs: new Crumbs({ onGo: (frame) => view.zoomTo(frame), onBack: () => view.zoomBack() }),
     detail: new Detail({ onClose: () => (view.select(-1), stage.element.focus()) }),
     table: new Twin({ onChoose: (frame) => choose(view, frame) }),
@@ -55,7 +58,7 @@ function page(made, trace, base, notes) {
   const { tools, problem, help: keys, crumbs, legend, stage, memory, detail, table, tip, status } = made;
   const shown = h("div", { class: "nb-flame-view" }, stage.element, memory.element);
   // Lumino would take the keys for the notebook, in its capture phase; this attribute keeps it out.
-  return h("div", { class: "nbkit nbkit-flamegraph", "data-lm-suppress-shortcuts": "true" },
+  return h("div", { class: "nbkit nbkit-picture nbkit-flamegraph", "data-lm-suppress-shortcuts": "true" },
     header({ ...trace, notes: [...trace.notes, ...notes] }, base), tools.element, problem, keys, crumbs.element, legend.element, shown, detail.element, table.element, tip.element, status);
 }
 
@@ -76,7 +79,7 @@ function header({ title, count, complete, notes, columns }, base) {
 
 /** @param {import("../../lib/flame/data.js").Trace | null} trace */
 function nothing(trace) {
-  return h("div", { class: "nbkit nbkit-flamegraph" },
+  return h("div", { class: "nbkit nbkit-picture nbkit-flamegraph" },
     h("div", { class: "nb-header" }, h("span", { class: "nb-title" }, trace?.title || "flame graph")),
     h("p", { class: "nb-flame-nothing" }, "No op was recorded, so there is no frame to show."));
 }

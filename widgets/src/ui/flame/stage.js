@@ -3,9 +3,10 @@
 import { between, clamped, panned, revealing, zoomed } from "../../lib/flame/camera.js";
 import { AXIS, heightOf, ROW, rowAt, topOf } from "../../lib/flame/place.js";
 import { frameAt } from "../../lib/flame/visible.js";
+import { CameraMotion } from "../camera_motion.js";
 import { h } from "../dom.js";
+import { themeOf } from "../theme.js";
 import { Painter } from "./painter.js";
-import { themeOf } from "./theme.js";
 
 /** How far a pointer may stray before a click is a drag, and how near it must be to a narrow frame. */
 const STRAY = 4;
@@ -29,13 +30,13 @@ export class Stage {
     this.frame = 0;
     /** @type {any} */
     this.drag = null;
-    this.moving = 0;
     this.height = 0;
     this.canvas = h("canvas", { class: "nb-flame-canvas", "aria-hidden": "true" });
     this.item = h("div", { role: "treeitem", class: "nb-sr", id: `${options.id}-frame`, "aria-selected": "false" }, "no frame yet");
     this.space = h("div", { class: "nb-flame-space", role: "presentation" }, this.canvas, this.item);
     this.element = h("div", { class: "nb-flame-stage", role: "tree", "aria-label": "Frames", tabindex: "0", "aria-activedescendant": this.item.id }, this.space);
     this.painter = new Painter(this.canvas);
+    this.motion = new CameraMotion(MOVE_MS, between, (camera) => this.look(camera));
     this.listen();
   }
 
@@ -54,7 +55,7 @@ export class Stage {
   destroy() {
     this.resizes?.disconnect();
     window.cancelAnimationFrame(this.frame);
-    window.cancelAnimationFrame(this.moving);
+    this.motion.stop();
   }
 
   get ends() {
@@ -125,7 +126,7 @@ export class Stage {
 
   /** @param {import("../../lib/flame/camera.js").View} camera */
   setCamera(camera) {
-    window.cancelAnimationFrame(this.moving);
+    this.motion.stop();
     this.goal = clamped(camera, this.ends);
     this.look(this.goal);
   }
@@ -139,16 +140,8 @@ export class Stage {
 
   /** Moves to a view, smoothly where motion is welcome. @param {import("../../lib/flame/camera.js").View} camera */
   moveTo(camera) {
-    const [start, from] = [this.camera, performance.now()];
-    window.cancelAnimationFrame(this.moving);
-    if (window.matchMedia("(prefers-reduced-motion: reduce)").matches) return this.setCamera(camera);
     this.goal = clamped(camera, this.ends);
-    const step = (/** @type {number} */ now) => {
-      const at = Math.min(Math.max((now - from) / MOVE_MS, 0), 1);
-      this.look(at === 1 ? this.goal : between(start, this.goal, at));
-      if (at < 1) this.moving = window.requestAnimationFrame(step);
-    };
-    this.moving = window.requestAnimationFrame(step);
+    this.motion.run(this.camera, this.goal);
   }
 
   /** @param {number} factor */

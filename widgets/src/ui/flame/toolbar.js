@@ -1,6 +1,7 @@
 // The tool line: search with its result, and what is shown how.
 
-import { debounced, h } from "../dom.js";
+import { button, h } from "../dom.js";
+import { SearchField } from "../search_field.js";
 
 const PAUSE = 60;
 
@@ -19,23 +20,15 @@ export class Toolbar {
    */
   constructor(options) {
     this.options = options;
-    this.typed = debounced(() => options.onSearch(this.search.value), PAUSE);
-    this.search = h("input", {
-      type: "search", class: "nb-search", placeholder: "Search (regex)", "aria-label": "Search frames", spellcheck: "false", autocomplete: "off",
-      oninput: this.typed.later, onkeydown: (/** @type {KeyboardEvent} */ event) => this.keyed(event),
-    });
-    this.found = h("span", { class: "nb-found" });
-    this.steps = h("span", { class: "nb-steps", hidden: true },
-      button("‹", "Previous match", () => options.onStep(-1)), button("›", "Next match", () => options.onStep(1)));
+    this.search = new SearchField({ placeholder: "Search (regex)", label: "Search frames", pause: PAUSE, ...options });
     /** @type {Record<string, any>} */
     this.selects = {};
     const choices = CHOICES.map((choice) => this.select(choice));
     this.flip = button("Flame", "Root below instead of on top (i)", options.onFlip);
     this.table = button("Table", "The same data as a table (t)", options.onTable);
     this.help = button("?", "Keys", options.onHelp);
-    this.help.setAttribute("aria-label", "Keys");
     this.element = h("div", { class: "nb-tools nb-flame-tools", role: "group", "aria-label": "Flame graph tools" },
-      h("span", { class: "nb-search-box", role: "search" }, this.search, this.steps, this.found), ...choices, this.flip, this.table, this.help);
+      this.search.element, ...choices, this.flip, this.table, this.help);
   }
 
   /** @param {[string, string, [string, string][]]} choice */
@@ -48,27 +41,6 @@ export class Toolbar {
     return element;
   }
 
-  /** @param {KeyboardEvent} event */
-  keyed(event) {
-    if (event.key === "Enter") {
-      this.typed.now();
-      this.options.onStep(event.shiftKey ? -1 : 1);
-    } else if (event.key === "Escape" && this.search.value) {
-      this.clear();
-    } else if (event.key === "Escape" || event.key === "ArrowDown") {
-      this.options.onLeave();
-    } else {
-      return event.stopPropagation();
-    }
-    event.preventDefault();
-    event.stopPropagation();
-  }
-
-  clear() {
-    this.search.value = "";
-    this.typed.now();
-  }
-
   /** @param {Record<string, any>} state */
   show(state) {
     for (const [name, element] of Object.entries(this.selects)) element.value = state[name];
@@ -78,21 +50,7 @@ export class Toolbar {
     this.help.setAttribute("aria-expanded", String(state.isHelp));
   }
 
-  /** @param {string} text what the search found; "" without one @param {string} meaning what its figures are @param {boolean} hasMatches */
-  showFound(text, meaning, hasMatches) {
-    this.found.textContent = text;
-    this.found.title = meaning;
-    this.found.toggleAttribute("data-explained", meaning !== "");
-    this.steps.hidden = !hasMatches;
-  }
-
   destroy() {
-    this.typed.cancel();
+    this.search.destroy();
   }
-}
-
-/** @param {string} text @param {string} title @param {() => void} onclick */
-function button(text, title, onclick) {
-  const short = text.length === 1;
-  return h("button", { type: "button", title, "aria-label": short ? title : null, onclick }, text);
 }

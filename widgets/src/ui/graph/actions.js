@@ -1,8 +1,9 @@
 // What each key of the picture, and each button of its tool line, does.
 
-import { actionOf, isArrow, movedTo } from "../../lib/graph/moves.js";
 import { ROOT } from "../../lib/graph/hierarchy.js";
+import { KEYS, movedTo } from "../../lib/graph/moves.js";
 import { HEAD } from "../../lib/graph/scene.js";
+import { actionOf, isArrow } from "../../lib/keys.js";
 
 /** Width of the mark at the right of a box that opens and closes it. */
 const MARK = 26;
@@ -49,7 +50,7 @@ export function act(view, action, key = "") {
 /** Does what a key stands for; other keys go on to the page. @param {any} view @param {KeyboardEvent} event */
 export function keyed(view, event) {
   const hasModifier = event.ctrlKey || event.metaKey || event.altKey;
-  const action = actionOf(event);
+  const action = actionOf(KEYS, event);
   if (!hasModifier && isArrow(event.key)) view.focusOn(movedTo(event.key, view.model.scene.drawn(), view.focus));
   else if (!action || act(view, action, event.key) === false) return;
   event.preventDefault();
@@ -78,7 +79,7 @@ export function clicked(view, item, isDouble, point) {
 function back(view) {
   if (!view.tip.element.hidden) view.tip.hide();
   else if (view.selected >= 0) view.select(-1);
-  else if (view.text) view.tools.clear();
+  else if (view.text) view.tools.search.clear();
   else return false;
   return true;
 }

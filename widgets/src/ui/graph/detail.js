@@ -12,7 +12,7 @@ export class Detail {
     this.place = h("p", { class: "nb-muted nb-graph-place" });
     this.body = h("div", { class: "nb-graph-facts" });
     const close = h("button", { type: "button", class: "nb-close", "aria-label": "Close the details", title: "Close (Esc)", onclick: onClose }, "×");
-    this.element = h("section", { class: "nb-detail nb-graph-detail", "aria-label": "Selected item", hidden: true },
+    this.element = h("section", { class: "nb-detail", "aria-label": "Selected item", hidden: true },
       h("div", { class: "nb-detail-head" }, this.title, close), this.place, this.body);
   }
 

@@ -2,16 +2,19 @@
 
 import { waysOf } from "../../lib/graph/colors.js";
 import { VALUES } from "../../lib/graph/data.js";
+import { KEYS } from "../../lib/graph/moves.js";
 import { h } from "../dom.js";
-import { Tooltip } from "../flame/tooltip.js";
 import { header } from "../header.js";
+import { keyList } from "../key_list.js";
+import { Tooltip } from "../tooltip.js";
 import { act, arrive, clicked, keyed } from "./actions.js";
 import { Detail } from "./detail.js";
-import { help } from "./help.js";
 import { Legend } from "./legend.js";
 import { Outline } from "./outline.js";
 import { Stage } from "./stage.js";
 import { Toolbar } from "./toolbar.js";
+
+const POINTER = "Pointer: click selects, a click on + or − opens or closes, so does a double click. Drag moves; Ctrl and wheel zooms, and so does the wheel alone once the picture has the focus. Two fingers zoom.";
 
 /** Everything that is on the page, and its root. @param {any} view the graph that the parts call @param {import("../../lib/graph/data.js").Data} data */
 export function parts(view, data) {
@@ -31,7 +34,7 @@ export function parts(view, data) {
     onFocus: (item) => view.look(item), onEnter: (item) => view.goTo(item), onToggle: (item, isOpen) => view.toggle(item, isOpen), onKey: (event) => keyed(view, event),
   });
   const made = {
-    stage, tools, outline, tip: new Tooltip(), legend: new Legend(), help: help(),
+    stage, tools, outline, tip: new Tooltip(), legend: new Legend(), help: keyList(KEYS, POINTER),
     detail: new Detail({ onGo: (node) => view.goToNode(node), onClose: () => (view.select(-1), stage.element.focus()) }),
     status: h("div", { class: "nb-sr", role: "status", "aria-live": "polite" }),
   };
@@ -42,11 +45,11 @@ export function parts(view, data) {
 function page({ tools, help: keys, legend, stage, outline, detail, tip, status }, data) {
   const both = h("div", { class: "nb-graph-both" }, outline.element, stage.element);
   // Lumino would take the keys for the notebook, in its capture phase; this attribute keeps it out.
-  return h("div", { class: "nbkit nbkit-graph", "data-lm-suppress-shortcuts": "true" },
+  return h("div", { class: "nbkit nbkit-picture nbkit-graph", "data-lm-suppress-shortcuts": "true" },
     header({ ...data, phases: [] }), tools.element, keys, legend.element, both, detail.element, tip.element, status);
 }
 
 /** @param {import("../../lib/graph/data.js").Data} data */
 function nothing(data) {
-  return h("div", { class: "nbkit nbkit-graph" }, header({ ...data, phases: [] }), h("p", { class: "nb-graph-nothing" }, "No node was read, so there is no graph to show."));
+  return h("div", { class: "nbkit nbkit-picture nbkit-graph" }, header({ ...data, phases: [] }), h("p", { class: "nb-graph-nothing" }, "No node was read, so there is no graph to show."));
 }

@@ -1,8 +1,9 @@
 // The stage: the canvas with the picture, its camera, pointers, wheel and drag, and the minimap in its corner.
 
 import { between, centered, fitted, following, kept, opening, panned, revealing, zoomed } from "../../lib/graph/camera.js";
+import { CameraMotion } from "../camera_motion.js";
 import { h } from "../dom.js";
-import { themeOf } from "../flame/theme.js";
+import { themeOf } from "../theme.js";
 import { Minimap } from "./minimap.js";
 import { Painter, withMixed } from "./painter.js";
 
@@ -21,7 +22,7 @@ export class Stage {
     /** @type {import("../../lib/graph/camera.js").Camera} */
     this.camera = { x: 0, y: 0, scale: 1 };
     this.goal = this.camera;
-    this.frame = this.moving = 0;
+    this.frame = 0;
     /** @type {Map<number, {x: number, y: number}>} */
     this.pointers = new Map();
     /** @type {any} */
@@ -31,6 +32,7 @@ export class Stage {
     this.element = h("div", { class: "nb-graph-stage", role: "application", "aria-roledescription": "graph", "aria-label": options.label, tabindex: "0" },
       this.canvas, this.minimap.canvas);
     this.painter = new Painter(this.canvas);
+    this.motion = new CameraMotion(MOVE_MS, between, (camera) => this.show(camera));
     this.listen();
   }
 
@@ -49,7 +51,7 @@ export class Stage {
   destroy() {
     this.resizes?.disconnect();
     window.cancelAnimationFrame(this.frame);
-    window.cancelAnimationFrame(this.moving);
+    this.motion.stop();
   }
 
   get view() {
@@ -116,7 +118,7 @@ export class Stage {
 
   /** @param {import("../../lib/graph/camera.js").Camera} camera */
   setCamera(camera) {
-    window.cancelAnimationFrame(this.moving);
+    this.motion.stop();
     this.goal = this.look ? kept(camera, this.look.drawn, this.view) : camera;
     this.show(this.goal);
   }
@@ -130,16 +132,9 @@ export class Stage {
 
   /** Moves there, smoothly where motion is welcome. @param {import("../../lib/graph/camera.js").Camera} camera */
   moveTo(camera) {
-    if (window.matchMedia("(prefers-reduced-motion: reduce)").matches || !this.look) return this.setCamera(camera);
-    window.cancelAnimationFrame(this.moving);
-    const [start, from] = [this.camera, performance.now()];
+    if (!this.look) return this.setCamera(camera);
     this.goal = kept(camera, this.look.drawn, this.view);
-    const step = (/** @type {number} */ now) => {
-      const at = Math.min(Math.max((now - from) / MOVE_MS, 0), 1);
-      this.show(at === 1 ? this.goal : between(start, this.goal, at));
-      if (at < 1) this.moving = window.requestAnimationFrame(step);
-    };
-    this.moving = window.requestAnimationFrame(step);
+    this.motion.run(this.camera, this.goal);
   }
 
   /** Shows all of the picture. */

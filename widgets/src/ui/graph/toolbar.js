@@ -1,6 +1,7 @@
 // The tool line: which graph, search with its matches, what is coloured how, and the zoom.
 
-import { debounced, h } from "../dom.js";
+import { button, h } from "../dom.js";
+import { SearchField } from "../search_field.js";
 
 const PAUSE = 80;
 
@@ -10,14 +11,7 @@ export class Toolbar {
    *   onStep: (step: number) => void, onAct: (action: string) => void, onLeave: () => void}} options
    */
   constructor(options) {
-    this.options = options;
-    this.typed = debounced(() => options.onSearch(this.search.value), PAUSE);
-    this.search = h("input", {
-      type: "search", class: "nb-search", placeholder: "Search names, ops, modules", "aria-label": "Search nodes and parts", spellcheck: "false", autocomplete: "off",
-      oninput: this.typed.later, onkeydown: (/** @type {KeyboardEvent} */ event) => this.keyed(event),
-    });
-    this.found = h("span", { class: "nb-found" });
-    this.steps = h("span", { class: "nb-steps", hidden: true }, button("‹", "Previous match", () => options.onStep(-1)), button("›", "Next match", () => options.onStep(1)));
+    this.search = new SearchField({ placeholder: "Search names, ops, modules", label: "Search nodes and parts", pause: PAUSE, ...options });
     this.graph = select("Graph", options.graphs, (graph) => options.onChange({ graph }));
     this.graph.hidden = options.graphs.length < 2;
     this.color = select("Colour", options.colors.map(([value, label]) => [value, `colour: ${label}`]), (color) => options.onChange({ color }));
@@ -28,28 +22,7 @@ export class Toolbar {
     const zoom = h("span", { class: "nb-steps" }, button("−", "Zoom out", () => options.onAct("farther")), button("+", "Zoom in", () => options.onAct("nearer")),
       button("Fit", "Show everything (0)", () => options.onAct("all")), button("Fold", "Close all parts (c)", () => options.onAct("close")));
     this.element = h("div", { class: "nb-tools", role: "group", "aria-label": "Graph tools" },
-      this.graph, h("span", { class: "nb-search-box", role: "search" }, this.search, this.steps, this.found), this.color, values, zoom, this.outline, this.help);
-  }
-
-  /** @param {KeyboardEvent} event */
-  keyed(event) {
-    if (event.key === "Enter") {
-      this.typed.now();
-      this.options.onStep(event.shiftKey ? -1 : 1);
-    } else if (event.key === "Escape" && this.search.value) {
-      this.clear();
-    } else if (event.key === "Escape" || event.key === "ArrowDown") {
-      this.options.onLeave();
-    } else {
-      return event.stopPropagation();
-    }
-    event.preventDefault();
-    event.stopPropagation();
-  }
-
-  clear() {
-    this.search.value = "";
-    this.typed.now();
+      this.graph, this.search.element, this.color, values, zoom, this.outline, this.help);
   }
 
   /** @param {{graph: string, color: string, hasValues: boolean, isOutline: boolean, isHelp: boolean}} state */
@@ -61,14 +34,8 @@ export class Toolbar {
     this.help.setAttribute("aria-expanded", String(isHelp));
   }
 
-  /** @param {string} text what the search found; "" without one @param {boolean} hasMatches */
-  showFound(text, hasMatches) {
-    this.found.textContent = text;
-    this.steps.hidden = !hasMatches;
-  }
-
   destroy() {
-    this.typed.cancel();
+    this.search.destroy();
   }
 }
 
@@ -76,9 +43,4 @@ export class Toolbar {
 function select(label, values, onChange) {
   const element = h("select", { "aria-label": label, title: label, onchange: () => onChange(element.value) }, ...values.map(([value, text]) => h("option", { value }, text)));
   return element;
-}
-
-/** @param {string} text @param {string} title @param {() => void} onclick */
-function button(text, title, onclick) {
-  return h("button", { type: "button", title, "aria-label": text.length === 1 ? title : null, onclick }, text);
 }

@@ -1,7 +1,7 @@
-// The tooltip: facts of the frame under the pointer or with the keyboard's focus.
+// The tooltip of a picture: facts of what is under the pointer or with the keyboard's focus.
 
-import { tooltipPlace } from "../../lib/flame/place.js";
-import { h } from "../dom.js";
+import { tooltipPlace } from "../lib/tooltip_place.js";
+import { h } from "./dom.js";
 
 /** Longest text shown; the detail pane has all of it. */
 const LONGEST = 160;
@@ -9,7 +9,7 @@ const LONGEST = 160;
 export class Tooltip {
   constructor() {
     this.isOfFocus = false;
-    this.element = h("div", { class: "nb-flame-tip", hidden: true, "aria-hidden": "true" });
+    this.element = h("div", { class: "nb-tip", hidden: true, "aria-hidden": "true" });
   }
 
   /** @param {string} name @param {[string, string][]} facts @param {boolean} isOfFocus whether the keyboard asked for it */
