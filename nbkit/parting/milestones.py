@@ -28,7 +28,7 @@ def milestones(
     eps = np.array([_eps(dtype) for dtype in diffs["dtype"]], dtype=np.float64)
     before = np.maximum(np.array([one.input_error for one in found], dtype=np.float64), eps)
     with np.errstate(all="ignore"):
-        growth = np.where(np.isfinite(total / before) & ~is_noise, total / before, 0.0)
+        growth = np.where(np.isnan(total / before) | is_noise, 0.0, total / before)
         is_half_lost = (total > np.sqrt(eps)) & ~is_noise
     faulty = np.flatnonzero(diffs["status"].isin(FAULTY).to_numpy())
     grown = [int(growth.argmax())] if len(growth) and growth.max() > 1 else []

@@ -23,13 +23,23 @@ def check_sections(trace: Trace, count: int) -> list[Section]:
     """The findings in call order, and the ops that the first one goes back to."""
     findings = FINDINGS.check(trace.frames.get("findings", FINDINGS.frame()))
     if not len(findings):
-        looked = units.count(int(trace.meta.get("checked_tensors", 0)))
-        text = f"No NaN, Inf or underflow began in the {looked} results that were looked at."
-        return [Section("Where values go wrong", "op", (), [[text]])]
+        return [Section("Where values go wrong", "op", (), [[nothing_text(trace)]])]
     more = len(findings) - count
     rows = [_finding(row) for _, row in findings.head(count).iterrows()]
     rows += [[f"and {units.count(more)} more", *[None] * len(FIGURES)]] if more > 0 else []
     return [Section("Where values go wrong, first to last", "op", FIGURES, rows), *_origin(trace, findings)]
+
+
+def nothing_text(trace: Trace) -> str:
+    """What a trace without findings says: how much was looked at, and what holds NaN or Inf all the same."""
+    looked, inherited = (int(trace.meta.get(name, 0)) for name in ("checked_tensors", "inherited_ops"))
+    if not looked:
+        return "Nothing was checked: no result was looked at."
+    text = f"Nothing wrong found: in {units.counted(looked, 'result')} no NaN, Inf or underflow began."
+    if not inherited:
+        return text
+    hold = "1 of them holds" if inherited == 1 else f"{units.count(inherited)} of them hold"
+    return f"{text} {hold} NaN or Inf that was given as a number, such as the -Inf of a mask."
 
 
 def _finding(row: "pd.Series[str]") -> list[str | None]:

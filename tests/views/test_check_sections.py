@@ -26,7 +26,13 @@ def test_findings_come_first_then_what_led_to_the_first():
 
 def test_a_healthy_trace_says_how_much_was_looked_at():
     sections = check_sections(traced(lambda: torch.ones(2).exp()), 5)
-    assert sections[0].rows == [["No NaN, Inf or underflow began in the 2 results that were looked at."]]
+    assert sections[0].rows == [["Nothing wrong found: in 2 results no NaN, Inf or underflow began."]]
+
+
+def test_a_healthy_trace_tells_of_masks_and_an_empty_one_of_nothing():
+    [[[masked]]] = [section.rows for section in check_sections(traced(lambda: torch.full((2,), -torch.inf)), 5)]
+    assert masked.endswith("began. 1 of them holds NaN or Inf that was given as a number, such as the -Inf of a mask.")
+    assert check_sections(traced(lambda: None), 5)[0].rows == [["Nothing was checked: no result was looked at."]]
 
 
 def test_more_findings_than_rows_are_counted():

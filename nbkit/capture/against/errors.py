@@ -55,14 +55,21 @@ def _is_noise(tensor: Tensor, shadow: Tensor, total: float, around: list[Tensor]
     The gradient of a bias before a BatchNorm is such a one, or the mean of what is normalised already.
     """
     precision = precision_of(str(tensor.dtype).removeprefix("torch."))
-    if precision is None or total <= sqrt(precision.eps):
+    if precision is None or total <= sqrt(precision.eps) or _finite(tensor).numel() < _finite(shadow).numel():
         return False
     scale = max((_rms(one) for one in around if is_shadowed(one)), default=0.0)
     return _rms(shadow) < precision.eps * scale
 
 
 def _rms(tensor: Tensor) -> float:
-    return float(torch.linalg.vector_norm(wide(tensor))) / sqrt(max(tensor.numel(), 1))
+    """Of the values that are finite: what reads a mask of -Inf is no noise beside it."""
+    values = _finite(tensor)
+    return float(torch.linalg.vector_norm(values)) / sqrt(max(values.numel(), 1))
+
+
+def _finite(tensor: Tensor) -> Tensor:
+    values = wide(tensor)
+    return values[torch.isfinite(values)]
 
 
 def norm_ratio(found: Tensor, wanted: Tensor) -> float:

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._C import DisableTorchFunction, _len_torch_dispatch_stack
-from torch._subclasses import FakeTensor
 
-from nbkit.capture.check.memory import Memory
-from nbkit.capture.check.origins import Finding, from_outside, is_float, origin_of, underflow_of
+from nbkit.capture.check.masks import MOVING, hides, is_mask
+from nbkit.capture.check.memory import Memory, storage_of, stored
+from nbkit.capture.check.origins import Finding, from_outside, is_float, is_readable, origin_of, underflow_of, unwritten
 from nbkit.capture.check.values import largest, smallest_normal
 from nbkit.capture.native.registry import NativeRegistry
 from nbkit.capture.recording import Recording
@@ -43,6 +43,7 @@ class Checker:
         self.recording, self.stop = recording, stop
         self.findings: list[Finding] = []
         self.checked = self.inherited = self.reruns = 0
+        self.error: NonFiniteError | None = None
         self.skipped: Counter[str] = Counter()
         self.memory: Any = Memory(recording.registry)
         self.native: Any = None
@@ -80,7 +81,7 @@ class Checker:
     def _around_writing(self, plan: Plan, run: Callable[..., Any]) -> Callable[..., Any]:
         def run_between_looks(*args: Any, **kwargs: Any) -> Any:
             written = written_tensors(plan, args, kwargs)
-            was_finite = not asks_before(plan) or self._ask(plan, written)
+            was_finite = not asks_before(plan) or self._ask(plan, args, kwargs, written)
             out = run(*args, **kwargs)
             is_one = type(out) is Tensor and was_finite and len(written) == 1 and out is written[0]
             if not is_one or not self._is_plainly_fine(out, is_whole=False):
@@ -99,7 +100,7 @@ class Checker:
     def ask_about(self, func: Any, args: Any, kwargs: Any) -> bool:
         """Whether what an op of the native recorder is about to write to was finite."""
         plan = plan_of(func)
-        return self._ask(plan, written_tensors(plan, args, kwargs))
+        return self._ask(plan, args, kwargs, written_tensors(plan, args, kwargs))
 
     def look_at(self, func: Any, args: Any, kwargs: Any, out: Any, was_finite: bool) -> None:
         """Look closely at an op of the native recorder."""
@@ -115,16 +116,17 @@ class Checker:
             self.recording.spent.add_all(spent)
             self.native = None  # which knows of this object
 
-    def _ask(self, plan: Plan, written: list[Tensor]) -> bool:
+    def _ask(self, plan: Plan, args: Any, kwargs: Any, written: list[Tensor]) -> bool:
         with DisableTorchFunction():
             if all(self.memory.was_finite(one) for one in written):  # a question not asked yet says no
                 return True
-        return self._counted(plan, lambda: self._look_before(written)) is not False
+        return self._counted(plan, lambda: self._look_before(args, kwargs, written)) is not False
 
     def _settle(self, plan: Plan, args: Any, kwargs: Any, out: Any, written: list[Tensor], was_finite: bool) -> None:
         found = self._counted(plan, lambda: self._look(plan, args, kwargs, out, written, was_finite))
         if found is not None and self.stop:
-            raise NonFiniteError(f"{plan.name}: {found.message}")
+            self.error = NonFiniteError(f"{plan.name}: {found.message}")
+            raise self.error
 
     def _is_plainly_fine(self, out: Tensor, is_whole: bool) -> bool:
         """Whether a result is finite and far from underflow, by one sum: the usual case, at a tenth of the price."""
@@ -159,17 +161,18 @@ class Checker:
         on_trouble = lambda error: self.skipped.update([f"{reason} ({type(error).__name__})"])  # noqa: E731
         return timed_apart(self.recording, work, on_trouble)
 
-    def _look_before(self, written: list[Tensor]) -> bool:
+    def _look_before(self, args: Any, kwargs: Any, written: list[Tensor]) -> bool:
         """Whether what is about to be written to was finite."""
-        readable = [self._was_finite(one, place) for place, one in enumerate(written) if is_readable(one)]
+        positions = {id(one): position for position, one in enumerate(all_tensors(args, kwargs))}
+        readable = [self._was_finite(one, positions.get(id(one), 0)) for one in written if is_readable(one)]
         return all(readable)  # after all of them have been looked at
 
     def _was_finite(self, tensor: Tensor, position: int) -> bool:
-        known: bool | None = self.memory.was_finite(tensor)
+        known: bool | None = self.memory.was_finite(stored(tensor))
         if known is not None:
             return known
         is_finite = isfinite(largest(tensor))
-        self.memory.note(tensor, is_finite)
+        self.memory.note(stored(tensor), is_finite)
         if not is_finite:
             self._add(from_outside(tensor, position))
         return is_finite
@@ -196,17 +199,18 @@ class Checker:
             found = origin_of(plan, args, kwargs, written, tensor, position) if was_finite else None
             if found is None:
                 self.inherited += 1
-                self._look_outside(args, kwargs)
+                if self._look_outside(plan, args, kwargs, written) and plan.packet in MOVING and not written:
+                    continue  # a mask still, which is nobody's result
             else:
                 self._add(found)
                 result = result or found
-            self.memory.note(tensor, False)
+            self.memory.note(stored(tensor), False)
         return result
 
     def _remember_part(self, tensor: Tensor, written: list[Tensor]) -> None:
         """What was written is finite; the storage is if all of it was written, or the rest was finite before."""
         is_whole = tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes() if written else True
-        self.memory.note(tensor, is_whole or self.memory.was_finite(tensor) is not False)
+        self.memory.note(stored(tensor), is_whole or self.memory.was_finite(stored(tensor)) is not False)
 
     def _underflow(self, plan: Plan, args: Any, kwargs: Any, tensor: Tensor, position: int) -> Finding | None:
         if not any(is_readable(one) for one in all_tensors(args, kwargs)):
@@ -223,21 +227,25 @@ class Checker:
         self.findings.append(found)
         return found
 
-    def _look_outside(self, args: Any, kwargs: Any) -> None:
-        """Tell of inputs that are not finite and that no recorded op made, each storage once."""
-        for position, tensor in enumerate(all_tensors(args, kwargs)):
+    def _look_outside(self, plan: Plan, args: Any, kwargs: Any, written: list[Tensor]) -> bool:
+        """Tell of inputs that are not finite and that no recorded op made, each storage once; whether one is a mask."""
+        has_mask, tensors = False, all_tensors(args, kwargs)
+        overwritten = {storage_of(stored(one)) for one in written}
+        for position, tensor in enumerate(tensors):
             # One without dimensions is a number that somebody wrote, such as torch.tensor(-inf).
-            is_given = is_readable(tensor) and tensor.dim() > 0 and self.memory.was_finite(tensor) is None
-            if is_given and not isfinite(largest(tensor)):
-                self._add(from_outside(tensor, position))
-                self.memory.note(tensor, False)
+            if not is_readable(tensor) or tensor.dim() == 0 or storage_of(stored(tensor)) in overwritten:
+                continue
+            known = self.memory.was_finite(stored(tensor))
+            if known is False or isfinite(largest(tensor)):
+                continue
+            if known is None and hides(plan, len(tensors)) and is_mask(tensor):
+                has_mask = True
+                continue
+            self._add(unwritten(tensor, position) if known else from_outside(tensor, position))
+            self.memory.note(stored(tensor), False)
+        return has_mask
 
 
 def asks_before(plan: Plan) -> bool:
     """Whether it matters what was in the memory that an op writes to."""
     return bool(plan.written or plan.written_names) and plan.packet not in OVERWRITING and not plan.is_out
-
-
-def is_readable(tensor: Tensor) -> bool:
-    """Whether a tensor has values that can fail to be finite."""
-    return is_float(tensor) and tensor.numel() > 0 and not tensor.is_meta and not isinstance(tensor, FakeTensor)

@@ -26,6 +26,14 @@ class Memory:
         return None if number is None else self.is_finite.get(number)
 
 
+def stored(tensor: Tensor) -> Tensor:
+    """What of a tensor lies in a storage: the values of a sparse one, else the tensor itself."""
+    if tensor.layout is torch.sparse_coo:
+        return tensor._values()
+    is_compressed = tensor.layout in (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
+    return tensor.values() if is_compressed else tensor
+
+
 def storage_of(tensor: Tensor) -> torch.UntypedStorage | None:
     """The storage of a tensor; None for layouts without one."""
     try:

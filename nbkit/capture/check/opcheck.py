@@ -7,12 +7,17 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.check.checker import Checker
+from nbkit.capture.check.owners import with_names
 from nbkit.capture.optrace import optrace
 from nbkit.capture.recording import OP_FIELDS, Recording
 from nbkit.capture.tensor_rows import dtype_text, sizes_text
 from nbkit.schema import FINDINGS
 
 FROM_OPS = ["op", "module", "phase", "source"]
+SCALED = (
+    "A GradScaler looked at the gradients: where they hold NaN or Inf it skips the optimizer's step and lowers its "
+    "scale, so that an overflow in the backward pass of its first steps is expected."
+)
 
 
 class opcheck(optrace):  # noqa: N801  a context manager is named like the function it stands for
@@ -21,9 +26,10 @@ class opcheck(optrace):  # noqa: N801  a context manager is named like the funct
     The trace is that of `optrace`, and what runs inside computes the same bits as without it. After every aten op,
     forward, backward and optimizer, its result is looked at. `findings` has a row for each op that goes wrong by
     itself, in call order: a NaN though no NaN went in, an Inf though all that went in was finite, results that fell
-    below what their dtype can hold; and one for each tensor that came in with NaN or Inf. What later ops inherit is
-    counted in `meta["inherited_ops"]`. A number that is given on purpose, such as the -inf of an attention mask, is no
-    finding. `nbkit.producers(trace, op_id)` tells where the inputs came from.
+    below what their dtype can hold; and one for each tensor that came in with NaN or Inf, or lies in memory that was
+    never filled. What later ops inherit is counted in `meta["inherited_ops"]`. A number that is given on purpose, such
+    as the -inf of an attention mask, made in the step or before, is no finding. `nbkit.producers(trace, op_id)` tells
+    where the inputs came from.
 
     Args:
         stop: raise NonFiniteError right after the first op that goes wrong; the trace so far is kept.
@@ -68,11 +74,32 @@ class opcheck(optrace):  # noqa: N801  a context manager is named like the funct
         )
         for reason, count in self.checker.skipped.items():
             self.recording.skip(f"not looked at: {reason}", count)
+        self._say_where(findings)
         return {"findings": findings}, {
             "checked_tensors": self.checker.checked,
             "inherited_ops": self.checker.inherited,
+            "notes": [SCALED] if _is_scaled(findings, ops) else [],
         }
+
+    def _say_where(self, findings: pd.DataFrame) -> None:
+        """Add to the error that ends the step where its op is: the traceback of a backward op shows its caller only."""
+        if self.checker.error is not None and len(findings):
+            last = findings.iloc[-1]
+            module = f"module {last['module'] or 'root'}" if isinstance(last["module"], str) else "outside modules"
+            source = f", {last['source']}" if isinstance(last["source"], str) else ""
+            self.checker.error.add_note(f"{last['phase']}, {module}{source}")
+
+    def _completed(
+        self, frames: dict[str, pd.DataFrame], meta: dict[str, Any]
+    ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+        return {**frames, "findings": with_names(frames["findings"], frames["tensors"])}, meta
 
     def _forget(self) -> None:
         super()._forget()
         del self.checker
+
+
+def _is_scaled(findings: pd.DataFrame, ops: pd.DataFrame) -> bool:
+    """Whether something went wrong in a backward pass whose gradients a GradScaler looked at."""
+    is_backward = (findings["phase"] == "backward") & findings["kind"].isin(["nan", "inf", "overflow"])
+    return bool(is_backward.any()) and bool(ops["op"].str.contains("_amp_foreach_non_finite_check_and_unscale_").any())

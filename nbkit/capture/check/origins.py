@@ -7,20 +7,19 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._subclasses import FakeTensor
 
-from nbkit.capture.check.values import (
-    counts,
-    element_text,
-    first_place,
-    largest,
-    number_text,
-    range_text,
-    smallest_normal,
-    values_of,
-)
+from nbkit.capture.check.inputs import inputs_text, numbers_in, read_only
+from nbkit.capture.check.values import counts, first_place, largest, number_text, smallest_normal, values_of
 from nbkit.capture.rerun.copies import all_tensors
 from nbkit.capture.rerun.plans import Plan
 from nbkit.capture.rerun.reference import NoKernelError, Reference
+
+# They only put numbers into memory: a NaN among those is there on purpose.
+FILLING = frozenset(
+    "full full_like new_full fill fill_ masked_fill masked_fill_ index_fill index_fill_ where scalar_tensor "
+    "constant_pad_nd".split()
+)
 
 
 @cache
@@ -52,32 +51,37 @@ def origin_of(
 ) -> Finding | None:
     """What began with this result, which holds NaN or Inf; None if the inputs explain it.
 
-    A NaN is explained by a NaN that went in, an Inf by either, a number such as the -inf of a mask included. `written`
-    are the inputs that the op has overwritten, which the caller knows to have been finite.
+    A NaN is explained by a NaN that went in, one given to an op that fills memory included; an Inf by either, a number
+    such as the -inf of a mask included. `written` are the inputs that the op has overwritten, which the caller knows to
+    have been finite.
     """
     nans, infs = counts(tensor)
-    inputs = [one for one in all_tensors(args, kwargs) if is_float(one) and not any(one is other for other in written)]
-    found = [counts(one) for one in inputs]
-    numbers = list(_numbers((args, kwargs)))
-    had_nan = any(nan for nan, _ in found) or any(map(isnan, numbers))
+    found = [counts(one) for one in read_only(plan, args, kwargs, written) if is_float(one)]
+    numbers = list(numbers_in((args, kwargs)))
+    had_nan = any(nan for nan, _ in found) or (plan.packet in FILLING and any(map(isnan, numbers)))
     had_inf = any(inf for _, inf in found) or any(map(isinf, numbers))
     if had_nan or (had_inf and not nans):
         return None
     values = values_of(tensor)
-    bad = torch.isnan(values) if nans else torch.isinf(values)
-    place = first_place(bad)
+    place = first_place(torch.isnan(values) if nans else torch.isinf(values))
     precise = None if nans or written else _exact(plan, args, kwargs, position)
-    overflows = precise is not None and precise.shape == values.shape and bool(torch.isfinite(precise[tuple(place)]))
+    wide = None if precise is None or precise.shape != values.shape else precise[tuple(place)].item()
+    overflows = wide is not None and isfinite(abs(wide))
     kind = "nan" if nans else "overflow" if overflows else "inf"
-    what = f"{nans or infs:,} of {values.numel():,} elements {'is' if (nans or infs) == 1 else 'are'} "
-    what += "NaN" if nans else "Inf"
-    if overflows and precise is not None:
-        largest_text = number_text(float(torch.finfo(tensor.dtype).max))
-        what += (
-            f" where {number_text(precise[tuple(place)].item())} does not fit ({_name(tensor)} ends at {largest_text})"
-        )
-    message = f"{what}, the first at {place}; {_inputs_text(inputs, numbers, place, values.shape)}"
+    what = "NaN" if nans else "Inf"
+    if wide is not None and overflows:
+        ends_at = number_text(float(torch.finfo(tensor.dtype).max))
+        what += f" where {number_text(wide)} does not fit ({_name(tensor)} ends at {ends_at})"
+    message = _how_many(nans or infs, values, what, place)
+    message += inputs_text(plan, args, kwargs, written, position, place, values.shape)
     return Finding(kind, "output", position, tensor, message, nans, infs)
+
+
+def _how_many(bad: int, values: Tensor, what: str, place: list[int]) -> str:
+    """'3 of 8 elements are NaN, the first at [0, 2]'."""
+    if values.numel() == 1:
+        return f"its only element is {what}"
+    return f"{bad:,} of {values.numel():,} elements {'is' if bad == 1 else 'are'} {what}, the first at {place}"
 
 
 def underflow_of(plan: Plan, args: Any, kwargs: Any, tensor: Tensor, position: int) -> Finding | None:
@@ -98,13 +102,35 @@ def underflow_of(plan: Plan, args: Any, kwargs: Any, tensor: Tensor, position: i
 def from_outside(tensor: Tensor, position: int) -> Finding:
     """An input that no recorded op made holds NaN or Inf already."""
     nans, infs = counts(tensor)
-    message = f"came into the recorded code with {nans:,} NaN and {infs:,} Inf in {tensor.numel():,} elements"
+    return Finding(
+        "input", "input", position, tensor, f"came into the recorded code with {_held(tensor, nans, infs)}", nans, infs
+    )
+
+
+def unwritten(tensor: Tensor, position: int) -> Finding:
+    """An input holds NaN or Inf though all that the recorded ops wrote to its memory is finite."""
+    nans, infs = counts(tensor)
+    message = (
+        f"holds {_held(tensor, nans, infs)} that no recorded op put there: memory from empty() that was not filled, or "
+        f"written to by other code"
+    )
     return Finding("input", "input", position, tensor, message, nans, infs)
+
+
+def _held(tensor: Tensor, nans: int, infs: int) -> str:
+    numel = tensor.numel()
+    bad = [f"{number:,} {name}" for number, name in ((nans, "NaN"), (infs, "Inf")) if number]
+    return f"{' and '.join(bad)} in {numel:,} element{'' if numel == 1 else 's'}"
 
 
 def is_float(tensor: Tensor) -> bool:
     """Whether a tensor holds numbers that can fail to be finite."""
     return tensor.is_floating_point() or tensor.is_complex()
+
+
+def is_readable(tensor: Tensor) -> bool:
+    """Whether a tensor has values that can fail to be finite."""
+    return is_float(tensor) and tensor.numel() > 0 and not tensor.is_meta and not isinstance(tensor, FakeTensor)
 
 
 def _exact(plan: Plan, args: Any, kwargs: Any, position: int) -> Tensor | None:
@@ -116,28 +142,6 @@ def _exact(plan: Plan, args: Any, kwargs: Any, position: int) -> Tensor | None:
     except (NoKernelError, RuntimeError):
         return None
     return results[position] if position < len(results) else None
-
-
-def _numbers(value: Any) -> Any:
-    """The numbers that are not finite among the arguments of a call."""
-    if isinstance(value, float):
-        if not isfinite(value):
-            yield value
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from _numbers(one)
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _numbers(one)
-
-
-def _inputs_text(inputs: list[Tensor], numbers: list[float], place: list[int], shape: torch.Size) -> str:
-    """The inputs of that element where they are known, else the range of each."""
-    elements = [element_text(one, place, shape) for one in inputs]
-    given = [number_text(one) for one in numbers]
-    if inputs and None not in elements:
-        return f"inputs there: {', '.join([*map(str, elements), *given])}"
-    return f"inputs: {'; '.join([*map(range_text, inputs), *given])}" if inputs or given else "it overwrote its input"
 
 
 def _name(tensor: Tensor) -> str:

@@ -11,7 +11,6 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from nbkit.capture.recording import Recording
 
-
 ZERO_TENSOR = torch._C.DispatchKey.ZeroTensor
 
 

@@ -8,7 +8,7 @@ from nbkit.schema import DIFFS, FINDINGS, TENSORS
 from nbkit.trace import Trace
 from nbkit.verdicts import HARMLESS
 from nbkit.views import units
-from nbkit.views.check_sections import KINDS
+from nbkit.views.check_sections import KINDS, nothing_text
 from nbkit.views.names import shown, shown_module
 from nbkit.views.report.statement import Link, Statement, Words, difference_link, op_link
 
@@ -44,10 +44,7 @@ def check_verdict(trace: Trace) -> Statement:
     looked = int(trace.meta.get("checked_tensors", 0))
     if len(findings):
         return Statement(QUESTION, tuple(_findings(trace, findings)), "bad")
-    if not looked:
-        return _not_checked("no result was looked at.")
-    text = f"Nothing wrong found: in {units.counted(looked, 'result')} no NaN, Inf or underflow began."
-    return Statement(QUESTION, ((text,),), "good")
+    return Statement(QUESTION, ((nothing_text(trace),),), "good" if looked else "")
 
 
 def _findings(trace: Trace, findings: pd.DataFrame) -> list[Words]:

@@ -1,0 +1,76 @@
+"""What went into an op, in words: the elements that made a bad one where they are known, else each input's range."""
+
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbkit.capture.check.values import element_text, number_text, range_text
+from nbkit.capture.rerun.copies import all_tensors
+from nbkit.capture.rerun.plans import UNDECLARED_WRITES, Plan, bound
+
+# Made element by element, or row by row, although torch has no tag that says so.
+BY_ELEMENT = frozenset(
+    "_to_copy copy_ complex polar mse_loss smooth_l1_loss huber_loss binary_cross_entropy _prelu_kernel native_dropout "
+    "masked_fill_ _softmax _log_softmax _softmax_backward_data _log_softmax_backward_data".split()
+)
+
+
+def read_only(plan: Plan, args: Any, kwargs: Any, written: list[Tensor]) -> list[Tensor]:
+    """The tensors of a call that it leaves as they are; `written` are those that its schema lets it write to."""
+    if plan.packet in UNDECLARED_WRITES and not bound(plan.func, args, kwargs).get("training", True):
+        written = []  # running statistics are only read then
+    return [one for one in all_tensors(args, kwargs) if not any(one is other for other in written)]
+
+
+def numbers_in(value: Any) -> Iterator[float]:
+    """The numbers that are not finite among the arguments of a call."""
+    if isinstance(value, float):
+        if not isfinite(value):
+            yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from numbers_in(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from numbers_in(one)
+
+
+def inputs_text(
+    plan: Plan, args: Any, kwargs: Any, written: list[Tensor], position: int, place: list[int], shape: torch.Size
+) -> str:
+    """'; inputs there: 1, 0', or the range of each where an element is made of many; what is not known is said."""
+    if plan.packet.startswith("_foreach_"):
+        args, kwargs = _one_of_each(args, position), {name: _of(value, position) for name, value in kwargs.items()}
+    is_pointwise = plan.is_pointwise or plan.packet.startswith("_foreach_")
+    by_element = is_pointwise or plan.packet in BY_ELEMENT
+    inputs = read_only(plan, args, kwargs, written)
+    elements = [element_text(one, place, shape) for one in inputs] if by_element else [None]
+    numbers = list(_numbers_text(plan, args, kwargs, is_pointwise))
+    if None in elements:
+        texts, label, separator = [*map(range_text, inputs), *numbers], "inputs", "; "
+    else:
+        texts, label, separator = [*map(str, elements), *numbers], "inputs there", ", "
+    overwrote = "; it overwrote its input" if len(inputs) < len(all_tensors(args, kwargs)) and not plan.is_out else ""
+    return (f"; {label}: {separator.join(texts)}" if texts else "") + overwrote
+
+
+def _one_of_each(args: Any, position: int) -> tuple[Any, ...]:
+    return tuple(_of(arg, position) for arg in args)
+
+
+def _of(value: Any, position: int) -> Any:
+    """What a foreach op takes from an argument for its result number `position`."""
+    return value[position] if isinstance(value, list | tuple) and position < len(value) else value
+
+
+def _numbers_text(plan: Plan, args: Any, kwargs: Any, is_pointwise: bool) -> Iterator[str]:
+    """Numbers that an op computes with: whole ones are sizes and dimensions unless it works element by element."""
+    names = [one.name for one in plan.func._schema.arguments]
+    kinds = (int, float) if is_pointwise else float
+    for name, value in [*zip(names, args, strict=False), *kwargs.items()]:
+        if isinstance(value, kinds) and not isinstance(value, bool):
+            is_operand = is_pointwise and name in ("self", "other", "exponent", "scalar", "value")
+            yield number_text(value) if is_operand else f"{name}={number_text(value)}"

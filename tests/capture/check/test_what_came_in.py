@@ -1,0 +1,100 @@
+"""NaN and Inf that no op of the step made: parameters, buffers, old gradients, memory never filled, numbers, masks."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+import nbkit
+from tests.capture.check.test_findings import found, kinds
+
+INF, NAN = math.inf, math.nan
+
+
+@pytest.fixture(params=["native", "python"], autouse=True)
+def recorder(request, monkeypatch):
+    if request.param == "python":
+        monkeypatch.setenv("NBKIT_RECORDER", "python")
+
+
+def messages(step):
+    return found(step).findings["message"].tolist()
+
+
+def test_a_parameter_is_named_though_the_op_reads_a_view_of_it():
+    net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    net[1].weight.data[0, 0] = NAN
+    assert messages(lambda: net(torch.ones(2, 3))) == ["1.weight came into the recorded code with 1 NaN in 9 elements"]
+
+
+def test_running_statistics_are_named_at_their_own_position():
+    net = nn.Sequential(nn.BatchNorm1d(2)).eval()
+    net[0].running_var[1] = NAN
+    [first] = found(lambda: net(torch.ones(3, 2))).findings.itertuples()
+    assert (first.position, first.message.split()[0]) == (4, "0.running_var")
+
+
+def test_the_state_of_an_optimizer_and_an_old_gradient_are_told_apart():
+    net = nn.Linear(2, 1, bias=False)
+    optimizer = torch.optim.AdamW(net.parameters(), foreach=False)
+    net(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    optimizer.state[net.weight]["exp_avg_sq"][0, 0] = NAN
+    assert messages(optimizer.step)[0].startswith("a gradient or the state of the optimizer came into")
+    net.weight.data.fill_(1)
+    net.weight.grad[0, 0] = NAN
+    first = messages(lambda: net(torch.ones(1, 2)).sum().backward())[0]
+    assert first.startswith("the gradient of an earlier backward pass came into")
+
+
+def test_memory_that_was_never_filled_is_no_clean_bill():
+    def step():
+        memory = torch.empty(3)
+        memory.numpy().fill(NAN)  # as what was there before may be
+        return memory * 2
+
+    [first] = found(step).findings.itertuples()
+    assert (first.kind, first.op) == ("input", "aten.mul.Tensor")
+    assert first.message.startswith("holds 3 NaN in 3 elements that no recorded op put there: memory from empty()")
+
+
+def test_a_number_that_is_nan_makes_a_nan_where_an_op_computes_with_it():
+    net = nn.Linear(2, 1, bias=False)
+    net(torch.ones(1, 2)).sum().backward()
+    step = torch.optim.SGD(net.parameters(), lr=NAN, foreach=False).step
+    expected = "2 of 2 elements are NaN, the first at [0, 0]; inputs there: 1, alpha=nan; it overwrote its input"
+    assert messages(step) == [expected]
+
+
+MASK = torch.full((3, 3), -INF).triu(1)
+MASKS = {
+    "added": lambda: (torch.ones(3, 3) + MASK).softmax(-1),
+    "of another dtype": lambda: (torch.ones(3, 3).bfloat16() + MASK.bfloat16()).softmax(-1),
+    "gathered": lambda: (torch.ones(2, 3, 3) + torch.stack([MASK, MASK])).softmax(-1),
+    "scores that came in masked": lambda: MASK.softmax(-1),
+}
+
+
+@pytest.mark.parametrize("case", MASKS)
+def test_a_mask_made_before_the_step_is_no_finding(case):
+    assert kinds(MASKS[case]) == []
+
+
+def test_data_with_inf_that_is_no_mask_is_a_finding():
+    data = torch.tensor([-INF, 1.0])
+    assert kinds(lambda: (data + 1, data)) == [("add", "input")]
+    assert kinds(lambda: data * torch.ones(2)) == [("mul", "input")]
+
+
+def test_the_gradient_of_a_sparse_embedding_inherits():
+    table = nn.Embedding(5, 3, sparse=True)
+    table.weight.data.zero_()
+    optimizer = torch.optim.SparseAdam(table.parameters())
+
+    def step():
+        table(torch.tensor([1, 2, 1])).sqrt().sum().backward()
+        optimizer.step()
+
+    first, *more = kinds(step)
+    assert first == ("div", "inf") and "input" not in {kind for _, kind in more}
