@@ -5,7 +5,9 @@ from math import inf, isnan, nan
 import pytest
 import torch
 
+import nbkit
 from nbkit.capture.against.errors import norm_ratio
+from tests.capture.against.runs import against
 
 
 @pytest.mark.parametrize(
@@ -34,3 +36,15 @@ def test_the_ratio_of_norms(found, wanted, ratio):
 def test_integers_and_bools_are_numbers():
     assert norm_ratio(torch.tensor([True, False]), torch.tensor([True, True])) == pytest.approx(2**-0.5)
     assert not isnan(norm_ratio(torch.tensor([1, 2]), torch.tensor([1, 2])))
+
+
+def test_a_nan_behind_a_mask_is_no_noise():
+    def step():
+        mask = torch.full((3, 3), -inf, device="sim").triu(1)
+        return (torch.ones(3, 3, device="sim") + mask).softmax(-1) @ torch.ones(3, 1, device="sim")
+
+    device = nbkit.SimulatedDevice()
+    with device.planted(nbkit.Fault("_softmax", "nan_masked_rows")):
+        meta = against(step).meta
+    places = [meta[name]["op"] for name in ("first_divergence", "half_lost", "largest_growth")]
+    assert places == ["aten._softmax.default"] * 3

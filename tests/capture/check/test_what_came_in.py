@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-import nbkit
 from tests.capture.check.test_findings import found, kinds
 
 INF, NAN = math.inf, math.nan
