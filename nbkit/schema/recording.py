@@ -220,7 +220,7 @@ FINDINGS = table(
         "kind",
         "str",
         "nan; inf (the exact result is infinite too); overflow (it would fit a wider dtype); underflow (all of it fell "
-        "below the dtype's smallest normal number); input (no recorded op made it: it came in, or memory was never filled)",
+        "below the dtype's smallest normal number); input (no op made it: it came in, or lies in memory never filled)",
     ),
     ("role", "str", "output, or input for what came in"),
     ("position", "int64", "index among the op's tensors of that role, those it only writes to last"),
