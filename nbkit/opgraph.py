@@ -76,6 +76,7 @@ def _compared(left: Trace, right: Trace) -> Trace:
     pairs = compared_graphs(left.nodes, right.nodes)
     frames = merged(left.frames, right.frames, compare_graphs(left.frames, right.frames))
     names = [str(side.meta.get("name") or side.meta.get("source")) for side in (left, right)]
+    graphs = frames["nodes"]["graph"].tolist()
     meta = {
         "verb": "opgraph",
         "name": " against ".join(names),
@@ -83,15 +84,17 @@ def _compared(left: Trace, right: Trace) -> Trace:
         "source": "two graphs",
         "complete": left.complete and right.complete,
         "error": left.meta.get("error") or right.meta.get("error"),
-        "left": {**_said(left), "compared": [one for one, _ in pairs]},
-        "right": {**_said(right), "compared": [other for _, other in pairs]},
+        "left": _said(left, [one for one, _ in pairs], graphs[: len(left.nodes)]),
+        "right": _said(right, [other for _, other in pairs], graphs[len(left.nodes) :]),
         "notes": [f"{name}: {note}" for name, side in zip(names, (left, right), strict=True) for note in _notes(side)],
     }
     return Trace(frames, meta)
 
 
-def _said(side: Trace) -> dict[str, Any]:
-    return {name: side.meta.get(name) for name in ("name", "source", "created", "versions", "complete")}
+def _said(side: Trace, compared: list[str], graphs: list[str]) -> dict[str, Any]:
+    """What a side is: its graphs that were compared, and all of them as they are called beside those of the other."""
+    said = {name: side.meta.get(name) for name in ("name", "source", "created", "versions", "complete")}
+    return {**said, "compared": compared, "graphs": list(dict.fromkeys(graphs))}
 
 
 def _notes(side: Trace) -> list[str]:

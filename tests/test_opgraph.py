@@ -82,7 +82,7 @@ def test_a_step_against_a_log(texts):
     assert found.meta["left"]["compared"] == ["trace"]
     assert found.meta["right"] == {
         "name": "net.log", "source": "OneFlow nn.Graph log", "created": None, "versions": None, "complete": True,
-        "compared": ["net_0 compiled"],
+        "compared": ["net_0 compiled"], "graphs": ["net_0 compiled"],
     }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from nbkit.analysis.encoded import TextColumn, text_column
 from nbkit.schema import EDGES, NODES, PARTS, Table
 from nbkit.trace import Trace
 from nbkit.views.facts import facts
+from nbkit.views.graph_comparison import comparison_rows, comparison_sides
 from nbkit.views.graph_values import VALUES, node_values
 from nbkit.views.names import shown
 from nbkit.views.report.pack import numbers, pack, texts
@@ -25,7 +26,7 @@ def graph_data(trace: Trace) -> bytes:
     Texts are on one line and cut: names to 400 characters, attributes to 4,000.
     """
     known, values = facts(trace), node_values(trace)
-    nodes = graph_frame(trace, NODES)
+    nodes, sides = graph_frame(trace, NODES), comparison_sides(trace)
     return pack(
         {
             "title": known.title,
@@ -37,6 +38,7 @@ def graph_data(trace: Trace) -> bytes:
             "nodes": _table(nodes, "nodes", {name: numbers(of_node) for name, of_node in values.items()}),
             "edges": _table(graph_frame(trace, EDGES), "edges"),
             "parts": _table(graph_frame(trace, PARTS), "parts"),
+            "comparison": sides and {"sides": sides, "rows": _table(comparison_rows(trace), "correspondence")},
         }
     )
 

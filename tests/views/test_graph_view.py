@@ -2,14 +2,17 @@
 
 import json
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from traitlets import TraitError
 
+import nbkit
 from nbkit.schema import DIFFS, MEMORY, NODES
 from nbkit.trace import Trace
+from nbkit.views.graph_comparison import comparison_sides
 from nbkit.views.graph_data import graph_data
 from nbkit.views.graph_values import node_values
 from nbkit.views.graph_view import GraphView
@@ -17,6 +20,7 @@ from nbkit.views.linking import link_graph
 from nbkit.views.op_table import OpTable
 from tests.fake_graphs import EVIL, training_graph
 from tests.fakes import small_trace
+from tests.graph_texts import ONEFLOW, PADDLE, Net
 
 
 def outline_of(packed: bytes) -> dict:
@@ -94,3 +98,24 @@ def test_diffs_are_the_errors_of_nodes() -> None:
     diffs = DIFFS.frame([{**row, "max_abs_error": error} for error in (0.5, 2.0)])
     values = node_values(recorded(diffs=diffs))
     pd.testing.assert_series_equal(pd.Series(values["max_abs_error"]), pd.Series([np.nan, np.nan, 2.0]))
+
+
+def test_the_data_of_a_comparison_has_the_graphs_of_both_sides_and_what_corresponds(tmp_path: Path) -> None:
+    (tmp_path / "net.log").write_text(ONEFLOW)
+    (tmp_path / "net.txt").write_text(PADDLE)
+    data = outline_of(graph_data(nbkit.opgraph(tmp_path / "net.log", against=tmp_path / "net.txt")))
+    assert data["comparison"]["sides"] == [
+        {"name": "net.log", "graphs": ["net_0 compiled"]},
+        {"name": "net.txt", "graphs": ["block 0"]},
+    ]
+    assert set(data["comparison"]["rows"]["texts"]) == {"level", "relation", "message"}
+
+
+def test_the_graphs_that_were_compared_come_first() -> None:
+    found = nbkit.opgraph(Net(), against=Net())
+    found.meta["left"]["graphs"] = ["another", *found.meta["left"]["graphs"]]
+    assert comparison_sides(found) == [
+        {"name": "Net", "graphs": ["module tree (left)", "another"]},
+        {"name": "Net", "graphs": ["module tree (right)"]},
+    ]
+    assert comparison_sides(nbkit.opgraph(Net())) is None

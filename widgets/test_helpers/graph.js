@@ -41,3 +41,9 @@ export function layered(layers) {
   const edges = nodes.slice(1).map((_, at) => /** @type {[number, number]} */ ([at, at + 1]));
   return graphOf({ nodes, edges, parts });
 }
+
+/** The data of two graphs, l and r, that are compared. @param {Parameters<typeof graphOf>[0]} rows of both @param {any[]} correspondence its rows */
+export function compared(rows, correspondence) {
+  const sides = ["l", "r"].map((graph) => ({ name: `graph ${graph}`, graphs: [graph] }));
+  return { ...graphOf(rows), comparison: { sides, rows: table(correspondence, ["level", "relation", "message"], ["left_id", "right_id"]) } };
+}

@@ -5,8 +5,8 @@ import { h } from "./dom.js";
 /** @type {Record<string, string>} */
 const SHOWN = { " ": "Space", ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→", Escape: "Esc", Home: "Home", End: "End", Enter: "Enter", N: "⇧N" };
 
-/** @param {import("../lib/keys.js").Keys} keys @param {string} pointer */
-export function keyList(keys, pointer) {
+/** @param {import("../lib/keys.js").Keys} keys @param {string} pointer @param {string} [label] */
+export function keyList(keys, pointer, label = "Keys") {
   const rows = keys.map(([names, , text]) => h("div", {}, h("dt", {}, ...names.map((name) => h("kbd", {}, SHOWN[name] ?? name.toUpperCase()))), h("dd", {}, text)));
-  return h("section", { class: "nb-keys", "aria-label": "Keys", hidden: true }, h("dl", {}, ...rows), h("p", {}, pointer));
+  return h("section", { class: "nb-keys", "aria-label": label, hidden: true }, h("dl", {}, ...rows), h("p", {}, pointer));
 }

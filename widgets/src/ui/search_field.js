@@ -16,7 +16,7 @@ export class SearchField {
     });
     this.found = h("span", { class: "nb-found" });
     this.steps = h("span", { class: "nb-steps", hidden: true }, button("‹", "Previous match", () => options.onStep(-1)), button("›", "Next match", () => options.onStep(1)));
-    this.element = h("span", { class: "nb-search-box", role: "search" }, this.input, this.steps, this.found);
+    this.element = h("span", { class: "nb-search-box", role: "search", "aria-label": options.label }, this.input, this.steps, this.found);
   }
 
   /** @param {KeyboardEvent} event */

@@ -2,6 +2,7 @@
 
 import { CATEGORIES, deviceCategories, HUES, SEVERAL } from "../flame/palette.js";
 import { textAt } from "./data.js";
+import { byState } from "./differences.js";
 import { KINDS, ROOT } from "./hierarchy.js";
 
 /** @typedef {import("../flame/palette.js").Category} Category @typedef {import("./hierarchy.js").Hierarchy} Hierarchy @typedef {import("./data.js").Data} Data */
@@ -22,14 +23,16 @@ const STEPS = [0, 0.01, 0.05, 0.2, 0.5];
 const HEAT = ["#b9b9b9", "#e0a458", "#d97706", "#c2410c", "#8f1d0e"];
 
 /** Ways to colour that there is something to see by: name and label. @param {Data} data @returns {[string, string][]} */
-export function waysOf({ nodes, values }) {
+export function waysOf({ nodes, values, correspondence }) {
   const texts = ["role", "phase", "inserted", "device", "dtype"].filter((name) => nodes.texts[name].values.length > 0);
   const [shown, last] = [texts.length ? texts : ["role"], values.map(({ name, label }) => /** @type {[string, string]} */ ([name, label]))];
-  return [...shown.map((name) => /** @type {[string, string]} */ ([name, name === "inserted" ? "inserted by" : name])), ...last];
+  const difference = /** @type {[string, string][]} */ (correspondence ? [["difference", "difference"]] : []);
+  return [...difference, ...shown.map((name) => /** @type {[string, string]} */ ([name, name === "inserted" ? "inserted by" : name])), ...last];
 }
 
 /** @param {Data} data @param {Hierarchy} tree @param {string} way @returns {Colors} */
 export function coloured(data, tree, way) {
+  if (way === "difference") return byState(data, tree, upward(tree));
   return data.values.some(({ name }) => name === way) ? byNumber(data, tree, way) : byText(data, tree, way);
 }
 

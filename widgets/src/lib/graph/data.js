@@ -8,7 +8,9 @@
  * @typedef {{name: string, label: string, format: string, sums: boolean}} Value a number of each node that another frame
  *   knows; of a part it is their sum, else their maximum
  * @typedef {{title: string, incomplete: string | null, figures: [string, string][], notes: string[], graphs: string[],
- *   values: Value[], nodes: Table, edges: Table, parts: Table}} Data
+ *   values: Value[], nodes: Table, edges: Table, parts: Table, side?: string,
+ *   comparison?: import("./correspondence.js").Comparison | null,
+ *   correspondence?: import("./correspondence.js").Correspondence}} Data `side` and `correspondence` are those of a side of the comparison
  */
 
 /** Kinds of nodes that hold values and do nothing. */

@@ -2,6 +2,7 @@
 
 import { count } from "../numbers.js";
 import { dataSize, duration, flops } from "../units.js";
+import { comparedWords } from "./correspondence.js";
 import { numberAt, textAt } from "./data.js";
 import { isBelow, leaves } from "./edges.js";
 import { KINDS } from "./hierarchy.js";
@@ -27,13 +28,14 @@ const FORMATS = { duration, data_size: dataSize, flops, error: (value) => value.
 export function detailsOf(data, tree, edges, item, amounts) {
   const isNode = tree.kind[item] === KINDS.node;
   const row = tree.row[item];
+  const compared = comparedWords(data, tree, item);
   const fields = isNode ? nodeFields(data, row) : groupFields(data, tree, item);
   const values = data.values.flatMap(({ name, label, format }) =>
     Number.isNaN(amounts[name][item]) ? [] : [/** @type {[string, string]} */ ([label, FORMATS[format](amounts[name][item])])]);
   const own = tree.kind[item] === KINDS.part ? tree.own[row] : -1;
   const said = isNode ? row : own;
   return {
-    title: titleOf(data, tree, item), place: placeOf(data, tree, item), fields: [...fields, ...values],
+    title: titleOf(data, tree, item), place: placeOf(data, tree, item), fields: [...known([["compared", compared]]), ...fields, ...values],
     attributes: said < 0 ? [] : attributesOf(textAt(data.nodes.texts.attributes, said)), lists: listsOf(data, tree, edges, item),
   };
 }
@@ -106,7 +108,7 @@ function tensorOf({ nodes, edges }, edge, node, isRead) {
 
 /** What a screen reader hears of an item. @param {Data} data @param {Hierarchy} tree @param {number} item @param {boolean} isOpen @param {import("./edges.js").Edges} edges */
 export function announcement(data, tree, item, isOpen, edges) {
-  const words = [titleOf(data, tree, item), subtitleOf(data, tree, item)];
+  const words = [titleOf(data, tree, item), subtitleOf(data, tree, item), comparedWords(data, tree, item)];
   if (tree.children[item].length) words.push(isOpen ? "open" : "closed");
   else if (tree.kind[item] === KINDS.node) words.push(`reads ${edges.in.of(tree.row[item]).length}, read by ${edges.out.of(tree.row[item]).length}`);
   const place = placeOf(data, tree, item);

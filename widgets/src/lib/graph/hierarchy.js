@@ -137,6 +137,12 @@ function measure(tree) {
   }
 }
 
+/** The group, of repeats or of a long run, that an item is in; the item itself where it is in none. @param {Hierarchy} tree @param {number} item */
+export function foldAround(tree, item) {
+  const holder = tree.parent[item];
+  return tree.kind[holder] === KINDS.repeats || tree.kind[holder] === KINDS.run ? holder : item;
+}
+
 /** Items from the top down to an item, without the graph. @param {Hierarchy} tree @param {number} item */
 export function pathTo(tree, item) {
   const path = [];

@@ -2,6 +2,7 @@
 
 import { amountsOf, coloured } from "./colors.js";
 import { textAt } from "./data.js";
+import { NOTES } from "./correspondence.js";
 import { detailsOf } from "./describe.js";
 import { Edges, isBelow } from "./edges.js";
 import { hierarchyOf, KINDS, pathTo, ROOT } from "./hierarchy.js";
@@ -70,6 +71,11 @@ export class GraphModel {
   /** @param {string} way */
   colors(way) {
     return this.once(`colors ${way}`, () => coloured(this.data, this.tree, way));
+  }
+
+  /** What the outline says of how an item compares; "" where nothing is compared. @param {number} item @returns {string} */
+  noteOf(item) {
+    return this.data.correspondence ? (NOTES[this.colors("difference").codes[item]] ?? "") : "";
   }
 
   /** @param {number} item */

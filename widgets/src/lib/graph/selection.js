@@ -5,6 +5,7 @@ import { titleOf } from "./words.js";
 
 /** Traits that name one row. */
 const TRAITS = ["selected_node_id", "selected_part_id", "selected_op_id"];
+/** A row to select, and whether it was asked for as an op. @typedef {{table: "nodes" | "parts", row: number, isOp: boolean}} Asked */
 /** Nothing selected. */
 export const NONE = { selected_node_id: null, selected_part_id: null, selected_op_id: null, selection: null };
 
@@ -58,7 +59,7 @@ export class SharedSelection {
     this.widget.save_changes();
   }
 
-  /** What was selected elsewhere: undefined if that is not new, null if it is nothing. @param {import("./data.js").Data} data */
+  /** What was selected elsewhere: undefined if that is not new, null if it is nothing. @param {import("./data.js").Data} data @returns {Asked | null | undefined} */
   news(data) {
     const traits = Object.fromEntries(TRAITS.map((name) => [name, this.widget.get(name) ?? null]));
     const changed = TRAITS.filter((name) => traits[name] !== this.told[name]);

@@ -5,14 +5,14 @@ import { h } from "../dom.js";
 const LONGEST = 600;
 
 export class Detail {
-  /** @param {{onGo: (node: number) => void, onClose: () => void}} options */
-  constructor({ onGo, onClose }) {
+  /** @param {{label: string, onGo: (node: number) => void, onClose: () => void}} options */
+  constructor({ label, onGo, onClose }) {
     this.onGo = onGo;
     this.title = h("h3", { tabindex: "-1" });
     this.place = h("p", { class: "nb-muted nb-graph-place" });
     this.body = h("div", { class: "nb-graph-facts" });
     const close = h("button", { type: "button", class: "nb-close", "aria-label": "Close the details", title: "Close (Esc)", onclick: onClose }, "×");
-    this.element = h("section", { class: "nb-detail", "aria-label": "Selected item", hidden: true },
+    this.element = h("section", { class: "nb-detail", "aria-label": label, hidden: true },
       h("div", { class: "nb-detail-head" }, this.title, close), this.place, this.body);
   }
 

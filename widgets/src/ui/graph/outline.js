@@ -29,7 +29,7 @@ export class Outline {
     this.resizes.disconnect();
   }
 
-  /** @param {import("../../lib/graph/data.js").Data} data @param {import("../../lib/graph/hierarchy.js").Hierarchy} tree @param {Set<number>} open @param {{focus: number, selected: number, colors: import("../../lib/graph/colors.js").Colors}} look */
+  /** @param {import("../../lib/graph/data.js").Data} data @param {import("../../lib/graph/hierarchy.js").Hierarchy} tree @param {Set<number>} open @param {{focus: number, selected: number, colors: import("../../lib/graph/colors.js").Colors, noteOf: (item: number) => string}} look */
   show(data, tree, open, look) {
     Object.assign(this, { data, tree, open, look });
     this.rows = rowsOf(data, tree, open);
@@ -38,7 +38,7 @@ export class Outline {
     this.draw();
   }
 
-  /** @param {{focus: number, selected: number, colors: import("../../lib/graph/colors.js").Colors}} look */
+  /** @param {{focus: number, selected: number, colors: import("../../lib/graph/colors.js").Colors, noteOf: (item: number) => string}} look */
   mark(look) {
     this.look = look;
     if (look.focus >= 0 && look.focus !== this.active && this.rows.some(({ item }) => item === look.focus)) {
@@ -76,13 +76,14 @@ export class Outline {
     const { data, tree, open, look } = /** @type {any} */ (this);
     const { item, name, depth, hasChildren, place, among } = this.rows[row];
     const subtitle = subtitleOf(data, tree, item);
+    const note = look.noteOf(item);
     const swatch = h("span", { class: "nb-graph-dot", "aria-hidden": "true" });
     const code = look.colors.codes[item];
     if (code >= 0) swatch.style.backgroundColor = look.colors.categories[code].color;
     const element = h("li", {
       role: "treeitem", "aria-level": depth + 1, "aria-posinset": place, "aria-setsize": among, "aria-selected": String(item === look.selected),
-      "aria-expanded": hasChildren ? String(open.has(item)) : null, tabindex: item === this.active ? "0" : "-1", "data-row": row, title: `${name} · ${subtitle}`,
-    }, h("span", { class: "nb-twist", "aria-hidden": "true" }), swatch, h("span", { class: "nb-graph-name" }, name), h("span", { class: "nb-muted" }, subtitle));
+      "aria-expanded": hasChildren ? String(open.has(item)) : null, tabindex: item === this.active ? "0" : "-1", "data-row": row, title: [name, note, subtitle].filter(Boolean).join(" · "),
+    }, h("span", { class: "nb-twist", "aria-hidden": "true" }), swatch, h("span", { class: "nb-graph-name" }, name), note ? h("span", { class: "nb-graph-note" }, note) : null, h("span", { class: "nb-muted" }, subtitle));
     element.style.setProperty("--nb-depth", String(depth));
     element.style.top = `${row * ROW}px`;
     return element;

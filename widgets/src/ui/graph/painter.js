@@ -8,6 +8,8 @@ const TEXT_FROM = 0.42;
 const LABELS_FROM = 0.85;
 /** Lines from which on labels are only those of what is marked. */
 const MOST_LABELS = 400;
+/** Widths of the letters of titles and second lines; a box is made for them, whatever font is there. */
+export const LETTER = { title: 7.4, subtitle: 6.4 };
 const STRIPE = 5;
 const ARROW = 5;
 /** Dashes of the stripe for what shares its colour with another category. @type {Record<string, number[]>} */

@@ -18,14 +18,16 @@ const POINTER = "Pointer: click selects, a click on + or − opens or closes, so
 
 /** Everything that is on the page, and its root. @param {any} view the graph that the parts call @param {import("../../lib/graph/data.js").Data} data */
 export function parts(view, data) {
+  const named = (/** @type {string} */ text) => (data.side ? `${text}, ${data.side}` : text);
   const stage = new Stage({
-    label: "Graph, drawn; the outline beside it has the same parts and nodes", onCamera: () => view.moved(),
+    label: named("Graph, drawn; the outline beside it has the same parts and nodes"), onCamera: () => view.moved(),
     onHover: (item, point) => view.point(item, point), onClick: (item, isDouble, point) => clicked(view, item, isDouble, point),
   });
   stage.element.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => keyed(view, event));
   stage.element.addEventListener("focus", () => arrive(view));
   stage.element.addEventListener("blur", () => view.tip.hide());
   const tools = new Toolbar({
+    label: named("Search nodes and parts"),
     graphs: data.graphs.map((name) => [name, name || "(unnamed)"]), colors: waysOf(data), hasValues: data.nodes.texts.kind.values.some((kind) => VALUES.has(kind)),
     onChange: (change) => view.change(change), onSearch: (text) => view.search(text), onStep: (step) => view.step(step),
     onAct: (action) => act(view, action), onLeave: () => stage.element.focus(),
@@ -34,8 +36,8 @@ export function parts(view, data) {
     onFocus: (item) => view.look(item), onEnter: (item) => view.goTo(item), onToggle: (item, isOpen) => view.toggle(item, isOpen), onKey: (event) => keyed(view, event),
   });
   const made = {
-    stage, tools, outline, tip: new Tooltip(), legend: new Legend(), help: keyList(KEYS, POINTER),
-    detail: new Detail({ onGo: (node) => view.goToNode(node), onClose: () => (view.select(-1), stage.element.focus()) }),
+    stage, tools, outline, tip: new Tooltip(), legend: new Legend(), help: keyList(KEYS, POINTER, named("Keys")),
+    detail: new Detail({ label: named("Selected item"), onGo: (node) => view.goToNode(node), onClose: () => (view.select(-1), stage.element.focus()) }),
     status: h("div", { class: "nb-sr", role: "status", "aria-live": "polite" }),
   };
   return { ...made, root: data.nodes.count ? page(made, data) : nothing(data) };

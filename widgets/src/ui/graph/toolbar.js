@@ -7,11 +7,11 @@ const PAUSE = 80;
 
 export class Toolbar {
   /**
-   * @param {{graphs: [string, string][], colors: [string, string][], hasValues: boolean, onChange: (change: object) => void, onSearch: (text: string) => void,
+   * @param {{label: string, graphs: [string, string][], colors: [string, string][], hasValues: boolean, onChange: (change: object) => void, onSearch: (text: string) => void,
    *   onStep: (step: number) => void, onAct: (action: string) => void, onLeave: () => void}} options
    */
   constructor(options) {
-    this.search = new SearchField({ placeholder: "Search names, ops, modules", label: "Search nodes and parts", pause: PAUSE, ...options });
+    this.search = new SearchField({ placeholder: "Search names, ops, modules", pause: PAUSE, ...options });
     this.graph = select("Graph", options.graphs, (graph) => options.onChange({ graph }));
     this.graph.hidden = options.graphs.length < 2;
     this.color = select("Colour", options.colors.map(([value, label]) => [value, `colour: ${label}`]), (color) => options.onChange({ color }));
