@@ -25,6 +25,9 @@ class GraphView(anywidget.AnyWidget):
     What is selected is `selected_node_id` or `selected_part_id`, in Python and in the picture alike; of a graph of a
     recorded step also `selected_op_id`, the op that the node stands for. `selection` holds what the selected part is
     called, its module, and the ids of the ops in it, which `selected_ids` gives as an array.
+
+    Of `opgraph(a, against=b)` both graphs stand side by side: what is selected in one is shown and selected in the
+    other, and what only one of them has, or has in another shape or dtype, is marked in both.
     """
 
     _esm = STATIC / "graph.js"

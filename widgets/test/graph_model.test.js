@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { centered, fitted, following, revealing, zoomed } from "../src/lib/graph/camera.js";
+import { centered, fitted, following, revealing, widened, zoomed } from "../src/lib/graph/camera.js";
 import { waysOf } from "../src/lib/graph/colors.js";
 import { announcement } from "../src/lib/graph/describe.js";
 import { GraphModel } from "../src/lib/graph/model.js";
@@ -109,4 +109,11 @@ test("a graph opens down to what repeats: through its only part, or the forward 
   const phases = [...parts.map((part, row) => (row ? part : { ...part, phase: "backward" })), { name: "forward", phase: "forward" }, { name: "x", parent_id: 4 }];
   nodes.push({ part_id: 5 }, { part_id: 4 });
   assert.deepEqual(opened(phases)[0], [false, false, false, false, true, true]);
+});
+
+test("an area is widened as far as the view has room for it", () => {
+  const view = { width: 332, height: 132 };
+  assert.deepEqual(widened({ x: 0, y: 0, width: 200, height: 20 }, 30, { x: 0, y: 0, scale: 1 }, view), { x: -30, y: -30, width: 260, height: 80 });
+  assert.deepEqual(widened({ x: 0, y: 0, width: 200, height: 20 }, 90, { x: 0, y: 0, scale: 1 }, view), { x: -50, y: -40, width: 300, height: 100 });
+  assert.deepEqual(widened({ x: 5, y: 5, width: 400, height: 200 }, 90, { x: 0, y: 0, scale: 1 }, view), { x: 5, y: 5, width: 400, height: 200 });
 });

@@ -66,6 +66,12 @@ export function revealing(camera, area, view, least = 0.5) {
   return { scale, x: moved(camera.x, area.x, area.width, view.width / scale), y: moved(camera.y, area.y, area.height, view.height / scale) };
 }
 
+/** An area with what is around it, as far as there is room for that in view. @param {Area} area @param {number} most @param {Camera} camera @param {Size} view @returns {Area} */
+export function widened({ x, y, width, height }, most, { scale }, view) {
+  const [across, down] = [[width, view.width], [height, view.height]].map(([extent, room]) => Math.min(Math.max((room - 2 * MARGIN) / scale - extent, 0) / 2, most));
+  return { x: x - across, y: y - down, width: width + 2 * across, height: height + 2 * down };
+}
+
 /** The camera that keeps a point of the picture where it was in view, though the picture around it has changed. @param {Camera} camera @param {Area} before @param {Area} after @returns {Camera} */
 export function following(camera, before, after) {
   return { ...camera, x: camera.x + after.x + after.width / 2 - before.x - before.width / 2, y: camera.y + after.y - before.y };

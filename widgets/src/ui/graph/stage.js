@@ -1,6 +1,6 @@
 // The stage: the canvas with the picture, its camera, pointers, wheel and drag, and the minimap in its corner.
 
-import { between, centered, fitted, following, kept, opening, panned, revealing, zoomed } from "../../lib/graph/camera.js";
+import { between, centered, fitted, following, kept, opening, panned, revealing, widened, zoomed } from "../../lib/graph/camera.js";
 import { CameraMotion } from "../camera_motion.js";
 import { h } from "../dom.js";
 import { themeOf } from "../theme.js";
@@ -147,9 +147,9 @@ export class Stage {
     this.moveTo(fitted(area, this.view));
   }
 
-  /** @param {import("../../lib/graph/camera.js").Area} area */
-  reveal(area) {
-    this.moveTo(revealing(this.goal, area, this.view));
+  /** @param {import("../../lib/graph/camera.js").Area} area @param {number} [around] how much beside it is to be seen, too */
+  reveal(area, around = 0) {
+    this.moveTo(revealing(this.goal, widened(area, around, this.goal, this.view), this.view));
   }
 
   /** After a box has changed: the whole picture if it can be read, else the box with its head where it was. @param {import("../../lib/graph/camera.js").Area} before @param {import("../../lib/graph/camera.js").Area} after */

@@ -149,10 +149,10 @@ export class GraphView {
     this.show();
   }
 
-  /** Brings an item into view, of an open one its head. @param {number} item @param {number} [around] pixels of what is beside it */
+  /** Brings an item into view, of an open one its head. @param {number} item @param {number} [around] pixels of the picture beside it */
   frame(item, around = 0) {
-    const { x, y, width, height, isOpen } = this.boxOf(item);
-    this.stage.reveal({ x: x - around, y: y - around, width: width + 2 * around, height: (isOpen ? HEAD : height) + 2 * around });
+    const box = this.boxOf(item);
+    this.stage.reveal(box.isOpen ? { ...box, height: HEAD } : box, around);
   }
 
   /** Puts the keyboard's focus on a box, shows and says what it is. @param {number} item @param {boolean} [hasTip] */
