@@ -8,9 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nbkit.capture.diff.narrow import narrow
 from nbkit.capture.diff.native_rows import MEASURED, metrics_of
 from nbkit.capture.diff.pair import Pair, Row, flat, pieces_of
 from nbkit.capture.diff.reduced import reduced
+from nbkit.capture.diff.scalars import with_rounded_scalars
 from nbkit.capture.diff.second_look import second_look
 from nbkit.capture.diff.ties import ties
 from nbkit.capture.kept.keeper import Keeper, Values
@@ -137,17 +139,23 @@ class Judge:
             self.keeper.offer(pair.row, pair.call, Values(pair.place, pair.actual, pair.expected, shape))
 
     def _explain(self, pair: Pair, precision: Precision) -> None:
-        """Say of a wrong product whether inputs of fewer bits explain it."""
+        """Say whether inputs, or sums, of fewer bits explain a wrong result."""
         sides = pair.actual, pair.expected
         found = reduced(pair.call, pair.place, sides, precision, pair.factor, self.threshold)
+        found = found or narrow(pair.call, pair.place, sides, pair.factor)
         if found is not None:
             pair.row["message"] = f"{found.message}; {pair.row['message']}"
             pair.row["status"] = "reduced" if found.wholly else "mismatch"
 
     def _wrong_integers(self, pair: Pair) -> Array:
-        """Which elements differ, other indices of equal values left out."""
+        """Which elements differ, other indices of equal values and other sides of rounded bounds left out."""
         actual = pair.actual
         wrong: Array = actual != pair.expected
+        for other in with_rounded_scalars(pair.call, pair.place):
+            wrong &= actual != flat(other)
+        if not wrong.any():
+            pair.row.update({"noise_ratio": 0.0, "message": "as with its numbers rounded to the dtypes of its tensors"})
+            return wrong
         shape = pair.results.all[pair.place].shape
         same = ties(pair.call, *(torch.from_numpy(side).reshape(shape) for side in (actual, pair.expected)))
         if same is not None:

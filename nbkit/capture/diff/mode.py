@@ -177,8 +177,10 @@ class DiffMode(BelowMode):
 
     def _has_no_values(self, tensors: list[Tensor]) -> bool:
         without = any(isinstance(tensor, FakeTensor) or tensor.is_meta for tensor in tensors)
+        is_nested = any(tensor.is_nested for tensor in tensors)
         self.skipped["tensors without values (meta, fake)"] += without
-        return without
+        self.skipped["nested tensors, which have no one shape"] += is_nested
+        return without or is_nested
 
     def _compare(self, plan: Plan, call: Call, out: Any, given: tuple[Any, Any]) -> None:
         slot = len(self.recording.ops)
@@ -188,6 +190,7 @@ class DiffMode(BelowMode):
         if not actual.all or self._has_no_values(actual.all):
             return
         call.dtype = actual.all[0].dtype
+        call.dtypes = frozenset([one.dtype for one in (*all_tensors(*given), *actual.all)])
         if plan.is_random and is_drawing(call):
             check_random(self.judge, slot, call, actual, self.skipped)
             return

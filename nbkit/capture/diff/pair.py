@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from nbkit.capture.diff.made_of import input_numels
 from nbkit.capture.rerun.reference import CPU, Call, Results
 from nbkit.precision import Array, Precision
 from nbkit.verdicts import growth
@@ -34,7 +35,7 @@ class Pair(NamedTuple):
         """What accumulation may add to the noise of rounding."""
         if self.call.plan.is_pointwise:
             return 1.0
-        return growth([tensor.numel() for tensor in self.call.tensors()], len(self.expected))
+        return growth(input_numels(self.call, self.place, len(self.results.all)), len(self.expected))
 
 
 def pieces_of(tensor: Tensor) -> Callable[[int, int], Array]:

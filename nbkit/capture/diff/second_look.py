@@ -9,7 +9,9 @@ import numpy as np
 
 from nbkit.capture.diff.fast_exp import noise_of_exp
 from nbkit.capture.diff.pair import Pair, flat
+from nbkit.capture.diff.positions import noise_of_positions
 from nbkit.capture.diff.product_parts import factors_of, part_of
+from nbkit.capture.diff.scalars import noise_of_scalars
 from nbkit.precision import PRECISIONS, Array, Precision
 from nbkit.verdicts import least_level, noise_ratios
 
@@ -51,10 +53,15 @@ def _look_at_all(pair: Pair, precision: Precision, threshold: float) -> Look:
     for draws in DRAWS:
         conditioning = flat(pair.call.conditioning(draws, eps)[pair.place], copy=False)
         conditioning = conditioning + noise_of_exp(pair.call, pair.place)
+        conditioning = conditioning + noise_of_positions(pair.call, pair.place, eps)
         ratios = noise_ratios(actual, pair.expected, conditioning, precision, pair.factor)
         worst = float(ratios.max(initial=0.0))
         if worst <= threshold or worst == np.inf:
             break
+    if threshold < worst < np.inf:
+        conditioning = conditioning + noise_of_scalars(pair.call, pair.place, pair.expected)
+        ratios = noise_ratios(actual, pair.expected, conditioning, precision, pair.factor)
+        worst = float(ratios.max(initial=0.0))
     return Look(worst, ratios > threshold)
 
 

@@ -273,16 +273,13 @@ class Differ {
     if (actual.size() != expected.size()) {
       return false;
     }
-    std::vector<double> numels;
-    for (const c10::IValue& value : given) {
-      each_operand(value, [&](const at::Tensor& tensor) { numels.push_back(static_cast<double>(tensor.numel())); });
-    }
     size_t returned = 0;
     for (const c10::IValue& value : out) {
       each_operand(value, [&](const at::Tensor&) { ++returned; });
     }
     for (size_t place = 0; place < actual.size(); ++place) {
-      const double factor = plan.is_pointwise ? 1.0 : growth(numels, static_cast<double>(actual[place].numel()));
+      const auto numel = static_cast<double>(actual[place].numel());
+      const double factor = plan.is_pointwise ? 1.0 : growth(input_numels(given, place, actual.size()), numel);
       DiffRow row{slot, place >= returned, static_cast<int64_t>(place), 0, 0, {}};
       // A fast exp() adds to the rounding of half-precision attention: see nbkit/capture/diff/fast_exp.py.
       const bool is_known = plan.dropout < 0 || actual[0].element_size() > 2;
@@ -296,6 +293,29 @@ class Differ {
       rows_.push_back(row);
     }
     return true;
+  }
+
+  // As nbkit/capture/diff/made_of.py.
+  static std::vector<double> input_numels(const Stack& given, size_t place, size_t count) {
+    std::vector<double> numels;
+    std::vector<std::vector<double>> lists;
+    for (const c10::IValue& value : given) {
+      std::vector<double> found;
+      each_operand(value, [&](const at::Tensor& tensor) { found.push_back(static_cast<double>(tensor.numel())); });
+      if (!value.isList()) {
+        numels.insert(numels.end(), found.begin(), found.end());
+      } else if (!found.empty()) {
+        lists.push_back(std::move(found));
+      }
+    }
+    const size_t each = lists.empty() ? 0 : lists[0].size();
+    const bool has_own = each > 0 && count % each == 0 &&
+                         std::all_of(lists.begin(), lists.end(), [&](const auto& one) { return one.size() == each; });
+    for (const auto& list : lists) {
+      const auto first = list.begin() + (has_own ? static_cast<int64_t>(place % each) : 0);
+      numels.insert(numels.end(), first, has_own ? first + 1 : list.end());
+    }
+    return numels;
   }
 
   static int64_t position_of(const at::Tensor& wanted, const Stack& given) {

@@ -50,21 +50,23 @@ inline std::vector<uint8_t> sign_bytes(int64_t count, Words32& words) {
   return bytes;
 }
 
-// values (1 + eps sign), eps a power of two.
+// values (1 + eps sign), eps a power of two; Inf stays Inf.
 NBKIT_WIDE inline void change(const double* values, const uint8_t* signs, int64_t count, double eps, double* to) {
   const Longs first{56, 57, 58, 59}, sign_bit = Longs{} + std::numeric_limits<int64_t>::min();
-  const Doubles factor = all_of(eps);
+  const Longs magnitude = Longs{} + std::numeric_limits<int64_t>::max();
+  const Doubles factor = all_of(eps), most = all_of(std::numeric_limits<double>::max());
   int64_t at = 0;
   for (; at + lanes <= count; at += lanes) {
     const Longs byte = Longs{} + static_cast<int64_t>(static_cast<uint8_t>(~signs[at / 8]));
     const Longs turned = (byte << (first + at % 8)) & sign_bit;
     const Doubles one = loaded<Doubles>(values + at), step = one * factor;
-    const Doubles changed = one + reinterpret_cast<Doubles>(reinterpret_cast<Longs>(step) ^ turned);
+    const Longs is_finite = reinterpret_cast<Doubles>(reinterpret_cast<Longs>(one) & magnitude) <= most;
+    const Doubles changed = one + reinterpret_cast<Doubles>((reinterpret_cast<Longs>(step) ^ turned) & is_finite);
     std::memcpy(to + at, &changed, sizeof(changed));
   }
   for (; at < count; ++at) {
     const bool is_up = (signs[at / 8] >> (7 - at % 8) & 1) != 0;
-    to[at] = values[at] + (is_up ? values[at] * eps : -(values[at] * eps));
+    to[at] = std::isinf(values[at]) ? values[at] : values[at] + (is_up ? values[at] * eps : -(values[at] * eps));
   }
 }
 
@@ -81,7 +83,7 @@ inline at::Tensor changed(const at::Tensor& value, Words32& words, double eps) {
   // A change of 1 by +-1 eps; the strides are those that the step's own reference has.
   const at::Tensor ones = at::ones(value.sizes(), value.options());
   change(ones.const_data_ptr<double>(), signs.data(), ones.numel(), 1.0, result.mutable_data_ptr<double>());
-  return at::addcmul(value, value, result.sub_(1.0), eps);
+  return at::where(at::isinf(value), value, at::addcmul(value, value, result.sub_(1.0), eps));
 }
 
 // |changed - center| becomes factor |changed - center| + own |center|, where a result that is no number does not count.

@@ -98,6 +98,7 @@ class Call:
         self.is_wide, self.in_pieces = is_wide, in_pieces
         self.note: str | None = None
         self.dtype: torch.dtype | None = None  # of the first result of the call itself
+        self.dtypes: frozenset[torch.dtype] = frozenset()  # of all tensors of the call itself
         self.origin: Any = None  # what is needed to keep it, if it may be kept
         self.known: Results | None = None  # what the reference has made of it, where it has run already
         self.spreads: dict[int, list[Tensor]] = {}  # what conditioning() has found, by the number of draws
@@ -242,7 +243,8 @@ def _perturbing(generator: np.random.Generator, eps: float) -> Callable[[Any], A
             np.frombuffer(generator.bytes(-(-value.numel() // 8)), dtype=np.uint8), count=value.numel()
         )
         signs = torch.from_numpy(bits).to(value.device, value.dtype).mul_(2).sub_(1).reshape(value.shape)
-        return value.addcmul(value, signs, value=eps)
+        # Inf less Inf is NaN, which a mask of -Inf would spread over all results.
+        return torch.where(value.isinf(), value, value.addcmul(value, signs, value=eps))
 
     return change
 

@@ -63,3 +63,14 @@ def test_attention_with_dropout_is_left_to_python(monkeypatch):
         torch.nn.functional.scaled_dot_product_attention(QUERY, QUERY, QUERY, dropout_p=0.5)
 
     assert_same(lambda: step, monkeypatch)
+
+
+def test_a_mask_of_inf_and_lists_of_unlike_sizes(again, monkeypatch):
+    def step():
+        x = QUERY.clone().requires_grad_()
+        mask = torch.full((9, 9), -torch.inf).fill_diagonal_(0.0)
+        torch.nn.functional.scaled_dot_product_attention(x, x, x, mask).square().sum().backward()
+        torch._foreach_norm([torch.full((1 << 16,), 0.1), torch.ones(3)])
+
+    assert assert_same(lambda: step, monkeypatch).meta["mismatches"] == 0
+    assert again == []
