@@ -39,18 +39,28 @@ HARMLESS = STATUSES[4:]
 def growth(input_numels: Sequence[int], output_numel: int) -> float:
     """How much more the rounding of partial sums may do, from how many numbers an element of the output is made of.
 
-    That is K for a product of (m, K) and (K, n), and for a sum of K numbers. A tenth of its root is what one running
-    sum makes, an eighth is allowed. Beyond K = 262,144 the sum is so large that small numbers lose most of their bits
-    to it: the error grows like K itself, as that of torch's float32 norm does on the CPU (1e-5 of a million numbers,
-    8e-5 of 4 million, 6e-4 of 16 million).
+    A tenth of the root of that is what one running sum makes (an eighth is allowed); beyond 4,096 good kernels add in
+    blocks, so that the factor is at most 8.
     """
+    return min(max(sqrt(summed(input_numels, output_numel)) / 8, 1.0), 8.0)
+
+
+def running_growth(length: float) -> float:
+    """What a single running sum of more than 4,096 numbers takes, as that of torch's float32 norm on the CPU.
+
+    Beyond 262,144 small numbers lose most of their bits to the sum: the error grows like the length itself (1e-5 of a
+    million numbers, 8e-5 of 4 million, 6e-4 of 16 million).
+    """
+    return max(sqrt(length) / 8, length / 4096)
+
+
+def summed(input_numels: Sequence[int], output_numel: int) -> float:
+    """Of how many numbers an element of the output is made: K for a product of (m, K) and (K, n), and a sum of K."""
     two = sorted(input_numels)[-2:]
     if not two or not output_numel:
         return 1.0
     length = two[-1] / output_numel
-    if len(two) == 2:
-        length = max(length, sqrt(two[0]) * sqrt(length))
-    return max(sqrt(length) / 8, length / 4096, 1.0)
+    return max(length, sqrt(two[0]) * sqrt(length)) if len(two) == 2 else length
 
 
 def accumulates_alike(precision: Precision) -> bool:

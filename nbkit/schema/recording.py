@@ -203,7 +203,7 @@ DIFFS = table(
     (
         "status",
         "str",
-        "ok, mismatch, shape, dtype, reduced (right for inputs of fewer bits, as with TF32), skipped (not compared) or "
+        "ok, mismatch, shape, dtype, reduced (right for fewer bits, as with TF32), skipped (not compared) or "
         "failed (the reference raised)",
     ),
     ("message", "str", "what a reader must know: why, where, or how it was compared; null if nothing"),

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbkit.capture.diff.narrow import narrow
+from nbkit.capture.diff.narrow import narrow, running
 from nbkit.capture.diff.native_rows import MEASURED, metrics_of
 from nbkit.capture.diff.pair import Pair, Row, flat, pieces_of
 from nbkit.capture.diff.reduced import reduced
@@ -142,7 +142,7 @@ class Judge:
         """Say whether inputs, or sums, of fewer bits explain a wrong result."""
         sides = pair.actual, pair.expected
         found = reduced(pair.call, pair.place, sides, precision, pair.factor, self.threshold)
-        found = found or narrow(pair.call, pair.place, sides, pair.factor)
+        found = found or narrow(pair) or running(pair, precision, self.threshold)
         if found is not None:
             pair.row["message"] = f"{found.message}; {pair.row['message']}"
             pair.row["status"] = "reduced" if found.wholly else "mismatch"
@@ -151,7 +151,7 @@ class Judge:
         """Which elements differ, other indices of equal values and other sides of rounded bounds left out."""
         actual = pair.actual
         wrong: Array = actual != pair.expected
-        for other in with_rounded_scalars(pair.call, pair.place):
+        for other in with_rounded_scalars(pair.call, pair.place, pair.call.dtypes):
             wrong &= actual != flat(other)
         if not wrong.any():
             pair.row.update({"noise_ratio": 0.0, "message": "as with its numbers rounded to the dtypes of its tensors"})

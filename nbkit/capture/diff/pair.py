@@ -9,7 +9,7 @@ from torch import Tensor
 from nbkit.capture.diff.made_of import input_numels
 from nbkit.capture.rerun.reference import CPU, Call, Results
 from nbkit.precision import Array, Precision
-from nbkit.verdicts import growth
+from nbkit.verdicts import growth, summed
 
 Row = dict[str, Any]
 
@@ -33,9 +33,16 @@ class Pair(NamedTuple):
     @property
     def factor(self) -> float:
         """What accumulation may add to the noise of rounding."""
-        if self.call.plan.is_pointwise:
-            return 1.0
-        return growth(input_numels(self.call, self.place, len(self.results.all)), len(self.expected))
+        return 1.0 if self.call.plan.is_pointwise else growth(self._input_numels, len(self.expected))
+
+    @property
+    def summed(self) -> float:
+        """Of how many numbers an element is made."""
+        return 1.0 if self.call.plan.is_pointwise else summed(self._input_numels, len(self.expected))
+
+    @property
+    def _input_numels(self) -> list[int]:
+        return input_numels(self.call, self.place, len(self.results.all))
 
 
 def pieces_of(tensor: Tensor) -> Callable[[int, int], Array]:

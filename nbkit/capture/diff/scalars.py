@@ -14,13 +14,13 @@ from nbkit.capture.rerun.reference import DOUBLES, Call
 from nbkit.precision import Array
 
 
-def with_rounded_scalars(call: Call, place: int) -> list[Tensor]:
-    """The result at a place with all numbers rounded to float32, and to each dtype of the call; of float64 none."""
+def with_rounded_scalars(call: Call, place: int, dtypes: frozenset[torch.dtype]) -> list[Tensor]:
+    """The result at a place with all numbers rounded to float32, and to each of these dtypes; of float64 none."""
     if call.reference.function is not None or any(dtype in DOUBLES for dtype in call.dtypes):
         return []
     args, kwargs = call.widened()
     found = []
-    for dtype in sorted({torch.float32, *(one for one in call.dtypes if one.is_floating_point)}, key=str):
+    for dtype in sorted({torch.float32, *(one for one in dtypes if one.is_floating_point)}, key=str):
         changed = _rounded(args, dtype), {name: _rounded(value, dtype) for name, value in kwargs.items()}
         if not _are_same(changed, (args, kwargs)):
             found.append(call.once(*changed).all[place])
@@ -28,8 +28,8 @@ def with_rounded_scalars(call: Call, place: int) -> list[Tensor]:
 
 
 def noise_of_scalars(call: Call, place: int, expected: Array) -> Array | float:
-    """What rounding the numbers of a call changes in its result at a place (`expected`); 0 where it has none."""
-    changes = [abs(one.reshape(-1).numpy() - expected) for one in with_rounded_scalars(call, place)]
+    """What rounding the numbers of a call to float32, in which kernels compute, changes in its result at a place."""
+    changes = [abs(one.reshape(-1).numpy() - expected) for one in with_rounded_scalars(call, place, frozenset())]
     return np.nan_to_num(np.max(changes, axis=0), nan=0.0, posinf=0.0) if changes else 0.0
 
 

@@ -53,7 +53,7 @@ inline double growth(std::vector<double> numels, double output_numel) {
   if (numels.size() > 1) {
     length = std::max(length, std::sqrt(numels[1]) * std::sqrt(length));
   }
-  return std::max({std::sqrt(length) / 8, length / 4096, 1.0});
+  return std::min(std::max(std::sqrt(length) / 8, 1.0), 8.0);
 }
 
 }  // namespace nbkit
