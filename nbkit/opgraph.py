@@ -76,6 +76,9 @@ def _compared(left: Trace, right: Trace) -> Trace:
     pairs = compared_graphs(left.nodes, right.nodes)
     frames = merged(left.frames, right.frames, compare_graphs(left.frames, right.frames))
     names = [str(side.meta.get("name") or side.meta.get("source")) for side in (left, right)]
+    notes = [f"{name}: {note}" for name, side in zip(names, (left, right), strict=True) for note in _notes(side)]
+    if names[0] == names[1] and len(pairs) == 1 and len(set(pairs[0])) > 1:  # two graphs of one source
+        names = [f"{name}, {graph}" for name, graph in zip(names, pairs[0], strict=True)]
     graphs = frames["nodes"]["graph"].tolist()
     meta = {
         "verb": "opgraph",
@@ -84,17 +87,17 @@ def _compared(left: Trace, right: Trace) -> Trace:
         "source": "two graphs",
         "complete": left.complete and right.complete,
         "error": left.meta.get("error") or right.meta.get("error"),
-        "left": _said(left, [one for one, _ in pairs], graphs[: len(left.nodes)]),
-        "right": _said(right, [other for _, other in pairs], graphs[len(left.nodes) :]),
-        "notes": [f"{name}: {note}" for name, side in zip(names, (left, right), strict=True) for note in _notes(side)],
+        "left": _said(left, names[0], [one for one, _ in pairs], graphs[: len(left.nodes)]),
+        "right": _said(right, names[1], [other for _, other in pairs], graphs[len(left.nodes) :]),
+        "notes": list(dict.fromkeys(notes)),
     }
     return Trace(frames, meta)
 
 
-def _said(side: Trace, compared: list[str], graphs: list[str]) -> dict[str, Any]:
+def _said(side: Trace, name: str, compared: list[str], graphs: list[str]) -> dict[str, Any]:
     """What a side is: its graphs that were compared, and all of them as they are called beside those of the other."""
-    said = {name: side.meta.get(name) for name in ("name", "source", "created", "versions", "complete")}
-    return {**said, "compared": compared, "graphs": list(dict.fromkeys(graphs))}
+    said = {key: side.meta.get(key) for key in ("source", "created", "versions", "complete")}
+    return {"name": name, **said, "compared": compared, "graphs": list(dict.fromkeys(graphs))}
 
 
 def _notes(side: Trace) -> list[str]:

@@ -6,6 +6,7 @@ import torch
 
 import nbkit
 from nbkit import OptionError, Trace, TraceError
+from nbkit.views.graph_words import graph_statements
 from tests.fakes import small_trace
 from tests.graph_texts import ONEFLOW, PADDLE, Net
 from tests.readers.onnx_files import SCOPED, written
@@ -90,6 +91,21 @@ def test_a_log_against_a_program(texts):
     found = nbkit.opgraph("net.log", against="net.txt")
     assert matched(found, "parameter") == [("net.up.weight", "fc.w_0", "permute")]
     assert found.meta["name"] == "net.log against net.txt"
+
+
+def test_two_graphs_of_one_source_are_called_by_their_graphs(texts):
+    source = nbkit.opgraph("net.log", against="net.txt")
+    graphs = source.nodes["graph"].unique()
+    source = Trace(source.frames, source.meta | {"notes": ["cut"]})
+    found = nbkit.opgraph(source, graph=graphs[0], against=nbkit.opgraph(source, graph=graphs[1]))
+    name = source.meta["name"]
+    assert [found.meta[side]["name"] for side in ("left", "right")] == [f"{name}, {graph}" for graph in graphs]
+    assert found.meta["notes"] == [f"{name}: cut"]
+
+
+def test_the_report_says_how_much_corresponds(texts):
+    said = {one.question: one.sentences for one in graph_statements(nbkit.opgraph("net.log", against="net.txt"))}
+    assert ("Parameters: 1 on both sides (permute 1), 0 left only, 0 right only.",) in said["What corresponds"]
 
 
 def test_ids_are_those_of_the_frames_of_both(texts):

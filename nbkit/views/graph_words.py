@@ -5,9 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from nbkit.schema import NODES, PARTS
+from nbkit.schema import CORRESPONDENCE, NODES, PARTS
 from nbkit.trace import Trace
 from nbkit.views import units
+from nbkit.views.correspondence_sections import ACTIONS, LEVELS
 from nbkit.views.names import shown
 from nbkit.views.report.statement import Link, Statement
 
@@ -22,6 +23,7 @@ def graph_statements(trace: Trace) -> list[Statement]:
     ops = nodes[nodes["kind"] == "op"]
     found = [
         Statement("What it is", tuple((text,) for text in _graphs(trace.meta, nodes))),
+        Statement("What corresponds", tuple((text,) for text in _compared(trace))),
         _counts("What it is made of", parts["role"], "part"),
         _counts("Which ops", ops["op"], "op"),
         _counts("Which phases", nodes["phase"], "node"),
@@ -55,6 +57,19 @@ def _graphs(meta: Mapping[str, Any], nodes: pd.DataFrame) -> Iterator[str]:
         yield f"{shown(str(graph))}: {units.counted(len(kinds), 'node')}{_kinds(kinds)}."
     if len(graphs) > MOST:
         yield f"And {units.counted(len(graphs) - MOST, 'more graph')}."
+
+
+def _compared(trace: Trace) -> Iterator[str]:
+    """What of two graphs is the same, and what only one of them has; nothing of a single graph."""
+    rows = CORRESPONDENCE.check(trace.frames.get("correspondence", CORRESPONDENCE.frame()))
+    for level, noun in LEVELS.items():
+        some = rows[rows["level"] == level]
+        if len(some):
+            counts = some["action"].value_counts()
+            both, left, right = (units.count(counts.get(action, 0)) for action in ACTIONS)
+            changed = some.loc[(some["action"] == "match") & (some["relation"] != "same"), "relation"].value_counts()
+            text = f" ({_listed(changed, MOST)})" if len(changed) else ""
+            yield f"{noun.capitalize()}: {both} on both sides{text}, {left} left only, {right} right only."
 
 
 def _kinds(kinds: pd.Series) -> str:
