@@ -67,12 +67,12 @@ def test_the_flamegraph_shows_the_step(page: Page) -> None:
 
 def test_a_screenshot_is_kept(page: Page) -> None:
     # The picture in the README is a copy of this one.
-    pair(page).get_by_label("Search frames").fill(r"layers\.1 \(")
+    pair(page).get_by_role("searchbox", name="Search frames").fill(r"layers\.1 \(")
     pair(page).get_by_role("button", name="Next match").click()
     pair(page).get_by_role("tree", name="Frames").press(" ")
     expect(table(page).get_by_role("button", name="show all ops again")).to_contain_text("layers.1 (")
-    pair(page).get_by_label("Search frames").fill("")
-    pair(page).get_by_label("Search frames").blur()
+    pair(page).get_by_role("searchbox", name="Search frames").fill("")
+    pair(page).get_by_role("searchbox", name="Search frames").blur()
     page.mouse.move(0, 0)
     page.wait_for_timeout(500)
     (ROOT / "out").mkdir(exist_ok=True)
