@@ -48,8 +48,7 @@ def growth(input_numels: Sequence[int], output_numel: int) -> float:
 def running_growth(length: float) -> float:
     """What a single running sum of more than 4,096 numbers takes, as that of torch's float32 norm on the CPU.
 
-    Beyond 262,144 small numbers lose most of their bits to the sum: the error grows like the length itself (1e-5 of a
-    million numbers, 8e-5 of 4 million, 6e-4 of 16 million).
+    Beyond 262,144 small numbers lose most of their bits to the sum: the error grows like the length itself.
     """
     return max(sqrt(length) / 8, length / 4096)
 

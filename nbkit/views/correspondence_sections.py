@@ -24,7 +24,7 @@ def correspondence_sections(trace: Trace, count: int) -> list[Section]:
 
 def _levels(rows: pd.DataFrame) -> Section:
     """How many parts, parameters and ops both have, and how many only one."""
-    counts = _counted(rows, "level").reindex([*LEVELS], fill_value=0)
+    counts = counted_actions(rows, "level").reindex([*LEVELS], fill_value=0)
     texts = [[LEVELS[level], *map(units.count, numbers)] for level, *numbers in counts.itertuples()]
     return Section("Correspondence", "level", SIDES, texts)
 
@@ -74,13 +74,14 @@ def _parameters(rows: pd.DataFrame, count: int) -> Section:
 def _ops(rows: pd.DataFrame, count: int) -> Section:
     """The types of ops that only one side has, most frequent first."""
     alone = rows[(rows["level"] == "op") & (rows["action"] != "match")]
-    counts = _counted(alone.assign(op=alone["left_op"].fillna(alone["right_op"])), "op")
+    counts = counted_actions(alone.assign(op=alone["left_op"].fillna(alone["right_op"])), "op")
     ordered = counts.loc[counts.sum(axis=1).sort_values(ascending=False, kind="stable").index].head(count)
     texts = [[shown(str(op)), units.count(left), units.count(right)] for op, _, left, right in ordered.itertuples()]
     return Section("Ops of one side only", "op", SIDES[1:], texts)
 
 
-def _counted(rows: pd.DataFrame, by: str) -> pd.DataFrame:
+def counted_actions(rows: pd.DataFrame, by: str) -> pd.DataFrame:
+    """How many rows have each action, by the values of a column."""
     return pd.crosstab(rows[by], rows["action"]).reindex(columns=ACTIONS, fill_value=0)
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 from nbkit.schema import CORRESPONDENCE, NODES, PARTS
 from nbkit.trace import Trace
 from nbkit.views import units
-from nbkit.views.correspondence_sections import ACTIONS, LEVELS
+from nbkit.views.correspondence_sections import LEVELS, counted_actions
 from nbkit.views.names import shown
 from nbkit.views.report.statement import Link, Statement
 
@@ -62,14 +62,13 @@ def _graphs(meta: Mapping[str, Any], nodes: pd.DataFrame) -> Iterator[str]:
 def _compared(trace: Trace) -> Iterator[str]:
     """What of two graphs is the same, and what only one of them has; nothing of a single graph."""
     rows = CORRESPONDENCE.check(trace.frames.get("correspondence", CORRESPONDENCE.frame()))
-    for level, noun in LEVELS.items():
-        some = rows[rows["level"] == level]
-        if len(some):
-            counts = some["action"].value_counts()
-            both, left, right = (units.count(counts.get(action, 0)) for action in ACTIONS)
-            changed = some.loc[(some["action"] == "match") & (some["relation"] != "same"), "relation"].value_counts()
-            text = f" ({_listed(changed, MOST)})" if len(changed) else ""
-            yield f"{noun.capitalize()}: {both} on both sides{text}, {left} left only, {right} right only."
+    changed = rows[(rows["action"] == "match") & (rows["relation"] != "same")]
+    counts = counted_actions(rows, "level")
+    for level in filter(counts.index.__contains__, LEVELS):
+        both, left, right = map(units.count, counts.loc[level])
+        relations = changed.loc[changed["level"] == level, "relation"].value_counts()
+        text = f" ({_listed(relations, MOST)})" if len(relations) else ""
+        yield f"{LEVELS[level].capitalize()}: {both} on both sides{text}, {left} left only, {right} right only."
 
 
 def _kinds(kinds: pd.Series) -> str:

@@ -8,12 +8,11 @@ to their dtype once more. Its float32 norm and dot are one running sum, however 
 from torch import dtype as Dtype
 
 from nbkit.capture.diff.pair import Pair
-from nbkit.capture.diff.reduced import Reduced
+from nbkit.capture.diff.reduced import FLOAT32_BITS, Reduced
 from nbkit.capture.rerun.reference import Call
 from nbkit.precision import PRECISIONS, Precision
 from nbkit.verdicts import noise_ratios, running_growth
 
-FLOAT32_BITS = PRECISIONS["float32"].digits
 DRAWS = 4
 # The noise ratio up to which sums in fewer bits explain a result; that of a right kernel is of order 1.
 NEAR = 3.0

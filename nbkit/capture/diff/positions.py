@@ -1,7 +1,6 @@
 """Resampling of images: a kernel computes the position that each element is read at in float32, the index with it.
 
-That is off by a part of eps times the index, which moves the result by as much of the difference between neighbours:
-512 elements brought to 1,024 are right to 2e-5 only (torch's CPU kernels, align_corners=True).
+That is off by a part of eps times the index, which moves the result by as much of the difference between neighbours.
 """
 
 from nbkit.capture.rerun.reference import Call

@@ -50,10 +50,9 @@ def _ratio_by_part(pair: Pair, precision: Precision, threshold: float) -> float:
 def _look_at_all(pair: Pair, precision: Precision, threshold: float) -> Look:
     """A draw can miss how badly conditioned an element is: more are made while that may still change the verdict."""
     actual, eps = pair.actual, _smallest_change(precision)
+    undrawn = noise_of_exp(pair.call, pair.place) + noise_of_positions(pair.call, pair.place, eps)
     for draws in DRAWS:
-        conditioning = flat(pair.call.conditioning(draws, eps)[pair.place], copy=False)
-        conditioning = conditioning + noise_of_exp(pair.call, pair.place)
-        conditioning = conditioning + noise_of_positions(pair.call, pair.place, eps)
+        conditioning = flat(pair.call.conditioning(draws, eps)[pair.place], copy=False) + undrawn
         ratios = noise_ratios(actual, pair.expected, conditioning, precision, pair.factor)
         worst = float(ratios.max(initial=0.0))
         if worst <= threshold or worst == np.inf:

@@ -192,9 +192,9 @@ class SecondLook {
       const int64_t element = suspects.elements[one], place = part->places[one];
       const double change = std::abs(other.const_data_ptr<double>()[place] - center.const_data_ptr<double>()[place]);
       const double scale = factor * (std::isfinite(change) ? change : 0.0) + own * std::abs(right[element]);
-      double wide[1];
-      widen_all(static_cast<const char*>(actual.const_data_ptr()) + element * size_of(kind), kind, 1, wide);
-      largest = std::max(largest, std::abs(wide[0] - right[element]) / (scale + level));
+      double wide = 0;
+      widen_all(static_cast<const char*>(actual.const_data_ptr()) + element * size_of(kind), kind, 1, &wide);
+      largest = std::max(largest, std::abs(wide - right[element]) / (scale + level));
     }
     return largest;
   }
