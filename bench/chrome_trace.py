@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from nbkit.capture.kineto import quiet
+from nbkit.capture.profiler.kineto import quiet
 from sample_models.llama import LLAMA_SMALL, Llama
 
 MEMORY_BUDGET, SPEED_GOAL = 4.0, 30.0

@@ -21,7 +21,7 @@ from torch import nn
 import nbkit
 from bench.ratios import markdown
 from bench.steps import TrainingStep, launch_bound
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 
 OUT = Path(__file__).parents[1] / "out" / "bench"
 MODULE = "model.layers.3.mlp"

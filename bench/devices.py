@@ -17,7 +17,7 @@ from torch import nn
 
 import nbkit
 from bench.ratios import markdown, number
-from nbkit.verdicts import HARMLESS
+from nbkit.numerics.noise_ratio import HARMLESS
 from sample_models.llama import LLAMA_SMALL, Llama
 from sample_models.rwkv4 import RWKV4, RWKV4Config
 

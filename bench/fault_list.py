@@ -8,9 +8,9 @@ from typing import Any
 import nbkit
 from bench.fault_steps import Step
 from nbkit.simulated.call import Call, NotApplicableError
-from nbkit.simulated.kinds import KINDS
-from nbkit.simulated.plan import Plan, enter, leave
-from nbkit.simulated.planted import same_bits
+from nbkit.simulated.faults.kinds import KINDS
+from nbkit.simulated.faults.plan import Plan, enter, leave
+from nbkit.simulated.faults.planted import same_bits
 
 # Beside a kind's own size: one that bfloat16 can show, and one as small as TF32 or a fast exp makes it.
 SIZES: dict[str, tuple[float, ...]] = {

@@ -6,7 +6,7 @@ import pandas as pd
 
 import nbkit
 from bench.fault_steps import Step
-from nbkit.verdicts import HARMLESS
+from nbkit.numerics.noise_ratio import HARMLESS
 
 # So many times what rounding allows a fault must move a result to count as detectable. Right kernels move it too: those
 # of these steps up to 2.8 times in bfloat16 and float16, where some round more than once.

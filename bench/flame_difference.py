@@ -15,13 +15,13 @@ import torch
 from bench.compare_times import MODULE, OUT, REPEATS, SLOWER, WARMUP, module_us, planted_pairs, spinning, timed
 from bench.ratios import markdown
 from bench.steps import TrainingStep, launch_bound
-from nbkit.analysis.compare_trees import compare_trees
-from nbkit.analysis.timed_pair import timed_pair
-from nbkit.trace import Trace
-from nbkit.views.flame_changes import flame_changes
-from nbkit.views.flame_data import flame_state
-from nbkit.views.flame_difference import difference_state
-from nbkit.views.flame_trees import GROUPS, flame_tree
+from nbkit.analysis.time.compare_trees import compare_trees
+from nbkit.analysis.time.timed_pair import timed_pair
+from nbkit.trace.trace import Trace
+from nbkit.views.flamegraph.changes import flame_changes
+from nbkit.views.flamegraph.data import flame_state
+from nbkit.views.flamegraph.difference import difference_state
+from nbkit.views.flamegraph.trees import GROUPS, flame_tree
 
 COLOURED = ("grew", "shrank")
 

@@ -13,9 +13,9 @@ from typing import Any
 import nbkit
 from bench import chromium
 from bench.chromium import report
-from nbkit.trace import Trace
-from nbkit.views.graph_data import graph_data
-from nbkit.views.table_widget import STATIC
+from nbkit.trace.trace import Trace
+from nbkit.views.graph.data import graph_data
+from nbkit.views.tables.widget import STATIC
 from tests.fake_graphs import chain_graph, training_graph
 
 OPEN_MS, EXPAND_MS = 1000.0, 300.0

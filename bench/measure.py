@@ -10,8 +10,8 @@ from time import perf_counter_ns, thread_time_ns
 
 from bench.peers import Peer
 from bench.steps import TrainingStep
-from nbkit.capture.kineto import quiet
-from nbkit.trace import Trace
+from nbkit.capture.profiler.kineto import quiet
+from nbkit.trace.trace import Trace
 
 
 @dataclass(frozen=True)

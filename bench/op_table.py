@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from bench import chromium
-from nbkit.trace import Trace
-from nbkit.views.op_source import OpSource
+from nbkit.trace.trace import Trace
+from nbkit.views.op_table.source import OpSource
 from tests.browser.table_page import TablePage
 from tests.fakes import fake_trace
 

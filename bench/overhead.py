@@ -29,7 +29,7 @@ from bench.peers import (
 from bench.plot import write_plot
 from bench.ratios import Figure, compare, figures_table, markdown, middle, number
 from bench.steps import TrainingStep, compute_bound, count_ops, launch_bound
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 
 OUT = Path(__file__).parents[1] / "out" / "bench"
 FLOOR = "the step under empty modes / bare (the floor of a recorder in Python)"

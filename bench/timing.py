@@ -24,7 +24,7 @@ from bench.measure import Measurements, measure
 from bench.peers import BARE, Peer, all_peers
 from bench.ratios import Figure, compare, figures_table, markdown
 from bench.steps import TrainingStep, compute_bound, launch_bound
-from nbkit.capture.kineto import quiet
+from nbkit.capture.profiler.kineto import quiet
 
 OUT = Path(__file__).parents[1] / "out" / "bench" / "timing.md"
 STEP, TOTAL = attrgetter("step"), attrgetter("total")

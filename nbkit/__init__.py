@@ -3,16 +3,16 @@
 from importlib import import_module
 from typing import Any
 
-from nbkit.analysis.compare_times import compare_times
-from nbkit.analysis.compare_values import compare_values
-from nbkit.analysis.device import device_use, launch_delays, synchronising_calls
-from nbkit.analysis.gaps import gaps_by_module, largest_gaps
-from nbkit.analysis.memory import held_at_peak, memory_peaks
-from nbkit.analysis.producers import producers
-from nbkit.analysis.roofline import roofline
-from nbkit.analysis.times import by_input_shapes, by_module_tree
-from nbkit.capture.optime import optime
-from nbkit.capture.optrace import optrace
+from nbkit.analysis.time.compare_times import compare_times
+from nbkit.analysis.time.device import device_use, launch_delays, synchronising_calls
+from nbkit.analysis.time.gaps import gaps_by_module, largest_gaps
+from nbkit.analysis.time.memory import held_at_peak, memory_peaks
+from nbkit.analysis.time.roofline import roofline
+from nbkit.analysis.time.times import by_input_shapes, by_module_tree
+from nbkit.analysis.values.compare_values import compare_values
+from nbkit.analysis.values.producers import producers
+from nbkit.capture.profiler.optime import optime
+from nbkit.capture.recorder.optrace import optrace
 from nbkit.errors import (
     NbkitError,
     NonFiniteError,
@@ -25,7 +25,7 @@ from nbkit.errors import (
 )
 from nbkit.load import load
 from nbkit.opgraph import opgraph
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 
 __version__ = "0.1.0"
 __all__ = [
@@ -62,19 +62,19 @@ _AT_FIRST_USE = {
     "FAULT_KINDS": "nbkit.simulated",
     "Fault": "nbkit.simulated",
     "SimulatedDevice": "nbkit.simulated",
-    "DiffTable": "nbkit.views.diff_table",
-    "FlameGraph": "nbkit.views.flamegraph",
-    "GraphView": "nbkit.views.graph_view",
+    "DiffTable": "nbkit.views.diff_table.widget",
+    "FlameGraph": "nbkit.views.flamegraph.widget",
+    "GraphView": "nbkit.views.graph.widget",
     "opcheck": "nbkit.capture.check.opcheck",
     "opdiff": "nbkit.capture.diff.opdiff",
-    "OpTable": "nbkit.views.op_table",
+    "OpTable": "nbkit.views.op_table.widget",
     "plot_memory": "nbkit.views.plots",
     "plot_metrics": "nbkit.views.plots",
     "plot_modules": "nbkit.views.plots",
     "plot_ops": "nbkit.views.plots",
-    "call_of": "nbkit.capture.kept.call_of",
+    "call_of": "nbkit.capture.calls.call_of",
     "build_recorder": "nbkit.capture.native.build",
-    "script_of": "nbkit.capture.kept.script",
+    "script_of": "nbkit.capture.calls.script",
     "opreport": "nbkit.views.report.opreport",
 }
 
@@ -93,12 +93,12 @@ class _Presenter:
     """The views layer, imported when the first trace is shown: plotly and anywidget take their time."""
 
     def summary(self, trace: Trace) -> str:
-        from nbkit.views import display
+        from nbkit.views.static_html import display
 
         return display.summary(trace)
 
     def mimebundle(self, trace: Trace) -> tuple[dict[str, Any], dict[str, Any]]:
-        from nbkit.views import display
+        from nbkit.views.static_html import display
 
         return display.mimebundle(trace)
 

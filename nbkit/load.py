@@ -5,9 +5,9 @@ from pathlib import Path
 
 from nbkit.analysis.structure.recognise import recognise
 from nbkit.errors import TraceError
-from nbkit.readers.kinds import reader_of
-from nbkit.trace import Trace
-from nbkit.trace_files import META
+from nbkit.readers.registry import reader_of
+from nbkit.trace.storage import META
+from nbkit.trace.trace import Trace
 
 KINDS = "a Chrome trace, a OneFlow nn.Graph log, a Paddle program or an ONNX model"
 

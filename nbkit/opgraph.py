@@ -3,16 +3,16 @@
 from os import PathLike
 from typing import Any
 
-from nbkit.analysis.compare_graphs import compare_graphs, compared_graphs
+from nbkit.analysis.graph.op_graph import trace_graph
+from nbkit.analysis.graph_match.compare_graphs import compare_graphs, compared_graphs
 from nbkit.analysis.graph_match.merged import merged
 from nbkit.analysis.graph_match.one_graph import one_graph
-from nbkit.analysis.op_graph import trace_graph
 from nbkit.analysis.structure.recognise import recognise
 from nbkit.capture.graphs.live_graph import live_graph
 from nbkit.errors import OptionError, nearest
 from nbkit.load import load
 from nbkit.schema import MODULES, TENSORS
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 
 
 def opgraph(source: Any, *, against: Any = None, graph: str | None = None, name: str | None = None) -> Trace:

@@ -8,7 +8,7 @@ import torch
 
 import nbkit
 from nbkit.schema import DIFFS
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from tests.fakes import fake_trace
 
 STATUSES = np.array(["ok", "ok", "ok", "skipped", "mismatch", "failed"])

@@ -6,7 +6,7 @@ import pandas as pd
 
 from nbkit.graphs.rows import GraphRows
 from nbkit.schema import NODES, PARTS, nullable
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 
 EVIL = "</script><img src=x onerror=window.hacked=1>\u202e" + "a very long name " * 30
 # Ops of a layer's forward: in which of its modules, which op, and how many ops before it what it reads was made.

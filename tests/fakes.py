@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 
 from nbkit.schema import MEMORY, MODULES, OPS, TENSORS, TIMINGS
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 
 LINEAR = "torch.nn.functional.linear"
 KINDS = ("aten.addmm.default", "aten.mm.default", "aten.mul.Tensor", "aten.silu.default", "aten.view.default")

@@ -11,7 +11,7 @@ RANKS = (
     ("base",),
     ("trace",),
     ("analysis", "capture", "readers", "simulated"),
-    ("opening",),
+    ("loading",),
     ("views",),
     ("verbs",),
     ("magics",),
@@ -19,15 +19,12 @@ RANKS = (
     ("command_line",),
 )
 TOP_FILES = {
-    **dict.fromkeys(("metrics", "precision", "tolerances", "verdicts", "errors", "patterns", "kept"), "base"),
-    "device_setups": "base",
-    **dict.fromkeys(("trace", "trace_files", "chrome_trace", "speedscope", "tracks", "file_writing"), "trace"),
-    **dict.fromkeys(("saving", "kept_calls", "argument_checks"), "trace"),
-    **dict.fromkeys(("load", "opgraph"), "opening"),
+    **dict.fromkeys(("errors", "patterns"), "base"),
+    **dict.fromkeys(("load", "opgraph"), "loading"),
     "__init__": "root",
     "__main__": "command_line",
 }
-BASE_FOLDERS = dict.fromkeys(("schema", "timeline", "parting", "graphs"), "base")
+BASE_FOLDERS = dict.fromkeys(("schema", "numerics", "timeline", "divergence", "graphs"), "base")
 FRAMES = {"numpy", "pandas"}
 THIRD_PARTY = {
     "base": FRAMES | {"pyarrow"},
@@ -36,7 +33,7 @@ THIRD_PARTY = {
     "capture": FRAMES | {"pyarrow", "torch"},
     "simulated": FRAMES | {"torch"},
     "readers": FRAMES | {"pyarrow", "onnx", "onnxruntime"},
-    "opening": set(),
+    "loading": set(),
     "views": FRAMES | {"anywidget", "ipywidgets", "traitlets", "plotly", "matplotlib"},
     "verbs": set(),
     "magics": {"IPython"},
@@ -59,7 +56,7 @@ def layer_of(path: Path) -> str | None:
     """The layer of a file given by its path inside nbkit/; None where the rule names none."""
     folder = path.parts[0] if len(path.parts) > 1 else ""
     if folder:
-        return BASE_FOLDERS.get(folder, folder if any(folder in siblings for siblings in RANKS[2:]) else None)
+        return BASE_FOLDERS.get(folder, folder if any(folder in siblings for siblings in RANKS[1:]) else None)
     return TOP_FILES.get(path.stem)
 
 

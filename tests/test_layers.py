@@ -40,7 +40,7 @@ def test_notebooks_use_only_the_public_nbkit(path):
     [
         ("views/a.py", "import nbkit.magics.b", "1: views imports nbkit.magics.b, but a module imports only"),
         ("analysis/a.py", "from nbkit.capture import b", "analysis and capture are siblings: none imports another"),
-        ("trace.py", "from .views import a", "views is above trace"),
+        ("trace/a.py", "from nbkit.views import a", "views is above trace"),
         ("analysis/a.py", "import torch", "torch is only for capture"),
         ("views/a.py", "def f():\n    import torch.nn as nn", "2: views imports torch.nn, but torch is only"),
         ("views/a.py", "import importlib\nimportlib.import_module('torch')", "torch is only for capture"),
@@ -64,10 +64,10 @@ def test_a_broken_rule_is_named(tmp_path, name, source, reason):
 def test_what_the_rule_allows_passes(tmp_path):
     files = {
         "__init__.py": "from nbkit.magics import b\nfrom nbkit import load",
-        "load.py": "from nbkit.trace import Trace",
-        "trace.py": "import json\nfrom nbkit import schema\nimport pyarrow.parquet",
+        "load.py": "from nbkit.trace.trace import Trace",
+        "trace/trace.py": "import json\nfrom nbkit import schema\nimport pyarrow.parquet",
         "schema/table.py": "import pandas as pd",
-        "capture/a.py": "import torch\nfrom nbkit.capture import b\nfrom nbkit.trace import Trace",
+        "capture/a.py": "import torch\nfrom nbkit.capture import b\nfrom nbkit.trace.trace import Trace",
         "capture/b.py": "from . import a",
         "magics/b.py": "import IPython\nimport nbkit.capture.a",
     }

@@ -6,7 +6,7 @@ import re
 import nbformat
 import pytest
 
-from nbkit.views.mimebundle import WIDGET_VIEW
+from nbkit.views.static_html.mimebundle import WIDGET_VIEW
 from tests.executed import NOTEBOOKS, executed
 from tests.notebook_files import faults
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from docs.generator.markdown import block, page
 from docs.generator.tables import tables
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 
 
 @dataclass(frozen=True)

@@ -4,24 +4,24 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nbkit.analysis.compare_times import compare_times
-from nbkit.analysis.compare_values import compare_values
+from nbkit.analysis.time.compare_times import compare_times
+from nbkit.analysis.values.compare_values import compare_values
 from nbkit.command_line.command import FINDINGS, FINE, PROGRAM, Command
 from nbkit.command_line.parser import CommandParser, bad_use
 from nbkit.command_line.terminal import show
+from nbkit.divergence.runs import has_values
 from nbkit.errors import OptionError
 from nbkit.load import load
-from nbkit.parting.runs import has_values
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.verbs.parser import whole_number
-from nbkit.views.difference_sections import (
+from nbkit.views.sections.difference import (
     count_difference_sections,
     time_difference_sections,
     value_difference_sections,
 )
-from nbkit.views.facts import facts
-from nbkit.views.sections import Section
-from nbkit.views.text import section_lines
+from nbkit.views.sections.section import Section
+from nbkit.views.summary.facts import facts
+from nbkit.views.summary.text import section_lines
 
 DESCRIPTION = f"""\
 What differs between two traces: LEFT, the earlier or reference one, and RIGHT.

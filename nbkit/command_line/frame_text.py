@@ -3,8 +3,8 @@
 import pandas as pd
 
 from nbkit.errors import OptionError, nearest
-from nbkit.trace import Trace
-from nbkit.views.names import shown
+from nbkit.trace.trace import Trace
+from nbkit.views.summary.names import shown
 
 CELL_WIDTH = 60
 

@@ -6,11 +6,11 @@ from nbkit.command_line.command import FINE, PROGRAM, Command
 from nbkit.command_line.parser import CommandParser, bad_use
 from nbkit.command_line.terminal import Narrator, show
 from nbkit.load import load
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.verbs import opgraph
 from nbkit.verbs.parser import absolute_path
-from nbkit.views import units
 from nbkit.views.report.opreport import opreport
+from nbkit.views.summary import units
 
 DESCRIPTION = f"""\
 Show the graph in a OneFlow nn.Graph log, a Paddle program, an ONNX model or a saved trace, with its parts recognised:

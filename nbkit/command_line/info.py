@@ -4,13 +4,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nbkit.capture.machine import machine
+from nbkit.capture.native.machine import machine
 from nbkit.command_line.command import FINE, PROGRAM, Command
 from nbkit.command_line.parser import CommandParser, bad_use
 from nbkit.command_line.terminal import show
 from nbkit.load import load
-from nbkit.trace import Trace
-from nbkit.views.names import shown
+from nbkit.trace.trace import Trace
+from nbkit.views.summary.names import shown
 
 DESCRIPTION = f"""\
 Versions, the recorder and the devices of this machine; of a trace, its frames and all that is known about it.

@@ -9,12 +9,12 @@ from nbkit.command_line.frame_text import frame_of, frame_text, rows_of
 from nbkit.command_line.parser import CommandParser, bad_use
 from nbkit.command_line.terminal import show, width
 from nbkit.errors import OptionError
-from nbkit.file_writing import writing
 from nbkit.load import load
-from nbkit.trace import Trace
+from nbkit.trace.atomic_write import writing
+from nbkit.trace.trace import Trace
 from nbkit.verbs import has_findings
 from nbkit.verbs.parser import absolute_path, whole_number
-from nbkit.views import units
+from nbkit.views.summary import units
 
 DESCRIPTION = f"""\
 Open a trace that nbkit saved, a Chrome trace of torch.profiler, a dump of another framework or an ONNX model, and show

@@ -6,7 +6,7 @@ from nbkit.command_line.command import FINDINGS, FINE, PROGRAM, Command
 from nbkit.command_line.parser import CommandParser, bad_use
 from nbkit.command_line.terminal import Narrator, show
 from nbkit.load import load
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.verbs import has_findings, opreport
 
 DESCRIPTION = f"""\

@@ -17,7 +17,7 @@ from nbkit.command_line.script.running import compiled, run, script_file, script
 from nbkit.command_line.script.steps import Steps
 from nbkit.command_line.script.target import read_target
 from nbkit.command_line.terminal import Narrator
-from nbkit.views import units
+from nbkit.views.summary import units
 
 
 class Session:

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from IPython.core.error import UsageError
 
 from nbkit.magics.arguments import MagicParser
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 
 
 @runtime_checkable

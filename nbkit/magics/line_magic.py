@@ -13,7 +13,7 @@ from nbkit.errors import NbkitError
 from nbkit.magics.arguments import LineParser, wants_help
 from nbkit.magics.notebook import Notebook
 from nbkit.magics.session import show_text
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbkit.errors import NbkitError, nearest
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 
 
 class Notebook:

@@ -7,7 +7,7 @@ from nbkit.errors import NbkitError, nearest
 from nbkit.magics.arguments import LineParser, add_result_options
 from nbkit.magics.line_magic import LineMagic
 from nbkit.magics.notebook import Notebook
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.verbs import opgraph
 
 DESCRIPTION = """\

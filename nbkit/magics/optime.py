@@ -4,7 +4,7 @@ from argparse import Namespace
 
 from nbkit.magics.arguments import MagicParser, verb_parser
 from nbkit.magics.cell_magic import CellMagic, why_empty
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.verbs.optime import OPTIME as VERB
 from nbkit.verbs.parser import whole_number
 

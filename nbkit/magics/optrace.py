@@ -2,7 +2,7 @@
 
 from nbkit.magics.arguments import verb_parser
 from nbkit.magics.cell_magic import CellMagic, why_empty
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.verbs.optrace import OPTRACE as VERB
 
 DESCRIPTION = """\

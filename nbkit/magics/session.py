@@ -12,8 +12,8 @@ from IPython.display import display
 
 from nbkit.errors import NbkitError, TraceError
 from nbkit.magics.cell_magic import CellMagic, Repeating
-from nbkit.saving import check_save_path
-from nbkit.trace import Trace
+from nbkit.trace.save_path import check_save_path
+from nbkit.trace.trace import Trace
 
 EMPTY_CELL = "The cell is empty, so nothing was recorded."
 AWAITED = "the cell awaited: ops that other asyncio tasks ran in the meantime are recorded too"

@@ -140,8 +140,8 @@ FAULTS = table(
         "rounding_ratio",
         "float64",
         "largest change of an element over what rounding of the result and of the inputs may do to it (see "
-        "nbkit/simulated/rounding.py), in all calls: 1 or less is within rounding; inf where integers, NaN or Inf "
-        "changed; null if nothing did, or where random numbers are drawn",
+        "nbkit/simulated/faults/rounding.py), in all calls: 1 or less is within rounding; inf where integers, NaN or "
+        "Inf changed; null if nothing did, or where random numbers are drawn",
     ),
     (
         "status",
@@ -153,7 +153,7 @@ FAULTS = table(
 )
 DIFFS = table(
     "diffs",
-    "tensor compared with a reference, in call order; metrics are defined in nbkit/metrics.py",
+    "tensor compared with a reference, in call order; metrics are defined in nbkit/numerics/metrics.py",
     ("op_id", "int64", "the op"),
     ("op", "str", "as in ops"),
     ("module", "str", "as in ops"),

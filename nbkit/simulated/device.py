@@ -6,14 +6,14 @@ from contextlib import contextmanager
 import pandas as pd
 import torch
 
-from nbkit.device_setups import register_setup
 from nbkit.simulated.backend import register_backend
 from nbkit.simulated.engine import prepare_engine
 from nbkit.simulated.factories import register_kernels
-from nbkit.simulated.fault import Fault
+from nbkit.simulated.faults.fault import Fault
+from nbkit.simulated.faults.plan import Plan, active_plan, enter, leave, replace_base
 from nbkit.simulated.module_moves import keep_parameters_when_moved
-from nbkit.simulated.plan import Plan, active_plan, enter, leave, replace_base
 from nbkit.simulated.setup import watch_faults
+from nbkit.trace.device_setups import register_setup
 
 
 class SimulatedDevice:

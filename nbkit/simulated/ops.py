@@ -8,7 +8,7 @@ from torch.utils._mode_utils import no_dispatch
 
 from nbkit.simulated.composites import COMPOSITES
 from nbkit.simulated.engine import let_this_thread_run_backward
-from nbkit.simulated.plan import active_plan
+from nbkit.simulated.faults.plan import active_plan
 
 CPU = torch.device("cpu")
 # Ops that take CPU tensors next to the device's, as they do on a GPU: transfers, indices, lengths.

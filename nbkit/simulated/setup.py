@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import torch
 
-from nbkit.simulated.fault import Fault
-from nbkit.simulated.plan import active_plan
+from nbkit.simulated.faults.fault import Fault
+from nbkit.simulated.faults.plan import active_plan
 
 IMPORT = "import nbkit"
 # Conditions that were met, and that the op alone would not meet again.

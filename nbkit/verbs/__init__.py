@@ -1,6 +1,6 @@
 """The verbs that record: their options as text, for the cell magics and the command line alike."""
 
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.verbs.opcheck import OPCHECK
 from nbkit.verbs.opdiff import OPDIFF
 from nbkit.verbs.optime import OPTIME

@@ -4,7 +4,7 @@ from argparse import Namespace
 from contextlib import AbstractContextManager
 
 from nbkit.capture.check.opcheck import opcheck
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import OptionHolder, Verb
 
 

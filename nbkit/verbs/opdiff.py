@@ -3,13 +3,13 @@
 from argparse import Namespace
 from contextlib import AbstractContextManager
 
+from nbkit.capture.calls.capturer import KEEP, KEEP_BYTES
 from nbkit.capture.diff.opdiff import opdiff
-from nbkit.capture.kept.keeper import KEEP, KEEP_BYTES
+from nbkit.numerics.noise_ratio import THRESHOLD
 from nbkit.patterns import split_patterns
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.verbs.parser import integer, number
 from nbkit.verbs.verb import OptionHolder, Verb
-from nbkit.verdicts import THRESHOLD
 
 
 def _add_options(parser: OptionHolder) -> None:

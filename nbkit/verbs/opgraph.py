@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Callable
 
 from nbkit.opgraph import opgraph
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import OptionHolder
 
 

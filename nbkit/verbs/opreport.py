@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nbkit.errors import OptionError
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.verbs.parser import absolute_path
 from nbkit.verbs.verb import OptionHolder
-from nbkit.views import units
 from nbkit.views.report.opreport import opreport
+from nbkit.views.summary import units
 
 
 @dataclass(frozen=True)

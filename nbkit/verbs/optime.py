@@ -3,8 +3,8 @@
 from argparse import Namespace
 from contextlib import AbstractContextManager
 
-from nbkit.capture.optime import optime
-from nbkit.trace import Trace
+from nbkit.capture.profiler.optime import optime
+from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import OptionHolder, Verb
 
 

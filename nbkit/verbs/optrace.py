@@ -3,9 +3,9 @@
 from argparse import Namespace
 from contextlib import AbstractContextManager
 
-from nbkit.capture.optrace import optrace
+from nbkit.capture.recorder.optrace import optrace
 from nbkit.patterns import split_patterns
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import OptionHolder, Verb
 
 

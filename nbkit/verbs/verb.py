@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 
 # A parser, or a group of options in one.
 OptionHolder = argparse._ActionsContainer

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import traitlets
 
-from nbkit.analysis.diff_table import worst_first
+from nbkit.analysis.query.diff_table import worst_first
 from nbkit.errors import OptionError
-from nbkit.views.diff_table import DiffTable
-from nbkit.views.flamegraph import FlameGraph, Ids
-from nbkit.views.graph_view import GraphView
-from nbkit.views.op_table import OpTable
+from nbkit.views.diff_table.widget import DiffTable
+from nbkit.views.flamegraph.widget import FlameGraph, Ids
+from nbkit.views.graph.widget import GraphView
+from nbkit.views.op_table.widget import OpTable
 
 
 def link(flame: FlameGraph, table: OpTable) -> Callable[[], None]:

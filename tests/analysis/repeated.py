@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from nbkit.schema import SAMPLES
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from tests.fakes import make_ops
 
 MODULES = [f"blocks.{number}" for number in range(12)]

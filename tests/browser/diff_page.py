@@ -6,11 +6,11 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page
 
-from nbkit.trace import Trace
-from nbkit.views.diff_table import DiffTable
+from nbkit.trace.trace import Trace
+from nbkit.views.diff_table.widget import DiffTable
 from nbkit.views.linking import link_differences
-from nbkit.views.op_table import OpTable
-from nbkit.views.table_widget import STATIC
+from nbkit.views.op_table.widget import OpTable
+from nbkit.views.tables.widget import STATIC
 
 HTML = """<!doctype html><html lang='en'><title>differences</title>
 <main><div id='diff'></div><div id='table'></div></main></html>"""

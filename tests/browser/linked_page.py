@@ -6,11 +6,11 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page
 
-from nbkit.trace import Trace
-from nbkit.views.flamegraph import FlameGraph
+from nbkit.trace.trace import Trace
+from nbkit.views.flamegraph.widget import FlameGraph
 from nbkit.views.linking import link
-from nbkit.views.op_table import OpTable
-from nbkit.views.table_widget import STATIC
+from nbkit.views.op_table.widget import OpTable
+from nbkit.views.tables.widget import STATIC
 
 HTML = """<!doctype html><html lang='en'><title>linked</title>
 <main><div id='flame'></div><div id='table'></div></main></html>"""

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from nbkit.schema import DIFFS, FINDINGS, MEMORY, MODULES, TENSORS, Table
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from tests.fakes import make_ops, make_trace
 
 RUN = "window.__pwned=1"

@@ -6,8 +6,8 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page
 
-from nbkit.trace import Trace
-from nbkit.views.op_table import OpTable
+from nbkit.trace.trace import Trace
+from nbkit.views.op_table.widget import OpTable
 
 STATIC = Path(__file__).parents[2] / "nbkit" / "views" / "static"
 HTML = "<!doctype html><html lang='en'><title>op table</title><main id='host'></main></html>"

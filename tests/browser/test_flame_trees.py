@@ -8,12 +8,12 @@ import pytest
 import torch
 from playwright.sync_api import Browser, Page, Route
 
-from nbkit.analysis.compare_trees import compare_trees
-from nbkit.analysis.timed_pair import timed_pair
-from nbkit.capture.optime import optime
-from nbkit.trace import Trace
-from nbkit.views.flame_difference import flame_states
-from nbkit.views.flame_trees import GROUPS, flame_tree
+from nbkit.analysis.time.compare_trees import compare_trees
+from nbkit.analysis.time.timed_pair import timed_pair
+from nbkit.capture.profiler.optime import optime
+from nbkit.trace.trace import Trace
+from nbkit.views.flamegraph.difference import flame_states
+from nbkit.views.flamegraph.trees import GROUPS, flame_tree
 from sample_models.llama import Llama, LlamaConfig
 from tests.browser.flame_page import plain
 

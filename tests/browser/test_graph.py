@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from nbkit.schema import METRICS
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.views.report.opreport import opreport
 from tests.browser.graph_page import GraphPage
 from tests.browser.test_op_table_looks import DARK, LIGHT, SET_THEME, violations

@@ -26,7 +26,7 @@ loss = model(ids[:, :-1], ids[:, 1:])
 loss.backward()
 optimizer.step()""",
     """\
-from nbkit.views.op_table import OpTable
+from nbkit.views.op_table.widget import OpTable
 widget = OpTable(trace)
 widget""",
 )

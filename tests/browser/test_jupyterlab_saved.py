@@ -10,7 +10,7 @@ import pytest
 from nbconvert import HTMLExporter
 from playwright.sync_api import Browser, expect
 
-from nbkit.views.mimebundle import WIDGET_VIEW
+from nbkit.views.static_html.mimebundle import WIDGET_VIEW
 from tests.browser.jupyterlab import run_all, running_lab
 
 CELLS = (

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from tests.browser.table_page import TablePage
 from tests.fakes import fake_trace, make_ops, make_trace, small_trace
 

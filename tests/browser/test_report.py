@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.views.report.opreport import opreport
 from tests.analysis.repeated import nested
 from tests.fakes import fake_trace, make_ops, make_trace, timed_trace

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from tests.command_line.scripts import INTERRUPTED, TRAIN
 
 ROOT = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from tests.command_line.scripts import LOOP_LINE, STEP_LINE
 
 

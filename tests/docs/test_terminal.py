@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import nbkit
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from tests.docs.own_models import script
 from tests.docs.readme import INTRO, PATH, ROOT, TERMINAL, commands
 

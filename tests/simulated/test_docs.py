@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import nbkit
-from nbkit.simulated.kinds import KINDS
+from nbkit.simulated.faults.kinds import KINDS
 
 TEXT = (Path(__file__).parents[2] / "docs/simulated_device.md").read_text()
 

@@ -4,7 +4,7 @@ import pytest
 
 from nbkit.command_line.run_options import RunParser
 from nbkit.magics import CELL_MAGICS
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.verbs import VERBS
 from tests.fakes import small_trace
 

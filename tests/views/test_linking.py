@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from nbkit.errors import OptionError
-from nbkit.views.flamegraph import FlameGraph
+from nbkit.views.flamegraph.widget import FlameGraph
 from nbkit.views.linking import link
-from nbkit.views.op_table import OpTable
+from nbkit.views.op_table.widget import OpTable
 from tests.fakes import small_trace, timed_trace
 
 

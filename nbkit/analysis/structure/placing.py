@@ -5,8 +5,8 @@ import re
 from nbkit.analysis.structure.blocks import blocks
 from nbkit.analysis.structure.graph import Graph
 from nbkit.analysis.structure.mirror import mirror_places
-from nbkit.analysis.structure.module_roles import above, checked, module_roles, roles_by_patterns
 from nbkit.analysis.structure.places import module_place, place_loose
+from nbkit.analysis.structure.roles.module_roles import above, checked, module_roles, roles_by_patterns
 from nbkit.analysis.structure.tree import Place
 
 SCOPE = re.compile(r'"op_namescope": "([^"]*)"')

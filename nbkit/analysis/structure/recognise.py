@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 
 from nbkit.analysis.structure.graph import Graph
-from nbkit.analysis.structure.node_roles import node_roles
 from nbkit.analysis.structure.parameters import parameter_counts, parameter_forms
 from nbkit.analysis.structure.phases import is_communication, phases_of
 from nbkit.analysis.structure.places import REGIONS, regions_of
 from nbkit.analysis.structure.placing import place_nodes
 from nbkit.analysis.structure.repeats import number_repeats
+from nbkit.analysis.structure.roles.node_roles import node_roles
 from nbkit.analysis.structure.source import Source
 from nbkit.analysis.structure.tree import PartTree, Place
 from nbkit.schema import EDGES, GRAPH_TENSORS, MODULES, NODES, nullable

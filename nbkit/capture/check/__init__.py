@@ -1,0 +1,1 @@
+"""opcheck: the first op that makes a NaN, an Inf or an overflow."""

@@ -18,10 +18,10 @@ from nbkit.capture.check.memory import Memory, storage_of, stored
 from nbkit.capture.check.origins import Finding, from_outside, is_float, is_readable, origin_of, underflow_of, unwritten
 from nbkit.capture.check.values import largest, smallest_normal
 from nbkit.capture.native.registry import NativeRegistry
-from nbkit.capture.recording import Recording
-from nbkit.capture.rerun.apart import timed_apart
-from nbkit.capture.rerun.copies import all_tensors, tensors_in
-from nbkit.capture.rerun.plans import UNINITIALISED, Plan, plan_of, written_tensors
+from nbkit.capture.recorder.recording import Recording
+from nbkit.capture.replay.copies import all_tensors, tensors_in
+from nbkit.capture.replay.isolated import timed_apart
+from nbkit.capture.replay.op_traits import UNINITIALISED, Plan, plan_of, written_tensors
 from nbkit.errors import NonFiniteError
 
 # Each asks for one float64 run of the op: masks and zeros are common, lost precision is not.

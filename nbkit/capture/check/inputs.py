@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.check.values import element_text, number_text, range_text
-from nbkit.capture.rerun.copies import all_tensors
-from nbkit.capture.rerun.plans import UNDECLARED_WRITES, Plan, bound
+from nbkit.capture.replay.copies import all_tensors
+from nbkit.capture.replay.op_traits import UNDECLARED_WRITES, Plan, bound
 
 # Made element by element, or row by row, although torch has no tag that says so.
 BY_ELEMENT = frozenset(

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.check.values import values_of
-from nbkit.capture.rerun.plans import Plan
+from nbkit.capture.replay.op_traits import Plan
 
 # Where the -Inf of a mask is at home: what hides scores and reads what is left, and what only moves values.
 MASKING = frozenset(

@@ -8,9 +8,9 @@ import pandas as pd
 
 from nbkit.capture.check.checker import Checker
 from nbkit.capture.check.owners import with_names
-from nbkit.capture.optrace import optrace
-from nbkit.capture.recording import OP_FIELDS, Recording
-from nbkit.capture.tensor_rows import dtype_text, sizes_text
+from nbkit.capture.frames.tensor_rows import dtype_text, sizes_text
+from nbkit.capture.recorder.optrace import optrace
+from nbkit.capture.recorder.recording import OP_FIELDS, Recording
 from nbkit.schema import FINDINGS
 
 FROM_OPS = ["op", "module", "phase", "source"]

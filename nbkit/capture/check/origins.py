@@ -11,9 +11,9 @@ from torch._subclasses import FakeTensor
 
 from nbkit.capture.check.inputs import inputs_text, numbers_in, read_only
 from nbkit.capture.check.values import counts, first_place, largest, number_text, smallest_normal, values_of
-from nbkit.capture.rerun.copies import all_tensors
-from nbkit.capture.rerun.plans import Plan
-from nbkit.capture.rerun.reference import NoKernelError, Reference
+from nbkit.capture.replay.copies import all_tensors
+from nbkit.capture.replay.op_traits import Plan
+from nbkit.capture.replay.reference import NoKernelError, Reference
 
 # They only put numbers into memory: a NaN among those is there on purpose.
 FILLING = frozenset(

@@ -1,0 +1,1 @@
+"""opdiff: each op of a step against a reference."""

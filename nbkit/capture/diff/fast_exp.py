@@ -7,7 +7,7 @@ relative error of their exp(); that of float32 inputs is right to 6e-7.
 
 import torch
 
-from nbkit.capture.rerun.reference import Call
+from nbkit.capture.replay.reference import Call
 
 NOISE = 2.0**-14
 LOGSUMEXP = 1  # its place among the results

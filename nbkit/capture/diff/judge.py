@@ -8,21 +8,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nbkit.capture.calls.capturer import Keeper, Values
+from nbkit.capture.diff.conditioning import second_look
 from nbkit.capture.diff.narrow import narrow, running
 from nbkit.capture.diff.native_rows import MEASURED, metrics_of
 from nbkit.capture.diff.pair import Pair, Row, flat, pieces_of
 from nbkit.capture.diff.reduced import reduced
 from nbkit.capture.diff.scalars import with_rounded_scalars
-from nbkit.capture.diff.second_look import second_look
 from nbkit.capture.diff.ties import ties
-from nbkit.capture.kept.keeper import Keeper, Values
-from nbkit.capture.rerun.plans import Plan
-from nbkit.capture.rerun.reference import CPU, Call, Results
+from nbkit.capture.replay.op_traits import Plan
+from nbkit.capture.replay.reference import CPU, Call, Results
 from nbkit.errors import first_line
-from nbkit.metrics import CHUNK, COUNTS, Metrics, measure, measure_one
-from nbkit.precision import Array, Precision, precision_of
-from nbkit.tolerances import Tolerances
-from nbkit.verdicts import accumulates_alike, outside, where_not_finite
+from nbkit.numerics.metrics import CHUNK, COUNTS, Metrics, measure, measure_one
+from nbkit.numerics.noise_ratio import accumulates_alike, outside, where_not_finite
+from nbkit.numerics.precision import Array, Precision, precision_of
+from nbkit.numerics.tolerances import Tolerances
 
 # So many elements of small tensors wait to be measured together: one call of numpy costs what a thousand elements do.
 WAITING = 1 << 16

@@ -1,7 +1,7 @@
 """Which inputs a result is made of: of an op on lists of tensors, those that stand where it stands."""
 
-from nbkit.capture.rerun.copies import tensors_in
-from nbkit.capture.rerun.reference import Call
+from nbkit.capture.replay.copies import tensors_in
+from nbkit.capture.replay.reference import Call
 
 
 def input_numels(call: Call, place: int, count: int) -> list[int]:

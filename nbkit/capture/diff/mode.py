@@ -13,16 +13,16 @@ from nbkit.capture.diff.native_rows import NativeRows
 from nbkit.capture.diff.options import PHASES, Scope
 from nbkit.capture.diff.product_parts import factors_of
 from nbkit.capture.diff.random_ops import check_random, dropout_place, is_drawing
-from nbkit.capture.dispatch import current_node
-from nbkit.capture.lazy_bits import as_bare
-from nbkit.capture.recording import OPTIMIZER_CODE, Recording
-from nbkit.capture.rerun.below_mode import BelowMode
-from nbkit.capture.rerun.copies import all_tensors
-from nbkit.capture.rerun.overlap import overlap
-from nbkit.capture.rerun.phases import COLUMNS as TURNED
-from nbkit.capture.rerun.plans import Plan, written_tensors
-from nbkit.capture.rerun.reference import Call, NoKernelError, Reference, Results, seed_words
-from nbkit.capture.rerun.twins import TWINS
+from nbkit.capture.recorder.conj_neg import as_bare
+from nbkit.capture.recorder.dispatch_mode import current_node
+from nbkit.capture.recorder.recording import OPTIMIZER_CODE, Recording
+from nbkit.capture.replay.below_mode import BelowMode
+from nbkit.capture.replay.copies import all_tensors
+from nbkit.capture.replay.op_traits import Plan, written_tensors
+from nbkit.capture.replay.overlap import overlap
+from nbkit.capture.replay.phases import COLUMNS as TURNED
+from nbkit.capture.replay.reference import Call, NoKernelError, Reference, Results, seed_words
+from nbkit.capture.replay.substitutes import TWINS
 from nbkit.patterns import split_patterns
 
 EVERY_PHASE, BACKWARD, OPTIMIZER = frozenset(PHASES), frozenset({"backward"}), frozenset({"optimizer"})

@@ -3,10 +3,10 @@
 from bisect import bisect_right
 from typing import Any
 
-from nbkit.capture.called_modules import CalledModules
-from nbkit.capture.dispatch import ACCUMULATE, current_node
-from nbkit.capture.recording import Recording, next_sequence_number
-from nbkit.capture.selection import Selection
+from nbkit.capture.recorder.dispatch_mode import ACCUMULATE, current_node
+from nbkit.capture.recorder.recording import Recording, next_sequence_number
+from nbkit.capture.recorder.selection import Selection
+from nbkit.capture.step.called_modules import CalledModules
 
 
 class ModuleScope:

@@ -9,9 +9,9 @@ from torch import dtype as Dtype
 
 from nbkit.capture.diff.pair import Pair
 from nbkit.capture.diff.reduced import FLOAT32_BITS, Reduced
-from nbkit.capture.rerun.reference import Call
-from nbkit.precision import PRECISIONS, Precision
-from nbkit.verdicts import noise_ratios, running_growth
+from nbkit.capture.replay.reference import Call
+from nbkit.numerics.noise_ratio import noise_ratios, running_growth
+from nbkit.numerics.precision import PRECISIONS, Precision
 
 DRAWS = 4
 # The noise ratio up to which sums in fewer bits explain a result; that of a right kernel is of order 1.

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from nbkit.capture.strings import text_column
-from nbkit.metrics import COUNTS, Metrics
-from nbkit.precision import Array
+from nbkit.capture.frames.string_columns import text_column
+from nbkit.numerics.metrics import COUNTS, Metrics
+from nbkit.numerics.precision import Array
 from nbkit.schema import nullable
 
 PLACES = ("slot", "is_input", "position", "dtype", "shape")

@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nbkit.capture.against.other_run import other_run
+from nbkit.capture.calls.capturer import KEEP, KEEP_BYTES, Keeper
 from nbkit.capture.diff.judge import Judge
 from nbkit.capture.diff.mode import DiffMode
 from nbkit.capture.diff.module_scope import ModuleScope
 from nbkit.capture.diff.options import scope
 from nbkit.capture.diff.rows import diffs_frame
-from nbkit.capture.kept.keeper import KEEP, KEEP_BYTES, Keeper
-from nbkit.capture.optrace import optrace
-from nbkit.capture.recording import Recording
-from nbkit.capture.rerun.apart import apart
-from nbkit.capture.rerun.quiet import Quiet
-from nbkit.capture.rerun.reference import Function, Reference
+from nbkit.capture.recorder.optrace import optrace
+from nbkit.capture.recorder.recording import Recording
+from nbkit.capture.replay.isolated import apart
+from nbkit.capture.replay.muted_warnings import Quiet
+from nbkit.capture.replay.reference import Function, Reference
+from nbkit.capture.shadow.reference_run import other_run
+from nbkit.numerics.noise_ratio import HARMLESS, THRESHOLD
+from nbkit.numerics.tolerances import Tolerances
 from nbkit.patterns import Patterns
-from nbkit.tolerances import Tolerances
-from nbkit.trace import Trace
-from nbkit.verdicts import HARMLESS, THRESHOLD
+from nbkit.trace.trace import Trace
 
 
 class opdiff(optrace):  # noqa: N801  a context manager is named like the function it stands for
@@ -32,8 +32,8 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
     The trace is that of `optrace`, and what runs inside computes the same bits as without it. Every aten op, forward,
     backward and optimizer, is repeated from copies of its inputs taken before it ran; what it returns and what it
     writes to is compared. A difference is an error if it is larger than the op's conditioning and dtype allow (see
-    nbkit/verdicts.py), so that no table of tolerances is needed. Random ops are checked by statistics; views, metadata
-    and uninitialised memory are not compared and counted in `meta["skipped"]`.
+    nbkit/numerics/noise_ratio.py), so that no table of tolerances is needed. Random ops are checked by statistics;
+    views, metadata and uninitialised memory are not compared and counted in `meta["skipped"]`.
 
     With `against`, the whole step also runs on shadows: for every memory that it touches there is another one in the
     other precision, from the same values and with the same random draws, and every op that the step runs is run on

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from nbkit.argument_checks import is_number
-from nbkit.capture.selection import Selection
+from nbkit.capture.recorder.selection import Selection
 from nbkit.errors import OptionError, nearest
 from nbkit.patterns import split_patterns
+from nbkit.trace.checks import is_number
 
 PHASES = ("forward", "backward", "optimizer", "other")
 

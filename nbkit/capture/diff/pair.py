@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.diff.made_of import input_numels
-from nbkit.capture.rerun.reference import CPU, Call, Results
-from nbkit.precision import Array, Precision
-from nbkit.verdicts import growth, summed
+from nbkit.capture.replay.reference import CPU, Call, Results
+from nbkit.numerics.noise_ratio import growth, summed
+from nbkit.numerics.precision import Array, Precision
 
 Row = dict[str, Any]
 

@@ -3,7 +3,7 @@
 That is off by a part of eps times the index, which moves the result by as much of the difference between neighbours.
 """
 
-from nbkit.capture.rerun.reference import Call
+from nbkit.capture.replay.reference import Call
 
 RESAMPLING = ("upsample_", "_upsample_", "grid_sampler_")
 

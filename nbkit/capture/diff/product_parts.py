@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.diff.reduced import FACTORS
-from nbkit.capture.rerun.copies import all_tensors
-from nbkit.capture.rerun.plans import Plan
-from nbkit.capture.rerun.reference import Call
-from nbkit.precision import Array
+from nbkit.capture.replay.copies import all_tensors
+from nbkit.capture.replay.op_traits import Plan
+from nbkit.capture.replay.reference import Call
+from nbkit.numerics.precision import Array
 
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
 # A part is worth its copies if the whole product is at least so many times as large.

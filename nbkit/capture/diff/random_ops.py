@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.diff.judge import Judge
-from nbkit.capture.rerun.plans import Plan, bound
-from nbkit.capture.rerun.reference import CPU, Call, Results
+from nbkit.capture.replay.op_traits import Plan, bound
+from nbkit.capture.replay.reference import CPU, Call, Results
 
 # Standard deviations that a statistic may be off: one right op in 500 million is called wrong.
 SIGMAS = 6.0

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from nbkit.capture.rerun.copies import mapped_call
-from nbkit.capture.rerun.reference import Call
-from nbkit.precision import Array, Precision
-from nbkit.verdicts import noise_ratios
+from nbkit.capture.replay.copies import mapped_call
+from nbkit.capture.replay.reference import Call
+from nbkit.numerics.noise_ratio import noise_ratios
+from nbkit.numerics.precision import Array, Precision
 
 # Bits of the mantissa after the leading one, and how many more a float32 has.
 FORMATS = {"TF32": 10, "bfloat16": 7}

@@ -7,8 +7,8 @@ import pandas as pd
 
 from nbkit.capture.diff.native_rows import NativeRows
 from nbkit.capture.diff.options import PHASES
-from nbkit.capture.recording import OP_FIELDS
-from nbkit.precision import Array
+from nbkit.capture.recorder.recording import OP_FIELDS
+from nbkit.numerics.precision import Array
 from nbkit.schema import DIFFS
 
 FROM_OPS = ["op", "module", "phase"]

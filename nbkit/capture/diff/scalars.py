@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbkit.capture.rerun.reference import DOUBLES, Call
-from nbkit.precision import Array
+from nbkit.capture.replay.reference import DOUBLES, Call
+from nbkit.numerics.precision import Array
 
 
 def with_rounded_scalars(call: Call, place: int, dtypes: frozenset[torch.dtype]) -> list[Tensor]:

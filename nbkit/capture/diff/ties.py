@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbkit.capture.rerun.plans import bound
-from nbkit.capture.rerun.reference import Call
+from nbkit.capture.replay.op_traits import bound
+from nbkit.capture.replay.reference import Call
 
 # Which op gives indices along which dimensions; a number counts the last ones, taken as one.
 ALONG_DIM = frozenset("sort topk argsort max min median nanmedian mode kthvalue cummax cummin argmax argmin".split())

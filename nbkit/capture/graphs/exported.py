@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 
+from nbkit.capture.frames.op_names import op_name
 from nbkit.capture.graphs import fx_values
 from nbkit.capture.graphs.fx_inputs import Given, changed_by, given_by, given_to
-from nbkit.capture.op_names import op_name
 from nbkit.graphs.module_paths import Held, ModulePaths
 from nbkit.graphs.rows import GraphRows
 

@@ -7,11 +7,11 @@ from torch import nn
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
-from nbkit.capture.build import now_text, versions
+from nbkit.capture.frames.build import now_text, versions
 from nbkit.capture.graphs.exported import exported_graph
 from nbkit.capture.graphs.module_tree import module_tree
 from nbkit.errors import OptionError
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 
 
 def live_graph(source: Any) -> Trace:

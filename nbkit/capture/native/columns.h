@@ -1,4 +1,4 @@
-// Columns of a flat list, which holds the fields of one record after the other: nbkit/capture/flat_list.py.
+// Columns of a flat list, which holds the fields of one record after the other: nbkit/capture/frames/flat_list.py.
 #pragma once
 
 #include <pybind11/numpy.h>

@@ -43,7 +43,7 @@ inline const Comparable* comparable(c10::ScalarType dtype) {
   return nullptr;
 }
 
-// Under the threshold: see growth() of nbkit/verdicts.py.
+// Under the threshold: see growth() of nbkit/numerics/noise_ratio.py.
 inline double growth(std::vector<double> numels, double output_numel) {
   if (numels.empty() || output_numel == 0) {
     return 1.0;

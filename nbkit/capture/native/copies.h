@@ -1,4 +1,4 @@
-// Copies of an op's inputs, as they are and in the dtype of the reference: nbkit/capture/rerun/copies.py.
+// Copies of an op's inputs, as they are and in the dtype of the reference: nbkit/capture/replay/copies.py.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -109,7 +109,7 @@ class Differ {
   }
 
  private:
-  // The step's warnings are the bare step's: see nbkit/capture/rerun/quiet.py.
+  // The step's warnings are the bare step's: see nbkit/capture/replay/muted_warnings.py.
   struct Silence : c10::WarningHandler {
     void process(const c10::Warning&) override {}
   };
@@ -284,7 +284,7 @@ class Differ {
       // A fast exp() adds to the rounding of half-precision attention: see nbkit/capture/diff/fast_exp.py.
       const bool is_known = plan.dropout < 0 || actual[0].element_size() > 2;
       if (!is_right(actual[place], expected[place], factor, row, is_known ? &look : nullptr) ||
-          (plan.dropout >= 0 && has_nan(row))) {  // see nbkit/capture/rerun/undefined.py
+          (plan.dropout >= 0 && has_nan(row))) {  // see nbkit/capture/replay/undefined.py
         return false;
       }
       if (place >= returned) {
@@ -438,7 +438,7 @@ class Differ {
   int64_t compared_ = 0;
 };
 
-// Metrics of one pair for the judge, in the order of Metrics of nbkit/metrics.py; None where they are Python's work.
+// Metrics of one pair for the judge, in the order of Metrics of nbkit/numerics/metrics.py; None where they are Python's work.
 inline py::object measured_tensors(const at::Tensor& actual, const at::Tensor& expected) {
   const Comparable* known = comparable(actual.scalar_type());
   if (known == nullptr || known->precision.digits == 0 || expected.scalar_type() != c10::kDouble ||

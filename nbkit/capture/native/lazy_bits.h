@@ -1,4 +1,4 @@
-// Running an op with torch's lazy conj() and neg() in force: nbkit/capture/lazy_bits.py, at no cost.
+// Running an op with torch's lazy conj() and neg() in force: nbkit/capture/recorder/conj_neg.py, at no cost.
 #pragma once
 
 #include <c10/core/impl/LocalDispatchKeySet.h>

@@ -1,4 +1,4 @@
-// Metrics of one pair in a single pass: what nbkit/metrics.py computes, which is the reference for what they mean.
+// Metrics of one pair in a single pass: what nbkit/numerics/metrics.py computes, which is the reference for what they mean.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace nbkit {
 
-// What a dtype can hold, as in nbkit/precision.py; all of these have Inf.
+// What a dtype can hold, as in nbkit/numerics/precision.py; all of these have Inf.
 struct Precision {
   int digits;
   int min_exponent;
@@ -29,7 +29,7 @@ struct Precision {
   double spacing() const { return std::ldexp(1.0, std::max(min_exponent - digits, -1074)); }
 };
 
-// Fields in the order of Metrics, nbkit/metrics.py.
+// Fields in the order of Metrics, nbkit/numerics/metrics.py.
 struct Measured {
   double numel = 0, actual_nan = 0, expected_nan = 0, actual_inf = 0, expected_inf = 0;
   double max_abs = 0, max_rel = 0, max_ulp = 0, noise = 0;

@@ -1,4 +1,4 @@
-// The hot path of OpMode (nbkit/capture/dispatch.py) in C++: it records ops of the plain, common kind into the same
+// The hot path of OpMode (nbkit/capture/recorder/dispatch_mode.py) in C++: it records ops of the plain, common kind into the same
 // Python lists, and leaves every other op to the Python recorder, which is the reference for what a row holds.
 
 #include <ATen/SequenceNumber.h>
@@ -108,7 +108,7 @@ struct Input {
 };
 using Inputs = c10::SmallVector<Input, 16>;
 
-// One call: what is known of it before it runs. Fields as in OpRecord, nbkit/capture/recording.py.
+// One call: what is known of it before it runs. Fields as in OpRecord, nbkit/capture/recorder/recording.py.
 struct Call {
   py::object context, tensors, node = py::int_(-1), node_type = py::none(), place = py::none();
   size_t first = 0, inputs = 0;

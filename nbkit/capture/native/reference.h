@@ -18,7 +18,7 @@ namespace nbkit {
 
 using torch::jit::Stack;
 
-// A quarter of PIECE of nbkit/capture/rerun/pieces.py: an op costs less to call from here, and its buffers stay in L2.
+// A quarter of PIECE of nbkit/capture/replay/chunked.py: an op costs less to call from here, and its buffers stay in L2.
 constexpr int64_t piece_length = 1 << 13;
 // What is not longer is done as a whole.
 constexpr int64_t whole_length = 1 << 12;

@@ -1,5 +1,5 @@
 // A second look at what differs by more than its own rounding: how much the smallest change of the inputs would do.
-// What nbkit/capture/diff/second_look.py does with its first draw.
+// What nbkit/capture/diff/conditioning.py does with its first draw.
 #pragma once
 
 #include <optional>
@@ -120,7 +120,7 @@ NBKIT_WIDE inline double largest_ratio(const double* actual, const double* expec
   return std::max({largest[0], largest[1], largest[2], largest[3]});
 }
 
-// The noise ratio of a pair of finite numbers, as noise_ratios() of nbkit/verdicts.py; `changed` is what the reference
+// The noise ratio of a pair of finite numbers, as noise_ratios() of nbkit/numerics/noise_ratio.py; `changed` is what the reference
 // makes of changed inputs, and is overwritten. None where the scale is not finite, which is left to Python.
 inline std::optional<double> full_noise(const void* actual, Kind kind, const double* expected, double* changed,
                                         int64_t count, const Precision& precision, double factor) {

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import Verb
 
 # Called with each trace and the number of its step, from 0, as soon as it is recorded.

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from nbkit.readers.oneflow.textproto import Message, message, messages, number, text, texts
+from nbkit.readers.text_proto import Message, message, messages, number, text, texts
 
 DTYPES = {
     "kChar": "char",

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from nbkit.readers.oneflow.dtypes import dtype_name
-from nbkit.readers.oneflow.operator_line import sizes
+from nbkit.readers.oneflow.text.operator_line import sizes
 
 WHOLE = r"(-?\d{1,15})"
 MIB = r"\[ ?([^\s\[\]]{1,40}) MiB ?\]"

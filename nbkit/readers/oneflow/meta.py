@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nbkit.readers.oneflow.compiled_rows import inserted
-from nbkit.readers.oneflow.hidden import hidden_inputs
-from nbkit.readers.oneflow.log import Log
 from nbkit.readers.oneflow.memory import UNIT
-from nbkit.readers.oneflow.mojibake import Mojibake
+from nbkit.readers.oneflow.rows.compiled import inserted
+from nbkit.readers.oneflow.rows.hidden import hidden_inputs
 from nbkit.readers.oneflow.runs import Run
+from nbkit.readers.oneflow.text.log import Log
+from nbkit.readers.oneflow.text.mojibake import Mojibake
 from nbkit.readers.text_file import TextLines
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbkit.readers.oneflow.dtypes import ELEMENT_BYTES, element_count
-from nbkit.readers.oneflow.tensor_text import TensorText
+from nbkit.readers.oneflow.text.tensor_text import TensorText
 
 
 @dataclass(slots=True)

@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from nbkit.graphs.rows import GraphRows
-from nbkit.readers.oneflow.compiled_rows import write_compiled
-from nbkit.readers.oneflow.lines import Cleaner
-from nbkit.readers.oneflow.log import Log
 from nbkit.readers.oneflow.meta import facts, graph_facts, notes
 from nbkit.readers.oneflow.modules import module_rows
-from nbkit.readers.oneflow.mojibake import Mojibake
+from nbkit.readers.oneflow.rows.compiled import write_compiled
+from nbkit.readers.oneflow.rows.traced import write_traced
 from nbkit.readers.oneflow.runs import Run, runs
-from nbkit.readers.oneflow.stream import Stream
-from nbkit.readers.oneflow.traced_rows import write_traced
+from nbkit.readers.oneflow.text.lines import Cleaner
+from nbkit.readers.oneflow.text.log import Log
+from nbkit.readers.oneflow.text.mojibake import Mojibake
+from nbkit.readers.oneflow.text.stream import Stream
 from nbkit.readers.text_file import TextLines, text_lines
 from nbkit.schema import METRICS, MODULES
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 
 MARKS = re.compile(r"Lazy nn\.Graph name|^[^(\n]{0,120}\((?:OPERATOR: ?|GRAPH:)", re.MULTILINE)
 

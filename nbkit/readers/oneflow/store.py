@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from nbkit.readers.oneflow.modules import ModuleTree
 from nbkit.readers.oneflow.names import split_name
-from nbkit.readers.oneflow.operator_line import CompiledOp, Description
-from nbkit.readers.oneflow.traced import TracedOp
+from nbkit.readers.oneflow.text.operator_line import CompiledOp, Description
+from nbkit.readers.oneflow.text.traced import TracedOp
 
 
 @dataclass(slots=True)

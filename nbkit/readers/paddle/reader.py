@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from nbkit.readers.paddle.forms import RanksReader, begins
 from nbkit.readers.paddle.program_graphs import ProgramGraphs
-from nbkit.readers.paddle.unread import Unread
+from nbkit.readers.paddle.skipped_lines import Unread
+from nbkit.readers.paddle.text.forms import RanksReader, begins
 from nbkit.readers.text_file import TextLines, text_lines
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 
 
 def looks_like(head: str) -> bool:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nbkit.analysis.diff_table import worst_first
-from nbkit.analysis.difference import error_histogram, errors, heat_map, scatter_places
-from nbkit.kept import KeptResult
-from nbkit.precision import Array
+from nbkit.analysis.query.diff_table import worst_first
+from nbkit.analysis.values.difference import error_histogram, errors, heat_map, scatter_places
+from nbkit.numerics.precision import Array
 from nbkit.schema import DIFFS
-from nbkit.trace import Trace
-from nbkit.views import units
-from nbkit.views.names import shown
+from nbkit.trace.captured_values import KeptResult
+from nbkit.trace.trace import Trace
+from nbkit.views.summary import units
+from nbkit.views.summary.names import shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,7 +6,7 @@ plotly reads simple HTML in names, so they are escaped for it; matplotlib reads 
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from nbkit.views.facts import PHASE_COLORS
+from nbkit.views.summary.facts import PHASE_COLORS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
-from nbkit.trace import Trace
-from nbkit.views.flame_boxes import flame_boxes
-from nbkit.views.flame_svg import box_label
-from nbkit.views.names import shown
+from nbkit.trace.trace import Trace
+from nbkit.views.flamegraph.boxes import flame_boxes
+from nbkit.views.flamegraph.svg import box_label
 from nbkit.views.plots.figures import phase_color, static_figure, without_math
+from nbkit.views.summary.names import shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

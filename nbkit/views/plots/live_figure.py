@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from plotly.graph_objects import Figure as PlotlyFigure
 
-from nbkit.views.figure_svg import figure_svg
+from nbkit.views.static_html.figure_svg import figure_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

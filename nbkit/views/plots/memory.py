@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from nbkit.argument_checks import checked_trace
 from nbkit.schema import MEMORY
-from nbkit.trace import Trace
-from nbkit.views import units
-from nbkit.views.names import shown
+from nbkit.trace.checks import checked_trace
+from nbkit.trace.trace import Trace
 from nbkit.views.plots.figures import MAX_NAME, live_figure, static_figure, without_markup, without_math
+from nbkit.views.summary import units
+from nbkit.views.summary.names import shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

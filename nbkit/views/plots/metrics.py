@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from nbkit.argument_checks import checked_trace
 from nbkit.schema import METRICS
-from nbkit.trace import Trace
-from nbkit.views.names import shown
+from nbkit.trace.checks import checked_trace
+from nbkit.trace.trace import Trace
 from nbkit.views.plots.figures import MAX_NAME, live_figure, static_figure, without_markup, without_math
+from nbkit.views.summary.names import shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,12 +4,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from nbkit.analysis.times import by_module_and_phase
-from nbkit.argument_checks import checked_trace
-from nbkit.trace import Trace
-from nbkit.views.counting import counted_ops
-from nbkit.views.facts import PHASE_COLORS
-from nbkit.views.names import shown
+from nbkit.analysis.time.times import by_module_and_phase
+from nbkit.trace.checks import checked_trace
+from nbkit.trace.trace import Trace
 from nbkit.views.plots.figures import (
     MAX_NAME,
     cut_names,
@@ -19,7 +16,10 @@ from nbkit.views.plots.figures import (
     without_markup,
     without_math,
 )
-from nbkit.views.sections import module_names
+from nbkit.views.sections.section import module_names
+from nbkit.views.summary.counting import counted_ops
+from nbkit.views.summary.facts import PHASE_COLORS
+from nbkit.views.summary.names import shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from nbkit.analysis.times import computing_ops, self_totals
-from nbkit.argument_checks import checked_trace
-from nbkit.trace import Trace
-from nbkit.views import units
-from nbkit.views.facts import PHASE_COLORS
-from nbkit.views.names import shown
+from nbkit.analysis.time.times import computing_ops, self_totals
+from nbkit.trace.checks import checked_trace
+from nbkit.trace.trace import Trace
 from nbkit.views.plots.figures import cut_names, live_bars, static_bars, without_markup, without_math
+from nbkit.views.summary import units
+from nbkit.views.summary.facts import PHASE_COLORS
+from nbkit.views.summary.names import shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nbkit.views.facts import facts
 from nbkit.views.report.panel import Contents
-from nbkit.views.report.statement import Statement
-from nbkit.views.report.summary import summary
+from nbkit.views.summary.facts import facts
+from nbkit.views.summary.statement import Statement
+from nbkit.views.summary.summary import summary
 from nbkit.views.verbs import view_of
 
 

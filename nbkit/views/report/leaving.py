@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.views.report.paths import short_path
 
 Change = Callable[[str], str]

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from nbkit.argument_checks import checked_trace
 from nbkit.errors import OptionError
-from nbkit.file_writing import writing
-from nbkit.trace import Trace
+from nbkit.trace.atomic_write import writing
+from nbkit.trace.checks import checked_trace
+from nbkit.trace.trace import Trace
 from nbkit.views.report.leaving import leaving
 from nbkit.views.report.page import report_page
 from nbkit.views.report.panel import Contents

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.analysis.encoded import TextColumn
+from nbkit.analysis.query.encoded import TextColumn
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

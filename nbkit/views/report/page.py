@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from nbkit.views.document import Body, document
-from nbkit.views.html_table import STYLE
-from nbkit.views.names import shown
 from nbkit.views.report.chapter import chapters
 from nbkit.views.report.overview import overview_html
 from nbkit.views.report.panel import Contents
 from nbkit.views.report.section import trace_section
+from nbkit.views.static_html.document import Body, document
+from nbkit.views.static_html.html_table import STYLE
+from nbkit.views.summary.names import shown
 
 STATIC = Path(__file__).parents[1] / "static"
 

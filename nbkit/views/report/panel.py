@@ -4,7 +4,7 @@ import base64
 from dataclasses import dataclass
 from html import escape
 
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.views.report.pack import EXACT, Floats
 
 PER_US = 1000

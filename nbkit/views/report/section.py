@@ -3,14 +3,14 @@
 from html import escape
 from typing import TYPE_CHECKING
 
-from nbkit.trace import Trace
-from nbkit.views.facts import facts
-from nbkit.views.figure_svg import figure_svg
-from nbkit.views.html_table import sections_html
+from nbkit.trace.trace import Trace
 from nbkit.views.report.chapter import Chapter
 from nbkit.views.report.panel import panel_html
-from nbkit.views.report.statement import statements_html
-from nbkit.views.static_table import nothing_html
+from nbkit.views.static_html.figure_svg import figure_svg
+from nbkit.views.static_html.html_table import sections_html
+from nbkit.views.static_html.static_table import nothing_html
+from nbkit.views.summary.facts import facts
+from nbkit.views.summary.statement import statements_html
 from nbkit.views.verbs import view_of
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """What each verb's traces show."""
 
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.views.verbs import opcheck, opdiff, opgraph, optime, optrace
 from nbkit.views.verbs.view import View
 

@@ -1,10 +1,10 @@
 """What an opcheck trace shows: where values go wrong first, then what an optrace trace shows."""
 
-from nbkit.trace import Trace
-from nbkit.views.check_sections import check_sections
-from nbkit.views.report.verdict import check_verdict
-from nbkit.views.sections import Section, op_sections
-from nbkit.views.tables_above import with_tables
+from nbkit.trace.trace import Trace
+from nbkit.views.sections.check import check_sections
+from nbkit.views.sections.section import Section, op_sections
+from nbkit.views.sections.tables_above import with_tables
+from nbkit.views.summary.verdict import check_verdict
 from nbkit.views.verbs import optrace
 from nbkit.views.verbs.view import View
 

@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from nbkit.trace import Trace
-from nbkit.views.diff_sections import diff_sections, verdict_sections
+from nbkit.trace.trace import Trace
+from nbkit.views.diff_table.panel import diff_panel
+from nbkit.views.op_table.panel import op_panel
 from nbkit.views.plots.difference import worst_difference
-from nbkit.views.report.diff_panel import diff_panel
-from nbkit.views.report.op_panel import op_panel
 from nbkit.views.report.panel import Contents, Panel
-from nbkit.views.report.verdict import difference_verdict
-from nbkit.views.sections import Section, op_sections
+from nbkit.views.sections.diff import diff_sections, verdict_sections
+from nbkit.views.sections.section import Section, op_sections
+from nbkit.views.summary.verdict import difference_verdict
 from nbkit.views.verbs import optrace
 from nbkit.views.verbs.view import View
 
@@ -26,9 +26,9 @@ def _widget(trace: Trace) -> "VBox":
     # anywidget takes a third of a second to import, and only a notebook needs it.
     from ipywidgets import VBox
 
-    from nbkit.views.diff_table import DiffTable
+    from nbkit.views.diff_table.widget import DiffTable
     from nbkit.views.linking import link_differences
-    from nbkit.views.op_table import OpTable
+    from nbkit.views.op_table.widget import OpTable
 
     differences, table = DiffTable(trace), OpTable(trace)
     link_differences(differences, table)

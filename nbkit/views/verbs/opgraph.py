@@ -2,15 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from nbkit.trace import Trace
-from nbkit.views.correspondence_sections import correspondence_sections
-from nbkit.views.graph_sections import graph_sections, graph_totals
-from nbkit.views.graph_words import graph_statements, unread_statement
+from nbkit.trace.trace import Trace
+from nbkit.views.graph.panel import graph_panel
+from nbkit.views.op_table.panel import op_panel
 from nbkit.views.plots import draw_metrics
-from nbkit.views.report.graph_panel import graph_panel
-from nbkit.views.report.op_panel import op_panel
 from nbkit.views.report.panel import Contents, Panel
-from nbkit.views.sections import Section
+from nbkit.views.sections.correspondence import correspondence_sections
+from nbkit.views.sections.graph import graph_sections, graph_totals
+from nbkit.views.sections.section import Section
+from nbkit.views.summary.graph import graph_statements, unread_statement
 from nbkit.views.verbs.view import View
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ def _widget(trace: Trace) -> "Box":
     # anywidget takes a third of a second to import, and only a notebook needs it.
     from ipywidgets import VBox
 
-    from nbkit.views.graph_view import GraphView
+    from nbkit.views.graph.widget import GraphView
     from nbkit.views.linking import link_graph
-    from nbkit.views.op_table import OpTable
+    from nbkit.views.op_table.widget import OpTable
 
     graph = GraphView(trace)
     if not _has_ops(trace):

@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from nbkit.trace import Trace
-from nbkit.views.calls_table import slowest_calls_table
-from nbkit.views.flame_svg import flame_svg
+from nbkit.trace.trace import Trace
+from nbkit.views.flamegraph.panel import flame_panel
+from nbkit.views.flamegraph.svg import flame_svg
+from nbkit.views.op_table.panel import op_panel
 from nbkit.views.plots import draw_memory, draw_modules, draw_ops
-from nbkit.views.report.flame_panel import flame_panel
-from nbkit.views.report.op_panel import op_panel
 from nbkit.views.report.panel import Contents, Panel
-from nbkit.views.time_sections import time_sections
+from nbkit.views.sections.time import time_sections
+from nbkit.views.tables.calls import slowest_calls_table
 from nbkit.views.verbs.view import View
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ def _widget(trace: Trace) -> "VBox":
     # anywidget takes a third of a second to import, and only a notebook needs it.
     from ipywidgets import VBox
 
-    from nbkit.views.flamegraph import FlameGraph
+    from nbkit.views.flamegraph.widget import FlameGraph
     from nbkit.views.linking import link
-    from nbkit.views.op_table import OpTable
+    from nbkit.views.op_table.widget import OpTable
 
     flame, table = FlameGraph(trace), OpTable(trace)
     link(flame, table)

@@ -2,18 +2,18 @@
 
 from typing import TYPE_CHECKING
 
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.views.plots import draw_modules, draw_ops
-from nbkit.views.sections import op_sections
+from nbkit.views.sections.section import op_sections
 from nbkit.views.verbs.view import View
 
 if TYPE_CHECKING:
-    from nbkit.views.op_table import OpTable
+    from nbkit.views.op_table.widget import OpTable
 
 
 def _widget(trace: Trace) -> "OpTable":
     # anywidget takes a third of a second to import, and only a notebook needs it.
-    from nbkit.views.op_table import OpTable
+    from nbkit.views.op_table.widget import OpTable
 
     return OpTable(trace)
 

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from nbkit.trace import Trace
-from nbkit.views.calls_table import first_calls_table
-from nbkit.views.report.op_panel import op_panel
+from nbkit.trace.trace import Trace
+from nbkit.views.op_table.panel import op_panel
 from nbkit.views.report.panel import Contents, Panel
-from nbkit.views.report.statement import Statement
-from nbkit.views.report.verdict import values_verdict
-from nbkit.views.sections import Section, op_sections
+from nbkit.views.sections.section import Section, op_sections
+from nbkit.views.summary.statement import Statement
+from nbkit.views.summary.verdict import values_verdict
+from nbkit.views.tables.calls import first_calls_table
 
 
 def no_picture(trace: Trace) -> str:

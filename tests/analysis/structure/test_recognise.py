@@ -8,7 +8,7 @@ import pytest
 from nbkit.analysis.structure.recognise import recognise
 from nbkit.capture.graphs.exported import exported_graph
 from nbkit.capture.graphs.module_tree import module_tree
-from nbkit.readers.onnx_model import read_onnx_model
+from nbkit.readers.onnx.reader import read_onnx_model
 from nbkit.schema import NODES, PARTS
 from tests.analysis.structure.graphs import Ops, nameless, roles
 from tests.graph_models import MODELS, exported, model, onnx_bytes

@@ -4,7 +4,7 @@ import gc
 
 import torch
 
-from nbkit.capture.rerun import reference
+from nbkit.capture.replay import reference
 from tests.capture.diff.planted import compared
 
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from nbkit.capture.diff.product_parts import factors_of
-from nbkit.capture.rerun.plans import plan_of
-from nbkit.capture.rerun.reference import Call
+from nbkit.capture.replay.op_traits import plan_of
+from nbkit.capture.replay.reference import Call
 from tests.capture.diff.planted import compared, only, with_fault
 from tests.capture.native.test_same_diffs import assert_same
 

@@ -11,7 +11,7 @@ from torch import nn, relu
 import nbkit
 from nbkit import schema
 from nbkit.magics.opdiff import OPDIFF
-from nbkit.verdicts import THRESHOLD
+from nbkit.numerics.noise_ratio import THRESHOLD
 from tests.capture.diff.planted import compared, only, with_fault, wrong
 from tests.capture.models import train_step
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from nbkit.capture.flat_list import FlatList
+from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.native.library import library
-from tests.capture.test_strings import Uncomparable
+from tests.capture.frames.test_string_columns import Uncomparable
 
 FIELDS = ("number", "thing")
 THINGS = [Uncomparable(), Uncomparable(), None]

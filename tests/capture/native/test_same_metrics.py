@@ -1,4 +1,4 @@
-"""The native part of opdiff measures a pair as nbkit/metrics.py does."""
+"""The native part of opdiff measures a pair as nbkit/numerics/metrics.py does."""
 
 import math
 
@@ -8,8 +8,8 @@ import torch
 
 from nbkit.capture.diff.native_rows import metrics_of
 from nbkit.capture.native.library import library
-from nbkit.metrics import measure_one
-from nbkit.precision import precision_of
+from nbkit.numerics.metrics import measure_one
+from nbkit.numerics.precision import precision_of
 
 DTYPES = ["float64", "float32", "bfloat16", "float16"]
 # Around the lengths of a step of the loop (16), of a block (2,048), and of what Python measures at a time (32,768).

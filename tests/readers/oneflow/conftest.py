@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from nbkit.readers.oneflow.reader import read_oneflow_log
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 
 SAMPLE = Path(__file__).parents[4] / "shared" / "data" / "oneflow_rwkv_graph_debug.log"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 
 
 def nodes_of(trace: Trace, graph: str) -> pd.DataFrame:

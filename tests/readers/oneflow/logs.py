@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from nbkit.readers.oneflow.reader import read_oneflow_log
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 
 Slots = Mapping[str, Sequence[str]]
 CUDA = 'oneflow.placement(type="cuda", ranks=[0, 1])'

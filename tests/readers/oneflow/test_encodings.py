@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from nbkit.readers.oneflow.lines import Cleaner
+from nbkit.readers.oneflow.text.lines import Cleaner
 from tests.readers.oneflow import logs
 
 TEXT = logs.text(logs.records())

@@ -3,7 +3,7 @@
 import pytest
 
 from nbkit.readers.oneflow.names import base_of, inserted_by, op_type, split_name
-from nbkit.readers.oneflow.phases import first_gradient
+from nbkit.readers.oneflow.rows.phases import first_gradient
 
 
 def test_names_of_ops():

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from nbkit.views import units
-from nbkit.views.diff_rows import number
+from nbkit.views.diff_table.rows import number
+from nbkit.views.summary import units
 from tests.views.report.both_sides import by_node
 
 FORMATS: dict[str, Callable[[float], Any]] = {

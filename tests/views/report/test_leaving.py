@@ -5,7 +5,7 @@ import json
 import pytest
 
 from nbkit.schema import FINDINGS, NODES
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from nbkit.views.report.leaving import leaving, without_elements
 from tests.fakes import make_ops, make_trace, small_trace
 

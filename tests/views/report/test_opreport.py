@@ -9,7 +9,7 @@ import pytest
 
 import nbkit
 from nbkit.errors import NbkitError
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from tests.diff_traces import faulty_trace
 from tests.fakes import make_ops, make_trace, small_trace
 

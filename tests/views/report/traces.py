@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 from tests.fakes import make_modules, make_ops, make_tensors, make_trace, small_trace
 
 NAMES = (

@@ -1,4 +1,4 @@
-// Cells of a table as text, as in nbkit/views/op_rows.py and diff_rows.py.
+// Cells of a table as text, as in nbkit/views/op_table/rows.py and diff_rows.py.
 
 import { whole } from "../lib/numbers.js";
 import { dataSize, duration, flops } from "../lib/units.js";

@@ -1,4 +1,4 @@
-// Which ops made what an op reads, which read what it made, and the ops below it, as nbkit/analysis/dataflow.py.
+// Which ops made what an op reads, which read what it made, and the ops below it, as nbkit/analysis/graph/dataflow.py.
 
 import { rowsWhere } from "./tensors.js";
 

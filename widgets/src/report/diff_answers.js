@@ -1,4 +1,4 @@
-// The diff table's questions answered in an exported page, as nbkit/views/diff_source.py answers them in the notebook.
+// The diff table's questions answered in an exported page, as nbkit/views/diff_table/source.py answers them in the notebook.
 
 import { everything } from "../lib/diff/query.js";
 import { count, whole } from "../lib/numbers.js";

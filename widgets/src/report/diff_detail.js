@@ -1,4 +1,4 @@
-// The detail of a compared tensor, as nbkit/views/diff_detail.py makes it, and why there are no values of it.
+// The detail of a compared tensor, as nbkit/views/diff_table/detail.py makes it, and why there are no values of it.
 
 import { general, whole } from "../lib/numbers.js";
 import { textAt, textColumn } from "./columns.js";
@@ -51,7 +51,7 @@ function whyNot({ kept, harmless }, columns, row) {
   return `The values of this tensor were not kept: ${reason(kept, harmless, columns, opId)}.`;
 }
 
-/** As nbkit/kept_calls.py has it. @param {any} kept @param {string[]} harmless @param {any} columns @param {number} opId */
+/** As nbkit/trace/captured_calls.py has it. @param {any} kept @param {string[]} harmless @param {any} columns @param {number} opId */
 function reason({ meta, ops }, harmless, columns, opId) {
   if (!meta) return "only nbkit.opdiff keeps values";
   if (!ops.length && meta.calls) return "the trace was saved without its values; save it with values='kept'";

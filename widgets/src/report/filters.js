@@ -1,4 +1,4 @@
-// Filter texts of a table over its values, as nbkit/analysis/filters.py has them.
+// Filter texts of a table over its values, as nbkit/analysis/query/filters.py has them.
 
 import { PatternError } from "./errors.js";
 import { expression } from "./expressions.js";

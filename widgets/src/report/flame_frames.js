@@ -1,4 +1,4 @@
-// The flamegraph's columns out of those of the op table, as nbkit/views/flame_data.py makes both of one frame.
+// The flamegraph's columns out of those of the op table, as nbkit/views/flamegraph/data.py makes both of one frame.
 
 import { opColumns } from "./op_columns.js";
 import { shown } from "./words.js";

@@ -1,4 +1,4 @@
-// Which rows of a table a query asks for, as nbkit/analysis/op_table.py and diff_table.py have it.
+// Which rows of a table a query asks for, as nbkit/analysis/query/op_table.py and diff_table.py have it.
 
 import { keepAnyText, keepNumbers, keepTexts, numberColumn, textColumn } from "./columns.js";
 import { PatternError } from "./errors.js";

@@ -1,4 +1,4 @@
-// The op table's questions answered in an exported page, as nbkit/views/op_source.py answers them in the notebook.
+// The op table's questions answered in an exported page, as nbkit/views/op_table/source.py answers them in the notebook.
 
 import { roundedTo } from "../lib/numbers.js";
 import { everything } from "../lib/query.js";

@@ -35,7 +35,7 @@ export function isDevice({ values, codes }) {
 }
 
 /**
- * Start and total time from what nesting leaves of them; see nbkit/views/report/op_times.py.
+ * Start and total time from what nesting leaves of them; see nbkit/views/op_table/report_times.py.
  * @param {{count: number, gap: Float64Array, rest: Float64Array, own: Float64Array, parent: Float64Array, isDevice: Uint8Array}} known
  */
 function madeTimes({ count, gap, rest, own, parent, isDevice }) {

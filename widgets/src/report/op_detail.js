@@ -1,4 +1,4 @@
-// The detail of an op, as nbkit/views/op_detail.py makes it.
+// The detail of an op, as nbkit/views/op_table/detail.py makes it.
 
 import { count, general, whole } from "../lib/numbers.js";
 import { dataSize, duration, flops } from "../lib/units.js";

@@ -10,7 +10,7 @@ const LEFT_OUT = 2;
  *   has_statistics: Int32Array, statistic: (name: string, row: number) => number, isLeftOut: (row: number) => boolean, isOutput: (row: number) => boolean}} Tensors
  */
 
-/** The columns; see nbkit/views/report/tensor_data.py. @param {any} data as unpacked @returns {Tensors} */
+/** The columns; see nbkit/views/op_table/report_tensors.py. @param {any} data as unpacked @returns {Tensors} */
 export function tensorColumns({ seen, fresh, position, statistics, ...data }) {
   const { op_id: opId, texts, has_statistics: has } = data;
   const places = placesOf(has);

@@ -1,4 +1,4 @@
-// Texts as Python sees them: its blanks, its quotes, and names for the eye as nbkit/views/names.py makes them.
+// Texts as Python sees them: its blanks, its quotes, and names for the eye as nbkit/views/summary/names.py makes them.
 
 export const ROOT = "(root)";
 const LIMIT = 200;

@@ -1,4 +1,4 @@
-// The graphs of a trace as nbkit/views/graph_data.py packs them: nodes, edges and parts as columns.
+// The graphs of a trace as nbkit/views/graph/data.py packs them: nodes, edges and parts as columns.
 
 /**
  * Texts of a column: the different ones, and of each row which; -1 is none.

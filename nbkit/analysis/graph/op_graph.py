@@ -1,0 +1,190 @@
+"""The op graph of a recorded trace: its aten ops, what they read from outside, and the tensors between them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from nbkit.analysis.graph.dataflow import last_before
+from nbkit.analysis.graph.memory_writes import is_write, memory_of
+from nbkit.analysis.graph.names import op_names, said_of_calls, tensor_texts
+from nbkit.schema import EDGES, GRAPH_TENSORS, MODULES, NODES, OPS, TENSORS, nullable
+
+GRAPH = "trace"
+BACKWARD_CALLS = ("torch.Tensor.backward", "torch.autograd.backward", "torch.autograd.grad")
+Ids = npt.NDArray[np.int64]
+
+
+def trace_graph(ops: pd.DataFrame, tensors: pd.DataFrame, modules: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The frames nodes, edges, graph_tensors and modules of a recorded step.
+
+    First the tensors that no recorded op made (parameters, buffers and state, inputs), then the aten ops in call order.
+    An op reads from the last op before it that made the tensor or wrote to its memory, through whatever view; an op
+    that made a view is the source of what reads that view. Needs the frame tensors: without it there are no edges.
+    """
+    kept = np.flatnonzero((OPS.check(ops)["level"] == "aten").to_numpy(bool))
+    flow = _Flow.of(ops, TENSORS.check(tensors), MODULES.check(modules))
+    node_of_op = np.full(len(ops) + 1, -1, np.int64)  # the last entry answers for -1
+    node_of_op[kept] = np.arange(len(kept)) + len(flow.outside)
+    return {
+        "nodes": pd.concat([_outside_nodes(flow), _op_nodes(ops, flow, kept)], ignore_index=True),
+        "edges": _edges(flow, node_of_op),
+        "graph_tensors": _graph_tensors(flow, node_of_op),
+        "modules": modules,
+    }
+
+
+@dataclass(frozen=True)
+class _Flow:
+    """The tensors frame, read as dataflow: rows of inputs with the row that made each, and what came from outside."""
+
+    tensors: pd.DataFrame
+    inputs: Ids  # rows of tensors
+    made_by: Ids  # row of tensors that made each input; -1: it came from outside
+    outside: Ids  # row in which each tensor from outside is first read
+    outside_of: Ids  # per input, the number of its tensor from outside; -1 if an op made it
+    kinds: npt.NDArray[np.str_]  # of each tensor from outside
+    texts: pd.Series  # what each tensor_id is called
+
+    @classmethod
+    def of(cls, ops: pd.DataFrame, tensors: pd.DataFrame, modules: pd.DataFrame) -> "_Flow":
+        is_output = (tensors["role"] == "output").to_numpy(bool)
+        memory, read = memory_of(tensors), tensors[~is_output]
+        maker = last_before(tensors[is_output], read, tensors["tensor_id"])
+        writer = last_before(tensors[is_write(tensors)], read, memory)
+        op_ids = np.append(tensors["op_id"].to_numpy(), -1)
+        made_by = np.where(op_ids[writer] > op_ids[maker], writer, maker)
+        inputs = read.index.to_numpy()
+        loose = inputs[made_by < 0]
+        numbers, different = pd.factorize(tensors["tensor_id"].to_numpy()[loose])
+        outside = loose[np.unique(numbers, return_index=True)[1]] if len(different) else loose
+        outside_of = np.full(len(inputs), -1, np.int64)
+        outside_of[made_by < 0] = numbers
+        kinds = _kinds(tensors, outside, modules)
+        kinds[_is_literal(ops, tensors, outside)] = "constant"
+        return cls(tensors, inputs, made_by, outside, outside_of, kinds, tensor_texts(tensors))
+
+    def take(self, column: str, rows: Ids) -> pd.Series:
+        return self.tensors[column].iloc[rows].reset_index(drop=True)
+
+    def tensor_ids(self, rows: Ids) -> Ids:
+        return np.asarray(self.tensors["tensor_id"].to_numpy()[rows])
+
+    def names(self, rows: Ids) -> pd.Series:
+        """What the tensors of these rows are called."""
+        return self.texts.reindex(self.tensor_ids(rows)).reset_index(drop=True)
+
+
+def _kinds(tensors: pd.DataFrame, outside: Ids, modules: pd.DataFrame) -> npt.NDArray[np.str_]:
+    """parameter, buffer or input: a tensor with a path that needs no gradient is told by what its module holds.
+
+    One without a path that the step writes to outlives it (the state of an optimizer, a gradient): a buffer, too.
+    """
+    given = tensors.loc[outside]
+    trained = set(tensors.loc[tensors["requires_grad"] & tensors["name"].notna(), "tensor_id"])
+    written = set(memory_of(tensors)[is_write(tensors)])
+    holder = given["name"].str.rpartition(".")[0] if len(given) else given["name"]
+    held = modules.drop_duplicates("module").set_index("module")[["params", "buffer_bytes"]].reindex(holder)
+    has_params, has_buffers = (held[name].fillna(0).to_numpy() > 0 for name in held)
+    is_named = given["name"].notna().to_numpy()
+    is_parameter = given["tensor_id"].isin(trained).to_numpy() | (has_params & ~has_buffers)
+    is_state = memory_of(given).isin(written).to_numpy()
+    return np.where(is_named, np.where(is_parameter, "parameter", "buffer"), np.where(is_state, "buffer", "input"))
+
+
+def _is_literal(ops: pd.DataFrame, tensors: pd.DataFrame, outside: Ids) -> npt.NDArray[np.bool_]:
+    """Whether a tensor is what torch.tensor([1, 2]) took its values from: lift_fresh is the first to read it."""
+    reader = ops["op"].array.take(tensors["op_id"].to_numpy()[outside])
+    return np.asarray(pd.Series(reader, dtype="str").str.startswith("aten.lift_fresh"), dtype=bool)
+
+
+def _outside_nodes(flow: _Flow) -> pd.DataFrame:
+    rows = flow.outside
+    path = flow.take("name", rows)
+    holder = path.str.rpartition(".")[0] if len(path) else path
+    return NODES.frame(
+        {
+            "node_id": np.arange(len(rows)),
+            "graph": [GRAPH] * len(rows),
+            "kind": flow.kinds,
+            "name": flow.names(rows),
+            "module": holder.array,
+            **{name: flow.take(name, rows) for name in ("dtype", "shape", "device")},
+        }
+    )
+
+
+def _op_nodes(ops: pd.DataFrame, flow: _Flow, kept: Ids) -> pd.DataFrame:
+    calls = ops.iloc[kept].reset_index(drop=True)
+    is_first = ((flow.tensors["role"] == "output") & (flow.tensors["position"] == 0)).to_numpy(bool)
+    result = np.full(len(ops), -1, np.int64)
+    result[flow.tensors["op_id"].to_numpy()[is_first]] = np.flatnonzero(is_first)
+    result = result[kept]
+    columns = {name: flow.tensors[name].array.take(result, allow_fill=True) for name in ("dtype", "shape")}
+    return NODES.frame(
+        {
+            "node_id": np.arange(len(kept)) + len(flow.outside),
+            "graph": [GRAPH] * len(kept),
+            "kind": ["op"] * len(kept),
+            "op": calls["op"].array,
+            "name": op_names(calls["op"]),
+            "phase": _phases(ops, kept),
+            "attributes": said_of_calls(ops, kept),
+            "op_id": nullable(kept),
+            **{name: calls[name].array for name in ("module", "device", "source")},
+            **columns,
+        }
+    )
+
+
+def _phases(ops: pd.DataFrame, kept: Ids) -> pd.Series:
+    """As in ops, but for what a checkpointed part runs again: API calls in a module, made by the backward pass."""
+    is_again = (ops["phase"] == "backward") & (ops["level"] == "api") & ops["module_call"].notna()
+    is_again &= ~ops["op"].isin(BACKWARD_CALLS)
+    parent = ops["parent_id"].to_numpy(np.int64, na_value=-1)[kept]
+    phase = ops["phase"].iloc[kept].reset_index(drop=True)
+    return phase.mask(np.append(is_again.to_numpy(bool), False)[parent], "recompute")
+
+
+def _edges(flow: _Flow, node_of_op: Ids) -> pd.DataFrame:
+    tensors, inputs = flow.tensors, flow.inputs
+    op_ids = np.append(tensors["op_id"].to_numpy(), -1)
+    ports = np.append(tensors["position"].to_numpy(), 0)
+    src = np.where(flow.made_by >= 0, node_of_op[op_ids[flow.made_by]], flow.outside_of)
+    return EDGES.frame(
+        {
+            "src": nullable(src),
+            "src_port": nullable(ports[flow.made_by]),
+            "dst": node_of_op[op_ids[inputs]],
+            "dst_port": tensors["position"].to_numpy()[inputs],
+            "tensor": flow.names(inputs),
+            "dtype": flow.take("dtype", inputs),
+            "shape": flow.take("shape", inputs),
+        }
+    )
+
+
+def _graph_tensors(flow: _Flow, node_of_op: Ids) -> pd.DataFrame:
+    tensors = flow.tensors
+    first = tensors.drop_duplicates("tensor_id")
+    ids = first["tensor_id"].to_numpy()
+    is_output = (tensors["role"] == "output").to_numpy(bool)
+    counts = {
+        "reads": tensors.loc[~is_output, "tensor_id"].value_counts(),
+        "writes": tensors.loc[is_output].drop_duplicates(["op_id", "tensor_id"])["tensor_id"].value_counts(),
+    }
+    outside = pd.Series(np.arange(len(flow.outside)), index=flow.tensor_ids(flow.outside)).reindex(ids)
+    writer = pd.Series(node_of_op[first["op_id"].to_numpy()], index=ids)
+    kinds = pd.Series(flow.kinds, index=flow.tensor_ids(flow.outside), dtype="str").reindex(ids)
+    return GRAPH_TENSORS.frame(
+        {
+            "graph": [GRAPH] * len(first),
+            "tensor": flow.names(first.index.to_numpy()),
+            "kind": kinds.fillna("temporary").array,
+            "node_id": nullable(outside.fillna(writer).to_numpy(np.int64)),
+            **{name: first[name].array for name in ("dtype", "shape", "size_bytes")},
+            "numel": nullable(first["numel"].to_numpy()),
+            **{name: count.reindex(ids, fill_value=0).to_numpy(np.int64) for name, count in counts.items()},
+        }
+    )

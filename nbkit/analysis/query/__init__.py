@@ -1,0 +1,1 @@
+"""Which rows a table shows: filters, orders, and the columns they read."""

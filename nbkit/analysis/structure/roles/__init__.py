@@ -1,0 +1,1 @@
+"""The roles that modules and nodes play, from names and from dataflow."""

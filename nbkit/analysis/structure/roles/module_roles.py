@@ -1,0 +1,115 @@
+"""Roles of modules: by names, checked against the ops in them, and by the patterns that lie in them alone."""
+
+from collections import defaultdict
+from collections.abc import Set
+from functools import cache
+
+from nbkit.analysis.structure.graph import Graph
+from nbkit.analysis.structure.patterns import Found
+from nbkit.analysis.structure.roles.names import Module, role_by_names
+from nbkit.analysis.structure.roles.rwkv import Shape
+from nbkit.analysis.structure.source import sizes
+
+Roles = dict[str, tuple[str, str]]
+# Of these a module holds one alone, or plays another part.
+MAIN = {"attention", "time_mix", "channel_mix", "mlp", "embedding", "head", "loss"}
+SOFTMAX = {"softmax", "attention"}
+
+
+def module_roles(graph: Graph, paths: Set[str]) -> Roles:
+    """Role and evidence by module path as far as the names in a graph tell them."""
+    source = graph.source
+    parameters: dict[str, dict[str, Shape | None]] = defaultdict(dict)
+    for row in graph.rows:
+        module = source.modules[row]
+        if source.kinds[row] == "parameter" and module is not None:
+            parameters[module][source.names[row].rpartition(".")[2]] = _form(source.shapes[row])
+    children: dict[str, set[str]] = defaultdict(set)
+    for path in paths - {""}:
+        children[path.rpartition(".")[0]].add(path.rpartition(".")[2])
+    roles: Roles = {}
+    for path in paths:
+        named = Module(graph.types.get(path), path.rpartition(".")[2], parameters[path], children[path])
+        if told := role_by_names(named):
+            roles[path] = told
+    return _outermost(roles)
+
+
+def _form(shape: str | None) -> Shape | None:
+    known = sizes(shape) if shape is not None else [None]
+    return None if None in known else tuple(size for size in known if size is not None)
+
+
+def _outermost(roles: Roles) -> Roles:
+    """Without what stands in a module of the same role: the attention in an attention with its output projection.
+
+    A module that holds a norm beside is more than that (T5LayerSelfAttention), and loses the role instead.
+    """
+    normed = {path.rpartition(".")[0] for path, told in roles.items() if told[0] == "norm"}
+    wrappers = {a for path, told in roles.items() for a in above(path) if a in normed and _role(roles, a) == told[0]}
+    kept = {path: told for path, told in roles.items() if path not in wrappers}
+    return {path: told for path, told in kept.items() if not any(_role(kept, a) == told[0] for a in above(path))}
+
+
+def _role(roles: Roles, path: str) -> str:
+    return roles[path][0] if path in roles else ""
+
+
+def checked(roles: Roles, graph: Graph) -> Roles:
+    """Without attentions that multiply but have no softmax."""
+    flow, modules = graph.forward, graph.source.modules
+    soft, multiplies = set[str](), set[str]()
+    for node in flow.members:
+        module = modules[node]
+        if module is not None and flow.does[node] in SOFTMAX:
+            soft.update((module, *above(module)))
+        elif module is not None and flow.does[node] == "matmul":
+            multiplies.update((module, *above(module)))
+    return {p: told for p, told in roles.items() if told[0] != "attention" or p in soft or p not in multiplies}
+
+
+def roles_by_patterns(roles: Roles, graph: Graph) -> Roles:
+    """Roles with those of modules added in which one pattern lies that is the only one there; the names' come first."""
+    modules = graph.source.modules
+    inside: dict[str, set[str]] = defaultdict(set)
+    for one in graph.found:
+        for module in {module for node in one.nodes if (module := modules[node]) is not None}:
+            for path in (module, *above(module)):
+                inside[path].add(one.role)
+    additions = [addition.node for stream in graph.streams for addition in stream]
+    streams = {path for node in additions if (module := modules[node]) for path in (module, *above(module))}
+    added: Roles = {}
+    for one in graph.found:
+        home = _home([modules[node] for node in one.nodes])
+        if home is None or home in roles or home in streams or one.role not in (*MAIN, "norm"):
+            continue
+        is_alone = not inside[home] & MAIN - {one.role} and not _is_part(one, inside[home])
+        if is_alone and not any(_role(roles, path) == one.role for path in above(home)):
+            added.setdefault(home, (one.role, one.evidence))
+    return {**added, **roles}
+
+
+def _is_part(one: Found, inside: set[str]) -> bool:
+    """Whether a norm is only a part of what the module does."""
+    return one.role == "norm" and bool(inside - {"norm"})
+
+
+def _home(modules: list[str | None]) -> str | None:
+    """The innermost module that holds all of these; None if that is the root or some have none."""
+    paths = [module.split(".") for module in modules if module]
+    if len(paths) < len(modules) or not paths:
+        return None
+    shared = paths[0]
+    for path in paths[1:]:
+        length = next(
+            (at for at, (a, b) in enumerate(zip(shared, path, strict=False)) if a != b), min(len(shared), len(path))
+        )
+        shared = shared[:length]
+    return ".".join(shared) or None
+
+
+@cache
+def above(path: str) -> tuple[str, ...]:
+    """The paths of the modules that hold this one, from near to far, the root last."""
+    parent = path.rpartition(".")[0]
+    return (parent, *above(parent)) if path else ()

@@ -1,0 +1,1 @@
+"""Where time and memory go, and what changed between two timed steps."""

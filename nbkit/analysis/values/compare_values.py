@@ -1,0 +1,28 @@
+"""The difference of the values of two recorded runs, op by op: where it begins, and what only inherits it."""
+
+import pandas as pd
+
+from nbkit.divergence.side_by_side import comparable, first_beginning, notes_on, side_by_side
+from nbkit.errors import OptionError
+from nbkit.trace.checks import checked_trace
+from nbkit.trace.trace import Trace
+
+
+def compare_values(left: Trace, right: Trace) -> pd.DataFrame:
+    """A frame of ALIGNMENT: every aten op of two traces recorded with values="stats", in call order.
+
+    Ops are aligned by phase, model, module path, name, shapes and parameters; between those by module and name
+    whatever the overload; and last by what gives the same shapes there. What only one run has (casts, another kernel)
+    keeps its row. Compared are the statistics of what each op reads and gives: it injects a difference if its results
+    differ by more than its inputs and dtypes explain (see nbkit/divergence/spread.py), and inherits one that its inputs
+    have already. Differences that leave all statistics as they are stay hidden.
+    `attrs` of the frame: first_divergence (the first row at which a difference begins, as a dict with op_id,
+    right_op_id, op, module, phase, source, errors and message; None if there is none) and notes, sentences that a view
+    should show. Raises OptionError for a trace without statistics, and if the two share no op.
+    """
+    runs = checked_trace(left, "left").frames, checked_trace(right, "right").frames
+    found = side_by_side(comparable(runs[0], "The left trace"), comparable(runs[1], "The right trace"))
+    if not (found["action"] == "match").any():
+        raise OptionError("The two traces share no op, so there is nothing to compare; give two runs of the same step.")
+    found.attrs.update({"first_divergence": first_beginning(found), "notes": notes_on(found)})
+    return found

@@ -1,0 +1,88 @@
+"""Where and how two tensors differ, element by element: what a detail view of one compared tensor draws."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from nbkit.numerics.metrics import agreed
+from nbkit.numerics.precision import Array, precision_of
+from nbkit.trace.captured_values import KeptResult
+
+BINS = 40
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How many elements have an error in each bin; `edges` are decimal logarithms of |actual - expected|."""
+
+    edges: Array
+    counts: Array
+    exact: int  # elements without any error
+    unknown: int  # elements of which one side alone is NaN or Inf
+
+
+def errors(result: KeptResult) -> Array:
+    """|actual - expected| of each element, flat: 0 where both are NaN or the same Inf, NaN where only one is NaN."""
+    actual, expected = result.actual, result.expected
+    precision = precision_of(result.dtype)
+    if precision is not None:
+        actual, expected = agreed(actual, expected, precision)
+        with np.errstate(all="ignore"):
+            return np.asarray(np.abs(actual - expected), np.float64)
+    return np.abs(actual.astype(np.float64) - expected.astype(np.float64))
+
+
+def order_by_error(sizes: Array) -> Array:
+    """Places of the elements, the worst first: NaN before Inf before numbers; ties in their order."""
+    return np.argsort(np.where(np.isnan(sizes), -np.inf, -sizes), kind="stable")
+
+
+def worst_elements(result: KeptResult, count: int) -> pd.DataFrame:
+    """The elements of the largest errors, worst first, errors of 0 left out.
+
+    Columns: place (in the flat tensor), index (a tuple as text), actual, expected, abs_error, rel_error.
+    """
+    sizes = errors(result)
+    places = order_by_error(sizes)[:count]
+    places = places[sizes[places] != 0]
+    actual, expected = result.actual[places], result.expected[places]
+    with np.errstate(all="ignore"):
+        relative = np.where(sizes[places] == 0, 0.0, sizes[places] / np.abs(expected.astype(complex)))
+    indices = zip(*np.unravel_index(places, result.shape), strict=True) if result.shape else [()] * len(places)
+    texts = [str([int(one) for one in index]) for index in indices]
+    columns = {"place": places, "index": texts, "actual": actual, "expected": expected}
+    return pd.DataFrame({**columns, "abs_error": sizes[places], "rel_error": relative})
+
+
+def error_histogram(sizes: Array, bins: int = BINS) -> Histogram:
+    """The spread of errors (`errors`) over their orders of magnitude."""
+    known = sizes[np.isfinite(sizes) & (sizes > 0)]
+    exact, unknown = int((sizes == 0).sum()), int((~np.isfinite(sizes)).sum())
+    if not len(known):
+        return Histogram(np.zeros(0), np.zeros(0, np.int64), exact, unknown)
+    counts, edges = np.histogram(np.log10(known), bins)
+    return Histogram(edges, counts, exact, unknown)
+
+
+def heat_map(sizes: Array, shape: tuple[int, ...], most: int = 64) -> tuple[Array, tuple[int, int]]:
+    """The errors as a matrix of at most `most` rows and columns, and how many elements a cell spans each way.
+
+    Rows are all dimensions but the last, columns the last; a cell has the largest error in it, Inf for NaN.
+    """
+    columns = shape[-1] if shape else 1
+    matrix = np.where(np.isnan(sizes), np.inf, sizes).reshape(-1, columns)
+    spans = tuple(max(-(-length // most), 1) for length in matrix.shape)
+    for axis, span in enumerate(spans):
+        if matrix.size:
+            matrix = np.maximum.reduceat(matrix, np.arange(0, matrix.shape[axis], span), axis=axis)
+    return matrix, (spans[0], spans[1])
+
+
+def scatter_places(sizes: Array, most: int = 2000) -> Array:
+    """Elements to draw: all, or the worst quarter of `most` and others evenly from all, in their order."""
+    if len(sizes) <= most:
+        return np.arange(len(sizes))
+    worst = order_by_error(sizes)[: most // 4]
+    evenly = np.linspace(0, len(sizes) - 1, most - len(worst)).astype(np.int64)
+    return np.union1d(worst, evenly)

@@ -1,0 +1,1 @@
+"""Captured calls: an op with its values, as plain data and as tensors again."""

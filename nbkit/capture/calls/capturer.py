@@ -1,0 +1,149 @@
+"""The keeper: copies of inputs and results of the first calls that are wrong, bounded in number and bytes."""
+
+import json
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from torch import Tensor
+
+from nbkit.capture.calls.encode import Form, NotKeptError, encoded, form_of, kept_tensor
+from nbkit.capture.recorder.recording import OP_FIELDS
+from nbkit.capture.replay.copies import mapped_call
+from nbkit.capture.replay.reference import CPU, Call
+from nbkit.errors import OptionError
+from nbkit.numerics.noise_ratio import RIGHT
+from nbkit.numerics.precision import Array
+from nbkit.patterns import Patterns, op_matcher, split_patterns
+from nbkit.trace.captured_values import KeptCall, KeptResult
+from nbkit.trace.checks import is_number
+from nbkit.trace.device_setups import watch_of
+
+KEEP = 8
+KEEP_BYTES = 64 * 2**20
+# Reasons that are told op by op; beyond, only counted.
+MOST_REASONS = 100
+
+
+class Origin:
+    """What the copies of a call's inputs do not tell: its arguments with forms for tensors, how its device is made."""
+
+    def __init__(self, args: Any, kwargs: Any, tensors: list[Tensor]) -> None:
+        self.args, self.kwargs = mapped_call(args, kwargs, form_of, {})
+        # A number from the CPU may stand first among tensors of a device.
+        other = next((tensor.device for tensor in tensors if not tensor.is_cpu), None)
+        self.device = other or kwargs.get("device") or CPU
+        watch = watch_of(self.device.type)
+        self._watching = watch and watch()
+        self.setup: tuple[str, ...] = ()
+
+    def has_run(self) -> None:
+        """To be told as soon as the op has run."""
+        if self._watching is not None:
+            self.setup, self._watching = self._watching(), None
+
+    def call(self, op: str, copies: list[Tensor]) -> tuple[KeptCall, list[tuple[Tensor, Form]]]:
+        """The call without values, and its different tensors in their order, from copies of all of them."""
+        given, found = iter(copies), dict[int, tuple[int, Tensor, Form]]()
+
+        def add(form: Form) -> int:
+            copy = next(given)
+            # One tensor has one form, as often as it was given.
+            return found.setdefault(id(form), (len(found), copy, form))[0]
+
+        args = encoded(list(self.args), add)
+        kwargs = {name: encoded(value, add) for name, value in self.kwargs.items()}
+        tensors = [(copy, form) for _, copy, form in found.values()]
+        return KeptCall(-1, op, str(self.device), args, kwargs, (), (), self.setup), tensors
+
+
+class Values(NamedTuple):
+    """A compared tensor and its reference, flat."""
+
+    place: int
+    actual: Array
+    expected: Array
+    expected_shape: tuple[int, ...]
+
+
+class Keeper:
+    """Keeps at most `keep` wrong calls, and as many right ones of the ops that are asked for, in `keep_bytes`."""
+
+    def __init__(self, keep: int = KEEP, keep_bytes: int = KEEP_BYTES, keep_ops: Patterns = None) -> None:
+        if isinstance(keep, bool) or not isinstance(keep, int) or keep < 0:
+            raise OptionError(f"keep={keep!r} is no number of calls; give 0 to keep none, or such as {KEEP}.")
+        if not is_number(keep_bytes) or keep_bytes < 0:
+            raise OptionError(f"keep_bytes={keep_bytes!r} is no size; give a number of bytes.")
+        self.keep, self.keep_bytes = keep, keep_bytes
+        self._is_asked_for = op_matcher(keep_ops) if split_patterns(keep_ops) else None
+        self.calls: dict[int, KeptCall] = {}  # by slot
+        self.reasons: dict[int, str] = {}  # by slot
+        self.size_bytes = 0
+        self._kept: Counter[bool] = Counter()
+
+    def origin(self, args: Any, kwargs: Any, tensors: list[Tensor]) -> Origin | None:
+        """What must be known of a call with these tensors before it runs; None if nothing is kept."""
+        return Origin(args, kwargs, tensors) if self.keep else None
+
+    @property
+    def wants_right(self) -> bool:
+        """Whether it was asked for calls that are right."""
+        return self._is_asked_for is not None
+
+    def wants(self, row: dict[str, Any]) -> bool:
+        """Whether there is reason to keep a judged tensor."""
+        if row["status"] in RIGHT:
+            return self._is_asked_for is not None and self._is_asked_for(row["op"])
+        return self.keep > 0
+
+    def offer(self, row: dict[str, Any], call: Call, values: Values) -> None:
+        """Keep a judged tensor with its call, if there is reason and room to."""
+        if call.origin is None or not self.wants(row):
+            return
+        is_wrong, slot = row["status"] not in RIGHT, row["slot"]
+        try:
+            if slot in self.calls:
+                self._add(slot, self.calls[slot], row, values)
+            elif self._kept[is_wrong] < self.keep:
+                self._add(slot, self._first(row, call), row, values)
+                self._kept[is_wrong] += 1
+        except NotKeptError as reason:
+            self._note(slot, str(reason))
+        except Exception as error:  # what is compared must not end because it cannot be kept
+            self._note(slot, f"its values could not be copied ({type(error).__name__})")
+
+    def found(self, op_ids: Any) -> tuple[dict[int, KeptCall], dict[str, Any]]:
+        """The kept calls by op_id, and what meta says of them; `op_ids` has one for each call, -1 for one left out."""
+        numbered = {int(op_ids[slot // OP_FIELDS]): call for slot, call in sorted(self.calls.items())}
+        kept = {op_id: KeptCall(**{**vars(call), "op_id": op_id}) for op_id, call in numbered.items() if op_id >= 0}
+        reasons = {str(op_ids[slot // OP_FIELDS]): reason for slot, reason in sorted(self.reasons.items())}
+        reasons.pop("-1", None)
+        size = sum(call.size_bytes for call in kept.values())
+        limits = {"keep": self.keep, "keep_bytes": self.keep_bytes}
+        return kept, {"calls": len(kept), "size_bytes": size, **limits, "not_kept": reasons}
+
+    def _first(self, row: dict[str, Any], call: Call) -> KeptCall:
+        assert call.origin is not None
+        bare, tensors = call.origin.call(row["op"], call.tensors())
+        self._check_room(sum(tensor.numel() * form.dtype.itemsize for tensor, form in tensors))
+        return KeptCall(**{**vars(bare), "tensors": tuple(kept_tensor(*one) for one in tensors)})
+
+    def _add(self, slot: int, call: KeptCall, row: dict[str, Any], values: Values) -> None:
+        inputs = 0 if slot in self.calls else call.size_bytes
+        size = inputs + values.actual.nbytes + values.expected.nbytes
+        self._check_room(size)
+        shape = tuple(json.loads(row["shape"]))
+        result = KeptResult(
+            values.place, row["role"], row["position"], row["dtype"], shape, values.expected_shape,
+            row.get("max_abs_error"), np.array(values.actual), np.array(values.expected),
+        )  # fmt: skip
+        self.calls[slot] = KeptCall(**{**vars(call), "results": (*call.results, result)})
+        self.size_bytes += size
+
+    def _check_room(self, size: int) -> None:
+        if self.size_bytes + size > self.keep_bytes:
+            raise NotKeptError(f"its values need {size:,} bytes, and keep_bytes={self.keep_bytes:,} is used up")
+
+    def _note(self, slot: int, reason: str) -> None:
+        if len(self.reasons) < MOST_REASONS:
+            self.reasons.setdefault(slot, reason)

@@ -1,0 +1,95 @@
+"""Arguments of a call as JSON data and bytes, and back."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from nbkit.trace.captured_values import KeptTensor
+
+# A tensor that lies in more memory than this many times its own size is kept without the gaps.
+MOST_GAPS = 4
+# Dtypes that cannot be made again from a narrower copy.
+WIDE = (torch.float64, torch.complex128)
+
+
+class NotKeptError(Exception):
+    """A call whose values cannot be kept, with the reason."""
+
+
+class Form(NamedTuple):
+    """What a copy in another precision does not tell of a tensor."""
+
+    dtype: torch.dtype
+    stride: tuple[int, ...] | None  # null for what is not dense
+    device: torch.device
+
+
+def form_of(value: Any) -> Any:
+    """The form of a tensor; anything else as it is."""
+    if not isinstance(value, Tensor):
+        return value
+    is_dense = value.layout is torch.strided and not value.is_quantized
+    return Form(value.dtype, value.stride() if is_dense else None, value.device)
+
+
+def kept_tensor(values: Tensor, form: Form) -> KeptTensor:
+    """The tensor of this form from a copy of its values. Raises NotKeptError where that would not be it."""
+    if form.stride is None:
+        raise NotKeptError("it has sparse or quantised tensors")
+    if form.dtype in WIDE and values.dtype is not form.dtype:
+        raise NotKeptError("its reference has narrower inputs than it has")
+    own = values.detach().to("cpu", form.dtype).resolve_conj().resolve_neg().contiguous()
+    data = own.reshape(-1).view(torch.uint8).numpy().tobytes()
+    return KeptTensor(_bare(form.dtype), tuple(own.shape), form.stride, str(form.device), data)
+
+
+def tensor_of(kept: KeptTensor) -> Tensor:
+    """The tensor on the CPU, laid out in memory as it was, but for large gaps."""
+    dtype = getattr(torch, kept.dtype)
+    if not kept.data:
+        return torch.empty(kept.shape, dtype=dtype)
+    values = torch.frombuffer(bytearray(kept.data), dtype=dtype).reshape(kept.shape)
+    span = 1 + sum((size - 1) * step for size, step in zip(kept.shape, kept.stride, strict=True))
+    if span > MOST_GAPS * values.numel():
+        return values
+    once = values[tuple(slice(0, 1) if step == 0 else slice(None) for step in kept.stride)]
+    try:
+        return torch.empty_strided(once.shape, kept.stride, dtype=dtype).copy_(once).expand(kept.shape)
+    except RuntimeError:  # elements that share their memory
+        return values
+
+
+def encoded(value: Any, add: Callable[[Form], int]) -> Any:
+    """An argument as JSON data; `add` gives each tensor its place. Raises NotKeptError on what has no such form."""
+    if isinstance(value, Form):
+        return {"tensor": add(value)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [encoded(item, add) for item in value]
+    if isinstance(value, complex):
+        return {"complex": [value.real, value.imag]}
+    for kind in ("dtype", "device", "layout", "memory_format"):
+        if isinstance(value, getattr(torch, kind)):
+            return {kind: str(value) if kind == "device" else _bare(value)}
+    raise NotKeptError(f"it has an argument of type {type(value).__name__}")
+
+
+def decoded(value: Any, tensors: Sequence[Tensor]) -> Any:
+    """The argument that encoded() was given, with these tensors."""
+    if isinstance(value, list):
+        return [decoded(item, tensors) for item in value]
+    if not isinstance(value, dict):
+        return value
+    (kind, what), *_ = value.items()
+    if kind == "tensor":
+        return tensors[what]
+    if kind == "complex":
+        return complex(*what)
+    return torch.device(what) if kind == "device" else getattr(torch, what)
+
+
+def _bare(value: Any) -> str:
+    return str(value).removeprefix("torch.")

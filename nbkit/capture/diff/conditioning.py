@@ -1,0 +1,68 @@
+"""A second look at what differs by more than its own rounding: what the conditioning of the op allows it.
+
+With its first draw, nbkit/capture/native/second_look.h does the same.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nbkit.capture.diff.fast_exp import noise_of_exp
+from nbkit.capture.diff.pair import Pair, flat
+from nbkit.capture.diff.positions import noise_of_positions
+from nbkit.capture.diff.product_parts import factors_of, part_of
+from nbkit.capture.diff.scalars import noise_of_scalars
+from nbkit.numerics.noise_ratio import least_level, noise_ratios
+from nbkit.numerics.precision import PRECISIONS, Array, Precision
+
+# Perturbed runs of an op: so many, then so many in all if they were not enough.
+DRAWS = (1, 2, 8, 16)
+
+
+class Look(NamedTuple):
+    """The full noise ratio of a tensor, and which of its elements are wrong; none where none is."""
+
+    noise_ratio: float
+    wrong: Array | None
+
+
+def second_look(pair: Pair, precision: Precision, threshold: float) -> Look:
+    """What is left of a difference beyond rounding once conditioning is known."""
+    if factors_of(pair.call.plan) and (worst := _ratio_by_part(pair, precision, threshold)) <= threshold:
+        return Look(worst, None)
+    return _look_at_all(pair, precision, threshold)
+
+
+def _ratio_by_part(pair: Pair, precision: Precision, threshold: float) -> float:
+    """The noise ratio of a product, conditioning found where it is needed only; inf where that leaves it open."""
+    actual, expected = pair.actual, pair.expected
+    ratios = noise_ratios(actual, expected, 0.0, precision, pair.factor)
+    some = np.flatnonzero(ratios > threshold)
+    part = part_of(pair.call, tuple(pair.results.all[pair.place].shape), some)
+    if part is None:
+        return np.inf
+    conditioning = flat(part.call.conditioning(1, _smallest_change(precision))[0])[part.places]
+    level = least_level(expected, precision, pair.factor)
+    ratios[some] = noise_ratios(actual[some], expected[some], conditioning, precision, pair.factor, level)
+    return float(ratios.max())
+
+
+def _look_at_all(pair: Pair, precision: Precision, threshold: float) -> Look:
+    """A draw can miss how badly conditioned an element is: more are made while that may still change the verdict."""
+    actual, eps = pair.actual, _smallest_change(precision)
+    undrawn = noise_of_exp(pair.call, pair.place) + noise_of_positions(pair.call, pair.place, eps)
+    for draws in DRAWS:
+        conditioning = flat(pair.call.conditioning(draws, eps)[pair.place], copy=False) + undrawn
+        ratios = noise_ratios(actual, pair.expected, conditioning, precision, pair.factor)
+        worst = float(ratios.max(initial=0.0))
+        if worst <= threshold or worst == np.inf:
+            break
+    if threshold < worst < np.inf:
+        conditioning = conditioning + noise_of_scalars(pair.call, pair.place, pair.expected)
+        ratios = noise_ratios(actual, pair.expected, conditioning, precision, pair.factor)
+        worst = float(ratios.max(initial=0.0))
+    return Look(worst, ratios > threshold)
+
+
+def _smallest_change(precision: Precision) -> float:
+    return min(precision.eps, PRECISIONS["float32"].eps)

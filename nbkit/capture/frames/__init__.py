@@ -1,0 +1,1 @@
+"""The frames of a trace from the raw record."""

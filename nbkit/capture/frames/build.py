@@ -1,0 +1,124 @@
+"""From the raw record of a step to the frames and meta of a trace."""
+
+import platform
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from nbkit.capture.frames.flat_list import FlatList
+from nbkit.capture.frames.gradient_flags import only_first
+from nbkit.capture.frames.module_rows import modules_frame, tensor_names
+from nbkit.capture.frames.op_rows import OpRows
+from nbkit.capture.frames.tensor_columns import TensorColumns
+from nbkit.capture.frames.tensor_rows import Spans, TensorSpans, tensors_frame
+from nbkit.capture.recorder.recording import Recording
+from nbkit.capture.recorder.selection import Selection
+from nbkit.capture.recorder.statistics import Statistics
+from nbkit.capture.step.module_calls import ModuleCalls
+
+
+def build(
+    recording: Recording, modules: ModuleCalls, statistics: Statistics | None, selection: Selection, getters: int
+) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+    """The frames (ops, tensors, modules) and the part of meta that follows from the recording.
+
+    Beside it `failed_op_id` and, for every slot of recording.ops, the op_id in `op_ids`; -1 of one that was left out.
+    """
+    rows = OpRows(recording, modules)
+    # Reading values takes far longer than the calls around it: it is not their time.
+    rows.leave_out(recording.spent.array())
+    labels = modules.roots.labels()
+    tensors = TensorColumns(recording.registry)
+    names, owners = tensor_names(modules, tensors)
+    paths = [(module.root, module.path) for module in modules.called]
+    rows.own(owners, paths)
+    wanted = selection.rows(rows.name_code, rows.names, rows.parent, rows.module, [path for _, path in paths])
+    chosen = np.flatnonzero(rows.keep & wanted)
+    spans = tensor_spans(recording, rows)
+    devices = row_devices(rows, tensors, spans)
+    op_ids = np.full(rows.count + 1, -1, dtype=np.int64)  # the last entry answers for -1
+    op_ids[chosen] = np.arange(len(chosen))
+    frames = {
+        "ops": rows.frame(chosen, labels, paths, devices),
+        "tensors": _tensors(recording, tensors, rows, spans, op_ids, names, statistics),
+        "modules": modules_frame(modules, labels),
+    }
+    for reason, count in recording.registry.skipped.items():
+        recording.skip(reason, count)
+    if idle := getters + rows.empty_calls:
+        recording.skip("API calls that ran no op (x.shape, x.size(), torch.is_complex(x))", idle)
+    failed = np.flatnonzero(chosen == rows.failed)
+    ran = np.unique(rows.module[rows.module >= 0])
+    return frames, {
+        "devices": sorted(devices[1]),
+        "skipped": recording.skipped,
+        "filters": selection.given(),
+        "notes": selection.unmet(rows.names, [paths[number][1] for number in ran]),
+        "filtered_ops": int(rows.keep.sum()) - len(chosen),
+        "failed_op_id": int(failed[0]) if len(failed) else None,
+        "op_ids": op_ids[rows.row_of_slot],
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions that a reader of the trace needs."""
+    return {"nbkit": own_version(), "torch": torch.__version__, "python": platform.python_version()}
+
+
+@cache
+def own_version() -> str:
+    """Version of the installed nbkit, looked up once per process: that reads and parses a file."""
+    try:
+        return version("nbkit-torch")
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        return "unknown"
+
+
+def now_text() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def tensor_spans(recording: Recording, rows: OpRows) -> Spans:
+    """For each thread its aten ops and where their tensors stand among the records that it met."""
+    spans = {}
+    for thread in recording.threads.values():
+        mine = np.flatnonzero((rows.thread == thread.number) & ~rows.is_api)
+        first, inputs, outputs = (rows.integers[name][mine] for name in ("first_tensor", "inputs", "outputs"))
+        records = FlatList(thread.tensors, ("record",), recording.native).integers("record")
+        spans[thread.number] = TensorSpans(mine, first, inputs, outputs, records)
+    return spans
+
+
+def row_devices(rows: OpRows, tensors: TensorColumns, spans: Spans) -> tuple[np.ndarray, list[str]]:
+    """Device of each row as a number and the names: of its first output, else its first input, else its first op."""
+    by_record = np.append(tensors.device, -1)
+    device = np.full(rows.count, -1, dtype=np.int64)
+    for mine, first, inputs, outputs, records in spans.values():
+        held = np.append(records, -1)  # the last entry answers for "no such tensor"
+        of_output = by_record[held[np.where(outputs > 0, first + inputs, -1)]]
+        of_input = by_record[held[np.where(inputs > 0, first, -1)]]
+        device[mine] = np.where(of_output >= 0, of_output, of_input)
+    below = np.flatnonzero((rows.parent >= 0) & (device >= 0))[::-1]  # the first one is written last
+    while (device[rows.parent[below]] < 0).any():  # once per level of calls
+        device[rows.parent[below]] = device[below]
+        below = np.flatnonzero((rows.parent >= 0) & (device >= 0))[::-1]
+    return device, [str(known) for known in tensors.devices]
+
+
+def _tensors(
+    recording: Recording,
+    tensors: TensorColumns,
+    rows: OpRows,
+    spans: Spans,
+    op_ids: np.ndarray,
+    names: dict[int, str],
+    statistics: Statistics | None,
+) -> pd.DataFrame:
+    values = statistics.values if statistics is not None else None
+    first = only_first(rows.names)[rows.name_code]
+    return tensors_frame(recording, tensors, op_ids, spans, rows.made_node, first, names, values)

@@ -1,0 +1,71 @@
+"""The modules frame, and the names of parameters and buffers, from the root models of a recording."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from torch import Tensor
+from torch.nn.parameter import is_lazy
+
+from nbkit.capture.frames.string_columns import texts
+from nbkit.capture.frames.tensor_columns import TensorColumns
+from nbkit.capture.step.called_modules import CalledModules
+from nbkit.capture.step.module_sizes import ModuleSize, module_sizes
+from nbkit.schema import MODULES
+
+
+def modules_frame(modules: CalledModules, labels: list[str]) -> pd.DataFrame:
+    """One row per module of every root model, in named_modules() order; one that is gone is as it was when it ran."""
+    calls: dict[tuple[int, str], int] = {}
+    for called in modules.called:
+        calls[called.root, called.path] = calls.get((called.root, called.path), 0) + called.calls
+    places: list[tuple[int, str]] = []  # root number and path
+    sizes: list[ModuleSize] = []
+    for number, root in enumerate(modules.roots.roots):
+        module = root.module()
+        of_root = root.sizes if module is None else root.sizes | module_sizes(module)
+        places += [(number, path) for path in of_root]
+        sizes += of_root.values()
+    models = [labels[number] for number, _ in places]
+    return sizes_frame(models, [path for _, path in places], sizes, [calls.get(place, 0) for place in places])
+
+
+def sizes_frame(models: list[str], paths: list[str], sizes: list[ModuleSize], calls: list[int]) -> pd.DataFrame:
+    """The modules frame of these paths, each in the root model of that label, with its size and number of calls."""
+    counted = ModuleSize._fields[1:]
+    counts = np.array([size[1:] for size in sizes], dtype=np.int64).reshape(-1, len(counted))
+    columns = {
+        "model": texts(models),
+        "module": texts(paths),
+        "type": texts([size.type for size in sizes]),
+        "parent": texts([path.rpartition(".")[0] if path else None for path in paths]),
+        "depth": np.array([path.count(".") + 1 if path else 0 for path in paths], dtype=np.int64),
+        "calls": np.array(calls, dtype=np.int64),
+    }
+    return MODULES.frame(columns | dict(zip(counted, counts.T, strict=True)))
+
+
+def tensor_names(modules: CalledModules, tensors: TensorColumns) -> tuple[dict[int, str], dict[int, tuple[int, str]]]:
+    """Names of the tensor records that are parameters or buffers, and (root, module path) of their owners."""
+    names: dict[int, str] = {}
+    owners: dict[int, tuple[int, str]] = {}
+    for number, name, tensor in _named_tensors(modules):
+        for record in tensors.records_of(tensor):
+            names.setdefault(record, name)
+            owners.setdefault(record, (number, name.rpartition(".")[0]))
+    return names, owners
+
+
+def _named_tensors(modules: CalledModules) -> Iterator[tuple[int, str, Tensor]]:
+    """As named_parameters() and named_buffers() give them, each of which would walk the tree once more."""
+    for number, root in enumerate(modules.roots.roots):
+        model = root.module()
+        places = [] if model is None else [*model.named_modules()]
+        for store in ("_parameters", "_buffers"):
+            seen = set()
+            for path, module in places:
+                for name, tensor in getattr(module, store).items():
+                    # One of a part that has not run yet has no size and refuses every question.
+                    if tensor is not None and tensor not in seen and not is_lazy(tensor):
+                        seen.add(tensor)
+                        yield number, f"{path}.{name}" if path else name, tensor

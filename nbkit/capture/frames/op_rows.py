@@ -1,0 +1,232 @@
+"""The ops frame from the raw record: rows in call order, linked to parents, forward ops, modules and source lines."""
+
+from collections.abc import Callable
+from itertools import compress
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nbkit.capture.frames.autograd_links import forward_ops
+from nbkit.capture.frames.flat_list import FlatList
+from nbkit.capture.frames.op_names import op_name
+from nbkit.capture.frames.string_columns import followed, numbered, text_column
+from nbkit.capture.recorder.dispatch_mode import ACCUMULATE
+from nbkit.capture.recorder.recording import OP_FIELDS, OPTIMIZER_CODE, Context, OpRecord, Recording
+from nbkit.capture.step.module_calls import ModuleCalls
+from nbkit.capture.step.source import place_text
+from nbkit.schema import OPS, nullable
+
+INTEGERS = "sequence node start end first_tensor inputs outputs".split()
+LEVELS = ["api", "aten"]
+PHASES = ["forward", "backward", "optimizer", "other"]
+FORWARD, BACKWARD, OPTIMIZER, OTHER = range(4)
+BACKWARD_CALLS = frozenset({"torch.Tensor.backward", "torch.autograd.backward", "torch.autograd.grad"})
+
+
+class OpRows:
+    """The kept rows of a recording as arrays; frame() is the result, the rest is what the tensor rows need too."""
+
+    def __init__(self, recording: Recording, modules: ModuleCalls) -> None:
+        self.recording = recording
+        self.modules = modules
+        raw = FlatList(recording.ops, OpRecord._fields, recording.native)
+        self.name_code, functions = raw.objects("name")
+        is_done = np.ones(raw.count, dtype=bool)
+        if None in functions:  # a call that had not ended when the recording did
+            is_done = self.name_code != functions.index(None)
+            raw = FlatList(
+                [*compress(recording.ops, np.repeat(is_done, OP_FIELDS))], OpRecord._fields, recording.native
+            )
+            self.name_code, functions = raw.objects("name")
+        rows = np.cumsum(is_done) - 1  # row of each slot
+        integers = {name: raw.integers(name) for name in INTEGERS}
+        context, contexts = raw.objects("context")
+        fields = np.array(contexts, dtype=np.int64).reshape(-1, len(Context._fields))
+        integers |= {name: fields[context, number] for number, name in enumerate(Context._fields)}
+        self.raw, self.integers, self.count = raw, integers, raw.count
+        self.row_of_slot = np.where(is_done, rows, -1)
+        parent = integers["parent"]
+        self.parent = np.where(parent >= 0, rows[parent // OP_FIELDS], -1) if len(rows) else parent
+        self.is_api = integers["first_tensor"] < 0
+        failed = recording.failed_slot
+        self.failed = int(rows[failed // OP_FIELDS]) if failed is not None and failed // OP_FIELDS < len(rows) else -1
+        self.thread = integers["thread"]
+        self.names = [op_name(function) for function in functions]
+        self.node_type, self.node_types = raw.objects("node_type")
+        self.in_node = ~self.is_api & ~self._has_node_type(lambda kind: kind is None)
+        self.accumulates = self.in_node & self._has_node_type(lambda kind: kind is ACCUMULATE)
+        self.made_node = self._made_node()
+        self.forward = self._forward()
+        self.root, self.module, self.call = self._modules()
+        self.source_code, self.sources = self._sources()
+        self.drop_empty_calls()
+
+    def drop_empty_calls(self) -> None:
+        """Leave out API calls that ran no op and returned no tensor (x.size(), torch.is_complex(x)): count them."""
+        is_parent = np.zeros(self.count, dtype=bool)
+        is_parent[self.parent[self.parent >= 0]] = True
+        self.keep = ~self.is_api | is_parent | self._has_node_type(lambda kind: kind is True)
+        self.empty_calls = int((~self.keep).sum())
+
+    def _has_node_type(self, fits: Callable[[Any], bool]) -> np.ndarray:
+        """Whether the node_type of each row fits."""
+        answers: np.ndarray = np.array([fits(kind) for kind in self.node_types], dtype=bool)[self.node_type]
+        return answers
+
+    def _made_node(self) -> np.ndarray:
+        """Whether autograd made a node for the op: its counter moved on since the op before, in that thread."""
+        made = np.zeros(self.count, dtype=bool)
+        for number in range(len(self.recording.threads)):
+            rows = np.flatnonzero((self.thread == number) & ~self.is_api)
+            readings = self.integers["sequence"][rows]
+            made[rows] = np.diff(readings, prepend=self.recording.first_sequence if number == 0 else readings[:1]) > 0
+        clones, writes = self._kept_originals()
+        made[writes[made[clones]]] = True
+        return made
+
+    def _kept_originals(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of clones that come right before an in-place op, with no node made in between, and of those ops.
+
+        Autograd makes the node of an in-place op, then clones what the op overwrites if the gradient needs it, then
+        runs the op: the node belongs to the second. The node of a clone itself runs no ops.
+        """
+        packets = [name.split(".")[1] if name.startswith("aten.") else "" for name in self.names]
+        is_clone = np.array([packet == "clone" for packet in packets], dtype=bool)
+        is_write = np.array([packet.endswith("_") and not packet.endswith("__") for packet in packets], dtype=bool)
+        rows = np.flatnonzero(~self.is_api & (self.thread == 0))
+        readings = self.integers["sequence"][rows]
+        first, second = rows[:-1], rows[1:]
+        pairs = is_clone[self.name_code[first]] & is_write[self.name_code[second]] & (np.diff(readings) == 0)
+        return first[pairs], second[pairs]
+
+    def _forward(self) -> np.ndarray:
+        """Row of the forward op of every op that an autograd node ran; -1 for others."""
+        forward = np.full(self.count, -1, dtype=np.int64)
+        rows = np.flatnonzero(self.in_node & ~self.accumulates)
+        if not len(rows):
+            return forward
+        nodes = self.integers["node"][rows]
+        slices = self._has_node_type(lambda kind: getattr(kind, "__name__", "") == "CopySlices")[rows]
+        candidates = np.flatnonzero(~self.is_api & (self.thread == 0))
+        found = forward_ops(
+            nodes, slices, self.integers["sequence"][candidates], candidates, self.recording.first_sequence
+        )
+        clones, writes = self._kept_originals()
+        shift = np.arange(self.count + 1)  # the last entry answers for -1
+        shift[clones], shift[-1] = writes, -1
+        found = shift[found]
+        forward[rows] = np.where(found < rows, found, -1)
+        return forward
+
+    def _modules(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Root number, module number and call number of each row; -1 outside any module."""
+        calls = np.array(self.recording.module_calls, dtype=np.int64).reshape(-1, 3)
+        roots = np.array([module.root for module in self.modules.called], dtype=np.int64)
+        call = self.integers["module_call"].copy()
+        rerun = np.zeros(self.count, dtype=bool)
+        rerun[call >= 0] = calls[call[call >= 0], 2] > 0
+        # A backward op belongs where its forward op ran; a part that is run again for the backward pass to itself.
+        inherits = self.in_node & ~rerun
+        call[inherits] = -1
+        call = call[followed(np.where(inherits & (self.forward >= 0), self.forward, np.arange(self.count)))]
+        inside = call >= 0
+        module, number, root = (np.full(self.count, -1, dtype=np.int64) for _ in range(3))
+        module[inside], number[inside] = calls[call[inside], 0], calls[call[inside], 1]
+        root[inside] = roots[module[inside]]
+        return root, module, number
+
+    def _sources(self) -> tuple[np.ndarray, list[str]]:
+        """Number of each row's source line: its own, else its forward op's, else its API call's."""
+        met, places = self.raw.objects("place")
+        own = [place for place in places if place is not None]
+        # By identity: comparing code objects compares all that is in them.
+        number, keys = numbered([(id(code), offset) for code, offset in own])
+        by_key = {(id(place[0]), place[1]): place for place in own}
+        by_place = np.full(len(places), -1, dtype=np.int64)
+        by_place[[place is not None for place in places]] = number
+        code = by_place[met]
+        has_own = code >= 0
+        upward = np.where(self.in_node & (self.forward >= 0), self.forward, self.parent)
+        stays = has_own | (upward < 0)
+        return code[followed(np.where(stays, np.arange(self.count), upward))], [place_text(by_key[key]) for key in keys]
+
+    def own(self, accumulated: dict[int, tuple[int, str]], paths: list[tuple[int, str]]) -> None:
+        """Give the ops that add to a parameter's gradient the module that owns the parameter.
+
+        `accumulated` maps a tensor record to (root, module path) of the parameter; `paths` are (root, path) of the
+        modules by number, to which owners that did not run themselves are added.
+        """
+        numbers = {path: number for number, path in enumerate(paths)}
+        for row in np.flatnonzero(self.accumulates & (self.module < 0)):
+            owner = accumulated.get(int(self.integers["node"][row]))
+            if owner is not None:
+                if owner not in numbers:
+                    numbers[owner] = len(paths)
+                    paths.append(owner)
+                self.module[row], self.root[row] = numbers[owner], owner[0]
+
+    def phases(self) -> np.ndarray:
+        """Phase of each row, as an index into PHASES."""
+        in_module = self.integers["module_call"] >= 0
+        phase = np.where(in_module, FORWARD, OTHER)
+        phase[self.made_node] = FORWARD
+        phase[self.integers["code"] == OPTIMIZER_CODE] = OPTIMIZER
+        phase[self.in_node] = BACKWARD
+        calls = np.array(self.recording.module_calls, dtype=np.int64).reshape(-1, 3)
+        own_call = self.integers["module_call"]
+        phase[in_module & (calls[own_call, 2] > 0 if len(calls) else False)] = BACKWARD
+        backward_code = [code for code, name in enumerate(self.names) if name in BACKWARD_CALLS]
+        starts = self.is_api & np.isin(self.name_code, backward_code)
+        phase[starts | ((self.parent >= 0) & starts[self.parent])] = BACKWARD
+        # An API call outside modules is what its ops are: walk up from the last child to the first.
+        loose = self.is_api & (phase == OTHER)
+        rows = np.flatnonzero((self.parent >= 0) & (phase != OTHER) & loose[self.parent])[::-1]
+        phase[self.parent[rows]] = phase[rows]
+        # What a forward call does besides (it saves a detached result, say) is part of it.
+        loose = (phase == OTHER) & (self.parent >= 0)
+        phase[loose] = phase[self.parent[loose]]
+        return phase
+
+    def leave_out(self, spans: np.ndarray) -> None:
+        """Take the time of these spans (ns, one after the other) out of the calls in which they were spent."""
+        start, end = self.integers["start"], self.integers["end"]
+        total = np.concatenate(([0], np.cumsum(spans[:, 1] - spans[:, 0])))
+        within = total[np.searchsorted(spans[:, 0], end)] - total[np.searchsorted(spans[:, 0], start)]
+        self.integers["end"] = end - within
+
+    def self_time(self, total: np.ndarray) -> np.ndarray:
+        below = self.parent >= 0
+        children = np.bincount(self.parent[below], weights=total[below], minlength=self.count)
+        return total - children[: self.count]
+
+    def frame(
+        self,
+        chosen: np.ndarray,
+        labels: list[str],
+        paths: list[tuple[int, str]],
+        devices: tuple[np.ndarray, list[str]],
+    ) -> pd.DataFrame:
+        """The ops frame of the rows in `chosen`, ids dense."""
+        ids = np.full(self.count + 1, -1, dtype=np.int64)  # the last entry answers for -1
+        ids[chosen] = np.arange(len(chosen))
+        total = (self.integers["end"] - self.integers["start"]) / 1e3
+        columns = {
+            "op_id": ids[chosen],
+            "parent_id": nullable(ids[self.parent[chosen]]),
+            "level": text_column(1 - self.is_api[chosen].astype(np.int64), LEVELS),
+            "op": text_column(self.name_code[chosen], self.names),
+            "model": text_column(self.root[chosen], labels),
+            "module": text_column(self.module[chosen], [path for _, path in paths]),
+            "module_call": nullable(self.call[chosen]),
+            "phase": text_column(self.phases()[chosen], PHASES),
+            "step": self.integers["step"][chosen],
+            "forward_op_id": nullable(ids[self.forward[chosen]]),
+            "device": text_column(devices[0][chosen], devices[1]),
+            "thread": self.thread[chosen],
+            "start_us": (self.integers["start"][chosen] - self.recording.start) / 1e3,
+            "total_time_us": total[chosen],
+            "self_time_us": self.self_time(total)[chosen],
+            "source": text_column(self.source_code[chosen], self.sources),
+        }
+        return OPS.frame(columns)

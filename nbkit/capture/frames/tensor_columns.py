@@ -1,0 +1,61 @@
+"""What the registry kept of every tensor it met, as columns: one entry per tensor record."""
+
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from nbkit.capture.frames.flat_list import FlatList
+from nbkit.capture.frames.string_columns import numbered
+from nbkit.capture.recorder.tensor_registry import FIELDS, TensorRegistry
+
+
+class TensorColumns:
+    """The registry's records, read once when the step is over.
+
+    A step has many tensors but few geometries (shape, stride, offset, dtype): those are numbered, and whatever follows
+    from them is worked out once for each.
+    """
+
+    def __init__(self, registry: TensorRegistry) -> None:
+        raw = FlatList(registry.fields, FIELDS, registry.native)
+        self.count = raw.count
+        self.fresh = raw.integers("fresh").astype(bool)
+        self.storage = raw.integers("storage")
+        self.requires_grad = raw.integers("requires_grad").astype(bool)
+        self.geometry = raw.integers("geometry")
+        self.geometries = list(registry.geometries)
+        self.memory_and_geometry = self.storage * len(self.geometries) + self.geometry
+        self.by_memory = np.argsort(self.memory_and_geometry, kind="stable")
+        self.in_order = self.memory_and_geometry[self.by_memory]
+        self.device, self.devices = self._devices(registry)
+        # Bytes of layouts whose size does not follow from the shape; -1 for the others, -2 if unknown.
+        self.nbytes = np.full(self.count, -1, dtype=np.int64)
+        self.nbytes[list(registry.special)] = [nbytes for _, nbytes in registry.special.values()]
+        self._find_storage = registry.find_storage
+        self._geometry_codes = registry.geometries
+
+    def _devices(self, registry: TensorRegistry) -> tuple[np.ndarray, list[Any]]:
+        special = [device for device, _ in registry.special.values()]
+        codes, devices = numbered([*registry.devices, *special])
+        # One entry more, which answers for tensors without a storage until their own device is put in.
+        of_storage = np.append(codes[: len(registry.devices)], -1)
+        device = of_storage[self.storage]
+        device[list(registry.special)] = codes[len(registry.devices) :]
+        return device, devices
+
+    def records_of(self, tensor: Tensor) -> list[int]:
+        """Numbers of the records that describe this memory in this geometry."""
+        try:
+            storage = tensor.untyped_storage()
+            geometry = (tensor.shape, tensor.stride(), tensor.storage_offset(), tensor.dtype)
+        except RuntimeError:  # a parameter without storage: sparse, lazy
+            return []
+        number = self._find_storage(storage)
+        code = self._geometry_codes.get(geometry)
+        if number is None or code is None:
+            return []
+        key = number * len(self.geometries) + code
+        start, end = self.in_order.searchsorted(key), self.in_order.searchsorted(key + 1)
+        found: list[int] = self.by_memory[start:end].tolist()
+        return found

@@ -1,0 +1,34 @@
+"""Ranges of Python's calls of torch, with the line each was made from; only where the user asks for stacks."""
+
+from sys import _getframe
+from typing import Any
+
+from torch._C._profiler import _RecordFunctionFast
+
+from nbkit.capture.frames.op_names import op_name
+from nbkit.capture.recorder.function_mode import METHOD_WRAPPER
+from nbkit.capture.recorder.pausable_mode import PausableMode
+from nbkit.capture.step.source import Place, place_text, user_place
+
+API_MARK = "nbkit api call "
+
+
+class ApiRanges(PausableMode):
+    """A range around every outermost API call; properties such as x.shape and the profiler's own calls are left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[Any, Place | None]] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if type(func) is METHOD_WRAPPER or op_name(func).startswith("profiler."):
+            return func(*args, **(kwargs or {}))
+        number = len(self.calls)
+        self.calls.append((func, user_place(_getframe(1))))
+        with _RecordFunctionFast(f"{API_MARK}{number}"):
+            return func(*args, **(kwargs or {}))
+
+    def described(self, number: int) -> tuple[str, str | None]:
+        """Name and source line of a call."""
+        func, place = self.calls[number]
+        return op_name(func), None if place is None else place_text(place)

@@ -1,0 +1,85 @@
+"""Collectives on the profiler's timeline: calls of torch.distributed with the bytes they move and their group."""
+
+import inspect
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import torch.distributed as dist
+from torch import Tensor
+from torch._C._profiler import _RecordFunctionFast
+
+from nbkit.capture.recorder.patching import Patch
+
+COLLECTIVE_MARK = "nbkit collective "
+# The parameter that holds what this process gives (to receive: what it gets).
+SENT = {
+    "all_reduce": "tensor",
+    "all_reduce_coalesced": "tensors",
+    "all_gather": "tensor",
+    "all_gather_into_tensor": "input_tensor",
+    "all_to_all": "input_tensor_list",
+    "all_to_all_single": "input",
+    "barrier": "",
+    "broadcast": "tensor",
+    "gather": "tensor",
+    "irecv": "tensor",
+    "isend": "tensor",
+    "recv": "tensor",
+    "reduce": "tensor",
+    "reduce_scatter": "input_list",
+    "reduce_scatter_tensor": "input",
+    "scatter": "tensor",
+    "send": "tensor",
+}
+
+
+class Collectives:
+    """Puts a range around every call of a collective while installed; what C++ starts (DDP's reducer) is not seen."""
+
+    def __init__(self) -> None:
+        self.calls: dict[int, tuple[str, int | None, str | None]] = {}  # by number: name, bytes, group
+        self.numbers = count()  # any thread may call
+        self.patches = [Patch(dist, name) for name in SENT if hasattr(dist, name)]
+
+    def install(self) -> None:
+        for patch in self.patches:
+            patch.install(self._recorded(patch))
+
+    def remove(self) -> None:
+        for patch in self.patches:
+            patch.remove()
+
+    def _recorded(self, patch: Patch) -> Callable[..., Any]:
+        signature = inspect.signature(getattr(dist, patch.name))
+        sent = SENT[patch.name]
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            number = next(self.numbers)
+            try:
+                given = signature.bind(*args, **kwargs).arguments
+                described = (size_bytes(given.get(sent)), group_name(given.get("group")))
+            except Exception:  # a call that torch refuses: its own words are for the user
+                described = (None, None)
+            self.calls[number] = (f"torch.distributed.{patch.name}", *described)
+            with _RecordFunctionFast(f"{COLLECTIVE_MARK}{number}"):
+                return patch.before(*args, **kwargs)
+
+        return call
+
+
+def size_bytes(value: Any) -> int | None:
+    """Bytes of a tensor or of a list of them; None for anything else."""
+    if isinstance(value, Tensor):
+        return value.numel() * value.element_size()
+    if isinstance(value, list | tuple) and all(isinstance(item, Tensor) for item in value):
+        return int(sum(item.numel() * item.element_size() for item in value))
+    return None
+
+
+def group_name(group: Any) -> str | None:
+    """Description and ranks of a process group: "default_pg (2 ranks)"."""
+    found = group if group is not None else dist.distributed_c10d._get_default_group()
+    words = getattr(found, "group_desc", None) or getattr(found, "group_name", None)
+    ranks = dist.get_world_size(group)
+    return f"{words} ({ranks} rank{'s' if ranks != 1 else ''})" if words and ranks > 0 else words

@@ -1,0 +1,178 @@
+"""torch.profiler's own engine, Kineto: switched on around a step, its raw events read into columns.
+
+The raw events are read directly: `profile.events()` makes a Python object of each, which takes most of its time.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock, current_thread
+from typing import Any, ClassVar
+
+import torch
+from torch._C._autograd import _disable_profiler, _enable_profiler, _prepare_profiler, _profiler_enabled
+from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _EventType, _ExperimentalConfig
+from torch.autograd import profiler
+
+from nbkit.capture.profiler.cpp_log import QuietCppLog
+from nbkit.errors import OptionError, first_line, nearest
+
+# What Kineto tells about itself; anything else that it prints is kept as a note.
+CHATTER = ("USDT:", "INFO:", "STAGE:")
+DEVICES = {
+    "cuda": ProfilerActivity.CUDA,
+    "xpu": ProfilerActivity.XPU,
+    "mtia": ProfilerActivity.MTIA,
+    "privateuse1": ProfilerActivity.PrivateUse1,
+}
+
+
+@dataclass(frozen=True)
+class KinetoOptions:
+    """What Kineto records beyond names and times; `device` is a key of DEVICES, None for the CPU alone."""
+
+    memory: bool
+    shapes: bool
+    device: str | None
+
+
+class Kineto:
+    """One run of the engine. `start()` and `stop()` print nothing; what Kineto had to say is in `notes`."""
+
+    # The one that is on: torch's engine is one per process, and a second start from another thread crashes it.
+    running: ClassVar["Kineto | None"] = None
+    lock: ClassVar = Lock()
+
+    def __init__(self, options: KinetoOptions) -> None:
+        self.options = options
+        self.notes: list[str] = []
+        self.log = QuietCppLog()
+        self.thread = current_thread()
+        self.is_lost = False
+
+    def start(self) -> None:
+        """Switch it on for this thread and the threads autograd runs for it. Raises OptionError if it is on already."""
+        with Kineto.lock:
+            check_free()
+            Kineto.running, self.thread = self, current_thread()
+        try:
+            self._enable()
+        except BaseException:
+            Kineto.running = None
+            raise
+
+    def _enable(self) -> None:
+        options = self.options
+        config = ProfilerConfig(
+            ProfilerState.KINETO,
+            options.shapes,
+            options.memory,
+            False,  # with_stack
+            False,  # with_flops
+            False,  # with_modules
+            _ExperimentalConfig(capture_overload_names=True, expose_kineto_event_metadata=options.device is not None),
+        )
+        activities = {ProfilerActivity.CPU} | ({DEVICES[options.device]} if options.device else set())
+        with quiet(self.notes):
+            _prepare_profiler(config, activities)
+            _enable_profiler(config, activities)
+        if options.memory:
+            self.log.start()
+
+    def stop(self) -> Any:
+        """Switch it off; the raw result. Work that a device has not finished is waited for.
+
+        Only the thread that switched it on can switch it off: in any other the result is None.
+        """
+        self.log.stop()
+        if self.thread is not current_thread():
+            self.is_lost = True
+            return None
+        try:
+            self._wait()
+            with quiet(self.notes):
+                return _disable_profiler()
+        finally:
+            Kineto.running = None
+
+    def _wait(self) -> None:
+        """Wait for the device; one that has failed, as after an assertion in a kernel, has no more to say."""
+        if self.options.device is not None and self.options.device != "privateuse1":
+            try:
+                getattr(torch, self.options.device).synchronize()
+            except Exception as error:
+                self.notes.append(f"work of the device may be missing, waiting for it failed: {first_line(error)}")
+
+
+def check_free() -> None:
+    """Raise OptionError if a profiler is on: there can be only one in a process.
+
+    One of ours that was left in another thread is switched off where it runs, which is the first chance to do so.
+    """
+    running = Kineto.running
+    if running is not None and running.is_lost:
+        if running.thread is current_thread() and _profiler_enabled():
+            with quiet(running.notes):
+                _disable_profiler()
+        if running.thread is current_thread() or not running.thread.is_alive():
+            running = Kineto.running = None
+    if _profiler_enabled():
+        raise OptionError("A profiler is running in this thread already (torch.profiler or optime); end it first.")
+    if running is not None:
+        raise OptionError(f"An optime that began in the thread {running.thread.name!r} is running; end it there first.")
+    if profiler._is_profiler_enabled:
+        raise OptionError("torch.profiler is running in another thread already; end it first.")
+
+
+def device_to_record(device: str | torch.device | None) -> str | None:
+    """The key of DEVICES for the option `device`: None picks the accelerator that is there, "cpu" none.
+
+    Raises OptionError for a device that is not known or not there.
+    """
+    found = torch.accelerator.current_accelerator(check_available=True)
+    present = None if found is None else found.type if found.type in DEVICES else "privateuse1"
+    if device is None:
+        return present
+    kind = str(device).partition(":")[0]
+    if kind == "cpu":
+        return None
+    if kind not in DEVICES and (found is None or kind != found.type):
+        raise OptionError(f"device={device!r} is not known; {nearest(kind, ['cpu', *DEVICES])}")
+    if present is None or kind not in (present, found.type if found else None):
+        raise OptionError(f"device={device!r} is not there: torch sees {found.type if found else 'only the CPU'}.")
+    return present
+
+
+@contextmanager
+def quiet(notes: list[str]) -> Iterator[None]:
+    """Keep what Kineto writes to the file descriptor of stderr, past sys.stderr, out of the user's cell."""
+    if sys.stderr is not None:  # a process without a console has none
+        sys.stderr.flush()
+    try:
+        kept = os.dup(2)
+    except OSError:  # stderr is closed: nobody would see it
+        yield
+        return
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            file.seek(0)
+            lines = file.read().decode(errors="replace").splitlines()
+            notes += [line for line in lines if line.strip() and not line.startswith(CHATTER)]
+
+
+def allocations(result: Any) -> Iterator[Any]:
+    """The allocation events of a result, in tree order; only there do addresses and totals stand."""
+    pending = list(result.experimental_event_tree())
+    while pending:
+        node = pending.pop()
+        if node.tag == _EventType.Allocation:
+            yield node
+        pending += node.children

@@ -1,0 +1,226 @@
+"""optime: where the time and memory of a step go, on the profiler's own clock."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from time import perf_counter_ns
+from types import TracebackType
+from typing import Any
+
+import pandas as pd
+import torch
+from torch._C._profiler import _RecordFunctionFast
+
+from nbkit.capture.frames.build import now_text, versions
+from nbkit.capture.frames.module_rows import modules_frame
+from nbkit.capture.profiler.api_ranges import ApiRanges
+from nbkit.capture.profiler.collectives import Collectives
+from nbkit.capture.profiler.kineto import Kineto, KinetoOptions, check_free, device_to_record
+from nbkit.capture.profiler.kineto_events import read
+from nbkit.capture.profiler.kineto_overhead import event_cost_us
+from nbkit.capture.profiler.range_events import with_marks
+from nbkit.capture.profiler.ranges import ROOT_MARK, Ranges
+from nbkit.capture.profiler.repeated_runs import repeat_frames
+from nbkit.capture.recorder.optrace import describe_error
+from nbkit.capture.step.compiled import CompiledRegions
+from nbkit.capture.step.tracebacks import without_our_frames
+from nbkit.errors import OptionError
+from nbkit.schema import MEMORY, MODULES, OPS
+from nbkit.timeline import timeline
+from nbkit.trace.trace import Trace
+
+# Why a recording has no events.
+ELSEWHERE = "nothing was recorded: the recording ended in another thread than the one it began in"
+TAKEN = "nothing was recorded: another profiler began inside the recording and took the events"
+
+
+@dataclass
+class Run:
+    """One recorded run of the step: its frames, and what is known about it."""
+
+    frames: dict[str, pd.DataFrame]
+    wall_us: float
+    skipped: dict[str, int]
+    notes: list[str]
+
+
+class optime:  # noqa: N801  a context manager is named like the function it stands for
+    """Context manager that times every op run inside it with torch.profiler's engine; gives a Trace, filled at its end.
+
+    `trace.ops` holds modules, API calls, aten ops, autograd nodes and, on a device, driver calls and kernels, nested on
+    one timeline, with self and total time on host and device; backward work has the module of its forward op. After
+    an exception the trace so far is kept, marked incomplete.
+
+    Args:
+        memory: also record every allocation and free, in `trace.memory`.
+        stacks: also record Python's calls of torch, with the source line of each (the dearest option).
+        shapes: also record the shapes of inputs, and with them the FLOPs of matrix products.
+        device: "cpu" leaves an accelerator out; by default the one that is there is recorded.
+        warmup, repeats: with `run(function)`: how often the step runs before, and how often it is recorded.
+        name: what the trace is called in displays.
+
+    Raises:
+        OptionError: before anything runs; also when a profiler is running already, in this thread or another; at the
+            end of a `with` block that was to be repeated.
+
+    Only the thread that enters it is recorded, and the threads autograd runs for it. A profiler that the step starts
+    itself takes all events: the trace then has none, and a note that says so.
+    """
+
+    def __init__(
+        self,
+        *,
+        memory: bool = False,
+        stacks: bool = False,
+        shapes: bool = False,
+        device: str | torch.device | None = None,
+        warmup: int = 0,
+        repeats: int = 0,
+        name: str | None = None,
+    ) -> None:
+        for option, value in (("warmup", warmup), ("repeats", repeats)):
+            if not isinstance(value, int) or value < 0:
+                raise OptionError(f"{option}={value!r} is not a count; give a whole number from 0 up.")
+        # The profiler's engine takes nothing but True and False.
+        self.options = KinetoOptions(bool(memory), bool(shapes), device_to_record(device))
+        self.stacks, self.warmup, self.repeats = stacks, warmup, repeats
+        self.name = name or "optime"
+        self.trace: Trace | None = None
+        self.runs: list[Run] = []
+        self.recording: Recording | None = None
+        self.is_called_again = False
+
+    def run(self, function: Callable[[], object]) -> Trace:
+        """The trace of `function()`, called `warmup` times without recording, then `repeats` times (once if 0).
+
+        Raises OptionError for what cannot be called.
+        """
+        if not callable(function):
+            raise OptionError(
+                f"run() calls the step itself, and this is a {type(function).__name__}; give it a function, such as "
+                f"run(lambda: model(ids))."
+            )
+        with self as trace:
+            for _ in self.rounds():
+                function()
+        return trace
+
+    def rounds(self) -> Iterator[int]:
+        """One item per run of the step that is due, the recording switched on and off around each."""
+        self.is_called_again = True
+        yield from range(self.warmup)
+        for number in range(max(self.repeats, 1)):
+            self.begin_run()
+            yield self.warmup + number
+            self.end_run()
+
+    def begin_run(self) -> None:
+        """A run of the step begins: for callers that cannot put their step into a function or a loop over rounds()."""
+        self.is_called_again = True
+        if self.recording is None:
+            self.recording = Recording(self.options, self.stacks)
+
+    def end_run(self) -> None:
+        """The run that begin_run() began is over; what comes until the next one is not recorded."""
+        recording, self.recording = self.recording, None
+        if recording is not None:
+            self.runs.append(recording.end())
+
+    def __enter__(self) -> Trace:
+        if self.trace is not None:
+            raise OptionError("This optime has been used already; make a new one for each recording.")
+        check_free()
+        self.cost_us = event_cost_us(self.options)  # measured before the first recording, which it also warms up
+        self.trace = Trace()
+        if not (self.warmup or self.repeats):
+            self.recording = Recording(self.options, self.stacks)
+        return self.trace
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        finished = len(self.runs)
+        self.end_run()
+        if error is not None and finished:
+            del self.runs[finished:]  # a run that broke off says nothing about the step's times
+        if error is not None:
+            without_our_frames(error)
+        self._fill(error)
+        if error is None and (self.warmup or self.repeats) and not self.is_called_again:
+            raise OptionError("Nothing was recorded: a `with` block runs once; use nbkit.optime(repeats=N).run(step).")
+
+    def _fill(self, error: BaseException | None) -> None:
+        assert self.trace is not None
+        # A step that raised while it warmed up has left none.
+        runs = self.runs or [Run({"ops": OPS.frame(), "modules": MODULES.frame()}, 0.0, {}, [])]
+        shown, more = repeat_frames([(run.frames, run.wall_us) for run in runs])
+        run = runs[shown]
+        ops = run.frames["ops"]
+        notes = list(dict.fromkeys(note for run in runs for note in run.notes))
+        meta: dict[str, Any] = {
+            "verb": "optime",
+            "name": self.name,
+            "created": now_text(),
+            "complete": error is None,
+            "error": None if error is None else describe_error(error, None, ops),
+            "versions": versions(),
+            "wall_us": run.wall_us,
+            "recorder_us": len(ops) * self.cost_us,
+            "devices": sorted(ops["device"].dropna().unique()),
+            "skipped": run.skipped,
+            "warmup": self.warmup,
+            "repeats": len(self.runs) if self.repeats else 0,
+            **({"notes": notes} if notes else {}),
+        }
+        self.trace._fill({**run.frames, **more}, meta)
+
+
+class Recording:
+    """One recording that is on, from its making to end()."""
+
+    def __init__(self, options: KinetoOptions, stacks: bool) -> None:
+        self.options = options
+        self.skipped: dict[str, int] = {}
+        self.kineto = Kineto(options)
+        self.api = ApiRanges()
+        self.ranges = Ranges(self.api)
+        self.collectives = Collectives()
+        self.compiled = CompiledRegions(self, self.api, self.ranges)
+        self.result: Any = None
+        with ExitStack() as ends:  # an interrupt in here leaves nothing on
+            self.kineto.start()
+            ends.callback(self._stop)
+            for part in (self.ranges, self.collectives, self.compiled):
+                ends.callback(part.remove)
+                part.install()
+            ends.callback(self.api.__exit__)
+            if stacks:
+                self.api.__enter__()
+            self.root = _RecordFunctionFast(ROOT_MARK)
+            self.start_ns = perf_counter_ns()
+            self.root.__enter__()
+            self.ends = ends.pop_all()
+
+    def _stop(self) -> None:
+        self.result = self.kineto.stop()
+
+    def end(self) -> Run:
+        """Switch everything off; the frames of what was recorded."""
+        self.root.__exit__(None, None, None)
+        wall_us = (perf_counter_ns() - self.start_ns) / 1e3
+        self.ends.close()
+        if self.ranges.unrecorded:
+            self.skip("module calls in other threads, which are not recorded", self.ranges.unrecorded)
+        events = read(self.result, self.options, self.skip)
+        self.result = None
+        if ROOT_MARK not in events.name:
+            self.kineto.notes[:] = [ELSEWHERE if self.kineto.is_lost else TAKEN]
+        made = timeline(with_marks(events, self.ranges, self.api, self.collectives))
+        frames = {"ops": made.ops, "modules": modules_frame(self.ranges.modules, self.ranges.modules.roots.labels())}
+        if self.options.memory:
+            frames["memory"] = MEMORY.frame() if made.memory is None else made.memory
+        return Run(frames, wall_us, self.skipped, self.kineto.notes)
+
+    def skip(self, reason: str, count: int = 1) -> None:
+        """Count something that is not in the frames, so that the trace can say so."""
+        self.skipped[reason] = self.skipped.get(reason, 0) + count

@@ -1,0 +1,143 @@
+"""Ranges on the profiler's timeline: the recorded code itself, the forward calls of modules, backward passes."""
+
+from collections.abc import Callable
+from sys import _getframe
+from threading import get_ident
+from types import FrameType
+from typing import Any
+from weakref import ref
+
+import torch
+from torch import nn
+from torch._C import DisableTorchFunction
+from torch._C._profiler import _RecordFunctionFast
+
+from nbkit.capture.profiler.api_ranges import ApiRanges
+from nbkit.capture.recorder.dispatch_mode import current_node
+from nbkit.capture.recorder.patching import Patch
+from nbkit.capture.step.called_modules import CalledModule, CalledModules
+
+MODULE_MARK = "nbkit mod "  # short: std::string keeps up to 15 characters without an allocation
+ROOT_MARK = "nbkit step"
+
+
+class Marked:
+    """A module in one root model: what its ranges are called, and what that stands for."""
+
+    def __init__(self, called: CalledModule) -> None:
+        self.called = called
+        self.type = type(called.module()).__name__
+        self.name = f"{MODULE_MARK}{called.number}"
+        self.module: Any = None  # the reference that takes it out of `met`
+
+
+class Place:
+    """Where one thread stands: how many modules deep, and in which root model."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.root = -1
+
+
+class Ranges:
+    """Marks the timeline while installed. The range of a module's call bears the number of the module.
+
+    Python code between two ops makes the op after it slower, since it displaces what that needs from the caches, and
+    its time would not be the bare step's. So a module met again inside its root passes through few lines, and its calls
+    are numbered when the step is over, in the order of their ranges.
+    """
+
+    def __init__(self, api: ApiRanges) -> None:
+        self.api = api
+        self.modules = CalledModules()
+        self.marked: dict[int, Marked] = {}  # by the number of the module
+        self.met: dict[int, dict[int, Marked]] = {}  # by root and id: modules met inside it
+        self.main = get_ident()
+        self.unrecorded = 0  # calls of modules in threads that the profiler does not see
+        self.places: dict[int, Place] = {}
+        self.module_patch = Patch(nn.Module, "__call__")
+        self.backward_patches = [Patch(torch.autograd, name) for name in ("backward", "grad")]
+
+    def install(self) -> None:
+        self.module_patch.install(self._module_call())
+        for patch in self.backward_patches:
+            patch.install(_in_range(patch, f"torch.autograd.{patch.name}"))
+
+    def remove(self) -> None:
+        for patch in (self.module_patch, *self.backward_patches):
+            patch.remove()
+
+    def _module_call(self) -> Callable[..., Any]:
+        """What stands for nn.Module.__call__; a closure, since it runs before every module."""
+        patch, main = self.module_patch, self.main
+        nothing: dict[int, Marked] = {}
+        met = nothing  # of the root that the main thread is in
+
+        def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            marked = met.get(id(module))
+            if marked is None or get_ident() != main:
+                return other_call(module, args, kwargs, _getframe(1))
+            marked.called.calls += 1
+            with _RecordFunctionFast(marked.name):
+                return patch.before(module, *args, **kwargs)
+
+        def other_call(module: nn.Module, args: Any, kwargs: Any, frame: FrameType) -> Any:
+            """A call in another thread, of a root model, or of a module that is met for the first time there."""
+            nonlocal met
+            ident = get_ident()
+            if ident != main and current_node() is None:
+                self.unrecorded += 1  # a thread of the user's own
+                return patch.before(module, *args, **kwargs)
+            place = self.places.setdefault(ident, Place())
+            outer_root, outer_met = place.root, met
+            with DisableTorchFunction():  # its questions about parameters are not the step's
+                marked = self._find(module, place, frame)
+            del frame
+            if ident == main:
+                met = self.met.setdefault(place.root, {})
+            place.depth += 1
+            try:
+                return self._run(module, marked, args, kwargs)
+            finally:
+                place.depth -= 1
+                place.root = outer_root
+                if ident == main:
+                    met = outer_met
+
+        return __call__
+
+    def _find(self, module: nn.Module, place: Place, frame: FrameType) -> Marked:
+        known = len(self.modules.called)
+        called = self.modules.find(module, place, not place.depth, frame)
+        for new in self.modules.called[known:]:
+            self._mark(new, place.root)
+        return self.marked[called.number]
+
+    def _mark(self, called: CalledModule, root: int) -> None:
+        marked = self.marked[called.number] = Marked(called)
+        module = called.module()
+        if not called.may_fuse:
+            met, key = self.met.setdefault(root, {}), id(module)
+            marked.module = ref(module, lambda _: met.pop(key, None))  # a later module may have its id
+            met[key] = marked
+
+    def _run(self, module: nn.Module, marked: Marked, args: Any, kwargs: Any) -> Any:
+        """The call in its range; what may take torch's fused path does so without our function mode."""
+        marked.called.calls += 1
+        may_fuse = marked.called.may_fuse and not module.training
+        if may_fuse:
+            self.api.pause()
+        try:
+            with _RecordFunctionFast(marked.name):
+                return self.module_patch.before(module, *args, **kwargs)
+        finally:
+            if may_fuse:
+                self.api.resume()
+
+
+def _in_range(patch: Patch, name: str) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with _RecordFunctionFast(name):
+            return patch.before(*args, **kwargs)
+
+    return call

@@ -1,0 +1,269 @@
+"""The dispatch mode that sees every aten op, forward and backward; the hot path of a recording."""
+
+from collections.abc import Callable
+from sys import _getframe
+from time import perf_counter_ns
+from types import MethodType
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch.autograd import graph
+from torch.nn import Parameter
+
+from nbkit.capture.recorder.conj_neg import resolving
+from nbkit.capture.recorder.foreach_versions import counting, loses_versions
+from nbkit.capture.recorder.recording import NO_NODE, Recording, next_sequence_number
+from nbkit.capture.recorder.statistics import Statistics
+from nbkit.capture.recorder.step_mode import StepMode
+from nbkit.capture.recorder.tensor_registry import PLAIN
+from nbkit.capture.step.source import user_place
+
+current_node = torch._C._current_autograd_node
+# Ops that change a tensor's metadata in place, so that what is known of it must be read again.
+RESHAPING = frozenset(
+    "resize_ resize_as_ set_ t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ as_strided_ resize_as_sparse_ "
+    "sparse_resize_ sparse_resize_and_clear_ _coalesced_ set_data rename_".split()
+)
+HIDDEN_NAMESPACES = ("prim", "profiler")
+OTHER, TENSOR, SEQUENCE = 0, 1, 2
+KINDS: dict[type, int] = (
+    dict.fromkeys(PLAIN, TENSOR)
+    | {list: SEQUENCE, tuple: SEQUENCE}
+    | dict.fromkeys((int, float, bool, str, type(None), torch.Size, torch.dtype, torch.device, torch.layout), OTHER)
+)
+ENGINE_CODE = graph._engine_run_backward.__code__
+
+
+class Looker(Protocol):
+    """What looks at each op: around those that OpMode runs; `native` is its part in the native recorder."""
+
+    native: Any | None
+
+    def around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]: ...
+
+
+class OpMode(StepMode):
+    """Records each op that reaches it, runs it unchanged and returns what it returned.
+
+    With a native recorder this one sees only the ops that are left to it: those for which is_special() holds, or that
+    take a tensor which is not plain, and higher-order ops.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        statistics: Statistics | None,
+        on_profiler_op: Callable[..., None],
+        looker: Looker | None = None,
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.recording = recording
+        self.on_profiler_op = on_profiler_op
+        self.looker = looker
+        self.kinds = dict(KINDS)
+        self.runners: dict[int, Callable[..., Any]] = {}
+        # Names of the out= arguments, and positions of the written arguments, of the ops that have them.
+        self.out_names: dict[int, frozenset[str]] = {}
+        self.written: dict[int, list[int]] = {}
+        self.held: list[Any] = []
+        self.__torch_dispatch__ = MethodType(self._recorder(statistics), self)  # type: ignore[method-assign]
+
+    def _recorder(self, statistics: Statistics | None) -> Callable[..., Any]:  # noqa: C901  the hot path, written out
+        """__torch_dispatch__ as a closure: looking each of these names up on self would double the recorder's cost."""
+        recording, main, registry = self.recording, self.recording.main, self.recording.registry
+        runners, kinds, out_names, written = self.runners, self.kinds, self.out_names, self.written
+        known, learn, note_any, number_of = registry.known, registry.learn, self._note_any, registry.number
+        # The native recorder would leave it held over all the ops that it records itself.
+        described, holds_nodes = self._described, recording.native is None
+        ops, append_op = recording.ops, recording.ops.extend
+
+        def __torch_dispatch__(  # noqa: C901
+            _: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            run = runners.get(id(func))
+            if run is None:
+                run = self._runner(func)
+                if run is None:
+                    return self._hidden(func, args, kwargs or {})
+            node = current_node()
+            thread, place, at_node = main, None, NO_NODE
+            if node is not None:
+                at_node = recording.last_node
+                if at_node[0] is not node:
+                    at_node = described(node)
+                    # A node that adds to a gradient holds the leaf, which may be of the step's own making.
+                    if holds_nodes and at_node[2] is not ACCUMULATE:
+                        recording.last_node = at_node
+                try:
+                    frame = _getframe(1)
+                except ValueError:  # a thread that runs no Python: one of autograd's for a device
+                    thread = recording.thread()
+                else:
+                    if frame.f_code is not ENGINE_CODE:  # a custom Function, a hook
+                        thread = recording.thread()
+                        place = user_place(frame)
+            elif thread.parent < 0:
+                place = user_place(_getframe(1))
+            tensors = thread.tensors
+            first = len(tensors)
+            try:
+                for arg in args:
+                    kind = type(arg)
+                    if kind is Tensor or kind is Parameter:
+                        entry = known.get(id(arg))
+                        held = entry[0]() if entry is not None else None
+                        if held is not None and (held is arg or held is arg.untyped_storage()):
+                            tensors.append(entry[1])  # type: ignore[index]  # held came from it
+                        else:
+                            tensors.append(number_of(arg))
+                    elif kind is list:
+                        if arg and type(arg[0]) is not int:
+                            note_any(tensors, arg, False)
+                    elif kinds.get(kind, TENSOR):
+                        note_any(tensors, arg, False)
+                if kwargs:
+                    outs = out_names.get(id(func), ())
+                    for name, arg in kwargs.items():
+                        if kinds.get(type(arg), TENSOR) and name not in outs:
+                            note_any(tensors, arg, False)
+            except Exception as error:  # the recorder's own trouble must never become the step's
+                del tensors[first:]
+                recording.skip(f"inputs not described ({type(error).__name__})")
+            inputs = len(tensors) - first
+            if statistics is not None:
+                statistics.note(thread, first, (args, kwargs), out_names.get(id(func), ()))
+            if registry.has_complex:
+                run = resolving(run)
+            sequence = next_sequence_number()
+            start = perf_counter_ns()
+            try:
+                out = run(*args, **kwargs) if kwargs else run(*args)
+            except BaseException:
+                end = perf_counter_ns()
+                recording.failed_slot = len(ops)
+                raise
+            else:
+                end = perf_counter_ns()
+                middle, made = len(tensors), out
+                try:
+                    if type(out) is Tensor:
+                        entry = known.get(id(out))
+                        if entry is not None and entry[0]() is out:
+                            tensors.append(entry[1])
+                        else:
+                            tensors.append(learn(out, True))
+                    elif out is None and id(func) in written:
+                        made = [args[position] for position in written[id(func)] if position < len(args)]
+                        note_any(tensors, made, False)
+                    else:
+                        note_any(tensors, out, True)
+                    if statistics is not None:
+                        statistics.note(thread, middle, made, ())
+                except Exception as error:
+                    del tensors[middle:]
+                    recording.skip(f"outputs not described ({type(error).__name__})")
+            finally:
+                append_op(
+                    (
+                        func,
+                        thread.context,
+                        sequence,
+                        at_node[1],
+                        at_node[2],
+                        start,
+                        end,
+                        place,
+                        first,
+                        inputs,
+                        len(tensors) - first - inputs,
+                    )
+                )
+            return out
+
+        return __torch_dispatch__
+
+    def _runner(self, func: Any) -> Callable[..., Any] | None:
+        """What runs an op met for the first time; None for ops that are torch's own questions, not the step's work."""
+        # Raising in a dispatch mode from a prim op under FakeTensorMode aborts the process: those are left alone.
+        if isinstance(func, OpOverload) and func.namespace in HIDDEN_NAMESPACES:
+            return None
+        self.held.append(func)  # the id of a freed op could come back
+        run: Callable[..., Any] = func
+        if isinstance(func, OpOverload):
+            run = func._op
+            if func._opname in RESHAPING:
+                run = self._reshaping(run)
+            if loses_versions(func):
+                run = counting(run, func)
+            arguments = func._schema.arguments
+            if names := frozenset(argument.name for argument in arguments if argument.is_out):
+                self.out_names[id(func)] = names
+            if not func._schema.returns:
+                self.written[id(func)] = [number for number, argument in enumerate(arguments) if argument.is_write]
+        else:
+            self.recording.skip(f"ops inside {func.name()}: torch runs them below the recorder")
+        if self.looker is not None:
+            run = self.looker.around(func, run)
+        self.runners[id(func)] = run
+        return run
+
+    def _reshaping(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        def run_and_forget(*args: Any, **kwargs: Any) -> Any:
+            out = run(*args, **kwargs)
+            self.recording.registry.forget(args[0])
+            return out
+
+        return run_and_forget
+
+    def _described(self, node: Any) -> tuple[Any, int, type]:
+        kind = type(node)
+        return node, self.recording.registry.number(node.variable) if kind is ACCUMULATE else node._sequence_nr(), kind
+
+    def __enter__(self) -> "OpMode":
+        super().__enter__()  # type: ignore[no-untyped-call]
+        if native := self.recording.native:
+            native.install(OpMode, is_special, user_place, ENGINE_CODE)
+            native.start(self, self.recording, self.looker and self.looker.native)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self.recording.native:
+            self.recording.native.stop(self)
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        # The method of this instance is a cycle, which would live until the next collection.
+        del self.__torch_dispatch__
+
+    def _hidden(self, func: Any, args: Any, kwargs: Any) -> Any:
+        run = func if self.looker is None else self.looker.around(func, func)
+        out = run(*args, **kwargs)
+        if func.namespace == "profiler":
+            self.on_profiler_op(func)
+        return out
+
+    def _note_any(self, tensors: list[int], value: Any, fresh: bool) -> None:
+        kind = self.kinds.get(type(value))
+        if kind is None:
+            kind = TENSOR if isinstance(value, Tensor) else SEQUENCE if isinstance(value, (list, tuple)) else OTHER
+            self.kinds[type(value)] = kind
+        if kind == TENSOR:
+            tensors.append(self.recording.registry.number(value, fresh))
+        elif kind == SEQUENCE:
+            for item in value:
+                self._note_any(tensors, item, fresh)
+
+
+def is_special(func: OpOverload) -> bool:
+    """Whether an op takes more than running and writing a row, so that the native recorder leaves it to OpMode."""
+    return func.namespace in HIDDEN_NAMESPACES or func._opname in RESHAPING or loses_versions(func)
+
+
+def _accumulate_type() -> type:
+    x = torch.ones((), requires_grad=True)
+    node = x.expand_as(x).grad_fn
+    assert node is not None
+    return type(node.next_functions[0][0])
+
+
+ACCUMULATE = _accumulate_type()

@@ -1,0 +1,111 @@
+"""The function mode that sees API calls (torch.nn.functional.linear, torch.Tensor.add_): parents of the aten ops."""
+
+from collections.abc import Callable
+from pathlib import Path
+from sys import _getframe
+from threading import get_ident
+from time import perf_counter_ns
+from types import MethodType
+from typing import Any
+
+from torch import Tensor, nn
+from torch._ops import OpOverload
+
+from nbkit.capture.recorder.pausable_mode import PausableMode
+from nbkit.capture.recorder.recording import (
+    CLOSURE_CODE,
+    NO_NODE,
+    NOTHING_YET,
+    OP_FIELDS,
+    Recording,
+    ThreadState,
+    next_sequence_number,
+)
+from nbkit.capture.step.source import user_place
+
+# Where OpMode runs an op.
+DISPATCH_FILES = frozenset(
+    str(Path(__file__).parents[1] / name) for name in ("recorder/dispatch_mode.py", "check/checker.py")
+)
+GRADIENT = Tensor.grad
+METHOD_WRAPPER = type(Tensor.shape.__get__)  # type: ignore[attr-defined]
+# After these a tensor is no longer what was noted of it.
+RESETTING = frozenset({Tensor.requires_grad_, Tensor.set_, Tensor.resize_, Tensor.resize_as_, Tensor.detach_})
+# These ask whether a function mode is on, and leave their fused inference path if so: API calls inside them are not
+# recorded where that path could be taken, so that the step computes what it would compute bare.
+FUSED_INFERENCE = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder)
+
+
+class ApiMode(PausableMode):
+    """Records each outermost API call of Python code; torch takes the mode off while the call runs."""
+
+    def __init__(self, recording: Recording) -> None:
+        super().__init__()
+        self.recording = recording
+        self.getters = 0
+        self.__torch_function__ = MethodType(self._recorder(), self)  # type: ignore[method-assign]
+
+    def _recorder(self) -> Callable[..., Any]:
+        """__torch_function__ as a closure, as in OpMode."""
+        recording, main, forget = self.recording, self.recording.main, self.recording.registry.forget
+        ops, reserve, rearrange = recording.ops, recording.ops.extend, recording.place
+
+        def __torch_function__(_: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if type(func) is METHOD_WRAPPER:  # x.shape, x.grad = y: properties, hundreds a step
+                self.getters += 1
+                if func.__name__ == "__set__" and func.__self__ is not GRADIENT:
+                    forget(args[0])
+                return func(*args, **kwargs) if kwargs else func(*args)
+            # OpMode runs an op that came from no API call (torch.tensor): the call below it is ours.
+            if type(func) is OpOverload and _getframe(1).f_code.co_filename in DISPATCH_FILES:
+                return func(*args, **(kwargs or {}))
+            thread = main if main.ident == get_ident() else recording.thread()
+            outer, slot = thread.parent, len(ops)
+            context = thread.context
+            thread.parent = slot
+            if recording.code == CLOSURE_CODE:
+                rearrange(thread)
+            else:
+                thread.context = (slot, *context[1:])
+            place = user_place(_getframe(1))
+            sequence = next_sequence_number()
+            keep = True
+            reserve(NOTHING_YET)
+            start = perf_counter_ns()
+            try:
+                out = func(*args, **kwargs) if kwargs else func(*args)
+                keep = isinstance(out, Tensor)
+            except BaseException:
+                # An op inside it that raised stands after it; one before it raised an error that was caught.
+                if recording.failed_slot is None or recording.failed_slot < slot:
+                    recording.failed_slot = slot
+                raise
+            finally:
+                end = perf_counter_ns()
+                thread.parent, thread.context = outer, context
+                recording.last_node = NO_NODE
+                ops[slot : slot + OP_FIELDS] = (func, context, sequence, -1, keep, start, end, place, -1, 0, 0)
+            if func in RESETTING:
+                forget(args[0])
+            return out
+
+        return __torch_function__
+
+    def enter_module(self, module: nn.Module, may_fuse: bool, thread: ThreadState) -> Callable[[], Any] | None:
+        """Switch the mode for one module call where that is needed; what undoes it.
+
+        It is off inside an API call and inside torch's own optimizers; a module that runs there (a checkpointed part
+        run again in the backward pass, an optimizer's closure) is user code again.
+        """
+        if may_fuse and not module.training:
+            return self._push if self._pop() else None
+        if (thread.parent >= 0 or self.recording.code) and not any(self.pauses) and not self.is_on():
+            self._push()
+            return self._pop
+        return None
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        self.recording.last_node = NO_NODE
+        # The method of this instance is a cycle, which would live until the next collection.
+        del self.__torch_function__

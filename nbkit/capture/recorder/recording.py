@@ -1,0 +1,116 @@
+"""The raw record of a step while it runs: plain tuples and integers, turned into frames afterwards."""
+
+from threading import get_ident
+from time import perf_counter_ns
+from typing import Any, NamedTuple
+
+import torch
+
+from nbkit.capture.native.registry import NativeRegistry
+from nbkit.capture.recorder.tensor_registry import TensorRegistry
+from nbkit.capture.recorder.time_spans import Spans
+from nbkit.capture.step.source import Place
+
+next_sequence_number = torch._C._autograd._get_sequence_nr
+
+PLAIN_CODE, OPTIMIZER_CODE, CLOSURE_CODE = 0, 1, 2
+
+
+class Context(NamedTuple):
+    """What stays the same over many ops; a thread holds the current one as a plain tuple."""
+
+    parent: int  # index into Recording.ops of the API call around, -1 at the top
+    module_call: int  # index into Recording.module_calls, -1 outside
+    code: int  # PLAIN_CODE or OPTIMIZER_CODE
+    step: int
+    thread: int
+
+
+class OpRecord(NamedTuple):
+    """One call of an op. The hot path extends one flat list by these fields: small objects cost collections."""
+
+    name: Any  # the OpOverload, the API function, or text
+    context: Any  # Context
+    sequence: int  # autograd's next sequence number when it ran
+    node: int  # sequence number of the autograd node that ran it, or the tensor record it accumulates into; else -1
+    node_type: Any  # class of that node, None outside a backward pass; of an API call: whether it returned a tensor
+    start: int  # ns
+    end: int
+    place: Place | None
+    first_tensor: int  # thread.tensors from here: inputs, then outputs; -1 for API calls
+    inputs: int
+    outputs: int
+
+
+OP_FIELDS = len(OpRecord._fields)
+NOTHING_YET = (None,) * OP_FIELDS
+NO_NODE: tuple[Any, int, Any] = (None, -1, None)
+
+
+class ModuleCall(NamedTuple):
+    """One forward call of a module."""
+
+    module: int  # index into ModuleCalls.modules
+    call: int  # how often that module had been called before
+    in_backward: bool  # a checkpointed part, run again during the backward pass
+
+
+class ThreadState:
+    """Where one thread of the step stands."""
+
+    def __init__(self, ident: int, number: int, parent: int = -1) -> None:
+        self.ident = ident
+        self.number = number
+        self.parent = parent
+        self.module_call = -1
+        self.root = -1
+        self.tensors: list[int] = []
+        self.context: Any = (parent, -1, PLAIN_CODE, 0, number)
+
+
+class Recording:
+    """Everything one optrace has seen so far; `native` is the library that records aten ops, None in Python."""
+
+    def __init__(self, native: Any | None = None) -> None:
+        self.native = native
+        self.main = ThreadState(get_ident(), 0)
+        self.threads = {self.main.ident: self.main}
+        # Fields of OpRecord, one call after the other. An API call takes its place when it begins, so that calls stand
+        # in call order; Nones until it has ended.
+        self.ops: list[Any] = []
+        self.registry = TensorRegistry() if native is None else NativeRegistry(native)
+        self.module_calls: list[Any] = []  # plain tuples in the order of ModuleCall
+        self.step = 0
+        self.code = PLAIN_CODE
+        self.skipped: dict[str, int] = {}
+        # ns, start and end of each reading of values and each run of a reference: the recorder's time, not the step's.
+        self.spent = Spans()
+        # The autograd node that ran the last op, its number and its class. Held until the backward pass is over, since
+        # torch makes a Python object of a node at every question otherwise.
+        self.last_node: tuple[Any, int, Any] = NO_NODE
+        self.failed_slot: int | None = None  # index into ops of the call that raised
+        self.failed_message: str | None = None  # of an op that raised in the native recorder, which leaves no frame
+        self.first_sequence = next_sequence_number()
+        self.start = perf_counter_ns()
+        self.end = self.start
+
+    def thread(self) -> ThreadState:
+        """State of the running thread; autograd's device threads work for the call that the main thread waits in."""
+        ident = get_ident()
+        state = self.threads.get(ident)
+        if state is None:
+            state = self.threads[ident] = ThreadState(ident, len(self.threads), self.main.parent)
+            self.place(state)
+        return state
+
+    def place(self, thread: ThreadState) -> None:
+        """Bring the thread's context up to date after its API call, its module or the optimizer has changed."""
+        code = self.code
+        if code == CLOSURE_CODE:
+            # An optimizer's own work runs without gradients, the closure it calls with them.
+            code = PLAIN_CODE if torch.is_grad_enabled() else OPTIMIZER_CODE
+        thread.context = (thread.parent, thread.module_call, code, self.step, thread.number)
+
+    def skip(self, reason: str, count: int = 1) -> None:
+        """Count something that is not in the frames, so that the trace can say so."""
+        self.skipped[reason] = self.skipped.get(reason, 0) + count

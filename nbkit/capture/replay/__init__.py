@@ -1,0 +1,1 @@
+"""Running one op of the step again, isolated from it."""

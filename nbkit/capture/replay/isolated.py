@@ -1,0 +1,52 @@
+"""Running torch apart from the user's step: without its modes, autocast and gradients, its generator left as it is."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from time import perf_counter_ns
+from typing import Any
+
+import torch
+from torch._C import _len_torch_dispatch_stack
+from torch.utils._python_dispatch import _disable_current_modes
+
+from nbkit.capture.recorder.recording import Recording
+
+ZERO_TENSOR = torch._C.DispatchKey.ZeroTensor
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Inside, nothing that torch runs is seen by a mode, recorded by autograd, cast by autocast or saved by a hook.
+
+    Zeros without memory, which a second backward pass or forward-mode AD makes, are read as zeros: in the handler of a
+    dispatch mode torch (2.13) leaves out the key that sees to it, and their kernels read from address 0.
+    """
+    before = torch.is_grad_enabled()
+    torch._C._set_grad_enabled(False)
+    try:
+        if not _len_torch_dispatch_stack() and not torch.is_autocast_enabled("cpu"):
+            # The usual case, and an op takes microseconds: no stack of contexts.
+            with torch._C.DisableTorchFunction(), torch._C._SetExcludeDispatchKeyGuard(ZERO_TENSOR, False):
+                yield
+            return
+        with ExitStack() as stack:
+            stack.enter_context(torch._C.DisableTorchFunction())
+            stack.enter_context(torch._C._SetExcludeDispatchKeyGuard(ZERO_TENSOR, False))
+            stack.enter_context(_disable_current_modes())
+            stack.enter_context(torch.autocast("cpu", enabled=False))
+            yield
+    finally:
+        torch._C._set_grad_enabled(before)
+
+
+def timed_apart(recording: Recording, work: Callable[[], Any], on_trouble: Callable[[Exception], object]) -> Any:
+    """The result of `work` apart, whose time is not the step's; trouble of ours is told of, never the step's."""
+    started = perf_counter_ns()
+    try:
+        with apart():
+            return work()
+    except Exception as error:
+        on_trouble(error)
+        return None
+    finally:
+        recording.spent.add(started, perf_counter_ns())

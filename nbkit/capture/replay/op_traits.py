@@ -1,0 +1,111 @@
+"""What is to be done with an op: compare it, check it by statistics, or leave it out for a reason."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+
+from nbkit.capture.frames.op_names import op_name
+from nbkit.capture.recorder.dispatch_mode import RESHAPING
+from nbkit.capture.replay import substitutes
+from nbkit.capture.replay.copies import tensors_in
+
+UNINITIALISED = frozenset(
+    "empty empty_like empty_strided empty_permuted empty_quantized new_empty new_empty_strided resize "
+    "_resize_output _resize_output_ _empty_affine_quantized _empty_per_channel_affine_quantized".split()
+)
+COLLECTIVES = frozenset({"c10d", "_c10d_functional", "c10d_functional", "symm_mem"})
+# They alias their input without saying so in their schema, or only look at a tensor.
+VIEWS = frozenset({"_unsafe_view", "_reshape_alias", "_reshape_copy", "lift", "_fw_primal"})
+# Positions of arguments that an op writes to although its schema does not say so: running statistics.
+UNDECLARED_WRITES = {
+    "native_batch_norm": (3, 4),
+    "cudnn_batch_norm": (3, 4),
+    "miopen_batch_norm": (3, 4),
+    "batch_norm_update_stats": (1, 2),
+}
+# So many results of an op are values; the others are memory for its backward op, which only that can read.
+VALUES = {"mkldnn_rnn_layer": 3, "_embedding_bag": 1, "_ctc_loss": 1, "_sparse_mm_reduce_impl": 1} | substitutes.VALUES
+MARKERS = frozenset({"prim", "profiler", "inductor", "debugprims"})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How calls of one op are treated."""
+
+    func: Any
+    name: str
+    packet: str
+    leave_out: str | None  # why no call of it is compared
+    is_random: bool
+    written: tuple[int, ...]  # positions of the arguments it writes to
+    written_names: tuple[str, ...]  # their names, as keyword arguments
+    is_pointwise: bool  # each element of the result is made of the elements at its place
+    is_out: bool  # what it writes to is given as out=, and not read
+
+    @property
+    def values(self) -> int | None:
+        """How many of its results are values; None if all are."""
+        return VALUES.get(self.packet)
+
+
+@cache
+def plan_of(func: Any) -> Plan:
+    """The plan for an op; higher-order operators and what is not a tensor's work are left out."""
+    if not isinstance(func, OpOverload):
+        return Plan(
+            func, op_name(func), "", "higher-order ops: torch runs their parts below", False, (), (), False, False
+        )
+    arguments = func._schema.arguments
+    undeclared = UNDECLARED_WRITES.get(func._opname, ())
+    written = [(number, one) for number, one in enumerate(arguments) if one.is_write or number in undeclared]
+    return Plan(
+        func,
+        op_name(func),
+        func._opname,
+        _why_not(func),
+        torch.Tag.nondeterministic_seeded in func.tags,
+        tuple(number for number, one in written if not one.kwarg_only),
+        tuple(one.name for _, one in written),
+        torch.Tag.pointwise in func.tags,
+        any(one.is_out for one in arguments),
+    )
+
+
+def _why_not(func: OpOverload) -> str | None:
+    name, returns = func._opname, func._schema.returns
+    if func.namespace in MARKERS:
+        return "markers and questions of torch"
+    if func.namespace in COLLECTIVES:
+        return "collectives: their result depends on other processes"
+    if name in UNINITIALISED:
+        return "uninitialised memory (empty, empty_like)"
+    if name in RESHAPING:
+        return "ops that change a tensor's metadata only"
+    if name in VIEWS or func.is_view:
+        return "views"
+    has_tensor = any("Tensor" in str(one.type) for one in returns)
+    if not has_tensor and not any(one.is_write for one in func._schema.arguments):
+        return "ops that return no tensor (item, is_same_size)"
+    return None
+
+
+def bound(func: OpOverload, args: Any, kwargs: Any) -> dict[str, Any]:
+    """Arguments of a call by the names of the op's schema, defaults filled in."""
+    arguments = func._schema.arguments
+    given = {one.name: one.default_value for one in arguments if one.has_default_value()}
+    return {**given, **{one.name: arg for one, arg in zip(arguments, args, strict=False)}, **kwargs}
+
+
+def written_tensors(plan: Plan, args: Any, kwargs: Any) -> list[Tensor]:
+    """The tensors that a call writes to."""
+    found: list[Tensor] = []
+    for position in plan.written:
+        if position < len(args):
+            found.extend(tensors_in(args[position]))
+    for name in plan.written_names:
+        found.extend(tensors_in(kwargs.get(name)))
+    return found

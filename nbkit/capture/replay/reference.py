@@ -1,0 +1,256 @@
+"""What an op is run again on: a device and precision, or a function of the user."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nbkit.capture.recorder.conj_neg import as_bare
+from nbkit.capture.replay.chunked import is_done_in_pieces, pieced
+from nbkit.capture.replay.copies import WIDER, all_tensors, cloned, copier, mapped_call, narrowed_call, tensors_in
+from nbkit.capture.replay.devices import read_place
+from nbkit.capture.replay.op_traits import Plan, bound, written_tensors
+from nbkit.capture.replay.phases import turned
+from nbkit.capture.replay.substitutes import TWINS
+from nbkit.capture.replay.undefined import settled
+from nbkit.errors import OptionError, first_line
+
+Function = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+DOUBLES = (torch.float64, torch.complex128)
+PRECISE = {"float64": torch.float64, "float32": torch.float32}
+CPU = torch.device("cpu")
+# What an op raises because of the values or the memory, not because it has no kernel for their dtype.
+NOT_OF_DTYPE = (
+    torch.linalg.LinAlgError,  # type: ignore[attr-defined]  # public, but torch does not export it by name
+    torch.OutOfMemoryError,
+    MemoryError,
+    IndexError,
+)
+# Of the signs that inputs are perturbed by: never the user's generator.
+SEED = 20
+
+
+class NoKernelError(Exception):
+    """The reference cannot run an op in any precision it has."""
+
+
+class Reference:
+    """Where calls are repeated; `dtype` is None for a function, which is given the inputs as they are."""
+
+    def __init__(self, given: str | Function) -> None:
+        self.function = None if isinstance(given, str) else given
+        self.device, self.dtype = _parsed(given) if isinstance(given, str) else (CPU, torch.float64)
+        self.text = given if isinstance(given, str) else getattr(given, "__name__", repr(given))
+        if self.function is not None and not callable(given):
+            raise OptionError(f"reference={given!r} is neither text such as 'cpu:float64' nor a function.")
+        # Ops found to have no kernel in `dtype`, with what their rows say.
+        self.narrow: dict[Any, str] = {}
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it is float64 on the CPU."""
+        return self.function is None and self.device == CPU and self.dtype is torch.float64
+
+    def copy(self, plan: Plan, args: Any, kwargs: Any) -> "Call":
+        """The call, its inputs copied: as they are for a function and for ops done piece by piece, else widened."""
+        pieces = self.function is None and self.device == CPU and is_done_in_pieces(plan, args, kwargs)
+        if pieces or self.function is not None:
+            return Call(self, plan, *mapped_call(args, kwargs, cloned, {}), is_wide=False, in_pieces=pieces)
+        return Call(self, plan, *mapped_call(args, kwargs, self.widen(plan), {}), is_wide=True, in_pieces=False)
+
+    def size_of(self, tensors: list[Tensor]) -> int:
+        """Bytes that tensors take here."""
+        wider = WIDER[self.dtype] if self.function is None else {}
+        return sum(one.numel() * wider.get(one.dtype, one.dtype).itemsize for one in tensors)
+
+    def widen(self, plan: Plan) -> Callable[[Any], Any]:
+        """What brings a tensor, dtype or device of a call to this reference."""
+        return copier(self.device, torch.float32 if plan.func in self.narrow else self.dtype)
+
+
+def _parsed(text: str) -> tuple[torch.device, torch.dtype]:
+    try:
+        return read_place(text, PRECISE)
+    except Exception as error:
+        raise OptionError(
+            f"reference={text!r} cannot be used ({first_line(error)}); give a device that is here and a "
+            f"precision, such as 'cpu:float64' or 'cpu:float32'."
+        ) from error
+
+
+class Call:
+    """One call with copies of its inputs from before it ran; they stay as they are however often it is repeated."""
+
+    def __init__(
+        self,
+        reference: Reference,
+        plan: Plan,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        *,
+        is_wide: bool,
+        in_pieces: bool,
+    ) -> None:
+        self.reference, self.plan, self.args, self.kwargs = reference, plan, args, kwargs
+        self.is_wide, self.in_pieces = is_wide, in_pieces
+        self.note: str | None = None
+        self.dtype: torch.dtype | None = None  # of the first result of the call itself
+        self.dtypes: frozenset[torch.dtype] = frozenset()  # of all tensors of the call itself
+        self.origin: Any = None  # what is needed to keep it, if it may be kept
+        self.known: Results | None = None  # what the reference has made of it, where it has run already
+        self.spreads: dict[int, list[Tensor]] = {}  # what conditioning() has found, by the number of draws
+
+    def tensors(self) -> list[Tensor]:
+        """Its inputs."""
+        return all_tensors(self.args, self.kwargs)
+
+    def results(self, given: Arguments | None = None) -> "Results":
+        """What the reference makes of the call; `given` is the call itself, whose dtypes are the last resort.
+
+        Raises NoKernelError, or what the reference raised.
+        """
+        if self.known is None:
+            self.known = self._run(given)
+        return self.known
+
+    def _run(self, given: Arguments | None) -> "Results":
+        if self.reference.function is not None:
+            return self.once(self.args, self.kwargs, self.reference.function)
+        try:
+            if self.in_pieces:
+                return Results(pieced(self.plan, self.args, self.kwargs, self.reference.widen(self.plan)), [])
+            self.note = self.reference.narrow.get(self.plan.func)
+            return self.once(*self.widened())
+        except NOT_OF_DTYPE:
+            raise
+        except Exception as error:
+            return self._narrower(error, given)
+
+    def widened(self) -> tuple[Any, Any]:
+        """Arguments and keyword arguments on the reference, in its precision."""
+        if not self.is_wide:
+            self.args, self.kwargs = mapped_call(self.args, self.kwargs, self.reference.widen(self.plan), {})
+            self.is_wide = True
+        return self.args, self.kwargs
+
+    def _narrower(self, first: Exception, given: Arguments | None) -> "Results":
+        """The call in float32, else in the dtypes it was given. What runs there shows that a kernel was missing.
+
+        The text of an error does not tell: torch has dozens of ways to say that a dtype is not supported.
+        """
+        reference = self.reference
+        has_doubles = given is not None and any(one.dtype in DOUBLES for one in all_tensors(*given))
+        if reference.dtype is torch.float64 and self.note is None and not has_doubles:
+            note = f"compared in float32: the reference has no float64 kernel ({first_line(first)})"
+            copy = copier(reference.device, torch.float32)
+            found = self._tried(mapped_call(self.args, self.kwargs, copy, {}), note)
+            if found is not None:
+                reference.narrow[self.plan.func] = note
+                return found
+        if given is not None:
+            note = f"compared in its own dtypes: the reference has no wider kernel ({first_line(first)})"
+            found = self._tried(narrowed_call((self.args, self.kwargs), given), note)
+            if found is not None:
+                return found
+        raise NoKernelError(first_line(first)) if isinstance(first, NotImplementedError) else first
+
+    def _tried(self, call: Arguments, note: str) -> "Results | None":
+        """The results of the call with these arguments, which are its own from now on; None if that raises, too."""
+        try:
+            found = self.once(*call)
+        except Exception:
+            return None
+        (self.args, self.kwargs), self.note = call, note
+        self.is_wide, self.in_pieces = True, False
+        return found
+
+    def conditioning(self, draws: int, eps: float) -> list[Tensor]:
+        """For every result: the largest change that changing the inputs by eps brings about, in so many draws.
+
+        What was found is kept, so that each result of a call is judged by the same draws; asked for fewer, these are
+        the first of them. With 0 they are all that there have been.
+        """
+        args, kwargs = self.widened()
+        if not self.spreads:
+            self.generator = np.random.default_rng(SEED)
+            # Results made in pieces may differ from others in the last bit.
+            is_at_hand = self.known is not None and not self.in_pieces and self.reference.function is None
+            self.center = self.results().all if is_at_hand else self.once(args, kwargs).all
+            self.spreads[0] = [torch.zeros(one.shape, dtype=torch.float64) for one in self.center]
+        made = max(self.spreads)
+        spreads = self.spreads.get(draws or made, self.spreads[made])
+        for _ in range(made, draws):
+            changed = self._changed(mapped_call(args, kwargs, _perturbing(self.generator, eps), {}))
+            distances = [_distance(found, middle) for found, middle in zip(changed, self.center, strict=True)]
+            spreads = [torch.maximum(spread, one) for spread, one in zip(spreads, distances, strict=True)]
+        if draws > made:
+            if len(spreads) == 1:
+                self.spreads.clear()  # no other result will ask for fewer draws
+            self.spreads[draws] = spreads
+        return spreads
+
+    def _changed(self, changed: tuple[Any, Any]) -> list[Tensor]:
+        """Results of the call with changed inputs, vectors without direction turned to those of the call itself."""
+        return turned(self.plan.packet, self.once(*changed).all, self.center)
+
+    def once(self, args: Any, kwargs: Any, function: Function | None = None) -> "Results":
+        """Results of the op with these arguments, which stay as they are."""
+        plan = self.plan
+        if function is not None:  # it may write to anything
+            args, kwargs = mapped_call(args, kwargs, cloned, {})
+        elif plan.written or plan.written_names:
+            memo: dict[int, Any] = {id(one): one.clone() for one in written_tensors(plan, args, kwargs)}
+            args, kwargs = mapped_call(args, kwargs, lambda value: value, memo)
+        if function is not None:
+            out = function(plan.func, args, kwargs)
+        elif plan.packet in TWINS and self.reference.device == CPU:
+            out = TWINS[plan.packet](bound(plan.func, args, kwargs))
+        else:
+            out = as_bare(plan.func._op, args, kwargs)
+        return Results(out, written_tensors(plan, args, kwargs), plan.values)
+
+
+class Results:
+    """Tensors that a call returned, and those it wrote to without returning them."""
+
+    def __init__(self, out: Any, written: list[Tensor], values: int | None = None) -> None:
+        self.outputs = list(tensors_in(out))[:values]
+        self.written = [one for one in written if not any(one is other for other in self.outputs)]
+
+    def turn(self, packet: str, like: "Results") -> None:
+        """Give vectors without direction, and what says nothing beside NaN, those of others they are compared with."""
+        self.outputs = settled(packet, turned(packet, self.outputs, like.outputs), like.outputs)
+
+    @property
+    def all(self) -> list[Tensor]:
+        return [*self.outputs, *self.written]
+
+
+def seed_words() -> tuple[int, ...]:
+    """State and increment of the generator of signs, as words of 64 bits, the lower one of each first."""
+    state: Any = np.random.default_rng(SEED).bit_generator.state["state"]
+    return tuple(state[name] >> shift & (1 << 64) - 1 for name in ("state", "inc") for shift in (0, 64))
+
+
+def _perturbing(generator: np.random.Generator, eps: float) -> Callable[[Any], Any]:
+    def change(value: Any) -> Any:
+        if not isinstance(value, Tensor) or not (value.is_floating_point() or value.is_complex()):
+            return value
+        bits = np.unpackbits(
+            np.frombuffer(generator.bytes(-(-value.numel() // 8)), dtype=np.uint8), count=value.numel()
+        )
+        signs = torch.from_numpy(bits).to(value.device, value.dtype).mul_(2).sub_(1).reshape(value.shape)
+        # Inf less Inf is NaN, which a mask of -Inf would spread over all results.
+        return torch.where(value.isinf(), value, value.addcmul(value, signs, value=eps))
+
+    return change
+
+
+def _distance(found: Tensor, center: Tensor) -> Tensor:
+    if not (center.is_floating_point() or center.is_complex()):
+        return torch.zeros(center.shape, dtype=torch.float64)
+    # A result that is no number leaves the others their scale.
+    return (found - center).abs().to(CPU, torch.float64).nan_to_num_(nan=0.0, posinf=0.0)

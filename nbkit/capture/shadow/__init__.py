@@ -1,0 +1,1 @@
+"""A reference run that follows the step op by op."""

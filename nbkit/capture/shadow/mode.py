@@ -1,0 +1,189 @@
+"""The dispatch mode that runs every op of the step on the shadows as well."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbkit.capture.diff.random_ops import draws
+from nbkit.capture.recorder.recording import Recording
+from nbkit.capture.replay.below_mode import BelowMode
+from nbkit.capture.replay.copies import all_tensors, mapped_call, narrowed_call, tensors_in
+from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, UNINITIALISED, Plan, bound, written_tensors
+from nbkit.capture.replay.phases import turned
+from nbkit.capture.replay.reference import CPU, Results
+from nbkit.capture.replay.substitutes import TWINS
+from nbkit.capture.shadow.shadows import Shadows, is_shadowed, is_valueless
+from nbkit.capture.shadow.target import Target
+
+Given = tuple[Any, Any]
+# Of these the result is drawn whatever the values of the tensors given.
+VALUELESS = ("rand_like", "randn_like", "randint_like")
+
+
+class ShadowMode(BelowMode):
+    """Follows the step with a run in another precision; what the ops return is passed on as it is.
+
+    `made` holds what the last op made of the shadows, by the id of the step's tensor.
+    """
+
+    def __init__(self, recording: Recording, target: Target) -> None:
+        super().__init__(recording)
+        self.target, self.shadows = target, Shadows(target)
+        self.made: dict[int, Tensor] = {}
+        self.followed = self.parted = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        plan = self.plan(func)
+        self.made = {}
+        if any(is_valueless(tensor) for tensor in all_tensors(args, kwargs)):
+            return func(*args, **kwargs)
+        if plan.leave_out is not None:
+            out = func(*args, **kwargs)
+            self._work(plan, lambda: self._after_left_out(plan, (args, kwargs), out))
+            return out
+        given = self._work(plan, lambda: self._shadow_call(plan, args, kwargs))
+        out = func(*args, **kwargs)
+        self._work(plan, lambda: self._follow(plan, (args, kwargs), given, out))
+        return out
+
+    def _work(self, plan: Plan, work: Callable[[], Any]) -> Any:
+        def trouble(error: Exception) -> None:
+            self.shadows.restarts[f"{plan.name} ({type(error).__name__})"] += 1
+
+        if not torch.is_inference_mode_enabled():
+            return self.apart(work, trouble)
+        with torch.inference_mode(False):  # a shadow outlives it, and may be written to outside
+            return self.apart(work, trouble)
+
+    def _after_left_out(self, plan: Plan, given: Given, out: Any) -> None:
+        """Views need nothing, but one that made memory of its own is an op like others."""
+        namespace = getattr(plan.func, "namespace", "")
+        if namespace in COLLECTIVES:
+            for tensor in all_tensors(*given):
+                self.shadows.forget(tensor)
+            self.shadows.restarts["collectives"] += 1
+            return
+        if namespace in MARKERS or plan.packet in UNINITIALISED:
+            return
+        inputs = _storages(all_tensors(*given))
+        if any(is_shadowed(tensor) and not _storages([tensor]) <= inputs for tensor in tensors_in(out)):
+            if plan.packet:
+                self._follow(plan, given, self._shadow_call(plan, *given), out)
+            else:
+                self.shadows.restarts["higher-order ops"] += 1
+
+    def _shadow_call(self, plan: Plan, args: Any, kwargs: Any) -> Given:
+        """The call with shadows in place of tensors; others are copied if the op may write to them."""
+        written = written_tensors(plan, args, kwargs)
+        keeps = all(is_shadowed(tensor) for tensor in written)
+
+        def shadow_of(tensor: Tensor) -> Tensor:
+            if is_shadowed(tensor):
+                return self.shadows.of(tensor)
+            if (tensor.is_floating_point() or tensor.is_quantized) and not is_valueless(tensor):
+                kind = "quantised" if tensor.is_quantized else str(tensor.layout).removeprefix("torch.")
+                self.shadows.restarts[f"{kind} tensors have no shadow, so the step's own are read"] += 1
+            return self.target.bring(tensor, copy=not keeps)
+
+        return mapped_call(args, kwargs, self.target.changing(shadow_of), {})
+
+    def _follow(self, plan: Plan, actual: Given, shadow: Given | None, out: Any) -> None:
+        tensors = self._results(plan, out, *actual)
+        if any(is_valueless(tensor) for tensor in tensors):
+            return
+        found = None
+        if shadow is not None:
+            is_drawn = plan.is_random and draws(plan, *actual)
+            found = self._drawn(plan, actual, shadow, tensors) if is_drawn else self._run(plan, actual, shadow, tensors)
+        if shadow is None or found is None or len(found) != len(tensors):
+            for tensor in tensors:
+                self.shadows.renew(tensor)
+            return
+        self.followed += 1
+        self.parted += sum(map(_differs, tensors[: plan.values], found))
+        self._keep(_storages(all_tensors(*actual)), _storages(all_tensors(*shadow)), tensors, found)
+
+    def _run(self, plan: Plan, actual: Given, shadow: Given, tensors: list[Tensor]) -> list[Tensor] | None:
+        """What the op makes of the shadows, if need be narrowed to dtypes that it has a kernel for; None if it cannot.
+
+        Vectors without direction get that of the step's.
+        """
+        try:
+            return turned(plan.packet, self._made(plan, *shadow), tensors)
+        except Exception as error:
+            first = error
+        for narrow in (mapped_call(*shadow, _in_float32, {}), narrowed_call(shadow, actual)):
+            try:
+                found = self._made(plan, *narrow)
+            except Exception:  # the next one may do, and the first error tells most
+                continue
+            for wide, narrowed in zip(written_tensors(plan, *shadow), written_tensors(plan, *narrow), strict=True):
+                wide.copy_(narrowed)
+            self.skipped[plan.name] += 1
+            return turned(plan.packet, found, tensors)
+        self.shadows.restarts[f"{plan.name} cannot run on {self.target.text} ({type(first).__name__})"] += 1
+        return None
+
+    def _made(self, plan: Plan, args: Any, kwargs: Any) -> list[Tensor]:
+        """What a call makes; of ops that have no kernel on the CPU what stands in for them makes it."""
+        if self._has_twin(plan):
+            return self._results(plan, TWINS[plan.packet](bound(plan.func, args, kwargs)), args, kwargs)
+        return self._results(plan, plan.func._op(*args, **kwargs), args, kwargs)
+
+    def _results(self, plan: Plan, out: Any, args: Any, kwargs: Any) -> list[Tensor]:
+        """The results that both runs have: what stands in for an op makes no notes for its backward op."""
+        return Results(out, written_tensors(plan, args, kwargs), plan.values if self._has_twin(plan) else None).all
+
+    def _has_twin(self, plan: Plan) -> bool:
+        return plan.packet in TWINS and self.target.device == CPU
+
+    def _drawn(self, plan: Plan, actual: Given, shadow: Given, tensors: list[Tensor]) -> list[Tensor] | None:
+        """What a random op makes of the shadows with the step's own draw; None where that is the step's own result."""
+        if plan.packet == "native_dropout":
+            given = bound(plan.func, *shadow)
+            kept = self.target.bring(tensors[1], copy=False)
+            share = 1 - float(given["p"])
+            return [given["input"] * kept * (1 / share if share else 0.0), kept]
+        depends = [one for one in all_tensors(*actual) if is_shadowed(one) and not any(one is t for t in tensors)]
+        if depends and plan.packet not in VALUELESS:
+            self.shadows.restarts[f"{plan.name} draws by values, so the step's own draw is taken"] += 1
+        return None
+
+    def _keep(self, old: set[int], shared: set[int], tensors: list[Tensor], found: list[Tensor]) -> None:
+        """Make what was found the shadows of the op's tensors; integers and bools stay the step's own.
+
+        `old` are the storages of the op's inputs, which need nothing; `shared` are those of their shadows.
+        """
+        fresh: set[int] = set()
+        for tensor, result in zip(tensors, found, strict=True):
+            if not is_shadowed(tensor):
+                self.made[id(tensor)] = result
+                continue
+            key = id(tensor.untyped_storage())
+            if key in fresh:
+                self.shadows.of(tensor).copy_(result)
+            elif key not in old:
+                is_alias = _storages([result]) <= shared
+                self.shadows.adopt(tensor, result.clone() if is_alias else result)
+                fresh.add(key)
+            self.made[id(tensor)] = self.shadows.of(tensor)
+
+
+def _storages(tensors: list[Tensor]) -> set[int]:
+    return {id(tensor.untyped_storage()) for tensor in tensors if tensor.layout is torch.strided}
+
+
+def _differs(tensor: Tensor, result: Tensor) -> bool:
+    """Whether integers or bools of the shadow are others than the step's."""
+    if is_shadowed(tensor) or tensor.layout is not torch.strided or tensor.shape != result.shape or tensor.is_meta:
+        return False
+    return not torch.equal(tensor.to(result.device), result)
+
+
+def _in_float32(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.to(torch.float32) if value.dtype is torch.float64 else value.clone()
+    return torch.float32 if value is torch.float64 else value

@@ -1,0 +1,1 @@
+"""What the recorder knows of the running step: its modules, optimizers, source lines, compiled regions."""

@@ -1,0 +1,121 @@
+"""Regions run by torch.compile: the recorder's Python parts step aside, so that nothing is compiled anew or broken."""
+
+import importlib.util
+import sys
+from importlib.machinery import ModuleSpec
+from types import FrameType, ModuleType
+from typing import Any, Protocol
+
+from nbkit.capture.recorder.patching import Patch
+from nbkit.capture.recorder.pausable_mode import PausableMode
+
+PACKAGE, DYNAMO = "torch._dynamo", "torch._dynamo.eval_frame"
+SETTER, WRAPPER = "_maybe_set_eval_frame", "compile_wrapper"
+
+
+class Skipping(Protocol):
+    """A recording that counts what it leaves out."""
+
+    def skip(self, reason: str) -> None: ...
+
+
+class Installed(Protocol):
+    """A part of a recorder that can be taken out of torch and put back."""
+
+    def install(self) -> None: ...
+
+    def remove(self) -> None: ...
+
+
+class CompiledRegions:
+    """Watches torch.compile's wrapper switch frame evaluation on and off while installed.
+
+    A function mode or a changed Module.__call__ would fail dynamo's guards, and the region would be compiled again with
+    our code traced into it. Both are taken away whenever a compiled function runs; the dispatch mode stays, which
+    torch.compile is told to ignore (see OpMode), so that the ops its code launches are recorded.
+    """
+
+    def __init__(self, recording: Skipping, api: PausableMode, modules: Installed) -> None:
+        self.recording = recording
+        self.api = api
+        self.modules = modules
+        self.wrappers: list[FrameType] = []  # running wrappers of compiled functions, outermost first
+        self.patch: Patch | None = None
+
+    def install(self) -> None:
+        if DYNAMO in sys.modules:
+            self._watch(sys.modules[DYNAMO])
+        else:
+            sys.meta_path.insert(0, self)  # dynamo is imported by the first use of torch.compile
+
+    def remove(self) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        if self.patch is not None:
+            self.patch.remove()
+            self.patch = None
+        self.wrappers.clear()
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        """Import hook: let the real finder find dynamo, and watch it once it has run.
+
+        It notes nn.Module.__call__ when it is imported, and must not note ours.
+        """
+        if name != PACKAGE:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            loader = spec.loader
+            run = loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                loader.exec_module = run  # type: ignore[method-assign]  # the loader stays, the recording must not
+                self.modules.remove()
+                try:
+                    run(module)
+                finally:
+                    self.modules.install()
+                if DYNAMO in sys.modules:
+                    self._watch(sys.modules[DYNAMO])
+
+            loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+    def _watch(self, module: ModuleType) -> None:
+        if not hasattr(module, SETTER):
+            return
+        patch = self.patch = Patch(module, SETTER)
+
+        def watched(callback: Any) -> Any:
+            # The wrapper calls this before and after the compiled code; what is disabled inside calls it too, but is
+            # part of the region (much of it is the compiler itself). Between here and the wrapper may stand the
+            # watchers of recordings that began later.
+            frame: FrameType | None = sys._getframe(1)
+            here = sys._getframe().f_code
+            while frame is not None and frame.f_code is here:
+                frame = frame.f_back
+            if frame is None or frame.f_code.co_name != WRAPPER:
+                return patch.before(callback)
+            if callable(callback):
+                self._enter(frame)
+                return patch.before(callback)
+            before = patch.before(callback)
+            self._leave(frame)
+            return before
+
+        patch.install(watched)
+
+    def _enter(self, wrapper: FrameType) -> None:
+        self.wrappers.append(wrapper)
+        if len(self.wrappers) == 1:
+            self.recording.skip("torch.compile region: its kernels are recorded, not the API and module calls in it")
+            self.modules.remove()
+            self.api.pause()
+
+    def _leave(self, wrapper: FrameType) -> None:
+        if wrapper in self.wrappers:
+            del self.wrappers[self.wrappers.index(wrapper) :]
+            if not self.wrappers:
+                self.api.resume()
+                self.modules.install()

@@ -1,0 +1,60 @@
+"""Which module an op runs in: the forward calls of modules while a recording is on."""
+
+from sys import _getframe
+from threading import get_ident
+from typing import Any
+
+from torch import nn
+
+from nbkit.capture.recorder.dispatch_mode import current_node
+from nbkit.capture.recorder.function_mode import ApiMode
+from nbkit.capture.recorder.patching import Patch
+from nbkit.capture.recorder.recording import Recording
+from nbkit.capture.step.called_modules import CalledModules
+
+
+class ModuleCalls(CalledModules):
+    """Puts every module's forward call on the recording while installed.
+
+    `nn.Module.__call__` is replaced for that time, as torch.fx does it: global hooks make torch.compile warn, turn off
+    fast paths and are not run for every kind of exception.
+    """
+
+    def __init__(self, recording: Recording, api: ApiMode) -> None:
+        super().__init__()
+        self.recording = recording
+        self.api = api
+        self.patch = Patch(nn.Module, "__call__")
+
+    def install(self) -> None:
+        if self.patch.function is not None:
+            return
+        patch = self.patch
+        recording, main, api, find, by_place = self.recording, self.recording.main, self.api, self.find, self.by_place
+        module_calls = recording.module_calls
+
+        def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            node = current_node()
+            if node is None and main.ident != get_ident():
+                return patch.before(module, *args, **kwargs)  # a thread of the user's own, which is not recorded
+            thread = main if node is None else recording.thread()
+            outer, outer_root, context = thread.module_call, thread.root, thread.context
+            called = by_place.get((id(module), outer_root)) if outer >= 0 else None
+            if called is None or called.module() is not module:
+                called = find(module, thread, thread.module_call < 0, _getframe(1))
+            thread.module_call = len(module_calls)
+            module_calls.append((called.number, called.calls, node is not None))
+            called.calls += 1
+            recording.place(thread)
+            change = api.enter_module(module, called.may_fuse, thread)
+            try:
+                return patch.before(module, *args, **kwargs)
+            finally:
+                if change is not None:
+                    change()
+                thread.module_call, thread.root, thread.context = outer, outer_root, context
+
+        patch.install(__call__)
+
+    def remove(self) -> None:
+        self.patch.remove()

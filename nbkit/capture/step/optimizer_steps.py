@@ -1,0 +1,109 @@
+"""Optimizer steps: the phase, the step count and the API row under which an optimizer's ops stand."""
+
+import sys
+from time import perf_counter_ns
+from typing import Any
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from nbkit.capture.recorder.function_mode import ApiMode
+from nbkit.capture.recorder.recording import (
+    CLOSURE_CODE,
+    NOTHING_YET,
+    OP_FIELDS,
+    OPTIMIZER_CODE,
+    Recording,
+    next_sequence_number,
+)
+from nbkit.capture.step.source import user_place
+
+
+class OptimizerSteps:
+    """Follows `Optimizer.step()` while installed.
+
+    torch's own optimizers ask every tensor for a dozen properties; the function mode is off inside them, and their
+    aten ops hang directly under the row of the step.
+    """
+
+    def __init__(self, recording: Recording, api: ApiMode) -> None:
+        self.recording = recording
+        self.api = api
+        self.handles: list[Any] = []
+        self.running: list[
+            tuple[int, int, bool, int, tuple[Any, ...]]
+        ] = []  # outer code and parent, mode off, slot, row
+        self.ranges = 0
+
+    def install(self) -> None:
+        self.handles = [
+            register_optimizer_step_pre_hook(self._begin),
+            register_optimizer_step_post_hook(self._end),
+        ]
+
+    def remove(self) -> None:
+        while self.running:
+            self._finish()
+        for handle in self.handles:
+            handle.remove()
+        self.handles = []
+
+    def on_profiler_op(self, func: Any) -> None:
+        """The step runs inside a profiler range that closes also when it raises, which the post hook misses."""
+        if not self.running:
+            return
+        if func._opname.startswith("_record_function_enter"):
+            self.ranges += 1
+        elif self.ranges:
+            self.ranges -= 1
+        else:
+            self._finish()
+
+    def _begin(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        recording, thread = self.recording, self.recording.main
+        slot = len(recording.ops)
+        recording.ops.extend(NOTHING_YET)
+        closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
+        is_torch = type(optimizer).__module__.startswith("torch.optim")
+        row = (
+            step_name(optimizer),
+            thread.context,
+            next_sequence_number(),
+            -1,
+            True,
+            perf_counter_ns(),
+            user_place(sys._getframe(1)),
+        )
+        off = is_torch and closure is None
+        if off:
+            self.api.pause()
+        self.running.append((recording.code, thread.parent, off, slot, row))
+        self.ranges = 0
+        thread.parent = slot
+        recording.code = CLOSURE_CODE if closure is not None else OPTIMIZER_CODE
+        if optimizer.defaults.get("differentiable"):
+            recording.code = OPTIMIZER_CODE
+        recording.place(thread)
+
+    def _end(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self.running:
+            self.recording.step += 1
+            self._finish()
+
+    def _finish(self) -> None:
+        recording = self.recording
+        recording.code, recording.main.parent, off, slot, row = self.running.pop()
+        *head, place = row
+        # The step's own row belongs to the optimizer phase, wherever it was called from.
+        context = (*head[1][:2], OPTIMIZER_CODE, *head[1][3:])
+        recording.ops[slot : slot + OP_FIELDS] = (head[0], context, *head[2:], perf_counter_ns(), place, -1, 0, 0)
+        if off:
+            self.api.resume()
+        recording.place(recording.main)
+
+
+def step_name(optimizer: Any) -> str:
+    """`torch.optim.AdamW.step` for torch's own, module and class for others."""
+    kind = type(optimizer)
+    module = "torch.optim" if getattr(torch.optim, kind.__name__, None) is kind else kind.__module__
+    return f"{module}.{kind.__qualname__}.step"

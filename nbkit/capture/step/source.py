@@ -1,0 +1,89 @@
+"""Source lines: which frame led to an op, and how its line is written."""
+
+import os
+import sys
+import sysconfig
+from functools import cache
+from types import CodeType, FrameType
+
+import torch
+
+# A place in code: the code object and the instruction's offset; turned into a line only once the step is over.
+Place = tuple[CodeType, int]
+
+_STDLIB = os.path.join(sysconfig.get_paths()["stdlib"], "")
+_PURELIBS = tuple(os.path.join(sysconfig.get_paths()[key], "") for key in ("purelib", "platlib"))
+_NBKIT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_HIDDEN = tuple(os.path.join(folder, "") for folder in (os.path.dirname(torch.__file__), _NBKIT))
+# By id, since the hash of a code object is that of all its constants: the code, which keeps its id its own, and answer.
+_known: dict[int, tuple[CodeType, bool]] = {}
+
+
+def is_user_code(code: CodeType) -> bool:
+    """Whether a frame of this code is the user's (or a library's on top of torch), not torch's, Python's or ours."""
+    answer = is_user_file(code.co_filename)
+    _known[id(code)] = code, answer
+    return answer
+
+
+def is_user_file(name: str) -> bool:
+    """The same of the code of a file."""
+    in_stdlib = name.startswith(_STDLIB) and not name.startswith(_PURELIBS)
+    generated = name.startswith(("<frozen", "<eval_with_key>", "<string>"))
+    return not (name.startswith(_HIDDEN) or in_stdlib or generated)
+
+
+def is_user_frame(frame: FrameType) -> bool:
+    """Whether a frame runs user code."""
+    known = _known.get(id(frame.f_code))
+    return is_user_code(frame.f_code) if known is None else known[1]
+
+
+def user_place(frame: FrameType | None) -> Place | None:
+    """The innermost place at or above `frame` that is user code; None where there is none (an engine thread)."""
+    known = _known
+    while frame is not None:
+        code = frame.f_code
+        entry = known.get(id(code))
+        if entry[1] if entry is not None else is_user_code(code):
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None
+
+
+def place_text(place: Place) -> str:
+    """`Cell In[7], line 3` for a notebook cell, else `path/file.py:12`, relative to the working directory inside it."""
+    code, offset = place
+    return line_text(code.co_filename, _line(code, offset))
+
+
+def line_text(filename: str, line: int) -> str:
+    """The same for a line of a file."""
+    if (cell := _cell_name(filename)) is not None:
+        return f"{cell}, line {line}"
+    return f"{_short_path(filename, os.getcwd())}:{line}"
+
+
+@cache
+def _short_path(path: str, folder: str) -> str:
+    """An absolute path relative to `folder`, if it is inside."""
+    if not os.path.isabs(path) or os.path.splitdrive(path)[0] != os.path.splitdrive(folder)[0]:
+        return path
+    relative = os.path.relpath(path, folder)
+    return path if relative.startswith(os.pardir) else relative
+
+
+def _line(code: CodeType, offset: int) -> int:
+    for start, end, number in code.co_lines():
+        if start <= offset < end and number is not None:
+            return number
+    return code.co_firstlineno
+
+
+def _cell_name(filename: str) -> str | None:
+    # Asked of IPython only if the user already runs it: capture itself must work without.
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    namer = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    label = namer(filename) if namer is not None else None
+    return " ".join(label) if label else None

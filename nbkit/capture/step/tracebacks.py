@@ -1,0 +1,55 @@
+"""Tracebacks of the user's errors without the recorder's frames."""
+
+import os
+from traceback import walk_tb
+from types import TracebackType
+
+_OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+_CALLS = ("__torch_dispatch__", "__torch_function__")
+
+
+def came_from_op(error: BaseException, message: str | None) -> bool:
+    """Whether an error, or what it was raised from or during, was raised inside a recorded call.
+
+    The native recorder leaves no frame in the traceback: it kept the `message` of the last op that raised in C++.
+    """
+    for one in _chain(error):
+        if message and message in str(one):
+            return True
+        for frame, _ in walk_tb(one.__traceback__):
+            if frame.f_code.co_name in _CALLS and frame.f_code.co_filename.startswith(_OURS):
+                return True
+    return False
+
+
+def without_our_frames(error: BaseException) -> None:
+    """Take the recorder's frames out of the tracebacks of an error and of what it was raised from or during."""
+    for one in _chain(error):
+        one.__traceback__ = _cleaned(one.__traceback__)
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = []
+    pending: list[BaseException | None] = [error]
+    while pending:
+        one = pending.pop()
+        if one is not None and not any(one is other for other in found):
+            found.append(one)
+            pending += [one.__cause__, one.__context__]
+    return found
+
+
+def _cleaned(traceback: TracebackType | None) -> TracebackType | None:
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_OURS):
+        traceback = traceback.tb_next
+    place = traceback
+    while place is not None:
+        place.tb_next = _cleaned_next(place.tb_next)
+        place = place.tb_next
+    return traceback
+
+
+def _cleaned_next(traceback: TracebackType | None) -> TracebackType | None:
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_OURS):
+        traceback = traceback.tb_next
+    return traceback

@@ -1,0 +1,1 @@
+"""Where two runs of one step diverge: pure functions on frames."""

@@ -1,0 +1,79 @@
+"""How much more rounding weighs in a result than in what it comes from, as far as statistics of tensors tell."""
+
+from math import inf, prod, sqrt
+
+from nbkit.divergence.runs import Read
+
+# These add up what can cancel: their results may be small beside the rounding of what they read.
+ADDING = frozenset("sum mean add sub rsub var var_mean std std_mean cumsum _foreach_add _foreach_sub".split())
+# So do these to the first tensor.
+ADDING_TO_FIRST = frozenset("lerp addcmul index_add scatter_add index_put _foreach_lerp _foreach_addcmul".split())
+# Where these divide by little, such as the square roots that Adam takes, rounding weighs more than statistics tell.
+DIVIDING = frozenset("div addcdiv reciprocal rsqrt _foreach_div _foreach_addcdiv".split())
+DIVISION = 4.0
+# Of these so are results with fewer elements than the first input: means, gradients of a bias.
+REDUCING = frozenset(
+    "native_layer_norm native_batch_norm native_group_norm convolution_backward native_layer_norm_backward "
+    "native_batch_norm_backward native_group_norm_backward _native_batch_norm_legit cudnn_batch_norm "
+    "cudnn_batch_norm_backward miopen_batch_norm miopen_batch_norm_backward".split()
+)
+# These multiply element by element: what is wrong with a large element may meet a large one, and the result be small.
+MULTIPLYING = frozenset(
+    "mul _foreach_mul silu_backward gelu_backward tanh_backward sigmoid_backward threshold_backward elu_backward "
+    "_softmax_backward_data _log_softmax_backward_data".split()
+)
+# These add up products.
+PRODUCTS = frozenset("mm addmm bmm baddbmm mv dot addmv linear convolution".split())
+# These take a part, in which there may be none of the large elements.
+TAKING = frozenset(
+    "select slice split split_with_sizes chunk unbind narrow index index_select gather take diagonal unfold as_strided "
+    "masked_select tril triu".split()
+)
+
+
+def conditioning(packet: str, read: list[Read], made: Read) -> float:
+    """How many times as much rounding may weigh in a result as in what the op reads, as far as statistics tell."""
+    if packet in DIVIDING:
+        return DIVISION
+    floats = [one for one in read if one.eps]
+    is_reduced = packet in REDUCING and bool(floats) and made.left.numel < floats[0].left.numel
+    if packet in MULTIPLYING:
+        factors = floats[:1] if "backward" in packet else floats
+        large, small = prod(_extent(one) for one in factors), _extent(made)
+    elif packet in TAKING:
+        large, small = max((_extent(one) for one in floats), default=0.0), _extent(made)
+    elif packet in PRODUCTS and len(floats) > 1:
+        # What is added to them stands first, but for convolution, where it stands last.
+        one, other = floats[:2] if packet == "convolution" else floats[-2:]
+        large, small = _sum_of_products(one, other, made), _rms(made)
+    elif packet in ADDING:
+        large, small = max((_sum(one, made) for one in floats), default=0.0), _rms(made)
+    elif floats and (packet in ADDING_TO_FIRST or is_reduced):
+        large, small = _sum(floats[0], made), _rms(made)
+    else:
+        return 1.0
+    return max(1.0, ratio(large, small))
+
+
+def _sum_of_products(one: Read, other: Read, made: Read) -> float:
+    """The usual size of a matrix product without cancellation."""
+    terms = sqrt(one.left.numel * other.left.numel / max(made.left.numel, 1))
+    return sqrt(max(terms, 1.0)) * _rms(one) * _rms(other)
+
+
+def _sum(one: Read, made: Read) -> float:
+    """The usual size of a sum of so many elements, of any sign."""
+    return _rms(one) * sqrt(max(one.left.numel / max(made.left.numel, 1), 1.0))
+
+
+def _rms(one: Read) -> float:
+    return max(one.left.rms, one.right.rms)
+
+
+def _extent(one: Read) -> float:
+    return max(one.left.extent, one.right.extent)
+
+
+def ratio(one: float, other: float) -> float:
+    """One / other; 0/0 is 0, x/0 is inf."""
+    return one / other if other else inf if one else 0.0

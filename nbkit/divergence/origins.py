@@ -1,0 +1,141 @@
+"""Of each compared tensor: whether its error is its op's own or came in with the inputs, and from which op.
+
+The error of every memory is kept in two parts: what goes back to rounding, and what goes back to ops at fault, with the
+op that most of this comes from. An op mixes the parts of what it reads; what it inherits is divided as they are, and
+what it adds itself counts as a fault if its verdict says so, else as rounding. An op at fault is thus told from those
+that compute rightly from its wrong result, however large or small its error is.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from nbkit.numerics.noise_ratio import FAULTY
+from nbkit.numerics.precision import precision_of
+
+# Stands for an error without bound, so that shares of it can be taken.
+HUGE = 1e300
+Key = tuple[str, int]  # role and position of a tensor of an op
+
+
+class Part(NamedTuple):
+    """The error of some memory: from rounding, from ops at fault, and the op that most of the latter comes from."""
+
+    rounding: float = 0.0
+    fault: float = 0.0
+    origin: int | None = None
+
+    @property
+    def total(self) -> float:
+        return self.rounding + self.fault
+
+
+CLEAN = Part()
+
+
+class Row(NamedTuple):
+    """What is needed of a row of diffs."""
+
+    number: int
+    dtype: str
+    is_faulty: bool
+    injected: float
+    inherited: float  # NaN where it has no shadow
+
+
+class Origin(NamedTuple):
+    """Of a row of diffs: its class, the op at fault that its error goes back to, and the largest error of its inputs"""
+
+    error_class: str | None = None
+    origin_op_id: int | None = None
+    input_error: float = 0.0
+
+
+class Call(NamedTuple):
+    """An op: the storage of each of its tensors."""
+
+    op_id: int
+    storages: dict[Key, int]
+    numels: dict[Key, int]
+
+    def inputs(self) -> set[int]:
+        return {storage for (role, _), storage in self.storages.items() if role == "input"}
+
+
+def origins(diffs: pd.DataFrame, tensors: pd.DataFrame) -> list[Origin]:
+    """The origin of every row of diffs, in their order."""
+    rows = _rows_of(diffs)
+    found = [Origin() for _ in range(len(diffs))]
+    memory: dict[int, Part] = {}
+    largest: dict[int, int] = {}
+    for call in _calls(tensors):
+        inputs = call.inputs()
+        read = _mixed([memory[storage] for storage in inputs if storage in memory])
+        for key, storage in call.storages.items():
+            row = rows.get((call.op_id, key))
+            if row is not None:
+                found[row.number], part = _classified(row, read, call.op_id)
+            elif key[0] == "output" and storage not in inputs:
+                part = read  # not compared: nothing is added
+            else:
+                continue  # only read, or a view
+            is_whole = call.numels[key] >= largest.get(storage, 0)
+            memory[storage] = part if is_whole else _mixed([part, memory.get(storage, CLEAN)])
+            largest[storage] = max(call.numels[key], largest.get(storage, 0))
+    return found
+
+
+def _rows_of(diffs: pd.DataFrame) -> dict[tuple[int, Key], Row]:
+    columns = ["op_id", "role", "position", "dtype", "status", "injected_error", "inherited_error"]
+    lists = [diffs[name].tolist() for name in columns]
+    rows = {}
+    for number, (op_id, role, position, dtype, status, injected, inherited) in enumerate(zip(*lists, strict=True)):
+        own = HUGE if np.isnan(injected) else min(injected, HUGE)
+        rows[op_id, (role, position)] = Row(number, str(dtype), status in FAULTY, own, min(inherited, HUGE))
+    return rows
+
+
+def _calls(tensors: pd.DataFrame) -> Iterator[Call]:
+    """The ops with tensors, in call order."""
+    # A tensor without a storage of its own (a sparse one) is told by its own number.
+    storages = tensors["storage_id"].fillna(-1 - tensors["tensor_id"]).astype("int64").tolist()
+    op_ids = tensors["op_id"].to_numpy()
+    order = np.argsort(op_ids, kind="stable")
+    starts = np.flatnonzero(np.diff(op_ids[order], prepend=-1))
+    lists = tensors["role"].tolist(), tensors["position"].tolist(), tensors["numel"].tolist()
+    for chosen in np.split(order, starts[1:]):
+        keys = [(lists[0][place], lists[1][place]) for place in chosen]
+        if keys:
+            yield Call(
+                int(op_ids[chosen[0]]),
+                {key: storages[place] for key, place in zip(keys, chosen, strict=True)},
+                {key: lists[2][place] for key, place in zip(keys, chosen, strict=True)},
+            )
+
+
+def _mixed(parts: list[Part]) -> Part:
+    worst = max(parts, key=lambda part: part.fault, default=CLEAN)
+    rounding = max((part.rounding for part in parts), default=0.0)
+    return Part(min(rounding, HUGE), min(worst.fault, HUGE), worst.origin)
+
+
+def _classified(row: Row, read: Part, op_id: int) -> tuple[Origin, Part]:
+    """The origin of a row whose op has read memory with these errors, and the error of what it has written."""
+    share = read.fault / read.total if read.total else 0.0
+    inherited = 0.0 if np.isnan(row.inherited) else row.inherited
+    from_faults, from_rounding = share * inherited, (1 - share) * inherited
+    precision = precision_of(row.dtype)
+    if row.is_faulty:
+        is_inherited = from_faults > max(from_rounding, precision.eps if precision else 0.0)
+        part = Part(from_rounding, from_faults + row.injected, op_id if row.injected >= from_faults else read.origin)
+        name = "both" if is_inherited else "injected"
+    else:
+        part = Part(from_rounding + row.injected, from_faults, read.origin)
+        name = "inherited" if from_faults > part.rounding else "clean"
+        if np.isnan(row.inherited):
+            return Origin(input_error=read.total), CLEAN  # its shadow began anew
+    origin = Origin(name, None if name == "clean" else part.origin, read.total)
+    # Integers and bools are the step's own in the shadow: what comes after them inherits nothing by them.
+    return origin, part if precision or row.is_faulty else CLEAN

@@ -1,0 +1,96 @@
+"""A recorded run as it is compared with another: its aten ops, and what is known of the tensors of each."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from nbkit.divergence.alignment import Call, calls_of
+from nbkit.numerics.precision import precision_of
+from nbkit.schema import OPS, TENSORS
+
+COLUMNS = ["tensor_id", "name", "dtype", "shape", "numel", "norm", "min", "max"]
+
+TEXTS = ("op", "module", "phase", "source")
+
+
+class Tensor(NamedTuple):
+    """A tensor into or out of an op."""
+
+    storage: int
+    tensor_id: int
+    name: str | None
+    dtype: str
+    shape: str
+    numel: int
+    rms: float
+    extent: float  # the largest absolute value
+    eps: float  # of its dtype; 0 of integers and bools
+
+
+class Read(NamedTuple):
+    """A tensor of both runs, at the same place of the same op."""
+
+    left: Tensor
+    right: Tensor
+    error: float  # inf where they have not as many elements
+    what: str  # what differs most, in words
+
+    @property
+    def eps(self) -> float:
+        return max(self.left.eps, self.right.eps)
+
+
+class Run(NamedTuple):
+    """What a run's ops are called and where they are, the calls with tensors among them, and each row of `tensors`."""
+
+    texts: dict[str, list[Any]]  # by column of ops, in the order of op_id
+    table: pd.DataFrame
+    calls: list[Call]
+    tensors: list[Tensor]
+
+    def read(self, call: Call) -> list[Tensor]:
+        """What a call is given."""
+        return [self.tensors[row] for row in call.inputs]
+
+    def made(self, call: Call) -> list[Tensor]:
+        """What a call gives."""
+        return [self.tensors[row] for row in call.outputs]
+
+
+def run_of(ops: pd.DataFrame, tensors: pd.DataFrame) -> Run:
+    """The run that these frames of a trace hold."""
+    OPS.check(ops)
+    TENSORS.check(tensors)
+    # A tensor without a storage of its own (a sparse one) is told by its own number.
+    storages = tensors["storage_id"].fillna(-1 - tensors["tensor_id"]).astype("int64").tolist()
+    eps = {dtype: _eps(dtype) for dtype in tensors["dtype"].unique()}
+    rows = zip(storages, *(tensors[name].tolist() for name in COLUMNS), strict=True)
+    made = [
+        Tensor(storage, tensor_id, _text(name), dtype, shape, numel, _rms(norm, numel), _extent(low, high), eps[dtype])
+        for storage, tensor_id, name, dtype, shape, numel, norm, low, high in rows
+    ]
+    texts = {name: ops[name].tolist() for name in TEXTS}
+    return Run(texts, tensors, calls_of(ops, tensors), made)
+
+
+def has_values(tensors: pd.DataFrame) -> bool:
+    """Whether a recording holds statistics of its tensors."""
+    return bool(tensors["norm"].notna().any())
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _rms(norm: float, numel: int) -> float:
+    return 0.0 if np.isnan(norm) else norm / max(numel, 1) ** 0.5
+
+
+def _extent(low: float, high: float) -> float:
+    return 0.0 if np.isnan(low) else max(abs(low), abs(high))
+
+
+def _eps(dtype: str) -> float:
+    precision = precision_of(dtype)
+    return precision.eps if precision is not None else 0.0

@@ -1,0 +1,134 @@
+"""Two recorded runs side by side: every aten op of both, how far its values differ, and where that began."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from nbkit.divergence.alignment import Call, Pair, aligned
+from nbkit.divergence.distances import NEEDED, distances
+from nbkit.divergence.runs import Read, Run, has_values, run_of
+from nbkit.divergence.spread import Spread
+from nbkit.errors import OptionError
+from nbkit.schema import ALIGNMENT
+
+Couple = tuple[int, int]
+BEGINNINGS = ("injected", "given")
+ALONE = {
+    "left_only": "only the left run has it",
+    "right_only": "only the right run has it",
+    "match": "the right run has another op in its place",
+}
+
+
+def side_by_side(left: Run, right: Run) -> pd.DataFrame:
+    """A frame of ALIGNMENT: the ops of two runs, in the order of both, and whose the differences are."""
+    pairs = aligned(left.calls, right.calls)
+    found = _reads(left, right, pairs)
+    spread = Spread()
+    rows = []
+    for number, pair in enumerate(pairs):
+        one, other = pair.left, pair.right
+        row = _place(left, right, pair)
+        if one is not None and other is not None:
+            read, made = (
+                [found[couple] for couple in zip(*ends, strict=False)]
+                for ends in ((one.inputs, other.inputs), (one.outputs, other.outputs))
+            )
+            row |= spread.pair(number, row["op"], read, made, is_guess=pair.evidence == "structure")._asdict()
+            row["relation"] = _relation(made[0]) if made else None
+        else:
+            side, run, call = (0, left, one) if one is not None else (1, right, other)
+            assert call is not None
+            spread.alone(number, side, run.read(call), run.made(call))
+        rows.append(row)
+    for number, what in {**spread.unread, **spread.culprits}.items():
+        message = f"{ALONE[rows[number]['action']]}, and {what}"
+        rows[number] |= {"error_class": "injected", "origin_id": number, "message": message}
+    return ALIGNMENT.frame(rows)
+
+
+def first_beginning(alignment: pd.DataFrame) -> dict[str, Any] | None:
+    """The first row at which a difference begins, as data: where it is and what differs; None if there is none."""
+    begins = alignment[alignment["error_class"].isin(BEGINNINGS)]
+    if not len(begins):
+        return None
+    row = begins.iloc[0]
+    texts = ("op", "right_op", "module", "phase", "source", "error_class", "message")
+    errors = ("input_error", "output_error", "allowed_error")
+    return {
+        "op_id": None if pd.isna(row["left_id"]) else int(row["left_id"]),
+        "right_op_id": None if pd.isna(row["right_id"]) else int(row["right_id"]),
+        **{name: row[name] if isinstance(row[name], str) else None for name in texts},
+        **{name: None if pd.isna(row[name]) else float(row[name]) for name in errors},
+    }
+
+
+def _reads(left: Run, right: Run, pairs: Sequence[Pair]) -> dict[Couple, Read]:
+    """What is known of the tensors at equal places of matched calls, by their rows in both runs."""
+    couples: list[Couple] = []
+    for pair in pairs:
+        if pair.left is not None and pair.right is not None:
+            couples += zip(pair.left.inputs, pair.right.inputs, strict=False)
+            couples += zip(pair.left.outputs, pair.right.outputs, strict=False)
+    tables = [run.table[NEEDED].iloc[[couple[side] for couple in couples]] for side, run in enumerate((left, right))]
+    found = distances(*tables)
+    return {
+        couple: Read(left.tensors[couple[0]], right.tensors[couple[1]], error, what)
+        for couple, error, what in zip(couples, found.error.tolist(), found.what, strict=True)
+    }
+
+
+def _place(left: Run, right: Run, pair: Pair) -> dict[str, Any]:
+    """What a row says of its op, but for the values."""
+    one, other = pair.left, pair.right
+    row = _texts(left, one) if one is not None else _texts(right, other)
+    if one is not None:
+        row["left_id"] = one.op_id
+    if other is not None:
+        row |= {"right_id": other.op_id, "right_op": right.texts["op"][other.op_id]}
+    action = "right_only" if one is None else "left_only" if other is None else "match"
+    return {**row, "action": action, "evidence": pair.evidence}
+
+
+def _texts(run: Run, call: Call | None) -> dict[str, Any]:
+    assert call is not None
+    return {name: values[call.op_id] for name, values in run.texts.items()}
+
+
+def _relation(made: Read) -> str:
+    left, right = made.left, made.right
+    if left.numel != right.numel:
+        return "other"
+    if left.shape == right.shape:
+        return "same" if left.dtype == right.dtype else "cast"
+    return "permute" if sorted(_sizes(left.shape)) == sorted(_sizes(right.shape)) else "reshape"
+
+
+def _sizes(shape: str) -> list[str]:
+    return shape.strip("[]").split(", ")
+
+
+def comparable(frames: Mapping[str, pd.DataFrame], which: str) -> Run:
+    """The run in the frames of a trace, which an error calls `which`. Raises OptionError if it holds no statistics."""
+    ops, tensors = frames.get("ops"), frames.get("tensors")
+    if ops is None or tensors is None or not has_values(tensors):
+        raise OptionError(
+            f"{which} holds no value statistics, so there is nothing to compare; record it with "
+            f"nbkit.optrace(values='stats')."
+        )
+    return run_of(ops, tensors)
+
+
+def notes_on(alignment: pd.DataFrame) -> list[str]:
+    """Sentences that a view of the alignment should show."""
+    counts = alignment["action"].value_counts()
+    alone = {name: int(counts.get(name, 0)) for name in ("left_only", "right_only")}
+    if not counts.get("match", 0):
+        return ["The two runs share no op, so nothing was compared; are they of the same step?"]
+    if not any(alone.values()):
+        return []
+    return [
+        f"Ops of the left run only: {alone['left_only']:,}, of the right one only: {alone['right_only']:,}; alignment "
+        f"has a row for each."
+    ]

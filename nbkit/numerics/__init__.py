@@ -1,0 +1,1 @@
+"""How far two tensors are apart, and how far they may be: metrics, precision of dtypes, tolerances, noise ratios."""

@@ -1,0 +1,125 @@
+"""When a difference is an error: it is set against what the op's own conditioning and its dtype allow.
+
+For an op f, inputs x, output y in the device's dtype and r = f(x) in float64 from the same inputs:
+
+    c = max over draws of |f(x (1 + eps s)) - r|, s random signs    what the smallest change of the inputs does
+    q = c + eps(dtype of y) |r|                                      the scale of each element
+    floor = q + root mean square of q                               an element that cancels is judged by its tensor
+    noise ratio = max |y - r| / floor
+
+A right kernel has a ratio of order 1; a wrong one is far above. With c left out the ratio can only be larger, so that
+most ops are settled by r alone: c is asked for where that is not enough. Of a matrix product it is asked for only the
+elements whose ratio is too large without it, from their rows and columns alone; c counts as 0 elsewhere.
+
+A kernel that adds K products one after the other rounds each partial sum: its error grows like K where c grows like the
+root of K. What is computed in the accumulator's precision is therefore allowed growth() times as much: one running sum
+of K = 4,096 float32 products of numbers between 0 and 1 has a ratio of 11.6 without it and of 1.5 with it.
+
+A fault below the rounding of the result (ratio < 1) cannot be told from a single op. The bias ratio shows one that
+leans to one side; it decides nothing, since equal elements are rounded alike, however right the op is.
+"""
+
+from collections.abc import Sequence
+from math import sqrt
+
+import numpy as np
+
+from nbkit.numerics.metrics import agreed, rms
+from nbkit.numerics.precision import Array, Precision
+
+THRESHOLD = 8.0
+# The statuses of `diffs`, from the worst to what needs no look.
+STATUSES = ("mismatch", "shape", "dtype", "failed", "reduced", "ok", "skipped")
+# Of an op at fault; of one that is right; and of all that needs no look.
+FAULTY = STATUSES[:3]
+RIGHT = STATUSES[4:6]
+HARMLESS = STATUSES[4:]
+
+
+def growth(input_numels: Sequence[int], output_numel: int) -> float:
+    """How much more the rounding of partial sums may do, from how many numbers an element of the output is made of.
+
+    A tenth of the root of that is what one running sum makes (an eighth is allowed); beyond 4,096 good kernels add in
+    blocks, so that the factor is at most 8.
+    """
+    return min(max(sqrt(summed(input_numels, output_numel)) / 8, 1.0), 8.0)
+
+
+def running_growth(length: float) -> float:
+    """What a single running sum of more than 4,096 numbers takes, as that of torch's float32 norm on the CPU.
+
+    Beyond 262,144 small numbers lose most of their bits to the sum: the error grows like the length itself.
+    """
+    return max(sqrt(length) / 8, length / 4096)
+
+
+def summed(input_numels: Sequence[int], output_numel: int) -> float:
+    """Of how many numbers an element of the output is made: K for a product of (m, K) and (K, n), and a sum of K."""
+    two = sorted(input_numels)[-2:]
+    if not two or not output_numel:
+        return 1.0
+    length = two[-1] / output_numel
+    return max(length, sqrt(two[0]) * sqrt(length)) if len(two) == 2 else length
+
+
+def accumulates_alike(precision: Precision) -> bool:
+    """Whether results of this precision are accumulated in it; narrower ones are in float32."""
+    return precision.digits >= 23
+
+
+def noise_ratios(
+    actual: Array,
+    expected: Array,
+    conditioning: Array | float,
+    precision: Precision,
+    factor: float = 1.0,
+    level: float | None = None,
+) -> Array:
+    """Noise ratio of every element of a pair; inf where NaN or Inf stand on one side only.
+
+    `factor` is growth(). Of elements that are only a part of a tensor, `level` is the root mean square of q for all.
+    """
+    with np.errstate(all="ignore"):
+        actual, expected = agreed(actual, expected, precision)
+        scale = factor * conditioning + _own_scale(expected, precision, factor)
+        floor = scale + (rms(scale) if level is None else level) + precision.spacing
+        ratios: Array = np.abs(actual - expected) / floor
+        # An unbounded conditioning allows any finite value, and none that is not.
+        wrong = ~(np.isfinite(actual) & np.isfinite(expected))
+        ratios[np.isnan(ratios)] = 0.0
+        ratios[wrong] = np.inf
+    return ratios
+
+
+def least_level(expected: Array, precision: Precision, factor: float) -> float:
+    """What the root mean square of q is at least: that of its part that needs no conditioning."""
+    return rms(_own_scale(expected, precision, factor))
+
+
+def _own_scale(expected: Array, precision: Precision, factor: float) -> Array:
+    own = factor if accumulates_alike(precision) else 1.0
+    scale: Array = own * precision.eps * np.abs(expected)
+    return scale
+
+
+def outside(actual: Array, expected: Array, precision: Precision | None, tolerance: tuple[float, float]) -> Array:
+    """Which elements are further from `expected` than atol + rtol |expected|, or NaN or Inf on one side only."""
+    atol, rtol = tolerance
+    with np.errstate(all="ignore"):
+        if precision is not None:
+            actual, expected = agreed(actual, expected, precision)
+            is_near: Array = np.abs(actual - expected) <= atol + rtol * np.abs(expected)
+            return ~is_near
+    differs: Array = actual != expected
+    return differs
+
+
+def where_not_finite(metrics: tuple[int, int, int, int]) -> str | None:
+    """What the counts of NaN and Inf of both sides say; None where they agree."""
+    actual_nan, expected_nan, actual_inf, expected_inf = metrics
+    parts = [
+        f"{found} {name}, expected {wanted}"
+        for name, found, wanted in (("NaN", actual_nan, expected_nan), ("Inf", actual_inf, expected_inf))
+        if found != wanted
+    ]
+    return "; ".join(parts) or None

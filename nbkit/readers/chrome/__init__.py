@@ -1,0 +1,1 @@
+"""Chrome traces of torch.profiler and of nbkit itself."""

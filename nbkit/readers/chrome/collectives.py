@@ -1,0 +1,37 @@
+"""Collectives in a Chrome trace: how many bytes an event moves, in which process group."""
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+from nbkit.readers.chrome.columns import whole
+from nbkit.readers.chrome.names import COLLECTIVE_BLOCK, element_bytes
+
+
+def collective_bytes(name: str, args: Mapping[str, Any]) -> int | None:
+    """Bytes that go into a collective; None if the event is none or does not tell."""
+    if "Collective name" in args:
+        elements, size = whole(args.get("In msg nelems")), element_bytes(args.get("dtype"))
+        return None if elements is None or size is None else elements * size
+    if COLLECTIVE_BLOCK.fullmatch(name) is None:
+        return None
+    shapes, dtypes = args.get("Input Dims"), args.get("Input type")
+    if not isinstance(shapes, list) or not isinstance(dtypes, list):
+        return None
+    sizes = [_tensor_bytes(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=False)]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if known else None
+
+
+def collective_group(args: Mapping[str, Any]) -> str | None:
+    """Description (else name) and ranks of the process group: "default_pg (2 ranks)"; None if it has neither."""
+    words = str(args.get("Process Group Description") or args.get("Process Group Name") or "")
+    ranks = whole(args.get("Group size"))
+    return f"{words} ({ranks} rank{'s' if ranks != 1 else ''})" if words and ranks else words or None
+
+
+def _tensor_bytes(shape: object, dtype: object) -> int | None:
+    size = element_bytes(dtype)
+    if size is None or not isinstance(shape, list) or not all(isinstance(length, int) for length in shape):
+        return None
+    return prod(shape) * size

@@ -1,0 +1,82 @@
+"""The columns of a timeline while they grow, event by event, in little memory."""
+
+from array import array
+
+from nbkit.readers.chrome.columns import Sparse, SparseTexts, integers, whole
+from nbkit.timeline.events import ABSENT, KERNEL, Events
+
+# Integer columns that only some events have, and what stands for "not known" in them.
+NUMBERS = {
+    **dict.fromkeys(("own_id", "external_id", "correlation", "block"), 0),
+    **dict.fromkeys(("stream", "flops", "size_bytes", "allocated_bytes", "address"), ABSENT),
+}
+TEXTS = ("device", "group", "input_shapes", "source")
+
+
+class EventColumns:
+    """Rows are numbered in the order of `append`; the other columns are filled by row."""
+
+    def __init__(self) -> None:
+        self._name: list[str] = []
+        self._kind = array("b")
+        self._start, self._duration, self._thread = array("q"), array("q"), array("q")
+        self._numbers = {name: Sparse() for name in NUMBERS}
+        self._texts = {name: SparseTexts() for name in TEXTS}
+        self._threads: dict[tuple[object, object], int] = {}
+        self._known: dict[str, str] = {}  # each name once
+
+    def __len__(self) -> int:
+        return len(self._kind)
+
+    def append(self, name: str, kind: int, start: int, duration: int, thread: int) -> int:
+        """A new row, with its times in ns; its number."""
+        self._name.append(self._known.setdefault(name, name))
+        self._kind.append(kind)
+        self._start.append(start)
+        self._duration.append(duration if duration > 0 else 0)
+        self._thread.append(thread)
+        return len(self._kind) - 1
+
+    def thread(self, process: object, thread: object) -> int:
+        """The number of a thread of a process."""
+        key = process, thread
+        known = self._threads.get(key)
+        if known is None:
+            known = self._threads[key] = len(self._threads)
+        return known
+
+    def number(self, name: str, row: int, value: object) -> None:
+        """Fill in an integer column, if the value is an integer."""
+        number = value if type(value) is int else whole(value)
+        if number is not None:
+            self._numbers[name].put(row, number)
+
+    def text(self, name: str, row: int, value: str) -> None:
+        """Fill in a text column."""
+        self._texts[name].put(row, value)
+
+    def events(self) -> Events:
+        """The rows as events."""
+        length = len(self)
+        events = Events(
+            name=self._name,
+            kind=integers(self._kind).astype("int8"),
+            start_ns=integers(self._start),
+            duration_ns=integers(self._duration),
+            thread=integers(self._thread),
+            main_thread=self._main_thread(),
+        )
+        for name, missing in NUMBERS.items():
+            if len(self._numbers[name]):
+                setattr(events, name, self._numbers[name].dense(length, missing))
+        for name in TEXTS:
+            if len(self._texts[name]):
+                setattr(events, name, self._texts[name].dense(length))
+        return events
+
+    def _main_thread(self) -> int | None:
+        """The thread that a process began with, which on Linux has its number; None if no event is of it."""
+        # Streams are no threads, but have numbers like them.
+        present = {number for number, kind in zip(self._thread, self._kind, strict=True) if kind != KERNEL}
+        mains = (number for (process, thread), number in self._threads.items() if process == thread)
+        return next((number for number in mains if number in present), None)

@@ -1,0 +1,1 @@
+"""Rows of the frames from what a OneFlow log said."""

@@ -1,0 +1,82 @@
+"""Rows of edges and tensors of one graph, from its nodes' inputs and outputs."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbkit.graphs.rows import GraphRows
+from nbkit.readers.oneflow.dtypes import ELEMENT_BYTES, element_count
+from nbkit.readers.oneflow.text.operator_line import UNKNOWN, Description
+
+KINDS = {"parameter", "buffer", "input", "output", "constant"}
+
+
+@dataclass(slots=True)
+class Reading:
+    """An input of a node: its slot, the tensor and how the node sees it."""
+
+    node: int
+    port: int
+    slot: str | None
+    tensor: str
+    seen: Description
+
+
+@dataclass(slots=True)
+class Flow:
+    """What the nodes of one graph read and make, while its rows are written."""
+
+    graph: str
+    made: dict[str, tuple[int, int, str, Description]] = field(default_factory=dict)
+    read: list[Reading] = field(default_factory=list)
+    writes: Counter[str] = field(default_factory=Counter)
+
+    def make(self, tensor: str, node: int, port: int, kind: str, description: Description) -> None:
+        """A node makes a tensor."""
+        self.writes[tensor] += 1
+        self.made.setdefault(tensor, (node, port, kind if kind in KINDS else "temporary", description))
+
+    def reads(self, node: int, port: int, slot: str | None, tensor: str, seen: Description = UNKNOWN) -> None:
+        """A node reads a tensor; `seen` is what its own line says of it."""
+        self.read.append(Reading(node, port, slot, tensor, seen))
+
+    def write(self, rows: GraphRows) -> list[str]:
+        """Write the rows of edges and tensors; the tensors that are read and come from outside."""
+        reads: Counter[str] = Counter()
+        others: dict[str, list[list[str]]] = {}
+        outside: dict[str, None] = {}
+        for one in self.read:
+            src, port, _, made = self.made.get(one.tensor, (None, None, "", UNKNOWN))
+            seen = one.seen if one.seen is not UNKNOWN else made
+            columns = {"slot": one.slot, "dtype": seen.dtype}
+            rows.edge(src, one.node, one.tensor, dst_port=one.port, src_port=port, shape=seen.shape, **columns)
+            reads[one.tensor] += 1
+            if src is None:
+                outside[one.tensor] = None
+            elif seen.sbp != made.sbp and list(seen.sbp) not in others.setdefault(one.tensor, []):
+                others[one.tensor].append(list(seen.sbp))
+        for tensor, (node, _, kind, made) in self.made.items():
+            self._tensor(rows, tensor, node, kind, made, reads[tensor], others.get(tensor))
+        return list(outside)
+
+    def _tensor(
+        self, rows: GraphRows, tensor: str, node: int, kind: str, made: Description, reads: int, others: Any
+    ) -> None:
+        attributes: dict[str, Any] = {"sbp": list(made.sbp)} if made.sbp else {}
+        if others:
+            attributes["read_with_sbp"] = others
+        numel = element_count(made.shape)
+        size = ELEMENT_BYTES.get(made.dtype or "")
+        rows.tensor(
+            self.graph,
+            tensor,
+            kind,
+            node_id=node,
+            dtype=made.dtype,
+            shape=made.shape,
+            numel=numel,
+            size_bytes=None if numel is None or size is None else numel * size,
+            reads=reads,
+            writes=self.writes[tensor],
+            attributes=attributes,
+        )

@@ -1,0 +1,95 @@
+"""Rows of the traced graph: what the user's code and autograd added, in call order."""
+
+from typing import Any
+
+from nbkit.graphs.rows import GraphRows
+from nbkit.readers.oneflow.names import holder, split_name
+from nbkit.readers.oneflow.rows.loc import source_of
+from nbkit.readers.oneflow.rows.phases import first_gradient
+from nbkit.readers.oneflow.rows.tensors import Flow
+from nbkit.readers.oneflow.runs import Run
+from nbkit.readers.oneflow.store import Traced
+from nbkit.readers.oneflow.text.operator_line import Description
+from nbkit.readers.oneflow.text.traced import TracedOp
+
+
+def traced_phases(traced: Traced) -> dict[str, str]:
+    """Phase of each op by name; variables, inputs and outputs have none."""
+    ops = [(op.name, op.op) for op in traced.ops.values() if op.kind == "op"]
+    first, phase, found = first_gradient(ops), "forward", {}
+    for name, _ in ops:
+        phase = "backward" if name == first else phase
+        found[name] = phase
+    return found
+
+
+def kind_of(op: TracedOp, run: Run) -> str:
+    """Its kind; a variable that the module tree calls a buffer is one."""
+    return "buffer" if op.kind == "parameter" and op.name in run.tree.buffers else op.kind
+
+
+def module_of(name: str, kind: str, run: Run) -> str | None:
+    """Path of the module that an op's name begins with, "" outside of all; of a variable the module that holds it."""
+    if kind in ("input", "output"):
+        return ""
+    if kind in ("parameter", "buffer"):
+        return holder(name)
+    parts = split_name(name)
+    return parts[0] if parts else ("" if "." not in name else None)
+
+
+def write_traced(rows: GraphRows, run: Run, traced: Traced) -> list[str]:
+    """Write the graph "NAME traced"; the tensors that come from outside of it."""
+    flow, phases, listed = Flow(f"{run.label} traced"), traced_phases(traced), _listed(run)
+    for op in traced.ops.values():
+        kind = kind_of(op, run)
+        known = [_described(op, tensor, traced, listed) for tensor in op.outputs]
+        first = known[0] if known else Description((), op.shape, op.dtype)
+        phase = phases.get(op.name)
+        node = rows.node(
+            flow.graph,
+            kind,
+            op.name,
+            op=op.op,
+            module=module_of(op.name, kind, run),
+            phase=phase,
+            inserted="autograd" if phase == "backward" else None,
+            dtype=first.dtype,
+            shape=first.shape,
+            device=op.device,
+            attributes=_attributes(op),
+            source=source_of(op.loc),
+            line=op.line,
+        )
+        for port, (tensor, description) in enumerate(zip(op.outputs, known, strict=True)):
+            flow.make(tensor, node, port, kind, description)
+        for port, (slot, tensor) in enumerate(op.inputs):
+            flow.reads(node, port, slot, tensor)
+    return flow.write(rows)
+
+
+def _listed(run: Run) -> dict[str, Description]:
+    """The tensors of the compiled graph: passes change dtypes, but not the shape that a name stands for."""
+    return {tensor: seen for op in (run.listing.ops if run.listing else ()) for tensor, seen in op.outputs}
+
+
+def _described(op: TracedOp, tensor: str, traced: Traced, listed: dict[str, Description]) -> Description:
+    if found := traced.tensors.get(tensor):
+        return found
+    if op.shape is not None or op.dtype is not None:
+        return Description(tuple(op.sbp or ()), op.shape, op.dtype)
+    compiled = listed.get(tensor)
+    return Description((), None if compiled is None else compiled.shape, None)
+
+
+def _attributes(op: TracedOp) -> dict[str, Any]:
+    found = dict(op.attributes)
+    if op.loc:
+        found["loc"] = op.loc
+    if op.sbp is not None:
+        found["sbp"] = op.sbp
+    if not op.is_added:
+        found["added"] = False
+    if op.is_damaged:
+        found["damaged"] = True
+    return found

@@ -1,0 +1,51 @@
+"""A log that is being read: what was found so far, over the streams of all ranks."""
+
+from collections import Counter
+
+from nbkit.readers.oneflow.skipped_lines import Unread
+from nbkit.readers.oneflow.store import Graphs
+from nbkit.readers.oneflow.text.facts import Facts, moment
+from nbkit.readers.oneflow.text.libai import Metrics
+from nbkit.readers.oneflow.text.lines import Glog
+from nbkit.readers.oneflow.text.operator_line import OperatorLines
+from nbkit.readers.oneflow.text.stages import Stages
+
+MOST_ERRORS = 100
+
+
+class Log:
+    """Everything that a log said; the streams fill it."""
+
+    def __init__(self) -> None:
+        self.graphs = Graphs()
+        self.facts = Facts()
+        self.metrics = Metrics()
+        self.stages = Stages()
+        self.unread = Unread()
+        self.operators = OperatorLines()
+        self.glog_lines = 0
+        self.sites: Counter[str] = Counter()
+        self.threads: Counter[str] = Counter()
+        self.tree_lines: dict[str, Counter[str]] = {"built": Counter(), "listed": Counter()}
+        self.errors: list[tuple[int, str]] = []
+        self.is_cut = False
+        self.created: str | None = None
+
+    def count(self, found: Glog) -> None:
+        """A glog line was read."""
+        self.glog_lines += 1
+        self.sites[found.site] += 1
+        self.threads[found.thread] += 1
+        if self.created is None and (at := moment(found.date, found.time)) is not None:
+            self.created = at.isoformat() if len(found.date) == 8 else None
+            self.metrics.seen(at)
+
+    def cut(self, line: int, text: str) -> None:
+        """The log ends in the middle of the record that began at this line."""
+        self.is_cut = True
+        self.unread.add(line, text, "the log ends before this record does")
+
+    def error(self, line: int, text: str) -> None:
+        """A line that says why the run ended, or what failed in it."""
+        if len(self.errors) < MOST_ERRORS:
+            self.errors.append((line, text))

@@ -1,0 +1,244 @@
+"""One graph of an ONNX model as rows: the main graph, a branch or loop body in it, or a function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from nbkit.graphs.module_paths import Held, ModulePaths
+from nbkit.graphs.rows import GraphRows
+from nbkit.readers.onnx import metadata as exporter
+from nbkit.readers.onnx.types import attribute_value, constant_columns, sizes, tensor_columns, type_columns
+
+if TYPE_CHECKING:
+    from onnx import FunctionProto, GraphProto, NodeProto, TensorProto
+
+# Texts that ONNX itself treats as one domain.
+DEFAULT_DOMAINS = ("", "ai.onnx")
+
+
+@dataclass
+class Reading:
+    """What all graphs of a model share while they are read."""
+
+    opsets: Mapping[str, int]
+    is_torch: bool
+    signature: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # of torch.export, by placeholder
+    rows: GraphRows = field(default_factory=GraphRows)
+    modules: ModulePaths = field(default_factory=ModulePaths)
+    graphs: set[str] = field(default_factory=set)
+    domains: set[str] = field(default_factory=set)  # of the ops that were met
+
+    def graph_name(self, wanted: str) -> str:
+        """The name, numbered if another graph has it."""
+        name, number = wanted, 1
+        while name in self.graphs:
+            number += 1
+            name = f"{wanted}#{number}"
+        self.graphs.add(name)
+        return name
+
+
+@dataclass
+class _Value:
+    """A value of a graph: which node makes it on which port, and what is known of it."""
+
+    node_id: int | None
+    port: int | None
+    kind: str
+    columns: dict[str, Any]
+    reads: int = 0
+    writes: int = 0
+
+
+class GraphReader:
+    """Reads one graph; `outer` finds what a graph inside another one uses of that one."""
+
+    def __init__(self, reading: Reading, graph: str, outer: GraphReader | None = None) -> None:
+        self.reading, self.rows, self.outer = reading, reading.rows, outer
+        self.graph = reading.graph_name(graph)
+        self.values: dict[str, _Value] = {}
+        self.types: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+        self.captured: dict[str, None] = {}  # names of values of the graph around, in order of first use
+        self.inner: list[tuple[NodeProto, int, str, GraphProto]] = []  # graphs in the attributes of nodes
+
+    def read_graph(self, graph: GraphProto) -> None:
+        """All nodes and edges of a graph."""
+        for value in (*graph.value_info, *graph.input, *graph.output):
+            self.types[value.name] = type_columns(value.type)
+        kinds = {value.name: exporter.metadata(value).get(exporter.INPUT_KIND) for value in graph.value_info}
+        weights = exporter.linear_weights(graph.node, self.reading.signature)
+        held = {tensor.name for tensor in graph.initializer} | {one.values.name for one in graph.sparse_initializer}
+        for value in graph.input:
+            if value.name not in held:  # of old files all initializers are inputs, too
+                self._given("input", value.name)
+        for tensor in (*graph.initializer, *(one.values for one in graph.sparse_initializer)):
+            self._initializer(tensor, kinds.get(tensor.name), weights.get(tensor.name))
+        for one in graph.sparse_initializer:
+            self.values[one.values.name].columns["shape"] = list(one.dims)
+        self._nodes(list(graph.node), [value.name for value in graph.output])
+
+    def read_function(self, function: FunctionProto) -> None:
+        """All nodes and edges of a function's body."""
+        for value in function.value_info:
+            self.types[value.name] = type_columns(value.type)
+        for name in function.input:
+            self._given("input", name)
+        self._nodes(list(function.node), list(function.output))
+
+    def _nodes(self, nodes: list[NodeProto], outputs: list[str]) -> None:
+        made = [self._node(number, node) for number, node in enumerate(nodes)]
+        for node, node_id in zip(nodes, made, strict=True):
+            self._reads(node, node_id)
+        for name in outputs:
+            columns, said = self.types.get(name, ({}, {}))
+            node_id = self.rows.node(self.graph, "output", name, attributes=said, **columns)
+            self._edge(name, node_id, 0, None)
+            if self.values[name].kind == "temporary":
+                self.values[name].kind = "output"
+        self._inner_graphs()
+        for name, value in self.values.items():
+            size = sizes(value.columns.get("dtype"), value.columns.get("shape"))
+            counts: dict[str, Any] = {"reads": value.reads, "writes": value.writes, **size}
+            self.rows.tensor(self.graph, name, value.kind, node_id=value.node_id, **value.columns, **counts)
+
+    def _given(self, kind: str, name: str, **said_besides: Any) -> None:
+        columns, said = self.types.get(name, ({}, {}))
+        node_id = self.rows.node(self.graph, kind, name, attributes={**said, **said_besides}, **columns)
+        self.values[name] = _Value(node_id, 0, kind, columns)
+
+    def _initializer(self, tensor: TensorProto, exported_as: str | None, weight_of: str | None) -> None:
+        """A tensor of the file: a parameter if the exporter says so; else if it holds several numbers with a point."""
+        columns = tensor_columns(tensor)
+        size = sizes(**columns)
+        is_number = str(columns["dtype"]).startswith(("float", "bfloat", "double"))
+        kind = exporter.KINDS.get(exported_as or "")
+        if kind is None and weight_of is not None:
+            kind = "parameter"
+        if kind is None:
+            told = self.reading.signature and not exported_as
+            kind = "parameter" if is_number and not told and (size["numel"] or 0) > 1 else "constant"
+        path = weight_of or tensor.name
+        module = path.rpartition(".")[0] if kind != "constant" and ("." in path or self.reading.signature) else None
+        said: dict[str, Any] = {"initializer": tensor.name} if path != tensor.name else {}
+        external = {entry.key: entry.value for entry in tensor.external_data}
+        if external:
+            said["external_data"] = external
+        node_id = self.rows.node(self.graph, kind, path, module=module, attributes=said, **columns)
+        self.values[tensor.name] = _Value(node_id, 0, kind, columns)
+        if module is not None and size["numel"] is not None and size["size_bytes"] is not None:
+            self.reading.modules.holds(Held(path, path, size["numel"], size["size_bytes"], kind == "buffer"))
+
+    def _node(self, number: int, node: NodeProto) -> int:
+        self.reading.domains.add(node.domain)
+        said = exporter.metadata(node)
+        scope = exporter.scope_of(said, node.name, self.reading.is_torch)
+        for path, kind in scope.modules:
+            self.reading.modules.called(path, kind or None)
+        columns, told = self.types.get(node.output[0], ({}, {})) if node.output else ({}, {})
+        attributes = {**self._attributes(node), **told}
+        if scope.torch_op:
+            attributes["torch_op"] = scope.torch_op
+        if more := {key: text for key, text in said.items() if key not in exporter.OURS}:
+            attributes["metadata"] = more
+        is_constant = node.op_type == "Constant" and node.domain in DEFAULT_DOMAINS
+        kind = "constant" if is_constant else "op"
+        if is_constant and not columns:
+            columns = constant_columns(attributes)
+        node_id = self.rows.node(
+            self.graph,
+            kind,
+            node.name or (node.output[0] if node.output else f"{node.op_type}_{number}"),
+            op=None if is_constant else op_name(node),
+            module=scope.module,
+            source=exporter.source_of(said.get(exporter.STACK, "")),
+            attributes=attributes,
+            **columns,
+        )
+        for port, name in enumerate(node.output):
+            if name:
+                of_output = self.types.get(name, ({}, {}))[0] if port or not is_constant else columns
+                value_kind = "constant" if is_constant else "temporary"
+                self.values[name] = _Value(node_id, port, value_kind, of_output, writes=1)
+        return node_id
+
+    def _attributes(self, node: NodeProto) -> dict[str, Any]:
+        said = {one.name: attribute_value(one) for one in node.attribute if not (one.graphs or one.HasField("g"))}
+        if node.doc_string:
+            said["doc_string"] = node.doc_string
+        return said
+
+    def _reads(self, node: NodeProto, node_id: int) -> None:
+        for port, name in enumerate(node.input):
+            if name:  # an input that is left out is an empty name
+                self._edge(name, node_id, port, slot_name(node, port, self.reading.opsets.get(node.domain, 0)))
+        for attribute, graph in inner_graphs(node):
+            self.inner.append((node, node_id, attribute, graph))
+
+    def _inner_graphs(self) -> None:
+        """Reads the graphs in the nodes; what these take from around them, their node reads."""
+        ports: dict[int, int] = {}
+        seen: set[tuple[int, str]] = set()
+        for node, node_id, attribute, graph in self.inner:
+            reader = GraphReader(self.reading, f"{self.graph} {node.name or node.op_type} {attribute}", self)
+            reader.read_graph(graph)
+            for name in reader.captured:
+                if (node_id, name) not in seen:
+                    seen.add((node_id, name))
+                    port = ports.get(node_id, len(node.input))
+                    ports[node_id] = port + 1
+                    self._edge(name, node_id, port, "captured")
+
+    def _edge(self, name: str, node_id: int, port: int, slot: str | None) -> None:
+        value = self.values.get(name)
+        if value is None:
+            value = self.values[name] = self._from_outside(name)
+        value.reads += 1
+        self.rows.edge(value.node_id, node_id, name, src_port=value.port, dst_port=port, slot=slot, **value.columns)
+
+    def _from_outside(self, name: str) -> _Value:
+        """A value of the graph around becomes an input; one that no graph makes comes from nowhere."""
+        found = self.outer.find(name) if self.outer is not None else None
+        if found is None:
+            return _Value(None, None, "input", self.types.get(name, ({}, {}))[0])
+        self.captured[name] = None
+        columns = self.types.get(name, ({}, {}))[0] or found.columns
+        node_id = self.rows.node(self.graph, "input", name, attributes={"captured": True}, **columns)
+        return _Value(node_id, 0, "input", columns)
+
+    def find(self, name: str) -> _Value | None:
+        """A value of this graph or of those around it."""
+        return self.values.get(name) or (self.outer.find(name) if self.outer is not None else None)
+
+
+def inner_graphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
+    """Graphs in the attributes of a node, by the names of these."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.name, attribute.g
+        for number, graph in enumerate(attribute.graphs):
+            yield f"{attribute.name} {number}", graph
+
+
+def op_name(node: NodeProto) -> str:
+    """`MatMul`, `com.microsoft.FusedMatMul`."""
+    return node.op_type if node.domain in DEFAULT_DOMAINS else f"{node.domain}.{node.op_type}"
+
+
+def slot_name(node: NodeProto, port: int, version: int) -> str | None:
+    """What the op calls its input, if it is one of ONNX's own."""
+    slots = _slots(node.op_type, version, node.domain)
+    return slots[min(port, len(slots) - 1)] if slots else None
+
+
+@cache
+def _slots(op_type: str, version: int, domain: str) -> tuple[str, ...]:
+    from onnx import defs
+
+    try:
+        schema = defs.get_schema(op_type, version, "" if domain in DEFAULT_DOMAINS else domain)
+    except (defs.SchemaError, TypeError):  # of another domain, or of a version that this onnx does not know
+        return ()
+    return tuple(one.name for one in schema.inputs)

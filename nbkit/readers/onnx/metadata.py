@@ -1,0 +1,95 @@
+"""What torch.onnx.export leaves in a file about the model: modules, classes, source lines, parameters."""
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from nbkit.readers.chrome.names import user_line
+
+SCOPES, CLASSES = "pkg.torch.onnx.name_scopes", "pkg.torch.onnx.class_hierarchy"
+STACK, FX_NODE = "pkg.torch.onnx.stack_trace", "pkg.torch.onnx.fx_node"
+SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
+INPUT_KIND = "pkg.torch.export.graph_signature.InputSpec.kind"
+OURS = frozenset({SCOPES, CLASSES, STACK, FX_NODE, "namespace"})
+KINDS = {"PARAMETER": "parameter", "BUFFER": "buffer", "CONSTANT_TENSOR": "constant"}
+FRAME = re.compile(r'^ *File "([^"\n]+)", line (\d{1,9}), in ([^\n]*)$', re.MULTILINE)
+INPUT_SPEC = re.compile(
+    r"^([^\s:]+): (PARAMETER|BUFFER|CONSTANT_TENSOR) target='([^\n]*?)'(?: persistent=\w+)?$", re.MULTILINE
+)
+LINEAR = re.compile(r"target=torch\.ops\.aten\.linear\.default\]\(args = \(%\w+, %(\w+)")
+# A list of names is no longer than this; what is longer is no list of the exporter.
+LONGEST = 100_000
+
+
+class Scope(NamedTuple):
+    """Where a node comes from in the model."""
+
+    modules: list[tuple[str, str]]  # path and class of the modules around it, the root first
+    torch_op: str | None
+
+    @property
+    def module(self) -> str | None:
+        return self.modules[-1][0] if self.modules else None
+
+
+def metadata(of: Any) -> dict[str, str]:
+    """The metadata of a model, graph, node or value."""
+    return {prop.key: prop.value for prop in of.metadata_props}
+
+
+def scope_of(said: Mapping[str, str], name: str, is_torch: bool) -> Scope:
+    """Modules around a node: as the exporter lists them, or from the node's name as its predecessor wrote it."""
+    if SCOPES in said:
+        paths, classes = names(said[SCOPES]), names(said.get(CLASSES, "[]"))
+        kinds = [kind.rpartition(".")[2] for kind in classes[:-1]]
+        modules = [
+            (path.partition("@")[0], kind) for path, kind in zip(paths, [*kinds, *[""] * len(paths)], strict=False)
+        ]
+        return Scope(modules[:-1], classes[-1] if classes else None)
+    if is_torch and name.startswith("/"):
+        pieces = name.split("/")[1:-1]
+        return Scope([(".".join(pieces[:end]), "") for end in range(len(pieces) + 1)], None)
+    return Scope([], None)
+
+
+@cache
+def names(text: str) -> list[str]:
+    """The texts of a list as Python writes one; nothing where it is no such list."""
+    if len(text) > LONGEST:
+        return []
+    try:
+        found = ast.literal_eval(text)  # literals only: nothing in it can run
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return []
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+
+
+@cache
+def source_of(stack: str) -> str | None:
+    """The innermost line outside torch of a stack trace, as `path/file.py:12`."""
+    for file, line, function in reversed(FRAME.findall(stack)):
+        if found := user_line(f"{file}({line}): {function}"):
+            return found
+    return None
+
+
+def signature_of(said: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Kind and path of the parameters, buffers and constants of the exported program, by their placeholders."""
+    found = INPUT_SPEC.findall(said.get(SIGNATURE, ""))
+    return {placeholder: (KINDS[kind], target) for placeholder, kind, target in found}
+
+
+def linear_weights(nodes: Iterable[Any], signature: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """Paths of the parameters of linear layers by the constants that the exporter's optimiser transposed them into.
+
+    A product that was made of aten.linear has that layer's weight as its second factor, under whatever name.
+    """
+    found: dict[str, str] = {}
+    for node in nodes:
+        made_of = LINEAR.search(metadata(node).get(FX_NODE, "")) if node.op_type in ("MatMul", "Gemm") else None
+        kind, path = signature.get(made_of[1], ("", "")) if made_of else ("", "")
+        if kind == "parameter":
+            found.setdefault(node.input[1], path)
+    return found

@@ -1,0 +1,132 @@
+"""ONNX models as a Trace: the main graph, branches and loop bodies, functions; no weights are kept."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nbkit.errors import TraceError
+from nbkit.readers.onnx import metadata as exporter
+from nbkit.readers.onnx.graph import DEFAULT_DOMAINS, GraphReader, Reading
+from nbkit.readers.onnx.texts import mend_texts
+from nbkit.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+# ir_version, then producer, domain, model version, documentation, graph or opsets: how every writer begins a file.
+HEAD = re.compile(rb"\x08[\x01-\x3f][\x12\x1a\x22\x28\x32\x3a\x42]")
+EXPECTED = "expected a model that onnx.save() or torch.onnx.export() wrote"
+
+
+def looks_like(head: bytes) -> bool:
+    """Whether the first bytes of a file are those of an ONNX model."""
+    return HEAD.match(head) is not None
+
+
+def read_onnx_model(path: str | Path) -> Trace:
+    """The graphs of an ONNX model, in the frames nodes, edges, graph_tensors and modules.
+
+    Initializers are nodes: parameters and buffers where the exporter says so; of other exporters those with several
+    floating-point numbers are parameters, others constants. Module paths, classes and source lines are those that
+    torch.onnx.export left. A graph inside a node is a further graph, and so is each function; what such a graph takes
+    from around it, its node reads. External data are not opened. Needs the package onnx. Raises TraceError if that is
+    missing, or if the file is absent, cut off, damaged or of another kind.
+    """
+    path = Path(path)
+    model = _parsed(path, _data(path))
+    mended = mend_texts(model)
+    opsets = {opset.domain: opset.version for opset in model.opset_import}
+    opsets |= {domain: opsets[other] for domain in DEFAULT_DOMAINS for other in DEFAULT_DOMAINS if other in opsets}
+    is_torch = model.producer_name == "pytorch"
+    reading = Reading(opsets, is_torch, exporter.signature_of(exporter.metadata(model.graph)))
+    try:
+        GraphReader(reading, model.graph.name or "graph").read_graph(model.graph)
+        for function in model.functions:
+            GraphReader(reading, f"function {function.domain}.{function.name}").read_function(function)
+    except RecursionError as error:
+        raise TraceError(f"{path} has graphs inside graphs, deeper than can be read; {EXPECTED}.") from error
+    frames = {**reading.rows.frames(), "modules": reading.modules.frame(model.graph.name or path.stem)}
+    return Trace(frames, _meta(path, model, reading, mended))
+
+
+def _data(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise TraceError(f"Cannot read {path}: {reason}; give a file that you may read.") from error
+
+
+def _parsed(path: Path, data: bytes) -> ModelProto:
+    try:
+        import onnx
+    except ImportError as error:
+        raise TraceError(
+            f"{path} is an ONNX model, and the package onnx is not installed: pip install 'nbkit-torch[onnx]'."
+        ) from error
+    try:
+        model: ModelProto = onnx.ModelProto.FromString(data)
+    except Exception as error:
+        # The class is protobuf's, which is no package of ours to import.
+        if type(error).__name__ != "DecodeError":
+            raise
+        raise TraceError(f"{path} is no ONNX model, or it is cut off or damaged; {EXPECTED}.") from error
+    if not model.ir_version or not model.opset_import or not (model.graph.node or model.graph.output):
+        raise TraceError(f"{path} has no ONNX graph, or it is cut off; {EXPECTED}.")
+    return model
+
+
+def _meta(path: Path, model: ModelProto, reading: Reading, mended: int) -> dict[str, Any]:
+    opsets = {opset.domain or "ai.onnx": opset.version for opset in model.opset_import}
+    external = sorted(
+        {entry.value for one in model.graph.initializer for entry in one.external_data if entry.key == "location"}
+    )
+    unknown = sorted(reading.domains - set(reading.opsets))
+    return {
+        "verb": "opgraph",
+        "name": path.name,
+        "created": None,
+        "source": f"ONNX: IR {model.ir_version}, opset {opsets.get('ai.onnx', 'none')}",
+        "complete": not unknown,
+        "error": None,
+        "unread": [],
+        "notes": _notes(model, unknown, mended),
+        "onnx": {
+            "graph": model.graph.name,
+            "ir_version": model.ir_version,
+            "opsets": opsets,
+            "producer": f"{model.producer_name} {model.producer_version}".strip(),
+            "domain": model.domain,
+            "model_version": model.model_version,
+            "doc_string": model.doc_string,
+            "metadata": exporter.metadata(model),
+            "functions": [f"{one.domain}.{one.name}" for one in model.functions],
+            "external_data": external,
+            "absent_parameters": _absent(model, reading),
+        },
+    }
+
+
+def _notes(model: ModelProto, unknown: list[str], mended: int) -> list[str]:
+    notes = []
+    if unknown:
+        domains = ", ".join(map(repr, unknown))
+        notes.append(f"The file has ops of {domains}, but does not say of which version: it may be cut off.")
+    if mended:
+        notes.append(f"{mended:,} texts are not UTF-8; what could not be decoded is U+FFFD.")
+    if model.graph.node and not model.graph.value_info:
+        notes.append(
+            "The file has no shapes of values inside the graph; onnx.shape_inference.infer_shapes_path() adds them."
+        )
+    return notes
+
+
+def _absent(model: ModelProto, reading: Reading) -> list[str]:
+    """Parameters of the exported program that the file has neither by name nor transposed: now part of constants, or
+    another parameter has the same values.
+    """
+    present = {one.name for one in model.graph.initializer}
+    present |= set(exporter.linear_weights(model.graph.node, reading.signature).values())
+    return [target for kind, target in reading.signature.values() if kind == "parameter" and target not in present]

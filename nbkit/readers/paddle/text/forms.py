@@ -1,0 +1,110 @@
+"""The forms of text that a Paddle program has: which of them a line begins, and the reader that takes it on."""
+
+import re
+from collections.abc import Callable
+
+from nbkit.readers.paddle.records import Program
+from nbkit.readers.paddle.skipped_lines import Unread
+from nbkit.readers.paddle.text import pir, protobuf_text
+from nbkit.readers.paddle.text.pir import PirReader
+from nbkit.readers.paddle.text.protobuf_text import ProtobufReader
+from nbkit.readers.paddle.text.readable import ReadableReader
+
+RANK = re.compile(r"\[(?:\d{1,9},|rank ?)(\d{1,9})\](?:<std(?:out|err)>)?: ?")
+READABLE = re.compile(r"// block(?:_idx:| )\s{0,9}\d|\(inputs=")
+DECLARATION = re.compile(
+    r"(?:persist|trainable|param|parameter|var) [^\n]{0,2000} : (?:[\w.]{1,60}\.)?[A-Z_]{3,40}(?:\.shape\(|\))"
+)
+
+
+def begins_readable(text: str) -> bool:
+    """Whether the line belongs to a readable program."""
+    if "// block" in text or "(inputs=" in text:
+        return READABLE.search(text) is not None
+    return " : " in text and DECLARATION.match(text.lstrip(" #\t")) is not None
+
+
+def begins(text: str) -> bool:
+    """Whether the line begins or belongs to a program of any form."""
+    return begins_readable(text) or protobuf_text.begins(text) or pir.begins(text)
+
+
+class RanksReader:
+    """Takes the lines of a file in order, apart by the rank that a launcher writes before them: `[1,0]<stdout>:`.
+
+    `ended` takes every program as soon as it has ended, so that only those that are open are held.
+    """
+
+    def __init__(self, unread: Unread, ended: Callable[[Program], None]) -> None:
+        self._unread = unread
+        self._ended = ended
+        self._readers: dict[int | None, AnyReader] = {}
+
+    def line(self, number: int, text: str) -> None:
+        """The next line, its number from 1."""
+        match = RANK.match(text) if text.startswith("[") else None
+        rank = int(match[1]) if match else None
+        if rank not in self._readers:
+            self._readers[rank] = AnyReader(self._unread, self._ended, rank)
+        self._readers[rank].line(number, text[match.end() :] if match else text)
+
+    def close(self) -> None:
+        """The file has ended."""
+        for rank in sorted(self._readers, key=_order):
+            self._readers[rank].close()
+
+
+def _order(rank: int | None) -> int:
+    return -1 if rank is None else rank
+
+
+class AnyReader:
+    """Takes the lines of a file in order and hands each to the reader of its form; `ended` takes every program."""
+
+    def __init__(self, unread: Unread, ended: Callable[[Program], None], rank: int | None) -> None:
+        self._ended = ended
+        self._rank = rank
+        self._programs: list[Program] = []
+        self._readable = ReadableReader(self._programs, unread)
+        self._pir = PirReader(self._programs, unread)
+        self._protobuf = ProtobufReader(self._programs, unread)
+        self._current: ReadableReader | PirReader | ProtobufReader | None = None
+        self._brace: tuple[int, str] | None = None  # the last line before, if a brace ends it
+
+    def line(self, number: int, text: str) -> None:
+        """The next line, its number from 1."""
+        if (other := self._other(text)) is not None:
+            if self._current is not None:
+                self._current.close()
+            self._current = other
+            if other is self._pir and self._brace:
+                other.line(*self._brace)
+        if self._current is not None:
+            self._current.line(number, text)
+        if len(self._programs) > 1:
+            self._end()
+        self._brace = (number, text) if text.rstrip().endswith("{") else None
+
+    def close(self) -> None:
+        """The file has ended."""
+        if self._current is not None:
+            self._current.close()
+        while self._programs:
+            self._end()
+
+    def _end(self) -> None:
+        """Hands over the first program: another has begun, or the file has ended."""
+        program = self._programs.pop(0)
+        program.rank = self._rank
+        self._ended(program)
+
+    def _other(self, text: str) -> ReadableReader | PirReader | ProtobufReader | None:
+        """The reader of a form that begins here and is not that of the lines before; inside a program none begins."""
+        current = self._current
+        if current is not None and current.is_open and not text.startswith(("{ // block", "blocks {")):
+            return None
+        if current is not self._protobuf and protobuf_text.begins(text):
+            return self._protobuf
+        if current is not self._readable and begins_readable(text):
+            return self._readable
+        return self._pir if current is not self._pir and pir.begins(text) else None

@@ -1,0 +1,184 @@
+"""Readable programs, line by line: headers of blocks, declarations, operations, and what stands between them."""
+
+import re
+
+from nbkit.readers.paddle.records import Block, Program
+from nbkit.readers.paddle.skipped_lines import Unread
+from nbkit.readers.paddle.text import operations, variables
+from nbkit.readers.paddle.text.prefix import Prefix
+
+# The brace and more may be lost where columns are.
+HEADER = re.compile(r"(?:\{ ?)?+// block(?:_idx:| )\s{0,9}(\d{1,9})(?!\d)")
+LINKS = re.compile(r"\b(parent|forward|backward)_idx: ?(-?\d{1,9})(?!\d)")
+JUNK = "stands before a record, which was read without it"
+OUTSIDE = "is no record of a program"
+FORM, HEADLESS = "readable", "readable, without a header"
+MOST_CONTINUED = 10_000
+
+
+class ReadableReader:
+    """Takes the lines of a file in order and adds to `programs` what they are; `close()` ends the last record."""
+
+    def __init__(self, programs: list[Program], unread: Unread) -> None:
+        self._programs = programs
+        self._unread = unread
+        self._prefix = Prefix()
+        self._program: Program | None = None
+        self._block: Block | None = None
+        self._is_open = False
+        self._record: list[str] = []  # an operation that goes on in the next line
+        self._record_line = 0
+        self._is_nested = False  # in the text of a program that is an attribute
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a block has begun and not ended."""
+        return self._is_open
+
+    def line(self, number: int, text: str) -> None:
+        """The next line, its number from 1."""
+        text = self._prefix.strip(text)
+        if self._record and self._continues(number, text):
+            return
+        stripped = text.lstrip()
+        if not stripped:
+            return
+        if variables.is_declaration(stripped) and self._declaration(number, stripped):
+            return
+        if match := self._header(text):
+            self._open(number, match)
+        elif operations.is_operation(text):
+            self._start_record(number, text)
+        elif self._is_open:
+            self._other(number, stripped)
+        elif " : " in text:
+            self._declaration(number, text)
+
+    def close(self) -> None:
+        """The file has ended, or a program of another form begins."""
+        self._end_record(is_cut=True)
+
+    def _header(self, text: str) -> re.Match[str] | None:
+        match = HEADER.search(text) if "// block" in text else None
+        return match if match and operations.INPUTS not in text[: match.start()] else None
+
+    def _open(self, number: int, match: re.Match[str]) -> None:
+        index = int(match[1])
+        program = self._program
+        if program is None or (program.blocks and index <= max(program.blocks)):
+            program = self._new_program(FORM)
+        if before := match.string[: match.start()].strip():
+            self._prefix.learn(before)
+        self._block = Block(index, line=number)
+        for name, other in LINKS.findall(match.string):
+            setattr(self._block, name, int(other))
+        program.blocks[index] = self._block
+        program.closed = False
+        self._is_open = True
+
+    def _new_program(self, form: str) -> Program:
+        self._program = Program(form)
+        self._programs.append(self._program)
+        return self._program
+
+    def _current(self, number: int) -> Block:
+        """The block of a record; of one that no header precedes that of a program without headers."""
+        if self._block is None:
+            self._block = self._new_program(HEADLESS).blocks[0] = Block(0, line=number)
+        return self._block
+
+    def _declaration(self, number: int, text: str) -> bool:
+        read = variables.parse(text)
+        if read is None:
+            return False
+        variable, damage = read
+        variable.line = number
+        self._current(number).declare(variable)
+        if self._program and self._program.form == FORM and variable.shape is not None:
+            self._program.form = _spelling(text, variable.type)
+        self._junk(number, variables.before(text))
+        if damage:
+            self._unread.add(number, text, damage)
+        return True
+
+    def _other(self, number: int, text: str) -> None:
+        """A line in a block that begins no record: its end, a declaration after junk, or junk."""
+        if text.rstrip() == "}":
+            self._is_open = False
+            if self._program:
+                self._program.closed = True
+        elif not (" : " in text and self._declaration(number, text)):
+            self._unread.add(number, text, OUTSIDE)
+
+    def _start_record(self, number: int, text: str) -> None:
+        self._record, self._record_line = [text], number
+        if operations.is_whole(text):
+            self._end_record(is_cut=False)
+
+    def _continues(self, number: int, text: str) -> bool:
+        """Whether the line belongs to the operation before it, whose record did not end there."""
+        stripped = text.strip()
+        if self._is_nested and not (self._header(text) and _indent(text) <= _indent(self._record[0])):
+            self._is_nested = not stripped.startswith(("})", "}, "))
+        elif self._begins_nested(text):
+            self._is_nested = True
+        elif self._begins_record(text, stripped) or len(self._record) > MOST_CONTINUED:
+            self._end_record(is_cut=True)
+            return False
+        self._record.append(text)
+        if not self._is_nested and operations.is_whole(text):
+            self._end_record(is_cut=False)
+        return True
+
+    def _begins_nested(self, text: str) -> bool:
+        """Whether a program begins that is the value of an attribute: deeper than the operation itself."""
+        if not self._record[-1].rstrip().endswith("=") or not self._header(text):
+            return False
+        return _indent(text) > _indent(self._record[0])
+
+    def _begins_record(self, text: str, stripped: str) -> bool:
+        if stripped == "}" or self._header(text) or operations.is_operation(text):
+            return True
+        return variables.is_declaration(stripped) and variables.parse(stripped) is not None
+
+    def _end_record(self, *, is_cut: bool) -> None:
+        record, self._record, self._is_nested = self._record, [], False
+        if not record:
+            return
+        # Lines after one that was cut are not its own.
+        text = record[0] if is_cut else "\n".join(record)
+        self._operation(self._record_line, text)
+        for offset, other in enumerate(record[1:], 1) if is_cut else ():
+            if other.strip():
+                self._unread.add(self._record_line + offset, other, OUTSIDE)
+
+    def _operation(self, number: int, text: str) -> None:
+        read = operations.parse(text)
+        if read is None:
+            self._unread.add(number, text, "no operation can be told from it")
+            return
+        operation, junk = read
+        operation.line = number
+        self._current(number).operations.append(operation)
+        self._junk(number, junk)
+        if operation.damage:
+            self._unread.add(number, text, operation.damage)
+
+    def _junk(self, number: int, text: str) -> None:
+        """What stands before a record; without a header the first record tells what stands before all of them."""
+        block = self._current(number)
+        if self._program and self._program.form == HEADLESS and len(block.operations) + len(block.variables) == 1:
+            self._prefix.learn(text)
+        elif text.strip():
+            self._unread.add(number, text, JUNK)
+
+
+def _spelling(text: str, kind: str) -> str:
+    """The releases that print a declaration like this one."""
+    if ".astype(" in text:
+        return f"{FORM} (to 2.0)"
+    return f"{FORM} ({'3.x' if kind == 'DENSE_TENSOR' else '2.1 to 2.6'})"
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())

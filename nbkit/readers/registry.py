@@ -1,0 +1,55 @@
+"""What kind of file a path is, told from its content."""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from nbkit.readers.chrome.reader import read_chrome_trace
+from nbkit.readers.oneflow import reader as oneflow
+from nbkit.readers.onnx import reader as onnx
+from nbkit.readers.paddle import reader as paddle
+from nbkit.readers.text_file import text_lines
+from nbkit.trace.trace import Trace
+
+Reader = Callable[[Path], Trace]
+JSON = re.compile(r'\s*(?:\{\s*["}]|\[)')
+# Texts of other frameworks; those that say what they are in one place come first.
+TEXTS: tuple[tuple[Callable[[str], bool], Reader], ...] = (
+    (oneflow.looks_like, oneflow.read_oneflow_log),
+    (paddle.looks_like, paddle.read_paddle_program),
+)
+# A log may begin with much other output. So many lines are looked at, so many at once.
+LINES, WINDOW = 20_000, 500
+
+
+def reader_of(path: Path) -> Reader:
+    """What reads the file: of no kind that is known, it is for the reader of Chrome traces to say so.
+
+    Raises TraceError if it cannot be read at all.
+    """
+    # A file of that name that does not begin so is damaged, which the reader says.
+    if onnx.looks_like(_head(path)) or path.suffix == ".onnx":
+        return onnx.read_onnx_model
+    for number, text in enumerate(_windows(path)):
+        if number == 0 and JSON.match(text):
+            return read_chrome_trace
+        for looks_like, reader in TEXTS:
+            if looks_like(text):
+                return reader
+    return read_chrome_trace
+
+
+def _head(path: Path) -> bytes:
+    """The first bytes of a file; none if it cannot be read, which who reads it as text says."""
+    try:
+        with path.open("rb") as file:
+            return file.read(16)
+    except OSError:
+        return b""
+
+
+def _windows(path: Path) -> Iterator[str]:
+    lines = islice(text_lines(path), LINES)
+    while window := list(islice(lines, WINDOW)):
+        yield "\n".join(window)

@@ -1,0 +1,1 @@
+"""Planted faults: which ops are hit, and what each kind does."""

@@ -1,0 +1,1 @@
+"""Trace: the frames of one recording with what is known of it; saved, loaded and exported."""

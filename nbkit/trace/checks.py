@@ -1,0 +1,36 @@
+"""What public functions ask of their arguments, before they use them."""
+
+from numbers import Integral, Real
+
+from nbkit.errors import OptionError
+from nbkit.trace.trace import Trace
+
+
+def is_number(given: object) -> bool:
+    """Whether it is a real number, of Python or numpy."""
+    return isinstance(given, Real)
+
+
+def is_whole_number(given: object) -> bool:
+    """Whether it is a whole number, of Python or numpy."""
+    return isinstance(given, Integral)
+
+
+def checked_trace(given: object, name: str = "trace") -> Trace:
+    """`given`, if it is a trace; else OptionError. `name` is what the caller calls it."""
+    if not isinstance(given, Trace):
+        raise OptionError(
+            f"{name} is expected to be a trace, and this is a {type(given).__name__}; give what a verb such as "
+            f"nbkit.optrace() recorded, or nbkit.load(path)."
+        )
+    return given
+
+
+def checked_op_id(trace: Trace, op_id: object) -> int:
+    """`op_id`, if it is that of an op of the trace; else OptionError."""
+    count = len(trace.frames.get("ops", ()))
+    number = int(op_id) if isinstance(op_id, Integral) else -1
+    if not 0 <= number < count:
+        known = f"its ops are 0 to {count - 1}" if count else "it has no ops"
+        raise OptionError(f"op_id={op_id!r} is not in the trace; {known}.")
+    return number

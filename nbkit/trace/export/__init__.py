@@ -1,0 +1,1 @@
+"""Files that other tools open, written from a trace."""

@@ -1,0 +1,116 @@
+"""Trace: the frames of one recording and what is known about it as a whole."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import pandas as pd
+
+from nbkit.errors import SchemaError, TraceError, nearest
+from nbkit.schema import TABLES
+from nbkit.trace import storage
+from nbkit.trace.captured_values import KeptCall
+from nbkit.trace.export.chrome_trace import write_chrome_trace
+from nbkit.trace.export.speedscope import write_speedscope
+
+
+class Presenter(Protocol):
+    """How a trace shows itself; the package root installs the one of the views layer."""
+
+    def summary(self, trace: "Trace") -> str: ...
+
+    def mimebundle(self, trace: "Trace") -> tuple[dict[str, Any], dict[str, Any]]: ...
+
+
+class Trace:
+    """One recording: pandas frames by name (`trace.ops`, `trace.tensors`, ...) and `trace.meta`.
+
+    `meta` is JSON data: verb, name, created, versions, devices, complete, error, skipped (reason -> count), wall_us,
+    recorder (of optrace: "native" or "python"), recorder_us, notes and counts. Frames have the columns of
+    `nbkit.schema`. `kept` holds, by op_id, the calls whose values opdiff kept; see `nbkit.call_of`.
+    """
+
+    presenter: Presenter | None = None
+
+    def __init__(
+        self,
+        frames: Mapping[str, pd.DataFrame] = {},
+        meta: Mapping[str, Any] = {},
+        kept: Mapping[int, KeptCall] = {},
+    ) -> None:
+        self.frames: dict[str, pd.DataFrame] = {}
+        self.meta: dict[str, Any] = {}
+        self.kept: dict[int, KeptCall] = dict(kept)
+        self._fill(frames, meta)
+
+    def _fill(self, frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any]) -> None:
+        """Take over the result of a recording that was announced as this object when it began."""
+        if not isinstance(frames, Mapping):
+            raise SchemaError(
+                f"A trace is made of frames by name, and this is a {type(frames).__name__}; "
+                f"give such as {{'ops': ops}}, or a path to nbkit.load()."
+            )
+        if unknown := [name for name in frames if name not in TABLES]:
+            raise SchemaError(f"There is no frame {unknown[0]!r}; {nearest(unknown[0], TABLES)}")
+        self.frames.update({name: TABLES[name].check(frame) for name, frame in frames.items()})
+        self.meta.update(meta)
+
+    def __getattr__(self, name: str) -> pd.DataFrame:
+        frames: dict[str, pd.DataFrame] = self.__dict__.get("frames", {})
+        if name in frames:
+            return frames[name]
+        if name in TABLES and not frames:
+            raise AttributeError(f"This trace has no frames yet: {name!r} is there once its recording has ended.")
+        raise AttributeError(f"A trace has no {name!r}; {nearest(name, frames)}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.frames]
+
+    @property
+    def complete(self) -> bool:
+        """Whether the recorded code ran to its end."""
+        return bool(self.meta.get("complete", False))
+
+    def save(self, path: str | Path, *, values: Literal["kept"] | None = None) -> Path:
+        """Write the trace as a folder: a Parquet file per frame and meta.json; the folder's path.
+
+        `values="kept"` writes the values of `kept` with it, which stay in this process otherwise.
+
+        A trace that is already there is replaced, once the new one is whole. Raises TraceError if `path` is something
+        else, or cannot be written; nothing half-written is left under that name.
+        """
+        if values not in (None, "kept"):
+            raise TraceError(f"values={values!r} cannot be saved; give 'kept', or None for frames and meta alone.")
+        return storage.write(Path(path), self.frames, self.meta, self.kept if values else {})
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Trace":
+        """The trace saved at `path`. Raises TraceError if it is absent, damaged or of a newer schema version."""
+        return cls(*storage.read(Path(path)))
+
+    def export_chrome_trace(self, path: str | Path) -> Path:
+        """Write a Chrome trace for ui.perfetto.dev or chrome://tracing, gzipped if `path` ends in .gz; its path.
+
+        `nbkit.load()` reads the frames `ops`, `memory`, `modules` and `timings` back from it as they are. Raises
+        TraceError if it cannot be written, or if ops have no times.
+        """
+        return write_chrome_trace(self, path)
+
+    def export_speedscope(self, path: str | Path) -> Path:
+        """Write a file for speedscope.app, a profile per thread and stream; its path. Raises TraceError likewise."""
+        return write_speedscope(self, path)
+
+    def summary(self) -> str:
+        """A few lines of text: what ran, how long, slowest ops and modules, what was skipped, what recording cost."""
+        return self.presenter.summary(self) if self.presenter else repr(self)
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{len(frame)} {name}" for name, frame in self.frames.items()) or "still recording"
+        return (
+            f"<Trace {self.meta.get('name', '')!r}: {rows}{'' if self.complete or not self.frames else ', incomplete'}>"
+        )
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        if self.presenter is None or not self.frames:
+            return {"text/plain": repr(self)}, {}
+        return self.presenter.mimebundle(self)

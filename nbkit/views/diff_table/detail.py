@@ -1,0 +1,82 @@
+"""The detail pane of one compared tensor: its figures, plots, worst elements, or why its values are not there."""
+
+from typing import Any
+
+import pandas as pd
+
+from nbkit.analysis.values.difference import worst_elements
+from nbkit.numerics.metrics import COUNTS
+from nbkit.trace.captured_calls import why_not_kept
+from nbkit.trace.captured_values import KeptResult
+from nbkit.trace.trace import Trace
+from nbkit.views.diff_table.rows import WHOLE, number
+from nbkit.views.plots.difference import difference_plots
+from nbkit.views.summary.names import ROOT, shown
+
+WORST = 20
+HEAD = ("op_id", "op")
+
+
+def diff_detail(trace: Trace, row: int) -> dict[str, Any]:
+    """What the detail pane shows of a row of `diffs`, as JSON data."""
+    values = trace.diffs.iloc[row]
+    op_id = int(values["op_id"])
+    kept = kept_result(trace, row)
+    return {
+        "row": row,
+        "op_id": op_id,
+        "op": shown(str(values["op"]), 2000),
+        "fields": _fields(trace, values),
+        "why_not": None if kept is not None else _why_not(trace, row),
+        "figures": [] if kept is None else difference_plots(kept),
+        "worst": None if kept is None else _worst(kept),
+    }
+
+
+def kept_result(trace: Trace, row: int) -> KeptResult | None:
+    """The values of a row of `diffs`; None if they were not kept."""
+    values = trace.diffs.iloc[row]
+    call = trace.kept.get(int(values["op_id"]))
+    return None if call is None else call.result(str(values["role"]), int(values["position"]))
+
+
+def _fields(trace: Trace, values: "pd.Series[Any]") -> list[list[str | None]]:
+    names = [str(name) for name in trace.diffs if name not in HEAD]
+    # That there is no NaN and no Inf need not be said four times.
+    known = {name: values[name] for name in names if name not in COUNTS or values[name] is pd.NA or values[name]}
+    fields = [[name.replace("_", " "), _text(name, value)] for name, value in known.items()]
+    source = trace.ops["source"].iloc[int(values["op_id"])]
+    return [*fields, ["source", _text("source", source)]]
+
+
+def _text(name: str, value: Any) -> str | None:
+    if isinstance(value, str):
+        return ROOT if name == "module" and value == "" else shown(value, 2000)
+    if pd.isna(value):
+        return None
+    return str(int(value)) if name in WHOLE else number(float(value))
+
+
+def _why_not(trace: Trace, row: int) -> str:
+    op_id = int(trace.diffs["op_id"].iloc[row])
+    if op_id in trace.kept:
+        return "The values of this tensor were not kept: others of its op were wrong, and it was not."
+    return f"The values of this tensor were not kept: {why_not_kept(trace, op_id)}."
+
+
+def _worst(kept: KeptResult) -> dict[str, Any] | None:
+    if kept.shape != kept.expected_shape:
+        return None
+    found = worst_elements(kept, WORST)
+    columns = ["index", "actual", "expected", "abs error", "rel error"]
+    values = (found[name].tolist() for name in ("index", "actual", "expected", "abs_error", "rel_error"))
+    rows = [
+        [index, _value(actual), _value(expected), number(size), number(share)]
+        for index, actual, expected, size, share in zip(*values, strict=True)
+    ]
+    wrong = f"Worst elements of {len(kept.actual):,}"
+    return {"caption": wrong if rows else "Every element is exact.", "columns": columns, "rows": rows}
+
+
+def _value(value: Any) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.9g}"

@@ -1,0 +1,37 @@
+"""What a report holds of the kept values of a trace: which rows have some, and on demand what is drawn of them."""
+
+from typing import Any
+
+from nbkit.trace.trace import Trace
+from nbkit.views.diff_table.detail import diff_detail, kept_result
+from nbkit.views.diff_table.source import DiffSource
+
+
+def kept_data(source: DiffSource, *, values: bool) -> dict[str, Any]:
+    """Rows and ops with kept values, what `meta` says of them, and by row plots, worst elements and script.
+
+    Without `values` those are left out. A script whose inputs would need a file beside it is null.
+    """
+    trace = source.trace
+    op_ids = trace.diffs["op_id"]
+    rows = [row for row in op_ids.index[op_ids.isin(list(trace.kept))].tolist() if kept_result(trace, row) is not None]
+    return {
+        "meta": trace.meta.get("kept"),
+        "ops": list(trace.kept),
+        "rows": rows,
+        "values": {str(row): _values(trace, row) for row in rows} if values else {},
+    }
+
+
+def _values(trace: Trace, row: int) -> dict[str, Any]:
+    detail = diff_detail(trace, row)
+    return {"figures": detail["figures"], "worst": detail["worst"], "script": _script(trace, row)}
+
+
+def _script(trace: Trace, row: int) -> str | None:
+    # torch writes the inputs; a report without values does not ask.
+    from nbkit.capture.calls.script import EMBEDDED_BYTES, script_of
+
+    op_id = int(trace.diffs["op_id"].iloc[row])
+    size_bytes = sum(len(tensor.data) for tensor in trace.kept[op_id].tensors)
+    return script_of(trace, op_id) if size_bytes <= EMBEDDED_BYTES else None

@@ -1,0 +1,34 @@
+"""DiffTable: the interactive table of what opdiff compared; rows are paged from the kernel, as in the op table."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import traitlets
+
+from nbkit.trace.checks import checked_trace
+from nbkit.trace.trace import Trace
+from nbkit.views.diff_table.source import DiffSource
+from nbkit.views.tables.widget import STATIC, TableWidget
+
+
+class DiffTable(TableWidget):
+    """The compared tensors of an opdiff trace, the worst first; filters, thresholds, and the detail of each.
+
+    `selected_row` is the place in `trace.diffs` of the row that is selected, in Python and in the table alike.
+    """
+
+    _esm = STATIC / "diff_table.js"
+    _css = STATIC / "diff_table.css"
+    source: DiffSource
+    selected_row = traitlets.Int(None, allow_none=True).tag(sync=True)
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(DiffSource(checked_trace(trace)))
+
+    @traitlets.validate("selected_row")
+    def _known_row(self, proposal: Mapping[str, Any]) -> int | None:
+        row: int | None = proposal["value"]
+        n_rows = len(self.source.trace.diffs)
+        if row is not None and not 0 <= row < n_rows:
+            raise traitlets.TraitError(f"There is no row {row}; the rows of this trace are 0 to {n_rows - 1}.")
+        return row

@@ -1,0 +1,1 @@
+"""The flame graph: widget, state, static view, and its panel in a report."""

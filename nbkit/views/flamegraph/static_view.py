@@ -1,0 +1,73 @@
+"""Text and HTML of a flamegraph for where it cannot be drawn live: of one trace, or of what changed against another."""
+
+from collections.abc import Mapping
+from html import escape
+
+import pandas as pd
+
+from nbkit.analysis.time.compare_times import compare_times
+from nbkit.trace.trace import Trace
+from nbkit.views.flamegraph.data import State
+from nbkit.views.flamegraph.difference_svg import difference_html
+from nbkit.views.flamegraph.svg import flame_svg
+from nbkit.views.sections.section import Section, module_names
+from nbkit.views.static_html.html_table import STYLE, facts_html, sections_html
+from nbkit.views.static_html.static_table import nothing_html
+from nbkit.views.summary import units
+from nbkit.views.summary.facts import facts
+from nbkit.views.summary.text import section_lines, summary
+from nbkit.views.verbs import view_of
+
+CHANGES = 10
+ACTIONS = {"left_only": "gone", "right_only": "new"}
+
+
+def flame_text(trace: Trace, base: Trace | None) -> str:
+    """The summary of the trace; with `base` both titles and times, and the top rows of `compare_times`."""
+    if base is None or not len(trace.ops):
+        return summary(trace)
+    times = compare_times(base, trace)
+    notes = times.attrs.get("notes", [])
+    return "\n".join([_headline(trace, base, times), *section_lines(_changes(times)), *([""] if notes else []), *notes])
+
+
+def flame_html(trace: Trace) -> str:
+    """The facts, a still flamegraph and tables of where the time went; no script."""
+    tables = (
+        flame_svg(trace) + sections_html(view_of(trace).sections(trace, CHANGES))
+        if len(trace.ops)
+        else nothing_html(trace)
+    )
+    return _document(trace, tables)
+
+
+def changes_html(trace: Trace, base: Trace, states: Mapping[str, State | None]) -> str:
+    """The facts, a still flamegraph and a table of what changed against `base`; no script. `states`: `flame_states`."""
+    if not len(trace.ops):
+        return _document(trace, nothing_html(trace))
+    times = compare_times(base, trace)
+    words = [_headline(trace, base, times), *times.attrs.get("notes", [])]
+    notes = "".join(f"<p>{escape(text)}</p>" for text in words)
+    return _document(trace, notes + difference_html(states) + sections_html([_changes(times)]))
+
+
+def _document(trace: Trace, tables: str) -> str:
+    return f'<style>{STYLE}</style><div class="nbkit-static">{facts_html(facts(trace))}{tables}</div>'
+
+
+def _headline(trace: Trace, base: Trace, times: pd.DataFrame) -> str:
+    before, now = (units.duration(float(times[name].sum())) for name in ("left_us", "right_us"))
+    return f"{facts(trace).title} compared with {facts(base).title}: {now} in all, was {before}"
+
+
+def _changes(times: pd.DataFrame) -> Section:
+    """The top rows of a frame of TIME_DIFFS as text."""
+    few = times.head(CHANGES)
+    columns = (few[name] for name in ("phase", "left_us", "right_us", "change_us", "noise_us", "action", "verdict"))
+    rows = [
+        [module, phase, units.duration(left), units.duration(right), units.change(change), units.duration(noise),
+         ACTIONS.get(action) or (verdict.replace("_", " ") if isinstance(verdict, str) else None)]
+        for module, phase, left, right, change, noise, action, verdict in zip(module_names(few), *columns, strict=True)
+    ]  # fmt: skip
+    figures = ("phase", "before", "now", "change", "noise", "verdict")
+    return Section("What changed, by module", "module", figures, rows)

@@ -1,0 +1,71 @@
+"""FlameGraph: the interactive flamegraph of a trace, also as the difference to another trace."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import anywidget
+import numpy as np
+import numpy.typing as npt
+import traitlets
+
+from nbkit.trace.checks import checked_trace
+from nbkit.trace.trace import Trace
+from nbkit.views.flamegraph.difference import flame_states
+from nbkit.views.flamegraph.static_view import changes_html, flame_html, flame_text
+from nbkit.views.static_html.mimebundle import Bundle, with_twins
+from nbkit.views.tables.widget import STATIC
+
+Ids = npt.NDArray[np.int64]
+
+
+class FlameGraph(anywidget.AnyWidget):
+    """The flamegraph as a widget; with `base` it shows what grew, shrank, is new or gone against that trace.
+
+    If both were recorded with repeats (`nbkit.optime(repeats=10)`, `%%optime -r 10`), a frame grew or shrank only if
+    its time changed by more than their noise explains; otherwise the widget says that the noise is not known.
+
+    `selected_op_id` is the op whose frame is marked, in Python and in the graph alike. `selection` holds the label and
+    the op ids of all that is inside the selected frame, which `selected_ids` gives as an array.
+    """
+
+    _esm = STATIC / "flamegraph.js"
+    _css = STATIC / "flamegraph.css"
+    flame = traitlets.Dict().tag(sync=True)
+    base = traitlets.Instance(dict, allow_none=True).tag(sync=True)
+    difference = traitlets.Instance(dict, allow_none=True).tag(sync=True)
+    selected_op_id = traitlets.Int(None, allow_none=True).tag(sync=True)
+    selection = traitlets.Instance(dict, allow_none=True).tag(sync=True)
+
+    def __init__(self, trace: Trace, base: Trace | None = None) -> None:
+        # Copies, as display keeps its widgets by their trace: a widget that holds its own would keep it for ever.
+        self._trace = Trace(checked_trace(trace).frames, trace.meta, trace.kept)
+        self._base = None if base is None else Trace(checked_trace(base, "base").frames, base.meta)
+        super().__init__(**flame_states(trace, base))
+
+    def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
+        """The widget, and text and HTML of the same where no widget can be shown."""
+        return with_twins(
+            super()._repr_mimebundle_(**options),
+            {"text/plain": flame_text(self._trace, self._base), "text/html": self._html()},
+        )
+
+    def _html(self) -> str:
+        if self._base is None:
+            return flame_html(self._trace)
+        states = {"flame": self.flame, "base": self.base, "difference": self.difference}
+        return changes_html(self._trace, self._base, states)
+
+    def selected_ids(self) -> Ids | None:
+        """The op ids inside the selected frame, in call order; None if no frame is selected."""
+        if self.selection is None:
+            return None
+        ids: Ids = np.unique(np.frombuffer(self.selection["ids"], "<i4").astype(np.int64))
+        known: Ids = ids[(ids >= 0) & (ids < self.flame["count"])]
+        return known
+
+    @traitlets.validate("selected_op_id")
+    def _known_op(self, proposal: Mapping[str, Any]) -> int | None:
+        op_id: int | None = proposal["value"]
+        if op_id is not None and not 0 <= op_id < self.flame["count"]:
+            raise traitlets.TraitError(f"There is no op {op_id}; this flamegraph has {self.flame['count']} ops.")
+        return op_id

@@ -1,0 +1,1 @@
+"""The graph view: widget, data, and its panel in a report."""

@@ -1,0 +1,67 @@
+"""The data of the graph view: nodes, edges and parts of a trace as one packed block, for notebook and report alike."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nbkit.analysis.query.encoded import TextColumn, text_column
+from nbkit.schema import EDGES, NODES, PARTS, Table
+from nbkit.trace.trace import Trace
+from nbkit.views.graph.comparison import comparison_rows, comparison_sides
+from nbkit.views.graph.values import VALUES, node_values
+from nbkit.views.report.pack import numbers, pack, texts
+from nbkit.views.summary.facts import facts
+from nbkit.views.summary.names import shown
+
+NAME_LIMIT, ATTRIBUTES_LIMIT = 400, 4000
+# The id of a row is its place.
+OWN_IDS = {"nodes": "node_id", "parts": "part_id"}
+
+
+def graph_data(trace: Trace) -> bytes:
+    """The packed block, which widgets/src/lib/graph reads; the same for the same trace.
+
+    Texts are on one line and cut: names to 400 characters, attributes to 4,000.
+    """
+    known, values = facts(trace), node_values(trace)
+    nodes, sides = graph_frame(trace, NODES), comparison_sides(trace)
+    return pack(
+        {
+            "title": known.title,
+            "incomplete": known.incomplete,
+            "figures": [list(figure) for figure in known.figures],
+            "notes": list(known.notes),
+            "graphs": nodes["graph"].unique().tolist(),
+            "values": [VALUES[name].outline(name) for name in values],
+            "nodes": _table(nodes, "nodes", {name: numbers(of_node) for name, of_node in values.items()}),
+            "edges": _table(graph_frame(trace, EDGES), "edges"),
+            "parts": _table(graph_frame(trace, PARTS), "parts"),
+            "comparison": sides and {"sides": sides, "rows": _table(comparison_rows(trace), "correspondence")},
+        }
+    )
+
+
+def graph_frame(trace: Trace, table: Table) -> pd.DataFrame:
+    """A frame of a graph, without rows where the trace has none."""
+    return table.check(trace.frames.get(table.name, table.frame()))
+
+
+def _table(frame: pd.DataFrame, name: str, more: Mapping[str, Any] = {}) -> dict[str, Any]:
+    """Texts as codes, ids and other numbers."""
+    words = [column for column, dtype in frame.dtypes.items() if dtype == "str"]
+    figures = [column for column in frame if column not in words and column != OWN_IDS.get(name)]
+    floats = {column: frame[column].to_numpy(np.float64, na_value=np.nan) for column in figures}
+    return {
+        "count": len(frame),
+        "texts": {column: texts(_cut(frame[column])) for column in words},
+        "numbers": {**{column: numbers(values) for column, values in floats.items()}, **more},
+    }
+
+
+def _cut(values: pd.Series) -> TextColumn:
+    """The encoded column with its texts for the eye."""
+    column = text_column(values)
+    limit = ATTRIBUTES_LIMIT if values.name == "attributes" else NAME_LIMIT
+    return TextColumn(pd.Series([shown(text, limit) for text in column.values], dtype="str"), column.codes)

@@ -1,0 +1,64 @@
+"""Numbers of a graph's nodes that other frames of its trace know: time, memory and error of the ops they stand for."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from nbkit.schema import DIFFS, MEMORY, NODES, OPS
+from nbkit.trace.trace import Trace
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a number of nodes is called, how it is formatted, and whether that of a part is the sum, or the largest."""
+
+    label: str
+    format: str
+    sums: bool
+
+    def outline(self, name: str) -> dict[str, Any]:
+        return {"name": name, "label": self.label, "format": self.format, "sums": self.sums}
+
+
+VALUES = {
+    "self_time_us": Value("self time", "duration", sums=True),
+    "allocated_bytes": Value("memory allocated", "data_size", sums=True),
+    "flops": Value("FLOPs", "flops", sums=True),
+    "max_abs_error": Value("max abs error", "error", sums=False),
+}
+
+
+def node_values(trace: Trace) -> dict[str, Floats]:
+    """By name of `VALUES` a number per node, NaN where it is not known; those that no node has are left out."""
+    nodes, ops = trace.frames.get("nodes", NODES.frame()), trace.frames.get("ops", OPS.frame())
+    ids = nodes["op_id"].to_numpy(np.int64, na_value=-1)
+    is_known = (ids >= 0) & (ids < len(ops))
+    found = {}
+    for name, of_op in _op_values(trace, ops).items():
+        values = np.full(len(nodes), np.nan)
+        values[is_known] = of_op[ids[is_known]]
+        if not np.isnan(values).all():
+            found[name] = values
+    return found
+
+
+def _op_values(trace: Trace, ops: pd.DataFrame) -> dict[str, Floats]:
+    """Numbers per op, in the order of VALUES."""
+    memory, diffs = trace.frames.get("memory", MEMORY.frame()), trace.frames.get("diffs", DIFFS.frame())
+    allocated = memory[memory["delta_bytes"] > 0].groupby("op_id")["delta_bytes"].sum()
+    errors = diffs.groupby("op_id")["max_abs_error"].max()
+    return {
+        "self_time_us": ops["self_time_us"].to_numpy(np.float64),
+        "allocated_bytes": _by_op(allocated, len(ops)),
+        "flops": ops["flops"].to_numpy(np.float64, na_value=np.nan),
+        "max_abs_error": _by_op(errors, len(ops)),
+    }
+
+
+def _by_op(values: pd.Series, n_ops: int) -> Floats:
+    return values.reindex(range(n_ops)).to_numpy(np.float64, na_value=np.nan)

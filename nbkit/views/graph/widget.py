@@ -1,0 +1,66 @@
+"""GraphView: the interactive graph of a trace, folded to what a person can read."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import anywidget
+import numpy as np
+import numpy.typing as npt
+import traitlets
+
+from nbkit.trace.checks import checked_trace
+from nbkit.trace.trace import Trace
+from nbkit.views.graph.data import graph_data
+from nbkit.views.static_html.mimebundle import Bundle, with_twins
+from nbkit.views.static_html.static_table import static_table
+from nbkit.views.summary.text import summary
+from nbkit.views.tables.widget import STATIC
+
+Ids = npt.NDArray[np.int64]
+
+
+class GraphView(anywidget.AnyWidget):
+    """The graphs of a trace as a widget: parts that open, down to single ops, with the tensors between them.
+
+    What is selected is `selected_node_id` or `selected_part_id`, in Python and in the picture alike; of a graph of a
+    recorded step also `selected_op_id`, the op that the node stands for. `selection` holds what the selected part is
+    called, its module, and the ids of the ops in it, which `selected_ids` gives as an array.
+
+    Of `opgraph(a, against=b)` both graphs stand side by side: what is selected in one is shown and selected in the
+    other, and what only one of them has, or has in another shape or dtype, is marked in both.
+    """
+
+    _esm = STATIC / "graph.js"
+    _css = STATIC / "graph.css"
+    graph = traitlets.Bytes().tag(sync=True)
+    selected_node_id = traitlets.Int(None, allow_none=True).tag(sync=True)
+    selected_part_id = traitlets.Int(None, allow_none=True).tag(sync=True)
+    selected_op_id = traitlets.Int(None, allow_none=True).tag(sync=True)
+    selection = traitlets.Instance(dict, allow_none=True).tag(sync=True)
+
+    def __init__(self, trace: Trace) -> None:
+        # A copy, as display keeps its widgets by their trace: a widget that holds its own would keep it for ever.
+        self._trace = Trace(checked_trace(trace).frames, trace.meta)
+        super().__init__(graph=graph_data(trace))
+
+    def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
+        """The widget, and text and HTML of the same where no widget can be shown."""
+        twins = {"text/plain": summary(self._trace), "text/html": static_table(self._trace)}
+        return with_twins(super()._repr_mimebundle_(**options), twins)
+
+    def selected_ids(self) -> Ids | None:
+        """The op ids in the selected part, in call order; None if no part is selected."""
+        if self.selection is None:
+            return None
+        ids: Ids = np.unique(np.frombuffer(self.selection["ids"], "<i4").astype(np.int64))
+        return ids
+
+    @traitlets.validate("selected_node_id", "selected_part_id", "selected_op_id")
+    def _known(self, proposal: Mapping[str, Any]) -> int | None:
+        row: int | None = proposal["value"]
+        name = proposal["trait"].name.removeprefix("selected_").removesuffix("_id")
+        frame = self._trace.frames.get(f"{name}s")
+        count = 0 if frame is None else len(frame)
+        if row is not None and not 0 <= row < count:
+            raise traitlets.TraitError(f"There is no {name} {row}; this trace has {count} {name}s.")
+        return row

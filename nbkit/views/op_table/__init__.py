@@ -1,0 +1,1 @@
+"""The op table: widget, rows, details, and its panel in a report."""

@@ -1,0 +1,14 @@
+"""The op table of a report: live, and as tables of single calls."""
+
+from nbkit.views.op_table.report_data import op_data
+from nbkit.views.report.panel import Contents, Panel
+from nbkit.views.tables.calls import first_calls_table, slowest_calls_table
+
+CALLS = 50
+
+
+def op_panel(contents: Contents) -> Panel:
+    """All ops; the slowest and the first of them where no script runs."""
+    trace = contents.trace
+    calls = slowest_calls_table(trace, CALLS) + first_calls_table(trace, CALLS)
+    return Panel("op_table", "Ops", op_data(trace), f'<div class="nbkit-static">{calls}</div>')

@@ -1,0 +1,55 @@
+"""OpTable: the interactive op table of a trace; rows are paged from the kernel, never held in widget state."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import traitlets
+
+from nbkit.trace.checks import checked_trace
+from nbkit.trace.trace import Trace
+from nbkit.views.op_table.source import OpSource
+from nbkit.views.summary import units
+from nbkit.views.summary.names import shown
+from nbkit.views.tables.widget import STATIC, TableWidget
+
+
+class OpTable(TableWidget):
+    """The op table as a widget; `selected_op_id` is the op that is selected, in Python and in the table alike.
+
+    `within` is the label of the ops that the table is limited to (by `show_within`), and a version that is new for
+    each set of them; null is all ops, and the table sets it so when its filters are cleared.
+    """
+
+    _esm = STATIC / "op_table.js"
+    _css = STATIC / "op_table.css"
+    source: OpSource
+    selected_op_id = traitlets.Int(None, allow_none=True).tag(sync=True)
+    within = traitlets.Instance(dict, allow_none=True).tag(sync=True)
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(OpSource(checked_trace(trace)))
+
+    def show_within(self, label: str, op_ids: npt.NDArray[np.int64]) -> None:
+        """Limit the table to these ops, under a label."""
+        self.source.limit_to(op_ids)
+        text = f"{shown(label, 80)} ({units.counted(len(op_ids), 'op')})"
+        self.within = {"label": text, "version": self.source.version}
+
+    def show_all(self) -> None:
+        """Show all ops again; other filters stay."""
+        self.within = None
+
+    @traitlets.observe("within")
+    def _cleared(self, change: Mapping[str, Any]) -> None:
+        if change["new"] is None:
+            self.source.limit_to(None)
+
+    @traitlets.validate("selected_op_id")
+    def _known_op(self, proposal: Mapping[str, Any]) -> int | None:
+        op_id: int | None = proposal["value"]
+        n_ops = len(self.source.trace.ops)
+        if op_id is not None and not 0 <= op_id < n_ops:
+            raise traitlets.TraitError(f"There is no op {op_id}; the ids of this trace are 0 to {n_ops - 1}.")
+        return op_id

@@ -1,0 +1,117 @@
+"""Sections of the difference of two traces: of their times where both are timed, else of what they recorded."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from nbkit.analysis.time.compare_counts import compare_counts
+from nbkit.divergence.side_by_side import BEGINNINGS
+from nbkit.schema import TABLES
+from nbkit.trace.trace import Trace
+from nbkit.views.sections.section import Section
+from nbkit.views.summary import units
+from nbkit.views.summary.names import shown, shown_module
+
+CALLS = ["model", "module", "phase", "level", "op"]
+TENSORS = ["model", "module", "phase", "op", "role", "position", "dtype", "shape"]
+# Title, frame, and the columns by which its rows are the same.
+COUNTED = (
+    ("Modules that differ", "modules", ["model", "module", "type", "params"]),
+    ("Findings that differ", "findings", ["module", "phase", "op", "kind"]),
+    ("Verdicts that differ", "diffs", ["module", "phase", "op", "role", "position", "status"]),
+)
+
+
+def time_difference_sections(times: pd.DataFrame, count: int) -> list[Section]:
+    """What became slower or faster beyond noise, or is in one trace only, of a frame of `compare_times`; `count` rows.
+
+    None if there is nothing of the kind.
+    """
+    differs = times[is_different(times)]
+    rows = [
+        [_place(row), row["verdict"] if isinstance(row["verdict"], str) else row["action"].replace("_", " "),
+         units.duration(row["left_us"]), units.duration(row["right_us"]), units.change(row["change_us"]),
+         units.duration(row["noise_us"])]
+        for _, row in differs.head(count).iterrows()
+    ]  # fmt: skip
+    figures = ("verdict", "left", "right", "change", "noise")
+    return [Section("Times that differ", "module", figures, _with_more(rows, len(differs), count))] if rows else []
+
+
+def is_different(times: pd.DataFrame) -> "pd.Series[bool]":
+    """Which rows of a frame of `compare_times` are more than noise."""
+    return times["verdict"].isin(["slower", "faster"]) | (times["action"] != "match")
+
+
+def count_difference_sections(left: Trace, right: Trace, count: int) -> list[Section]:
+    """Calls, shapes and dtypes, modules, findings and verdicts that the traces have unequally often; none if equal."""
+    found = list(_counted(left, right))
+    return [
+        Section(title, "row", ("left", "right"), _with_more(_count_rows(rows.head(count)), len(rows), count))
+        for title, rows in found
+        if len(rows)
+    ]
+
+
+def value_difference_sections(alignment: pd.DataFrame, count: int) -> list[Section]:
+    """The ops at which values begin to differ, first to last, of a frame of `compare_values`; none if none do."""
+    begins = alignment[alignment["error_class"].isin(BEGINNINGS)]
+    rows: list[list[str | None]] = [
+        [_place(row), *(shown(str(row[name])) if _has(row, name) else None for name in ("source", "message"))]
+        for _, row in begins.head(count).iterrows()
+    ]
+    figures = ("source", "what differs")
+    return (
+        [Section("Where values begin to differ", "op", figures, _with_more(rows, len(begins), count))] if rows else []
+    )
+
+
+def _counted(left: Trace, right: Trace) -> Iterator[tuple[str, pd.DataFrame]]:
+    ops = [_frame(trace, "ops") for trace in (left, right)]
+    calls = compare_counts(ops[0], ops[1], CALLS)
+    yield "Calls that differ", calls
+    tensors = [_tensors(trace, own) for trace, own in zip((left, right), ops, strict=True)]
+    shapes = compare_counts(tensors[0], tensors[1], TENSORS)
+    # An op that is called more often has more tensors, too: said once.
+    known = pd.MultiIndex.from_frame(calls[["model", "module", "phase", "op"]])
+    is_known = pd.MultiIndex.from_frame(shapes[["model", "module", "phase", "op"]]).isin(known)
+    yield "Shapes and dtypes that differ", shapes[~is_known]
+    for title, name, keys in COUNTED:
+        if name in left.frames and name in right.frames:  # else the two verbs looked for other things
+            yield title, compare_counts(_frame(left, name), _frame(right, name), keys)
+
+
+def _frame(trace: Trace, name: str) -> pd.DataFrame:
+    return trace.frames[name] if name in trace.frames else TABLES[name].frame()
+
+
+def _tensors(trace: Trace, ops: pd.DataFrame) -> pd.DataFrame:
+    """The trace's tensors with the names of their ops."""
+    return _frame(trace, "tensors").merge(ops[["op_id", "model", "module", "phase", "op"]], on="op_id")
+
+
+def _count_rows(rows: pd.DataFrame) -> list[list[str | None]]:
+    return [
+        [_place(row), units.count(row["left_count"]), units.count(row["right_count"])] for _, row in rows.iterrows()
+    ]
+
+
+def _place(row: "pd.Series[str]") -> str:
+    """The names of a row on one line: what it is, then where."""
+    what = [str(row[name]) for name in ("kind", "status", "op", "type", "role", "position") if _has(row, name)]
+    what += [str(row[name]) for name in ("dtype", "shape") if _has(row, name)]
+    what += [f"{row['params']:,} parameters"] if _has(row, "params") else []
+    where = shown_module(row.get("model"), row["module"])
+    return shown(f"{' '.join([*what, 'in', where]) if what else where}{_phase(row)}")
+
+
+def _phase(row: "pd.Series[str]") -> str:
+    return f", {row['phase']}" if _has(row, "phase") else ""
+
+
+def _has(row: "pd.Series[str]", name: str) -> bool:
+    return name in row and not pd.isna(row[name])
+
+
+def _with_more(rows: list[list[str | None]], whole: int, count: int) -> list[list[str | None]]:
+    return [*rows, [f"and {units.count(whole - count)} more", *[None] * (len(rows[0]) - 1)]] if whole > count else rows

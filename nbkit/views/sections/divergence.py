@@ -1,0 +1,100 @@
+"""Sections of an opdiff trace with another run: where the two part, and what led there."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from nbkit.analysis.values.producers import producers
+from nbkit.trace.trace import Trace
+from nbkit.views.sections.section import Section
+from nbkit.views.summary import units
+from nbkit.views.summary.names import shown, shown_module
+
+CLASSES = ("injected", "given", "both", "inherited", "clean")
+MILESTONES = {
+    "first_divergence": "first op at fault",
+    "half_lost": "half of the digits lost",
+    "largest_growth": "largest growth",
+}
+FIGURES = ("op", "phase", "module", "source", "what happened")
+
+
+def parting_sections(trace: Trace) -> list[Section]:
+    """The op at which the runs part, what its inputs came from, and how many errors are whose; none without a run."""
+    if "first_divergence" not in trace.meta:
+        return []
+    title = f"Where the step and {shown(str(trace.meta.get('against')))} part"
+    found = [(name, trace.meta.get(name)) for name in MILESTONES]
+    rows = [_row(name, place) for name, place in found if place or name == "first_divergence"]
+    return [Section(title, "what", FIGURES, rows), *_chain(trace), *_classes(trace)]
+
+
+def _row(name: str, place: Mapping[str, Any] | None) -> list[str | None]:
+    if place is None:
+        return [MILESTONES[name], None, None, None, None, "no op adds more than its dtype and conditioning allow"]
+    texts = [shown(place["op"]), place["phase"], shown_module(None, place["module"]), _shown(place["source"])]
+    return [MILESTONES[name], *texts, WORDING[name](place)]
+
+
+def _fault(place: Mapping[str, Any]) -> str:
+    figures = [("adds", "injected_error"), ("inherits", "inherited_error"), ("noise ratio", "noise_ratio")]
+    parts = [f"{label} {place[name]:.3g}" for label, name in figures if place.get(name) is not None]
+    return "; ".join([*parts, *([shown(place["message"])] if place["message"] else [])])
+
+
+def _lost(place: Mapping[str, Any]) -> str:
+    return f"total error {place['total_error']:.3g}, above {place['level']:.3g}"
+
+
+def _grown(place: Mapping[str, Any]) -> str:
+    return f"total error {place['total_error']:.3g}, of its inputs {place['before']:.3g}"
+
+
+WORDING: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "first_divergence": _fault,
+    "half_lost": _lost,
+    "largest_growth": _grown,
+}
+
+
+def _chain(trace: Trace) -> list[Section]:
+    first = trace.meta["first_divergence"]
+    if first is None or first["op_id"] is None:
+        return []
+    found = producers(trace, int(first["op_id"]))
+    title, errors = _errors(trace)
+    rows = [
+        [
+            shown(row["op"]),
+            units.count(row["distance"]),
+            *(_shown(row[name]) for name in ("phase", "module", "source")),
+            _error(errors.get(row["op_id"])),
+        ]
+        for _, row in found.iterrows()
+    ]
+    figures = ("ops before", "phase", "module", "source", title)
+    return [Section("What led to the first op at fault", "op", figures, rows)] if rows else []
+
+
+def _errors(trace: Trace) -> tuple[str, pd.Series]:
+    """How far the two runs are apart at each op, and what that is called."""
+    if "alignment" in trace.frames:
+        matched = trace.frames["alignment"].dropna(subset="left_id")
+        return "difference", matched.set_index(matched["left_id"].astype("int64"))["output_error"]
+    return "total error", trace.frames["diffs"].groupby("op_id")["total_error"].max()
+
+
+def _classes(trace: Trace) -> list[Section]:
+    name, what = ("alignment", "ops") if "alignment" in trace.frames else ("diffs", "tensors")
+    counts = trace.frames[name]["error_class"].value_counts()
+    rows = [[label, units.count(int(counts[label]))] for label in CLASSES if label in counts]
+    return [Section(f"Errors of {what}", "class", (what,), rows)] if rows else []
+
+
+def _shown(text: object) -> str | None:
+    return shown(text) if isinstance(text, str) and text else None
+
+
+def _error(value: Any) -> str | None:
+    return None if value is None or pd.isna(value) else f"{value:.3g}"

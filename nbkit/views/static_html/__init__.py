@@ -1,0 +1,1 @@
+"""HTML that needs no script, and how a trace shows itself."""

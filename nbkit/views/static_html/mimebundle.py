@@ -1,0 +1,21 @@
+"""What Jupyter gets of a widget: its live view with twins that need none."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from nbkit.views.static_html.front_end import is_headless
+
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+Bundle = tuple[dict[str, Any], dict[str, Any]]
+
+
+def with_twins(bundle: Bundle | None, twins: Mapping[str, str]) -> Bundle | None:
+    """The widget's own data and metadata with `twins` by MIME type; null where the widget has no view to show.
+
+    In a notebook that runs headless the twins are all: nbconvert drops them for a view whose state it has stored.
+    """
+    if bundle is None:
+        return None
+    data, metadata = bundle
+    shown = {name: value for name, value in data.items() if name != WIDGET_VIEW or not is_headless()}
+    return {**shown, **twins}, metadata

@@ -1,0 +1,28 @@
+"""The static twin of what a trace shows: one piece of HTML without scripts that survives where no widget can."""
+
+from nbkit.trace.trace import Trace
+from nbkit.views.static_html.html_table import STYLE, facts_html, sections_html
+from nbkit.views.summary.facts import facts
+from nbkit.views.verbs import view_of
+
+# Rows of each table of totals, and of the table of single calls.
+SLOWEST, CALLS = 10, 20
+
+
+def static_table(trace: Trace) -> str:
+    """HTML of the facts, a picture if the verb has one, totals and single calls; every name escaped."""
+    view, head = view_of(trace), facts_html(facts(trace))
+    more = nothing_html(trace)
+    if not view.is_empty(trace):
+        more = view.picture(trace) + totals_tables(trace, SLOWEST) + view.calls(trace, CALLS)
+    return f'<style>{STYLE}</style><div class="nbkit-static">{head}{more}</div>'
+
+
+def nothing_html(trace: Trace) -> str:
+    """What stands in place of the tables of a trace without rows."""
+    return f"<p>{view_of(trace).nothing}</p>"
+
+
+def totals_tables(trace: Trace, count: int) -> str:
+    """HTML of the totals, `count` rows at most in each table."""
+    return sections_html(view_of(trace).sections(trace, count))

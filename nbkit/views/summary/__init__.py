@@ -1,0 +1,1 @@
+"""What views say of a trace in words; numbers with units."""

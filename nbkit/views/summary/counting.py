@@ -1,0 +1,26 @@
+"""Which rows of `ops` the totals of a trace count."""
+
+import pandas as pd
+
+from nbkit.analysis.time.times import computing_ops, host_ops
+from nbkit.schema import OPS
+
+# Levels that only a timeline has; there every row's self time is a piece of the thread's time, Python's included.
+TIMELINE_LEVELS = ("range", "module")
+
+
+def counted_ops(ops: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """The rows whose self times add up to the whole, and what they are called.
+
+    Of a timeline all rows of the host, so that modules and phases hold what Python did between the ops too; of other
+    traces the aten ops, if there are any. Work on a device runs beside the host and is not added to it.
+    """
+    if is_timeline(ops):
+        return host_ops(ops), "calls"
+    computing = computing_ops(ops)
+    return computing, "aten ops" if len(computing) < len(ops) else "ops"
+
+
+def is_timeline(ops: pd.DataFrame) -> bool:
+    """Whether the ops come from a profiler's timeline, with modules and named ranges as rows."""
+    return bool(OPS.check(ops)["level"].isin(TIMELINE_LEVELS).any())

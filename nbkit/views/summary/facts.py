@@ -1,0 +1,140 @@
+"""Facts: what every view of a trace says about it as a whole; text, HTML, page and widget word it the same."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from nbkit.analysis.time.times import self_by_phase
+from nbkit.schema import OPS
+from nbkit.trace.trace import Trace
+from nbkit.views.summary import units
+from nbkit.views.summary.counting import counted_ops, is_timeline
+from nbkit.views.summary.names import shown
+
+# What the rows of each level are, one and several, in the order in which they are told.
+LEVEL_NOUNS = {
+    "aten": ("aten op", "aten ops"),
+    "module": ("module call", "module calls"),
+    "range": ("named range", "named ranges"),
+    "api": ("API call", "API calls"),
+    "runtime": ("driver call", "driver calls"),
+    "kernel": ("kernel", "kernels"),
+}
+AUTOGRAD = r"^autograd::|Backward\d*$|AccumulateGrad$"
+PHASE_COLORS = {"forward": "#3b82f6", "backward": "#d97706", "optimizer": "#16a34a", "other": "#808080"}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The header of a view: title, why it is incomplete (null if it is not), figures by label, phases and notes.
+
+    `counted` names the rows of `ops` that the phases count.
+    """
+
+    title: str
+    incomplete: str | None
+    figures: tuple[tuple[str, str], ...]
+    phases: pd.DataFrame
+    counted: str
+    notes: tuple[str, ...]
+
+
+def facts(trace: Trace) -> Facts:
+    """The facts of a trace; those its meta does not hold are left out."""
+    meta, ops = trace.meta, trace.frames.get("ops", OPS.frame())
+    name = str(meta.get("name") or "")
+    counted, counted_name = counted_ops(ops)
+    verb = str(meta.get("verb") or "trace")
+    return Facts(
+        title=shown(f"{verb} {name}" if name and name != verb else verb),
+        incomplete=None if trace.complete else _why_incomplete(meta.get("error")),
+        figures=(*_graph_counts(trace), *_figures(meta, None if _is_graph(trace) and not len(ops) else ops)),
+        phases=self_by_phase(counted),
+        counted=counted_name,
+        notes=tuple(_notes(meta)),
+    )
+
+
+def total_texts(totals: pd.DataFrame) -> list[tuple[str, str, str]]:
+    """Calls, self time and share of each row of the frames of `nbkit.analysis.time.times`, as text."""
+    calls, times, shares = (totals[name].tolist() for name in ("calls", "self_time_us", "self_fraction"))
+    return [
+        (units.count(number), units.duration(time_us), units.share(fraction))
+        for number, time_us, fraction in zip(calls, times, shares, strict=True)
+    ]
+
+
+def _is_graph(trace: Trace) -> bool:
+    return "nodes" in trace.frames
+
+
+def _graph_counts(trace: Trace) -> list[tuple[str, str]]:
+    """How many graphs, nodes and edges there are; nothing for a trace without graphs."""
+    if not _is_graph(trace):
+        return []
+    nodes, edges = trace.nodes, trace.frames.get("edges")
+    counts = [(nodes["graph"].nunique(), "graph"), (len(nodes), "node"), (0 if edges is None else len(edges), "edge")]
+    return [(f"{noun}{'' if number == 1 else 's'}", units.count(number)) for number, noun in counts]
+
+
+def _figures(meta: Mapping[str, Any], ops: pd.DataFrame | None) -> list[tuple[str, str]]:
+    figures = [] if ops is None else _counts(ops)
+    wall_us, recorder_us = meta.get("wall_us"), meta.get("recorder_us")
+    if wall_us is not None:
+        figures.append(("recorded in", units.duration(wall_us)))
+    if recorder_us is not None:
+        part = f" ({units.share(recorder_us / wall_us)})" if wall_us else ""
+        figures.append(("recorder cost", f"about {units.duration(recorder_us)}{part}"))
+    if recorder := meta.get("recorder"):
+        figures.append(("recorder", shown(str(recorder))))
+    if repeats := meta.get("repeats"):
+        warmup = meta.get("warmup")
+        figures.append(
+            ("median of", units.counted(repeats, "repeat") + (f" after {warmup} to warm up" if warmup else ""))
+        )
+    if devices := meta.get("devices"):
+        figures.append(("device" if len(devices) == 1 else "devices", shown(", ".join(map(str, devices)))))
+    if torch := meta.get("versions", {}).get("torch"):
+        figures.append(("torch", shown(str(torch))))
+    return figures
+
+
+def _counts(ops: pd.DataFrame) -> list[tuple[str, str]]:
+    """How many rows of each level there are, and in all unless they are a timeline, which mixes different things."""
+    levels = {str(level): int(number) for level, number in ops["level"].value_counts(sort=False).items()}
+    counts = [("op" if len(ops) == 1 else "ops", units.count(len(ops)))]
+    if len(levels) < 2:
+        return counts
+    nouns = LEVEL_NOUNS | {level: (shown(level), shown(level)) for level in levels if level not in LEVEL_NOUNS}
+    if ops["op"].where(ops["level"] == "range").str.contains(AUTOGRAD, na=False).any():
+        nouns["range"] = ("autograd node", "autograd nodes and other ranges")
+    kinds = [(nouns[level][levels[level] != 1], units.count(levels[level])) for level in nouns if level in levels]
+    return kinds if is_timeline(ops) else counts + kinds
+
+
+def _notes(meta: Mapping[str, Any]) -> list[str]:
+    notes = [shown(str(note)) for note in meta.get("notes", [])]
+    notes += [shown(f"skipped {number:,}: {reason}") for reason, number in meta.get("skipped", {}).items()]
+    if unread := meta.get("unread"):
+        first = unread[0]
+        reason = f": {first['reason']}" if first.get("reason") else ""
+        lines = f"{units.counted(len(unread), 'line')} could not be read, the first is line {first.get('line')}{reason}"
+        notes.append(shown(lines))
+    if filtered := meta.get("filtered_ops"):
+        options = ", ".join(f"{option}={text}" for option, text in meta.get("filters", {}).items())
+        notes.append(shown(f"left out by filters: {units.counted(int(filtered), 'op')}{options and f' ({options})'}"))
+    return notes
+
+
+def _why_incomplete(error: Mapping[str, Any] | str | None) -> str:
+    """Why a recording ended early; of a dump the text of its crash."""
+    if not error:
+        return "the recorded code did not run to its end"
+    if isinstance(error, str):
+        return shown(error, 500)
+    place = [f"op {error['op_id']}"] if error.get("op_id") is not None else []
+    place += [shown(str(error["source"]))] if error.get("source") else []
+    message = shown(f"{error.get('type', 'error')}: {error.get('message', '')}", 500)
+    return f"{message} (at {', '.join(place)})" if place else message

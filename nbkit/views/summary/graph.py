@@ -1,0 +1,93 @@
+"""What a report says of a graph in words: what it is, what it is made of, and what of its source could not be read."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from nbkit.schema import CORRESPONDENCE, NODES, PARTS
+from nbkit.trace.trace import Trace
+from nbkit.views.sections.correspondence import LEVELS, counted_actions
+from nbkit.views.summary import units
+from nbkit.views.summary.names import shown
+from nbkit.views.summary.statement import Link, Statement
+
+MOST = 8
+UNREAD = 3
+
+
+def graph_statements(trace: Trace) -> list[Statement]:
+    """The statements of a graph, most asked first."""
+    nodes = NODES.check(trace.frames["nodes"])
+    parts = PARTS.check(trace.frames.get("parts", PARTS.frame()))
+    ops = nodes[nodes["kind"] == "op"]
+    found = [
+        Statement("What it is", tuple((text,) for text in _graphs(trace.meta, nodes))),
+        Statement("What corresponds", tuple((text,) for text in _compared(trace))),
+        _counts("What it is made of", parts["role"], "part"),
+        _counts("Which ops", ops["op"], "op"),
+        _counts("Which phases", nodes["phase"], "node"),
+        _counts("What was inserted", nodes["inserted"], "node"),
+        unread_statement(trace.meta),
+    ]
+    return [statement for statement in found if statement.sentences]
+
+
+def graph_link(text: str, node_id: int) -> Link:
+    """Words that lead to a node."""
+    return Link(text, "graph", node_id)
+
+
+def unread_statement(meta: Mapping[str, Any]) -> Statement:
+    """What of the source could not be read, the first lines by their number."""
+    unread = meta.get("unread") or []
+    if not unread:
+        return Statement("Is anything wrong", (("All of the source was read.",),) if meta.get("source") else ())
+    few = [f"line {units.count(one.get('line'))}: {shown(str(one.get('reason') or ''))}" for one in unread[:UNREAD]]
+    said = [f"{units.counted(len(unread), 'line')} could not be read; trace.meta['unread'] has them all.", *few]
+    return Statement("Is anything wrong", tuple((f"{text}",) for text in said), "bad")
+
+
+def _graphs(meta: Mapping[str, Any], nodes: pd.DataFrame) -> Iterator[str]:
+    source = meta.get("source")
+    if source:
+        yield f"Read from: {shown(str(source))}."
+    graphs = list(nodes.groupby("graph", sort=False)["kind"])
+    for graph, kinds in graphs[:MOST]:
+        yield f"{shown(str(graph))}: {units.counted(len(kinds), 'node')}{_kinds(kinds)}."
+    if len(graphs) > MOST:
+        yield f"And {units.counted(len(graphs) - MOST, 'more graph')}."
+
+
+def _compared(trace: Trace) -> Iterator[str]:
+    """What of two graphs is the same, and what only one of them has; nothing of a single graph."""
+    rows = CORRESPONDENCE.check(trace.frames.get("correspondence", CORRESPONDENCE.frame()))
+    changed = rows[(rows["action"] == "match") & (rows["relation"] != "same")]
+    counts = counted_actions(rows, "level")
+    for level in filter(counts.index.__contains__, LEVELS):
+        both, left, right = map(units.count, counts.loc[level])
+        relations = changed.loc[changed["level"] == level, "relation"].value_counts()
+        text = f" ({_listed(relations, MOST)})" if len(relations) else ""
+        yield f"{LEVELS[level].capitalize()}: {both} on both sides{text}, {left} left only, {right} right only."
+
+
+def _kinds(kinds: pd.Series) -> str:
+    counts = kinds.value_counts()
+    return f" ({_listed(counts, 6)})" if len(counts) else ""
+
+
+def _counts(question: str, names: pd.Series, noun: str) -> Statement:
+    """How many there are of each name; no sentence where there is none."""
+    counts = names.value_counts()
+    if not len(counts):
+        return Statement(question, ())
+    unnamed = len(names) - int(counts.sum())
+    rest = f"; {units.counted(unnamed, noun)} without one" if unnamed and noun == "part" else ""
+    return Statement(question, ((f"{_listed(counts, MOST)}{rest}.",),))
+
+
+def _listed(counts: "pd.Series[int]", most: int) -> str:
+    """'mm 12, add 3, 4 others'."""
+    names: Sequence[str] = [f"{shown(str(name))} {units.count(number)}" for name, number in counts.head(most).items()]
+    rest = len(counts) - len(names)
+    return ", ".join([*names, *([units.counted(rest, "other")] if rest else [])])

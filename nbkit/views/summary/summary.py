@@ -1,0 +1,147 @@
+"""Summary: what a report says of a trace in words, from its frames and meta; what is not known of it is left out."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from nbkit.analysis.time.memory import held_at_peak, memory_peaks
+from nbkit.analysis.time.slowest import slowest_groups
+from nbkit.analysis.time.times import computing_ops, host_ops, self_by_phase
+from nbkit.schema import TIMINGS
+from nbkit.trace.trace import Trace
+from nbkit.views.sections.section import MODULE, module_names
+from nbkit.views.summary import units
+from nbkit.views.summary.changes import changes
+from nbkit.views.summary.counting import is_timeline
+from nbkit.views.summary.facts import facts
+from nbkit.views.summary.names import shown
+from nbkit.views.summary.statement import Link, Statement, Words, op_link
+from nbkit.views.verbs import view_of
+
+SLOWEST = 3
+
+
+def summary(trace: Trace, base: Trace | None = None) -> list[Statement]:
+    """The statements of a trace with rows, most asked first; with `base` what changed since that."""
+    told = view_of(trace).statements
+    return [
+        *_incomplete(trace),
+        *(told(trace) if told else _of_ops(trace, base)),
+        _left_out(trace),
+        *_cost(trace.meta),
+        *_recorded(trace.meta),
+    ]
+
+
+def _of_ops(trace: Trace, base: Trace | None) -> list[Statement]:
+    return [
+        _what_ran(trace),
+        _how_long(trace),
+        *([] if base is None else [changes(trace, base)]),
+        Statement("Where the time went", tuple(_time(trace))),
+        view_of(trace).verdict(trace),
+        *_memory(trace),
+    ]
+
+
+def _incomplete(trace: Trace) -> Iterator[Statement]:
+    if reason := facts(trace).incomplete:
+        yield Statement("Incomplete", ((reason,),), "bad")
+
+
+def _what_ran(trace: Trace) -> Statement:
+    computing = computing_ops(trace.ops)
+    phases = computing["phase"].value_counts(sort=False)
+    counted = ", ".join(f"{shown(str(phase))} {units.count(number)}" for phase, number in phases.items())
+    models = [shown(str(model)) for model in trace.ops["model"].dropna().unique()]
+    modules = len(trace.ops[MODULE].dropna().drop_duplicates())
+    inside = f" in {units.counted(modules, 'module')} of {', '.join(models)}" if models else ""
+    devices = ", ".join(map(str, trace.meta.get("devices") or []))
+    where = f", on {shown(devices)}" if devices else ""
+    return Statement("What ran", ((f"{units.counted(len(computing), 'op')}{inside}{where}: {counted}.",),))
+
+
+def _how_long(trace: Trace) -> Statement:
+    return Statement("How long", ((_duration(trace),),))
+
+
+def _duration(trace: Trace) -> str:
+    timings = TIMINGS.check(trace.frames.get("timings", TIMINGS.frame()))
+    if len(timings):
+        step = timings.iloc[0]
+        median, spread, shortest = (units.duration(step[name]) for name in ("median_us", "iqr_us", "min_us"))
+        repeats = units.counted(int(step["repeats"]), "run")
+        return f"{median}, the median of {repeats} (quartile distance {spread}, shortest {shortest})."
+    if is_timeline(trace.ops):
+        ops = host_ops(trace.ops)
+        whole_us = float((ops["start_us"] + ops["total_time_us"]).max() - ops["start_us"].min())
+        return f"{units.duration(whole_us)}, a single run; how far runs differ is not known."
+    wall_us = trace.meta.get("wall_us")
+    recorded = "an unknown time" if wall_us is None else units.duration(wall_us)
+    return f"Recorded in {recorded}, with the recorder's work in it: optime tells how long the step takes by itself."
+
+
+def _time(trace: Trace) -> Iterator[Words]:
+    ops = trace.ops if is_timeline(trace.ops) else computing_ops(trace.ops)
+    whole_us = float(host_ops(ops)["self_time_us"].sum()) or 1.0
+    yield _slowest("Ops", slowest_groups(computing_ops(trace.ops), ["op"], SLOWEST), whole_us)
+    modules = slowest_groups(ops.dropna(subset="module").reset_index(drop=True), MODULE, SLOWEST)
+    if len(modules):
+        yield _slowest("Modules", modules.assign(op_name=module_names(modules)), whole_us)
+    phases = self_by_phase(ops)
+    shares = ", ".join(
+        f"{shown(str(phase))} {units.share(time_us / whole_us)}"
+        for phase, time_us in zip(phases["phase"], phases["self_time_us"], strict=True)
+    )
+    yield (f"Phases: {shares}.",)
+
+
+def _slowest(title: str, groups: pd.DataFrame, whole_us: float) -> Words:
+    names = groups["op_name"] if "op_name" in groups else [shown(name) for name in groups["op"]]
+    words: list[str | Link] = []
+    for name, op_id, time_us in zip(names, groups["op_id"], groups["self_time_us"], strict=True):
+        words += [*([", "] if words else []), op_link(name, int(op_id)), f" {units.share(time_us / whole_us)}"]
+    return (f"{title} with most self time: ", *words, ".")
+
+
+def _memory(trace: Trace) -> Iterator[Statement]:
+    memory = trace.frames.get("memory")
+    if memory is None or not len(memory):
+        return
+    held, peaks = held_at_peak(memory, trace.ops, MODULE), memory_peaks(memory)
+    names = ("device", "peak_bytes", "time_us", "op_id")
+    rows = zip(*(peaks[name].tolist() for name in names), strict=True)
+    yield Statement("Memory at its peak", tuple(_peak(trace, held, *row) for row in rows))
+
+
+def _peak(trace: Trace, held: pd.DataFrame, device: str, size: int, time_us: float, op_id: Any) -> Words:
+    """The peak of one device, the op that was running, and the module that held most of it."""
+    most = held[held["device"] == device].head(1)
+    holders = zip(module_names(most), most["held_fraction"], strict=True)
+    holder = "".join(f"; most of it, {units.share(share)}, by {name}" for name, share in holders)
+    at = f"{units.data_size(size)} on {shown(device)} after {units.duration(time_us)}"
+    if pd.isna(op_id):
+        return (f"{at}, outside any op{holder}.",)
+    return f"{at}, in ", op_link(shown(trace.ops["op"].iloc[int(op_id)]), int(op_id)), f"{holder}."
+
+
+def _left_out(trace: Trace) -> Statement:
+    notes = facts(trace).notes
+    return Statement("Left out", tuple((note,) for note in notes) or (("Nothing was skipped.",),))
+
+
+def _cost(meta: Mapping[str, Any]) -> Iterator[Statement]:
+    recorder_us, wall_us = meta.get("recorder_us"), meta.get("wall_us")
+    if recorder_us is None:
+        return
+    part = f" of {units.duration(wall_us)} ({units.share(recorder_us / wall_us)})" if wall_us else ""
+    recorder = f", with the {shown(str(meta['recorder']))} recorder" if meta.get("recorder") else ""
+    yield Statement("What recording cost", ((f"About {units.duration(recorder_us)}{part}{recorder}.",),))
+
+
+def _recorded(meta: Mapping[str, Any]) -> Iterator[Statement]:
+    versions = ", ".join(f"{name} {version}" for name, version in (meta.get("versions") or {}).items())
+    parts = [shown(text) for text in (str(meta.get("created") or ""), versions) if text]
+    if parts:
+        yield Statement("Recorded", ((f"{' with '.join(parts)}.",),))

@@ -1,0 +1,1 @@
+"""What all tables that are paged from the kernel share."""

@@ -1,0 +1,48 @@
+"""HTML tables of single calls: the first ones and the slowest ones."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from nbkit.analysis.query.encoded import encode
+from nbkit.analysis.time.times import computing_ops
+from nbkit.schema import TENSORS
+from nbkit.trace.trace import Trace
+from nbkit.views.op_table.rows import cell
+from nbkit.views.static_html.html_table import html_table
+from nbkit.views.summary import units
+
+COLUMNS = {"op_id": "#", "op": "op", "self_time_us": "self time", "module": "module", "phase": "phase",
+           "output": "output", "source": "source"}  # fmt: skip
+# What a trace without tensors knows of an op instead of its output.
+WITHOUT_TENSORS = {"output": ("input_shapes", "input shapes")}
+
+
+def first_calls_table(trace: Trace, count: int) -> str:
+    """The first calls; the caller has the style."""
+    shown_calls = min(count, len(trace.ops))
+    return _calls(trace, range(shown_calls), f"First {units.counted(shown_calls, 'call')}")
+
+
+def slowest_calls_table(trace: Trace, count: int) -> str:
+    """The single calls of most self time; the caller has the style."""
+    self_time_us = trace.ops["self_time_us"].where(trace.ops["op_id"].isin(computing_ops(trace.ops)["op_id"]), -1.0)
+    order = (-self_time_us).argsort(kind="stable")[:count]
+    return _calls(trace, order.tolist(), "Slowest calls")
+
+
+def _calls(trace: Trace, op_ids: Iterable[int], title: str) -> str:
+    ids = list(op_ids)
+    # Only the shown calls are encoded: their tensors and themselves, renumbered from 0.
+    few = trace.ops.iloc[ids].assign(op_id=np.arange(len(ids)), parent_id=pd.array([None] * len(ids), dtype="Int64"))
+    tensors = trace.frames.get("tensors", TENSORS.frame())
+    near = tensors[tensors["op_id"].isin(ids)]
+    place = {op_id: index for index, op_id in enumerate(ids)}
+    near = near.assign(op_id=near["op_id"].map(place).astype("int64")).reset_index(drop=True)
+    encoded = encode(few.reset_index(drop=True), near)
+    other = {} if "tensors" in trace.frames else WITHOUT_TENSORS
+    columns = dict(other.get(name, (name, label)) for name, label in COLUMNS.items())
+    texts = list(columns)[1:]
+    cells = [[str(op_id), *(cell(encoded, place, name) for name in texts)] for place, op_id in enumerate(ids)]
+    return html_table(title, list(columns.values()), cells)

@@ -1,0 +1,37 @@
+"""TableWidget: what the tables that are paged from the kernel have in common as widgets; no row is in their state."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from nbkit.views.static_html.mimebundle import Bundle, with_twins
+from nbkit.views.static_html.static_table import static_table
+from nbkit.views.summary.text import summary
+from nbkit.views.tables.source import TableSource
+
+STATIC = Path(__file__).parents[1] / "static"
+
+
+class TableWidget(anywidget.AnyWidget):
+    """A table whose questions `source` answers."""
+
+    overview = traitlets.Dict().tag(sync=True)
+    source: TableSource
+
+    def __init__(self, source: TableSource) -> None:
+        self.source = source
+        super().__init__(overview=source.overview())
+        self.on_msg(self._reply)
+
+    def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
+        """The widget, and text and HTML of the same where no widget can be shown."""
+        trace = self.source.trace
+        twins = {"text/plain": summary(trace), "text/html": static_table(trace)}
+        return with_twins(super()._repr_mimebundle_(**options), twins)
+
+    def _reply(self, _: object, message: Mapping[str, Any], buffers: object) -> None:
+        answer = self.source.answer(message)
+        self.send(answer, [] if answer["kind"] == "error" else self.source.buffers(message))

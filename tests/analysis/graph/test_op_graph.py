@@ -1,0 +1,161 @@
+"""The op graph of a trace: ops and edges as torch's own tracer finds them; the last writer where memory changes."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils.checkpoint import checkpoint
+
+import nbkit
+from nbkit.analysis.graph.op_graph import trace_graph
+from sample_models.llama import LLAMA_TINY, Llama
+from sample_models.rwkv4 import RWKV4, RWKV4_TINY
+
+IDS = torch.arange(16).reshape(2, 8)
+
+
+def graph_of(step):
+    with nbkit.optrace() as trace:
+        step()
+    return trace_graph(trace.ops, trace.tensors, trace.modules)
+
+
+def edges_of(frames):
+    """(maker, its port, reader, its port) by the names of the nodes."""
+    name = frames["nodes"]["name"]
+    return [(name[src], out, name[dst], port) for src, out, dst, port, *_ in pairs(frames["edges"])]
+
+
+def pairs(edges):
+    return edges[["src", "src_port", "dst", "dst_port"]].values.tolist()
+
+
+def traced_by_torch(step):
+    """Ops of make_fx's graph, and edges between them by their numbers; getitem is a port, no op."""
+    graph = make_fx(step)(IDS).graph
+    calls = [node for node in graph.nodes if node.op == "call_function" and "getitem" not in str(node.target)]
+    number = {node: index for index, node in enumerate(calls)}
+    edges = []
+    for call in calls:
+        for port, read in enumerate(_flat(call)):
+            src, out = (read.args[0], read.args[1]) if "getitem" in str(read.target) else (read, 0)
+            edges.append((number.get(src), out, number[call], port))
+    return [str(call.target) for call in calls], edges
+
+
+def _flat(call):
+    found = []
+    torch.fx.map_arg((call.args, call.kwargs), found.append)
+    return found
+
+
+@pytest.mark.parametrize("model", [Llama(LLAMA_TINY), RWKV4(replace(RWKV4_TINY, head_qk=0))])
+def test_ops_and_edges_of_forward_and_backward_are_those_that_make_fx_finds(model):
+    def step(ids):
+        return torch.autograd.grad(model(ids, ids), list(model.parameters()))
+
+    ops, edges = traced_by_torch(step)
+    frames = graph_of(lambda: step(IDS))
+    nodes = frames["nodes"]
+    calls = nodes.index[(nodes["kind"] == "op") & (nodes["op"] != "aten.promote_types.default")]
+    assert nodes["op"][calls].tolist() == ops
+    number = dict(zip(calls, range(len(calls)), strict=True))
+    assert [(number.get(src), out, number[dst], port) for src, out, dst, port in pairs(frames["edges"])] == edges
+
+
+def test_parameters_come_first_and_are_read_by_their_names():
+    model = Llama(LLAMA_TINY)
+    frames = graph_of(lambda: model(IDS))
+    nodes = frames["nodes"]
+    parameters = nodes[nodes["kind"] == "parameter"]
+    assert set(parameters["name"]) == {name for name, _ in model.named_parameters()}
+    assert (parameters["module"] == parameters["name"].str.rpartition(".")[0]).all()
+    assert nodes["kind"].tolist()[: len(parameters) + 1].count("op") == 0
+    (reader,) = frames["edges"].loc[frames["edges"]["tensor"] == "lm_head.weight", "dst"]
+    assert nodes.loc[reader, ["op", "module"]].tolist() == ["aten.t.default", "lm_head"]
+
+
+def test_a_reader_is_linked_to_the_last_write_through_any_view():
+    def step():
+        buffer = torch.zeros(4)
+        view = buffer.view(2, 2)
+        buffer.add_(1)
+        view[0].mul_(2)
+        view.exp()
+
+    assert [edge[::2] for edge in edges_of(graph_of(step))] == [
+        ("zeros", "view"),
+        ("zeros", "add_"),
+        ("add_", "select"),
+        ("select", "mul_"),
+        ("mul_", "exp"),
+    ]
+
+
+def test_ports_are_the_places_among_results_and_arguments():
+    def step():
+        first, second = torch.ones(4).chunk(2)
+        torch.cat([second, first])
+
+    assert edges_of(graph_of(step))[1:] == [("split", 1, "cat", 0), ("split", 0, "cat", 1)]
+
+
+def test_what_is_given_made_and_kept_is_told_apart():
+    model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+    model[0].bias.requires_grad_(False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=False)
+    x = torch.randn(4, 3)
+
+    def step():
+        (model(x).sum() + torch.tensor(1.0)).backward()
+        optimizer.step()
+
+    step()
+    frames = graph_of(step)
+    nodes = frames["nodes"].drop_duplicates("name").set_index("name")
+    assert nodes.loc[["0.weight", "0.bias"], "kind"].tolist() == ["parameter"] * 2
+    assert nodes.loc[["1.running_mean", "1.num_batches_tracked"], "kind"].tolist() == ["buffer"] * 2
+    unnamed = frames["nodes"][frames["nodes"]["name"].str.startswith("%")]
+    # The batch; gradients and momentum of three parameters each; the constant.
+    assert unnamed.groupby("kind").size().to_dict() == {"buffer": 6, "constant": 1, "input": 1}
+
+
+def test_phases_tell_what_checkpointing_runs_again():
+    part = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+    frames = graph_of(
+        lambda: checkpoint(part, torch.ones(2, 3, requires_grad=True), use_reentrant=False).sum().backward()
+    )
+    nodes = frames["nodes"]
+    tanh = nodes[nodes["op"].isin(["aten.tanh.default", "aten.tanh_backward.default"])]
+    assert tanh["phase"].tolist() == ["forward", "recompute", "backward"]
+
+
+def test_a_node_says_its_op_its_api_call_and_its_repeats():
+    layer = nn.Linear(2, 2)
+    with nbkit.optrace() as trace:
+        layer(layer(torch.ones(1, 2)))
+    nodes = trace_graph(trace.ops, trace.tensors, trace.modules)["nodes"]
+    calls = nodes[nodes["op"] == "aten.addmm.default"]
+    assert calls["name"].tolist() == ["addmm", "addmm_1"]
+    assert trace.ops.loc[calls["op_id"], "op"].tolist() == ["aten.addmm.default"] * 2
+    api = {"api": "torch.nn.functional.linear"}
+    assert [json.loads(text) for text in calls["attributes"]] == [api, {**api, "module_call": 1}]
+
+
+def test_tensors_count_their_reads_and_writes():
+    frames = graph_of(lambda: (lambda x: x.add_(x))(torch.ones(2)).exp())
+    tensors = frames["graph_tensors"]
+    assert tensors[["tensor", "kind", "reads", "writes"]].values.tolist() == [
+        ["%0", "temporary", 3, 2],
+        ["%1", "temporary", 0, 1],
+    ]
+
+
+def test_a_trace_without_tensors_has_nodes_alone():
+    with nbkit.optrace() as trace:
+        torch.ones(2).exp()
+    frames = trace_graph(trace.ops, trace.tensors.iloc[:0], trace.modules)
+    assert (len(frames["nodes"]), len(frames["edges"]), len(frames["graph_tensors"])) == (2, 0, 0)

@@ -1,0 +1,158 @@
+"""optime: its ends, its options and what it says; nothing of the profiler reaches the user."""
+
+import threading
+
+import pytest
+import torch
+from torch import nn
+from torch.profiler import profile
+
+import nbkit
+from nbkit import OptionError
+from nbkit.capture.profiler import kineto
+from tests.capture.models import record, train_step
+from tests.capture.timed import level, named, timed
+
+
+def test_after_an_exception_the_trace_so_far_is_kept():
+    x = torch.ones(2, 3)
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"), nbkit.optime(name="broken") as trace:
+        nn.Linear(3, 3)(x)
+        x @ x
+    assert not trace.complete
+    assert trace.meta["error"]["type"] == "RuntimeError"
+    assert len(named(trace, "aten.addmm.default")) == 1
+    assert level(trace, "module")["op"].tolist() == ["Linear"]
+
+
+def test_the_exception_shows_the_users_lines_only():
+    def fail(module, args):
+        raise ValueError("no")
+
+    model = nn.Linear(2, 2)
+    model.register_forward_pre_hook(fail)
+    with pytest.raises(ValueError, match="no") as caught, nbkit.optime():
+        model(torch.ones(2))
+    assert not [entry for entry in caught.traceback if "nbkit/capture" in str(entry.path)]
+
+
+def test_a_profiler_that_runs_already_is_one_clear_sentence():
+    with profile(), pytest.raises(OptionError, match="A profiler is running in this thread already"), nbkit.optime():
+        pass
+    with nbkit.optime() as outer:
+        with pytest.raises(OptionError, match="end it first"), nbkit.optime():
+            pass
+        torch.ones(1)
+    assert len(named(outer, "aten.ones.default")) == 1
+
+
+def test_a_failed_start_leaves_nothing_behind(monkeypatch):
+    monkeypatch.setattr(kineto, "_enable_profiler", lambda *_: (_ for _ in ()).throw(RuntimeError("no engine")))
+    with pytest.raises(RuntimeError, match="no engine"), nbkit.optime():
+        pass
+
+
+def test_nothing_of_the_profiler_reaches_the_terminal(capfd):
+    step = train_step("mlp")
+    for memory in (False, True):
+        timed(step, memory=memory, stacks=True)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_the_step_prints_still_arrives(capfd):
+    import os
+
+    timed(lambda: os.write(2, b"from the step\n"), memory=True)
+    assert capfd.readouterr().err == "from the step\n"
+
+
+def test_optrace_and_optime_record_the_same_step():
+    step = train_step("mlp")
+    step()  # the first step makes the optimizer's state
+    with nbkit.optrace() as seen:
+        trace = timed(step)
+    inner = record(step)
+    assert level(seen, "aten")["op"].tolist() == level(inner, "aten")["op"].tolist()
+    assert len(level(trace, "module")) == 8
+
+
+def test_other_threads_of_the_user_are_not_recorded():
+    def step():
+        thread = threading.Thread(target=lambda: nn.Linear(2, 2)(torch.ones(2)))
+        thread.start()
+        thread.join()
+
+    assert timed(step).ops["op"].tolist() == ["step"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"device": "cuda:x"}, "device='cuda:x' is not there: torch sees only the CPU"),
+        ({"device": "cdua"}, "device='cdua' is not known; did you mean 'cuda'"),
+        ({"warmup": -1}, "warmup=-1 is not a count"),
+        ({"repeats": 1.5}, "repeats=1.5 is not a count"),
+        ({"device": torch.device("cuda")}, "is not there: torch sees only the CPU"),
+        ({"device": 3}, "device=3 is not known; known are cpu, cuda"),
+    ],
+)
+def test_bad_options_are_refused_before_anything_runs(options, message, monkeypatch):
+    # Another test may have registered the simulated device, or there is a real one.
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    with pytest.raises(OptionError) as caught:
+        nbkit.optime(**options)
+    assert message.lower() in str(caught.value).lower()
+
+
+def test_what_cannot_be_called_is_refused_before_anything_is_recorded():
+    with pytest.raises(OptionError, match=r"^run\(\) calls the step itself, and this is a Tensor; give it a function"):
+        nbkit.optime(repeats=2).run(torch.ones(1))
+
+
+def test_switches_are_true_or_false_as_anywhere_in_python():
+    timing = nbkit.optime(memory=1, device=torch.device("cpu"))
+    with timing:
+        torch.ones(1)
+    assert len(timing.trace.memory) > 0
+
+
+def test_an_optime_is_used_once():
+    timing = nbkit.optime()
+    with timing:
+        pass
+    with pytest.raises(OptionError, match="used already"), timing:
+        pass
+
+
+def test_compiled_regions_are_not_compiled_again():
+    graphs = []
+    compiled = torch.compile(
+        nn.Sequential(nn.Linear(3, 3), nn.ReLU()), backend=lambda graph, _: graphs.append(graph) or graph
+    )
+    x = torch.ones(2, 3)
+    bare, out = compiled(x), []
+    trace = timed(lambda: out.append(compiled(x)), stacks=True)
+    torch._dynamo.reset()
+    assert len(graphs) == 1
+    assert torch.equal(out[0], bare)
+    assert len(named(trace, "aten.addmm.default")) == 1
+    assert [reason for reason in trace.meta["skipped"] if reason.startswith("torch.compile region")]
+
+
+def test_a_device_that_has_failed_does_not_keep_the_profiler_on(monkeypatch):
+    def fail():
+        raise RuntimeError("CUDA error: device-side assert triggered\nmore")
+
+    monkeypatch.setattr(torch.cuda, "synchronize", fail)
+    engine = kineto.Kineto(kineto.KinetoOptions(memory=False, shapes=False, device="cuda"))
+    engine.start()
+    torch.ones(1)
+    names = [event.name() for event in engine.stop().events()]
+    assert "aten::ones" in names
+    assert "waiting for it failed: CUDA error: device-side assert triggered" in engine.notes[-1]
+    assert len(timed(lambda: torch.ones(1), device="cpu").ops) == 4
+
+
+def test_a_process_without_stderr_can_record(monkeypatch):
+    monkeypatch.setattr("sys.stderr", None)
+    assert len(timed(lambda: torch.ones(1)).ops) == 4

@@ -1,0 +1,94 @@
+"""optime over several runs: what is shown, and the times of each op in all of them."""
+
+import numpy as np
+import pytest
+import torch
+
+import nbkit
+from nbkit.capture.profiler.repeated_runs import op_places
+from nbkit.schema import SAMPLES, TIMINGS
+from tests.capture.models import train_step
+
+
+def test_the_step_runs_as_often_as_asked():
+    calls = []
+    trace = nbkit.optime(warmup=2, repeats=3).run(lambda: calls.append(torch.ones(1)))
+    assert len(calls) == 5
+    assert (trace.meta["warmup"], trace.meta["repeats"]) == (2, 3)
+    assert TIMINGS.check(trace.timings)["repeats"].tolist() == [3] * len(trace.ops)
+    assert len(nbkit.optime(warmup=1).run(lambda: calls.append(1)).ops) == 1
+    assert len(calls) == 7
+    assert "timings" not in nbkit.optime().run(lambda: None).frames
+
+
+def test_timings_are_those_of_the_samples():
+    trace = nbkit.optime(warmup=1, repeats=5).run(train_step("mlp"))
+    samples = SAMPLES.check(trace.samples).pivot(index="op_id", columns="repeat", values="total_time_us")
+    assert samples.shape == (len(trace.ops), 5)
+    assert trace.timings["median_us"].tolist() == pytest.approx(samples.median(axis=1).tolist())
+    assert trace.timings["min_us"].tolist() == samples.min(axis=1).tolist()
+    quartiles = np.percentile(samples.to_numpy(), [25, 75], axis=1)
+    assert trace.timings["iqr_us"].tolist() == pytest.approx((quartiles[1] - quartiles[0]).tolist())
+
+
+def test_the_run_shown_is_the_one_of_median_wall_time():
+    trace = nbkit.optime(warmup=1, repeats=5).run(train_step("mlp"))
+    walls = trace.samples[trace.samples["op_id"] == 0].set_index("repeat")["total_time_us"]
+    assert trace.ops["total_time_us"].iloc[0] in walls.tolist()
+    shown = walls[walls == trace.ops["total_time_us"].iloc[0]].index[0]
+    mine = trace.samples[trace.samples["repeat"] == shown]
+    assert mine["self_time_us"].tolist() == trace.ops["self_time_us"].tolist()
+
+
+def test_runs_that_differ_are_matched_op_by_op():
+    sizes = iter([1, 2, 1])
+
+    def step():
+        for _ in range(next(sizes)):
+            torch.ones(2).exp()
+        torch.zeros(2).sin()
+
+    trace = nbkit.optime(repeats=3).run(step)
+    counts = trace.timings.set_index("op_id")["repeats"]
+    by_op = {op: counts[trace.ops["op"] == op].tolist() for op in ("aten.exp.default", "aten.sin.default")}
+    assert by_op["aten.sin.default"] == [3]
+    assert by_op["aten.exp.default"] in ([3], [3, 1])
+
+
+def test_an_exception_in_a_run_keeps_the_runs_before_it():
+    calls = []
+
+    def step():
+        calls.append(torch.ones(1))
+        if len(calls) == 4:
+            raise ValueError("enough")
+
+    timing = nbkit.optime(warmup=1, repeats=5)
+    with pytest.raises(ValueError, match="enough"):
+        timing.run(step)
+    assert not timing.trace.complete
+    assert timing.trace.meta["repeats"] == 2
+    assert len(timing.trace.timings) == len(timing.trace.ops)
+
+
+def test_an_exception_while_warming_up_leaves_an_empty_trace():
+    timing = nbkit.optime(warmup=1, repeats=1)
+    with pytest.raises(ZeroDivisionError):
+        timing.run(lambda: 1 / 0)
+    assert len(timing.trace.ops) == 0
+    assert timing.trace.meta["error"]["type"] == "ZeroDivisionError"
+
+
+def test_places_tell_equal_ops_apart_and_are_the_same_in_every_run():
+    trace = nbkit.optime(warmup=1, repeats=2).run(train_step("llama"))
+    places = op_places(trace.ops)
+    assert len(set(places.tolist())) == len(places)
+    assert trace.timings["repeats"].tolist() == [2] * len(places)
+
+
+def test_a_block_cannot_be_repeated_and_says_how_a_step_can():
+    message = r"a `with` block runs once; use nbkit.optime\(repeats=N\).run"
+    with pytest.raises(nbkit.OptionError, match=message), nbkit.optime(repeats=2):
+        pass
+    with pytest.raises(ValueError, match="mine"), nbkit.optime(warmup=2):
+        raise ValueError("mine")

@@ -1,0 +1,93 @@
+"""optime and threads, and other profilers: one recording per process, and no other's events in it."""
+
+import threading
+
+import pytest
+import torch
+from torch import nn
+from torch.profiler import ProfilerActivity, profile
+
+import nbkit
+from nbkit import OptionError
+from nbkit.capture.profiler import optime as module
+from tests.capture.timed import level, named, timed
+
+
+def in_thread(function):
+    """Run the function in a thread of its own; what it raised."""
+    raised = []
+
+    def run():
+        try:
+            function()
+        except Exception as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="other")
+    thread.start()
+    thread.join()
+    return raised
+
+
+def test_a_second_optime_in_another_thread_is_refused():
+    with nbkit.optime() as trace:
+        (error,) = in_thread(lambda: timed(lambda: torch.ones(1)))
+        torch.ones(1)
+    assert isinstance(error, OptionError)
+    assert "An optime that began in the thread 'MainThread' is running" in str(error)
+    assert len(named(trace, "aten.ones.default")) == 1
+    assert in_thread(lambda: timed(lambda: torch.ones(1))) == []
+
+
+def test_a_profiler_in_another_thread_is_respected():
+    with profile(activities=[ProfilerActivity.CPU]):
+        (error,) = in_thread(lambda: timed(lambda: torch.ones(1)))
+    assert "torch.profiler is running in another thread already" in str(error)
+    assert len(timed(lambda: torch.ones(1)).ops) == 4
+
+
+def test_a_profiler_of_the_step_keeps_its_events_and_the_trace_says_so(capfd):
+    with nbkit.optime() as trace, profile(activities=[ProfilerActivity.CPU]) as inner:
+        torch.ones(1)
+    capfd.readouterr()  # that profiler's own chatter
+    assert [event.name for event in inner.events()] == ["aten::ones", "aten::empty", "aten::fill_"]
+    assert len(trace.ops) == 0
+    assert trace.meta["notes"] == [module.TAKEN]
+    assert len(timed(lambda: torch.ones(1)).ops) == 4
+
+
+def test_a_recording_left_in_another_thread_says_so_and_the_next_one_works():
+    timing = nbkit.optime()
+    trace = timing.__enter__()
+    assert in_thread(lambda: timing.__exit__(None, None, None)) == []
+    assert trace.meta["notes"] == [module.ELSEWHERE]
+    assert not hasattr(nn.Module.__call__, "patch")
+    assert len(timed(lambda: torch.ones(1)).ops) == 4
+    assert in_thread(lambda: timed(lambda: torch.ones(1))) == []
+
+
+def test_calls_of_modules_in_other_threads_do_not_count_and_are_said():
+    linear = nn.Linear(2, 2)
+
+    def step():
+        linear(torch.ones(1, 2))
+        in_thread(lambda: linear(torch.ones(1, 2)))
+        linear(torch.ones(1, 2))
+
+    trace = timed(step)
+    assert level(trace, "module")["module_call"].tolist() == [0, 1]
+    assert trace.modules["calls"].tolist() == [2]
+    assert trace.meta["skipped"] == {"module calls in other threads, which are not recorded": 1}
+
+
+def test_an_interrupt_while_it_starts_leaves_nothing_on(monkeypatch):
+    def interrupt(self):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module.CompiledRegions, "install", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            timed(lambda: None)
+    assert not torch.autograd._profiler_enabled()
+    assert not hasattr(nn.Module.__call__, "patch")
+    assert len(timed(lambda: torch.ones(1)).ops) == 4

@@ -1,0 +1,50 @@
+"""Norm ratios, by hand."""
+
+from math import inf, isnan, nan
+
+import pytest
+import torch
+
+import nbkit
+from nbkit.capture.shadow.errors import norm_ratio
+from tests.capture.shadow.runs import against
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "ratio"),
+    [
+        ([3.0, 4.0], [3.0, 4.0], 0.0),
+        ([3.0, 9.0], [3.0, 4.0], 1.0),
+        ([0.0, 0.0], [0.0, 0.0], 0.0),
+        ([1.0, 0.0], [0.0, 0.0], inf),
+        ([nan, 4.0], [nan, 4.0], 0.0),
+        ([nan, 8.0], [nan, 4.0], 1.0),
+        ([inf, 8.0], [inf, 4.0], 1.0),
+        ([inf, 4.0], [-inf, 4.0], inf),
+        ([nan, 4.0], [1.0, 4.0], inf),
+        ([1.0, 4.0], [nan, 4.0], inf),
+        ([3e300, 0.0], [1e300, 0.0], 2.0),
+        ([3 + 4j, 0j], [3 - 4j, 0j], 1.6),
+        ([], [], 0.0),
+    ],
+)
+def test_the_ratio_of_norms(found, wanted, ratio):
+    dtype = torch.complex128 if any(isinstance(one, complex) for one in found) else torch.float64
+    assert norm_ratio(torch.tensor(found, dtype=dtype), torch.tensor(wanted, dtype=dtype)) == pytest.approx(ratio)
+
+
+def test_integers_and_bools_are_numbers():
+    assert norm_ratio(torch.tensor([True, False]), torch.tensor([True, True])) == pytest.approx(2**-0.5)
+    assert not isnan(norm_ratio(torch.tensor([1, 2]), torch.tensor([1, 2])))
+
+
+def test_a_nan_behind_a_mask_is_no_noise():
+    def step():
+        mask = torch.full((3, 3), -inf, device="sim").triu(1)
+        return (torch.ones(3, 3, device="sim") + mask).softmax(-1) @ torch.ones(3, 1, device="sim")
+
+    device = nbkit.SimulatedDevice()
+    with device.planted(nbkit.Fault("_softmax", "nan_masked_rows")):
+        meta = against(step).meta
+    places = [meta[name]["op"] for name in ("first_divergence", "half_lost", "largest_growth")]
+    assert places == ["aten._softmax.default"] * 3

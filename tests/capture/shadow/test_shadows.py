@@ -1,0 +1,184 @@
+"""What the shadow cannot follow begins anew and is said; what it follows is let go with the step's tensors."""
+
+import gc
+from weakref import ref
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import nbkit
+from nbkit.capture.replay import op_traits, substitutes
+from nbkit.capture.replay.isolated import apart
+from nbkit.errors import OptionError
+from tests.capture.shadow.runs import against, shadowed
+
+
+def anew(trace):
+    return {
+        reason.removeprefix("shadow began anew: "): count
+        for reason, count in trace.meta["skipped"].items()
+        if reason.startswith("shadow began anew: ")
+    }
+
+
+def test_memory_seen_as_another_dtype():
+    def step():
+        x = torch.ones(8).exp()
+        return x.view(torch.float16).neg(), x.neg()
+
+    trace = against(step)
+    assert anew(trace) == {"memory seen as another dtype": 2}
+    assert trace.diffs["total_error"].iloc[-1] == 0
+    assert trace.meta["notes"][0].startswith("The shadow began anew from the step's values at 2 places")
+
+
+def test_draws_are_the_steps_own():
+    torch.manual_seed(0)
+    with shadowed() as shadow_of:
+        x = torch.rand(50)
+        y = x.exp()
+        kept, mask = torch.ops.aten.native_dropout(y, 0.3, True)
+        normal = torch.normal(y, 1.0)
+        shadow = [shadow_of(one) for one in (x, kept, normal)]
+    assert torch.equal(shadow[0], x.double()) and torch.equal(shadow[2], normal.double())
+    assert torch.allclose(shadow[1], x.double().exp() * mask / 0.7, rtol=1e-15)
+    assert not torch.equal(shadow[1], kept.double())
+
+
+def test_draws_by_values_are_counted():
+    trace = against(lambda: torch.normal(torch.ones(3).exp(), 1.0))
+    assert list(anew(trace)) == ["aten.normal.Tensor_float draws by values, so the step's own draw is taken"]
+
+
+def test_sparse_gradients_are_counted():
+    embedding = nn.Embedding(10, 4, sparse=True)
+    optimizer = torch.optim.SGD(embedding.parameters(), lr=0.1)
+
+    def step():
+        embedding(torch.tensor([1, 2, 1])).pow(2).sum().backward()
+        optimizer.step()
+
+    assert "sparse_coo tensors have no shadow, so the step's own are read" in anew(against(step))
+
+
+def test_an_op_without_a_float64_kernel_runs_in_a_narrower_dtype_and_says_so():
+    lstm = nn.LSTM(4, 4)
+    trace = against(lambda: lstm(torch.randn(3, 2, 4))[0].sum().backward())
+    assert trace.meta["skipped"]["shadow in a narrower dtype: aten.mkldnn_rnn_layer.default"] == 1
+    assert trace.meta["parted_integers"] == 0
+    assert anew(trace) == {}
+    assert trace.diffs["total_error"].max() < 1e-5
+
+
+def test_an_op_without_a_kernel_there_is_followed_by_what_stands_in_for_it(monkeypatch):
+    """As fused attention on CUDA, whose notes for the backward op nobody else has."""
+    op = "_scaled_dot_product_flash_attention_for_cpu"
+    monkeypatch.setitem(substitutes.TWINS, op, substitutes.attention)
+    monkeypatch.setitem(substitutes.TWINS, f"{op}_backward", substitutes.attention_backward)
+    monkeypatch.setitem(op_traits.VALUES, op, 1)
+    inputs = [torch.randn(2, 4, 9, 8) for _ in range(3)]
+
+    def step(dtype, seen):
+        q, k, v = (one.to(dtype).requires_grad_() for one in inputs)
+        out = F.scaled_dot_product_attention(q.exp(), k, v, is_causal=True)
+        out.square().sum().backward()
+        return [seen(one) for one in (out, q.grad, k.grad, v.grad)]
+
+    true = step(torch.float64, lambda one: one)
+    with shadowed() as shadow_of:
+        shadows = step(torch.float32, shadow_of)
+    assert all(torch.allclose(*pair, rtol=1e-10, atol=1e-12) for pair in zip(shadows, true, strict=True))
+    assert anew(against(lambda: step(torch.float32, id))) == {}
+
+
+def test_vectors_without_direction_have_that_of_the_step():
+    def step():
+        x = torch.rand(6, 6)
+        return torch.linalg.eigh(x + x.T).eigenvectors.exp(), torch.linalg.svd(x)[0].exp()
+
+    for seed in range(5):
+        torch.manual_seed(seed)
+        trace = against(step)
+        assert trace.diffs["total_error"].max() < 1e-4
+        assert trace.meta["first_divergence"] is None
+
+
+def test_integers_are_the_steps_own_and_counted_where_they_part():
+    """In float32 the square of the root of 2 is below 2, in float64 above it."""
+
+    def step():
+        mask = torch.full((4,), 2.0).sqrt().square() >= 2
+        return torch.where(mask, 5.0, 7.0).exp()
+
+    trace = against(step)
+    assert trace.meta["parted_integers"] == 1
+    assert trace.diffs[["op", "total_error"]].to_numpy().tolist()[3] == ["aten.ge.Scalar", 1.0]
+    assert trace.diffs["total_error"].iloc[-1] < 1e-6
+    assert "1 result of integers or bools came out otherwise" in trace.meta["notes"][0]
+
+
+def test_tensors_without_values_have_no_shadow():
+    trace = against(lambda: torch.ones(3, device="meta").exp())
+    assert (trace.meta["followed_ops"], anew(trace)) == (0, {})
+
+
+def test_resized_and_replaced_memory():
+    with shadowed() as shadow_of:
+        x = torch.ones(4).exp()
+        x.resize_(6)
+        x[4:] = 0.5
+        p = nn.Parameter(torch.zeros(2))
+        p.data = x[:2]
+        q = p * 3
+        shadows = [shadow_of(one) for one in (x, q)]
+    exact = torch.ones(4).double().exp()
+    assert torch.equal(shadows[0], torch.cat([exact, torch.full((2,), 0.5).double()]))
+    assert torch.equal(shadows[1], exact[:2] * 3)
+
+
+def test_a_shadow_is_let_go_with_its_tensor():
+    verb = nbkit.opdiff(against="cpu:float64")
+    with verb:
+        x = torch.ones(1000)
+        kept = x.exp()
+        for _ in range(20):
+            kept = kept.mul(1.1)
+        with apart():
+            gc.collect()
+            held = [shadow.line.numel() for shadow in verb.against.mode.shadows.shadows.values()]
+    assert held == [1000, 1000]
+
+
+def test_nothing_is_held_afterwards():
+    verb = nbkit.opdiff(against="cpu:float64")
+    with verb as trace:
+        x = torch.ones(1000).exp()
+        mode, line = ref(verb.against.mode), ref(next(iter(verb.against.mode.shadows.shadows.values())).line)
+    held = ref(x.untyped_storage())
+    del x
+    gc.collect()
+    assert (mode(), line(), held()) == (None, None, None)
+    assert trace.diffs["op"].tolist() == ["aten.ones.default", "aten.exp.default"]
+
+
+def test_the_shadow_so_far_is_compared_after_an_exception():
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"), nbkit.opdiff(against="cpu") as trace:
+        torch.ones(3).exp() @ torch.ones(2, 2)
+    assert trace.diffs["error_class"].tolist() == ["clean"] * 3
+    assert not trace.complete
+
+
+@pytest.mark.parametrize("other", ["gpu", "cuda:77", "cpu:float63", "no/such/trace"])
+def test_an_unknown_run_is_refused_in_one_sentence(other):
+    with pytest.raises(OptionError, match="is neither a saved trace nor a device that can be used") as error:
+        nbkit.opdiff(against=other)
+    assert "\n" not in str(error.value)
+
+
+def test_filters_leave_the_shadow_whole():
+    x = torch.ones(3)
+    trace = against(lambda: x.exp().sin().exp(), ops="aten.sin")
+    assert trace.meta["followed_ops"] == 3
+    assert trace.diffs["total_error"].iloc[0] > 0

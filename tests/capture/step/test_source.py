@@ -1,0 +1,97 @@
+"""Source lines: the innermost user line that led to an op, relative to the working directory, also for backward ops."""
+
+import linecache
+from sys import _getframe
+
+import pytest
+import torch
+from torch import nn
+
+from nbkit.capture.step.source import is_user_code, place_text
+from tests.capture.helper import doubled
+from tests.capture.models import aten, record
+
+
+@pytest.fixture(autouse=True)
+def at_the_root(monkeypatch, request):
+    monkeypatch.chdir(request.config.rootpath)
+
+
+def f1(x):
+    return f2(x)
+
+
+def f2(x):
+    return f3(x)
+
+
+def f3(x):
+    y = x.exp()
+    return y.sum()
+
+
+def line(function, offset):
+    return f"tests/capture/step/test_source.py:{function.__code__.co_firstlineno + offset}"
+
+
+def test_nested_functions_show_the_innermost_line():
+    """Test case 19 of the survey."""
+    x = torch.ones(2, requires_grad=True)
+    trace = record(lambda: f1(x).backward())
+    assert aten(trace, "aten.exp")["source"].tolist() == [line(f3, 1)]
+    assert aten(trace, "aten.sum")["source"].tolist() == [line(f3, 2)]
+    assert aten(trace, "aten.expand")["source"].tolist() == [line(f3, 2)]  # backward: of its forward op
+    assert aten(trace, "aten.mul")["source"].tolist() == [line(f3, 1)]
+
+
+def test_a_helper_in_another_file_is_named():
+    trace = record(lambda: doubled(torch.ones(2)))
+    first = doubled.__code__.co_firstlineno
+    assert aten(trace, "aten.mul")["source"].tolist() == [f"tests/capture/helper.py:{first + 1}"]
+    assert aten(trace, "aten.relu")["source"].tolist() == [f"tests/capture/helper.py:{first + 2}"]
+
+
+def test_modules_of_torch_show_the_line_that_called_them():
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+
+    def step():
+        return model(torch.ones(1, 2))
+
+    trace = record(step)
+    assert set(trace.ops["source"]) == {line(step, 1)}
+
+
+def test_files_outside_the_working_directory_keep_their_whole_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    trace = record(lambda: doubled(torch.ones(2)))
+    assert aten(trace, "aten.mul")["source"].iloc[0].startswith(doubled.__code__.co_filename)
+
+
+def test_optimizer_ops_show_the_line_of_the_step():
+    layer = nn.Linear(2, 2)
+    optimizer = torch.optim.AdamW(layer.parameters())
+    layer(torch.ones(1, 2)).sum().backward()
+
+    def step():
+        optimizer.step()
+
+    assert set(record(step).ops["source"]) == {line(step, 1)}
+
+
+def test_code_without_a_file_is_named_as_it_calls_itself():
+    code = compile("import torch\n\ny = torch.ones(2) + 1", "<cell of a test>", "exec")
+    trace = record(lambda: exec(code, {}))
+    assert aten(trace, "aten.add")["source"].tolist() == ["<cell of a test>:3"]
+
+
+def test_torch_and_the_recorder_are_not_user_code():
+    assert not is_user_code(nn.Linear.forward.__code__)
+    assert not is_user_code(place_text.__code__)
+    assert not is_user_code(linecache.getline.__code__)
+    assert is_user_code(f1.__code__)
+    assert is_user_code(pytest.raises.__code__)
+
+
+def test_the_text_of_a_place():
+    frame = _getframe()
+    assert place_text((frame.f_code, frame.f_lasti)) == line(test_the_text_of_a_place, 2)

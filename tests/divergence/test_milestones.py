@@ -1,0 +1,49 @@
+"""The ops that meta names: the first at fault, the one that lost half of the digits, the largest growth."""
+
+import numpy as np
+import pytest
+
+from nbkit.divergence.milestones import milestones
+from nbkit.divergence.origins import origins
+from tests.divergence.makers import make_chain, make_diffs
+from tests.fakes import make_ops
+
+EPS = 2.0**-23
+OPS = make_ops(*({"op": f"aten.op{number}.default", "source": f"a.py:{number}"} for number in range(3)))
+
+
+def found(*totals, faulty=(), noise=()):
+    rows = [{"total_error": total, "injected_error": EPS, "inherited_error": total} for total in totals]
+    for number in faulty:
+        rows[number] |= {"status": "mismatch", "message": "wrong", "noise_ratio": 50.0}
+    diffs = make_diffs(*rows)
+    is_noise = np.isin(np.arange(len(rows)), noise)
+    return milestones(diffs, OPS, origins(diffs, make_chain(len(rows))), is_noise)
+
+
+def test_the_first_row_at_fault_is_named_with_its_figures():
+    first = found(EPS, 1e-3, 1e-3, faulty=[1, 2])["first_divergence"]
+    assert (first["op_id"], first["source"], first["message"], first["noise_ratio"]) == (1, "a.py:1", "wrong", 50.0)
+    assert (first["total_error"], first["module"]) == (1e-3, None)
+
+
+def test_rounding_alone_is_no_fault_and_loses_nothing():
+    meta = found(EPS / 4, EPS / 2, EPS)
+    assert (meta["first_divergence"], meta["half_lost"], meta["largest_growth"]) == (None, None, None)
+
+
+def test_growth_is_over_the_errors_of_the_inputs_or_the_dtype():
+    meta = found(EPS, 1e-3, 2e-3)
+    assert (meta["largest_growth"]["op_id"], meta["half_lost"]["op_id"]) == (1, 1)
+    assert meta["largest_growth"]["before"] == 2 * EPS  # injected and inherited
+    assert meta["half_lost"]["level"] == pytest.approx(EPS**0.5)
+
+
+def test_zero_but_for_rounding_counts_for_faults_alone():
+    meta = found(EPS, 5.0, EPS, faulty=[1], noise=[1])
+    assert meta["first_divergence"]["op_id"] == 1
+    assert (meta["largest_growth"], meta["half_lost"]) == (None, None)
+
+
+def test_no_rows_have_no_milestones():
+    assert set(found().values()) == {None}

@@ -1,0 +1,118 @@
+"""Where the difference of two recorded runs begins, from literal statistics."""
+
+import pytest
+
+from nbkit.divergence.runs import run_of
+from nbkit.divergence.side_by_side import first_beginning, notes_on, side_by_side
+from tests.fakes import make_ops, make_tensors
+
+CALLS = ((0, "input", 0), (0, "output", 1), (1, "input", 1), (1, "output", 2), (2, "input", 2), (2, "output", 3))
+
+
+def run(norms, ops=("exp", "sin", "tanh"), calls=CALLS, **changes):
+    """A run of ops in a chain; `norms` are those of tensors 0, 1, 2 ..."""
+    tensors = make_tensors(*calls)
+    tensors["norm"] = [norms[number] for number in tensors["tensor_id"]]
+    tensors["min"], tensors["max"] = -tensors["norm"], tensors["norm"]
+    for name, value in changes.items():
+        tensors[name] = value
+    return run_of(make_ops(*({"op": f"aten.{op}.default"} for op in ops)), tensors)
+
+
+def compared(left, right):
+    found = side_by_side(left, right)
+    return list(zip(found["error_class"].fillna("-"), found["origin_id"].fillna(-1).astype(int), strict=True))
+
+
+def test_equal_runs_are_clean():
+    found = side_by_side(run([1.0] * 4), run([1.0] * 4))
+    assert set(found["error_class"]) == {"clean"} and set(found["relation"]) == {"same"}
+    assert first_beginning(found) is None and notes_on(found) == []
+
+
+def test_a_difference_begins_once_and_is_inherited_from_there():
+    left, right = run([1.0, 1.01, 1.02, 1.03]), run([1.0] * 4)
+    assert compared(left, right) == [("injected", 0), ("inherited", 0), ("inherited", 0)]
+    first = first_beginning(side_by_side(left, right))
+    assert (first["op_id"], first["right_op_id"], first["op"]) == (0, 0, "aten.exp.default")
+    assert first["message"].startswith("its inputs differ by 0 at most, its result by 0.0099: norm 1.01, there 1")
+
+
+def test_what_differs_from_the_start_is_given():
+    left, right = run([1.1, 1.1, 1.1, 1.1]), run([1.0] * 4)
+    assert compared(left, right) == [("given", 0), ("inherited", 0), ("inherited", 0)]
+    message = side_by_side(left, right)["message"].iloc[0]
+    assert message == "input 0 differs, and no recorded op made it: norm 1.1, there 1"
+
+
+def test_rounding_is_judged_by_the_coarsest_dtype_on_the_way():
+    calls = [*CALLS]
+    left, right = run([1.0, 1.01, 1.01, 1.01], calls=calls), run([1.0] * 4, calls=calls)
+    coarse = run([1.0, 1.01, 1.01, 1.01], dtype=["float32", "bfloat16", "bfloat16", "float32", "float32", "float32"])
+    assert compared(left, right)[0] == ("injected", 0)
+    assert {name for name, _ in compared(coarse, right)} == {"clean"}
+
+
+def test_a_second_beginning_has_both():
+    left, right = run([1.0, 1.001, 1.5, 1.5]), run([1.0] * 4)
+    assert compared(left, right) == [("injected", 0), ("both", 1), ("inherited", 1)]
+
+
+def test_an_op_of_one_run_only_is_where_it_begins_if_what_follows_differs():
+    calls = ((0, "input", 0), (0, "output", 1), (1, "input", 1), (1, "output", 2))
+    left, right = run([1.0, 1.2, 1.2, 1.2]), run([1.0, 1.0, 1.0], ops=("sin", "tanh"), calls=calls)
+    found = side_by_side(left, right)
+    assert found["action"].tolist() == ["left_only", "match", "match"]
+    assert found["error_class"].tolist() == ["injected", "inherited", "inherited"]
+    assert found["message"].iloc[0].startswith("only the left run has it, and what reads its result differs: norm 1.2")
+    assert notes_on(found)[0].startswith("Ops of the left run only: 1, of the right one only: 0;")
+
+
+def test_a_cast_of_one_run_only_is_no_beginning():
+    calls = ((0, "input", 0), (0, "output", 1), (1, "input", 1), (1, "output", 2))
+    left, right = run([1.0] * 4, ops=("_to_copy", "sin", "tanh")), run([1.0] * 3, ops=("sin", "tanh"), calls=calls)
+    assert compared(left, right) == [("-", -1), ("clean", -1), ("clean", -1)]
+
+
+def test_another_op_in_its_place_is_named_if_what_reads_it_differs():
+    left, right = run([1.0, 1.0, 1.3, 1.3], ops=("exp", "gelu", "tanh")), run([1.0] * 4, ops=("exp", "relu", "tanh"))
+    assert compared(left, right) == [("clean", -1), ("injected", 1), ("inherited", 1)]
+    first = first_beginning(side_by_side(left, right))
+    assert (first["op"], first["right_op"]) == ("aten.gelu.default", "aten.relu.default")
+    assert first["message"].startswith("the right run has another op in its place")
+
+
+@pytest.mark.parametrize(("op", "name"), [("exp", "injected"), ("sum", "clean")])
+def test_a_sum_that_cancels_may_differ_by_more(op, name):
+    """2e-4 of a result that is a hundred-thousandth of what is added up."""
+    left, right = (
+        run([1.0, 1.0002e-5, 1.0002e-5, 1.0002e-5], ops=(op, "sin", "tanh")),
+        run([1.0, 1e-5, 1e-5, 1e-5], ops=(op, "sin", "tanh")),
+    )
+    assert compared(left, right)[0][0] == name
+
+
+def test_draws_have_a_message_of_their_own():
+    calls = ((0, "output", 1), (1, "input", 1), (1, "output", 2), (2, "input", 2), (2, "output", 3))
+    left, right = (run([0.0, norm, norm, norm], ops=("randn", "sin", "tanh"), calls=calls) for norm in (1.0, 2.0))
+    assert "give both runs the same seed" in side_by_side(left, right)["message"].iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "relation"),
+    [
+        ({"dtype": "float64"}, "cast"),
+        ({"shape": "[8, 2]"}, "permute"),
+        ({"shape": "[4, 4]"}, "reshape"),
+        ({"shape": "[8]", "numel": 8}, "other"),
+    ],
+)
+def test_how_results_are_the_same(changes, relation):
+    found = side_by_side(run([1.0] * 4), run([1.0] * 4, **changes))
+    assert set(found["relation"]) == {relation}
+    assert set(found["evidence"]) == {"name"}
+
+
+def test_a_result_of_another_size_says_so():
+    other = run([1.0] * 4, shape=["[2, 8]", "[8]", "[8]", "[8]", "[8]", "[8]"], numel=[16, 8, 8, 8, 8, 8])
+    assert side_by_side(run([1.0] * 4), other)["message"].iloc[0] == "its result has the shape [2, 8], there [8]"

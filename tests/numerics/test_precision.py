@@ -1,0 +1,59 @@
+"""What dtypes hold, against torch's own figures, and distances in their values, against torch.nextafter."""
+
+import numpy as np
+import pytest
+import torch
+
+from nbkit.numerics.metrics import measure
+from nbkit.numerics.precision import PRECISIONS, precision_of
+
+
+@pytest.mark.parametrize("name", PRECISIONS)
+def test_a_dtype_holds_what_torch_says(name):
+    """Test case 5 of the survey: the table that takes the place of default tolerances."""
+    info, precision = torch.finfo(getattr(torch, name)), PRECISIONS[name]
+    assert (precision.least, precision.largest) == (info.smallest_normal, info.max)
+    # Not info.eps, which torch 2.13 gives wrongly for float8_e5m2fnuz: the next number after 1, by rounding to it.
+    beyond = torch.tensor([1 + precision.eps, 1 + precision.eps / 8], dtype=torch.float64).to(getattr(torch, name))
+    assert beyond.double().tolist() == [1 + precision.eps, 1]
+
+
+@pytest.mark.parametrize("name", [name for name in PRECISIONS if name not in ("float64", "float8_e8m0fnu")])
+def test_overflow_gives_inf_where_the_dtype_has_it(name):
+    overflowed = torch.tensor(1e300, dtype=torch.float64).to(getattr(torch, name)).double()
+    assert overflowed.isinf().item() == PRECISIONS[name].has_inf
+
+
+def test_complex_dtypes_are_as_precise_as_their_parts_and_integers_are_exact():
+    assert precision_of("complex64") == PRECISIONS["float32"]
+    assert precision_of("int64") is None
+
+
+def ulps(actual, expected, dtype):
+    pair = [np.array([value], dtype=np.float64) for value in (actual, expected)]
+    return measure(*pair, np.zeros(1, dtype=np.intp), PRECISIONS[dtype]).max_ulp[0]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("start", [0.0, 1.0, -1.5, 2.0, 1e-40, 1e-6, 300.0])
+def test_the_next_value_is_one_ulp_away(dtype, start):
+    x = torch.tensor(start, dtype=getattr(torch, dtype))
+    one = torch.nextafter(x, torch.tensor(float("inf"), dtype=x.dtype))
+    two = torch.nextafter(one, torch.tensor(float("inf"), dtype=x.dtype))
+    assert ulps(one.item(), x.item(), dtype) == 1
+    assert ulps(two.item(), x.item(), dtype) == ulps(x.item(), two.item(), dtype) == 2
+
+
+def test_ulps_count_across_zero_and_fractions_of_a_step():
+    assert ulps(-(2.0**-149), 2.0**-149, "float32") == 2
+    assert ulps(0.0, -0.0, "float32") == 0
+    assert ulps(1.0, 1.00390625, "bfloat16") == 0.5
+    assert np.isnan(ulps(np.nan, 1.0, "float32"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_rounding_is_half_an_ulp_at_most(dtype):
+    expected = torch.randn(4096, dtype=torch.float64) * torch.logspace(-44, 20, 4096, dtype=torch.float64)
+    actual = expected.to(getattr(torch, dtype)).double()
+    found = measure(actual.numpy(), expected.numpy(), np.zeros(1, dtype=np.intp), PRECISIONS[dtype])
+    assert 0.49 < found.max_ulp[0] <= 0.5

@@ -1,0 +1,148 @@
+"""ONNX models: nodes, edges, shapes and parameters against onnx, onnxruntime and the model that was exported."""
+
+import json
+
+import onnx
+import onnxruntime
+import pytest
+
+from nbkit.readers.onnx.reader import looks_like, read_onnx_model
+from tests.graph_models import batch, model, onnx_bytes
+from tests.readers.onnx_files import BRANCHES, LOOP, SCOPED, written
+
+
+@pytest.fixture(scope="module", params=["llama", "rwkv4"])
+def exported(request, tmp_path_factory):
+    """Name of a model, its file and the trace of that."""
+    path = tmp_path_factory.mktemp("onnx") / f"{request.param}.onnx"
+    path.write_bytes(onnx_bytes(request.param))
+    return request.param, path, read_onnx_model(path)
+
+
+def edge_names(trace, graph):
+    """Edges of a graph as (maker, port, reader, slot)."""
+    nodes, edges = trace.nodes, trace.edges
+    edges = edges[nodes["graph"][edges["dst"]].eq(graph).to_numpy()]
+    columns = nodes["name"][edges["src"]], edges["src_port"], nodes["name"][edges["dst"]], edges["slot"].fillna("")
+    return list(zip(*columns, strict=True))
+
+
+def test_nodes_and_references_are_those_of_the_file(exported):
+    _, path, trace = exported
+    graph = onnx.load_model(path).graph
+    nodes = trace.nodes
+    ops = nodes[nodes["kind"] == "op"]
+    assert ops[["op", "name"]].values.tolist() == [[node.op_type, node.name] for node in graph.node]
+    maker = {tensor.name: tensor.name for tensor in graph.initializer} | {"ids": "ids"}
+    maker |= {name: node.name for node in graph.node for name in node.output}
+    reads = [(maker[name], node.name) for node in graph.node for name in node.input if name]
+    given = {row["name"]: json.loads(row["attributes"])["initializer"] for _, row in _renamed(nodes).iterrows()}
+    found = [(given.get(src, src), dst) for src, _, dst, slot in edge_names(trace, "main_graph") if slot]
+    assert found == reads
+
+
+def _renamed(nodes):
+    return nodes[nodes["attributes"].fillna("").str.contains('"initializer"')]
+
+
+def test_inputs_outputs_and_their_shapes_are_those_that_onnxruntime_runs(exported):
+    _, path, trace = exported
+    session = onnxruntime.InferenceSession(path)
+    for kind, asked in (("input", session.get_inputs()), ("output", session.get_outputs())):
+        rows = trace.nodes[trace.nodes["kind"] == kind]
+        assert rows[["name", "shape"]].values.tolist() == [[one.name, json.dumps(one.shape)] for one in asked]
+    (out,) = session.run(None, {"ids": batch().numpy()})
+    assert json.loads(rows["shape"].iloc[0]) == list(out.shape)
+
+
+def test_shapes_and_dtypes_are_those_that_onnx_infers(exported):
+    _, path, trace = exported
+    bare = onnx.load_model(path)
+    del bare.graph.value_info[:]
+    inferred = onnx.shape_inference.infer_shapes(bare, data_prop=True).graph.value_info
+    tensors = trace.graph_tensors.set_index("tensor")
+    known = [
+        value for value in inferred if all(size.HasField("dim_value") for size in value.type.tensor_type.shape.dim)
+    ]
+    shapes = [json.dumps([size.dim_value for size in value.type.tensor_type.shape.dim]) for value in known]
+    assert tensors.loc[[value.name for value in known], "shape"].tolist() == shapes
+    assert len(known) > 100
+
+
+def test_parameters_are_those_of_the_model(exported):
+    name, _, trace = exported
+    parameters = dict(model(name).named_parameters())
+    nodes = trace.nodes[trace.nodes["kind"] == "parameter"]
+    absent = trace.meta["onnx"]["absent_parameters"]
+    assert set(nodes["name"]) == set(parameters) - set(absent)
+    assert all(path.endswith("time_decay") for path in absent)  # exp(time_decay) was computed by the exporter
+    for path, shape in zip(nodes["name"], nodes["shape"], strict=True):
+        assert sorted(json.loads(shape)) == sorted(parameters[path].shape)
+    total = sum(parameter.numel() for path, parameter in parameters.items() if path not in absent)
+    assert trace.modules.loc[0, ["module", "params"]].tolist() == ["", total]
+
+
+def test_module_paths_classes_and_lines_are_those_of_the_model(exported):
+    name, _, trace = exported
+    types = {path: type(it).__name__ for path, it in model(name).named_modules()}
+    modules = trace.modules.dropna(subset=["type"]).set_index("module")["type"]
+    assert len(modules) > 10
+    assert {path: types[path] for path in modules.index} == modules.to_dict()
+    ops = trace.nodes[trace.nodes["op"] == "MatMul"].dropna(subset=["module"])
+    assert ops["source"].str.contains("sample_models/").all()
+    assert {"aten.linear.default"} <= {json.loads(text)["torch_op"] for text in ops["attributes"]}
+
+
+def test_a_branch_and_a_function_are_further_graphs(tmp_path):
+    trace = read_onnx_model(written(BRANCHES, tmp_path))
+    graphs = ["main", "main If then_branch", "main If else_branch", "function own.Scaled"]
+    assert trace.nodes["graph"].drop_duplicates().tolist() == graphs
+    ops = trace.nodes.dropna(subset=["op"])
+    assert ops[["graph", "op"]].values.tolist() == [
+        ["main", "MatMul"],
+        ["main", "If"],
+        ["main", "ReduceSum"],
+        ["main If then_branch", "Mul"],
+        ["main If else_branch", "own.Scaled"],
+        ["function own.Scaled", "Mul"],
+    ]
+    into = [edge for edge in edge_names(trace, "main") if edge[2] == "y" and edge[3]]
+    captured = [("h", 0, "y", "captured"), ("two", 0, "y", "captured"), ("half", 0, "y", "captured")]
+    assert into == [("c", 0, "y", "cond"), *captured]
+    assert edge_names(trace, graphs[1]) == [("h", 0, "a", "A"), ("two", 0, "a", "B"), ("a", 0, "a", "")]
+
+
+def test_symbols_values_and_kinds_are_as_the_file_says(tmp_path):
+    nodes = read_onnx_model(written(BRANCHES, tmp_path)).nodes
+    main = nodes[(nodes["graph"] == "main") & (nodes["kind"] != "output")].set_index("name")
+    assert main.loc["x", ["kind", "dtype", "shape"]].tolist() == ["input", "float32", "[null, 3]"]
+    assert json.loads(main.loc["x", "attributes"]) == {"sizes": ["N", "3"]}
+    kinds = {"w": "parameter", "half": "constant", "two": "constant", "axes": "constant"}
+    assert main.loc[list(kinds), "kind"].to_dict() == kinds
+    assert json.loads(main.loc["two", "attributes"])["value"]["value"] == [2.0]
+    assert main.loc["axes", ["dtype", "shape"]].tolist() == ["int64", "[1]"]
+
+
+def test_a_loop_has_its_body_and_its_meta_its_producer(tmp_path):
+    trace = read_onnx_model(written(LOOP, tmp_path))
+    assert ("step", 0, "w", "B") in edge_names(trace, "count Loop body")
+    assert ("step", 0, "last", "captured") in edge_names(trace, "count")
+    meta = read_onnx_model(written(BRANCHES, tmp_path)).meta
+    assert (meta["verb"], meta["name"], meta["complete"]) == ("opgraph", "model.onnx", True)
+    assert meta["onnx"]["opsets"] == {"ai.onnx": 20, "own": 1}
+    assert (meta["onnx"]["producer"], meta["onnx"]["metadata"]) == ("by hand", {"who": "me"})
+    assert meta["onnx"]["functions"] == ["own.Scaled"]
+    json.dumps(meta)
+
+
+def test_paths_in_the_names_of_an_older_exporter_are_module_paths(tmp_path):
+    trace = read_onnx_model(written(SCOPED, tmp_path, ("/model/layers.0/up/MatMul", "/model/layers.0/act/Relu")))
+    assert trace.nodes["module"].dropna().tolist() == ["model.layers.0.up", "model.layers.0.act"]
+    assert trace.modules["module"].tolist()[:4] == ["", "model", "model.layers", "model.layers.0"]
+    assert "infer_shapes_path" in trace.meta["notes"][0]
+
+
+def test_what_an_onnx_model_begins_with_is_known(tmp_path):
+    assert looks_like(onnx_bytes("llama")[:16])
+    assert looks_like(written(LOOP, tmp_path).read_bytes()[:16])
+    assert not any(looks_like(head) for head in (b"", b"{\n", b"PK\x03\x04", b"\x1f\x8b\x08\x00", b"text"))

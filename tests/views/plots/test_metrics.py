@@ -1,0 +1,37 @@
+"""The chart of training metrics, live and still."""
+
+from nbkit.schema import METRICS
+from nbkit.trace.trace import Trace
+from nbkit.views.plots import draw_metrics, plot_metrics
+
+
+def logged(*names: str, **meta: object) -> Trace:
+    rows = [{"step": step, "name": name, "value": 1.0 / step} for name in names for step in (10, 20)]
+    return Trace({"metrics": METRICS.frame(rows)}, {"verb": "opgraph", "complete": True, **meta})
+
+
+def test_each_metric_has_its_own_axes_loss_first() -> None:
+    trace = logged("lr", "<b>total_loss $x$")
+    figure = plot_metrics(trace)
+    assert [line.name for line in figure.data] == ["&lt;b&gt;total_loss $x$", "lr"]
+    assert [line.yaxis for line in figure.data] == ["y", "y2"]
+    assert [axes.get_ylabel() for axes in draw_metrics(trace).axes] == [r"<b>total_loss \$x\$", "lr"]
+
+
+def test_what_happened_to_the_graph_is_marked() -> None:
+    stages = [{"graph": "g", "stage": "building plan", "seconds": 1.5}]
+    trace = logged("loss", oneflow={"stages": stages}, error="segfault\nin a kernel")
+    texts = [note.text for note in plot_metrics(trace).layout.annotations]
+    assert texts == ["building plan 1.5 s", "crash: segfault\\nin a kernel"]
+    assert [text.get_text() for text in draw_metrics(trace).axes[0].texts] == texts
+
+
+def test_more_metrics_than_fit_are_said_to_be_left_out() -> None:
+    trace = logged(*(f"m{number}" for number in range(9)))
+    assert len(plot_metrics(trace).data) == 6
+    assert draw_metrics(trace).axes[0].get_title(loc="left") == "Training metrics, 6 of 9"
+
+
+def test_without_metrics_the_charts_are_empty() -> None:
+    trace = Trace({}, {"verb": "opgraph"})
+    assert (len(plot_metrics(trace).data), len(draw_metrics(trace).axes[0].lines)) == (0, 0)

@@ -1,0 +1,52 @@
+"""The tables of an opcheck trace."""
+
+import torch
+
+import nbkit
+from nbkit.views.sections.check import check_sections
+from nbkit.views.static_html.static_table import static_table
+from nbkit.views.verbs import view_of
+
+
+def traced(step):
+    with nbkit.opcheck() as trace:
+        step()
+    return trace
+
+
+def test_findings_come_first_then_what_led_to_the_first():
+    sections = check_sections(traced(lambda: (torch.ones(2).exp() / torch.zeros(2)).sin().log()), 5)
+    assert [section.title for section in sections[:2]] == [
+        "Where values go wrong, first to last",
+        "Where the inputs of the first came from",
+    ]
+    assert [row[:2] for row in sections[0].rows] == [["aten.div.Tensor", "Inf"], ["aten.sin.default", "NaN"]]
+    assert [row[0] for row in sections[1].rows] == ["aten.zeros.default", "aten.exp.default", "aten.ones.default"]
+
+
+def test_a_healthy_trace_says_how_much_was_looked_at():
+    sections = check_sections(traced(lambda: torch.ones(2).exp()), 5)
+    assert sections[0].rows == [["Nothing wrong found: in 2 results no NaN, Inf or underflow began."]]
+
+
+def test_a_healthy_trace_tells_of_masks_and_an_empty_one_of_nothing():
+    [[[masked]]] = [section.rows for section in check_sections(traced(lambda: torch.full((2,), -torch.inf)), 5)]
+    assert masked.endswith("began. 1 of them holds NaN or Inf that was given as a number, such as the -Inf of a mask.")
+    assert check_sections(traced(lambda: None), 5)[0].rows == [["Nothing was checked: no result was looked at."]]
+
+
+def test_more_findings_than_rows_are_counted():
+    sections = check_sections(traced(lambda: [torch.zeros(2).log() for _ in range(7)]), 3)
+    assert [row[0] for row in sections[0].rows] == ["aten.log.default"] * 3 + ["and 4 more"]
+
+
+def test_the_widget_shows_the_findings_above_the_op_table():
+    trace = traced(lambda: torch.ones(2) / torch.zeros(2))
+    tables, op_table = view_of(trace).widget(trace).children
+    assert "aten.div.Tensor" in tables.value and "2 of 2 elements are Inf" in tables.value
+    assert op_table.source.trace.ops.equals(trace.ops)
+
+
+def test_a_sentence_is_shown_whole():
+    trace = traced(lambda: torch.ones(2) / torch.zeros(2))
+    assert '<td class="nbkit-sentence">2 of 2 elements are Inf' in static_table(trace)

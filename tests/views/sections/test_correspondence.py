@@ -1,0 +1,55 @@
+"""The tables of two graphs side by side."""
+
+from dataclasses import replace
+
+import torch
+
+import nbkit
+from nbkit.views.sections.correspondence import correspondence_sections
+from nbkit.views.sections.section import Section
+from sample_models.llama import LLAMA_TINY, Llama
+from tests.graph_texts import ONEFLOW, PADDLE, Net
+
+
+def sections(tmp_path, count: int = 5) -> dict[str, Section]:
+    (tmp_path / "net.log").write_text(ONEFLOW)
+    (tmp_path / "net.txt").write_text(PADDLE.replace("matmul_v2", "matmul").replace("float32", "float16"))
+    trace = nbkit.opgraph(tmp_path / "net.log", against=tmp_path / "net.txt")
+    return {section.title: section for section in correspondence_sections(trace, count)}
+
+
+def test_levels_are_counted(tmp_path):
+    assert sections(tmp_path)["Correspondence"].rows == [
+        ["parts", "0", "2", "0"],
+        ["parameters", "1", "0", "0"],
+        ["ops", "2", "1", "1"],
+    ]
+
+
+def test_parameters_say_what_differs(tmp_path):
+    assert sections(tmp_path)["Parameters that differ"].rows == [
+        [
+            "net.up.weight",
+            "fc.w_0",
+            "permute",
+            "transposed; [8, 4] on the left, [4, 8] on the right; float32 on the left, float16 on the right",
+        ]
+    ]
+
+
+def test_ops_of_one_side_are_counted_by_type(tmp_path):
+    assert sections(tmp_path)["Ops of one side only"].rows == [["cast", "1", "0"]]
+
+
+def test_parts_with_a_role_stand_side_by_side():
+    with torch.device("meta"):
+        models = [Llama(replace(LLAMA_TINY, num_hidden_layers=layers)) for layers in (1, 2)]
+    trace = nbkit.opgraph(models[1], against=models[0])
+    (parts,) = [one for one in correspondence_sections(trace, 50) if one.title == "Side by side"]
+    rows = [row[:3] for row in parts.rows if row[2] == "block"]
+    assert rows == [["model.layers.0", "model.layers.0", "block"], ["model.layers.1", "—", "block"]]
+    assert parts.rows[0][-3:] == ["1", "0", "0"]  # the weight of the embedding
+
+
+def test_one_graph_alone_has_none():
+    assert correspondence_sections(nbkit.opgraph(Net()), 5) == []

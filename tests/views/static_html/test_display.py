@@ -1,0 +1,66 @@
+"""What Jupyter gets to show."""
+
+import gc
+import subprocess
+import sys
+import weakref
+
+from nbkit.views.static_html import display
+from nbkit.views.static_html.mimebundle import WIDGET_VIEW
+from tests.fakes import small_trace, timed_trace
+
+CHECK = """
+import sys, nbkit
+from tests.fakes import small_trace, timed_trace
+from nbkit.views.static_html import display
+bundle, _ = display.mimebundle(small_trace())
+assert sorted(bundle) == ["text/html", "text/plain"], sorted(bundle)
+assert "<svg" in display.mimebundle(timed_trace())[0]["text/html"]
+slow = {"anywidget", "ipywidgets", "plotly", "matplotlib"} & set(sys.modules)
+assert not slow, slow
+"""
+
+
+def test_without_a_kernel_the_twins_are_shown_and_nothing_slow_is_imported() -> None:
+    done = subprocess.run([sys.executable, "-c", CHECK], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_under_a_kernel_the_view_of_one_widget_comes_with_its_twins(monkeypatch) -> None:
+    monkeypatch.setattr(display, "has_live_front_end", lambda: True)
+    trace = small_trace()
+    bundle, _ = display.mimebundle(trace)
+    assert sorted(bundle) == [WIDGET_VIEW, "text/html", "text/plain"]
+    assert display.mimebundle(trace)[0][WIDGET_VIEW] == bundle[WIDGET_VIEW]
+    assert display.mimebundle(small_trace())[0][WIDGET_VIEW] != bundle[WIDGET_VIEW]
+
+
+def test_twins_are_the_summary_and_the_static_table() -> None:
+    bundle, metadata = display.mimebundle(small_trace(name="step"))
+    assert bundle["text/plain"].startswith("optrace step: 8 ops")
+    assert "<table>" in bundle["text/html"]
+    assert metadata == {}
+
+
+def test_an_optime_trace_shows_flamegraph_and_op_table_linked(monkeypatch) -> None:
+    monkeypatch.setattr(display, "has_live_front_end", lambda: True)
+    trace = timed_trace()
+    view = display.mimebundle(trace)[0][WIDGET_VIEW]
+    flame, table = display._WIDGETS[trace].children
+    assert view["model_id"] == display._WIDGETS[trace].model_id
+    flame.selected_op_id = 2
+    assert table.selected_op_id == 2
+
+
+def test_widgets_do_not_keep_a_trace_alive(monkeypatch) -> None:
+    monkeypatch.setattr(display, "has_live_front_end", lambda: True)
+    trace = timed_trace()
+    display.mimebundle(trace)
+    gone = weakref.ref(trace)
+    del trace
+    gc.collect()
+    assert gone() is None
+
+
+def test_traces_of_another_verb_are_shown_as_tables_of_ops() -> None:
+    assert "First 8 calls" in display.mimebundle(small_trace(verb="opsomething"))[0]["text/html"]

@@ -1,0 +1,69 @@
+"""Who a kernel runs cells for: a reader gets widgets, a file their twins alone."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from jupyter_client.manager import start_new_kernel
+from nbclient import NotebookClient
+
+from nbkit.views.static_html.front_end import has_live_front_end, is_headless
+from nbkit.views.static_html.mimebundle import WIDGET_VIEW
+
+ROOT = Path(__file__).parents[3]
+SET_UP = "import psutil; from tests.fakes import small_trace, timed_trace; from nbkit import FlameGraph, OpTable"
+BOXED = "__import__('ipywidgets').VBox([OpTable(small_trace())])"
+SHOWN = ["small_trace()", "FlameGraph(timed_trace())", "OpTable(small_trace())"]
+LISTENING = "sum(each.status == 'LISTEN' for each in psutil.Process().net_connections('tcp'))"
+Bundle = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def shown() -> Iterator[Callable[[str], Bundle]]:
+    """What a reader's front end gets of the value of a cell."""
+    manager, client = start_new_kernel(cwd=str(ROOT))
+    client.execute_interactive(SET_UP, timeout=60)
+
+    def bundle(expression: str) -> Bundle:
+        found: list[Bundle] = []
+        client.execute_interactive(expression, timeout=60, output_hook=lambda each: found.append(each["content"]))
+        (data,) = [each["data"] for each in found if "data" in each and "metadata" in each]
+        return data
+
+    yield bundle
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def test_without_a_kernel_nobody_uses_widgets_and_nothing_is_headless():
+    assert (has_live_front_end(), is_headless()) == (False, False)
+
+
+@pytest.mark.parametrize("expression", SHOWN)
+def test_a_reader_gets_the_widget_with_its_twins(shown, expression):
+    assert shown(expression).keys() == {WIDGET_VIEW, "text/html", "text/plain"}
+
+
+def test_a_file_gets_the_twins_alone_unless_in_a_box():
+    cells = [nbformat.v4.new_code_cell(source) for source in [SET_UP, *SHOWN, BOXED]]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    NotebookClient(notebook, timeout=60, resources={"metadata": {"path": ROOT}}).execute()
+    *alone, boxed = [cell.outputs[-1].data.keys() for cell in notebook.cells[1:]]
+    assert alone == [{"text/html", "text/plain"}] * 3
+    assert WIDGET_VIEW in boxed  # where a reader looks on all the same
+
+
+def test_no_port_is_opened_for_what_is_shown(shown):
+    before = int(shown(LISTENING)["text/plain"])
+    assert before > 0  # the kernel's own
+    for expression in SHOWN:
+        shown(expression)
+    assert int(shown(LISTENING)["text/plain"]) == before
+
+
+@pytest.mark.parametrize("name", ["op_table", "flamegraph", "diff_table"])
+def test_the_code_that_each_widget_brings_is_small(name):
+    code = [(ROOT / f"nbkit/views/static/{name}.{kind}").stat().st_size for kind in ("js", "css")]
+    assert sum(code) < 100_000

@@ -1,0 +1,79 @@
+"""The summary in words, of traces that can be worked out by hand."""
+
+from nbkit.trace.trace import Trace
+from nbkit.views.summary.statement import Link
+from nbkit.views.summary.summary import summary
+from tests.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
+from tests.views.report.told import told
+
+
+def answers(trace: Trace) -> dict[str, list[str]]:
+    """Question -> sentences."""
+    return {one.question: told(one) for one in summary(trace)}
+
+
+def test_a_trace_of_ops() -> None:
+    assert answers(small_trace(devices=["cpu", "sim:0"])) == {
+        "What ran": ["6 ops in 2 modules of Net, on cpu, sim:0: forward 3, backward 2, optimizer 1."],
+        "How long": [
+            "Recorded in 160 µs, with the recorder's work in it: optime tells how long the step takes by itself."
+        ],
+        # 62 + 40 + 8 + 5 + 3 + 2 = 120 us in aten ops.
+        "Where the time went": [
+            "Ops with most self time: aten.mm.default 51.7 %, aten.addmm.default 33.3 %, "
+            "aten.threshold_backward.default 6.7 %.",
+            "Modules with most self time: fc 85.0 %, (root) 10.8 %.",
+            "Phases: forward 40.0 %, backward 58.3 %, optimizer 1.7 %.",
+        ],
+        "Is anything wrong": [
+            "Nothing was checked: optrace records and judges nothing; "
+            "opcheck looks for NaN and Inf, opdiff compares with a reference."
+        ],
+        "Left out": ["Nothing was skipped."],
+        "What recording cost": ["About 64.0 µs of 160 µs (40.0 %)."],
+        "Recorded": ["2026-01-02T03:04:05+00:00 with nbkit 0.1.0, torch 2.13.0, python 3.11.9."],
+    }
+
+
+def test_a_timed_trace_has_its_median_and_its_peak_of_memory() -> None:
+    said = answers(timed_trace())
+    assert said["How long"] == ["100 µs, the median of 5 runs (quartile distance 4.00 µs, shortest 97.0 µs)."]
+    assert said["Memory at its peak"] == [
+        "2.50 KiB on cpu after 8.00 µs, in aten.mm.default; most of it, 80.0 %, by fc."
+    ]
+    assert said["Where the time went"][2] == "Phases: other 8.0 %, forward 24.0 %, backward 56.0 %, optimizer 12.0 %."
+
+
+def test_a_single_run_is_called_one() -> None:
+    trace = timed_trace()
+    del trace.frames["timings"]
+    assert answers(trace)["How long"] == ["100 µs, a single run; how far runs differ is not known."]
+
+
+def test_links_lead_to_the_slowest_call() -> None:
+    ops = make_ops({"self_time_us": 1.0}, {"self_time_us": 9.0}, {"op": "aten.mm.default", "self_time_us": 4.0})
+    (where,) = (one for one in summary(make_trace(ops)) if one.question == "Where the time went")
+    links = [part for part in where.sentences[0] if isinstance(part, Link)]
+    assert links == [Link("aten.add.Tensor", "op_table", 1), Link("aten.mm.default", "op_table", 2)]
+
+
+def test_what_was_left_out_and_why_a_trace_is_incomplete_is_said() -> None:
+    error = {"type": "ValueError", "message": "no <b>", "source": "train.py:3", "op_id": 1}
+    said = answers(small_trace(complete=False, error=error, skipped={"sparse tensors": 3}, filtered_ops=2))
+    assert next(iter(said)) == "Incomplete"
+    assert said["Incomplete"] == ["ValueError: no <b> (at op 1, train.py:3)"]
+    assert said["Left out"] == ["skipped 3: sparse tensors", "left out by filters: 2 ops"]
+
+
+def test_what_is_not_known_is_not_said() -> None:
+    said = answers(Trace({"ops": make_ops({"op": "a"})}, {"complete": True}))
+    assert said["What ran"] == ["1 op: forward 1."]
+    assert said["How long"][0].startswith("Recorded in an unknown time, with the recorder's work in it")
+    assert not {"What recording cost", "Recorded", "Memory at its peak", "Incomplete"} & set(said)
+
+
+def test_a_large_trace_is_summed_up_in_the_same_few_sentences() -> None:
+    assert {question: len(sentences) for question, sentences in answers(fake_trace(30_000)).items()} == {
+        "What ran": 1, "How long": 1, "Where the time went": 3, "Is anything wrong": 1, "Left out": 1,
+        "What recording cost": 1, "Recorded": 1,
+    }  # fmt: skip
