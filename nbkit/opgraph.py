@@ -51,7 +51,7 @@ def _graph_of(source: Any) -> Trace:
     if "nodes" not in trace.frames:
         trace = _of_ops(trace)
     frames = trace.frames if "parts" in trace.frames else recognise(trace.frames)
-    return Trace(frames, {**trace.meta, "verb": "opgraph"}, trace.kept)
+    return Trace(frames, {**trace.meta, "verb": "opgraph"}, trace.captured)
 
 
 def _of_ops(trace: Trace) -> Trace:
@@ -61,14 +61,14 @@ def _of_ops(trace: Trace) -> Trace:
     tensors, modules = (trace.frames.get(table.name, table.frame()) for table in (TENSORS, MODULES))
     notes = [] if "tensors" in trace.frames else ["no tensors were recorded, so the graph has no edges"]
     meta = {**trace.meta, "source": "recorded step", "notes": [*trace.meta.get("notes", []), *notes]}
-    return Trace({**trace.frames, **trace_graph(trace.ops, tensors, modules)}, meta, trace.kept)
+    return Trace({**trace.frames, **trace_graph(trace.ops, tensors, modules)}, meta, trace.captured)
 
 
 def _chosen(trace: Trace, graph: str) -> Trace:
     graphs = list(dict.fromkeys(trace.nodes["graph"]))
     if graph not in graphs:
         raise OptionError(f"There is no graph {graph!r} in {trace.meta.get('name')!r}; {nearest(graph, graphs)}")
-    return Trace(one_graph(trace.frames, graph), trace.meta, trace.kept)
+    return Trace(one_graph(trace.frames, graph), trace.meta, trace.captured)
 
 
 def _compared(left: Trace, right: Trace) -> Trace:

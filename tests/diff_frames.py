@@ -25,9 +25,9 @@ def with_step_columns(diffs: pd.DataFrame) -> pd.DataFrame:
     """The same compared over a whole step: the first row injects an error, the others inherit it."""
     inherited = len(diffs) - 1
     return diffs.assign(
-        injected_error=[0.5, *[1e-7] * inherited],
-        inherited_error=[0.0, *[0.25] * inherited],
+        local_error=[0.5, *[1e-7] * inherited],
+        propagated_error=[0.0, *[0.25] * inherited],
         total_error=[0.5, *[0.25] * inherited],
-        error_class=pd.array(["injected", *["inherited"] * inherited], dtype="str"),
+        error_class=pd.array(["local", *["propagated"] * inherited], dtype="str"),
         origin_op_id=pd.array([0] * len(diffs), dtype="Int64"),
     )

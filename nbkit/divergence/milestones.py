@@ -17,26 +17,26 @@ Bools = npt.NDArray[np.bool_]
 def milestones(
     diffs: pd.DataFrame, ops: pd.DataFrame, found: list[Origin], is_noise: Bools
 ) -> dict[str, Milestone | None]:
-    """What stands in meta: `first_divergence`, `largest_growth` and `half_lost`; each null where there is none.
+    """The meta of milestones: `first_divergence`, `largest_growth`, `half_precision_lost_at`; null where there is none.
 
     first_divergence: the first op whose own error is more than its dtype and conditioning allow. largest_growth: the op
     whose result's total error is the largest multiple of the largest one of its inputs (or of the dtype's eps, if that
-    is more). half_lost: the first op whose total error exceeds the root of the dtype's eps. Rows where `is_noise` are
-    results that are zero but for rounding, which count for the first alone.
+    is more). half_precision_lost_at: the first op whose total error exceeds the root of the dtype's eps. Rows where
+    `is_noise` are results that are zero but for rounding, which count for the first alone.
     """
     total = diffs["total_error"].to_numpy(np.float64)
     eps = np.array([_eps(dtype) for dtype in diffs["dtype"]], dtype=np.float64)
     before = np.maximum(np.array([one.input_error for one in found], dtype=np.float64), eps)
     with np.errstate(all="ignore"):
         growth = np.where(np.isnan(total / before) | is_noise, 0.0, total / before)
-        is_half_lost = (total > np.sqrt(eps)) & ~is_noise
+        is_half_precision_lost = (total > np.sqrt(eps)) & ~is_noise
     faulty = np.flatnonzero(diffs["status"].isin(FAULTY).to_numpy())
     grown = [int(growth.argmax())] if len(growth) and growth.max() > 1 else []
-    lost = np.flatnonzero(is_half_lost)
+    lost = np.flatnonzero(is_half_precision_lost)
     return {
         "first_divergence": _milestone(diffs, ops, faulty[:1]),
         "largest_growth": _milestone(diffs, ops, grown, before=before),
-        "half_lost": _milestone(diffs, ops, lost[:1], level=np.sqrt(eps)),
+        "half_precision_lost_at": _milestone(diffs, ops, lost[:1], level=np.sqrt(eps)),
     }
 
 
@@ -47,7 +47,7 @@ def _milestone(diffs: pd.DataFrame, ops: pd.DataFrame, numbers: Any, **more: Any
     row = diffs.iloc[number]
     op_id = int(row["op_id"])
     texts = {name: row[name] for name in ("op", "module", "phase", "message")} | {"source": ops["source"].iloc[op_id]}
-    figures = {name: row[name] for name in ("injected_error", "inherited_error", "total_error", "noise_ratio")}
+    figures = {name: row[name] for name in ("local_error", "propagated_error", "total_error", "noise_ratio")}
     figures |= {name: values[number] for name, values in more.items()}
     return {
         "op_id": op_id,

@@ -41,8 +41,8 @@ class Row(NamedTuple):
     number: int
     dtype: str
     is_faulty: bool
-    injected: float
-    inherited: float  # NaN where it has no shadow
+    local: float
+    propagated: float  # NaN where it has no shadow
 
 
 class Origin(NamedTuple):
@@ -88,12 +88,12 @@ def origins(diffs: pd.DataFrame, tensors: pd.DataFrame) -> list[Origin]:
 
 
 def _rows_of(diffs: pd.DataFrame) -> dict[tuple[int, Key], Row]:
-    columns = ["op_id", "role", "position", "dtype", "status", "injected_error", "inherited_error"]
+    columns = ["op_id", "role", "position", "dtype", "status", "local_error", "propagated_error"]
     lists = [diffs[name].tolist() for name in columns]
     rows = {}
-    for number, (op_id, role, position, dtype, status, injected, inherited) in enumerate(zip(*lists, strict=True)):
-        own = HUGE if np.isnan(injected) else min(injected, HUGE)
-        rows[op_id, (role, position)] = Row(number, str(dtype), status in FAULTY, own, min(inherited, HUGE))
+    for number, (op_id, role, position, dtype, status, local, propagated) in enumerate(zip(*lists, strict=True)):
+        own = HUGE if np.isnan(local) else min(local, HUGE)
+        rows[op_id, (role, position)] = Row(number, str(dtype), status in FAULTY, own, min(propagated, HUGE))
     return rows
 
 
@@ -124,17 +124,17 @@ def _mixed(parts: list[Part]) -> Part:
 def _classified(row: Row, read: Part, op_id: int) -> tuple[Origin, Part]:
     """The origin of a row whose op has read memory with these errors, and the error of what it has written."""
     share = read.fault / read.total if read.total else 0.0
-    inherited = 0.0 if np.isnan(row.inherited) else row.inherited
-    from_faults, from_rounding = share * inherited, (1 - share) * inherited
+    propagated = 0.0 if np.isnan(row.propagated) else row.propagated
+    from_faults, from_rounding = share * propagated, (1 - share) * propagated
     precision = precision_of(row.dtype)
     if row.is_faulty:
-        is_inherited = from_faults > max(from_rounding, precision.eps if precision else 0.0)
-        part = Part(from_rounding, from_faults + row.injected, op_id if row.injected >= from_faults else read.origin)
-        name = "both" if is_inherited else "injected"
+        is_propagated = from_faults > max(from_rounding, precision.eps if precision else 0.0)
+        part = Part(from_rounding, from_faults + row.local, op_id if row.local >= from_faults else read.origin)
+        name = "both" if is_propagated else "local"
     else:
-        part = Part(from_rounding + row.injected, from_faults, read.origin)
-        name = "inherited" if from_faults > part.rounding else "clean"
-        if np.isnan(row.inherited):
+        part = Part(from_rounding + row.local, from_faults, read.origin)
+        name = "propagated" if from_faults > part.rounding else "clean"
+        if np.isnan(row.propagated):
             return Origin(input_error=read.total), CLEAN  # its shadow began anew
     origin = Origin(name, None if name == "clean" else part.origin, read.total)
     # Integers and bools are the step's own in the shadow: what comes after them inherits nothing by them.

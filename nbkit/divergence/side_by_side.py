@@ -13,7 +13,7 @@ from nbkit.errors import OptionError
 from nbkit.schema import ALIGNMENT
 
 Couple = tuple[int, int]
-BEGINNINGS = ("injected", "given")
+BEGINNINGS = ("local", "input")
 ALONE = {
     "left_only": "only the left run has it",
     "right_only": "only the right run has it",
@@ -44,7 +44,7 @@ def side_by_side(left: Run, right: Run) -> pd.DataFrame:
         rows.append(row)
     for number, what in {**spread.unread, **spread.culprits}.items():
         message = f"{ALONE[rows[number]['action']]}, and {what}"
-        rows[number] |= {"error_class": "injected", "origin_id": number, "message": message}
+        rows[number] |= {"error_class": "local", "origin_id": number, "message": message}
     return ALIGNMENT.frame(rows)
 
 

@@ -158,10 +158,10 @@ def _judged(found: Found, row: int, causes: list[Cause], message: Callable[[], s
     assert found.output_error is not None and found.allowed_error is not None
     given = next((cause.given for cause in causes if cause.given is not None), None)
     if given is not None:
-        return found._replace(error_class="given", origin_id=row, message=given)
+        return found._replace(error_class="input", origin_id=row, message=given)
     if found.output_error > found.allowed_error:
-        return found._replace(error_class="both" if causes else "injected", origin_id=row, message=message())
-    return found._replace(error_class="inherited", origin_id=causes[0].origin) if causes else found
+        return found._replace(error_class="both" if causes else "local", origin_id=row, message=message())
+    return found._replace(error_class="propagated", origin_id=causes[0].origin) if causes else found
 
 
 def _message(packet: str, found: Found, one: Read) -> str:

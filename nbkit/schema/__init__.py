@@ -15,7 +15,7 @@ from nbkit.schema.recording import (
 )
 from nbkit.schema.table import DTYPES, TABLES, TEXT, Column, Table, nullable, table
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 RECORDING = (OPS, TENSORS, MODULES, MEMORY, TIMINGS, SAMPLES, DIFFS, FINDINGS, ALIGNMENT)
 GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE)
 TABLES.update({of.name: of for of in (*RECORDING, *GRAPHS)})

@@ -183,12 +183,12 @@ DIFFS = table(
     ),
     ("bias_ratio", "float64", "|mean signed error| over rms error / sqrt(numel): how far errors lean to one side"),
     (
-        "injected_error",
+        "local_error",
         "float64",
         "|actual - expected| over |expected|, 2-norms: what this op adds; this and the next four only with against=",
     ),
     (
-        "inherited_error",
+        "propagated_error",
         "float64",
         "|expected - shadow| over |shadow|: what the errors of its inputs make of its result",
     ),
@@ -196,7 +196,7 @@ DIFFS = table(
     (
         "error_class",
         "str",
-        "injected: its own error is more than its dtype allows; inherited: most of it goes back to ops at fault; both; "
+        "local: its own error is more than its dtype allows; propagated: most of it goes back to ops at fault; both; "
         "clean: no op of the step is at fault, so that what it has is rounding, or a fault of the other run",
     ),
     ("origin_op_id", "Int64", "the op at fault that most of its error goes back to; null if clean"),
@@ -257,8 +257,8 @@ ALIGNMENT = table(
     (
         "error_class",
         "str",
-        "clean; injected: the results differ though the inputs agree; given: what came in from outside differs; "
-        "inherited: it reads what differs already; both; null if there is nothing to compare",
+        "clean; local: the results differ though the inputs agree; input: what came in from outside differs; "
+        "propagated: it reads what differs already; both; null if there is nothing to compare",
     ),
     ("origin_id", "Int64", "row of this frame that most of the difference goes back to; null if clean"),
     ("message", "str", "what differs first, in words; null if nothing"),

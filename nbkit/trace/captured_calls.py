@@ -2,27 +2,27 @@
 
 from nbkit.errors import OptionError
 from nbkit.numerics.noise_ratio import HARMLESS
-from nbkit.trace.captured_values import KeptCall
+from nbkit.trace.captured_values import CapturedCall
 from nbkit.trace.checks import checked_op_id, checked_trace
 from nbkit.trace.trace import Trace
 
 
-def kept_call(trace: Trace, op_id: int) -> KeptCall:
-    """The kept values of an op. Raises OptionError with the reason if there are none."""
-    if op_id not in checked_trace(trace).kept:
+def captured_call(trace: Trace, op_id: int) -> CapturedCall:
+    """The captured values of an op. Raises OptionError with the reason if there are none."""
+    if op_id not in checked_trace(trace).captured:
         checked_op_id(trace, op_id)
-        raise OptionError(f"The values of op {op_id} were not kept: {why_not_kept(trace, op_id)}.")
-    return trace.kept[op_id]
+        raise OptionError(f"The values of op {op_id} were not captured: {why_not_captured(trace, op_id)}.")
+    return trace.captured[op_id]
 
 
-def why_not_kept(trace: Trace, op_id: int) -> str:
+def why_not_captured(trace: Trace, op_id: int) -> str:
     """Why there are no values of an op, and which option would keep them."""
-    kept = trace.meta.get("kept")
-    if kept is None:
+    captured = trace.meta.get("captured")
+    if captured is None:
         return "only nbkit.opdiff keeps values"
-    if not trace.kept and kept["calls"]:
-        return "the trace was saved without its values; save it with values='kept'"
-    if reason := kept["not_kept"].get(str(op_id)):
+    if not trace.captured and captured["calls"]:
+        return "the trace was saved without its values; save it with values='captured'"
+    if reason := captured["not_captured"].get(str(op_id)):
         return f"{reason}; a larger keep_bytes makes room" if "keep_bytes" in reason else reason
     rows = trace.diffs[trace.diffs["op_id"] == op_id]
     if rows["status"].isin(HARMLESS).all():
@@ -30,4 +30,4 @@ def why_not_kept(trace: Trace, op_id: int) -> str:
         return f"it is not a mismatch; record with keep_ops={name!r} to keep calls of this op all the same"
     if rows["message"].str.startswith("random").any():
         return "random ops draw other numbers when they run again"
-    return f"the first {kept['keep']} wrong calls are kept; record with a larger keep= to keep more"
+    return f"the first {captured['keep']} wrong calls are captured; record with a larger keep= for more"

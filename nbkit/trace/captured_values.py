@@ -14,7 +14,7 @@ INDEX, VALUES = "kept.json", "kept.bin"
 
 
 @dataclass(frozen=True)
-class KeptTensor:
+class CapturedTensor:
     """An input of a call, from before it ran; `data` are its values in their own dtype, one after the other."""
 
     dtype: str
@@ -25,7 +25,7 @@ class KeptTensor:
 
 
 @dataclass(frozen=True)
-class KeptResult:
+class CapturedResult:
     """A tensor that a call returned or wrote to, and what the reference made of it: flat float64, complex128 or int64.
 
     `place` counts what the call returned and then what it wrote to without returning it; role and position are those
@@ -44,7 +44,7 @@ class KeptResult:
 
 
 @dataclass(frozen=True)
-class KeptCall:
+class CapturedCall:
     """One call: the op's name, its arguments as JSON data, its tensors, and those results that were to be kept.
 
     In arguments {"tensor": 0} stands for a tensor by its place, and other objects of torch are named likewise.
@@ -56,8 +56,8 @@ class KeptCall:
     device: str
     args: Any
     kwargs: Mapping[str, Any]
-    tensors: tuple[KeptTensor, ...]
-    results: tuple[KeptResult, ...]
+    tensors: tuple[CapturedTensor, ...]
+    results: tuple[CapturedResult, ...]
     setup: tuple[str, ...] = ()
     note: str | None = None
 
@@ -67,12 +67,12 @@ class KeptCall:
         inputs = sum(len(tensor.data) for tensor in self.tensors)
         return inputs + sum(result.actual.nbytes + result.expected.nbytes for result in self.results)
 
-    def result(self, role: str, position: int) -> KeptResult | None:
+    def result(self, role: str, position: int) -> CapturedResult | None:
         """The result in this place of `diffs`; None if it was not kept."""
         return next((one for one in self.results if (one.role, one.position) == (role, position)), None)
 
 
-def write_kept(folder: Path, calls: Mapping[int, KeptCall]) -> None:
+def write_captured(folder: Path, calls: Mapping[int, CapturedCall]) -> None:
     """Write the calls into an existing folder: an index in JSON and one file of bytes. Nothing in it is ever run."""
     parts = list[bytes]()
     index = [_outline(call, parts) for call in calls.values()]
@@ -81,7 +81,7 @@ def write_kept(folder: Path, calls: Mapping[int, KeptCall]) -> None:
         file.writelines(parts)
 
 
-def read_kept(folder: Path) -> dict[int, KeptCall]:
+def read_captured(folder: Path) -> dict[int, CapturedCall]:
     """The calls in a folder, by op_id; none if it has none. Raises OSError, ValueError, KeyError, TypeError."""
     if not (folder / INDEX).is_file():
         return {}
@@ -91,7 +91,7 @@ def read_kept(folder: Path) -> dict[int, KeptCall]:
     return {call.op_id: call for call in calls}
 
 
-def _outline(call: KeptCall, parts: list[bytes]) -> dict[str, Any]:
+def _outline(call: CapturedCall, parts: list[bytes]) -> dict[str, Any]:
     tensors = [{**asdict(one), "data": _put(one.data, parts)} for one in call.tensors]
     results = [
         {**vars(one), "actual": _put_array(one.actual, parts), "expected": _put_array(one.expected, parts)}
@@ -126,18 +126,18 @@ class _Parts:
         return np.frombuffer(self.take(size), dtype)
 
 
-def _call(outline: dict[str, Any], parts: _Parts) -> KeptCall:
-    tensors = tuple(KeptTensor(**_sizes(one, parts.take(one["data"]))) for one in outline["tensors"])
+def _call(outline: dict[str, Any], parts: _Parts) -> CapturedCall:
+    tensors = tuple(CapturedTensor(**_sizes(one, parts.take(one["data"]))) for one in outline["tensors"])
     results = tuple(_results(outline["results"], parts))
-    return KeptCall(**{**outline, "tensors": tensors, "results": results, "setup": tuple(outline["setup"])})
+    return CapturedCall(**{**outline, "tensors": tensors, "results": results, "setup": tuple(outline["setup"])})
 
 
 def _sizes(outline: dict[str, Any], data: bytes) -> dict[str, Any]:
     return {**outline, "shape": tuple(outline["shape"]), "stride": tuple(outline["stride"]), "data": data}
 
 
-def _results(outlines: list[dict[str, Any]], parts: _Parts) -> Iterator[KeptResult]:
+def _results(outlines: list[dict[str, Any]], parts: _Parts) -> Iterator[CapturedResult]:
     for one in outlines:
         actual, expected = (parts.array(*one[side]) for side in ("actual", "expected"))
         shapes = {name: tuple(one[name]) for name in ("shape", "expected_shape")}
-        yield KeptResult(**{**one, **shapes, "actual": actual, "expected": expected})
+        yield CapturedResult(**{**one, **shapes, "actual": actual, "expected": expected})

@@ -15,12 +15,15 @@ import pyarrow.parquet as pq
 
 from nbkit.errors import SchemaError, TraceError, first_line
 from nbkit.schema import SCHEMA_VERSION, TABLES
-from nbkit.trace.captured_values import KeptCall, read_kept, write_kept
+from nbkit.trace.captured_values import CapturedCall, read_captured, write_captured
+from nbkit.trace.older_versions import upgraded_frame, upgraded_meta
 
 META = "meta.json"
 
 
-def write(path: Path, frames: dict[str, pd.DataFrame], meta: dict[str, Any], kept: Mapping[int, KeptCall] = {}) -> Path:
+def write(
+    path: Path, frames: dict[str, pd.DataFrame], meta: dict[str, Any], captured: Mapping[int, CapturedCall] = {}
+) -> Path:
     """Write the folder beside `path` under a temporary name and rename it; raises TraceError, SchemaError."""
     partial: Path | None = None
     try:
@@ -37,8 +40,8 @@ def write(path: Path, frames: dict[str, pd.DataFrame], meta: dict[str, Any], kep
             pq.write_table(
                 _arrow_table(name, frame), partial / f"{name}.parquet", use_dictionary=False, write_statistics=False
             )
-        if kept:
-            write_kept(partial, kept)
+        if captured:
+            write_captured(partial, captured)
         text = json.dumps({"schema_version": SCHEMA_VERSION, "frames": list(frames), **meta}, indent=1, default=str)
         (partial / META).write_text(text, encoding="utf-8")
         _replace(partial, path)
@@ -52,8 +55,8 @@ def write(path: Path, frames: dict[str, pd.DataFrame], meta: dict[str, Any], kep
     return path
 
 
-def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int, KeptCall]]:
-    """Frames, meta and kept calls of the folder at `path`; raises TraceError."""
+def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int, CapturedCall]]:
+    """Frames, meta and captured calls of the folder at `path`; raises TraceError."""
     if not path.exists():
         raise TraceError(f"There is no {path}; give the folder that Trace.save() wrote.")
     if not (path / META).is_file():
@@ -64,7 +67,8 @@ def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int,
             raise TraceError(
                 f"{path} has schema version {version}, this nbkit reads up to {SCHEMA_VERSION}; upgrade nbkit-torch."
             )
-        return {name: _read_frame(path, name) for name in names}, meta, read_kept(path)
+        frames = {name: _read_frame(path, name, version) for name in names}
+        return frames, upgraded_meta(meta) if version < SCHEMA_VERSION else meta, read_captured(path)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException, SchemaError) as error:
         raise TraceError(f"{path} is damaged: {_reason(error)}; record or copy it again.") from error
 
@@ -83,13 +87,15 @@ def _read_meta(path: Path) -> tuple[int, list[str], dict[str, Any]]:
     return version, names, meta
 
 
-def _read_frame(path: Path, name: str) -> pd.DataFrame:
+def _read_frame(path: Path, name: str, version: int) -> pd.DataFrame:
     if name not in TABLES:
         raise TraceError(f"{path} holds a frame {name!r} that this nbkit does not know; upgrade nbkit-torch.")
     file = path / f"{name}.parquet"
     if not file.is_file():
         raise TraceError(f"{path} is damaged: {file.name} is missing; record or copy it again.")
     frame = pq.ParquetFile(file).read().to_pandas()
+    if version < SCHEMA_VERSION:
+        frame = upgraded_frame(name, frame)
     # Parquet knows no nullable pandas dtypes by itself: files of other writers come back as float or object.
     return TABLES[name].check(frame.astype({c.name: c.dtype for c in TABLES[name].columns if c.name in frame}))
 

@@ -9,7 +9,7 @@ import pandas as pd
 from nbkit.errors import SchemaError, TraceError, nearest
 from nbkit.schema import TABLES
 from nbkit.trace import storage
-from nbkit.trace.captured_values import KeptCall
+from nbkit.trace.captured_values import CapturedCall
 from nbkit.trace.export.chrome_trace import write_chrome_trace
 from nbkit.trace.export.speedscope import write_speedscope
 
@@ -27,7 +27,7 @@ class Trace:
 
     `meta` is JSON data: verb, name, created, versions, devices, complete, error, skipped (reason -> count), wall_us,
     recorder (of optrace: "native" or "python"), recorder_us, notes and counts. Frames have the columns of
-    `nbkit.schema`. `kept` holds, by op_id, the calls whose values opdiff kept; see `nbkit.call_of`.
+    `nbkit.schema`. `captured` holds, by op_id, the calls whose values opdiff captured; see `nbkit.call_of`.
     """
 
     presenter: Presenter | None = None
@@ -36,11 +36,11 @@ class Trace:
         self,
         frames: Mapping[str, pd.DataFrame] = {},
         meta: Mapping[str, Any] = {},
-        kept: Mapping[int, KeptCall] = {},
+        captured: Mapping[int, CapturedCall] = {},
     ) -> None:
         self.frames: dict[str, pd.DataFrame] = {}
         self.meta: dict[str, Any] = {}
-        self.kept: dict[int, KeptCall] = dict(kept)
+        self.captured: dict[int, CapturedCall] = dict(captured)
         self._fill(frames, meta)
 
     def _fill(self, frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any]) -> None:
@@ -71,17 +71,17 @@ class Trace:
         """Whether the recorded code ran to its end."""
         return bool(self.meta.get("complete", False))
 
-    def save(self, path: str | Path, *, values: Literal["kept"] | None = None) -> Path:
+    def save(self, path: str | Path, *, values: Literal["captured"] | None = None) -> Path:
         """Write the trace as a folder: a Parquet file per frame and meta.json; the folder's path.
 
-        `values="kept"` writes the values of `kept` with it, which stay in this process otherwise.
+        `values="captured"` writes the values of `captured` with it, which stay in this process otherwise.
 
         A trace that is already there is replaced, once the new one is whole. Raises TraceError if `path` is something
         else, or cannot be written; nothing half-written is left under that name.
         """
-        if values not in (None, "kept"):
-            raise TraceError(f"values={values!r} cannot be saved; give 'kept', or None for frames and meta alone.")
-        return storage.write(Path(path), self.frames, self.meta, self.kept if values else {})
+        if values not in (None, "captured"):
+            raise TraceError(f"values={values!r} cannot be saved; give 'captured', or None for frames and meta alone.")
+        return storage.write(Path(path), self.frames, self.meta, self.captured if values else {})
 
     @classmethod
     def load(cls, path: str | Path) -> "Trace":

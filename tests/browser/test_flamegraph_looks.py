@@ -142,8 +142,8 @@ def test_single_recordings_say_that_their_noise_is_unknown(page: Page) -> None:
 
 
 def test_what_is_gone_is_reached_from_the_table(page: Page) -> None:
-    base = flame(node("step", 100, node("kept", 50), node("dropped", 30)))
-    shown = FlamePage(page, flame(node("step", 100, node("kept", 50))), base=base)
+    base = flame(node("step", 100, node("captured", 50), node("dropped", 30)))
+    shown = FlamePage(page, flame(node("step", 100, node("captured", 50))), base=base)
     shown.press("t")
     assert shown.table()[0][5:] == ["30.0 µs", "−30.0 µs", "gone, was 30.0 µs"]
     page.get_by_role("button", name="dropped").click()

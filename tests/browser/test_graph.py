@@ -128,7 +128,7 @@ def test_a_report_of_a_graph_draws_it_in_place_of_its_outline(page: Page, tmp_pa
     graph = Trace({**graph.frames, "metrics": steps}, graph.meta)
     page.goto(opreport(graph, path=tmp_path / "page.html").as_uri())
     expect(page.get_by_role("application")).to_be_visible()
-    expect(page.locator(".nbkit-twin")).to_be_hidden()
+    expect(page.locator(".nbkit-static-view")).to_be_hidden()
     expect(page.locator(".nbkit-bad")).to_contain_text("1 line could not be read")
     expect(page.locator(".charts svg")).to_be_visible()
     assert page.evaluate("window.hacked") is None

@@ -35,7 +35,7 @@ def test_the_flamegraph_is_drawn_in_place_of_its_still_twin(page: Page, tmp_path
     opened(page, timed_trace(name="step"), tmp_path)
     canvas = page.locator("#t1-flamegraph .nbkit-live canvas").first
     expect(canvas).to_be_visible()
-    expect(page.locator("#t1-flamegraph .nbkit-twin")).to_be_hidden()
+    expect(page.locator("#t1-flamegraph .nbkit-static-view")).to_be_hidden()
     page.wait_for_timeout(200)
     assert canvas.evaluate(PIXELS) > 4
     assert said == []
@@ -66,7 +66,7 @@ def test_hostile_names_are_text(page: Page, tmp_path: Path, said: list[str]) -> 
 def test_without_scripts_the_still_picture_and_the_tables_remain(chromium: Browser, tmp_path: Path) -> None:
     context = chromium.new_context(java_script_enabled=False)
     page = opened(context.new_page(), timed_trace(), tmp_path)
-    expect(page.locator("#t1-flamegraph .nbkit-twin svg")).to_be_visible()
+    expect(page.locator("#t1-flamegraph .nbkit-static-view svg")).to_be_visible()
     expect(page.locator("#t1-flamegraph .nbkit-live")).to_be_hidden()
     expect(page.get_by_role("table", name="Slowest ops")).to_be_visible()
     context.close()
@@ -75,7 +75,7 @@ def test_without_scripts_the_still_picture_and_the_tables_remain(chromium: Brows
 def test_if_the_data_cannot_be_unpacked_the_still_picture_remains(page: Page, tmp_path: Path, said: list[str]) -> None:
     page.add_init_script("delete window.DecompressionStream")
     opened(page, timed_trace(), tmp_path)
-    expect(page.locator("#t1-flamegraph .nbkit-twin svg")).to_be_visible()
+    expect(page.locator("#t1-flamegraph .nbkit-static-view svg")).to_be_visible()
     expect(page.locator("#t1-flamegraph .nbkit-live")).to_be_hidden()
     assert "DecompressionStream is not defined" in said[0]
 

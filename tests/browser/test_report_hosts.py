@@ -39,7 +39,7 @@ def test_on_paper_the_twins_stand_in_for_the_widgets_and_nothing_scrolls(page: P
     expect(page.locator("#t1-flamegraph canvas").first).to_be_visible()
     page.emulate_media(media="print", color_scheme="dark")
     expect(page.locator("#t1-flamegraph canvas").first).to_be_hidden()
-    expect(page.locator("#t1-flamegraph .nbkit-twin svg")).to_be_visible()
+    expect(page.locator("#t1-flamegraph .nbkit-static-view svg")).to_be_visible()
     expect(page.locator("#t2-diff_table").get_by_role("table", name="Worst differences")).to_be_visible()
     assert page.evaluate(CUTTING) == []
     colors = page.evaluate(
@@ -53,7 +53,7 @@ def test_without_scripts_summary_pictures_and_tables_remain(chromium: Browser, r
     page = context.new_page()
     page.goto(report.as_uri())
     expect(page.get_by_text(SUMMARY)).to_have_count(6)
-    expect(page.locator("#t1-flamegraph .nbkit-twin svg")).to_be_visible()
+    expect(page.locator("#t1-flamegraph .nbkit-static-view svg")).to_be_visible()
     for panel, table in (("t1-op_table", "Slowest calls"), ("t2-diff_table", "Worst differences")):
         expect(page.locator(f"#{panel}").get_by_role("table", name=table)).to_be_visible()
     expect(page.locator(".nbkit-live:visible")).to_have_count(0)

@@ -13,7 +13,7 @@ OPS = make_ops(*({"op": f"aten.op{number}.default", "source": f"a.py:{number}"} 
 
 
 def found(*totals, faulty=(), noise=()):
-    rows = [{"total_error": total, "injected_error": EPS, "inherited_error": total} for total in totals]
+    rows = [{"total_error": total, "local_error": EPS, "propagated_error": total} for total in totals]
     for number in faulty:
         rows[number] |= {"status": "mismatch", "message": "wrong", "noise_ratio": 50.0}
     diffs = make_diffs(*rows)
@@ -29,20 +29,20 @@ def test_the_first_row_at_fault_is_named_with_its_figures():
 
 def test_rounding_alone_is_no_fault_and_loses_nothing():
     meta = found(EPS / 4, EPS / 2, EPS)
-    assert (meta["first_divergence"], meta["half_lost"], meta["largest_growth"]) == (None, None, None)
+    assert (meta["first_divergence"], meta["half_precision_lost_at"], meta["largest_growth"]) == (None, None, None)
 
 
 def test_growth_is_over_the_errors_of_the_inputs_or_the_dtype():
     meta = found(EPS, 1e-3, 2e-3)
-    assert (meta["largest_growth"]["op_id"], meta["half_lost"]["op_id"]) == (1, 1)
-    assert meta["largest_growth"]["before"] == 2 * EPS  # injected and inherited
-    assert meta["half_lost"]["level"] == pytest.approx(EPS**0.5)
+    assert (meta["largest_growth"]["op_id"], meta["half_precision_lost_at"]["op_id"]) == (1, 1)
+    assert meta["largest_growth"]["before"] == 2 * EPS  # local and propagated
+    assert meta["half_precision_lost_at"]["level"] == pytest.approx(EPS**0.5)
 
 
 def test_zero_but_for_rounding_counts_for_faults_alone():
     meta = found(EPS, 5.0, EPS, faulty=[1], noise=[1])
     assert meta["first_divergence"]["op_id"] == 1
-    assert (meta["largest_growth"], meta["half_lost"]) == (None, None)
+    assert (meta["largest_growth"], meta["half_precision_lost_at"]) == (None, None)
 
 
 def test_no_rows_have_no_milestones():

@@ -32,7 +32,7 @@ def test_equal_runs_are_clean():
 
 def test_a_difference_begins_once_and_is_inherited_from_there():
     left, right = run([1.0, 1.01, 1.02, 1.03]), run([1.0] * 4)
-    assert compared(left, right) == [("injected", 0), ("inherited", 0), ("inherited", 0)]
+    assert compared(left, right) == [("local", 0), ("propagated", 0), ("propagated", 0)]
     first = first_beginning(side_by_side(left, right))
     assert (first["op_id"], first["right_op_id"], first["op"]) == (0, 0, "aten.exp.default")
     assert first["message"].startswith("its inputs differ by 0 at most, its result by 0.0099: norm 1.01, there 1")
@@ -40,7 +40,7 @@ def test_a_difference_begins_once_and_is_inherited_from_there():
 
 def test_what_differs_from_the_start_is_given():
     left, right = run([1.1, 1.1, 1.1, 1.1]), run([1.0] * 4)
-    assert compared(left, right) == [("given", 0), ("inherited", 0), ("inherited", 0)]
+    assert compared(left, right) == [("input", 0), ("propagated", 0), ("propagated", 0)]
     message = side_by_side(left, right)["message"].iloc[0]
     assert message == "input 0 differs, and no recorded op made it: norm 1.1, there 1"
 
@@ -49,13 +49,13 @@ def test_rounding_is_judged_by_the_coarsest_dtype_on_the_way():
     calls = [*CALLS]
     left, right = run([1.0, 1.01, 1.01, 1.01], calls=calls), run([1.0] * 4, calls=calls)
     coarse = run([1.0, 1.01, 1.01, 1.01], dtype=["float32", "bfloat16", "bfloat16", "float32", "float32", "float32"])
-    assert compared(left, right)[0] == ("injected", 0)
+    assert compared(left, right)[0] == ("local", 0)
     assert {name for name, _ in compared(coarse, right)} == {"clean"}
 
 
 def test_a_second_beginning_has_both():
     left, right = run([1.0, 1.001, 1.5, 1.5]), run([1.0] * 4)
-    assert compared(left, right) == [("injected", 0), ("both", 1), ("inherited", 1)]
+    assert compared(left, right) == [("local", 0), ("both", 1), ("propagated", 1)]
 
 
 def test_an_op_of_one_run_only_is_where_it_begins_if_what_follows_differs():
@@ -63,7 +63,7 @@ def test_an_op_of_one_run_only_is_where_it_begins_if_what_follows_differs():
     left, right = run([1.0, 1.2, 1.2, 1.2]), run([1.0, 1.0, 1.0], ops=("sin", "tanh"), calls=calls)
     found = side_by_side(left, right)
     assert found["action"].tolist() == ["left_only", "match", "match"]
-    assert found["error_class"].tolist() == ["injected", "inherited", "inherited"]
+    assert found["error_class"].tolist() == ["local", "propagated", "propagated"]
     assert found["message"].iloc[0].startswith("only the left run has it, and what reads its result differs: norm 1.2")
     assert notes_on(found)[0].startswith("Ops of the left run only: 1, of the right one only: 0;")
 
@@ -76,13 +76,13 @@ def test_a_cast_of_one_run_only_is_no_beginning():
 
 def test_another_op_in_its_place_is_named_if_what_reads_it_differs():
     left, right = run([1.0, 1.0, 1.3, 1.3], ops=("exp", "gelu", "tanh")), run([1.0] * 4, ops=("exp", "relu", "tanh"))
-    assert compared(left, right) == [("clean", -1), ("injected", 1), ("inherited", 1)]
+    assert compared(left, right) == [("clean", -1), ("local", 1), ("propagated", 1)]
     first = first_beginning(side_by_side(left, right))
     assert (first["op"], first["right_op"]) == ("aten.gelu.default", "aten.relu.default")
     assert first["message"].startswith("the right run has another op in its place")
 
 
-@pytest.mark.parametrize(("op", "name"), [("exp", "injected"), ("sum", "clean")])
+@pytest.mark.parametrize(("op", "name"), [("exp", "local"), ("sum", "clean")])
 def test_a_sum_that_cancels_may_differ_by_more(op, name):
     """2e-4 of a result that is a hundred-thousandth of what is added up."""
     left, right = (

@@ -21,9 +21,9 @@ def test_options_reach_the_recorder(kernel):
 
 def test_values_are_kept_as_asked(kernel):
     kernel.run("%%opdiff -q -o kept --keep 3 --keep-bytes 200 --keep-ops exp\n(x.exp(), x.exp(), x.sin())")
-    limits = {name: kernel.value(f"kept.meta['kept'][{name!r}]") for name in ("keep", "keep_bytes", "calls")}
-    assert limits == {"keep": 3, "keep_bytes": 200, "calls": kernel.value("len(kept.kept)")}
-    assert kernel.value("{call.op for call in kept.kept.values()}") == {"aten.exp.default"}
+    limits = {name: kernel.value(f"kept.meta['captured'][{name!r}]") for name in ("keep", "keep_bytes", "calls")}
+    assert limits == {"keep": 3, "keep_bytes": 200, "calls": kernel.value("len(kept.captured)")}
+    assert kernel.value("{call.op for call in kept.captured.values()}") == {"aten.exp.default"}
 
 
 def test_a_cell_beside_another_run_shows_where_they_part(kernel):

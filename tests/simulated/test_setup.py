@@ -18,7 +18,7 @@ def ran(fault, step, tmp_path):
     """What the script of the first wrong call prints, and the row's error."""
     with nbkit.SimulatedDevice().planted(fault), nbkit.opdiff() as trace:
         step()
-    op_id, call = next(iter(trace.kept.items()))
+    op_id, call = next(iter(trace.captured.items()))
     (tmp_path / "alone.py").write_text(nbkit.script_of(trace, op_id, tmp_path))
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, tmp_path / "alone.py"], env=environment, capture_output=True, text=True)

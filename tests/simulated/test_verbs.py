@@ -51,9 +51,9 @@ def test_the_planted_op_is_where_the_runs_part_and_later_ones_inherit(device):
     first, diffs = trace.meta["first_divergence"], trace.diffs.set_index("op_id")
     assert (first["op"], first["module"], first["phase"]) == ("aten.native_layer_norm.default", "1", "forward")
     assert "test_verbs.py:" in first["source"]
-    assert set(diffs.index[diffs["error_class"] == "injected"]) == {first["op_id"]}
-    inherited = diffs[diffs["error_class"] == "inherited"]
-    assert len(inherited) and (inherited.index > first["op_id"]).all() and (inherited["injected_error"] < 1e-6).all()
+    assert set(diffs.index[diffs["error_class"] == "local"]) == {first["op_id"]}
+    inherited = diffs[diffs["error_class"] == "propagated"]
+    assert len(inherited) and (inherited.index > first["op_id"]).all() and (inherited["local_error"] < 1e-6).all()
 
 
 def test_a_fault_of_the_other_run_is_no_fault_of_the_step_and_half_lost_names_it(device):
@@ -64,8 +64,8 @@ def test_a_fault_of_the_other_run_is_no_fault_of_the_step_and_half_lost_names_it
     with device.planted(fault), nbkit.opdiff(against="sim:same") as trace:
         model(x).sum()
     assert trace.meta["first_divergence"] is None
-    assert trace.meta["half_lost"]["op"] == "aten.native_layer_norm.default"
-    assert trace.meta["half_lost"]["inherited_error"] == pytest.approx(1e-2, rel=0.05)
+    assert trace.meta["half_precision_lost_at"]["op"] == "aten.native_layer_norm.default"
+    assert trace.meta["half_precision_lost_at"]["propagated_error"] == pytest.approx(1e-2, rel=0.05)
 
 
 @pytest.mark.parametrize("name", ["conv", "mlp"])

@@ -6,15 +6,25 @@ import numpy as np
 import pytest
 
 from nbkit import Trace, TraceError
-from nbkit.trace.captured_values import INDEX, VALUES, KeptCall, KeptResult, KeptTensor, read_kept, write_kept
+from nbkit.trace.captured_values import (
+    INDEX,
+    VALUES,
+    CapturedCall,
+    CapturedResult,
+    CapturedTensor,
+    read_captured,
+    write_captured,
+)
 from tests.fakes import small_trace
 
-TENSOR = KeptTensor("bfloat16", (2,), (1,), "cpu", b"\x80\x3f\x00\x40")
-RESULT = KeptResult(0, "output", 0, "bfloat16", (2,), (2,), 0.5, np.array([1.0, np.nan]), np.array([1.5, np.inf]))
-CALL = KeptCall(3, "aten.exp.default", "cpu", [{"tensor": 0}], {"out": None}, (TENSOR,), (RESULT,), ("import x",), "n")
+TENSOR = CapturedTensor("bfloat16", (2,), (1,), "cpu", b"\x80\x3f\x00\x40")
+RESULT = CapturedResult(0, "output", 0, "bfloat16", (2,), (2,), 0.5, np.array([1.0, np.nan]), np.array([1.5, np.inf]))
+CALL = CapturedCall(
+    3, "aten.exp.default", "cpu", [{"tensor": 0}], {"out": None}, (TENSOR,), (RESULT,), ("import x",), "n"
+)
 
 
-def same(left: KeptCall, right: KeptCall) -> bool:
+def same(left: CapturedCall, right: CapturedCall) -> bool:
     rest = [{**vars(one), "results": None} for one in (left, right)]
     results = [[{**vars(one), "actual": None, "expected": None} for one in call.results] for call in (left, right)]
     arrays = [[side for one in call.results for side in (one.actual, one.expected)] for call in (left, right)]
@@ -23,10 +33,10 @@ def same(left: KeptCall, right: KeptCall) -> bool:
 
 
 def test_a_round_trip_gives_the_same_calls(tmp_path):
-    integers = KeptResult(1, "input", 2, "int64", (), (1,), None, np.array([7]), np.array([8]))
-    call = KeptCall(**{**vars(CALL), "op_id": 5, "results": (RESULT, integers)})
-    write_kept(tmp_path, {3: CALL, 5: call})
-    back = read_kept(tmp_path)
+    integers = CapturedResult(1, "input", 2, "int64", (), (1,), None, np.array([7]), np.array([8]))
+    call = CapturedCall(**{**vars(CALL), "op_id": 5, "results": (RESULT, integers)})
+    write_captured(tmp_path, {3: CALL, 5: call})
+    back = read_captured(tmp_path)
     assert list(back) == [3, 5]
     assert same(back[3], CALL) and same(back[5], call)
 
@@ -37,13 +47,13 @@ def test_size_counts_inputs_and_both_sides():
 
 def test_a_trace_is_saved_with_its_values_only_if_asked(tmp_path):
     trace = Trace(small_trace().frames, {}, {3: CALL})
-    assert Trace.load(trace.save(tmp_path / "bare")).kept == {}
+    assert Trace.load(trace.save(tmp_path / "bare")).captured == {}
     assert not (tmp_path / "bare" / VALUES).exists()
-    assert same(Trace.load(trace.save(tmp_path / "full", values="kept")).kept[3], CALL)
+    assert same(Trace.load(trace.save(tmp_path / "full", values="captured")).captured[3], CALL)
 
 
 def test_values_of_another_kind_are_refused(tmp_path):
-    with pytest.raises(TraceError, match="values='all' cannot be saved; give 'kept'"):
+    with pytest.raises(TraceError, match="values='all' cannot be saved; give 'captured'"):
         small_trace().save(tmp_path / "t", values="all")
 
 
@@ -57,7 +67,7 @@ def test_values_of_another_kind_are_refused(tmp_path):
     ],
 )
 def test_a_damaged_file_is_one_sentence(tmp_path, damage, message):
-    folder = Trace(small_trace().frames, {}, {3: CALL}).save(tmp_path / "t", values="kept")
+    folder = Trace(small_trace().frames, {}, {3: CALL}).save(tmp_path / "t", values="captured")
     damage(folder)
     with pytest.raises(TraceError, match=message):
         Trace.load(folder)

@@ -15,7 +15,7 @@ from nbkit.schema import OPS
 
 # Of the op that a row belongs to.
 FROM_OPS = ("model", "source")
-METRICS = ("noise_ratio", "max_abs_error", "max_rel_error", "injected_error", "inherited_error", "total_error")
+METRICS = ("noise_ratio", "max_abs_error", "max_rel_error", "local_error", "propagated_error", "total_error")
 
 
 @dataclass(frozen=True)

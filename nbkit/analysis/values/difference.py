@@ -7,7 +7,7 @@ import pandas as pd
 
 from nbkit.numerics.metrics import agreed
 from nbkit.numerics.precision import Array, precision_of
-from nbkit.trace.captured_values import KeptResult
+from nbkit.trace.captured_values import CapturedResult
 
 BINS = 40
 
@@ -22,7 +22,7 @@ class Histogram:
     unknown: int  # elements of which one side alone is NaN or Inf
 
 
-def errors(result: KeptResult) -> Array:
+def errors(result: CapturedResult) -> Array:
     """|actual - expected| of each element, flat: 0 where both are NaN or the same Inf, NaN where only one is NaN."""
     actual, expected = result.actual, result.expected
     precision = precision_of(result.dtype)
@@ -38,7 +38,7 @@ def order_by_error(sizes: Array) -> Array:
     return np.argsort(np.where(np.isnan(sizes), -np.inf, -sizes), kind="stable")
 
 
-def worst_elements(result: KeptResult, count: int) -> pd.DataFrame:
+def worst_elements(result: CapturedResult, count: int) -> pd.DataFrame:
     """The elements of the largest errors, worst first, errors of 0 left out.
 
     Columns: place (in the flat tensor), index (a tuple as text), actual, expected, abs_error, rel_error.

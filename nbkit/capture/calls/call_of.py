@@ -11,8 +11,8 @@ from torch._ops import OpOverload
 from nbkit.capture.calls.encode import decoded, tensor_of
 from nbkit.errors import OptionError
 from nbkit.numerics.precision import Array
-from nbkit.trace.captured_calls import kept_call
-from nbkit.trace.captured_values import KeptResult
+from nbkit.trace.captured_calls import captured_call
+from nbkit.trace.captured_values import CapturedResult
 from nbkit.trace.trace import Trace
 
 
@@ -53,7 +53,7 @@ def call_of(trace: Trace, op_id: int) -> OpCall:
     `nbkit.opdiff` keeps the first wrong calls of a step; see its `keep` and `keep_ops`. Raises OptionError if this
     call was not kept, or if its op is not known in this process.
     """
-    call = kept_call(trace, op_id)
+    call = captured_call(trace, op_id)
     tensors = [tensor_of(one) for one in call.tensors]
     kwargs = {name: decoded(value, tensors) for name, value in call.kwargs.items()}
     results = tuple(_result(one) for one in call.results)
@@ -70,7 +70,7 @@ def op_of(name: str) -> OpOverload:
     return found
 
 
-def _result(kept: KeptResult) -> OpResult:
+def _result(kept: CapturedResult) -> OpResult:
     actual = _tensor(kept.actual).to(getattr(torch, kept.dtype)).reshape(kept.shape)
     return OpResult(kept.role, kept.position, actual, _tensor(kept.expected).reshape(kept.expected_shape))
 

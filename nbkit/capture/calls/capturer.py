@@ -1,4 +1,4 @@
-"""The keeper: copies of inputs and results of the first calls that are wrong, bounded in number and bytes."""
+"""The capturer: copies of inputs and results of the first calls that are wrong, bounded in number and bytes."""
 
 import json
 from collections import Counter
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from nbkit.capture.calls.encode import Form, NotKeptError, encoded, form_of, kept_tensor
+from nbkit.capture.calls.encode import Form, NotCapturedError, captured_tensor, encoded, form_of
 from nbkit.capture.recorder.recording import OP_FIELDS
 from nbkit.capture.replay.copies import mapped_call
 from nbkit.capture.replay.reference import CPU, Call
@@ -15,7 +15,7 @@ from nbkit.errors import OptionError
 from nbkit.numerics.noise_ratio import RIGHT
 from nbkit.numerics.precision import Array
 from nbkit.patterns import Patterns, op_matcher, split_patterns
-from nbkit.trace.captured_values import KeptCall, KeptResult
+from nbkit.trace.captured_values import CapturedCall, CapturedResult
 from nbkit.trace.checks import is_number
 from nbkit.trace.device_setups import watch_of
 
@@ -42,7 +42,7 @@ class Origin:
         if self._watching is not None:
             self.setup, self._watching = self._watching(), None
 
-    def call(self, op: str, copies: list[Tensor]) -> tuple[KeptCall, list[tuple[Tensor, Form]]]:
+    def call(self, op: str, copies: list[Tensor]) -> tuple[CapturedCall, list[tuple[Tensor, Form]]]:
         """The call without values, and its different tensors in their order, from copies of all of them."""
         given, found = iter(copies), dict[int, tuple[int, Tensor, Form]]()
 
@@ -54,7 +54,7 @@ class Origin:
         args = encoded(list(self.args), add)
         kwargs = {name: encoded(value, add) for name, value in self.kwargs.items()}
         tensors = [(copy, form) for _, copy, form in found.values()]
-        return KeptCall(-1, op, str(self.device), args, kwargs, (), (), self.setup), tensors
+        return CapturedCall(-1, op, str(self.device), args, kwargs, (), (), self.setup), tensors
 
 
 class Values(NamedTuple):
@@ -66,7 +66,7 @@ class Values(NamedTuple):
     expected_shape: tuple[int, ...]
 
 
-class Keeper:
+class CallCapturer:
     """Keeps at most `keep` wrong calls, and as many right ones of the ops that are asked for, in `keep_bytes`."""
 
     def __init__(self, keep: int = KEEP, keep_bytes: int = KEEP_BYTES, keep_ops: Patterns = None) -> None:
@@ -76,7 +76,7 @@ class Keeper:
             raise OptionError(f"keep_bytes={keep_bytes!r} is no size; give a number of bytes.")
         self.keep, self.keep_bytes = keep, keep_bytes
         self._is_asked_for = op_matcher(keep_ops) if split_patterns(keep_ops) else None
-        self.calls: dict[int, KeptCall] = {}  # by slot
+        self.calls: dict[int, CapturedCall] = {}  # by slot
         self.reasons: dict[int, str] = {}  # by slot
         self.size_bytes = 0
         self._kept: Counter[bool] = Counter()
@@ -107,42 +107,42 @@ class Keeper:
             elif self._kept[is_wrong] < self.keep:
                 self._add(slot, self._first(row, call), row, values)
                 self._kept[is_wrong] += 1
-        except NotKeptError as reason:
+        except NotCapturedError as reason:
             self._note(slot, str(reason))
         except Exception as error:  # what is compared must not end because it cannot be kept
             self._note(slot, f"its values could not be copied ({type(error).__name__})")
 
-    def found(self, op_ids: Any) -> tuple[dict[int, KeptCall], dict[str, Any]]:
+    def found(self, op_ids: Any) -> tuple[dict[int, CapturedCall], dict[str, Any]]:
         """The kept calls by op_id, and what meta says of them; `op_ids` has one for each call, -1 for one left out."""
         numbered = {int(op_ids[slot // OP_FIELDS]): call for slot, call in sorted(self.calls.items())}
-        kept = {op_id: KeptCall(**{**vars(call), "op_id": op_id}) for op_id, call in numbered.items() if op_id >= 0}
+        kept = {op_id: CapturedCall(**{**vars(call), "op_id": op_id}) for op_id, call in numbered.items() if op_id >= 0}
         reasons = {str(op_ids[slot // OP_FIELDS]): reason for slot, reason in sorted(self.reasons.items())}
         reasons.pop("-1", None)
         size = sum(call.size_bytes for call in kept.values())
         limits = {"keep": self.keep, "keep_bytes": self.keep_bytes}
-        return kept, {"calls": len(kept), "size_bytes": size, **limits, "not_kept": reasons}
+        return kept, {"calls": len(kept), "size_bytes": size, **limits, "not_captured": reasons}
 
-    def _first(self, row: dict[str, Any], call: Call) -> KeptCall:
+    def _first(self, row: dict[str, Any], call: Call) -> CapturedCall:
         assert call.origin is not None
         bare, tensors = call.origin.call(row["op"], call.tensors())
         self._check_room(sum(tensor.numel() * form.dtype.itemsize for tensor, form in tensors))
-        return KeptCall(**{**vars(bare), "tensors": tuple(kept_tensor(*one) for one in tensors)})
+        return CapturedCall(**{**vars(bare), "tensors": tuple(captured_tensor(*one) for one in tensors)})
 
-    def _add(self, slot: int, call: KeptCall, row: dict[str, Any], values: Values) -> None:
+    def _add(self, slot: int, call: CapturedCall, row: dict[str, Any], values: Values) -> None:
         inputs = 0 if slot in self.calls else call.size_bytes
         size = inputs + values.actual.nbytes + values.expected.nbytes
         self._check_room(size)
         shape = tuple(json.loads(row["shape"]))
-        result = KeptResult(
+        result = CapturedResult(
             values.place, row["role"], row["position"], row["dtype"], shape, values.expected_shape,
             row.get("max_abs_error"), np.array(values.actual), np.array(values.expected),
         )  # fmt: skip
-        self.calls[slot] = KeptCall(**{**vars(call), "results": (*call.results, result)})
+        self.calls[slot] = CapturedCall(**{**vars(call), "results": (*call.results, result)})
         self.size_bytes += size
 
     def _check_room(self, size: int) -> None:
         if self.size_bytes + size > self.keep_bytes:
-            raise NotKeptError(f"its values need {size:,} bytes, and keep_bytes={self.keep_bytes:,} is used up")
+            raise NotCapturedError(f"its values need {size:,} bytes, and keep_bytes={self.keep_bytes:,} is used up")
 
     def _note(self, slot: int, reason: str) -> None:
         if len(self.reasons) < MOST_REASONS:

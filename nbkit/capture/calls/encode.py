@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from nbkit.trace.captured_values import KeptTensor
+from nbkit.trace.captured_values import CapturedTensor
 
 # A tensor that lies in more memory than this many times its own size is kept without the gaps.
 MOST_GAPS = 4
@@ -14,7 +14,7 @@ MOST_GAPS = 4
 WIDE = (torch.float64, torch.complex128)
 
 
-class NotKeptError(Exception):
+class NotCapturedError(Exception):
     """A call whose values cannot be kept, with the reason."""
 
 
@@ -34,18 +34,18 @@ def form_of(value: Any) -> Any:
     return Form(value.dtype, value.stride() if is_dense else None, value.device)
 
 
-def kept_tensor(values: Tensor, form: Form) -> KeptTensor:
-    """The tensor of this form from a copy of its values. Raises NotKeptError where that would not be it."""
+def captured_tensor(values: Tensor, form: Form) -> CapturedTensor:
+    """The tensor of this form from a copy of its values. Raises NotCapturedError where that would not be it."""
     if form.stride is None:
-        raise NotKeptError("it has sparse or quantised tensors")
+        raise NotCapturedError("it has sparse or quantised tensors")
     if form.dtype in WIDE and values.dtype is not form.dtype:
-        raise NotKeptError("its reference has narrower inputs than it has")
+        raise NotCapturedError("its reference has narrower inputs than it has")
     own = values.detach().to("cpu", form.dtype).resolve_conj().resolve_neg().contiguous()
     data = own.reshape(-1).view(torch.uint8).numpy().tobytes()
-    return KeptTensor(_bare(form.dtype), tuple(own.shape), form.stride, str(form.device), data)
+    return CapturedTensor(_bare(form.dtype), tuple(own.shape), form.stride, str(form.device), data)
 
 
-def tensor_of(kept: KeptTensor) -> Tensor:
+def tensor_of(kept: CapturedTensor) -> Tensor:
     """The tensor on the CPU, laid out in memory as it was, but for large gaps."""
     dtype = getattr(torch, kept.dtype)
     if not kept.data:
@@ -62,7 +62,7 @@ def tensor_of(kept: KeptTensor) -> Tensor:
 
 
 def encoded(value: Any, add: Callable[[Form], int]) -> Any:
-    """An argument as JSON data; `add` gives each tensor its place. Raises NotKeptError on what has no such form."""
+    """An argument as JSON data; `add` gives each tensor its place. Raises NotCapturedError on what has no such form."""
     if isinstance(value, Form):
         return {"tensor": add(value)}
     if value is None or isinstance(value, bool | int | float | str):
@@ -74,7 +74,7 @@ def encoded(value: Any, add: Callable[[Form], int]) -> Any:
     for kind in ("dtype", "device", "layout", "memory_format"):
         if isinstance(value, getattr(torch, kind)):
             return {kind: str(value) if kind == "device" else _bare(value)}
-    raise NotKeptError(f"it has an argument of type {type(value).__name__}")
+    raise NotCapturedError(f"it has an argument of type {type(value).__name__}")
 
 
 def decoded(value: Any, tensors: Sequence[Tensor]) -> Any:

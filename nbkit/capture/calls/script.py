@@ -12,8 +12,8 @@ from nbkit.capture.calls.encode import tensor_of
 from nbkit.capture.calls.script_body import BODY
 from nbkit.capture.replay.op_traits import plan_of
 from nbkit.errors import NbkitError
-from nbkit.trace.captured_calls import kept_call
-from nbkit.trace.captured_values import KeptCall, KeptTensor
+from nbkit.trace.captured_calls import captured_call
+from nbkit.trace.captured_values import CapturedCall, CapturedTensor
 from nbkit.trace.trace import Trace
 
 # Inputs up to so many bytes stand in the script itself.
@@ -29,7 +29,7 @@ def script_of(trace: Trace, op_id: int, folder: str | Path = ".") -> str:
     written to a file in `folder` (with torch.save) that the script loads with weights_only. Raises OptionError if the
     call was not kept, NbkitError if the file cannot be written.
     """
-    call = kept_call(trace, op_id)
+    call = captured_call(trace, op_id)
     plan = plan_of(op_of(call.op))
     size = sum(len(tensor.data) for tensor in call.tensors)
     where = None if size <= EMBEDDED_BYTES else _written(call, Path(folder))
@@ -53,7 +53,7 @@ def script_of(trace: Trace, op_id: int, folder: str | Path = ".") -> str:
     return "\n".join(head) + BODY
 
 
-def _recorded(call: KeptCall) -> str:
+def _recorded(call: CapturedCall) -> str:
     rows = [(one.place, f"{one.role} {one.position}", one.max_abs_error) for one in call.results]
     return "[" + ", ".join(f"({place}, {name!r}, {_number(error)})" for place, name, error in rows) + "]"
 
@@ -62,7 +62,7 @@ def _number(value: float | None) -> str:
     return "None" if value is None else repr(value) if math.isfinite(value) else f'float("{value}")'
 
 
-def _inputs(call: KeptCall, where: Path | None) -> list[str]:
+def _inputs(call: CapturedCall, where: Path | None) -> list[str]:
     if where is not None:
         return [f"TENSORS = torch.load({str(where)!r}, weights_only=True)"]
     if not call.tensors:
@@ -80,7 +80,7 @@ def tensor(dtype, shape, stride, text):
 """
 
 
-def _embedded(tensor: KeptTensor) -> list[str]:
+def _embedded(tensor: CapturedTensor) -> list[str]:
     made = tensor_of(tensor)
     # Only what lies in memory otherwise than row by row needs to be laid out; expanded elements stay written out.
     is_plain = made.is_contiguous() or 0 in made.stride()
@@ -91,7 +91,7 @@ def _embedded(tensor: KeptTensor) -> list[str]:
     return [f"    tensor(torch.{tensor.dtype}, {tensor.shape!r}, {stride!r}, (", *quoted, "    )),"]
 
 
-def _written(call: KeptCall, folder: Path) -> Path:
+def _written(call: CapturedCall, folder: Path) -> Path:
     path = (folder / f"nbkit_op_{call.op_id}.pt").resolve()
     partial = path.with_suffix(".part")
     try:

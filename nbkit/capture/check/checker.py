@@ -42,7 +42,7 @@ class Checker:
     def __init__(self, recording: Recording, stop: bool) -> None:
         self.recording, self.stop = recording, stop
         self.findings: list[Finding] = []
-        self.checked = self.inherited = self.reruns = 0
+        self.checked = self.propagated = self.reruns = 0
         self.error: NonFiniteError | None = None
         self.skipped: Counter[str] = Counter()
         self.memory: Any = Memory(recording.registry)
@@ -198,7 +198,7 @@ class Checker:
                 continue
             found = origin_of(plan, args, kwargs, written, tensor, position) if was_finite else None
             if found is None:
-                self.inherited += 1
+                self.propagated += 1
                 if self._look_outside(plan, args, kwargs, written) and plan.packet in MOVING and not written:
                     continue  # a mask still, which is nobody's result
             else:

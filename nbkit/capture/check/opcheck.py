@@ -27,7 +27,7 @@ class opcheck(optrace):  # noqa: N801  a context manager is named like the funct
     forward, backward and optimizer, its result is looked at. `findings` has a row for each op that goes wrong by
     itself, in call order: a NaN though no NaN went in, an Inf though all that went in was finite, results that fell
     below what their dtype can hold; and one for each tensor that came in with NaN or Inf, or lies in memory that was
-    never filled. What later ops inherit is counted in `meta["inherited_ops"]`. A number that is given on purpose, such
+    never filled. What later ops inherit is counted in `meta["propagated_ops"]`. A number that is given on purpose, such
     as the -inf of an attention mask, made in the step or before, is no finding. `nbkit.producers(trace, op_id)` tells
     where the inputs came from.
 
@@ -77,7 +77,7 @@ class opcheck(optrace):  # noqa: N801  a context manager is named like the funct
         self._say_where(findings)
         return {"findings": findings}, {
             "checked_tensors": self.checker.checked,
-            "inherited_ops": self.checker.inherited,
+            "propagated_ops": self.checker.propagated,
             "notes": [SCALED] if _is_scaled(findings, ops) else [],
         }
 

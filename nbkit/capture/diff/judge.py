@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbkit.capture.calls.capturer import Keeper, Values
+from nbkit.capture.calls.capturer import CallCapturer, Values
 from nbkit.capture.diff.conditioning import second_look
 from nbkit.capture.diff.narrow import narrow, running
 from nbkit.capture.diff.native_rows import MEASURED, metrics_of
@@ -31,8 +31,10 @@ WAITING = 1 << 16
 class Judge:
     """Takes compared tensors, keeps one row for each; rows stand in call order once finish() has been called."""
 
-    def __init__(self, tolerances: Tolerances, threshold: float, keeper: Keeper, native: Any | None = None) -> None:
-        self.tolerances, self.threshold, self.keeper, self.native = tolerances, threshold, keeper, native
+    def __init__(
+        self, tolerances: Tolerances, threshold: float, capturer: CallCapturer, native: Any | None = None
+    ) -> None:
+        self.tolerances, self.threshold, self.capturer, self.native = tolerances, threshold, capturer, native
         self.rows: list[Row] = []
         self.waiting: list[Pair] = []
         self.waiting_elements = 0
@@ -58,11 +60,11 @@ class Judge:
         row["message"] = call.note
         if actual.shape != expected.shape:
             row |= {"status": "shape", "message": f"shape {list(actual.shape)}, expected {list(expected.shape)}"}
-            self.keeper.offer(row, call, Values(index, flat(actual), flat(expected), tuple(expected.shape)))
+            self.capturer.offer(row, call, Values(index, flat(actual), flat(expected), tuple(expected.shape)))
             return
         if reason := _other_dtype(actual.dtype, expected.dtype, is_exact=call.reference.function is not None):
             row |= {"status": "dtype", "message": reason}
-            self.keeper.offer(row, call, Values(index, flat(actual), flat(expected), tuple(expected.shape)))
+            self.capturer.offer(row, call, Values(index, flat(actual), flat(expected), tuple(expected.shape)))
             return
         precision = precision_of(row["dtype"])
         if actual.numel() > CHUNK or not actual.numel():
@@ -134,9 +136,9 @@ class Judge:
         self._keep(pair)
 
     def _keep(self, pair: Pair) -> None:
-        if self.keeper.wants(pair.row):
+        if self.capturer.wants(pair.row):
             shape = tuple(pair.results.all[pair.place].shape)
-            self.keeper.offer(pair.row, pair.call, Values(pair.place, pair.actual, pair.expected, shape))
+            self.capturer.offer(pair.row, pair.call, Values(pair.place, pair.actual, pair.expected, shape))
 
     def _explain(self, pair: Pair, precision: Precision) -> None:
         """Say whether inputs, or sums, of fewer bits explain a wrong result."""

@@ -22,13 +22,13 @@ from nbkit.capture.replay.op_traits import Plan, written_tensors
 from nbkit.capture.replay.overlap import overlap
 from nbkit.capture.replay.phases import COLUMNS as TURNED
 from nbkit.capture.replay.reference import Call, NoKernelError, Reference, Results, seed_words
-from nbkit.capture.replay.substitutes import TWINS
+from nbkit.capture.replay.substitutes import SUBSTITUTES
 from nbkit.patterns import split_patterns
 
 EVERY_PHASE, BACKWARD, OPTIMIZER = frozenset(PHASES), frozenset({"backward"}), frozenset({"optimizer"})
 FILTERED = "ops that the filters leave out"
 # Ops whose reference takes more than to run them again.
-SETTLED_IN_PYTHON = (TURNED, TWINS)
+SETTLED_IN_PYTHON = (TURNED, SUBSTITUTES)
 
 
 class DiffMode(BelowMode):
@@ -68,7 +68,7 @@ class DiffMode(BelowMode):
             and self.reference.is_default
             and self.judge.tolerances.is_empty
             and self.modules.wants_all
-            and not self.judge.keeper.wants_right
+            and not self.judge.capturer.wants_right
             and self.on_compared is None
         )
 
@@ -92,7 +92,7 @@ class DiffMode(BelowMode):
         plan = self.plan(func)
         call = Call(self.reference, plan, *copied, is_wide=not in_pieces, in_pieces=in_pieces)
         args, kwargs = given
-        call.origin = self.judge.keeper.origin(args, kwargs, all_tensors(args, kwargs))
+        call.origin = self.judge.capturer.origin(args, kwargs, all_tensors(args, kwargs))
         if expected is not None:
             call.known = Results(*expected)
         self.apart(lambda: self._compare(plan, call, out, given), self._trouble(plan, "failed"))
@@ -172,7 +172,7 @@ class DiffMode(BelowMode):
             self._row(plan, "skipped", "it writes to tensors which share memory; copies of them would not", tensors[0])
             return None
         call = self.reference.copy(plan, args, kwargs)
-        call.origin = self.judge.keeper.origin(args, kwargs, tensors)
+        call.origin = self.judge.capturer.origin(args, kwargs, tensors)
         return call
 
     def _has_no_values(self, tensors: list[Tensor]) -> bool:

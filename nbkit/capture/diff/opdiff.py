@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nbkit.capture.calls.capturer import KEEP, KEEP_BYTES, Keeper
+from nbkit.capture.calls.capturer import KEEP, KEEP_BYTES, CallCapturer
 from nbkit.capture.diff.judge import Judge
 from nbkit.capture.diff.mode import DiffMode
 from nbkit.capture.diff.module_scope import ModuleScope
@@ -38,13 +38,13 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
     With `against`, the whole step also runs on shadows: for every memory that it touches there is another one in the
     other precision, from the same values and with the same random draws, and every op that the step runs is run on
     them as well. `diffs` then tells the error that an op injects from the one that its inputs brought, and the op that
-    this goes back to; `meta["first_divergence"]` is the first op of the step at fault, `half_lost` the first result
-    off by more than the root of its dtype's eps, `largest_growth` the op that multiplied the error most. Integers and
-    bools are the step's own, so that both runs take the same way; `meta["parted_integers"]` counts those that came out
-    otherwise. Where a shadow cannot follow (memory seen as another dtype, sparse or quantised tensors) it begins anew
-    from the step's values, counted in `meta["skipped"]`. An op that is wrong in the other run alone is no fault of the
-    step: its error counts as inherited, and `half_lost` names the op. The shadows take as much memory again as the
-    step, twice as much if they are in float64 and the step in float32.
+    this goes back to; `meta["first_divergence"]` is the first op of the step at fault, `half_precision_lost_at` the
+    first result off by more than the root of its dtype's eps, `largest_growth` the op that multiplied the error most.
+    Integers and bools are the step's own, so that both runs take the same way; `meta["diverged_integers"]` counts those
+    that came out otherwise. Where a shadow cannot follow (memory seen as another dtype, sparse or quantised tensors) it
+    begins anew from the step's values, counted in `meta["skipped"]`. An op that is wrong in the other run alone is no
+    fault of the step: its error counts as propagated, and `half_precision_lost_at` names the op. The shadows take as
+    much memory again as the step, twice as much if they are in float64 and the step in float32.
 
     Args:
         reference: "cpu" (float64), "cpu:float32", another device such as "cuda:float64", or a function
@@ -59,9 +59,9 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
         tolerances: {op pattern | dtype | (op pattern, dtype) | "default": (atol, rtol)}; where one fits, it decides
             instead of the noise ratio, the more special first.
         threshold: noise ratio above which a difference is an error; that of a right op is of order 1.
-        keep: so many of the first wrong calls are kept in `trace.kept`, with copies of their inputs, results and
+        keep: so many of the first wrong calls are kept in `trace.captured`, with copies of their inputs, results and
             expected values, for the detail of the diff table, `nbkit.call_of` and `nbkit.script_of`; 0 keeps none.
-        keep_bytes: what they may take in all; a call that does not fit is not kept, and `meta["kept"]` says so.
+        keep_bytes: what they may take in all; a call that does not fit is not kept, and `meta["captured"]` says so.
         keep_ops: ops of which calls that are right are kept too, as many as wrong ones; none if None.
         against: the other run: "cpu:float64", "cpu:float32", "cpu:bfloat16", "cpu:same" (the step's own dtypes), or
             another device likewise; see above. Or a Trace, or the folder of one, that nbkit.optrace(values="stats")
@@ -107,10 +107,10 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
         self.tolerances = Tolerances(tolerances)
         self.reference = Reference(reference)
         self.keeping = (keep, keep_bytes, keep_ops)
-        Keeper(*self.keeping)  # refuses what it cannot use before anything runs
+        CallCapturer(*self.keeping)  # refuses what it cannot use before anything runs
 
     def _below(self, recording: Recording) -> AbstractContextManager[object]:
-        self.judge = Judge(self.tolerances, self.scope.threshold, Keeper(*self.keeping), recording.native)
+        self.judge = Judge(self.tolerances, self.scope.threshold, CallCapturer(*self.keeping), recording.native)
         self.module_scope = ModuleScope(recording, self.modules, self.selection)
         self.mode = DiffMode(recording, self.reference, self.judge, self.scope, self.module_scope)
         return self.mode if self.against is None else self.against.below(recording, self.mode)
@@ -124,13 +124,13 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
         assert self.trace is not None
         has_row = np.zeros(len(ops) + 1, dtype=bool)  # the last entry answers for -1
         has_row[diffs["op_id"].to_numpy()] = True
-        self.trace.kept, kept = self.judge.keeper.found(np.where(has_row[op_ids], op_ids, -1))
+        self.trace.captured, kept = self.judge.capturer.found(np.where(has_row[op_ids], op_ids, -1))
         meta = {
             "reference": self.reference.text,
             "threshold": self.scope.threshold,
             "compared_ops": self.mode.compared,
             "mismatches": int((~diffs["status"].isin(HARMLESS)).sum()),
-            "kept": kept,
+            "captured": kept,
             "notes": [*self._notes()],
         }
         if self.against is not None:

@@ -81,11 +81,11 @@ class OpRows:
             rows = np.flatnonzero((self.thread == number) & ~self.is_api)
             readings = self.integers["sequence"][rows]
             made[rows] = np.diff(readings, prepend=self.recording.first_sequence if number == 0 else readings[:1]) > 0
-        clones, writes = self._kept_originals()
+        clones, writes = self._captured_originals()
         made[writes[made[clones]]] = True
         return made
 
-    def _kept_originals(self) -> tuple[np.ndarray, np.ndarray]:
+    def _captured_originals(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows of clones that come right before an in-place op, with no node made in between, and of those ops.
 
         Autograd makes the node of an in-place op, then clones what the op overwrites if the gradient needs it, then
@@ -112,7 +112,7 @@ class OpRows:
         found = forward_ops(
             nodes, slices, self.integers["sequence"][candidates], candidates, self.recording.first_sequence
         )
-        clones, writes = self._kept_originals()
+        clones, writes = self._captured_originals()
         shift = np.arange(self.count + 1)  # the last entry answers for -1
         shift[clones], shift[-1] = writes, -1
         found = shift[found]

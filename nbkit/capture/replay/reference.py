@@ -13,7 +13,7 @@ from nbkit.capture.replay.copies import WIDER, all_tensors, cloned, copier, mapp
 from nbkit.capture.replay.devices import read_place
 from nbkit.capture.replay.op_traits import Plan, bound, written_tensors
 from nbkit.capture.replay.phases import turned
-from nbkit.capture.replay.substitutes import TWINS
+from nbkit.capture.replay.substitutes import SUBSTITUTES
 from nbkit.capture.replay.undefined import settled
 from nbkit.errors import OptionError, first_line
 
@@ -206,8 +206,8 @@ class Call:
             args, kwargs = mapped_call(args, kwargs, lambda value: value, memo)
         if function is not None:
             out = function(plan.func, args, kwargs)
-        elif plan.packet in TWINS and self.reference.device == CPU:
-            out = TWINS[plan.packet](bound(plan.func, args, kwargs))
+        elif plan.packet in SUBSTITUTES and self.reference.device == CPU:
+            out = SUBSTITUTES[plan.packet](bound(plan.func, args, kwargs))
         else:
             out = as_bare(plan.func._op, args, kwargs)
         return Results(out, written_tensors(plan, args, kwargs), plan.values)

@@ -81,7 +81,7 @@ def _scale(given: Given) -> float:
 
 ATTENTION = [f"_scaled_dot_product_{kind}" for kind in ("flash_attention", "efficient_attention", "cudnn_attention")]
 NORMS = ("cudnn_batch_norm", "miopen_batch_norm")
-TWINS: dict[str, Callable[[Given], Any]] = {
+SUBSTITUTES: dict[str, Callable[[Given], Any]] = {
     **dict.fromkeys(ATTENTION, attention),
     **dict.fromkeys([f"{name}_backward" for name in ATTENTION], attention_backward),
     **dict.fromkeys(NORMS, batch_norm),

@@ -20,8 +20,8 @@ class Errors(NamedTuple):
     slot: int
     role: str
     position: int
-    injected: float | None = None
-    inherited: float | None = None
+    local: float | None = None
+    propagated: float | None = None
     total: float | None = None
     is_noise: bool = False  # zero but for rounding, so that its total error says nothing
 
@@ -45,7 +45,7 @@ class ErrorLog:
             if shadow is not None and shadow.shape == tensor.shape:
                 total = norm_ratio(tensor, shadow)
                 is_noise = _is_noise(tensor, shadow, total, [*all_tensors(*given), *actual.all])
-                found = found._replace(inherited=norm_ratio(wanted, shadow), total=total, is_noise=is_noise)
+                found = found._replace(propagated=norm_ratio(wanted, shadow), total=total, is_noise=is_noise)
             self.found.append(found)
 
 

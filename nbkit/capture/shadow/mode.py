@@ -13,7 +13,7 @@ from nbkit.capture.replay.copies import all_tensors, mapped_call, narrowed_call,
 from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, UNINITIALISED, Plan, bound, written_tensors
 from nbkit.capture.replay.phases import turned
 from nbkit.capture.replay.reference import CPU, Results
-from nbkit.capture.replay.substitutes import TWINS
+from nbkit.capture.replay.substitutes import SUBSTITUTES
 from nbkit.capture.shadow.shadows import Shadows, is_shadowed, is_valueless
 from nbkit.capture.shadow.target import Target
 
@@ -32,7 +32,7 @@ class ShadowMode(BelowMode):
         super().__init__(recording)
         self.target, self.shadows = target, Shadows(target)
         self.made: dict[int, Tensor] = {}
-        self.followed = self.parted = 0
+        self.followed = self.diverged = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -103,7 +103,7 @@ class ShadowMode(BelowMode):
                 self.shadows.renew(tensor)
             return
         self.followed += 1
-        self.parted += sum(map(_differs, tensors[: plan.values], found))
+        self.diverged += sum(map(_differs, tensors[: plan.values], found))
         self._keep(_storages(all_tensors(*actual)), _storages(all_tensors(*shadow)), tensors, found)
 
     def _run(self, plan: Plan, actual: Given, shadow: Given, tensors: list[Tensor]) -> list[Tensor] | None:
@@ -129,16 +129,18 @@ class ShadowMode(BelowMode):
 
     def _made(self, plan: Plan, args: Any, kwargs: Any) -> list[Tensor]:
         """What a call makes; of ops that have no kernel on the CPU what stands in for them makes it."""
-        if self._has_twin(plan):
-            return self._results(plan, TWINS[plan.packet](bound(plan.func, args, kwargs)), args, kwargs)
+        if self._has_substitute(plan):
+            return self._results(plan, SUBSTITUTES[plan.packet](bound(plan.func, args, kwargs)), args, kwargs)
         return self._results(plan, plan.func._op(*args, **kwargs), args, kwargs)
 
     def _results(self, plan: Plan, out: Any, args: Any, kwargs: Any) -> list[Tensor]:
         """The results that both runs have: what stands in for an op makes no notes for its backward op."""
-        return Results(out, written_tensors(plan, args, kwargs), plan.values if self._has_twin(plan) else None).all
+        return Results(
+            out, written_tensors(plan, args, kwargs), plan.values if self._has_substitute(plan) else None
+        ).all
 
-    def _has_twin(self, plan: Plan) -> bool:
-        return plan.packet in TWINS and self.target.device == CPU
+    def _has_substitute(self, plan: Plan) -> bool:
+        return plan.packet in SUBSTITUTES and self.target.device == CPU
 
     def _drawn(self, plan: Plan, actual: Given, shadow: Given, tensors: list[Tensor]) -> list[Tensor] | None:
         """What a random op makes of the shadows with the step's own draw; None where that is the step's own result."""

@@ -17,7 +17,7 @@ from nbkit.divergence.origins import origins
 from nbkit.schema import DIFFS
 
 KEYS = ["op_id", "role", "position"]
-ERRORS = {f"{name}_error": Errors._fields.index(name) for name in ("injected", "inherited", "total")}
+ERRORS = {f"{name}_error": Errors._fields.index(name) for name in ("local", "propagated", "total")}
 # Of a row that was not compared with a reference, such as that of a random op.
 NOTHING = Errors(-1, "", -1)
 
@@ -51,7 +51,11 @@ class ShadowRun:
             self.recording.skip(f"shadow began anew: {reason}", count)
         for reason, count in self.mode.skipped.items():
             self.recording.skip(f"shadow in a narrower dtype: {reason}", count)
-        meta = {"against": self.target.text, "followed_ops": self.mode.followed, "parted_integers": self.mode.parted}
+        meta = {
+            "against": self.target.text,
+            "followed_ops": self.mode.followed,
+            "diverged_integers": self.mode.diverged,
+        }
         errors = {name: np.array([one[place] for one in known], dtype=np.float64) for name, place in ERRORS.items()}
         return DIFFS.check(diffs.assign(**errors)), meta
 
@@ -77,9 +81,9 @@ class ShadowRun:
         if restarts := sum(self.mode.shadows.restarts.values()):
             places = f"{restarts:,} {'place' if restarts == 1 else 'places'}"
             yield (
-                f"The shadow began anew from the step's values at {places}: what was inherited until there is not seen "
-                f"after it."
+                f"The shadow began anew from the step's values at {places}: what was propagated until there is not "
+                f"seen after it."
             )
-        if parted := self.mode.parted:
+        if parted := self.mode.diverged:
             what = "result" if parted == 1 else "results"
             yield f"{parted:,} {what} of integers or bools came out otherwise in the shadow; it takes the step's."

@@ -6,8 +6,8 @@ import pandas as pd
 
 from nbkit.analysis.values.difference import worst_elements
 from nbkit.numerics.metrics import COUNTS
-from nbkit.trace.captured_calls import why_not_kept
-from nbkit.trace.captured_values import KeptResult
+from nbkit.trace.captured_calls import why_not_captured
+from nbkit.trace.captured_values import CapturedResult
 from nbkit.trace.trace import Trace
 from nbkit.views.diff_table.rows import WHOLE, number
 from nbkit.views.plots.difference import difference_plots
@@ -21,7 +21,7 @@ def diff_detail(trace: Trace, row: int) -> dict[str, Any]:
     """What the detail pane shows of a row of `diffs`, as JSON data."""
     values = trace.diffs.iloc[row]
     op_id = int(values["op_id"])
-    kept = kept_result(trace, row)
+    kept = captured_result(trace, row)
     return {
         "row": row,
         "op_id": op_id,
@@ -33,10 +33,10 @@ def diff_detail(trace: Trace, row: int) -> dict[str, Any]:
     }
 
 
-def kept_result(trace: Trace, row: int) -> KeptResult | None:
-    """The values of a row of `diffs`; None if they were not kept."""
+def captured_result(trace: Trace, row: int) -> CapturedResult | None:
+    """The values of a row of `diffs`; None if they were not captured."""
     values = trace.diffs.iloc[row]
-    call = trace.kept.get(int(values["op_id"]))
+    call = trace.captured.get(int(values["op_id"]))
     return None if call is None else call.result(str(values["role"]), int(values["position"]))
 
 
@@ -59,12 +59,12 @@ def _text(name: str, value: Any) -> str | None:
 
 def _why_not(trace: Trace, row: int) -> str:
     op_id = int(trace.diffs["op_id"].iloc[row])
-    if op_id in trace.kept:
-        return "The values of this tensor were not kept: others of its op were wrong, and it was not."
-    return f"The values of this tensor were not kept: {why_not_kept(trace, op_id)}."
+    if op_id in trace.captured:
+        return "The values of this tensor were not captured: others of its op were wrong, and it was not."
+    return f"The values of this tensor were not captured: {why_not_captured(trace, op_id)}."
 
 
-def _worst(kept: KeptResult) -> dict[str, Any] | None:
+def _worst(kept: CapturedResult) -> dict[str, Any] | None:
     if kept.shape != kept.expected_shape:
         return None
     found = worst_elements(kept, WORST)

@@ -6,7 +6,7 @@ from nbkit.numerics.metrics import COUNTS
 from nbkit.numerics.noise_ratio import HARMLESS, STATUSES
 from nbkit.trace.trace import Trace
 from nbkit.views.diff_table.detail import HEAD
-from nbkit.views.diff_table.report_captured import kept_data
+from nbkit.views.diff_table.report_captured import captured_data
 from nbkit.views.diff_table.rows import WHOLE, shown_columns
 from nbkit.views.diff_table.source import DiffSource
 from nbkit.views.op_table.report_data import all_modules, page_limits
@@ -35,7 +35,7 @@ def diff_data(trace: Trace, *, values: bool) -> bytes:
             "statuses": list(STATUSES),
             "harmless": list(HARMLESS),
             "modules": all_modules(source),
-            "kept": kept_data(source, values=values),
+            "captured": captured_data(source, values=values),
             "texts": {name: texts(column) for name, column in source.rows.texts.items()},
             "numbers": {name: _numbers(source, diffs, name) for name in source.rows.numbers if name != "rank"},
         }

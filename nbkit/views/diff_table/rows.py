@@ -15,7 +15,7 @@ from nbkit.views.summary.names import ROOT, shown
 
 FIRST = ("rank", "op", "status", "noise_ratio", "max_abs_error", "max_rel_error")
 # What comparing a whole step adds.
-STEP = ("error_class", "injected_error", "inherited_error", "total_error", "origin_op_id")
+STEP = ("error_class", "local_error", "propagated_error", "total_error", "origin_op_id")
 LAST = (
     "model", "module", "phase", "dtype", "shape", "role", "position", "message", "mismatch_count", "mismatch_fraction",
     "mean_abs_error", "cosine_similarity", "max_ulp", "bias_ratio", "rtol", "atol", "actual_nan_count",

@@ -32,7 +32,7 @@ class DiffSource(TableSource):
 
     def __init__(self, trace: Trace) -> None:
         frames = {"diffs": DIFFS.frame(), "modules": MODULES.frame(), **trace.frames, "ops": trace.ops}
-        super().__init__(Trace(frames, trace.meta, trace.kept))
+        super().__init__(Trace(frames, trace.meta, trace.captured))
 
     @cached_property
     def rows(self) -> EncodedOps:
@@ -82,7 +82,7 @@ class DiffSource(TableSource):
         meta = self.trace.meta
         notes = [shown(f"reference: {meta['reference']}")] if "reference" in meta else []
         notes += [f"threshold: {meta['threshold']:g}"] if "threshold" in meta else []
-        return [*notes, *kept_note(meta)]
+        return [*notes, *captured_note(meta)]
 
     def _rows(self, message: Message) -> Answer:
         matches, place = self.matches_of(message), page_of(message)
@@ -142,9 +142,9 @@ def _plotly(message: Message) -> Answer:
     return {"parts": len(plotly_parts())}
 
 
-def kept_note(meta: Mapping[str, Any]) -> list[str]:
+def captured_note(meta: Mapping[str, Any]) -> list[str]:
     """What the header says of kept values; nothing where no call was wrong."""
-    kept = meta.get("kept")
+    kept = meta.get("captured")
     if not kept or not kept["calls"]:
         return []
     size = units.data_size(kept["size_bytes"])

@@ -12,7 +12,7 @@ from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.difference import flame_states
 from nbkit.views.flamegraph.static_view import changes_html, flame_html, flame_text
-from nbkit.views.static_html.mimebundle import Bundle, with_twins
+from nbkit.views.static_html.mimebundle import Bundle, with_static_views
 from nbkit.views.tables.widget import STATIC
 
 Ids = npt.NDArray[np.int64]
@@ -38,13 +38,13 @@ class FlameGraph(anywidget.AnyWidget):
 
     def __init__(self, trace: Trace, base: Trace | None = None) -> None:
         # Copies, as display keeps its widgets by their trace: a widget that holds its own would keep it for ever.
-        self._trace = Trace(checked_trace(trace).frames, trace.meta, trace.kept)
+        self._trace = Trace(checked_trace(trace).frames, trace.meta, trace.captured)
         self._base = None if base is None else Trace(checked_trace(base, "base").frames, base.meta)
         super().__init__(**flame_states(trace, base))
 
     def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
         """The widget, and text and HTML of the same where no widget can be shown."""
-        return with_twins(
+        return with_static_views(
             super()._repr_mimebundle_(**options),
             {"text/plain": flame_text(self._trace, self._base), "text/html": self._html()},
         )

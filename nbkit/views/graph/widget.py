@@ -11,7 +11,7 @@ import traitlets
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.graph.data import graph_data
-from nbkit.views.static_html.mimebundle import Bundle, with_twins
+from nbkit.views.static_html.mimebundle import Bundle, with_static_views
 from nbkit.views.static_html.static_table import static_table
 from nbkit.views.summary.text import summary
 from nbkit.views.tables.widget import STATIC
@@ -46,7 +46,7 @@ class GraphView(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
         """The widget, and text and HTML of the same where no widget can be shown."""
         twins = {"text/plain": summary(self._trace), "text/html": static_table(self._trace)}
-        return with_twins(super()._repr_mimebundle_(**options), twins)
+        return with_static_views(super()._repr_mimebundle_(**options), twins)
 
     def selected_ids(self) -> Ids | None:
         """The op ids in the selected part, in call order; None if no part is selected."""

@@ -30,7 +30,7 @@ class OpSource(TableSource):
 
     def __init__(self, trace: Trace) -> None:
         frames = {"tensors": TENSORS.frame(), "modules": MODULES.frame(), **trace.frames, "ops": trace.ops}
-        super().__init__(Trace(frames, trace.meta, trace.kept))
+        super().__init__(Trace(frames, trace.meta, trace.captured))
         self._within: npt.NDArray[np.int64] | None = None
         self.version = 0
 

@@ -12,7 +12,7 @@ from nbkit.analysis.query.diff_table import worst_first
 from nbkit.analysis.values.difference import error_histogram, errors, heat_map, scatter_places
 from nbkit.numerics.precision import Array
 from nbkit.schema import DIFFS
-from nbkit.trace.captured_values import KeptResult
+from nbkit.trace.captured_values import CapturedResult
 from nbkit.trace.trace import Trace
 from nbkit.views.summary import units
 from nbkit.views.summary.names import shown
@@ -27,7 +27,7 @@ SCALE = [[0, "rgba(214, 69, 69, 0.06)"], [0.5, "rgba(214, 69, 69, 0.5)"], [1, "r
 HISTOGRAM, SCATTER, HEAT_MAP = "Errors", "Actual against expected", "Errors over the tensor"
 
 
-def difference_plots(result: KeptResult) -> list[Plot]:
+def difference_plots(result: CapturedResult) -> list[Plot]:
     """Title, description, data and layout of three plotly figures; none where the shapes differ or all is empty."""
     if result.shape != result.expected_shape or not len(result.actual):
         return []
@@ -52,7 +52,7 @@ def _histogram(sizes: Array) -> Plot:
     return {"title": title, "description": description, "data": [bars], "layout": layout}
 
 
-def _scatter(result: KeptResult, sizes: Array) -> Plot:
+def _scatter(result: CapturedResult, sizes: Array) -> Plot:
     places = scatter_places(sizes)
     expected, actual = _real(result.expected[places]), _real(result.actual[places])
     points = {
@@ -73,7 +73,7 @@ def _scatter(result: KeptResult, sizes: Array) -> Plot:
     }
 
 
-def _heat_map(result: KeptResult, sizes: Array) -> Plot:
+def _heat_map(result: CapturedResult, sizes: Array) -> Plot:
     matrix, (high, wide) = heat_map(sizes, result.shape)
     largest = float(np.max(matrix[np.isfinite(matrix)], initial=0.0))
     # Where one side alone is NaN or Inf, the colour is that of the worst.
@@ -96,14 +96,14 @@ def worst_difference(trace: Trace) -> "list[Figure]":
     """The static plots of the worst row whose values were kept; none if there is no such row."""
     diffs = trace.frames.get("diffs", DIFFS.frame())
     for row in worst_first(diffs).tolist():
-        call = trace.kept.get(int(diffs["op_id"].iloc[row]))
+        call = trace.captured.get(int(diffs["op_id"].iloc[row]))
         kept = call and call.result(str(diffs["role"].iloc[row]), int(diffs["position"].iloc[row]))
         if kept and kept.shape == kept.expected_shape and len(kept.actual):
             return [draw_difference(kept, f"Worst difference: {shown(str(diffs['op'].iloc[row]))}")]
     return []
 
 
-def draw_difference(result: KeptResult, title: str) -> "Figure":
+def draw_difference(result: CapturedResult, title: str) -> "Figure":
     """Static twin of the three plots side by side."""
     from nbkit.views.plots.figures import static_figure, without_math
 

@@ -19,7 +19,7 @@ class LiveFigure(PlotlyFigure):  # type: ignore[misc]  # plotly has no types
     # Plotly's loads its code from a CDN, and would be preferred to the twin.
     _repr_html_ = None
 
-    def with_twin(self, twin: "Callable[[], Figure]") -> Self:
+    def with_static_view(self, twin: "Callable[[], Figure]") -> Self:
         """The figure itself, for which `twin` draws the still one when it is shown."""
         self._twin = twin
         return self

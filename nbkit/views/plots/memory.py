@@ -36,7 +36,7 @@ def plot_memory(trace: Trace) -> "LiveFigure":
         )
         for label, color, steps in _lines(checked_trace(trace))
     ]  # fmt: skip
-    figure = live_figure(lines, TITLE, 320, X_TITLE).with_twin(lambda: draw_memory(trace))
+    figure = live_figure(lines, TITLE, 320, X_TITLE).with_static_view(lambda: draw_memory(trace))
     figure.update_layout(yaxis_title=Y_TITLE, showlegend=True).update_yaxes(rangemode="tozero")
     return figure
 

@@ -33,7 +33,9 @@ def plot_metrics(trace: Trace) -> "LiveFigure":
 
     metrics = list(_metrics(checked_trace(trace)))
     grid = make_subplots(rows=max(len(metrics), 1), cols=1, shared_xaxes=True, vertical_spacing=0.04)
-    figure = live_figure([], _title(trace), 120 + 130 * max(len(metrics), 1), "").with_twin(lambda: draw_metrics(trace))
+    figure = live_figure([], _title(trace), 120 + 130 * max(len(metrics), 1), "").with_static_view(
+        lambda: draw_metrics(trace)
+    )
     figure.update_layout(grid.layout).update_layout(showlegend=False)
     for row, (name, color, values) in enumerate(metrics, 1):
         axis = "" if row == 1 else str(row)

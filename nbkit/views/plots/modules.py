@@ -46,7 +46,7 @@ def plot_modules(trace: Trace, count: int = 12) -> "LiveFigure":
         )
         for phase in map(str, table)
     ]
-    figure = live_bars(bars, TITLE, len(table)).with_twin(lambda: draw_modules(trace, count))
+    figure = live_bars(bars, TITLE, len(table)).with_static_view(lambda: draw_modules(trace, count))
     figure.update_layout(barmode="stack")
     return figure
 

@@ -29,7 +29,7 @@ def plot_ops(trace: Trace, count: int = 12) -> "LiveFigure":
     names = [without_markup(name) for name in totals["name"]]
     time_ms = totals["self_time_us"] / 1e3
     bars = graph_objects.Bar(x=time_ms, y=names, text=totals["label"], orientation="h", marker_color=COLOR)
-    return live_bars([bars], TITLE, len(totals)).with_twin(lambda: draw_ops(trace, count))
+    return live_bars([bars], TITLE, len(totals)).with_static_view(lambda: draw_ops(trace, count))
 
 
 def draw_ops(trace: Trace, count: int = 12) -> "Figure":

@@ -31,7 +31,7 @@ def leaving(trace: Trace, *, values: bool) -> Trace:
     """A copy of valid texts with shortened paths and, unless `values`, without elements of tensors in its messages."""
     change = _readable if values else lambda text: without_elements(_readable(text))
     frames = {name: _changed_frame(frame, change) for name, frame in trace.frames.items()}
-    return Trace(frames, _changed(trace.meta, change), trace.kept)
+    return Trace(frames, _changed(trace.meta, change), trace.captured)
 
 
 def _readable(text: str) -> str:

@@ -36,6 +36,6 @@ def panel_html(panel: Panel, anchor: str) -> str:
     return (
         f'<section class="nbkit-panel" id="{anchor}-{panel.widget}" data-widget="{panel.widget}">'
         f'<h3>{escape(panel.title)}</h3><div class="nbkit-live" hidden></div>'
-        f'<div class="nbkit-twin">{panel.twin}</div>'
+        f'<div class="nbkit-static-view">{panel.twin}</div>'
         f'<script type="application/octet-stream">{packed}</script></section>'
     )

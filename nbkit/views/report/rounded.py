@@ -25,7 +25,7 @@ def rounded(trace: Trace) -> Trace:
         "diffs": partial(to_digits, digits=METRIC_DIGITS),
     }
     frames = {name: _floats_by(frame, ways[name]) if name in ways else frame for name, frame in trace.frames.items()}
-    return Trace(frames, trace.meta, trace.kept)
+    return Trace(frames, trace.meta, trace.captured)
 
 
 def to_nanoseconds(values_us: Floats) -> Floats:

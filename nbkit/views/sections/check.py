@@ -32,13 +32,13 @@ def check_sections(trace: Trace, count: int) -> list[Section]:
 
 def nothing_text(trace: Trace) -> str:
     """What a trace without findings says: how much was looked at, and what holds NaN or Inf all the same."""
-    looked, inherited = (int(trace.meta.get(name, 0)) for name in ("checked_tensors", "inherited_ops"))
+    looked, propagated = (int(trace.meta.get(name, 0)) for name in ("checked_tensors", "propagated_ops"))
     if not looked:
         return "Nothing was checked: no result was looked at."
     text = f"Nothing wrong found: in {units.counted(looked, 'result')} no NaN, Inf or underflow began."
-    if not inherited:
+    if not propagated:
         return text
-    hold = "1 of them holds" if inherited == 1 else f"{units.count(inherited)} of them hold"
+    hold = "1 of them holds" if propagated == 1 else f"{units.count(propagated)} of them hold"
     return f"{text} {hold} NaN or Inf that was given as a number, such as the -Inf of a mask."
 
 

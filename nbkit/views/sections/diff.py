@@ -6,7 +6,7 @@ from nbkit.analysis.query import diff_table
 from nbkit.numerics.noise_ratio import STATUSES
 from nbkit.schema import DIFFS
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.divergence import parting_sections
+from nbkit.views.sections.divergence import divergence_sections
 from nbkit.views.sections.section import Section
 from nbkit.views.summary.names import shown
 
@@ -23,7 +23,7 @@ def verdict_sections(trace: Trace, count: int) -> list[Section]:
     if not len(diffs):
         return []
     verdicts = [[status, f"{count:,}"] for status, count in verdict_counts(diffs)]
-    return [*parting_sections(trace), Section("Verdicts", "verdict", ("tensors",), verdicts)]
+    return [*divergence_sections(trace), Section("Verdicts", "verdict", ("tensors",), verdicts)]
 
 
 def worst_section(trace: Trace, count: int) -> Section:

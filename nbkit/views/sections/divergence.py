@@ -11,16 +11,16 @@ from nbkit.views.sections.section import Section
 from nbkit.views.summary import units
 from nbkit.views.summary.names import shown, shown_module
 
-CLASSES = ("injected", "given", "both", "inherited", "clean")
+CLASSES = ("local", "input", "both", "propagated", "clean")
 MILESTONES = {
     "first_divergence": "first op at fault",
-    "half_lost": "half of the digits lost",
+    "half_precision_lost_at": "half of the digits lost",
     "largest_growth": "largest growth",
 }
 FIGURES = ("op", "phase", "module", "source", "what happened")
 
 
-def parting_sections(trace: Trace) -> list[Section]:
+def divergence_sections(trace: Trace) -> list[Section]:
     """The op at which the runs part, what its inputs came from, and how many errors are whose; none without a run."""
     if "first_divergence" not in trace.meta:
         return []
@@ -38,7 +38,7 @@ def _row(name: str, place: Mapping[str, Any] | None) -> list[str | None]:
 
 
 def _fault(place: Mapping[str, Any]) -> str:
-    figures = [("adds", "injected_error"), ("inherits", "inherited_error"), ("noise ratio", "noise_ratio")]
+    figures = [("adds", "local_error"), ("inherits", "propagated_error"), ("noise ratio", "noise_ratio")]
     parts = [f"{label} {place[name]:.3g}" for label, name in figures if place.get(name) is not None]
     return "; ".join([*parts, *([shown(place["message"])] if place["message"] else [])])
 
@@ -53,7 +53,7 @@ def _grown(place: Mapping[str, Any]) -> str:
 
 WORDING: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "first_divergence": _fault,
-    "half_lost": _lost,
+    "half_precision_lost_at": _lost,
     "largest_growth": _grown,
 }
 

@@ -9,7 +9,7 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 Bundle = tuple[dict[str, Any], dict[str, Any]]
 
 
-def with_twins(bundle: Bundle | None, twins: Mapping[str, str]) -> Bundle | None:
+def with_static_views(bundle: Bundle | None, twins: Mapping[str, str]) -> Bundle | None:
     """The widget's own data and metadata with `twins` by MIME type; null where the widget has no view to show.
 
     In a notebook that runs headless the twins are all: nbconvert drops them for a view whose state it has stored.

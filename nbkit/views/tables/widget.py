@@ -7,7 +7,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from nbkit.views.static_html.mimebundle import Bundle, with_twins
+from nbkit.views.static_html.mimebundle import Bundle, with_static_views
 from nbkit.views.static_html.static_table import static_table
 from nbkit.views.summary.text import summary
 from nbkit.views.tables.source import TableSource
@@ -30,7 +30,7 @@ class TableWidget(anywidget.AnyWidget):
         """The widget, and text and HTML of the same where no widget can be shown."""
         trace = self.source.trace
         twins = {"text/plain": summary(trace), "text/html": static_table(trace)}
-        return with_twins(super()._repr_mimebundle_(**options), twins)
+        return with_static_views(super()._repr_mimebundle_(**options), twins)
 
     def _reply(self, _: object, message: Mapping[str, Any], buffers: object) -> None:
         answer = self.source.answer(message)

@@ -69,6 +69,6 @@ def test_a_column_that_is_not_there_is_refused(rows: EncodedOps, wanted: dict[st
 def test_injected_and_inherited_errors_are_chosen_and_sorted() -> None:
     diffs = with_step_columns(make_diffs({}, {}, {}))
     rows = encode_diffs(diffs, ops_of(diffs))
-    assert found(rows, choices={"error_class": "inherited"}) == [1, 2]
-    assert found(rows, thresholds={"injected_error": 0.1}) == [0]
-    assert found(rows, sort="inherited_error", is_descending=True) == [1, 2, 0]
+    assert found(rows, choices={"error_class": "propagated"}) == [1, 2]
+    assert found(rows, thresholds={"local_error": 0.1}) == [0]
+    assert found(rows, sort="propagated_error", is_descending=True) == [1, 2, 0]

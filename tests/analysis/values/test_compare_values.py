@@ -46,11 +46,11 @@ def test_a_fault_of_a_ten_thousandth_is_where_the_runs_part(name):
             left = training(name)
         found = nbkit.compare_values(left, right)
         first = found.attrs["first_divergence"]
-        assert (first["op"], first["error_class"]) == (op, "injected")
+        assert (first["op"], first["error_class"]) == (op, "local")
         assert first["output_error"] == pytest.approx(1e-4, rel=0.05)
         before = found["error_class"][(found["left_id"] < first["op_id"]).fillna(False)]
         assert set(before.dropna()) == {"clean"}
-        assert (found["error_class"] == "inherited").any()
+        assert (found["error_class"] == "propagated").any()
 
 
 def test_a_changed_weight_is_where_the_runs_part():
@@ -89,7 +89,7 @@ def between(function):
 )
 def test_a_changed_op_is_where_the_runs_part(function, op):
     first = first_of(between(function), between(F.relu))
-    assert (first["op"], first["module"], first["error_class"]) == (op, "", "injected")
+    assert (first["op"], first["module"], first["error_class"]) == (op, "", "local")
 
 
 def test_a_last_op_that_was_changed_is_where_the_runs_part():

@@ -3,7 +3,7 @@
 import numpy as np
 
 from nbkit.analysis.values.difference import error_histogram, errors, heat_map, scatter_places, worst_elements
-from nbkit.trace.captured_values import KeptResult
+from nbkit.trace.captured_values import CapturedResult
 
 NAN, INF = np.nan, np.inf
 
@@ -11,7 +11,7 @@ NAN, INF = np.nan, np.inf
 def result(actual, expected, shape=None, dtype="float32"):
     sides = [np.array(side) for side in (actual, expected)]
     shape = sides[0].shape if shape is None else shape
-    return KeptResult(0, "output", 0, dtype, shape, shape, None, *sides)
+    return CapturedResult(0, "output", 0, dtype, shape, shape, None, *sides)
 
 
 def test_errors_count_nan_and_inf_as_the_metrics_do():

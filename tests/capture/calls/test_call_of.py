@@ -6,14 +6,14 @@ import torch
 import nbkit
 from nbkit.capture.calls.call_of import op_of
 from nbkit.errors import OptionError
-from nbkit.trace.captured_calls import why_not_kept
+from nbkit.trace.captured_calls import why_not_captured
 from tests.capture.diff.planted import compared, scaled, with_fault
 from tests.fakes import small_trace
 
 
 def kept_of(step, op):
     trace = compared(step, keep_ops=op)
-    return nbkit.call_of(trace, next(iter(trace.kept)))
+    return nbkit.call_of(trace, next(iter(trace.captured)))
 
 
 def bits(x):
@@ -64,7 +64,7 @@ def test_one_tensor_given_twice_is_one():
 def test_the_call_runs_again_to_what_the_trace_has():
     x = torch.randn(5, 5)
     trace = with_fault(lambda: x.softmax(-1), "aten._softmax.default", scaled)
-    call = nbkit.call_of(trace, next(iter(trace.kept)))
+    call = nbkit.call_of(trace, next(iter(trace.captured)))
     assert call.device == "cpu"
     error = trace.diffs.query("status == 'mismatch'")["max_abs_error"].item()
     assert (call.actual.double() - call.expected).abs().max().item() == error
@@ -77,18 +77,18 @@ def test_why_values_are_not_there_is_one_sentence():
     with pytest.raises(OptionError, match="it is not a mismatch; record with keep_ops='aten.exp.default'"):
         nbkit.call_of(trace, int(trace.diffs["op_id"][0]))
     few = with_fault(lambda: x.exp(), "aten.exp.default", scaled, keep=0)
-    assert "the first 0 wrong calls are kept; record with a larger keep=" in why_not_kept(few, 1)
-    assert why_not_kept(small_trace(), 1) == "only nbkit.opdiff keeps values"
+    assert "the first 0 wrong calls are captured; record with a larger keep=" in why_not_captured(few, 1)
+    assert why_not_captured(small_trace(), 1) == "only nbkit.opdiff keeps values"
 
 
 def test_a_saved_trace_without_values_says_how_to_save_them(tmp_path):
     x = torch.randn(3)
     trace = with_fault(lambda: x.exp(), "aten.exp.default", scaled)
     loaded = nbkit.Trace.load(trace.save(tmp_path / "bare"))
-    with pytest.raises(OptionError, match="save it with values='kept'"):
-        nbkit.call_of(loaded, next(iter(trace.kept)))
-    full = nbkit.Trace.load(trace.save(tmp_path / "full", values="kept"))
-    assert torch.equal(nbkit.call_of(full, next(iter(trace.kept))).args[0], x)
+    with pytest.raises(OptionError, match="save it with values='captured'"):
+        nbkit.call_of(loaded, next(iter(trace.captured)))
+    full = nbkit.Trace.load(trace.save(tmp_path / "full", values="captured"))
+    assert torch.equal(nbkit.call_of(full, next(iter(trace.captured))).args[0], x)
 
 
 def test_an_op_that_is_not_known_here_is_said():

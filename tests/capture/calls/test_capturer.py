@@ -17,32 +17,32 @@ def twice_exp():
 def test_a_wrong_call_is_kept_and_a_right_one_is_not():
     trace = with_fault(twice_exp, "aten.exp.default", scaled, call=1)
     bad = trace.diffs.query("status == 'mismatch'")["op_id"].item()
-    assert list(trace.kept) == [bad]
-    assert trace.meta["kept"] | {"size_bytes": 0} == {
-        "calls": 1, "size_bytes": 0, "keep": 8, "keep_bytes": 64 * 2**20, "not_kept": {},
+    assert list(trace.captured) == [bad]
+    assert trace.meta["captured"] | {"size_bytes": 0} == {
+        "calls": 1, "size_bytes": 0, "keep": 8, "keep_bytes": 64 * 2**20, "not_captured": {},
     }  # fmt: skip
-    assert trace.meta["kept"]["size_bytes"] == trace.kept[bad].size_bytes == X.numel() * (4 + 8 + 8)
+    assert trace.meta["captured"]["size_bytes"] == trace.captured[bad].size_bytes == X.numel() * (4 + 8 + 8)
 
 
 def test_nothing_is_kept_of_a_right_step():
-    assert compared(twice_exp).kept == {}
+    assert compared(twice_exp).captured == {}
 
 
 def test_keep_0_keeps_nothing():
-    assert with_fault(twice_exp, "aten.exp.default", scaled, keep=0).kept == {}
+    assert with_fault(twice_exp, "aten.exp.default", scaled, keep=0).captured == {}
 
 
 def test_right_calls_are_kept_of_ops_that_are_asked_for():
     trace = compared(lambda: (X.exp(), X.exp(), X.sin(), X.exp()), keep=2, keep_ops="exp")
-    assert [call.op for call in trace.kept.values()] == ["aten.exp.default"] * 2
-    assert list(trace.kept) == trace.diffs.query("op == 'aten.exp.default'")["op_id"].tolist()[:2]
+    assert [call.op for call in trace.captured.values()] == ["aten.exp.default"] * 2
+    assert list(trace.captured) == trace.diffs.query("op == 'aten.exp.default'")["op_id"].tolist()[:2]
 
 
 def test_a_call_beyond_keep_bytes_is_not_kept_and_said():
     trace = with_fault(twice_exp, "aten.exp.default", scaled, keep_bytes=100)
     bad = str(trace.diffs.query("status == 'mismatch'")["op_id"].item())
-    assert trace.kept == {}
-    assert trace.meta["kept"]["not_kept"] == {bad: "its values need 480 bytes, and keep_bytes=100 is used up"}
+    assert trace.captured == {}
+    assert trace.meta["captured"]["not_captured"] == {bad: "its values need 480 bytes, and keep_bytes=100 is used up"}
 
 
 def test_kept_inputs_are_those_before_an_op_that_writes_to_them():
@@ -59,12 +59,12 @@ def test_kept_values_are_copies():
     x = X.clone()
     trace = with_fault(lambda: x.exp(), "aten.exp.default", scaled)
     x.zero_()
-    assert torch.equal(nbkit.call_of(trace, next(iter(trace.kept))).args[0], X)
+    assert torch.equal(nbkit.call_of(trace, next(iter(trace.captured))).args[0], X)
 
 
 def test_an_op_that_the_filters_leave_out_has_no_values_in_the_trace():
     trace = with_fault(lambda: X.exp().sin(), "aten.exp.default", scaled, ops="torch.Tensor.sin")
-    assert trace.kept == {}
+    assert trace.captured == {}
 
 
 def test_the_steps_own_results_are_the_same_bits_while_values_are_kept():

@@ -23,7 +23,7 @@ def ran(script, tmp_path):
 
 def script(step, op, change=scaled, folder=".", **options):
     trace = with_fault(step, op, change, **options)
-    return nbkit.script_of(trace, next(iter(trace.kept)), folder)
+    return nbkit.script_of(trace, next(iter(trace.captured)), folder)
 
 
 def nothing(func, args, out):
@@ -67,7 +67,7 @@ def test_arguments_of_every_kind_are_written_so_that_the_op_runs(tmp_path):
     for op, step in STEPS.items():
         trace = compared(step, keep_ops=op)
         files.append(tmp_path / f"{op}.py")
-        files[-1].write_text(nbkit.script_of(trace, next(iter(trace.kept)), tmp_path))
+        files[-1].write_text(nbkit.script_of(trace, next(iter(trace.captured)), tmp_path))
     done = subprocess.run([sys.executable, "-c", RUN, *files], capture_output=True, text=True)
     assert done.stderr == ""
     assert done.stdout.count("largest difference: ") >= len(STEPS)

@@ -84,7 +84,7 @@ def test_what_is_given_on_purpose_is_no_finding(case):
 def test_what_inherits_is_counted_not_named():
     trace = found(lambda: torch.zeros(2).log().exp().log().neg())
     assert trace.findings["op"].tolist() == ["aten.log.default", "aten.log.default"]
-    assert trace.meta["inherited_ops"] == 1
+    assert trace.meta["propagated_ops"] == 1
 
 
 def test_a_gradient_that_goes_wrong_is_named_with_its_module_and_forward_op():
@@ -118,7 +118,7 @@ def test_a_tensor_that_comes_in_with_nan_is_named_once():
     trace = found(lambda: (x + 1, x * 2, x.exp()))
     [first] = trace.findings.itertuples()
     assert (first.kind, first.role, first.nan_count) == ("input", "input", 1)
-    assert trace.meta["inherited_ops"] == 3
+    assert trace.meta["propagated_ops"] == 3
 
 
 def test_a_part_written_with_nan_keeps_the_whole_from_being_clean():

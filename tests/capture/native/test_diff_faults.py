@@ -53,7 +53,7 @@ def test_a_wrong_kernel_gets_the_row_that_python_gives(fault, count, monkeypatch
     row = second.diffs.iloc[1]
     assert second.diffs["status"].tolist() == ["ok", status]
     assert pd.isna(row["message"]) if message is None else message in row["message"]
-    assert list(first.kept) == list(second.kept) == [row["op_id"]] * (status != "ok")
+    assert list(first.captured) == list(second.captured) == [row["op_id"]] * (status != "ok")
 
 
 @pytest.mark.filterwarnings("ignore:.*verrid.*:UserWarning")
@@ -67,6 +67,6 @@ def test_what_is_kept_of_a_wrong_call_outlives_the_copies_of_later_ones(count):
             x.sinh_()
             for _ in range(50):
                 torch.full_like(x, 9.0).mul_(2)
-    (op_id,) = trace.kept
+    (op_id,) = trace.captured
     assert trace.ops["op"][op_id] == "aten.sinh_.default"
     assert torch.equal(nbkit.call_of(trace, op_id).args[0], X[-count:])

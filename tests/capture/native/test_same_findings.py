@@ -48,7 +48,7 @@ def found(step, recorder, monkeypatch):
 
 def counted(trace):
     left_out = {reason: count for reason, count in trace.meta["skipped"].items() if reason.startswith("not looked at")}
-    return trace.meta["checked_tensors"], trace.meta["inherited_ops"], left_out
+    return trace.meta["checked_tensors"], trace.meta["propagated_ops"], left_out
 
 
 def assert_same(step, monkeypatch):

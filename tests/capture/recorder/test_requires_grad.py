@@ -44,7 +44,7 @@ OUTPUTS = {
 }
 
 
-@pytest.mark.parametrize("keep", [True, False], ids=["kept", "gone"])
+@pytest.mark.parametrize("keep", [True, False], ids=["captured", "gone"])
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_outputs(name, keep):
     function, packet = OUTPUTS[name]
@@ -55,7 +55,7 @@ def test_outputs(name, keep):
     assert flags(trace, packet)[: len(expected)] == expected
 
 
-@pytest.mark.parametrize("keep", [True, False], ids=["kept", "gone"])
+@pytest.mark.parametrize("keep", [True, False], ids=["captured", "gone"])
 def test_a_constant_that_is_written_to_requires_a_gradient_from_then_on(keep):
     def step():
         y = torch.zeros(4)

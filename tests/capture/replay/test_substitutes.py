@@ -7,7 +7,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from nbkit.capture.replay.op_traits import bound, plan_of
 from nbkit.capture.replay.reference import Reference
-from nbkit.capture.replay.substitutes import TWINS
+from nbkit.capture.replay.substitutes import SUBSTITUTES
 
 aten = torch.ops.aten
 
@@ -96,7 +96,7 @@ def test_batch_norm_of_cudnn_and_its_gradients():
     torch.testing.assert_close(given[0], gradient, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("packet", TWINS)
+@pytest.mark.parametrize("packet", SUBSTITUTES)
 def test_each_stands_in_for_an_op_of_torch_that_has_no_kernel_on_the_cpu(packet):
     op = getattr(aten, packet).default
     assert not torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "CPU")

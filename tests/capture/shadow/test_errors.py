@@ -46,5 +46,5 @@ def test_a_nan_behind_a_mask_is_no_noise():
     device = nbkit.SimulatedDevice()
     with device.planted(nbkit.Fault("_softmax", "nan_masked_rows")):
         meta = against(step).meta
-    places = [meta[name]["op"] for name in ("first_divergence", "half_lost", "largest_growth")]
+    places = [meta[name]["op"] for name in ("first_divergence", "half_precision_lost_at", "largest_growth")]
     assert places == ["aten._softmax.default"] * 3

@@ -1,4 +1,4 @@
-"""A planted fault is where the runs part; what comes after it has inherited its error, however small it is."""
+"""A planted fault is where the runs part; what comes after it has propagated its error, however small it is."""
 
 import pytest
 import torch
@@ -25,20 +25,20 @@ def test_a_fault_of_a_ten_thousandth_is_where_the_runs_part(model, op):
     trace = with_fault(train_step(model), op, scaled, against="cpu:float64")
     first, diffs = trace.meta["first_divergence"], trace.diffs
     assert first["op"] == op
-    assert first["injected_error"] == pytest.approx(1e-4, rel=0.05)
-    assert set(diffs["error_class"].dropna()) <= {"clean", "inherited", "injected"}
-    assert set(diffs["op_id"][diffs["error_class"] == "injected"]) == {first["op_id"]}
+    assert first["local_error"] == pytest.approx(1e-4, rel=0.05)
+    assert set(diffs["error_class"].dropna()) <= {"clean", "propagated", "local"}
+    assert set(diffs["op_id"][diffs["error_class"] == "local"]) == {first["op_id"]}
     assert set(diffs["origin_op_id"].dropna()) == {first["op_id"]}
-    assert (diffs["op_id"][diffs["error_class"] == "inherited"] > first["op_id"]).all()
+    assert (diffs["op_id"][diffs["error_class"] == "propagated"] > first["op_id"]).all()
 
 
 def test_errors_of_what_follows_are_inherited_and_not_injected():
     x, w = torch.rand(4, 8), torch.rand(8, 8)
     trace = with_fault(lambda: ((x @ w).exp() @ w).sum(), "aten.mm.default", scaled, against="cpu:float64")
     diffs = trace.diffs
-    assert diffs["error_class"].tolist() == ["injected", "inherited", "inherited", "inherited"]
-    assert (diffs["injected_error"][1:] < 1e-6).all()
-    assert (diffs["inherited_error"][1:] > 5e-5).all()
+    assert diffs["error_class"].tolist() == ["local", "propagated", "propagated", "propagated"]
+    assert (diffs["local_error"][1:] < 1e-6).all()
+    assert (diffs["propagated_error"][1:] > 5e-5).all()
     assert diffs["total_error"].iloc[0] == pytest.approx(1e-4, rel=0.01)
     assert trace.ops["op"].iloc[diffs["origin_op_id"].iloc[-1]] == "aten.mm.default"
 
@@ -50,7 +50,7 @@ def test_two_faults_have_an_origin_each_and_the_second_has_both_errors():
     faults = nbkit.Fault("exp", "relative_error", 1e-3), nbkit.Fault("sin", "relative_error", 1e-1)
     with device.planted(*faults), nbkit.opdiff(against="cpu:float64") as trace:
         y.exp().sqrt().sin().neg()
-    assert trace.diffs["error_class"].tolist() == ["injected", "inherited", "both", "inherited"]
+    assert trace.diffs["error_class"].tolist() == ["local", "propagated", "both", "propagated"]
     exp, _, sin, _ = trace.diffs["op_id"]
     assert trace.diffs["origin_op_id"].tolist() == [exp, exp, sin, sin]
     assert trace.meta["first_divergence"]["op_id"] == exp
@@ -73,16 +73,16 @@ def test_nan_in_one_run_only_is_an_error_without_bound():
 
     trace = with_fault(lambda: torch.ones(4).exp() * 2, "aten.exp.default", broken, against="cpu:float64")
     exp, mul = trace.diffs.iloc[-2], trace.diffs.iloc[-1]
-    assert (exp["total_error"], mul["inherited_error"]) == (float("inf"), float("inf"))
-    assert (exp["error_class"], mul["error_class"]) == ("injected", "inherited")
+    assert (exp["total_error"], mul["propagated_error"]) == (float("inf"), float("inf"))
+    assert (exp["error_class"], mul["error_class"]) == ("local", "propagated")
 
 
 def test_growth_and_lost_digits_name_the_op_that_cancels():
     x = torch.rand(100).add_(1000)
     trace = against(lambda: F.relu(x * 1.1 - x * 1.0999).exp())
     assert trace.meta["first_divergence"] is None
-    assert trace.meta["largest_growth"]["op"] == trace.meta["half_lost"]["op"] == "aten.sub.Tensor"
-    lost = trace.meta["half_lost"]
+    assert trace.meta["largest_growth"]["op"] == trace.meta["half_precision_lost_at"]["op"] == "aten.sub.Tensor"
+    lost = trace.meta["half_precision_lost_at"]
     assert lost["total_error"] > lost["level"] == pytest.approx(2**-11.5)
 
 
@@ -91,4 +91,4 @@ def test_what_is_zero_but_for_rounding_loses_no_digits():
     trace = against(train_step("conv", "sgd"))
     backward = trace.diffs[trace.diffs["op"] == "aten.convolution_backward.default"]
     assert backward["total_error"].max() > 1
-    assert trace.meta["half_lost"] is None
+    assert trace.meta["half_precision_lost_at"] is None

@@ -67,7 +67,7 @@ def test_an_op_without_a_float64_kernel_runs_in_a_narrower_dtype_and_says_so():
     lstm = nn.LSTM(4, 4)
     trace = against(lambda: lstm(torch.randn(3, 2, 4))[0].sum().backward())
     assert trace.meta["skipped"]["shadow in a narrower dtype: aten.mkldnn_rnn_layer.default"] == 1
-    assert trace.meta["parted_integers"] == 0
+    assert trace.meta["diverged_integers"] == 0
     assert anew(trace) == {}
     assert trace.diffs["total_error"].max() < 1e-5
 
@@ -75,8 +75,8 @@ def test_an_op_without_a_float64_kernel_runs_in_a_narrower_dtype_and_says_so():
 def test_an_op_without_a_kernel_there_is_followed_by_what_stands_in_for_it(monkeypatch):
     """As fused attention on CUDA, whose notes for the backward op nobody else has."""
     op = "_scaled_dot_product_flash_attention_for_cpu"
-    monkeypatch.setitem(substitutes.TWINS, op, substitutes.attention)
-    monkeypatch.setitem(substitutes.TWINS, f"{op}_backward", substitutes.attention_backward)
+    monkeypatch.setitem(substitutes.SUBSTITUTES, op, substitutes.attention)
+    monkeypatch.setitem(substitutes.SUBSTITUTES, f"{op}_backward", substitutes.attention_backward)
     monkeypatch.setitem(op_traits.VALUES, op, 1)
     inputs = [torch.randn(2, 4, 9, 8) for _ in range(3)]
 
@@ -113,7 +113,7 @@ def test_integers_are_the_steps_own_and_counted_where_they_part():
         return torch.where(mask, 5.0, 7.0).exp()
 
     trace = against(step)
-    assert trace.meta["parted_integers"] == 1
+    assert trace.meta["diverged_integers"] == 1
     assert trace.diffs[["op", "total_error"]].to_numpy().tolist()[3] == ["aten.ge.Scalar", 1.0]
     assert trace.diffs["total_error"].iloc[-1] < 1e-6
     assert "1 result of integers or bools came out otherwise" in trace.meta["notes"][0]

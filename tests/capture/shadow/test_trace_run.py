@@ -28,7 +28,7 @@ def test_another_op_is_where_the_step_parts_from_a_saved_trace(tmp_path):
         first = trace.meta["first_divergence"]
         assert (first["op"], first["right_op"]) == ("aten.gelu.default", "aten.relu.default")
         assert trace.ops["op"].iloc[first["op_id"]] == "aten.gelu.default"
-    assert trace.alignment["error_class"].value_counts()["injected"] == 1
+    assert trace.alignment["error_class"].value_counts()["local"] == 1
     assert nbkit.load(trace.save(tmp_path / "now")).alignment.equals(trace.alignment)
     assert set(trace.diffs["status"]) == {"ok"} and trace.diffs["error_class"].isna().all()
 
@@ -38,7 +38,7 @@ def test_a_planted_fault_is_found_in_both_ways():
     with Planted("aten.addmm.default", scaled):
         trace = against(step_of(), right)
     first = trace.meta["first_divergence"]
-    assert (first["op"], first["error_class"], trace.meta["against"]) == ("aten.addmm.default", "injected", "laptop")
+    assert (first["op"], first["error_class"], trace.meta["against"]) == ("aten.addmm.default", "local", "laptop")
     assert trace.diffs["op_id"][trace.diffs["status"] == "mismatch"].tolist() == [first["op_id"]]
 
 

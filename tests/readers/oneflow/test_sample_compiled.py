@@ -18,7 +18,10 @@ def nodes(sample):
 def test_operators_are_kept_pruned_or_added(nodes, sample):
     about = sample.meta["oneflow"]["graphs"][0]
     assert (len(nodes), nodes["name"].nunique()) == (1622, 1622)
-    assert (about["kept"], about["pruned"]) == (914, {"hierarchical_parallel_cast": 44, "add_n": 32, "constant": 28})
+    assert (about["kept"], about["pruned"]) == (
+        914,
+        {"hierarchical_parallel_cast": 44, "add_n": 32, "constant": 28},
+    )
     assert about["added"] == {"optimizer": 354, "amp": 346, "boxing": 8}
     traced = set(nodes_of(sample, "GraphBase_0 traced")["name"])
     assert (len(traced & set(nodes["name"])), len(traced - set(nodes["name"]))) == (914, 104)

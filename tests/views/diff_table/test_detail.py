@@ -5,19 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from nbkit.trace.captured_values import KeptCall, KeptResult
+from nbkit.trace.captured_values import CapturedCall, CapturedResult
 from nbkit.trace.trace import Trace
 from nbkit.views.diff_table.detail import diff_detail
 from tests.diff_frames import make_diffs, ops_of
 from tests.fakes import make_trace
 
-RESULT = KeptResult(0, "output", 0, "float32", (2,), (2,), 1.0, np.array([1.0, 3.0]), np.array([1.0, 2.0]))
+RESULT = CapturedResult(0, "output", 0, "float32", (2,), (2,), 1.0, np.array([1.0, 3.0]), np.array([1.0, 2.0]))
 
 
-def detail_of(row: dict[str, Any], *results: KeptResult) -> dict[str, Any]:
+def detail_of(row: dict[str, Any], *results: CapturedResult) -> dict[str, Any]:
     diffs = make_diffs({"status": "mismatch", **row})
     frames = {**make_trace(ops_of(diffs)).frames, "diffs": diffs}
-    calls = {0: KeptCall(0, "aten.mm.default", "cpu", [], {}, (), results)} if results else {}
+    calls = {0: CapturedCall(0, "aten.mm.default", "cpu", [], {}, (), results)} if results else {}
     return diff_detail(Trace(frames, {}, calls), 0)
 
 
@@ -49,6 +49,6 @@ def test_shapes_that_differ_have_no_plots() -> None:
 
 
 def test_values_that_were_not_kept_say_why() -> None:
-    assert detail_of({})["why_not"] == "The values of this tensor were not kept: only nbkit.opdiff keeps values."
+    assert detail_of({})["why_not"] == "The values of this tensor were not captured: only nbkit.opdiff keeps values."
     others = detail_of({"position": 1}, RESULT)["why_not"]
-    assert others == "The values of this tensor were not kept: others of its op were wrong, and it was not."
+    assert others == "The values of this tensor were not captured: others of its op were wrong, and it was not."

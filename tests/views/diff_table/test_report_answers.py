@@ -21,8 +21,8 @@ from tests.views.report.traces import NAMES
 
 STATUSES = ("ok", "mismatch", "odd", "shape", "skipped", "failed", "dtype", "reduced")
 RATIOS = (np.nan, np.inf, 0.0, 1e-9, 1.0, 7.5, 12345.678, 3e200, 10.0)
-METRICS = ("noise_ratio", "max_abs_error", "injected_error", "mismatch_count")
-KEPT = {"keep": 2, "calls": 2, "size_bytes": 10, "not_kept": {"1": "too large for keep_bytes", "3": "it raised"}}
+METRICS = ("noise_ratio", "max_abs_error", "local_error", "mismatch_count")
+KEPT = {"keep": 2, "calls": 2, "size_bytes": 10, "not_captured": {"1": "too large for keep_bytes", "3": "it raised"}}
 
 
 def odd_diffs(n_rows: int = 90, **meta: Any) -> Trace:
@@ -57,8 +57,8 @@ TRACES: dict[str, Callable[[], Trace]] = {
     "large": lambda: large_diffs(2000),
     "hostile": hostile_diffs,
     "odd": odd_diffs,
-    "some kept": lambda: odd_diffs(kept={**KEPT, "calls": 0}),
-    "odd, saved without values": lambda: odd_diffs(kept=KEPT, threshold=8.0, reference="cpu float64"),
+    "some kept": lambda: odd_diffs(captured={**KEPT, "calls": 0}),
+    "odd, saved without values": lambda: odd_diffs(captured=KEPT, threshold=8.0, reference="cpu float64"),
     "empty": nothing_compared,
 }
 

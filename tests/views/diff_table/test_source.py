@@ -35,7 +35,7 @@ def test_rows_carry_place_bar_and_cells_the_worst_first() -> None:
 
 def test_columns_that_are_null_throughout_are_left_out() -> None:
     columns = ask(DiffSource(trace_of({"noise_ratio": 1.0})), "rows")["columns"]
-    assert {"atol", "max_ulp", "error_class", "injected_error", "role"}.isdisjoint(columns)
+    assert {"atol", "max_ulp", "error_class", "local_error", "role"}.isdisjoint(columns)
 
 
 def test_a_step_compared_as_a_whole_shows_and_filters_its_columns() -> None:
@@ -43,25 +43,25 @@ def test_a_step_compared_as_a_whole_shows_and_filters_its_columns() -> None:
     # Put in afterwards: a trace refuses columns that its schema does not know.
     source.trace.frames["diffs"] = with_step_columns(source.trace.diffs)
     overview = source.overview()
-    assert overview["choices"]["error_class"] == ["injected", "inherited"]
+    assert overview["choices"]["error_class"] == ["local", "propagated"]
     assert overview["labels"]["error_class"] == "error classes"
-    assert [scale["name"] for scale in overview["scales"]] == ["injected_error", "total_error"]
-    answer = ask(source, "rows", query={"choices": {"error_class": "inherited"}})
+    assert [scale["name"] for scale in overview["scales"]] == ["local_error", "total_error"]
+    answer = ask(source, "rows", query={"choices": {"error_class": "propagated"}})
     assert answer["columns"][6:11] == [
         "error_class",
-        "injected_error",
-        "inherited_error",
+        "local_error",
+        "propagated_error",
         "total_error",
         "origin_op_id",
     ]
-    assert [row[9:14] for row in answer["rows"]] == [["inherited", "1e-07", "0.25", "0.25", "0"]] * 2
+    assert [row[9:14] for row in answer["rows"]] == [["propagated", "1e-07", "0.25", "0.25", "0"]] * 2
     assert ["origin op id", "0"] in ask(source, "detail", row=2)["fields"]
 
 
 def test_overview_says_verdicts_choices_scales_and_what_is_kept() -> None:
-    kept = {"calls": 1, "size_bytes": 2048, "keep": 8, "keep_bytes": 1, "not_kept": {}}
+    kept = {"calls": 1, "size_bytes": 2048, "keep": 8, "keep_bytes": 1, "not_captured": {}}
     rows = ({"noise_ratio": 1.0}, {"status": "mismatch", "noise_ratio": 9.0}, {"status": "skipped"})
-    overview = DiffSource(trace_of(*rows, reference="cpu", threshold=8.0, kept=kept)).overview()
+    overview = DiffSource(trace_of(*rows, reference="cpu", threshold=8.0, captured=kept)).overview()
     assert overview["figures"] == [["mismatch", "1"], ["ok", "1"], ["skipped", "1"]]
     assert overview["choices"]["status"] == ["mismatch", "ok", "skipped"]
     assert overview["scales"] == [{"name": "noise_ratio", "label": "noise ratio", "low": 1.0, "high": 9.0}]
@@ -111,7 +111,7 @@ def test_the_script_is_that_of_the_rows_op() -> None:
         ({"kind": "rows", "query": {"sort": "speed"}}, "OptionError: The table has no column 'speed'"),
         (
             {"kind": "script", "row": 0},
-            "OptionError: The values of op 0 were not kept: only nbkit.opdiff keeps values.",
+            "OptionError: The values of op 0 were not captured: only nbkit.opdiff keeps values.",
         ),
         ({"kind": "plotly"}, "KeyError: 'part'"),
     ],

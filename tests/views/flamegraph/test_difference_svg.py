@@ -35,7 +35,7 @@ def test_only_what_is_beyond_noise_has_a_colour() -> None:
 def test_single_recordings_say_that_the_noise_is_unknown() -> None:
     def run(*times: float) -> Trace:
         rows = ({"op": f"op {place}", "total_time_us": time} for place, time in enumerate(times))
-        return make_trace(make_ops({"op": "kept", "total_time_us": 500.0}, *rows))
+        return make_trace(make_ops({"op": "captured", "total_time_us": 500.0}, *rows))
 
     legend, boxes = drawn(run(100.0, 10.0), run(49.0, 18.0, 7.0))
     assert legend.split()[:13] == "not told apart 2 frames grew 1 frame gone 1 frame one run".split()

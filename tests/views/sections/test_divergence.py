@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 import nbkit
-from nbkit.views.sections.divergence import parting_sections
+from nbkit.views.sections.divergence import divergence_sections
 from tests.capture.diff.planted import scaled, with_fault
 from tests.capture.shadow.runs import against
 from tests.fakes import small_trace
@@ -18,14 +18,14 @@ def faulty():
 
 
 def test_the_op_at_fault_the_way_to_it_and_the_classes():
-    parted, chain, classes = parting_sections(faulty())
+    parted, chain, classes = divergence_sections(faulty())
     first = parted.rows[0]
     assert parted.title == "Where the step and cpu:float64 part"
     assert first[:4] == ["first op at fault", "aten.native_layer_norm.default", "forward", "1"]
-    assert "test_parting_sections.py:" in first[4]
+    assert "test_divergence.py:" in first[4]
     assert first[5].startswith("adds 0.000")
     assert [row[:4] for row in chain.rows] == [["aten.addmm.default", "1", "forward", "0"]]
-    assert dict(classes.rows) == {"injected": "1", "inherited": "2", "clean": "3"}
+    assert dict(classes.rows) == {"local": "1", "propagated": "2", "clean": "3"}
 
 
 def test_summary_and_html_show_them():
@@ -40,23 +40,23 @@ def test_a_trace_recorded_before_has_the_same_sections():
     with nbkit.optrace(values="stats", name="before") as right:
         model(x)
     model[1] = nn.ReLU()
-    parted, chain, classes = parting_sections(against(lambda: model(x), right))
+    parted, chain, classes = divergence_sections(against(lambda: model(x), right))
     assert parted.title == "Where the step and before part"
     assert parted.rows[0][:4] == ["first op at fault", "aten.relu.default", "forward", "1"]
     assert parted.rows[0][5].startswith("the right run has another op in its place")
     assert [row[:4] + row[5:] for row in chain.rows] == [["aten.addmm.default", "1", "forward", "0", "0"]]
-    assert dict(classes.rows)["injected"] == "1"
+    assert dict(classes.rows)["local"] == "1"
 
 
 def test_an_op_that_only_the_other_run_has_leads_from_nowhere():
     with nbkit.optrace(values="stats") as right:
         torch.ones(3).mul(2).exp()
-    parted, _ = parting_sections(against(lambda: torch.ones(3).exp(), right))
+    parted, _ = divergence_sections(against(lambda: torch.ones(3).exp(), right))
     assert parted.rows[0][1] == "aten.mul.Tensor"
 
 
 def test_a_clean_run_says_that_no_op_is_at_fault():
-    parted, _ = parting_sections(against(lambda: torch.rand(3).exp()))
+    parted, _ = divergence_sections(against(lambda: torch.rand(3).exp()))
     assert parted.rows[0] == [
         "first op at fault",
         *[None] * 4,
@@ -65,12 +65,12 @@ def test_a_clean_run_says_that_no_op_is_at_fault():
 
 
 def test_traces_without_another_run_have_none():
-    assert parting_sections(small_trace()) == []
+    assert divergence_sections(small_trace()) == []
     with nbkit.opdiff() as trace:
         torch.rand(3).exp()
-    assert parting_sections(trace) == []
+    assert divergence_sections(trace) == []
 
 
 def test_a_loaded_trace_shows_the_same(tmp_path):
     trace = faulty()
-    assert parting_sections(nbkit.load(trace.save(tmp_path / "trace"))) == parting_sections(trace)
+    assert divergence_sections(nbkit.load(trace.save(tmp_path / "trace"))) == divergence_sections(trace)

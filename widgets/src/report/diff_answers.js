@@ -65,8 +65,8 @@ function cell(state, columns, row, name) {
 }
 
 /** The script that runs the op of a row alone. @param {any} state @param {number} row */
-function script({ kept }, row) {
-  const values = kept.values[String(row)];
+function script({ captured }, row) {
+  const values = captured.values[String(row)];
   if (!values) throw new OptionError("The script needs the inputs of the op, which are not in this report.");
   if (values.script === null) throw new OptionError("The inputs of this op are too large for a script; copy it in the notebook.");
   return { script: values.script, note: null };

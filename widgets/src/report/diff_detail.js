@@ -10,7 +10,7 @@ const LEFT_OUT = "The values of this tensor are not in this report; write it wit
 /** @param {any} state @param {any} columns @param {number} row */
 export function diffDetail(state, columns, row) {
   const opId = columns.numbers.op_id[row];
-  const values = state.kept.values[String(row)];
+  const values = state.captured.values[String(row)];
   return {
     row,
     op_id: opId,
@@ -44,18 +44,18 @@ function text(columns, name, row, wholes = []) {
 }
 
 /** @param {any} state @param {any} columns @param {number} row */
-function whyNot({ kept, harmless }, columns, row) {
-  if (kept.rows.includes(row)) return LEFT_OUT;
+function whyNot({ captured, harmless }, columns, row) {
+  if (captured.rows.includes(row)) return LEFT_OUT;
   const opId = columns.numbers.op_id[row];
-  if (kept.ops.includes(opId)) return "The values of this tensor were not kept: others of its op were wrong, and it was not.";
-  return `The values of this tensor were not kept: ${reason(kept, harmless, columns, opId)}.`;
+  if (captured.ops.includes(opId)) return "The values of this tensor were not captured: others of its op were wrong, and it was not.";
+  return `The values of this tensor were not captured: ${reason(captured, harmless, columns, opId)}.`;
 }
 
-/** As nbkit/trace/captured_calls.py has it. @param {any} kept @param {string[]} harmless @param {any} columns @param {number} opId */
+/** As nbkit/trace/captured_calls.py has it. @param {any} captured @param {string[]} harmless @param {any} columns @param {number} opId */
 function reason({ meta, ops }, harmless, columns, opId) {
   if (!meta) return "only nbkit.opdiff keeps values";
-  if (!ops.length && meta.calls) return "the trace was saved without its values; save it with values='kept'";
-  const said = meta.not_kept[String(opId)];
+  if (!ops.length && meta.calls) return "the trace was saved without its values; save it with values='captured'";
+  const said = meta.not_captured[String(opId)];
   if (said) return said.includes("keep_bytes") ? `${said}; a larger keep_bytes makes room` : said;
   const rows = [];
   for (let row = 0; row < columns.count; row += 1) if (columns.numbers.op_id[row] === opId) rows.push(row);
@@ -65,5 +65,5 @@ function reason({ meta, ops }, harmless, columns, opId) {
     return `it is not a mismatch; record with keep_ops=${name === null ? "nan" : quoted(name)} to keep calls of this op all the same`;
   }
   if (rows.some((row) => textAt(message, row)?.startsWith("random"))) return "random ops draw other numbers when they run again";
-  return `the first ${meta.keep} wrong calls are kept; record with a larger keep= to keep more`;
+  return `the first ${meta.keep} wrong calls are captured; record with a larger keep= for more`;
 }

@@ -79,6 +79,6 @@ function nameOf(panel) {
 
 /** @param {Element} panel */
 function partsOf(panel) {
-  const [live, twin] = [".nbkit-live", ".nbkit-twin"].map((part) => /** @type {HTMLElement} */ (panel.querySelector(part)));
+  const [live, twin] = [".nbkit-live", ".nbkit-static-view"].map((part) => /** @type {HTMLElement} */ (panel.querySelector(part)));
   return { live, twin };
 }

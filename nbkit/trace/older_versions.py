@@ -1,0 +1,37 @@
+"""Upgrades what older versions of nbkit saved: columns, values and meta that have other names today."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+# Names until schema version 1, by frame.
+COLUMNS = {"diffs": {"injected_error": "local_error", "inherited_error": "propagated_error"}}
+ERROR_CLASSES = {"injected": "local", "inherited": "propagated", "given": "input"}
+META = {
+    "kept": "captured",
+    "half_lost": "half_precision_lost_at",
+    "inherited_ops": "propagated_ops",
+    "parted_integers": "diverged_integers",
+}
+CAPTURED = {"not_kept": "not_captured"}
+
+
+def upgraded_frame(name: str, frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame of schema version 1 with the columns and values of today."""
+    frame = frame.rename(columns=COLUMNS.get(name, {}))
+    if "error_class" in frame:
+        frame["error_class"] = frame["error_class"].replace(ERROR_CLASSES)
+    return frame
+
+
+def upgraded_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """The meta of schema version 1 with the keys of today."""
+    upgraded = {META.get(key, key): value for key, value in meta.items()}
+    if isinstance(upgraded.get("captured"), dict):
+        upgraded["captured"] = {CAPTURED.get(key, key): value for key, value in upgraded["captured"].items()}
+    for key in ("first_divergence", "largest_growth", "half_precision_lost_at"):
+        if isinstance(upgraded.get(key), dict):
+            names = COLUMNS["diffs"]
+            upgraded[key] = {names.get(field, field): value for field, value in upgraded[key].items()}
+    return upgraded

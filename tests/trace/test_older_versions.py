@@ -1,0 +1,36 @@
+"""Traces that nbkit 0.1 saved load with the names of today."""
+
+from pathlib import Path
+
+import nbkit
+
+# Recorded and saved by schema version 1: opdiff(against="cpu:float64", keep_ops="addmm") of a linear layer.
+SAVED = Path(__file__).parent / "saved_version_1" / "against"
+
+
+def test_columns_and_values_have_the_names_of_today():
+    diffs = nbkit.load(SAVED).diffs
+    assert len(diffs) == 8
+    assert diffs["local_error"].notna().any()
+    assert diffs["propagated_error"].notna().any()
+    assert set(diffs["error_class"].dropna()) == {"clean"}
+
+
+def test_meta_has_the_keys_of_today():
+    meta = nbkit.load(SAVED).meta
+    assert meta["captured"]["not_captured"] == {}
+    assert (meta["half_precision_lost_at"], meta["diverged_integers"]) == (None, 0)
+    assert not {"kept", "half_lost", "parted_integers"} & set(meta)
+
+
+def test_captured_calls_are_read():
+    trace = nbkit.load(SAVED)
+    assert list(trace.captured) == [2]
+    assert str(nbkit.call_of(trace, 2).op) == "aten.addmm.default"
+
+
+def test_saved_again_it_is_a_trace_of_today(tmp_path):
+    trace = nbkit.load(SAVED)
+    again = nbkit.load(trace.save(tmp_path / "again", values="captured"))
+    assert again.meta == trace.meta
+    assert again.diffs.equals(trace.diffs)
