@@ -2,7 +2,9 @@
 import { build } from "esbuild";
 
 await build({
-  entryPoints: ["op_table", "diff_table", "flamegraph", "graph", "report"].flatMap((name) => [`src/${name}.js`, `src/${name}.css`]),
+  entryPoints: ["op_table", "diff_table", "flamegraph", "graph", "report"].flatMap(
+    (name) => ["js", "css"].map((type) => ({ in: `src/${name}/${name}.${type}`, out: name })),
+  ),
   outdir: "../nbkit/views/static",
   bundle: true,
   minify: true,

@@ -21,8 +21,8 @@ SOURCE = Path(__file__).parents[2] / "widgets" / "src"
 PLACE = "http://widgets.test/"
 # Paths of the frames of a grouping, and the change of those that are judged.
 FRAMES = """async ([flame, base, difference, group]) => {
-  const { decode, decodeNoise } = await import("/lib/flame/data.js");
-  const { Views } = await import("/lib/flame/views.js");
+  const { decode, decodeNoise } = await import("/flamegraph/data/data.js");
+  const { Views } = await import("/flamegraph/views/views.js");
   const bytes = (value) => Array.isArray(value) || !value || typeof value !== "object" ? value : "base64" in value
     ? Uint8Array.from(atob(value.base64), (letter) => letter.charCodeAt(0))
     : Object.fromEntries(Object.entries(value).map(([name, part]) => [name, bytes(part)]));

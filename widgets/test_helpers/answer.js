@@ -3,9 +3,9 @@
 
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { diffAnswers } from "../src/report/diff_answers.js";
-import { opAnswers } from "../src/report/op_answers.js";
-import { unpack } from "../src/report/unpack.js";
+import { diffAnswers } from "../src/report/answers/diff_answers.js";
+import { opAnswers } from "../src/report/answers/op_answers.js";
+import { unpack } from "../src/shared/unpack.js";
 
 /** @type {Record<string, (state: any) => (message: any) => any>} */
 const TABLES = { op: opAnswers, diff: diffAnswers };

@@ -3,9 +3,9 @@
 
 import { readFileSync } from "node:fs";
 import { argv, stdout } from "node:process";
-import { decode, decodeNoise } from "../src/lib/flame/data.js";
+import { decode, decodeNoise } from "../src/flamegraph/data/data.js";
 import { flameStates } from "../src/report/flame_state.js";
-import { unpack } from "../src/report/unpack.js";
+import { unpack } from "../src/shared/unpack.js";
 
 /** Typed arrays as lists, NaN as null. @param {string} _ @param {any} value */
 function plain(_, value) {

@@ -1,9 +1,9 @@
 // Writes numbers as the report does, for the test on Python's side: stdin and stdout are JSON of lists by format.
 
 import { readFileSync } from "node:fs";
-import { count, fixed, general, roundedTo } from "../src/lib/numbers.js";
-import { change, dataSize, duration, flops, share } from "../src/lib/units.js";
-import { metric } from "../src/report/diff_detail.js";
+import { count, fixed, general, roundedTo } from "../src/shared/numbers.js";
+import { change, dataSize, duration, flops, share } from "../src/shared/units.js";
+import { metric } from "../src/report/answers/diff_detail.js";
 
 /** @type {Record<string, (value: number) => string | number>} */
 const FORMATS = {

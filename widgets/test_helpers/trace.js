@@ -62,7 +62,7 @@ export function totals(frames) {
   return Object.fromEntries(Array.from({ length: frames.size }, (_, frame) => [pathText(frames, frame), frames.total[frame]]));
 }
 
-/** The noise of single recordings: unknown. @param {number} [factor] @param {number} [share] @returns {import("../src/lib/flame/data.js").Noise} */
+/** The noise of single recordings: unknown. @param {number} [factor] @param {number} [share] @returns {import("../src/flamegraph/data/data.js").Noise} */
 export function single(factor = 1.2, share = 0.01) {
   return { repeats: [1, 1], notes: [], factor, share, views: {} };
 }
@@ -70,7 +70,7 @@ export function single(factor = 1.2, share = 0.01) {
 /**
  * The noise of ten repeats of both, with the judged frames of the merged calls by host time.
  * @param {{row: number, up?: number, own?: number, usual: number, change: number, noise: number}[]} frames
- * @returns {import("../src/lib/flame/data.js").Noise}
+ * @returns {import("../src/flamegraph/data/data.js").Noise}
  */
 export function repeated(frames) {
   const integers = Object.fromEntries(["row", "up", "own"].map((name) => [name, Int32Array.from(frames, (frame) => /** @type {any} */ (frame)[name] ?? 0)]));

@@ -15,7 +15,7 @@ from nbkit.views.report.rounded import METRIC_DIGITS, rounded
 
 
 def diff_data(trace: Trace, *, values: bool) -> bytes:
-    """The block of one trace, which widgets/src/report/diff_answers.js answers from; the same for the same trace.
+    """The block of one trace, which report/answers/diff_answers.js of widgets/src reads; the same for the same trace.
 
     Metrics are kept to the three digits that are shown. Elements of tensors, and what was drawn of them, are in it only
     with `values`.

@@ -21,7 +21,7 @@ OWN_IDS = {"nodes": "node_id", "parts": "part_id"}
 
 
 def graph_data(trace: Trace) -> bytes:
-    """The packed block, which widgets/src/lib/graph reads; the same for the same trace.
+    """The packed block, which widgets/src/graph reads; the same for the same trace.
 
     Texts are on one line and cut: names to 400 characters, attributes to 4,000.
     """

@@ -18,7 +18,7 @@ OP_IDS = ("parent_id", "forward_op_id")
 
 
 def op_data(trace: Trace) -> bytes:
-    """The block of one trace, which widgets/src/report/op_answers.js answers from; the same for the same trace.
+    """The block of one trace, which widgets/src/report/answers/op_answers.js answers from; the same for the same trace.
 
     Times are kept to the nanosecond, statistics to the four digits that are shown.
     """
@@ -41,7 +41,7 @@ def op_data(trace: Trace) -> bytes:
 
 
 def op_columns(ops: EncodedOps) -> dict[str, Any]:
-    """How many ops there are, and their columns, which widgets/src/report/op_columns.js reads."""
+    """How many ops there are, and their columns, which widgets/src/report/columns/op_columns.js reads."""
     return {
         "count": len(ops),
         "texts": {name: texts(column) for name, column in ops.texts.items()},

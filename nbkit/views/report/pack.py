@@ -1,6 +1,6 @@
 """Columns and JSON data as one compressed block for a page: whole numbers in byte planes, floats by their digits.
 
-widgets/src/report/unpack.js reads it. Nothing in it can be taken for markup or code, whatever names the trace holds.
+widgets/src/shared/unpack.js reads it. Nothing in it can be taken for markup or code, whatever names the trace holds.
 """
 
 import json

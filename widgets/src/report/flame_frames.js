@@ -1,7 +1,7 @@
 // The flamegraph's columns out of those of the op table, as nbkit/views/flamegraph/data.py makes both of one frame.
 
-import { opColumns } from "./op_columns.js";
-import { shown } from "./words.js";
+import { opColumns } from "./columns/op_columns.js";
+import { shown } from "./columns/words.js";
 
 const NAME_LIMIT = 400;
 /** Columns of the flamegraph and the texts or numbers of an op that each is. */
@@ -29,7 +29,7 @@ function parents(parent, track) {
   return Int32Array.from(parent, (above, row) => (above >= 0 && above < parent.length && track[above] === track[row] ? above : -1));
 }
 
-/** Paths that start with the model's name, in the order in which they first appear. @param {import("./columns.js").TextColumn} model @param {import("./columns.js").TextColumn} module */
+/** Paths that start with the model's name, in the order in which they first appear. @param {import("./columns/columns.js").TextColumn} model @param {import("./columns/columns.js").TextColumn} module */
 function modulePaths(model, module) {
   const span = Math.max(module.values.length, 1);
   /** @type {Map<number, number>} */

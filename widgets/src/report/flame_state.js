@@ -1,7 +1,7 @@
 // The flamegraph's state out of the data of a report, in the columns that the notebook sends; see flame_payload.py.
 
 import { framesOf } from "./flame_frames.js";
-import { unpack } from "./unpack.js";
+import { unpack } from "../shared/unpack.js";
 
 /** The states by trait; `ops` is the unpacked block of the op table of the same trace. @param {Uint8Array} packed @param {any} ops */
 export async function flameStates(packed, ops) {

@@ -1,10 +1,10 @@
 // Linking in an exported page: one selection shared by its widgets, as nbkit/views/linking.py links them in the notebook.
 
-import { typed } from "../lib/flame/data.js";
-import { counted } from "../lib/units.js";
-import { diffColumns } from "./diff_columns.js";
-import { isDevice } from "./op_columns.js";
-import { shown } from "./words.js";
+import { typed } from "../flamegraph/data/data.js";
+import { counted } from "../shared/units.js";
+import { diffColumns } from "./columns/diff_columns.js";
+import { isDevice } from "./columns/op_columns.js";
+import { shown } from "./columns/words.js";
 
 const LABEL = 80;
 

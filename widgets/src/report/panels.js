@@ -1,15 +1,15 @@
 // The widgets of a report by name: what each draws, and the model that it draws from the data in the page.
 
-import diffTable from "../diff_table.js";
-import flamegraph from "../flamegraph.js";
-import graph from "../graph.js";
-import opTable from "../op_table.js";
-import { NONE } from "../lib/graph/selection.js";
-import { diffAnswers } from "./diff_answers.js";
+import diffTable from "../diff_table/diff_table.js";
+import flamegraph from "../flamegraph/flamegraph.js";
+import graph from "../graph/graph.js";
+import opTable from "../op_table/op_table.js";
+import { NONE } from "../graph/data/selection.js";
+import { diffAnswers } from "./answers/diff_answers.js";
 import { flameStates } from "./flame_state.js";
-import { opAnswers } from "./op_answers.js";
+import { opAnswers } from "./answers/op_answers.js";
 import { standInModel } from "./stand_in.js";
-import { unpack } from "./unpack.js";
+import { unpack } from "../shared/unpack.js";
 
 /**
  * What a panel is drawn from: the model of its widget, and what was packed.

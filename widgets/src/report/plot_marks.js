@@ -1,6 +1,6 @@
 // What the plots of a difference consist of when a page draws them itself: rectangles, dots, lines and texts.
 
-import { general } from "../lib/numbers.js";
+import { general } from "../shared/numbers.js";
 
 /**
  * @typedef {{tag: "rect" | "circle" | "line" | "text", attributes: Record<string, string | number>, text?: string, title?: string}} Mark

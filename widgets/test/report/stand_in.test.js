@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isDead, kernelStatus } from "../../src/lib/kernel.js";
-import { createRequests } from "../../src/lib/requests.js";
+import { isDead, kernelStatus } from "../../src/table/kernel.js";
+import { createRequests } from "../../src/table/requests.js";
 import { standInModel } from "../../src/report/stand_in.js";
 
 test("changes are told to whoever listens, once each", () => {

@@ -1,0 +1,45 @@
+// Sliders for the least value of each metric.
+
+import { placeOf, STEPS, thresholdAt, thresholdText } from "./scale.js";
+import { debounced, h } from "../shared/dom.js";
+
+const PAUSE = 60;
+
+export class Sliders {
+  /** @param {{scales: {name: string, label: string, low: number, high: number}[], onChange: (name: string, least: number | null) => void}} options */
+  constructor({ scales, onChange }) {
+    this.sliders = scales.map((scale) => slider(scale, onChange));
+    this.element = h("div", { class: "nb-sliders", role: "group", "aria-label": "Least value of a metric" }, ...this.sliders.map(({ element }) => element));
+    this.element.hidden = !scales.length;
+  }
+
+  /** @param {Record<string, number>} thresholds */
+  show(thresholds) {
+    for (const { scale, set } of this.sliders) set(thresholds[scale.name]);
+  }
+
+  destroy() {
+    for (const { apply } of this.sliders) apply.cancel();
+  }
+}
+
+/** @param {any} scale @param {(name: string, least: number | null) => void} onChange */
+function slider(scale, onChange) {
+  const apply = debounced(() => onChange(scale.name, thresholdAt(Number(input.value), scale)), PAUSE);
+  const input = h("input", {
+    type: "range", min: 0, max: STEPS, step: 1, value: 0, "aria-label": `Least ${scale.label}`,
+    title: "Shows rows of this value or more; at the left end all",
+    oninput: () => (tell(thresholdAt(Number(input.value), scale)), apply.later()), onchange: apply.now,
+  });
+  const output = h("span", { class: "nb-threshold", "aria-hidden": "true" }, "any");
+  const tell = (/** @type {number | null | undefined} */ least) => {
+    output.textContent = thresholdText(least);
+    input.setAttribute("aria-valuetext", least === null || least === undefined ? "any" : `at least ${least}`);
+  };
+  const set = (/** @type {number | undefined} */ least) => {
+    if (input !== document.activeElement) input.value = String(placeOf(least, scale));
+    tell(least);
+  };
+  set(undefined);
+  return { scale, apply, set, element: h("label", { class: "nb-slider" }, h("span", {}, scale.label), input, output) };
+}

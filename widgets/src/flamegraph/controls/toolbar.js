@@ -1,0 +1,56 @@
+// The tool line: search with its result, and what is shown how.
+
+import { button, h } from "../../shared/dom.js";
+import { SearchField } from "../../shared/picture/search_field.js";
+
+const PAUSE = 60;
+
+/** Choices of the tool line: name in the state, label, values with their names. @type {[string, string, [string, string][]][]} */
+const CHOICES = [
+  ["group", "Group", [["none", "calls"], ["module", "by module"], ["op", "by op"], ["phase", "by phase"]]],
+  ["order", "Order", [["time", "time order"], ["heavy", "left heavy"]]],
+  ["clock", "Time", [["host", "host time"], ["device", "device time"]]],
+  ["color", "Colour", [["phase", "phase"], ["family", "op family"], ["device", "device"], ["difference", "difference"]]],
+];
+
+export class Toolbar {
+  /**
+   * @param {{hidden: string[], onChange: (change: object) => void, onSearch: (text: string) => void, onStep: (step: number) => void,
+   *   onFlip: () => void, onTable: () => void, onHelp: () => void, onLeave: () => void}} options `hidden`: choices that do not exist here
+   */
+  constructor(options) {
+    this.options = options;
+    this.search = new SearchField({ placeholder: "Search (regex)", label: "Search frames", pause: PAUSE, ...options });
+    /** @type {Record<string, any>} */
+    this.selects = {};
+    const choices = CHOICES.map((choice) => this.select(choice));
+    this.flip = button("Flame", "Root below instead of on top (i)", options.onFlip);
+    this.table = button("Table", "The same data as a table (t)", options.onTable);
+    this.help = button("?", "Keys", options.onHelp);
+    this.element = h("div", { class: "nb-tools nb-flame-tools", role: "group", "aria-label": "Flame graph tools" },
+      this.search.element, ...choices, this.flip, this.table, this.help);
+  }
+
+  /** @param {[string, string, [string, string][]]} choice */
+  select([name, label, values]) {
+    const shown = values.filter(([value]) => !this.options.hidden.includes(value));
+    const element = h("select", { "aria-label": label, title: label, onchange: () => this.options.onChange({ [name]: element.value }) },
+      ...shown.map(([value, text]) => h("option", { value }, name === "color" ? `colour: ${text}` : text)));
+    element.hidden = this.options.hidden.includes(name);
+    this.selects[name] = element;
+    return element;
+  }
+
+  /** @param {Record<string, any>} state */
+  show(state) {
+    for (const [name, element] of Object.entries(this.selects)) element.value = state[name];
+    this.selects.clock.disabled = state.group === "none" && state.order === "time";
+    this.flip.setAttribute("aria-pressed", String(state.isFlame));
+    this.table.setAttribute("aria-pressed", String(state.isTable));
+    this.help.setAttribute("aria-expanded", String(state.isHelp));
+  }
+
+  destroy() {
+    this.search.destroy();
+  }
+}

@@ -1,0 +1,34 @@
+// Which frames the table twin adds up, and where a line of it leads in the view.
+
+import { matcher, matchFrames } from "../views/search.js";
+import { lines } from "./lines.js";
+
+/**
+ * The frames behind the table: those of the view; with a base, those of the merged difference.
+ * @param {import("../views/views.js").Views} views @param {import("../views/views.js").View} view @param {import("../views/views.js").Choice} choice
+ */
+export function twinOf(views, view, choice) {
+  return views.base ? views.view({ ...choice, order: "heavy", color: "difference" }) : view;
+}
+
+/** The frame of one view that holds the first row of a frame of another; -1 if there is none. @param {import("../views/views.js").View} from @param {number} frame @param {import("../views/views.js").View} to */
+export function across(from, frame, to) {
+  if (frame < 0 || from.frames === to.frames) return frame;
+  const row = from.frames.row[frame];
+  return row < 0 ? -1 : to.frames.of[row];
+}
+
+/**
+ * What the table shows inside a frame of the view (-1 for everything) and of a search.
+ * @param {import("../views/views.js").View} twin @param {number} top frame of the twin @param {string} text
+ */
+export function tableOf(twin, top, text) {
+  const { frames, difference, whole } = twin;
+  const { test } = matcher(text);
+  const isMatch = test && matchFrames(frames, test, () => false).isMatch;
+  const inside = top < 0 ? "everything" : `inside ${frames.texts[frames.name[top]]}`;
+  return {
+    lines: lines(frames, twin.links(), { top, isMatch, difference }), names: frames.texts, whole: whole.time,
+    about: text ? `${inside}, matching ${text}` : inside, difference,
+  };
+}

@@ -1,0 +1,135 @@
+// What is said of a frame: its label for the live region, its facts for tooltip and detail pane.
+
+import { change, counted, dataSize, duration, flops, share } from "../../shared/units.js";
+import { NEW } from "../data/difference.js";
+import { childrenOf } from "../data/links.js";
+import { relativeText, verdictText } from "../data/verdicts.js";
+
+/** Different shapes or source lines that are listed. */
+const LISTED = 3;
+const KINDS = ["same", "grew", "shrank", "new", "gone"];
+
+/** Characters that would turn or break the line they stand in. */
+const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+
+/** Name of a frame as it is shown. @param {import("../data/frames.js").Frames} frames @param {number} frame */
+export function nameOf({ names, name }, frame) {
+  return names[name[frame]].replace(UNSEEN, "\ufffd");
+}
+
+/** @typedef {{difference: import("../data/difference.js").Difference, frame: number} | null} Change */
+
+/** Siblings of a frame in the order of the view, itself among them. @param {import("./views.js").View} view @param {number} frame */
+export function siblings(view, frame) {
+  return childrenOf(view.links(), view.frames.parent[frame]);
+}
+
+/** @param {import("../data/frames.js").Frames} frames @param {number} frame */
+export function depthOf({ parent }, frame) {
+  let depth = 1;
+  for (let at = parent[frame]; at >= 0; at = parent[at]) depth += 1;
+  return depth;
+}
+
+/** @param {import("./views.js").View} view @param {number} time */
+export function shareText({ whole }, time) {
+  return whole.time > 0 ? `${share(time / whole.time)} of ${whole.name}` : "";
+}
+
+/** 'aten.mm.default, 1.20 ms, 14.0 % of the step, depth 5, 2 of 7'. @param {import("./views.js").View} view @param {number} frame @param {Change} [changed] */
+export function announcement(view, frame, changed = null) {
+  const { frames } = view;
+  const { level, place, among } = positionOf(view, frame);
+  const parts = [
+    nameOf(frames, frame), duration(frames.total[frame]), shareText(view, frames.total[frame]),
+    frames.count[frame] > 1 ? counted(frames.count[frame], "call") : "",
+    changed ? changeText(changed) : "",
+    `depth ${level}`, `${place} of ${among}`,
+  ];
+  return parts.filter(Boolean).join(", ");
+}
+
+/** 'grew +1.20 ms (+20.0 %), beyond noise ±3.0 %', or that the noise is unknown. @param {NonNullable<Change>} changed */
+export function changeText({ difference: { frames, before, codes, verdicts }, frame }) {
+  const kind = KINDS[codes[frame]];
+  if (kind === "new") return kind;
+  if (kind === "gone") return `gone, was ${duration(before[frame])}`;
+  if (verdicts) return verdictText(verdicts, frame, kind);
+  const delta = frames.total[frame] - before[frame];
+  const relative = relativeText(delta, before[frame]);
+  return `${kind === "same" ? "" : `${kind} `}${change(delta)}${relative && ` (${relative})`}, noise unknown`;
+}
+
+/** Where a frame stands among its siblings, from 1. @param {import("./views.js").View} view @param {number} frame */
+export function positionOf(view, frame) {
+  const among = siblings(view, frame);
+  return { level: depthOf(view.frames, frame), place: among.indexOf(frame) + 1, among: among.length };
+}
+
+/** A short mark of the change for a box: '▲ +20 %'. @param {Change} changed */
+export function changeMark(changed) {
+  if (!changed) return "";
+  const { difference: { frames, before, codes, verdicts }, frame } = changed;
+  const [delta, usual] = verdicts ? [verdicts.change[frame], verdicts.usual[frame]] : [frames.total[frame] - before[frame], before[frame]];
+  const percent = usual > 0 ? ` ${delta < 0 ? "−" : "+"}${Math.round((100 * Math.abs(delta)) / usual)} %` : "";
+  const what = `${verdicts?.isOwn[frame] ? " self" : ""}${percent}`;
+  return ["", `▲${what}`, `▼${what}`, "new", "gone"][codes[frame]];
+}
+
+/** Rows of a frame itself; none for one that only holds others. @param {import("../data/frames.js").Frames} frames @param {number} frame */
+export function ownRows(frames, frame) {
+  if (frames.isTimeline) return [frame];
+  const rows = [];
+  if (frames.row[frame] < 0) return rows;
+  for (let row = frames.row[frame]; row < frames.of.length; row += 1) if (frames.of[row] === frame) rows.push(row);
+  return rows;
+}
+
+/** The op_id of a frame that is one row and no more; else null. @param {import("../data/frames.js").Frames} frames @param {number} frame */
+export function singleRow(frames, frame) {
+  return frames.count[frame] === 1 && frames.of[frames.row[frame]] === frame ? frames.row[frame] : null;
+}
+
+/**
+ * Facts of a frame as label and text; what is not known is left out.
+ * @param {import("./views.js").View} view @param {import("../data/data.js").Trace} trace @param {number} frame @param {Change} [changed]
+ * @returns {[string, string][]}
+ */
+export function facts(view, trace, frame, changed = null) {
+  const { frames } = view;
+  const { columns, strings } = trace;
+  const rows = ownRows(frames, frame);
+  const sum = (/** @type {string} */ name) => rows.reduce((total, row) => (columns[name][row] >= 0 ? (total || 0) + columns[name][row] : total), NaN);
+  const texts = (/** @type {string} */ name) => distinct(rows.map((row) => columns[name][row]), strings[name]);
+  const deviceTime = sum("device_self");
+  /** @type {[string, string][]} */
+  const list = [
+    ["total", `${duration(frames.total[frame])} · ${shareText(view, frames.total[frame])}`],
+    ["self", `${duration(frames.self[frame])} · ${shareText(view, frames.self[frame])}`],
+    ["calls", frames.count[frame] > 1 ? frames.count[frame].toLocaleString("en") : ""],
+    [frames.isTimeline ? "all its calls" : "change", changed ? changeText(changed) : ""],
+    ["before", changed && changed.difference.codes[changed.frame] !== NEW ? duration(changed.difference.before[changed.frame]) : ""],
+    ["device self", deviceTime > 0 ? duration(deviceTime) : ""],
+    ["start", frames.isTimeline ? duration(columns.start[frame]) : ""],
+    ["FLOPs", known(sum("flops"), flops)],
+    ["bytes", known(sum("bytes"), dataSize)],
+    ["module", texts("module")],
+    ["phase", texts("phase")],
+    ["device", texts("device")],
+    ["shapes", texts("shapes")],
+    ["source", texts("source")],
+  ];
+  return list.filter(([, text]) => text !== "");
+}
+
+/** @param {number} value @param {(value: number) => string} text */
+function known(value, text) {
+  return Number.isNaN(value) ? "" : text(value);
+}
+
+/** The different texts, or how many there are. @param {number[]} indices @param {string[]} strings */
+function distinct(indices, strings) {
+  const different = [...new Set(indices)].filter((index) => index >= 0);
+  const listed = different.slice(0, LISTED).map((index) => strings[index] || "root module").join(" · ");
+  return different.length > LISTED ? `${listed} · and ${different.length - LISTED} others` : listed;
+}

@@ -1,0 +1,53 @@
+// What the keys do in the flame graph, and where the arrows lead.
+
+import { isArrow } from "../../shared/keys.js";
+import { childrenOf } from "../data/links.js";
+import { siblings } from "./describe.js";
+
+/** @type {import("../../shared/keys.js").Keys} */
+export const KEYS = [
+  [["ArrowDown", "ArrowUp"], "", "to the first child, to the parent (the other way in flame orientation)"],
+  [["ArrowLeft", "ArrowRight"], "", "to the frame before or after it of the same parent"],
+  [["Home", "End"], "", "to the first or last frame of the same parent"],
+  [["h"], "heaviest", "to the child that took the most time"],
+  [["Enter"], "zoom", "zoom to the frame and select it"],
+  [[" "], "select", "select the frame, or no longer"],
+  [["Escape"], "back", "one step back: details, zoom, search"],
+  [["w", "+", "="], "nearer", "zoom in"],
+  [["s", "-"], "farther", "zoom out"],
+  [["a"], "left", "pan left"],
+  [["d"], "right", "pan right"],
+  [["0"], "all", "show everything"],
+  [["1"], "time", "time order"],
+  [["2"], "heavy", "left heavy"],
+  [["i"], "flip", "icicle or flame"],
+  [["t"], "table", "table on or off"],
+  [["/"], "search", "to the search"],
+  [["n", "N"], "match", "next, previous match"],
+  [["?"], "help", "this list"],
+];
+
+/**
+ * The frame that a key leads to; -1 if it does not move.
+ * @param {string} key @param {import("./views.js").View} view @param {number} frame -1 for none yet @param {boolean} isFlame
+ */
+export function movedTo(key, view, frame, isFlame) {
+  if (!isArrow(key)) return -1;
+  const { roots } = view.links();
+  if (frame < 0) return roots.length ? roots[0] : -1;
+  if (key === "ArrowDown" || key === "ArrowUp") {
+    const isInward = (key === "ArrowDown") !== isFlame;
+    const children = childrenOf(view.links(), frame);
+    return isInward ? (children.length ? children[0] : -1) : view.frames.parent[frame];
+  }
+  const among = siblings(view, frame);
+  const last = among.length - 1;
+  const place = among.indexOf(frame);
+  const to = { ArrowLeft: Math.max(place - 1, 0), ArrowRight: Math.min(place + 1, last), Home: 0, End: last }[key] ?? place;
+  return among[to];
+}
+
+/** The child with the most time; -1 for a leaf. @param {import("./views.js").View} view @param {number} frame */
+export function heaviestChild({ frames, links }, frame) {
+  return childrenOf(links(), frame).reduce((best, child) => (best < 0 || frames.total[child] > frames.total[best] ? child : best), -1);
+}

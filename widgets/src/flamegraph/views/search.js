@@ -1,0 +1,105 @@
+// Search: which names match, which frames, and what share of the time they hold.
+
+/**
+ * A test for a text, and a sentence about what was wrong with it. A broken regular expression is looked for as plain text.
+ * @param {string} text
+ * @returns {{test: ((text: string) => boolean) | null, problem: string}}
+ */
+export function matcher(text) {
+  if (!text.trim()) return { test: null, problem: "" };
+  try {
+    const pattern = new RegExp(text, "i");
+    return { test: (value) => pattern.test(value), problem: "" };
+  } catch (error) {
+    const wanted = text.toLowerCase();
+    const reason = /** @type {Error} */ (error).message.split(": ").pop();
+    return { test: (value) => value.toLowerCase().includes(wanted), problem: `Not a regular expression (${reason}); searching for it as plain text.` };
+  }
+}
+
+/**
+ * Frames that match.
+ * @typedef {object} Matches
+ * @property {Uint8Array} isMatch of each frame
+ * @property {Int32Array} list the frames that match, ascending
+ * @property {number} count
+ * @property {number} hostTotal time of the matches on the host, one below another match not counted again
+ * @property {number} deviceTotal the same for frames of a device's tracks
+ */
+
+/**
+ * @param {import("../data/frames.js").Frames} frames
+ * @param {(text: string) => boolean} test
+ * @param {(frame: number) => boolean} isOnDevice
+ * @returns {Matches}
+ */
+export function matchFrames(frames, test, isOnDevice) {
+  const { size, parent, name, texts, total } = frames;
+  const isNameMatch = Uint8Array.from(texts, (text) => Number(test(text)));
+  const isMatch = new Uint8Array(size);
+  // Whether a frame or one above it matches; parents come first, so one pass does.
+  const isCovered = new Uint8Array(size);
+  const list = new Int32Array(size + 1);
+  let [count, hostTotal, deviceTotal] = [0, 0, 0];
+  for (let frame = 0; frame < size; frame += 1) {
+    const isBelow = parent[frame] >= 0 ? isCovered[parent[frame]] : 0;
+    const matches = isNameMatch[name[frame]];
+    isMatch[frame] = matches;
+    isCovered[frame] = matches | isBelow;
+    // Without a branch, which would be guessed wrong half of the time: the next match overwrites what is none.
+    list[count] = frame;
+    count += matches;
+    if (matches & ~isBelow) {
+      if (isOnDevice(frame)) deviceTotal += total[frame];
+      else hostTotal += total[frame];
+    }
+  }
+  return { isMatch, list: list.subarray(0, count), count, hostTotal, deviceTotal };
+}
+
+/** The rows of a layout with nothing but the matches in them. @param {import("../layout/layout.js").Layout} layout @param {Matches} matches @returns {import("../layout/layout.js").Rows} */
+export function matchRows({ row, rows, isInOrder }, { isMatch, list }) {
+  const { starts, left, width } = rows;
+  const found = { starts: new Int32Array(starts.length), items: new Int32Array(list.length), left, width };
+  if (isInOrder) scatter(found, row, list);
+  else filter(found, rows, isMatch);
+  return found;
+}
+
+/** The fast way, for rows whose frames are in the order of their index. @param {import("../layout/layout.js").Rows} found @param {Int32Array} row @param {Int32Array} list */
+function scatter({ starts, items }, row, list) {
+  for (let at = 0; at < list.length; at += 1) starts[row[list[at]] + 1] += 1;
+  for (let at = 1; at < starts.length; at += 1) starts[at] += starts[at - 1];
+  const next = starts.slice();
+  for (let at = 0; at < list.length; at += 1) items[next[row[list[at]]]++] = list[at];
+}
+
+/** @param {import("../layout/layout.js").Rows} found @param {import("../layout/layout.js").Rows} rows @param {Uint8Array} isMatch */
+function filter(found, { starts, items }, isMatch) {
+  let next = 0;
+  for (let row = 0; row + 1 < starts.length; row += 1) {
+    for (let place = starts[row]; place < starts[row + 1]; place += 1) {
+      if (isMatch[items[place]]) found.items[next++] = items[place];
+    }
+    found.starts[row + 1] = next;
+  }
+}
+
+/**
+ * The match after (or, by step -1, before) a frame, from row to row and around the end; -1 if there is none.
+ * @param {import("../layout/layout.js").Rows} rows matches only
+ * @param {import("../layout/layout.js").Layout} layout
+ * @param {number} frame -1 to begin
+ * @param {number} step 1 or -1
+ */
+export function nextMatch({ starts, items, left }, layout, frame, step) {
+  if (!items.length) return -1;
+  if (frame < 0) return items[step > 0 ? 0 : items.length - 1];
+  const row = layout.row[frame];
+  let place = starts[row];
+  while (place < starts[row + 1] && left[items[place]] < left[frame]) place += 1;
+  while (place < starts[row + 1] && items[place] !== frame && left[items[place]] === left[frame]) place += 1;
+  const isHere = place < items.length && items[place] === frame;
+  const to = step > 0 ? place + Number(isHere) : place - 1;
+  return items[(to + items.length) % items.length];
+}

@@ -1,0 +1,152 @@
+// The views of a trace, each made when it is first asked for: frames, layout, links, colours, difference.
+
+import { colored } from "./colors.js";
+import { deviceTracks } from "../data/data.js";
+import { difference, GONE } from "../data/difference.js";
+import { timelineFrames } from "../data/frames.js";
+import { groupedFrames } from "../data/groups.js";
+import { mergedLayout, timelineLayout } from "../layout/layout.js";
+import { heavyLinks, linksOf } from "../data/links.js";
+import { mergedFrames } from "../data/merge.js";
+import { differenceCategories } from "../../shared/picture/palette.js";
+import { unknownText } from "../data/verdicts.js";
+import { counted, share } from "../../shared/units.js";
+
+/**
+ * @typedef {{order: string, group: string, clock: string, color: string}} Choice
+ *   order: time or heavy; group: none, module, op or phase; clock: host or device; color: phase, family, device or difference
+ *
+ * @typedef {object} View
+ * @property {string} key
+ * @property {boolean} isTimeline
+ * @property {boolean} isGrouped by module, op or phase, by self time
+ * @property {import("../data/frames.js").Frames} frames
+ * @property {import("../layout/layout.js").Layout} layout
+ * @property {() => import("../data/links.js").Links} links
+ * @property {import("../data/difference.js").Difference | null} difference
+ * @property {{time: number, name: string}} whole what shares are of
+ * @property {(frame: number) => boolean} isOnDevice
+ */
+
+export class Views {
+  /** @param {import("../data/data.js").Trace} trace @param {import("../data/data.js").Trace | null} base @param {import("../data/data.js").Noise | null} noise with a base */
+  constructor(trace, base, noise = null) {
+    this.trace = trace;
+    this.base = base;
+    this.noise = noise;
+    /** @type {Map<string, any>} */
+    this.known = new Map();
+    this.isDevice = deviceTracks(trace);
+  }
+
+  /** A thing made once under its name. @template T @param {string} name @param {() => T} make @returns {T} */
+  once(name, make) {
+    if (!this.known.has(name)) this.known.set(name, make());
+    return this.known.get(name);
+  }
+
+  /** @param {Choice} choice @returns {View} */
+  view({ order, group, clock, color }) {
+    if (group === "none" && order === "time") return this.once("timeline", () => this.timeline());
+    return this.merged(group, order, clock, color === "difference");
+  }
+
+  timeline() {
+    const frames = timelineFrames(this.trace);
+    const layout = timelineLayout(this.trace);
+    const { track } = this.trace.columns;
+    return {
+      key: "timeline", isTimeline: true, isGrouped: false, frames, layout, difference: null, whole: wholeOf(frames, layout),
+      links: () => this.once("timeline links", () => linksOf(frames)),
+      isOnDevice: (/** @type {number} */ frame) => this.isDevice[track[frame]],
+    };
+  }
+
+  /** @param {string} group @param {string} order @param {string} clock @param {boolean} isDifference */
+  merged(group, order, clock, isDifference) {
+    const key = [group, order, clock, isDifference ? "difference" : ""].join(" ");
+    return this.once(key, () => {
+      const delta = isDifference && this.base ? this.difference(group, clock) : null;
+      const frames = delta ? delta.frames : this.mergedFrames(this.trace, group, clock);
+      const links = order === "heavy" ? heavyLinks(frames) : linksOf(frames);
+      const time = links.roots.reduce((sum, root) => sum + frames.total[root], 0);
+      const whole = { time, name: clock === "device" ? "all device time" : "all host time" };
+      const layout = mergedLayout(frames, links);
+      const isGrouped = group !== "none";
+      return { key, isTimeline: false, isGrouped, frames, layout, difference: delta, whole, links: () => links, isOnDevice: () => clock === "device" };
+    });
+  }
+
+  /** @param {import("../data/data.js").Trace} trace @param {string} group @param {string} clock */
+  mergedFrames(trace, group, clock) {
+    const side = trace === this.base ? "base" : "now";
+    return this.once(`${side} ${group} ${clock}`, () => (group === "none" ? mergedFrames(trace, clock) : groupedFrames(trace, group, clock)));
+  }
+
+  /** Every frame beside what it was in the base. @param {string} group @param {string} clock @returns {import("../data/difference.js").Difference} */
+  difference(group, clock) {
+    const base = /** @type {import("../data/data.js").Trace} */ (this.base);
+    const noise = /** @type {import("../data/data.js").Noise} */ (this.noise);
+    const view = `${group} ${clock}`;
+    return this.once(`difference ${view}`, () => difference(this.mergedFrames(this.trace, group, clock), this.mergedFrames(base, group, clock), noise, view));
+  }
+
+  /**
+   * What became of a frame: the difference and the frame in it that has its path; null without a base or by other colours.
+   * @param {View} view @param {Choice} choice
+   * @returns {(frame: number) => {difference: import("../data/difference.js").Difference, frame: number} | null}
+   */
+  changes(view, { color, group, clock }) {
+    if (color !== "difference" || !this.base) return () => null;
+    const delta = view.difference ?? this.difference(group, clock);
+    return (frame) => {
+      const at = view.isTimeline ? delta.frames.of[frame] : frame;
+      return at < 0 ? null : { difference: delta, frame: at };
+    };
+  }
+
+  /** What is said beside the colours; null where they are not those of a difference. @param {View} view @param {Choice} choice */
+  legendNote(view, { color, group, clock }) {
+    if (color !== "difference" || !this.base) return null;
+    const { codes, verdicts } = this.difference(group, clock);
+    const gone = view.isTimeline ? codes.reduce((sum, code) => sum + Number(code === GONE), 0) : 0;
+    const hidden = gone ? ` · ${counted(gone, "gone frame")} not drawn in time order: choose left heavy` : "";
+    return `${noiseNote(/** @type {import("../data/data.js").Noise} */ (this.noise), verdicts !== null)}${hidden}`;
+  }
+
+  /** Categories and the code of each frame. @param {View} view @param {Choice} choice */
+  colors(view, { color, group, clock }) {
+    return this.once(`colors ${view.key} ${color}`, () => {
+      if (color !== "difference" || !this.base) return colored(this.trace, view.frames, color);
+      const delta = view.difference ?? this.difference(group, clock);
+      const codes = view.isTimeline ? view.frames.row.reduce(coded(delta), new Uint8Array(view.frames.size)) : delta.codes;
+      return { categories: differenceCategories(delta.verdicts !== null), codes };
+    });
+  }
+}
+
+/** A choice in words. @param {Choice} choice */
+export function titleOf({ group, order }) {
+  if (group !== "none") return `by ${group}`;
+  return order === "time" ? "time order" : "merged calls";
+}
+
+/** What the colours of a difference stand for. @param {import("../data/data.js").Noise} noise @param {boolean} isJudged */
+function noiseNote({ repeats, factor, share: least }, isJudged) {
+  if (isJudged) return `grew, shrank: beyond the noise of ${repeats[1]} repeats, ${repeats[0]} before`;
+  return `${unknownText(repeats)}; coloured from ${factor} times as long or short and ${share(least)} of all time on · record both with repeats (-r 10)`;
+}
+
+/** Gives each row the code of its merged frame. @param {import("../data/difference.js").Difference} delta */
+function coded({ frames, codes }) {
+  return (/** @type {Uint8Array} */ result, /** @type {number} */ row) => {
+    if (frames.of[row] >= 0) result[row] = codes[frames.of[row]];
+    return result;
+  };
+}
+
+/** What the shares of the timeline are of: its step, else all of the recording. @param {import("../data/frames.js").Frames} frames @param {import("../layout/layout.js").Layout} layout */
+function wholeOf({ size, parent, name, names, total }, { min, max }) {
+  const isStep = size > 0 && parent[0] < 0 && names[name[0]] === "step" && total[0] > 0;
+  return isStep ? { time: total[0], name: "the step" } : { time: max - min, name: "the recording" };
+}

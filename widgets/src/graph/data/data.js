@@ -1,0 +1,37 @@
+// The graphs of a trace as nbkit/views/graph/data.py packs them: nodes, edges and parts as columns.
+
+/**
+ * Texts of a column: the different ones, and of each row which; -1 is none.
+ *
+ * @typedef {{values: string[], codes: Int32Array}} Texts
+ * @typedef {{count: number, texts: Record<string, Texts>, numbers: Record<string, Float64Array>}} Table
+ * @typedef {{name: string, label: string, format: string, sums: boolean}} Value a number of each node that another frame
+ *   knows; of a part it is their sum, else their maximum
+ * @typedef {{title: string, incomplete: string | null, figures: [string, string][], notes: string[], graphs: string[],
+ *   values: Value[], nodes: Table, edges: Table, parts: Table, side?: string,
+ *   comparison?: import("./correspondence.js").Comparison | null,
+ *   correspondence?: import("./correspondence.js").Correspondence}} Data `side` and `correspondence` are those of a side of the comparison
+ */
+
+/** Kinds of nodes that hold values and do nothing. */
+export const VALUES = new Set(["parameter", "buffer", "constant"]);
+
+export { textAt } from "../../report/columns/columns.js";
+
+/** Number of a row; null where it is missing. @param {Float64Array} numbers @param {number} row */
+export function numberAt(numbers, row) {
+  return Number.isNaN(numbers[row]) ? null : numbers[row];
+}
+
+/** Rows of a graph, in order. @param {Table} table @param {string} graph */
+export function rowsOf({ count, texts }, graph) {
+  const code = texts.graph.values.indexOf(graph);
+  const rows = [];
+  for (let row = 0; row < count; row += 1) if (texts.graph.codes[row] === code) rows.push(row);
+  return rows;
+}
+
+/** Ids of a column that are rows of a table, -1 for missing ones and others. @param {Float64Array} numbers @param {number} count */
+export function idsOf(numbers, count) {
+  return Int32Array.from(numbers, (id) => (id >= 0 && id < count ? id : -1));
+}

@@ -1,0 +1,137 @@
+// One graph as it is shown: its hierarchy, its edges, its scene, and what is computed of them once.
+
+import { amountsOf, coloured } from "./colors.js";
+import { textAt } from "../data/data.js";
+import { NOTES } from "../data/correspondence.js";
+import { detailsOf } from "./describe.js";
+import { Edges, isBelow } from "../data/edges.js";
+import { hierarchyOf, KINDS, pathTo, ROOT } from "../data/hierarchy.js";
+import { Scene } from "../layout/scene.js";
+import { found } from "../data/search.js";
+import { lineText } from "../data/words.js";
+
+/** Most lines from the selected item to what lies on other levels. */
+const MOST_FAR = 200;
+/** Most boxes that a graph opens with, but for those of parts that are alone on their level. */
+const MOST_AT_FIRST = 16;
+
+export class GraphModel {
+  /** @param {import("../data/data.js").Data} data @param {string} graph @param {boolean} hasValues @param {{title: number, subtitle: number}} letter widths */
+  constructor(data, graph, hasValues, letter) {
+    this.data = data;
+    this.tree = hierarchyOf(data, graph, hasValues);
+    this.edges = new Edges(data.edges, this.tree);
+    this.scene = new Scene(data, this.tree, this.edges, letter);
+    /** @type {Map<string, any>} */
+    this.kept = new Map();
+    this.openDown(MOST_AT_FIRST);
+  }
+
+  /** Opens the way down to what repeats, through the forward and its largest parts, up to so many boxes; what is alone on its level anyway. @param {number} most */
+  openDown(most) {
+    const { children, kind, size } = this.tree;
+    for (let [at, boxes] = [ROOT, 0]; children[at].length && !children[at].some((item) => kind[item] === KINDS.repeats); ) {
+      const [only, ...others] = children[at];
+      const parts = children[at].filter((item) => kind[item] === KINDS.part);
+      // Of several parts at the top, which are the phases of a step, the forward is where to begin.
+      const open = at === ROOT && parts.length > 1 ? parts.filter((item) => this.isForward(item)) : parts;
+      const largest = open.sort((one, other) => size[other] - size[one] || one - other)[0];
+      const next = others.length ? largest : only;
+      boxes += others.length;
+      if (next === undefined || this.isRepeats(next) || (others.length && boxes + children[next].length > most)) return;
+      this.scene.toggle([next], true);
+      at = next;
+    }
+  }
+
+  /** Whether a part holds nothing but repeats of one form. @param {number} item */
+  isRepeats(item) {
+    const { children, kind, row } = this.tree;
+    const forms = new Set(children[item].map((child) => (kind[child] === KINDS.part ? this.data.parts.numbers.repeat_of[row[child]] : NaN)));
+    return children[item].length > 1 && forms.size === 1 && !forms.has(NaN);
+  }
+
+  /** @param {number} item a part */
+  isForward(item) {
+    return textAt(this.data.parts.texts.phase, this.tree.row[item]) === "forward";
+  }
+
+  /** Closes everything again, but for what is alone on its level. */
+  fold() {
+    this.scene.toggle([...this.scene.open].filter((item) => item !== ROOT), false);
+    this.openDown(0);
+  }
+
+  /** What a function gives, computed once. @template T @param {string} key @param {() => T} make @returns {T} */
+  once(key, make) {
+    if (!this.kept.has(key)) this.kept.set(key, make());
+    return this.kept.get(key);
+  }
+
+  /** @param {string} way */
+  colors(way) {
+    return this.once(`colors ${way}`, () => coloured(this.data, this.tree, way));
+  }
+
+  /** What the outline says of how an item compares; "" where nothing is compared. @param {number} item @returns {string} */
+  noteOf(item) {
+    return this.data.correspondence ? (NOTES[this.colors("difference").codes[item]] ?? "") : "";
+  }
+
+  /** @param {number} item */
+  details(item) {
+    const amounts = this.once("amounts", () => Object.fromEntries(this.data.values.map(({ name }) => [name, amountsOf(this.data, this.tree, name)])));
+    return detailsOf(this.data, this.tree, this.edges, item, amounts);
+  }
+
+  /** @param {string} text */
+  search(text) {
+    return this.once(`search ${text}`, () => found(this.data, this.tree, text));
+  }
+
+  /** Makes an item visible: opens all that holds it. @param {number} item */
+  reveal(item) {
+    this.scene.toggle(pathTo(this.tree, item).slice(0, -1), true);
+  }
+
+  /** @param {import("../layout/scene.js").Line} line */
+  labelOf(line) {
+    return this.once(`line ${line.holder} ${line.from} ${line.to}`, () => lineText(this.data, line.edges));
+  }
+
+  /** Boxes that the selected item is connected with, but for those that a line of its level leads to. @param {number} item @returns {{from: any, to: any}[]} */
+  far(item) {
+    const { tree, edges, scene } = this;
+    const drawn = scene.drawn();
+    const box = drawn.boxOf.get(item);
+    if (!box) return [];
+    const [read, given] = [new Set(), new Set()];
+    const note = (/** @type {Set<number>} */ ends, /** @type {number} */ node) => {
+      const end = edges.itemOf(node);
+      if (end < 0 || isBelow(tree, end, item)) return;
+      const shown = scene.shownFor(end);
+      if (tree.parent[shown] !== tree.parent[item]) ends.add(shown);
+    };
+    for (const edge of edges.crossing(item)) {
+      note(read, edges.src[edge]);
+      note(given, edges.dst[edge]);
+    }
+    const boxes = (/** @type {Set<number>} */ ends) => [...ends].map((end) => drawn.boxOf.get(end)).filter(Boolean).slice(0, MOST_FAR);
+    return [...boxes(read).map((from) => ({ from, to: box })), ...boxes(given).map((to) => ({ from: box, to }))];
+  }
+
+  /** Rows of the nodes that an item is or holds. @param {number} item @returns {number[]} */
+  nodesOf(item) {
+    return [...this.edges.nodesIn(item)];
+  }
+
+  /** The row of nodes that an item is; null for what is none. @param {number} item */
+  nodeOf(item) {
+    return item >= 0 && this.tree.kind[item] === KINDS.node ? this.tree.row[item] : null;
+  }
+
+  /** The row of parts that an item is; null for what is none. @param {number} item */
+  partOf(item) {
+    return item >= 0 && this.tree.kind[item] === KINDS.part ? this.tree.row[item] : null;
+  }
+}

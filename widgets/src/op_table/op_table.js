@@ -1,0 +1,38 @@
+// The op table: the ops of a trace, with module tree and the detail of the selected op.
+
+import { columnsOf } from "../table/columns.js";
+import { everything, isFiltered } from "./query.js";
+import { DetailPane } from "../table/detail_pane.js";
+import { TableView } from "../table/table_view.js";
+import { Tools } from "../table/tools.js";
+
+/** @param {TableView} view */
+function tools(view) {
+  const phases = view.overview.phases.map((/** @type {any} */ { phase }) => phase);
+  return new Tools({
+    levels: view.overview.levels, phases, onChange: (change) => view.change(change), onClear: () => view.clear(),
+    onToggleTree: () => view.toggleTree(view.tree.element.hidden),
+    onShowAll: () => view.showAll(),
+  });
+}
+
+/** @param {TableView} view */
+function detail(view) {
+  return new DetailPane({ id: view.id, onGo: (opId) => view.go(opId), onClose: () => view.closeDetail(), onClear: () => view.clear() });
+}
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render({ model, el }) {
+  const rowCount = model.get("overview").n_ops;
+  const total = rowCount.toLocaleString("en");
+  const view = new TableView(model, el, {
+    name: "nbkit-op-table", label: "Ops", nothing: "No op matches.", all: "All ops", trait: "selected_op_id", key: "op_id", rowCount,
+    everything, isFiltered, tools, detail, columnsOf, natural: "op_id",
+    count: ({ matched, self_time }, isLimited) => [
+      isLimited ? `${matched.toLocaleString("en")} of ${total} ops` : `${total} ops`, `${self_time} self time`, `self time ${self_time}`,
+    ],
+  });
+  return () => view.destroy();
+}
+
+export default { render };

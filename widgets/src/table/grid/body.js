@@ -1,0 +1,110 @@
+// The rows in view: a few elements that are filled anew while the list scrolls behind them.
+
+import { visibleRows } from "./scroll.js";
+import { h, nullMark } from "../../shared/dom.js";
+
+/** Cells of a row before its texts: its id, nesting depth, length of its bar. */
+const FIRST_TEXT = 3;
+const INDENT = 12;
+const MAX_DEPTH = 8;
+
+export class GridBody {
+  constructor() {
+    this.element = h("div", { role: "rowgroup", class: "nb-body" });
+    /** @type {import("../columns.js").Column[]} */
+    this.columns = [];
+    /** @type {any[]} */
+    this.pool = [];
+  }
+
+  /** @param {import("../columns.js").Column[]} columns */
+  setColumns(columns) {
+    this.columns = columns;
+    this.pool = [];
+    this.element.replaceChildren();
+  }
+
+  /**
+   * Draws the rows at a list position.
+   * @param {number} top
+   * @param {import("./scroll.js").Sizes} sizes
+   * @param {(place: number) => any[] | undefined} rowAt
+   * @param {{selected: number | null, active: {row: number, column: number}, isNested: boolean}} look
+   */
+  draw(top, sizes, rowAt, look) {
+    const { first, last } = visibleRows(top, sizes);
+    this.resize(Math.ceil(sizes.viewHeight / sizes.rowHeight) + 1);
+    const used = new Set();
+    for (let place = first; place <= last; place += 1) {
+      const element = this.pool[place % this.pool.length];
+      used.add(element);
+      element.hidden = false;
+      element.style.transform = `translateY(${place * sizes.rowHeight - top}px)`;
+      this.fill(element, place, rowAt(place), look);
+    }
+    for (const element of this.pool) if (!used.has(element)) element.hidden = true;
+  }
+
+  /** @param {number} count */
+  resize(count) {
+    if (this.pool.length === count) return;
+    const cells = () => this.columns.map((column, index) => this.cell(column, index));
+    while (this.pool.length < count) {
+      this.pool.push(h("div", { role: "row", class: "nb-row" }, ...cells()));
+      this.element.append(this.pool[this.pool.length - 1]);
+    }
+    for (const element of this.pool.splice(count)) element.remove();
+  }
+
+  /** @param {import("../columns.js").Column} column @param {number} index */
+  cell(column, index) {
+    return h("div", {
+      role: "gridcell", class: `nb-cell${column.isNumber ? " nb-number" : ""}${column.isTail ? " nb-tail" : ""}`, "aria-colindex": index + 1,
+      "data-column": index, "data-name": column.name, "data-bar": column.hasBar,
+    });
+  }
+
+  /** @param {any} element @param {number} place @param {any[] | undefined} row @param {any} look */
+  fill(element, place, row, look) {
+    const isSelected = row !== undefined && row[0] === look.selected;
+    element.setAttribute("aria-rowindex", String(place + 3));
+    element.setAttribute("aria-selected", String(isSelected));
+    element.toggleAttribute("data-odd", place % 2 === 1);
+    element.place = place;
+    this.columns.forEach((_, index) => {
+      const isActive = look.active.row === place && look.active.column === index;
+      element.children[index].tabIndex = isActive ? 0 : -1;
+    });
+    if (element.row === row && element.isNested === look.isNested) return;
+    element.row = row;
+    element.isNested = look.isNested;
+    element.toggleAttribute("data-waiting", row === undefined);
+    this.columns.forEach((column, index) => this.write(element.children[index], column, row, index, look));
+  }
+
+  /** @param {any} cell @param {any} column @param {any[] | undefined} row @param {number} index @param {any} look */
+  write(cell, column, row, index, look) {
+    const text = row === undefined ? "" : row[FIRST_TEXT + index];
+    if (text === null) cell.replaceChildren(nullMark());
+    else if (column.isTail) cell.replaceChildren(h("bdi", { dir: "ltr" }, text));
+    else cell.textContent = text;
+    cell.title = text ?? "null";
+    if (column.name === "phase") cell.setAttribute("data-phase", text ?? "");
+    if (column.name === "status") cell.setAttribute("data-status", text ?? "");
+    if (column.hasBar) cell.style.setProperty("--nb-bar", String(row?.[2] ?? 0));
+    if (column.name === "op") {
+      const depth = look.isNested && row ? Math.min(row[1], MAX_DEPTH) : 0;
+      cell.style.paddingInlineStart = depth ? `${8 + depth * INDENT}px` : "";
+    }
+  }
+
+  /** The element that shows a place, if it is in view. @param {number} place */
+  rowElement(place) {
+    return this.pool.find((element) => !element.hidden && element.place === place);
+  }
+
+  /** The place of a row that is in view. @param {number} id */
+  placeOf(id) {
+    return this.pool.find((element) => !element.hidden && element.row?.[0] === id)?.place;
+  }
+}

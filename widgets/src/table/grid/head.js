@@ -1,0 +1,93 @@
+// The two header rows of the grid: names that sort, and a filter per column.
+
+import { debounced, h } from "../../shared/dom.js";
+
+const PAUSE = 60;
+const SORTED = { true: "descending", false: "ascending" };
+
+export class GridHead {
+  /**
+   * @param {{id: string, onSort: (column: any) => void, onFilter: (name: string, text: string) => void,
+   *   onDown: (column: number) => void}} options
+   */
+  constructor(options) {
+    this.options = options;
+    /** @type {any[]} */
+    this.columns = [];
+    this.names = h("div", { role: "row", class: "nb-row nb-names", "aria-rowindex": "1" });
+    this.filters = h("div", { role: "row", class: "nb-row nb-filters", "aria-rowindex": "2" });
+    this.message = h("div", { class: "nb-filter-error", id: `${options.id}-filter-error`, role: "alert" });
+    this.element = h("div", { role: "rowgroup", class: "nb-head" }, this.names, this.filters);
+  }
+
+  /** @param {import("../columns.js").Column[]} columns */
+  setColumns(columns) {
+    this.columns = columns;
+    this.names.replaceChildren(...columns.map((column, index) => this.nameCell(column, index)));
+    this.filters.replaceChildren(...columns.map((column, index) => this.filterCell(column, index)));
+  }
+
+  /** @param {import("../columns.js").Column} column @param {number} index */
+  nameCell(column, index) {
+    return h(
+      "div",
+      {
+        role: "columnheader", class: column.isNumber ? "nb-cell nb-number" : "nb-cell", "aria-colindex": index + 1,
+        "aria-sort": "none", tabindex: "-1", "data-column": index, "data-name": column.name, title: `Sort by ${column.label}`,
+        onclick: () => this.options.onSort(column),
+      },
+      h("span", {}, column.label), h("span", { class: "nb-sort-mark", "aria-hidden": "true" }),
+    );
+  }
+
+  /** @param {import("../columns.js").Column} column @param {number} index */
+  filterCell(column, index) {
+    const apply = debounced(() => this.options.onFilter(column.name, input.value), PAUSE);
+    const input = h("input", {
+      type: "text", "aria-label": `Filter ${column.label}`, title: column.hint, placeholder: column.hint.split(" · ")[0], spellcheck: "false", autocomplete: "off",
+      oninput: apply.later,
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.filterKey(event, input, apply, index),
+    });
+    return h("div", { role: "gridcell", class: "nb-cell", "data-column": index, "data-name": column.name, "aria-colindex": index + 1 }, input);
+  }
+
+  /** @param {KeyboardEvent} event @param {any} input @param {any} apply @param {number} index */
+  filterKey(event, input, apply, index) {
+    if (event.key === "ArrowDown") {
+      event.preventDefault();
+      this.options.onDown(index);
+    } else if (event.key === "Enter") {
+      apply.now();
+    } else if (event.key === "Escape" && input.value) {
+      input.value = "";
+      apply.now();
+    }
+    event.stopPropagation();
+  }
+
+  /** @param {import("../../op_table/query.js").Query} query @param {Record<string, string>} errors */
+  show(query, errors) {
+    this.columns.forEach((column, index) => {
+      const sorted = query.sort === column.name ? SORTED[String(query.is_descending)] : "none";
+      this.names.children[index].setAttribute("aria-sort", sorted);
+      const input = this.filters.children[index].firstChild;
+      const text = query.filters[column.name] ?? "";
+      if (input !== document.activeElement && input.value !== text) input.value = text;
+      input.toggleAttribute("data-active", text.trim() !== "");
+      input.setAttribute("aria-invalid", String(column.name in errors));
+      if (column.name in errors) input.setAttribute("aria-describedby", this.message.id);
+      else input.removeAttribute("aria-describedby");
+    });
+    const [first] = this.columns.filter((column) => column.name in errors);
+    this.message.textContent = first ? `${first.label}: ${errors[first.name]}` : "";
+  }
+
+  /** @param {number} column */
+  nameAt(column) {
+    return this.names.children[column];
+  }
+
+  clearFilters() {
+    for (const cell of this.filters.children) cell.firstChild.value = "";
+  }
+}

@@ -1,0 +1,272 @@
+// What the tables have in common: rows paged from the kernel in a grid, a module tree, a detail pane, and their messages.
+
+import { nextSort } from "./columns.js";
+import { isDead, kernelStatus, waitingText } from "./kernel.js";
+import { createRequests } from "./requests.js";
+import { createRowCache, PAGE_ROWS } from "./grid/row_cache.js";
+import { visibleRows } from "./grid/scroll.js";
+import { h } from "../shared/dom.js";
+import { Grid } from "./grid/grid.js";
+import { header } from "../shared/header.js";
+import { TreePane } from "./tree_pane.js";
+
+/** Rows fetched beyond the view, so that scrolling on finds them there. */
+const AHEAD = 25;
+/** Width from which the module pane is open at first. */
+const WIDE = 760;
+
+/**
+ * A table of one widget. What it is of: `trait` holds the id of the selected row, which the kernel's questions call
+ * `key`; `everything` is the query that shows all, `tools` the tool line, `detail` the detail pane.
+ *
+ * @typedef {{name: string, label: string, nothing: string, all: string, trait: string, key: string, rowCount: number,
+ *   everything: () => any, isFiltered: (query: any) => boolean, tools: (view: TableView) => any,
+ *   detail: (view: TableView) => any, count: (answer: any, isLimited: boolean) => [string, string, string],
+ *   columnsOf: (names: string[]) => any[], natural: string}} Kind
+ */
+export class TableView {
+  /** @param {any} model @param {HTMLElement} el @param {Kind} kind */
+  constructor(model, el, kind) {
+    this.model = model;
+    this.kind = kind;
+    this.id = `nbkit-${Math.random().toString(36).slice(2, 10)}`;
+    this.query = kind.everything();
+    this.cache = createRowCache();
+    this.requests = createRequests((message) => model.send(message), { name: this.id, onWait: () => this.showWaiting() });
+    this.isFetching = false;
+    this.generation = 0;
+    this.overview = model.get("overview");
+    this.build(el);
+    this.receive = (/** @type {any} */ answer, /** @type {DataView[]} */ buffers) => this.requests.receive(buffers?.length ? { ...answer, buffers } : answer);
+    this.reselect = () => this.showSelection();
+    model.on("msg:custom", this.receive);
+    model.on(`change:${kind.trait}`, this.reselect);
+    // The kernel limits the rows to what is selected elsewhere, as in a flamegraph.
+    this.relimit = () => this.refreshAndReveal();
+    model.on("change:within", this.relimit);
+    this.refresh().then(() => this.selected !== null && this.showSelection());
+  }
+
+  build(/** @type {HTMLElement} */ el) {
+    const { kind } = this;
+    this.tools = kind.tools(this);
+    this.tree = new TreePane({ all: kind.all, onChoose: (choice) => this.change(choice) });
+    this.grid = new Grid({
+      id: this.id, label: kind.label, columnsOf: kind.columnsOf,
+      rowAt: (place) => this.cache.get(place), onView: () => this.fetchView(),
+      onSort: (column) => this.change(nextSort(this.query, column)),
+      onFilter: (name, text) => this.change({ filters: { ...this.query.filters, [name]: text } }),
+      onSelect: (id) => this.select(id),
+    });
+    this.detail = kind.detail(this);
+    this.status = h("div", { class: "nb-sr", role: "status", "aria-live": "polite" });
+    this.problem = h("div", { class: "nb-problem", role: "alert", hidden: true });
+    this.waiting = h("div", { class: "nb-waiting", role: "status", hidden: true });
+    this.nothing = h("div", { class: "nb-nothing", hidden: true }, kind.nothing);
+    const table = h("div", { class: "nb-table" }, this.grid.head.message, this.grid.element, this.nothing);
+    this.main = h("div", { class: "nb-main" }, this.tree.element, table);
+    // Lumino would take arrow keys for the notebook, in its capture phase; this attribute keeps it out.
+    this.root = h("div", { class: `nbkit nbkit-table ${kind.name}`, "data-lm-suppress-shortcuts": "true" },
+      header(this.overview), this.tools.element, this.problem, this.waiting, this.main, this.detail.element, this.status);
+    el.append(this.root);
+    this.root.style.setProperty("--nb-list-height", `${Math.min(Math.max(kind.rowCount, 6), 16) * 24 + 72}px`);
+    // Some hosts build the widget before it has a place on the page: its width decides once it has one.
+    this.placing = new ResizeObserver(() => this.place(el.clientWidth));
+    this.placing.observe(el);
+    this.place(el.clientWidth);
+  }
+
+  get selected() {
+    return this.model.get(this.kind.trait);
+  }
+
+  /** Opens the module pane where there is room for it, once. @param {number} width */
+  place(width) {
+    this.toggleTree(width >= WIDE);
+    if (width > 0) this.placing.disconnect();
+  }
+
+  destroy() {
+    this.placing.disconnect();
+    this.model.off("msg:custom", this.receive);
+    this.model.off(`change:${this.kind.trait}`, this.reselect);
+    this.model.off("change:within", this.relimit);
+    this.requests.close();
+    this.tools.destroy();
+    this.detail.destroy?.();
+    this.grid.destroy();
+    this.root.remove();
+  }
+
+  /** Asks anew after a change of the query. @param {object} change */
+  change(change) {
+    this.query = { ...this.query, ...change };
+    return this.refresh();
+  }
+
+  clear() {
+    const { sort, is_descending } = this.query;
+    this.query = { ...this.kind.everything(), sort, is_descending };
+    this.tree.reset();
+    this.grid.head.clearFilters();
+    this.showAll();
+    return this.refreshAndReveal();
+  }
+
+  /** Ends the limit to what is selected elsewhere. */
+  showAll() {
+    if (!this.within) return;
+    this.model.set("within", null);
+    this.model.save_changes();
+  }
+
+  get within() {
+    return this.model.get("within") ?? null;
+  }
+
+  get isLimited() {
+    return this.kind.isFiltered(this.query) || this.within !== null;
+  }
+
+  refreshAndReveal() {
+    return this.refresh().then(() => this.selected !== null && this.reveal());
+  }
+
+  async refresh() {
+    this.generation += 1;
+    this.root.toggleAttribute("data-busy", true);
+    const answer = await this.ask("rows", { kind: "rows", query: this.query, offset: 0, limit: PAGE_ROWS });
+    if (!answer) return;
+    this.root.toggleAttribute("data-busy", false);
+    this.cache.clear();
+    this.cache.add(0, answer.rows);
+    this.grid.isNested = this.query.sort === this.kind.natural && !this.query.is_descending;
+    this.grid.setColumns(answer.columns);
+    this.grid.head.show(this.query, answer.errors);
+    this.grid.setRows(answer.matched);
+    this.tools.show(this.query, this.isLimited, this.within?.label ?? null);
+    this.nothing.hidden = answer.matched > 0;
+    this.count(answer);
+  }
+
+  /** @param {any} answer */
+  count(answer) {
+    const [text, more, spoken] = this.kind.count(answer, this.isLimited);
+    this.tools.count.replaceChildren(h("strong", {}, text), ` · ${more}`);
+    this.status.textContent = `${text} shown, ${spoken}`;
+  }
+
+  /** Fetches the rows in view that are not there yet, one page at a time. */
+  async fetchView() {
+    if (this.isFetching) return;
+    const { first, last } = visibleRows(this.grid.top, this.grid.sizes);
+    const end = Math.min(last + AHEAD, this.grid.rowCount - 1);
+    const page = last < first ? null : this.cache.missing(Math.max(first - AHEAD, 0), end, this.grid.rowCount);
+    if (!page) return;
+    const generation = this.generation;
+    this.isFetching = true;
+    const answer = await this.ask("page", { kind: "rows", query: this.query, ...page });
+    this.isFetching = false;
+    if (answer && generation === this.generation) {
+      this.cache.add(answer.offset, answer.rows);
+      this.grid.draw();
+    }
+    // What went wrong is on show; asking again would only repeat it.
+    if (answer) this.fetchView();
+  }
+
+  /** The answer to a question; null if it was replaced or went wrong, which is then shown. @param {string} topic @param {object} message */
+  async ask(topic, message) {
+    try {
+      const answer = await this.requests.ask(topic, message);
+      if (answer) this.showProblem("");
+      return answer;
+    } catch (error) {
+      this.showProblem(/** @type {Error} */ (error).message);
+      this.root.toggleAttribute("data-busy", false);
+      return null;
+    }
+  }
+
+  /** @param {string} text "" for none */
+  showProblem(text) {
+    this.waiting.hidden = true;
+    this.problem.textContent = text;
+    this.problem.hidden = !text;
+  }
+
+  /** Says why rows are not there yet; an answer that comes takes it away. */
+  showWaiting() {
+    const status = kernelStatus(this.model);
+    if (isDead(status)) return this.showProblem(waitingText(status));
+    this.showProblem("");
+    if (this.waiting.textContent !== waitingText(status)) this.waiting.textContent = waitingText(status);
+    this.waiting.hidden = false;
+  }
+
+  /** @param {number | null} id */
+  select(id) {
+    this.model.set(this.kind.trait, id);
+    this.model.save_changes();
+  }
+
+  /** Jumps to a row by a link in the detail pane. @param {number} id */
+  go(id) {
+    this.isJump = true;
+    this.select(id);
+  }
+
+  closeDetail() {
+    this.select(null);
+    this.grid.activeCell()?.focus({ preventScroll: true });
+  }
+
+  async showSelection() {
+    const id = this.selected;
+    const isJump = this.isJump;
+    this.isJump = false;
+    this.grid.selected = id;
+    this.grid.draw();
+    if (id === null) return this.detail.hide();
+    const detail = await this.ask("detail", { kind: "detail", [this.kind.key]: id });
+    if (!detail) return;
+    this.detail.show(detail, Boolean(isJump));
+    await this.reveal();
+  }
+
+  /** Brings the selected row into view, or says that the filters hide it. */
+  async reveal() {
+    const id = this.selected;
+    let place = this.grid.body.placeOf(id);
+    if (place === undefined) {
+      const answer = await this.ask("position", { kind: "position", [this.kind.key]: id, query: this.query });
+      if (!answer) return;
+      place = answer.position;
+    }
+    this.detail.showHidden(place === null);
+    if (place !== null) {
+      this.grid.active.row = place;
+      this.grid.reveal(place);
+      this.grid.draw();
+    }
+  }
+
+  /** @param {boolean} isOpen */
+  toggleTree(isOpen) {
+    this.tree.element.hidden = !isOpen;
+    this.tools.showTree(isOpen);
+    if (isOpen && !this.tree.nodes.length) this.loadTree();
+  }
+
+  async loadTree() {
+    /** @type {any[]} */
+    const rows = [];
+    let answer = null;
+    do {
+      answer = await this.ask("modules", { kind: "modules", offset: rows.length });
+      if (!answer) return;
+      rows.push(...answer.rows);
+    } while (rows.length < answer.total && answer.rows.length);
+    this.tree.setModules(rows, answer.outside);
+  }
+}
