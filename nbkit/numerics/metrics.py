@@ -51,6 +51,12 @@ class Metrics(NamedTuple):
     actual_square: Array
     expected_square: Array
 
+    @classmethod
+    def of_rows(cls, rows: Array) -> "Metrics":
+        """Metrics from rows of numbers, one for each pair."""
+        columns = cls(*rows.T)
+        return columns._replace(**{name: getattr(columns, name).astype(np.int64) for name in COUNTS})
+
     @property
     def mean_abs_error(self) -> Array:
         """Mean over the elements; 0 of an empty pair."""

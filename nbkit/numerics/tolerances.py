@@ -28,11 +28,6 @@ class Tolerances:
         for key, value in (given or {}).items():
             self._add(key, _checked(key, value))
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether none was set."""
-        return not self.by_op and not self.by_dtype
-
     def _add(self, key: Any, tolerance: Tolerance) -> None:
         self.unused.add(key)
         if key == DEFAULT or key in DTYPES:

@@ -85,11 +85,6 @@ class CallCapturer:
         """What must be known of a call with these tensors before it runs; None if nothing is kept."""
         return Origin(args, kwargs, tensors) if self.keep else None
 
-    @property
-    def wants_right(self) -> bool:
-        """Whether it was asked for calls that are right."""
-        return self._is_asked_for is not None
-
     def wants(self, row: dict[str, Any]) -> bool:
         """Whether there is reason to keep a judged tensor."""
         if row["status"] in RIGHT:

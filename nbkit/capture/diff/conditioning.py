@@ -1,7 +1,4 @@
-"""A second look at what differs by more than its own rounding: what the conditioning of the op allows it.
-
-With its first draw, nbkit/capture/native/second_look.h does the same.
-"""
+"""A second look at what differs by more than its own rounding: what the conditioning of the op allows it."""
 
 from typing import NamedTuple
 

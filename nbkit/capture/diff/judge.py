@@ -11,11 +11,11 @@ from torch import Tensor
 from nbkit.capture.calls.capturer import CallCapturer, Values
 from nbkit.capture.diff.conditioning import second_look
 from nbkit.capture.diff.narrow import narrow, running
-from nbkit.capture.diff.native_rows import MEASURED, metrics_of
 from nbkit.capture.diff.pair import Pair, Row, flat, pieces_of
 from nbkit.capture.diff.reduced import reduced
 from nbkit.capture.diff.scalars import with_rounded_scalars
 from nbkit.capture.diff.ties import ties
+from nbkit.capture.native.library import library
 from nbkit.capture.replay.op_traits import Plan
 from nbkit.capture.replay.reference import CPU, Call, Results
 from nbkit.errors import first_line
@@ -26,15 +26,18 @@ from nbkit.numerics.tolerances import Tolerances
 
 # So many elements of small tensors wait to be measured together: one call of numpy costs what a thousand elements do.
 WAITING = 1 << 16
+MEASURED = (
+    *("max_abs_error", "mean_abs_error", "max_rel_error", "cosine_similarity", "max_ulp", "noise_ratio", "bias_ratio"),
+    *COUNTS,
+)
 
 
 class Judge:
     """Takes compared tensors, keeps one row for each; rows stand in call order once finish() has been called."""
 
-    def __init__(
-        self, tolerances: Tolerances, threshold: float, capturer: CallCapturer, native: Any | None = None
-    ) -> None:
-        self.tolerances, self.threshold, self.capturer, self.native = tolerances, threshold, capturer, native
+    def __init__(self, tolerances: Tolerances, threshold: float, capturer: CallCapturer) -> None:
+        self.tolerances, self.threshold, self.capturer = tolerances, threshold, capturer
+        self.library = library()
         self.rows: list[Row] = []
         self.waiting: list[Pair] = []
         self.waiting_elements = 0
@@ -80,10 +83,10 @@ class Judge:
 
     def _measured(self, actual: Tensor, expected: Array, precision: Precision | None) -> Metrics:
         """Metrics of a large pair, in one pass where the native recorder is and knows the dtype."""
-        if self.native is not None and precision is not None and actual.layout is torch.strided:
-            found = self.native.measure(actual.detach().to(CPU).contiguous(), torch.from_numpy(expected))
+        if self.library is not None and precision is not None and actual.layout is torch.strided:
+            found = self.library.measure(actual.detach().to(CPU).contiguous(), torch.from_numpy(expected))
             if found is not None:
-                return metrics_of(np.array([found]))
+                return Metrics.of_rows(np.array([found]))
         return measure_one(pieces_of(actual), expected, precision)
 
     def finish(self) -> None:

@@ -9,10 +9,8 @@ from torch._subclasses import FakeTensor
 
 from nbkit.capture.diff.judge import Judge, could_not
 from nbkit.capture.diff.module_scope import ModuleScope
-from nbkit.capture.diff.native_rows import NativeRows
 from nbkit.capture.diff.options import PHASES, Scope
-from nbkit.capture.diff.product_parts import factors_of
-from nbkit.capture.diff.random_ops import check_random, dropout_place, is_drawing
+from nbkit.capture.diff.random_ops import check_random, is_drawing
 from nbkit.capture.recorder.conj_neg import as_bare
 from nbkit.capture.recorder.dispatch_mode import current_node
 from nbkit.capture.recorder.recording import OPTIMIZER_CODE, Recording
@@ -20,15 +18,11 @@ from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import Plan, written_tensors
 from nbkit.capture.replay.overlap import overlap
-from nbkit.capture.replay.phases import COLUMNS as TURNED
-from nbkit.capture.replay.reference import Call, NoKernelError, Reference, Results, seed_words
-from nbkit.capture.replay.substitutes import SUBSTITUTES
+from nbkit.capture.replay.reference import Call, NoKernelError, Reference, Results
 from nbkit.patterns import split_patterns
 
 EVERY_PHASE, BACKWARD, OPTIMIZER = frozenset(PHASES), frozenset({"backward"}), frozenset({"optimizer"})
 FILTERED = "ops that the filters leave out"
-# Ops whose reference takes more than to run them again.
-SETTLED_IN_PYTHON = (TURNED, SUBSTITUTES)
 
 
 class DiffMode(BelowMode):
@@ -44,58 +38,6 @@ class DiffMode(BelowMode):
         self.compared = 0
         # Told right after a call was compared: (slot, what it made, what the reference made of it, its arguments).
         self.on_compared: Callable[[int, Results, Results, tuple[Any, Any]], None] | None = None
-        self.native: NativeRows | None = None
-
-    def __enter__(self) -> "DiffMode":
-        super().__enter__()
-        if self.recording.native is not None and self.is_plain():
-            self.recording.native.start_diff(self)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        if self.recording.native is not None and (found := self.recording.native.stop_diff(self)) is not None:
-            self.native = NativeRows(found)
-            self.recording.spent.add_all(found["spent"])
-            self.compared += self.native.compared
-            self.skipped += self.native.left_out
-        super().__exit__(*error)
-
-    def is_plain(self) -> bool:
-        """Whether the native part may settle what it can: every option that it does not know turns it off."""
-        usual = Scope(self.scope.selection, EVERY_PHASE, every=1, max_bytes=None, threshold=self.scope.threshold)
-        return (
-            self.scope == usual
-            and self.reference.is_default
-            and self.judge.tolerances.is_empty
-            and self.modules.wants_all
-            and not self.judge.capturer.wants_right
-            and self.on_compared is None
-        )
-
-    @property
-    def seed(self) -> tuple[int, ...]:
-        """For the native part: what the signs that inputs are perturbed by begin with."""
-        return seed_words()
-
-    def in_brief(self, func: Any) -> tuple[str | None, bool, bool, int, tuple[str, ...], tuple[int, ...]]:
-        """For the native part: why no call of an op is compared, whether it may compare it, and what it must know."""
-        plan = self.plan(func)
-        reason = plan.leave_out or (None if self._is_wanted(plan.name) else FILTERED)
-        dropout = dropout_place(plan) if plan.is_random else -1
-        is_drawing = plan.is_random and dropout < 0
-        is_odd = is_drawing or plan.values is not None or any(plan.packet in one for one in SETTLED_IN_PYTHON)
-        is_ours = reason is None and not is_odd and func.namespace == "aten"
-        return reason, is_ours, plan.is_pointwise, dropout, plan.written_names, factors_of(plan)
-
-    def look_again(self, func: Any, given: Any, out: Any, copied: Any, expected: Any, in_pieces: bool) -> None:
-        """Compare a call that the native part ran and could not settle; `expected` is None if its reference raised."""
-        plan = self.plan(func)
-        call = Call(self.reference, plan, *copied, is_wide=not in_pieces, in_pieces=in_pieces)
-        args, kwargs = given
-        call.origin = self.judge.capturer.origin(args, kwargs, all_tensors(args, kwargs))
-        if expected is not None:
-            call.known = Results(*expected)
-        self.apart(lambda: self._compare(plan, call, out, given), self._trouble(plan, "failed"))
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

@@ -22,11 +22,6 @@ class ModuleScope:
         self.answers: list[bool | None] = []
         self.unknown = 0
 
-    @property
-    def wants_all(self) -> bool:
-        """Whether there is no filter."""
-        return self.matches is None
-
     def is_wanted(self) -> bool:
         """Whether to compare the running op: what cannot be known yet is compared, and counted as unknown."""
         if self.matches is None:

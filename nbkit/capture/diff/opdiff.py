@@ -110,7 +110,7 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
         CallCapturer(*self.keeping)  # refuses what it cannot use before anything runs
 
     def _below(self, recording: Recording) -> AbstractContextManager[object]:
-        self.judge = Judge(self.tolerances, self.scope.threshold, CallCapturer(*self.keeping), recording.native)
+        self.judge = Judge(self.tolerances, self.scope.threshold, CallCapturer(*self.keeping))
         self.module_scope = ModuleScope(recording, self.modules, self.selection)
         self.mode = DiffMode(recording, self.reference, self.judge, self.scope, self.module_scope)
         return self.mode if self.against is None else self.against.below(recording, self.mode)
@@ -118,7 +118,7 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
     def _found(self, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
         with apart(), Quiet() as quiet:
             quiet.run(self.judge.finish)
-        diffs = diffs_frame(self.judge.rows, self.mode.native, op_ids, ops, self.scope.phases)
+        diffs = diffs_frame(self.judge.rows, op_ids, ops, self.scope.phases)
         for reason, count in (+self.mode.skipped).items():
             self.recording.skip(f"not compared: {reason}", count)
         assert self.trace is not None

@@ -14,7 +14,7 @@ from nbkit.capture.replay.reference import CPU, Call, Results
 
 # Standard deviations that a statistic may be off: one right op in 500 million is called wrong.
 SIGMAS = 6.0
-PROBABILITIES = ("dropout_p", "dropout", "p")
+PROBABILITIES = ("dropout_p", "dropout")
 Check = Callable[[dict[str, Any], list[Tensor]], str | None]
 
 
@@ -26,13 +26,7 @@ def is_drawing(call: Call) -> bool:
 def draws(plan: Plan, args: Any, kwargs: Any) -> bool:
     """The same of a call that is not copied."""
     given = bound(plan.func, args, kwargs)
-    return not any(given.get(name) in (0, 0.0) for name in PROBABILITIES[:2])
-
-
-def dropout_place(plan: Plan) -> int:
-    """Which argument says whether a call draws; -1 if they all do."""
-    names = (number for number, one in enumerate(plan.func._schema.arguments) if one.name in PROBABILITIES[:2])
-    return next(names, -1)
+    return not any(given.get(name) in (0, 0.0) for name in PROBABILITIES)
 
 
 def check_random(judge: Judge, slot: int, call: Call, actual: Results, skipped: Counter[str]) -> None:

@@ -17,9 +17,8 @@ from nbkit.errors import RecorderError
 NAME = "nbkit_recorder"
 FOLDER = Path(__file__).parent
 SOURCES = (
-    *("recorder.cpp", "arguments.h", "buffers.h", "checker.h", "clock.h", "columns.h", "comparable.h", "copies.h"),
-    *("differ.h", "forwarding.h", "lazy_bits.h", "magnitudes.h", "metrics.h", "product_parts.h", "python_call.h"),
-    *("reference.h", "second_look.h", "tensors.h"),
+    *("recorder.cpp", "checker.h", "clock.h", "columns.h", "comparable.h", "forwarding.h", "lazy_bits.h"),
+    *("magnitudes.h", "metrics.h", "python_call.h", "tensors.h"),
 )
 
 

@@ -467,20 +467,4 @@ inline std::optional<Measured> measure(const void* actual, Kind kind, const doub
   return measuring.add(actual, expected, count) ? measuring.found(level) : std::nullopt;
 }
 
-// Metrics of integers that are equal; false where one differs.
-template <typename Integer>
-bool measure_equal(const void* actual, const void* expected, int64_t count, Measured& result) {
-  if (count > 0 && std::memcmp(actual, expected, count * sizeof(Integer)) != 0) {
-    return false;
-  }
-  result = Measured{};
-  result.numel = static_cast<double>(count);
-  for (int64_t at = 0; at < count; ++at) {
-    const auto value = static_cast<double>(static_cast<const Integer*>(actual)[at]);
-    result.inner += value * value;
-  }
-  result.actual_square = result.expected_square = result.inner;
-  return true;
-}
-
 }  // namespace nbkit

@@ -14,7 +14,7 @@
 #include "checker.h"
 #include "clock.h"
 #include "columns.h"
-#include "differ.h"
+#include "comparable.h"
 #include "forwarding.h"
 #include "lazy_bits.h"
 #include "tensors.h"
@@ -90,18 +90,6 @@ NodeKind kind_of(const torch::autograd::Node& node) {
   return kind;
 }
 
-// The modes of opdiff that are on, and their class.
-std::unordered_map<PyObject*, std::shared_ptr<Differ>>& differs() {
-  static auto& by_mode = *new std::unordered_map<PyObject*, std::shared_ptr<Differ>>();
-  return by_mode;
-}
-PyTypeObject* diff_mode_type = nullptr;
-
-std::shared_ptr<Differ> differ_of(PyObject* mode) {
-  auto found = Py_TYPE(mode) == diff_mode_type ? differs().find(mode) : differs().end();
-  return found == differs().end() ? nullptr : found->second;
-}
-
 struct Input {
   const at::Tensor* tensor;
   bool is_result;
@@ -144,13 +132,9 @@ class Recorder {
     }
     c10::impl::ForceDispatchKeyGuard lazy_bits(with_lazy_bits());
     try {
-      call.start = now_ns();
-      const bool is_compared = compare(op, stack, inputs);
       py::gil_scoped_release no_gil;
-      if (!is_compared) {
-        call.start = now_ns();
-        op.callBoxed(stack);
-      }
+      call.start = now_ns();
+      op.callBoxed(stack);
       call.end = now_ns();
       if (checked.has_value()) {
         Checker::look(*checked, *stack);
@@ -170,20 +154,6 @@ class Recorder {
   }
 
  private:
-  // Has opdiff's mode below, if it is the next one, run the op: the dispatcher would come to no other end. False, with
-  // nothing done, if the op is for the dispatcher.
-  static bool compare(const c10::OperatorHandle& op, Stack* stack, const Inputs& inputs) {
-    using c10::impl::TorchDispatchModeTLS;
-    const int64_t modes = TorchDispatchModeTLS::stack_len();
-    if (modes == 0 || std::any_of(inputs.begin(), inputs.end(), [](const Input& input) {
-          return input.tensor->is_conj() || input.tensor->is_neg();
-        })) {
-      return false;
-    }
-    const auto differ = differ_of(TorchDispatchModeTLS::get_stack_at(modes - 1)->ptr(getPyInterpreter()));
-    return differ != nullptr && differ->compare(op, stack);
-  }
-
   static bool collect_all(const OpPlan& plan, const Stack& stack, Inputs& inputs) {
     const size_t count = plan.is_input.size(), first = stack.size() - count;
     for (size_t place = 0; place < count; ++place) {
@@ -390,7 +360,7 @@ struct RecordingTable final : ForwardingTable {
     using c10::impl::TorchDispatchModeTLS;
     const int64_t modes = TorchDispatchModeTLS::stack_len();
     PyObject* mode = modes == 0 ? nullptr : TorchDispatchModeTLS::get_stack_at(modes - 1)->ptr(getPyInterpreter());
-    // For everyone else's modes these two comparisons are all that is added.
+    // For everyone else's modes this comparison is all that is added.
     if (mode != nullptr && Py_TYPE(mode) == python->mode_type) {
       py::gil_scoped_acquire gil;
       auto found = recorders().find(mode);
@@ -399,12 +369,6 @@ struct RecordingTable final : ForwardingTable {
         if (recorder->record(op, stack)) {
           return;
         }
-      }
-    } else if (mode != nullptr && Py_TYPE(mode) == diff_mode_type) {
-      py::gil_scoped_acquire gil;
-      const auto differ = differ_of(mode);
-      if (differ != nullptr && differ->compare(op, stack)) {
-        return;
       }
     }
     next->dispatch(op, stack);
@@ -461,17 +425,6 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
     recorders()[mode.ptr()] = std::make_shared<Recorder>(std::move(recording), std::move(checker));
   });
   module.def("stop", [](py::handle mode) { recorders().erase(mode.ptr()); });
-  module.def("start_diff", [](py::object mode) {
-    diff_mode_type = Py_TYPE(mode.ptr());
-    differs()[mode.ptr()] = std::make_shared<Differ>(mode);
-  });
-  // What was compared since start_diff.
-  module.def("stop_diff", [](py::handle mode) {
-    auto found = differs().find(mode.ptr());
-    py::object rows = found == differs().end() ? py::none() : py::object(found->second->found());
-    differs().erase(mode.ptr());
-    return rows;
-  });
   module.def("measure", &measured_tensors);
   module.def("integers", &integers);
   module.def("objects", &objects);

@@ -49,11 +49,6 @@ class Reference:
         # Ops found to have no kernel in `dtype`, with what their rows say.
         self.narrow: dict[Any, str] = {}
 
-    @property
-    def is_default(self) -> bool:
-        """Whether it is float64 on the CPU."""
-        return self.function is None and self.device == CPU and self.dtype is torch.float64
-
     def copy(self, plan: Plan, args: Any, kwargs: Any) -> "Call":
         """The call, its inputs copied: as they are for a function and for ops done piece by piece, else widened."""
         pieces = self.function is None and self.device == CPU and is_done_in_pieces(plan, args, kwargs)
@@ -227,12 +222,6 @@ class Results:
     @property
     def all(self) -> list[Tensor]:
         return [*self.outputs, *self.written]
-
-
-def seed_words() -> tuple[int, ...]:
-    """State and increment of the generator of signs, as words of 64 bits, the lower one of each first."""
-    state: Any = np.random.default_rng(SEED).bit_generator.state["state"]
-    return tuple(state[name] >> shift & (1 << 64) - 1 for name in ("state", "inc") for shift in (0, 64))
 
 
 def _perturbing(generator: np.random.Generator, eps: float) -> Callable[[Any], Any]:

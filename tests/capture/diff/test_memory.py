@@ -24,7 +24,6 @@ def peak_of(calls, monkeypatch):
         seen.append(live_bytes() - before)
         return found
 
-    monkeypatch.setenv("NBKIT_RECORDER", "python")  # tests/capture/native has the other
     monkeypatch.setattr(reference.Call, "once", counted)
     compared(lambda: [(x.softmax(1), None)[1] for _ in range(calls)], ops="aten._softmax")
     monkeypatch.undo()

@@ -7,7 +7,6 @@ from nbkit.capture.diff.product_parts import factors_of
 from nbkit.capture.replay.op_traits import plan_of
 from nbkit.capture.replay.reference import Call
 from tests.capture.diff.planted import compared, only, with_fault
-from tests.capture.native.test_same_diffs import assert_same
 
 aten = torch.ops.aten
 ROWS, LENGTH, COLUMNS = 24, 400, 40
@@ -44,8 +43,7 @@ OPS = ["mm", "transposed", "addmm", "bmm", "baddbmm"]
 
 @pytest.fixture
 def looks(monkeypatch):
-    """Elements of the inputs of each call that was repeated with other inputs, by the Python recorder."""
-    monkeypatch.setenv("NBKIT_RECORDER", "python")
+    """Elements of the inputs of each call that was repeated with other inputs."""
     sizes, before = [], Call.conditioning
 
     def noting(self, draws, eps):
@@ -65,17 +63,8 @@ def test_only_a_part_is_repeated(op, looks):
     assert looks[0] < SIZE * (1 + op.endswith("bmm")) / 8
 
 
-@pytest.mark.parametrize("op", OPS)
-def test_natively_with_the_same_ratio(op, monkeypatch):
-    work = product(op)
-    assert_same(lambda: work, monkeypatch)
-
-
-@pytest.mark.parametrize("recorder", ["python", "native"])
 @pytest.mark.parametrize("place", [WHERE[1], (0, 0)], ids=["of those that cancel", "elsewhere"])
-def test_a_wrong_element_is_still_found(place, recorder, monkeypatch):
-    monkeypatch.setenv("NBKIT_RECORDER", recorder)
-
+def test_a_wrong_element_is_still_found(place):
     def off(func, args, out):
         out[place] += 0.5
         return out

@@ -102,3 +102,52 @@ def test_nested_tensors_are_counted():
     trace = compared(lambda: torch.nested.nested_tensor(parts).relu())
     assert wrong(trace).empty
     assert trace.meta["skipped"]["not compared: nested tensors, which have no one shape"] == 2
+
+
+A, B = (torch.randn(6, 201, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2))
+# Products that cancel to next to nothing.
+LEFT, RIGHT = torch.cat([A, A], 1), torch.cat([B, -B], 1).T
+CANCELLING = {
+    "contiguous": lambda dtype: LEFT.to(dtype).mm(RIGHT.contiguous().to(dtype)),
+    "transposed": lambda dtype: LEFT.to(dtype).mm(RIGHT.to(dtype)),
+    "in place": lambda dtype: torch.zeros(6, 6, dtype=dtype).addmm_(LEFT.to(dtype), RIGHT.to(dtype)),
+    "one tensor twice": lambda dtype: torch.stack([LEFT.to(dtype), -LEFT.to(dtype)]).sum((0, 2)),
+    "a list": lambda dtype: torch.einsum("ij,kj->ik", LEFT.to(dtype), RIGHT.T.to(dtype)).sum(),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("work", CANCELLING)
+def test_products_that_cancel(work, dtype):
+    assert compared(lambda: CANCELLING[work](dtype)).meta["mismatches"] == 0
+
+
+QUERY = torch.randn(1, 2, 9, 8, generator=torch.Generator().manual_seed(3))
+
+
+def attention(dtype, scale):
+    x = (QUERY * scale).to(dtype).requires_grad_()
+    F.scaled_dot_product_attention(x, x, x).sum().backward()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("scale", [1.0, 8.0, float("nan")])
+def test_attention(scale, dtype):
+    trace = compared(lambda: attention(dtype, scale))
+    assert trace.meta["mismatches"] == 0
+    assert trace.diffs["op"].str.contains("flash_attention_for_cpu").sum() >= 2
+
+
+def test_attention_with_dropout_is_not_run_again():
+    trace = compared(lambda: F.scaled_dot_product_attention(QUERY, QUERY, QUERY, dropout_p=0.5))
+    assert trace.meta["mismatches"] == 0
+
+
+def test_a_mask_of_inf_and_lists_of_unlike_sizes():
+    def step():
+        x = QUERY.clone().requires_grad_()
+        mask = torch.full((9, 9), -torch.inf).fill_diagonal_(0.0)
+        F.scaled_dot_product_attention(x, x, x, mask).square().sum().backward()
+        torch._foreach_norm([torch.full((1 << 16,), 0.1), torch.ones(3)])
+
+    assert compared(step).meta["mismatches"] == 0

@@ -1,4 +1,4 @@
-"""opdiff finds the same with its native part as with Python alone."""
+"""opdiff finds the same below the native recorder as below the Python one, up to the last digits of sums."""
 
 import pandas as pd
 import pytest
@@ -6,8 +6,6 @@ import torch
 
 import nbkit
 from tests.capture.diff.test_clean_steps import steps
-from tests.capture.models import MODELS, OPTIMIZERS
-from tests.capture.native.steps import each_step
 
 # Sums of another order: to 12 digits. The others are the same to the bit.
 SUMMED = ["mean_abs_error", "cosine_similarity", "noise_ratio", "bias_ratio"]
@@ -39,17 +37,10 @@ def counted(trace):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("model", MODELS)
-def test_diffs_of_a_training_step(model, optimizer, dtype, monkeypatch):
-    trace = assert_same(lambda: steps(model, getattr(torch, dtype), optimizer), monkeypatch)
+@pytest.mark.parametrize("model", ["llama", "rwkv4"])
+def test_diffs_of_a_training_step(model, dtype, monkeypatch):
+    trace = assert_same(lambda: steps(model, getattr(torch, dtype), "adamw"), monkeypatch)
     assert len(trace.diffs) > 50
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@each_step
-def test_diffs_of_a_step(step, monkeypatch):
-    assert_same(lambda: step, monkeypatch)
 
 
 def pointwise(x):

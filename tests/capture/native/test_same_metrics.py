@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from nbkit.capture.diff.native_rows import metrics_of
 from nbkit.capture.native.library import library
-from nbkit.numerics.metrics import measure_one
+from nbkit.numerics.metrics import Metrics, measure_one
 from nbkit.numerics.precision import precision_of
 
 DTYPES = ["float64", "float32", "bfloat16", "float16"]
@@ -48,7 +47,7 @@ def assert_measured_alike(actual, expected):
     precision = precision_of(str(actual.dtype).removeprefix("torch."))
     values = actual.double().numpy()
     wanted = measure_one(lambda start, end: values[start:end], expected.numpy(), precision)
-    for name, value in metrics_of(np.array([found]))._asdict().items():
+    for name, value in Metrics.of_rows(np.array([found]))._asdict().items():
         bound = 1e-12 if name in SUMS else 0
         # The sum of signed errors is set against that of their sizes.
         near = 1e-12 * wanted.sum_abs_error[0] if name == "sum_error" else 0
