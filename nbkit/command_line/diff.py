@@ -20,8 +20,8 @@ from nbkit.views.sections.difference import (
     value_difference_sections,
 )
 from nbkit.views.sections.section import Section
+from nbkit.views.sections.writers import to_text
 from nbkit.views.summary.facts import facts
-from nbkit.views.summary.text import section_lines
 
 DESCRIPTION = f"""\
 What differs between two traces: LEFT, the earlier or reference one, and RIGHT.
@@ -67,7 +67,7 @@ def _run(words: Sequence[str]) -> int:
             raise OptionError("Only one of the traces is a timing by optime; give two of one kind.")
         found = _times(left, right, options) if True in kinds else _records(left, right, options.head)
     names = [f"{side:<6} {name}: {_title(trace)}" for side, name, trace in _sides(options, left, right)]
-    lines = _lines(found.sections) or ["", found.nothing]
+    lines = to_text(found.sections) or ["", found.nothing]
     show("\n".join([*names, *lines, *(["", *found.notes] if found.notes else [])]))
     return FINDINGS if found.sections else FINE
 
@@ -100,10 +100,6 @@ def _sides(options: Namespace, left: Trace, right: Trace) -> tuple[tuple[str, st
 def _title(trace: Trace) -> str:
     known = facts(trace)
     return ", ".join([known.title, *(f"{label} {value}" for label, value in known.figures)])
-
-
-def _lines(sections: list[Section]) -> list[str]:
-    return [line for section in sections for line in section_lines(section)]
 
 
 DIFF = Command("diff", "tell what differs between two traces", "diff before after", _run)

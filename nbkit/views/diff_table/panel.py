@@ -3,7 +3,7 @@
 from nbkit.views.diff_table.report_data import diff_data
 from nbkit.views.report.panel import Contents, Panel
 from nbkit.views.sections.diff import worst_section
-from nbkit.views.static_html.html_table import sections_html
+from nbkit.views.sections.writers import to_html
 
 ROWS = 50
 
@@ -11,5 +11,5 @@ ROWS = 50
 def diff_panel(contents: Contents) -> Panel:
     """All compared tensors; the worst of them where no script runs."""
     data = diff_data(contents.trace, values=contents.values)
-    worst = sections_html([worst_section(contents.trace, ROWS)])
+    worst = to_html([worst_section(contents.trace, ROWS)])
     return Panel("diff_table", "Differences, the worst first", data, f'<div class="nbkit-static">{worst}</div>')

@@ -10,12 +10,13 @@ from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.data import State
 from nbkit.views.flamegraph.difference_svg import difference_html
 from nbkit.views.flamegraph.svg import flame_svg
-from nbkit.views.sections.section import Section, module_names
-from nbkit.views.static_html.html_table import STYLE, facts_html, sections_html
+from nbkit.views.sections.section import Column, Section, columns, module_names
+from nbkit.views.sections.writers import to_html, to_text
 from nbkit.views.static_html.static_table import nothing_html
+from nbkit.views.static_html.style import facts_html, static_div
 from nbkit.views.summary import units
 from nbkit.views.summary.facts import facts
-from nbkit.views.summary.text import section_lines, summary
+from nbkit.views.summary.text import summary
 from nbkit.views.verbs import view_of
 
 CHANGES = 10
@@ -28,15 +29,13 @@ def flame_text(trace: Trace, base: Trace | None) -> str:
         return summary(trace)
     times = compare_times(base, trace)
     notes = times.attrs.get("notes", [])
-    return "\n".join([_headline(trace, base, times), *section_lines(_changes(times)), *([""] if notes else []), *notes])
+    return "\n".join([_headline(trace, base, times), *to_text([_changes(times)]), *([""] if notes else []), *notes])
 
 
 def flame_html(trace: Trace) -> str:
     """The facts, a still flamegraph and tables of where the time went; no script."""
     tables = (
-        flame_svg(trace) + sections_html(view_of(trace).sections(trace, CHANGES))
-        if len(trace.ops)
-        else nothing_html(trace)
+        flame_svg(trace) + to_html(view_of(trace).sections(trace, CHANGES)) if len(trace.ops) else nothing_html(trace)
     )
     return _document(trace, tables)
 
@@ -48,11 +47,11 @@ def changes_html(trace: Trace, base: Trace, states: Mapping[str, State | None]) 
     times = compare_times(base, trace)
     words = [_headline(trace, base, times), *times.attrs.get("notes", [])]
     notes = "".join(f"<p>{escape(text)}</p>" for text in words)
-    return _document(trace, notes + difference_html(states) + sections_html([_changes(times)]))
+    return _document(trace, notes + difference_html(states) + to_html([_changes(times)]))
 
 
 def _document(trace: Trace, tables: str) -> str:
-    return f'<style>{STYLE}</style><div class="nbkit-static">{facts_html(facts(trace))}{tables}</div>'
+    return static_div(facts_html(facts(trace)) + tables)
 
 
 def _headline(trace: Trace, base: Trace, times: pd.DataFrame) -> str:
@@ -61,13 +60,13 @@ def _headline(trace: Trace, base: Trace, times: pd.DataFrame) -> str:
 
 
 def _changes(times: pd.DataFrame) -> Section:
-    """The top rows of a frame of TIME_DIFFS as text."""
+    """The top rows of a frame of TIME_DIFFS."""
     few = times.head(CHANGES)
-    columns = (few[name] for name in ("phase", "left_us", "right_us", "change_us", "noise_us", "action", "verdict"))
+    names = ("phase", "left_us", "right_us", "change_us", "noise_us", "action", "verdict")
     rows = [
-        [module, phase, units.duration(left), units.duration(right), units.change(change), units.duration(noise),
-         ACTIONS.get(action) or (verdict.replace("_", " ") if isinstance(verdict, str) else None)]
-        for module, phase, left, right, change, noise, action, verdict in zip(module_names(few), *columns, strict=True)
-    ]  # fmt: skip
-    figures = ("phase", "before", "now", "change", "noise", "verdict")
-    return Section("What changed, by module", "module", figures, rows)
+        [*values, ACTIONS.get(action) or (verdict.replace("_", " ") if isinstance(verdict, str) else None)]
+        for *values, action, verdict in zip(module_names(few), *(few[name] for name in names), strict=True)
+    ]
+    kinds = (Column("module"), Column("phase", "phase"), *columns("before, now", "time"), Column("change", "change"),
+             Column("noise", "time"), Column("verdict"))  # fmt: skip
+    return Section("What changed, by module", kinds, rows)

@@ -3,12 +3,12 @@
 from nbkit.views.graph.data import graph_data
 from nbkit.views.report.panel import Contents, Panel
 from nbkit.views.sections.graph import parts_section
-from nbkit.views.static_html.html_table import sections_html
+from nbkit.views.sections.writers import to_html
 
 ROWS = 300
 
 
 def graph_panel(contents: Contents) -> Panel:
     """All graphs of the trace; the parts of them where no script runs."""
-    twin = sections_html([parts_section(contents.trace, ROWS)])
-    return Panel("graph", "Graph", graph_data(contents.trace), f'<div class="nbkit-static">{twin}</div>')
+    static = to_html([parts_section(contents.trace, ROWS)])
+    return Panel("graph", "Graph", graph_data(contents.trace), f'<div class="nbkit-static">{static}</div>')

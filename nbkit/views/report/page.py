@@ -8,7 +8,7 @@ from nbkit.views.report.overview import overview_html
 from nbkit.views.report.panel import Contents
 from nbkit.views.report.section import trace_section
 from nbkit.views.static_html.document import Body, document
-from nbkit.views.static_html.html_table import STYLE
+from nbkit.views.static_html.style import STYLE
 from nbkit.views.summary.names import shown
 
 STATIC = Path(__file__).parents[1] / "static"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from nbkit.trace.trace import Trace
 from nbkit.views.report.chapter import Chapter
 from nbkit.views.report.panel import panel_html
+from nbkit.views.sections.writers import to_html
 from nbkit.views.static_html.figure_svg import figure_svg
-from nbkit.views.static_html.html_table import sections_html
 from nbkit.views.static_html.static_table import nothing_html
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.statement import statements_html
@@ -39,9 +39,9 @@ def _inside(chapter: Chapter) -> str:
     charts = "".join(_chart(figure, f"{anchor}-chart{number}-") for number, figure in enumerate(view.charts(drawn), 1))
     return (
         statements_html(chapter.statements, anchor)
-        + _tables(sections_html(view.found(trace, ROWS)), f"{anchor}-found", "What was found")
+        + _tables(to_html(view.found(trace, ROWS)), f"{anchor}-found", "What was found")
         + panels
-        + _tables(sections_html(view.totals(trace, ROWS)), f"{anchor}-totals", "Totals")
+        + _tables(to_html(view.totals(trace, ROWS)), f"{anchor}-totals", "Totals")
         + f'<div class="charts">{charts}</div>'
     )
 

@@ -5,9 +5,8 @@ import pandas as pd
 from nbkit.analysis.values.producers import producers
 from nbkit.schema import FINDINGS
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.section import Section
+from nbkit.views.sections.section import Column, Section, and_more, columns
 from nbkit.views.summary import units
-from nbkit.views.summary.names import shown
 
 KINDS = {
     "nan": "NaN",
@@ -16,18 +15,23 @@ KINDS = {
     "underflow": "underflow",
     "input": "came in",
 }
-FIGURES = ("kind", "phase", "module", "source", "what happened")
+FINDING = (
+    *columns("op, kind"),
+    Column("phase", "phase"),
+    *columns("module, source"),
+    Column("what happened", "sentence"),
+)
+ORIGIN = (Column("op"), Column("ops before", "count"), Column("phase", "phase"), *columns("module, source"))
 
 
 def check_sections(trace: Trace, count: int) -> list[Section]:
     """The findings in call order, and the ops that the first one goes back to."""
     findings = FINDINGS.check(trace.frames.get("findings", FINDINGS.frame()))
     if not len(findings):
-        return [Section("Where values go wrong", "op", (), [[nothing_text(trace)]])]
-    more = len(findings) - count
+        return [Section("Where values go wrong", (Column("op", "sentence"),), [[nothing_text(trace)]])]
+    more = and_more(len(findings), count)
     rows = [_finding(row) for _, row in findings.head(count).iterrows()]
-    rows += [[f"and {units.count(more)} more", *[None] * len(FIGURES)]] if more > 0 else []
-    return [Section("Where values go wrong, first to last", "op", FIGURES, rows), *_origin(trace, findings)]
+    return [Section("Where values go wrong, first to last", FINDING, rows, more), *_origin(trace, findings)]
 
 
 def nothing_text(trace: Trace) -> str:
@@ -42,26 +46,15 @@ def nothing_text(trace: Trace) -> str:
     return f"{text} {hold} NaN or Inf that was given as a number, such as the -Inf of a mask."
 
 
-def _finding(row: "pd.Series[str]") -> list[str | None]:
-    texts = [row["phase"], row["module"], row["source"], row["message"]]
-    return [shown(row["op"]), KINDS.get(row["kind"], row["kind"]), *(_shown(text) for text in texts)]
+def _finding(row: "pd.Series[str]") -> list[object]:
+    kind = KINDS.get(row["kind"], row["kind"])
+    return [row["op"], kind, *(row[name] for name in ("phase", "module", "source", "message"))]
 
 
 def _origin(trace: Trace, findings: pd.DataFrame) -> list[Section]:
     wrong = findings[findings["kind"] != "input"]
     if not len(wrong):
         return []
-    found = producers(trace, int(wrong["op_id"].iloc[0]))
-    rows = [
-        [shown(row["op"]), units.count(row["distance"]), *(_shown(row[name]) for name in ("phase", "module", "source"))]
-        for _, row in found.iterrows()
-    ]
-    return (
-        [Section("Where the inputs of the first came from", "op", ("ops before", "phase", "module", "source"), rows)]
-        if rows
-        else []
-    )
-
-
-def _shown(text: object) -> str | None:
-    return shown(text) if isinstance(text, str) and text else None
+    before = producers(trace, int(wrong["op_id"].iloc[0]))
+    rows = before[["op", "distance", "phase", "module", "source"]].to_numpy(object).tolist()
+    return [Section("Where the inputs of the first came from", ORIGIN, rows)] if rows else []

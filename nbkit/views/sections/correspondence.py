@@ -4,12 +4,11 @@ import pandas as pd
 
 from nbkit.schema import CORRESPONDENCE
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.section import Section
-from nbkit.views.summary import units
-from nbkit.views.summary.names import shown, shown_module
+from nbkit.views.sections.section import Column, Section, columns
+from nbkit.views.summary.names import shown_module
 
 ACTIONS = ("match", "left_only", "right_only")
-SIDES = ("both", "left only", "right only")
+SIDES = columns("both, left only, right only", "count")
 LEVELS = {"part": "parts", "parameter": "parameters", "op": "ops"}
 
 
@@ -25,34 +24,27 @@ def correspondence_sections(trace: Trace, count: int) -> list[Section]:
 def _levels(rows: pd.DataFrame) -> Section:
     """How many parts, parameters and ops both have, and how many only one."""
     counts = counted_actions(rows, "level").reindex([*LEVELS], fill_value=0)
-    texts = [[LEVELS[level], *map(units.count, numbers)] for level, *numbers in counts.itertuples()]
-    return Section("Correspondence", "level", SIDES, texts)
+    values = [[LEVELS[level], *numbers] for level, *numbers in counts.itertuples()]
+    return Section("Correspondence", (Column("level"), *SIDES), values)
 
 
 def _parts(trace: Trace, rows: pd.DataFrame, count: int) -> Section:
-    """Parts with a role side by side, pairs first, with how many parameters and ops right in them correspond."""
+    """Parts with a role side by side, pairs first, with how many parameters and direct ops correspond."""
     parts = rows[(rows["level"] == "part") & rows["role"].notna()]
     parts = parts.iloc[parts["action"].map(ACTIONS.index).argsort(kind="stable")].head(count)
     inside = _inside(trace, rows)
-    texts = []
+    values = []
     for _, row in parts.iterrows():
         ids = [row[f"{side}_id"] for side in ("left", "right")]
-        counts = inside.reindex([one for one in ids if not pd.isna(one)]).fillna(0).sum()
+        counts = inside.reindex([part for part in ids if not pd.isna(part)]).fillna(0).sum()
         names = [_name(row[f"{side}_name"]) for side in ("left", "right")]
-        texts.append(
-            [
-                names[0],
-                names[1],
-                _text(row["role"]),
-                _text(row["phase"]),
-                *(units.count(counts[one]) for one in ACTIONS),
-            ]
-        )
-    return Section("Side by side", "left graph", ("right graph", "role", "phase", *SIDES), texts)
+        values.append([*names, row["role"], row["phase"], *(counts[action] for action in ACTIONS)])
+    kinds = (*columns("left graph, right graph, role"), Column("phase", "phase"), *SIDES)
+    return Section("Side by side", kinds, values)
 
 
 def _inside(trace: Trace, rows: pd.DataFrame) -> pd.DataFrame:
-    """Per part of either side the parameters and ops right in it that have each action; a match counts on the left."""
+    """Per part of either side the parameters and direct ops that have each action; a match counts on the left."""
     nodes = rows[rows["level"] != "part"]
     ids = nodes["left_id"].fillna(nodes["right_id"]).astype("int64")
     parts = trace.nodes["part_id"].set_axis(trace.nodes["node_id"]).reindex(ids).to_numpy()
@@ -64,11 +56,12 @@ def _parameters(rows: pd.DataFrame, count: int) -> Section:
     """Parameters that are not equal on both sides, one-sided ones last."""
     state = rows[rows["level"] == "parameter"]
     differing = pd.concat([state[state["message"].notna()], state[state["action"] != "match"]]).head(count)
-    texts = [
-        [_name(row["left_name"]), _name(row["right_name"]), _text(row["relation"]), _text(row["message"])]
+    values = [
+        [_name(row["left_name"]), _name(row["right_name"]), row["relation"], row["message"]]
         for _, row in differing.iterrows()
     ]
-    return Section("Parameters that differ", "left graph", ("right graph", "relation", "what differs"), texts)
+    kinds = (*columns("left graph, right graph, relation"), Column("what differs", "sentence"))
+    return Section("Parameters that differ", kinds, values)
 
 
 def _ops(rows: pd.DataFrame, count: int) -> Section:
@@ -76,8 +69,8 @@ def _ops(rows: pd.DataFrame, count: int) -> Section:
     alone = rows[(rows["level"] == "op") & (rows["action"] != "match")]
     counts = counted_actions(alone.assign(op=alone["left_op"].fillna(alone["right_op"])), "op")
     ordered = counts.loc[counts.sum(axis=1).sort_values(ascending=False, kind="stable").index].head(count)
-    texts = [[shown(str(op)), units.count(left), units.count(right)] for op, _, left, right in ordered.itertuples()]
-    return Section("Ops of one side only", "op", SIDES[1:], texts)
+    values = [[op, left, right] for op, _, left, right in ordered.itertuples()]
+    return Section("Ops of one side only", (Column("op"), *SIDES[1:]), values)
 
 
 def counted_actions(rows: pd.DataFrame, by: str) -> pd.DataFrame:
@@ -85,9 +78,5 @@ def counted_actions(rows: pd.DataFrame, by: str) -> pd.DataFrame:
     return pd.crosstab(rows[by], rows["action"]).reindex(columns=ACTIONS, fill_value=0)
 
 
-def _name(value: object) -> str:
-    return shown_module(None, value) if isinstance(value, str) else units.NULL
-
-
-def _text(value: object) -> str | None:
-    return shown(value) if isinstance(value, str) else None
+def _name(value: object) -> str | None:
+    return shown_module(None, value) if isinstance(value, str) else None

@@ -7,30 +7,30 @@ from nbkit.numerics.noise_ratio import STATUSES
 from nbkit.schema import DIFFS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.divergence import divergence_sections
-from nbkit.views.sections.section import Section
+from nbkit.views.sections.section import Column, Section, columns
 from nbkit.views.summary.names import shown
 
 
 def diff_sections(trace: Trace, count: int) -> list[Section]:
-    """Where the step and another run part, verdicts by count, and the worst by noise ratio; none without diffs."""
-    found = verdict_sections(trace, count)
-    return [*found, worst_section(trace, count)] if found else []
+    """Where the step and another run diverge, verdicts by count, and the worst by noise ratio; none without diffs."""
+    verdicts = verdict_sections(trace, count)
+    return [*verdicts, worst_section(trace, count)] if verdicts else []
 
 
 def verdict_sections(trace: Trace, count: int) -> list[Section]:
-    """Where the step and another run part, and verdicts by count; none without diffs."""
+    """Where the step and another run diverge, and verdicts by count; none without diffs."""
     diffs = trace.frames.get("diffs", DIFFS.frame())
     if not len(diffs):
         return []
-    verdicts = [[status, f"{count:,}"] for status, count in verdict_counts(diffs)]
-    return [*divergence_sections(trace), Section("Verdicts", "verdict", ("tensors",), verdicts)]
+    verdicts = Section("Verdicts", (Column("verdict"), Column("tensors", "count")), verdict_counts(diffs))
+    return [*divergence_sections(trace), verdicts]
 
 
 def worst_section(trace: Trace, count: int) -> Section:
     """The worst differences by verdict and noise ratio."""
-    worst = [_texts(row) for _, row in worst_first(trace.diffs).head(count).iterrows()]
-    figures = ("verdict", "noise ratio", "max abs error", "max rel error")
-    return Section("Worst differences", "op", figures, worst)
+    worst = [_values(row) for _, row in worst_first(trace.diffs).head(count).iterrows()]
+    kinds = (*columns("op, verdict"), *columns("noise ratio, max abs error, max rel error", "number"))
+    return Section("Worst differences", kinds, worst)
 
 
 def worst_first(diffs: pd.DataFrame) -> pd.DataFrame:
@@ -40,12 +40,12 @@ def worst_first(diffs: pd.DataFrame) -> pd.DataFrame:
 
 def verdict_counts(diffs: pd.DataFrame) -> list[tuple[str, int]]:
     """Number of rows by verdict, from the worst on; one that we do not know comes first."""
-    found = diffs["status"].value_counts()
-    places = {status: place for place, status in enumerate(STATUSES)}
-    return [(str(status), int(found[status])) for status in sorted(found.index, key=lambda one: places.get(one, -1))]
+    counts = diffs["status"].value_counts()
+    ranks = {status: rank for rank, status in enumerate(STATUSES)}
+    ordered = sorted(counts.index, key=lambda status: ranks.get(status, -1))
+    return [(str(status), int(counts[status])) for status in ordered]
 
 
-def _texts(row: pd.Series) -> list[str | None]:
-    place = f" in {shown(row['module'])}" if isinstance(row["module"], str) and row["module"] else ""
-    errors = [row[name] for name in ("noise_ratio", "max_abs_error", "max_rel_error")]
-    return [f"{shown(row['op'])}{place}", row["status"], *(None if pd.isna(one) else f"{one:.3g}" for one in errors)]
+def _values(row: pd.Series) -> list[object]:
+    module = f" in {shown(row['module'])}" if isinstance(row["module"], str) and row["module"] else ""
+    return [f"{row['op']}{module}", row["status"], row["noise_ratio"], row["max_abs_error"], row["max_rel_error"]]

@@ -8,8 +8,7 @@ from nbkit.analysis.time.compare_counts import compare_counts
 from nbkit.divergence.side_by_side import BEGINNINGS
 from nbkit.schema import TABLES
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.section import Section
-from nbkit.views.summary import units
+from nbkit.views.sections.section import Column, Section, and_more, columns
 from nbkit.views.summary.names import shown, shown_module
 
 CALLS = ["model", "module", "phase", "level", "op"]
@@ -30,12 +29,12 @@ def time_difference_sections(times: pd.DataFrame, count: int) -> list[Section]:
     differs = times[is_different(times)]
     rows = [
         [_place(row), row["verdict"] if isinstance(row["verdict"], str) else row["action"].replace("_", " "),
-         units.duration(row["left_us"]), units.duration(row["right_us"]), units.change(row["change_us"]),
-         units.duration(row["noise_us"])]
+         *(row[name] for name in ("left_us", "right_us", "change_us", "noise_us"))]
         for _, row in differs.head(count).iterrows()
     ]  # fmt: skip
-    figures = ("verdict", "left", "right", "change", "noise")
-    return [Section("Times that differ", "module", figures, _with_more(rows, len(differs), count))] if rows else []
+    kinds = (*columns("module, verdict"), *columns("left, right", "time"), Column("change", "change"),
+             Column("noise", "time"))  # fmt: skip
+    return [Section("Times that differ", kinds, rows, and_more(len(differs), count))] if rows else []
 
 
 def is_different(times: pd.DataFrame) -> "pd.Series[bool]":
@@ -45,10 +44,10 @@ def is_different(times: pd.DataFrame) -> "pd.Series[bool]":
 
 def count_difference_sections(left: Trace, right: Trace, count: int) -> list[Section]:
     """Calls, shapes and dtypes, modules, findings and verdicts that the traces have unequally often; none if equal."""
-    found = list(_counted(left, right))
+    kinds = (Column("row"), *columns("left, right", "count"))
     return [
-        Section(title, "row", ("left", "right"), _with_more(_count_rows(rows.head(count)), len(rows), count))
-        for title, rows in found
+        Section(title, kinds, _count_rows(rows.head(count)), and_more(len(rows), count))
+        for title, rows in _counted(left, right)
         if len(rows)
     ]
 
@@ -56,14 +55,9 @@ def count_difference_sections(left: Trace, right: Trace, count: int) -> list[Sec
 def value_difference_sections(alignment: pd.DataFrame, count: int) -> list[Section]:
     """The ops at which values begin to differ, first to last, of a frame of `compare_values`; none if none do."""
     begins = alignment[alignment["error_class"].isin(BEGINNINGS)]
-    rows: list[list[str | None]] = [
-        [_place(row), *(shown(str(row[name])) if _has(row, name) else None for name in ("source", "message"))]
-        for _, row in begins.head(count).iterrows()
-    ]
-    figures = ("source", "what differs")
-    return (
-        [Section("Where values begin to differ", "op", figures, _with_more(rows, len(begins), count))] if rows else []
-    )
+    rows = [[_place(row), row.get("source"), row["message"]] for _, row in begins.head(count).iterrows()]
+    kinds = (*columns("op, source"), Column("what differs", "sentence"))
+    return [Section("Where values begin to differ", kinds, rows, and_more(len(begins), count))] if rows else []
 
 
 def _counted(left: Trace, right: Trace) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -90,10 +84,8 @@ def _tensors(trace: Trace, ops: pd.DataFrame) -> pd.DataFrame:
     return _frame(trace, "tensors").merge(ops[["op_id", "model", "module", "phase", "op"]], on="op_id")
 
 
-def _count_rows(rows: pd.DataFrame) -> list[list[str | None]]:
-    return [
-        [_place(row), units.count(row["left_count"]), units.count(row["right_count"])] for _, row in rows.iterrows()
-    ]
+def _count_rows(rows: pd.DataFrame) -> list[list[object]]:
+    return [[_place(row), row["left_count"], row["right_count"]] for _, row in rows.iterrows()]
 
 
 def _place(row: "pd.Series[str]") -> str:
@@ -111,7 +103,3 @@ def _phase(row: "pd.Series[str]") -> str:
 
 def _has(row: "pd.Series[str]", name: str) -> bool:
     return name in row and not pd.isna(row[name])
-
-
-def _with_more(rows: list[list[str | None]], whole: int, count: int) -> list[list[str | None]]:
-    return [*rows, [f"and {units.count(whole - count)} more", *[None] * (len(rows[0]) - 1)]] if whole > count else rows

@@ -1,4 +1,4 @@
-"""Sections of an opdiff trace with another run: where the two part, and what led there."""
+"""Sections of an opdiff trace with another run: where the two diverge, and what led there."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,8 +7,7 @@ import pandas as pd
 
 from nbkit.analysis.values.producers import producers
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.section import Section
-from nbkit.views.summary import units
+from nbkit.views.sections.section import Column, Section, columns
 from nbkit.views.summary.names import shown, shown_module
 
 CLASSES = ("local", "input", "both", "propagated", "clean")
@@ -17,24 +16,30 @@ MILESTONES = {
     "half_precision_lost_at": "half of the digits lost",
     "largest_growth": "largest growth",
 }
-FIGURES = ("op", "phase", "module", "source", "what happened")
+MILESTONE = (
+    *columns("what, op"),
+    Column("phase", "phase"),
+    *columns("module, source"),
+    Column("what happened", "sentence"),
+)
+PRODUCER = (Column("op"), Column("ops before", "count"), Column("phase", "phase"), *columns("module, source"))
 
 
 def divergence_sections(trace: Trace) -> list[Section]:
-    """The op at which the runs part, what its inputs came from, and how many errors are whose; none without a run."""
+    """The op at which the runs diverge, what led there, and the counts of error classes; none without another run."""
     if "first_divergence" not in trace.meta:
         return []
-    title = f"Where the step and {shown(str(trace.meta.get('against')))} part"
-    found = [(name, trace.meta.get(name)) for name in MILESTONES]
-    rows = [_row(name, place) for name, place in found if place or name == "first_divergence"]
-    return [Section(title, "what", FIGURES, rows), *_chain(trace), *_classes(trace)]
+    title = f"Where the step and {shown(str(trace.meta.get('against')))} diverge"
+    places = [(name, trace.meta.get(name)) for name in MILESTONES]
+    rows = [_row(name, place) for name, place in places if place or name == "first_divergence"]
+    return [Section(title, MILESTONE, rows), *_chain(trace), *_classes(trace)]
 
 
-def _row(name: str, place: Mapping[str, Any] | None) -> list[str | None]:
+def _row(name: str, place: Mapping[str, Any] | None) -> list[object]:
     if place is None:
         return [MILESTONES[name], None, None, None, None, "no op adds more than its dtype and conditioning allow"]
-    texts = [shown(place["op"]), place["phase"], shown_module(None, place["module"]), _shown(place["source"])]
-    return [MILESTONES[name], *texts, WORDING[name](place)]
+    module = shown_module(None, place["module"])
+    return [MILESTONES[name], place["op"], place["phase"], module, place["source"], WORDING[name](place)]
 
 
 def _fault(place: Mapping[str, Any]) -> str:
@@ -62,19 +67,12 @@ def _chain(trace: Trace) -> list[Section]:
     first = trace.meta["first_divergence"]
     if first is None or first["op_id"] is None:
         return []
-    found = producers(trace, int(first["op_id"]))
+    before = producers(trace, int(first["op_id"]))
     title, errors = _errors(trace)
-    rows = [
-        [
-            shown(row["op"]),
-            units.count(row["distance"]),
-            *(_shown(row[name]) for name in ("phase", "module", "source")),
-            _error(errors.get(row["op_id"])),
-        ]
-        for _, row in found.iterrows()
-    ]
-    figures = ("ops before", "phase", "module", "source", title)
-    return [Section("What led to the first op at fault", "op", figures, rows)] if rows else []
+    rows = before[["op", "distance", "phase", "module", "source"]].to_numpy(object).tolist()
+    values = [[*row, errors.get(op_id)] for row, op_id in zip(rows, before["op_id"], strict=True)]
+    kinds = (*PRODUCER, Column(title, "number"))
+    return [Section("What led to the first op at fault", kinds, values)] if values else []
 
 
 def _errors(trace: Trace) -> tuple[str, pd.Series]:
@@ -88,13 +86,5 @@ def _errors(trace: Trace) -> tuple[str, pd.Series]:
 def _classes(trace: Trace) -> list[Section]:
     name, what = ("alignment", "ops") if "alignment" in trace.frames else ("diffs", "tensors")
     counts = trace.frames[name]["error_class"].value_counts()
-    rows = [[label, units.count(int(counts[label]))] for label in CLASSES if label in counts]
-    return [Section(f"Errors of {what}", "class", (what,), rows)] if rows else []
-
-
-def _shown(text: object) -> str | None:
-    return shown(text) if isinstance(text, str) and text else None
-
-
-def _error(value: Any) -> str | None:
-    return None if value is None or pd.isna(value) else f"{value:.3g}"
+    rows = [[label, int(counts[label])] for label in CLASSES if label in counts]
+    return [Section(f"Errors of {what}", (Column("class"), Column(what, "count")), rows)] if rows else []

@@ -1,6 +1,5 @@
 """The tables of a graph: parts, roles, op types, phases, and what was inserted by others than the user."""
 
-from collections.abc import Iterator
 from itertools import islice
 
 import pandas as pd
@@ -8,15 +7,19 @@ import pandas as pd
 from nbkit.schema import EDGES, NODES, PARTS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.graph_outline import outline
-from nbkit.views.sections.section import Section
-from nbkit.views.summary import units
-from nbkit.views.summary.names import shown
+from nbkit.views.sections.section import Column, Section, columns
 
 # Rows of the outline beside one of the other tables.
 OUTLINE_PER_ROW = 4
 INDENT = "\u2003"
 # Nodes that hold values.
 VALUES = ("parameter", "buffer", "constant")
+PART = (
+    *columns("part, type, role"),
+    Column("phase", "phase"),
+    *columns("nodes, parameters", "count"),
+    *columns("direct ops, result"),
+)
 
 
 def graph_sections(trace: Trace, count: int) -> list[Section]:
@@ -34,9 +37,9 @@ def graph_totals(trace: Trace, count: int) -> list[Section]:
     sections = [
         _graphs(trace, nodes),
         _roles(nodes, PARTS.check(trace.frames.get("parts", PARTS.frame()))),
-        _counted(ops, "op", "Op types", "op type", count),
-        _counted(nodes, "phase", "Phases", "phase", len(nodes)),
-        _counted(nodes, "inserted", "Inserted", "inserted by", count),
+        _counted(ops, "op", "Op types", Column("op type"), count),
+        _counted(nodes, "phase", "Phases", Column("phase", "phase"), len(nodes)),
+        _counted(nodes, "inserted", "Inserted", Column("inserted by"), count),
     ]
     return [section for section in sections if section.rows]
 
@@ -44,15 +47,19 @@ def graph_totals(trace: Trace, count: int) -> list[Section]:
 def parts_section(trace: Trace, count: int) -> Section:
     """The first rows of the outline; what is below another stands further right."""
     rows = list(islice(outline(trace), count + 1))
-    texts = [
-        [INDENT * row.depth + row.title, row.type, row.role, row.phase, units.count(row.nodes), units.count(row.params),
-         row.ops or None, row.result]
+    values = [
+        [INDENT * row.depth + row.title, row.type, row.role, row.phase, row.nodes, row.params, row.ops, row.result]
         for row in rows[:count]
-    ]  # fmt: skip
-    more = [["… more", *[None] * 7]] if len(rows) > count else []
-    return Section(
-        "Parts", "part", ("type", "role", "phase", "nodes", "parameters", "ops right in it", "result"), texts + more
-    )
+    ]
+    return Section("Parts", PART, values, "and more parts" if len(rows) > count else "")
+
+
+def unread_sections(trace: Trace, count: int) -> list[Section]:
+    """The lines of a dump that could not be read."""
+    unread = trace.meta.get("unread") or []
+    rows = [[line.get("line"), line.get("reason"), line.get("text")] for line in unread[:count]]
+    kinds = (Column("line", "id"), Column("what happened", "sentence"), Column("text"))
+    return [Section("Not read", kinds, rows)] if rows else []
 
 
 def _graphs(trace: Trace, nodes: pd.DataFrame) -> Section:
@@ -61,28 +68,21 @@ def _graphs(trace: Trace, nodes: pd.DataFrame) -> Section:
     of_edge = nodes["graph"].to_numpy()[edges["dst"].to_numpy()] if len(edges) else []
     tensors = pd.Series(of_edge, dtype="object").value_counts()
     rows = [
-        [shown(str(graph)), units.count(len(few)), units.count((few["kind"] == "op").sum()),
-         units.count(few["kind"].isin(VALUES).sum()), units.count(tensors.get(graph, 0))]
+        [graph, len(few), (few["kind"] == "op").sum(), few["kind"].isin(VALUES).sum(), tensors.get(graph, 0)]
         for graph, few in nodes.groupby("graph", sort=False)
-    ]  # fmt: skip
-    return Section(
-        "Graphs", "graph", ("nodes", "ops", "parameters and constants", "edges"), rows if len(rows) > 1 else []
-    )
+    ]
+    kinds = (Column("graph"), *columns("nodes, ops, parameters and constants, edges", "count"))
+    return Section("Graphs", kinds, rows if len(rows) > 1 else [])
 
 
 def _roles(nodes: pd.DataFrame, parts: pd.DataFrame) -> Section:
     """Per role its parts and nodes, most parts first."""
     counts = pd.DataFrame({"parts": parts["role"].value_counts(), "nodes": nodes["role"].value_counts()}).fillna(0)
     ordered = counts.sort_values(["parts", "nodes"], ascending=False, kind="stable")
-    return Section("Roles", "role", ("parts", "nodes"), list(_count_rows(ordered)))
+    return Section("Roles", (Column("role"), *columns("parts, nodes", "count")), [*ordered.itertuples(name=None)])
 
 
-def _counted(nodes: pd.DataFrame, column: str, title: str, noun: str, count: int) -> Section:
+def _counted(nodes: pd.DataFrame, column: str, title: str, noun: Column, count: int) -> Section:
     """How many nodes there are of each text of a column, most first; ties keep their order."""
-    counts = nodes[column].value_counts().head(count).to_frame()
-    return Section(title, noun, ("nodes",), list(_count_rows(counts)))
-
-
-def _count_rows(counts: pd.DataFrame) -> Iterator[list[str | None]]:
-    for name, *numbers in counts.itertuples():
-        yield [shown(str(name)), *(units.count(number) for number in numbers)]
+    counts = nodes[column].value_counts().head(count)
+    return Section(title, (noun, Column("nodes", "count")), list(counts.items()))

@@ -1,28 +1,78 @@
-"""Sections: the tables of a summary as texts, which its text and HTML twins both show."""
+"""Section: one table of a summary, with raw values; `writers` makes text, HTML and a widget of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from nbkit.analysis.time.times import computing_ops, self_totals
 from nbkit.schema import OPS
 from nbkit.trace.trace import Trace
-from nbkit.views.summary.facts import facts, total_texts
+from nbkit.views.summary import units
+from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown, shown_module
 
+# How a value of each kind reads. Names may be cut in the middle where room is short, sentences only be wrapped.
+FORMATS: dict[str, Callable[[Any], str]] = {
+    "text": lambda value: shown(str(value)),
+    "sentence": lambda value: shown(str(value), 500),
+    "phase": lambda value: shown(str(value)),
+    "id": lambda value: str(int(value)),
+    "count": units.count,
+    "time": units.duration,
+    "change": units.change,
+    "bytes": units.data_size,
+    "fraction": units.share,
+    "number": lambda value: f"{value:.3g}",
+}
+WORDS = ("text", "sentence", "phase")
 # Columns that name a module.
 MODULE = ["model", "module"]
 
 
 @dataclass(frozen=True)
+class Column:
+    """The label of a column and the kind of its values, a name in FORMATS: counts, times in us, bytes, 0..1 ..."""
+
+    label: str
+    kind: str = "text"
+
+    @property
+    def is_words(self) -> bool:
+        """Whether the values are read from the left; numbers stand to the right."""
+        return self.kind in WORDS
+
+    def text(self, value: object) -> str | None:
+        """The value for the eye; None where it is missing or an empty text."""
+        return None if units.is_null(value) or value == "" else FORMATS[self.kind](value)
+
+
+@dataclass(frozen=True)
 class Section:
-    """A table: its title, what its rows name, the labels of their figures, and per row the name and the figures."""
+    """A table: its title, its columns, and rows of raw values, None where unknown. `caption` stands below the rows."""
 
     title: str
-    noun: str
-    figures: Sequence[str]
-    rows: Sequence[Sequence[str | None]]
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[object]]
+    caption: str = ""
+
+    def texts(self) -> list[list[str | None]]:
+        """The rows for the eye; None for what is missing."""
+        return [[column.text(value) for column, value in zip(self.columns, row, strict=True)] for row in self.rows]
+
+
+def columns(labels: str, kind: str = "text") -> list[Column]:
+    """Columns of one kind, of labels with commas between them."""
+    return [Column(label, kind) for label in labels.split(", ")]
+
+
+def and_more(whole: int, count: int) -> str:
+    """The caption of a table that shows `count` of `whole` rows; empty where it shows all."""
+    return f"and {units.count(whole - count)} more" if whole > count else ""
+
+
+TOTALS = (Column("calls", "count"), Column("self time", "time"), Column("share", "fraction"))
 
 
 def op_sections(trace: Trace, count: int) -> list[Section]:
@@ -33,16 +83,16 @@ def op_sections(trace: Trace, count: int) -> list[Section]:
     kinds, modules = self_totals(ops, ["op"]).head(count), self_totals(ops, MODULE).head(count)
     phases = facts(trace).phases
     return [
-        totals_section("Slowest ops", "op", [shown(name) for name in kinds["op"]], kinds),
-        totals_section("Slowest modules", "module", module_names(modules), modules),
-        totals_section("Phases", "phase", list(phases["phase"]), phases),
+        _totals("Slowest ops", Column("op"), kinds["op"].tolist(), kinds),
+        _totals("Slowest modules", Column("module"), module_names(modules), modules),
+        _totals("Phases", Column("phase", "phase"), phases["phase"].tolist(), phases),
     ]
 
 
-def totals_section(title: str, noun: str, names: Sequence[str], totals: pd.DataFrame) -> Section:
+def _totals(title: str, noun: Column, names: Sequence[str], totals: pd.DataFrame) -> Section:
     """Calls, self time and share of the rows of a frame of `nbkit.analysis.time.times`."""
-    rows = [[name, *texts] for name, texts in zip(names, total_texts(totals), strict=True)]
-    return Section(title, noun, ("calls", "self time", "share"), rows)
+    values = (totals[name].tolist() for name in ("calls", "self_time_us", "self_fraction"))
+    return Section(title, (noun, *TOTALS), list(zip(names, *values, strict=True)))
 
 
 def module_names(totals: pd.DataFrame) -> list[str]:

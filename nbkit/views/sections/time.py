@@ -1,6 +1,6 @@
 """Sections of an optime trace: where the time and memory went, what devices did, and how far apart the repeats are."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pandas as pd
 
@@ -10,9 +10,8 @@ from nbkit.analysis.time.memory import held_at_peak, memory_peaks
 from nbkit.analysis.time.times import by_kernel, computing_ops, host_ops, self_by_phase, self_totals
 from nbkit.schema import OPS, TIMINGS
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.section import MODULE, Section, module_names
+from nbkit.views.sections.section import MODULE, Column, Section, columns, module_names
 from nbkit.views.summary import units
-from nbkit.views.summary.names import shown
 
 KINDS = {
     "op": "in ops",
@@ -21,6 +20,7 @@ KINDS = {
     "wait": "waiting for a device",
     "thread": "main thread waiting for others",
 }
+SELF = (Column("self time", "time"), Column("share", "fraction"))
 
 
 def time_sections(trace: Trace, count: int) -> list[Section]:
@@ -35,28 +35,28 @@ def _host(ops: pd.DataFrame, count: int) -> Iterator[Section]:
     whole_us = float(host_ops(ops)["self_time_us"].sum())
     kinds, modules = self_totals(computing_ops(ops), ["op"]).head(count), self_totals(ops, MODULE).head(count)
     phases = self_by_phase(ops)
-    yield _totals("Slowest ops", "op", [shown(name) for name in kinds["op"]], kinds, whole_us)
-    yield _totals("Slowest modules", "module", module_names(modules), modules, whole_us)
-    yield _totals("Phases", "phase", [shown(name) for name in phases["phase"]], phases, whole_us)
+    yield _totals("Slowest ops", Column("op"), kinds["op"].tolist(), kinds, whole_us)
+    yield _totals("Slowest modules", Column("module"), module_names(modules), modules, whole_us)
+    yield _totals("Phases", Column("phase", "phase"), phases["phase"].tolist(), phases, whole_us)
     places = time_by_kind(ops).groupby("kind", sort=False)[["self_time_us", "self_fraction"]].sum()
     places = places.sort_values("self_time_us", ascending=False, kind="stable")
-    rows = [
-        [KINDS.get(kind, kind), units.duration(time_us), units.share(fraction)]
-        for kind, time_us, fraction in places.itertuples(name=None)
-    ]
-    yield Section("In ops and between them", "where", ("self time", "share"), rows)
+    rows = [[KINDS.get(kind, kind), *values] for kind, *values in places.itertuples()]
+    yield Section("In ops and between them", (Column("where"), *SELF), rows)
 
 
-def _totals(title: str, noun: str, names: Sequence[str], totals: pd.DataFrame, whole_us: float) -> Section:
+def _totals(title: str, noun: Column, names: Sequence[str], totals: pd.DataFrame, whole_us: float) -> Section:
     """Totals of `nbkit.analysis.time.times`; the share is that of all host time, so that the tables can be compared."""
-    columns = {
-        "calls": [units.count(calls) for calls in totals["calls"]],
-        "self time": [units.duration(time_us) for time_us in totals["self_time_us"]],
-        "share": [units.share(time_us / whole_us if whole_us else 0.0) for time_us in totals["self_time_us"]],
-    }
+    labels = [noun, Column("calls", "count"), *SELF]
+    values = [totals["calls"], totals["self_time_us"], totals["self_time_us"] / (whole_us or 1.0)]
     if totals["self_device_time_us"].notna().any():
-        columns["device time"] = [units.duration(time_us) for time_us in totals["self_device_time_us"]]
-    return Section(title, noun, tuple(columns), [list(row) for row in zip(names, *columns.values(), strict=True)])
+        labels.append(Column("device time", "time"))
+        values.append(totals["self_device_time_us"])
+    return Section(title, labels, _rows(names, *values))
+
+
+def _rows(*values: Iterable[object]) -> list[list[object]]:
+    """Rows of columns."""
+    return [list(row) for row in zip(*values, strict=True)]
 
 
 def _devices(ops: pd.DataFrame, count: int) -> Iterator[Section]:
@@ -64,19 +64,19 @@ def _devices(ops: pd.DataFrame, count: int) -> Iterator[Section]:
     if not len(kernels):
         return
     few = kernels.head(count)
-    rows = [
-        [shown(str(name), 120), shown(str(device)), units.count(calls), units.duration(time_us), units.share(fraction)]
-        for device, name, calls, time_us, fraction in few.itertuples(index=False, name=None)
-    ]
-    yield Section("Slowest kernels", "kernel", ("device", "calls", "device time", "share"), rows)
+    kinds = (*columns("kernel, device"), Column("calls", "count"), Column("device time", "time"), SELF[1])
+    rows = [[name, device, *figures] for device, name, *figures in few.itertuples(index=False)]
+    yield Section("Slowest kernels", kinds, rows)
     use = device_use(ops)
     use = use[use["stream"].isna()]
-    columns = (use["device"], use["kernels"], use["busy_us"], use["idle_us"], use["busy_fraction"])
-    busy = [
-        [shown(str(device)), units.count(number), units.duration(busy_us), units.duration(idle_us), units.share(part)]
-        for device, number, busy_us, idle_us, part in zip(*columns, strict=True)
-    ]
-    yield Section("Devices", "device", ("kernels", "busy", "idle", "busy share"), busy)
+    kinds = (
+        Column("device"),
+        Column("kernels", "count"),
+        *columns("busy, idle", "time"),
+        Column("busy share", "fraction"),
+    )
+    names = ("device", "kernels", "busy_us", "idle_us", "busy_fraction")
+    yield Section("Devices", kinds, _rows(*(use[name] for name in names)))
 
 
 def _repeats(trace: Trace) -> Iterator[Section]:
@@ -84,9 +84,9 @@ def _repeats(trace: Trace) -> Iterator[Section]:
     if "timings" not in trace.frames or not len(trace.frames["timings"]):
         return
     step = TIMINGS.check(trace.frames["timings"]).iloc[0]
-    figures = [units.duration(step[name]) for name in ("median_us", "iqr_us", "min_us")]
+    figures = [step[name] for name in ("median_us", "iqr_us", "min_us")]
     rows = [[units.counted(int(step["repeats"]), "repeat"), *figures]]
-    yield Section("Repeats of the step", "step", ("median", "quartile distance", "min"), rows)
+    yield Section("Repeats of the step", (Column("step"), *columns("median, IQR, min", "time")), rows)
 
 
 def _memory(trace: Trace, count: int) -> Iterator[Section]:
@@ -96,16 +96,11 @@ def _memory(trace: Trace, count: int) -> Iterator[Section]:
         return
     peaks = memory_peaks(memory)
     ops = peaks["op_id"].map(trace.ops["op"])
-    rows = [
-        [shown(str(device)), units.data_size(size), units.duration(time_us), shown(op) if isinstance(op, str) else None]
-        for device, size, time_us, op in zip(peaks["device"], peaks["peak_bytes"], peaks["time_us"], ops, strict=True)
-    ]
-    yield Section("Memory at its peak", "device", ("allocated", "at", "by op"), rows)
+    kinds = (Column("device"), Column("allocated", "bytes"), Column("at", "time"), Column("by op"))
+    yield Section("Memory at its peak", kinds, _rows(peaks["device"], peaks["peak_bytes"], peaks["time_us"], ops))
     held = held_at_peak(memory, trace.ops, ["model", "module", "phase"]).head(count)
-    columns = (held["device"], held["phase"], held["allocations"], held["held_bytes"], held["held_fraction"])
-    holders = [
-        [name, shown(str(device)), phase if isinstance(phase, str) else None, units.count(number),
-         units.data_size(size), units.share(fraction)]
-        for name, device, phase, number, size, fraction in zip(module_names(held), *columns, strict=True)
-    ]  # fmt: skip
-    yield Section("Held at the peak of memory", "module", ("device", "phase", "allocations", "held", "share"), holders)
+    holders = (*columns("module, device"), Column("phase", "phase"), Column("allocations", "count"),
+               Column("held", "bytes"), SELF[1])  # fmt: skip
+    names = ("device", "phase", "allocations", "held_bytes", "held_fraction")
+    rows = _rows(module_names(held), *(held[name] for name in names))
+    yield Section("Held at the peak of memory", holders, rows)

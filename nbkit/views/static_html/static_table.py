@@ -1,7 +1,8 @@
-"""The static twin of what a trace shows: one piece of HTML without scripts that survives where no widget can."""
+"""The static view of a trace: one piece of HTML without scripts that survives where no widget can."""
 
 from nbkit.trace.trace import Trace
-from nbkit.views.static_html.html_table import STYLE, facts_html, sections_html
+from nbkit.views.sections.writers import to_html
+from nbkit.views.static_html.style import facts_html, static_div
 from nbkit.views.summary.facts import facts
 from nbkit.views.verbs import view_of
 
@@ -15,7 +16,7 @@ def static_table(trace: Trace) -> str:
     more = nothing_html(trace)
     if not view.is_empty(trace):
         more = view.picture(trace) + totals_tables(trace, SLOWEST) + view.calls(trace, CALLS)
-    return f'<style>{STYLE}</style><div class="nbkit-static">{head}{more}</div>'
+    return static_div(head + more)
 
 
 def nothing_html(trace: Trace) -> str:
@@ -25,4 +26,4 @@ def nothing_html(trace: Trace) -> str:
 
 def totals_tables(trace: Trace, count: int) -> str:
     """HTML of the totals, `count` rows at most in each table."""
-    return sections_html(view_of(trace).sections(trace, count))
+    return to_html(view_of(trace).sections(trace, count))

@@ -57,15 +57,6 @@ def facts(trace: Trace) -> Facts:
     )
 
 
-def total_texts(totals: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """Calls, self time and share of each row of the frames of `nbkit.analysis.time.times`, as text."""
-    calls, times, shares = (totals[name].tolist() for name in ("calls", "self_time_us", "self_fraction"))
-    return [
-        (units.count(number), units.duration(time_us), units.share(fraction))
-        for number, time_us, fraction in zip(calls, times, shares, strict=True)
-    ]
-
-
 def _is_graph(trace: Trace) -> bool:
     return "nodes" in trace.frames
 

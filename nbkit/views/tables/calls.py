@@ -10,11 +10,13 @@ from nbkit.analysis.time.times import computing_ops
 from nbkit.schema import TENSORS
 from nbkit.trace.trace import Trace
 from nbkit.views.op_table.rows import cell
-from nbkit.views.static_html.html_table import html_table
+from nbkit.views.sections.section import Column, Section
+from nbkit.views.sections.writers import to_html
 from nbkit.views.summary import units
 
-COLUMNS = {"op_id": "#", "op": "op", "self_time_us": "self time", "module": "module", "phase": "phase",
-           "output": "output", "source": "source"}  # fmt: skip
+COLUMNS = {"op": "op", "self_time_us": "self time", "module": "module", "phase": "phase", "output": "output",
+           "source": "source"}  # fmt: skip
+KINDS = {"self_time_us": "time", "phase": "phase"}
 # What a trace without tensors knows of an op instead of its output.
 WITHOUT_TENSORS = {"output": ("input_shapes", "input shapes")}
 
@@ -43,6 +45,10 @@ def _calls(trace: Trace, op_ids: Iterable[int], title: str) -> str:
     encoded = encode(few.reset_index(drop=True), near)
     other = {} if "tensors" in trace.frames else WITHOUT_TENSORS
     columns = dict(other.get(name, (name, label)) for name, label in COLUMNS.items())
-    texts = list(columns)[1:]
-    cells = [[str(op_id), *(cell(encoded, place, name) for name in texts)] for place, op_id in enumerate(ids)]
-    return html_table(title, list(columns.values()), cells)
+    kinds = [Column("#", "id"), *(Column(label, KINDS.get(name, "text")) for name, label in columns.items())]
+    times = few["self_time_us"].tolist()
+    rows = [
+        [op_id, *(times[place] if name == "self_time_us" else cell(encoded, place, name) for name in columns)]
+        for place, op_id in enumerate(ids)
+    ]
+    return to_html([Section(title, kinds, rows)])

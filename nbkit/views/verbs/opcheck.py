@@ -3,7 +3,7 @@
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.check import check_sections
 from nbkit.views.sections.section import Section, op_sections
-from nbkit.views.sections.tables_above import with_tables
+from nbkit.views.sections.writers import to_widget
 from nbkit.views.summary.verdict import check_verdict
 from nbkit.views.verbs import optrace
 from nbkit.views.verbs.view import View
@@ -14,7 +14,7 @@ def _sections(trace: Trace, count: int) -> list[Section]:
 
 
 VIEW = View(
-    widget=with_tables(check_sections),
+    widget=to_widget(check_sections),
     sections=_sections,
     charts=optrace.VIEW.charts,
     verdict=check_verdict,

@@ -8,7 +8,7 @@ from nbkit.views.op_table.panel import op_panel
 from nbkit.views.plots import draw_metrics
 from nbkit.views.report.panel import Contents, Panel
 from nbkit.views.sections.correspondence import correspondence_sections
-from nbkit.views.sections.graph import graph_sections, graph_totals
+from nbkit.views.sections.graph import graph_sections, graph_totals, unread_sections
 from nbkit.views.sections.section import Section
 from nbkit.views.summary.graph import graph_statements, unread_statement
 from nbkit.views.verbs.view import View
@@ -54,20 +54,13 @@ def _has_ops(trace: Trace) -> bool:
     return len(trace.frames.get("ops", ())) > 0
 
 
-def _unread(trace: Trace, count: int) -> list[Section]:
-    """The lines of a dump that could not be read."""
-    unread = trace.meta.get("unread") or []
-    rows = [[str(one.get("line")), str(one.get("reason") or ""), str(one.get("text") or "")] for one in unread[:count]]
-    return [Section("Not read", "line", ("what happened", "text"), rows)] if rows else []
-
-
 VIEW = View(
     widget=_widget,
     sections=_sections,
     charts=_charts,
     calls=lambda trace, count: "",
     verdict=lambda trace: unread_statement(trace.meta),
-    found=_unread,
+    found=unread_sections,
     panels=_panels,
     totals=_totals,
     shows="nodes",

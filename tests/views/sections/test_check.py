@@ -20,24 +20,25 @@ def test_findings_come_first_then_what_led_to_the_first():
         "Where values go wrong, first to last",
         "Where the inputs of the first came from",
     ]
-    assert [row[:2] for row in sections[0].rows] == [["aten.div.Tensor", "Inf"], ["aten.sin.default", "NaN"]]
-    assert [row[0] for row in sections[1].rows] == ["aten.zeros.default", "aten.exp.default", "aten.ones.default"]
+    assert [row[:2] for row in sections[0].texts()] == [["aten.div.Tensor", "Inf"], ["aten.sin.default", "NaN"]]
+    assert [row[0] for row in sections[1].texts()] == ["aten.zeros.default", "aten.exp.default", "aten.ones.default"]
 
 
 def test_a_healthy_trace_says_how_much_was_looked_at():
     sections = check_sections(traced(lambda: torch.ones(2).exp()), 5)
-    assert sections[0].rows == [["Nothing wrong found: in 2 results no NaN, Inf or underflow began."]]
+    assert sections[0].texts() == [["Nothing wrong found: in 2 results no NaN, Inf or underflow began."]]
 
 
 def test_a_healthy_trace_tells_of_masks_and_an_empty_one_of_nothing():
-    [[[masked]]] = [section.rows for section in check_sections(traced(lambda: torch.full((2,), -torch.inf)), 5)]
+    [[[masked]]] = [section.texts() for section in check_sections(traced(lambda: torch.full((2,), -torch.inf)), 5)]
     assert masked.endswith("began. 1 of them holds NaN or Inf that was given as a number, such as the -Inf of a mask.")
-    assert check_sections(traced(lambda: None), 5)[0].rows == [["Nothing was checked: no result was looked at."]]
+    assert check_sections(traced(lambda: None), 5)[0].texts() == [["Nothing was checked: no result was looked at."]]
 
 
 def test_more_findings_than_rows_are_counted():
     sections = check_sections(traced(lambda: [torch.zeros(2).log() for _ in range(7)]), 3)
-    assert [row[0] for row in sections[0].rows] == ["aten.log.default"] * 3 + ["and 4 more"]
+    assert [row[0] for row in sections[0].texts()] == ["aten.log.default"] * 3
+    assert sections[0].caption == "and 4 more"
 
 
 def test_the_widget_shows_the_findings_above_the_op_table():

@@ -30,8 +30,8 @@ def test_verdicts_are_counted_and_texts_are_short():
     trace = make_trace(make_ops(*({"op": row[0]} for row in ROWS)), verb="opdiff")
     trace.frames["diffs"] = diffs(*ROWS)
     verdicts, worst = diff_sections(trace, 2)
-    assert verdicts.rows == [["mismatch", "2"], ["shape", "1"], ["ok", "2"], ["skipped", "1"]]
-    assert worst.rows == [["e", "mismatch", "inf", None, None], ["c", "mismatch", "9", None, None]]
+    assert verdicts.texts() == [["mismatch", "2"], ["shape", "1"], ["ok", "2"], ["skipped", "1"]]
+    assert worst.texts() == [["e", "mismatch", "inf", None, None], ["c", "mismatch", "9", None, None]]
     assert "worst differences" in trace.summary()
     assert "Worst differences" in trace._repr_mimebundle_()[0]["text/html"]
 

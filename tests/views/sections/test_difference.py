@@ -14,7 +14,7 @@ def test_shapes_and_dtypes_are_told_where_the_calls_are_equal():
     (section,) = count_difference_sections(make_trace(ops, tensors), make_trace(ops, other), 5)
     assert section.title == "Shapes and dtypes that differ"
     place = "in outside modules, forward"
-    assert section.rows == [
+    assert section.texts() == [
         [f"aten.add.Tensor output 0 float32 [2, 8] {place}", "1", "0"],
         [f"aten.add.Tensor output 0 bfloat16 [2, 8] {place}", "0", "1"],
     ]
@@ -25,14 +25,14 @@ def test_modules_and_long_tables():
     right.frames["modules"] = right.modules.assign(params=right.modules["params"] + 1)
     (section,) = count_difference_sections(left, right, 2)
     assert section.title == "Modules that differ"
-    assert (len(section.rows), section.rows[2][0]) == (3, f"and {2 * len(left.modules) - 2} more")
+    assert (len(section.texts()), section.caption) == (2, f"and {2 * len(left.modules) - 2} more")
 
 
 def test_times_beyond_noise_come_with_their_noise():
     times = compare_times(nested(1), nested(2, slow="blocks.3", by=2.0))
     (section,) = time_difference_sections(times, 5)
-    assert [row[:2] for row in section.rows] == [["blocks.3, forward", "slower"]]
-    assert section.rows[0][4].startswith("+")
+    assert [row[:2] for row in section.texts()] == [["blocks.3, forward", "slower"]]
+    assert section.texts()[0][4].startswith("+")
     assert time_difference_sections(compare_times(nested(1), nested(2)), 5) == []
 
 
@@ -43,4 +43,4 @@ def test_verdicts_are_compared_where_both_traces_have_some():
     assert count_difference_sections(left, right, 5) == []
     left.frames["diffs"] = right.frames["diffs"].assign(status="ok")
     (section,) = count_difference_sections(left, right, 5)
-    assert (section.title, len(section.rows)) == ("Verdicts that differ", 2)
+    assert (section.title, len(section.texts())) == ("Verdicts that differ", 2)

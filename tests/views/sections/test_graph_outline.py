@@ -35,12 +35,13 @@ def test_parts_that_hold_each_other_end() -> None:
 
 
 def test_the_outline_says_that_it_goes_on() -> None:
-    rows = parts_section(training_graph(2), 3).rows
-    assert [row[0] for row in rows] == ["step", "\u2003forward", "\u2003\u2003embed_tokens", "… more"]
+    section = parts_section(training_graph(2), 3)
+    assert [row[0] for row in section.texts()] == ["step", "\u2003forward", "\u2003\u2003embed_tokens"]
+    assert section.caption == "and more parts"
 
 
 def test_tables_count_roles_ops_and_phases() -> None:
-    sections = {section.title: section.rows for section in graph_sections(training_graph(2), 2)}
+    sections = {section.title: section.texts() for section in graph_sections(training_graph(2), 2)}
     assert list(sections) == ["Parts", "Roles", "Op types", "Phases"]
     assert sections["Roles"][0] == ["norm", "8", "0"]
     assert sections["Op types"] == [["aten._fused_adamw_.default", "18"], ["aten.mm.default", "15"]]

@@ -4,7 +4,7 @@ import re
 
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.time import time_sections
-from nbkit.views.static_html.html_table import sections_html
+from nbkit.views.sections.writers import to_html
 from nbkit.views.static_html.static_table import static_table
 from nbkit.views.summary.text import summary
 from tests.fakes import make_ops, make_trace, timed_trace
@@ -12,22 +12,22 @@ from tests.fakes import make_ops, make_trace, timed_trace
 
 def rows(trace: Trace, title: str) -> list[list[str | None]]:
     (found,) = [section for section in time_sections(trace, 5) if section.title == title]
-    return [list(row) for row in found.rows]
+    return found.texts()
 
 
 def test_phases_add_up_to_the_whole_of_all_threads() -> None:
     assert rows(timed_trace(), "Phases") == [
-        ["other", "1", "10.0 µs", "8.0 %", "—"],
+        ["other", "1", "10.0 µs", "8.0 %", None],
         ["forward", "3", "30.0 µs", "24.0 %", "40.0 µs"],
-        ["backward", "2", "70.0 µs", "56.0 %", "—"],
-        ["optimizer", "2", "15.0 µs", "12.0 %", "—"],
+        ["backward", "2", "70.0 µs", "56.0 %", None],
+        ["optimizer", "2", "15.0 µs", "12.0 %", None],
     ]
 
 
 def test_shares_of_ops_are_of_the_whole_not_of_the_ops() -> None:
     assert rows(timed_trace(), "Slowest ops") == [
         ["aten.mm.default", "2", "50.0 µs", "40.0 %", "40.0 µs"],
-        ["aten.add_.Tensor", "2", "15.0 µs", "12.0 %", "—"],
+        ["aten.add_.Tensor", "2", "15.0 µs", "12.0 %", None],
     ]
 
 
@@ -78,4 +78,4 @@ def test_hostile_names_stay_text() -> None:
     ops = make_ops({"op": name, "module": name, "model": name, "level": "range", "source": name, "phase": name})
     html = static_table(make_trace(ops, verb="optime"))
     assert "<script" not in html
-    assert "<script" not in sections_html(time_sections(make_trace(ops), 5))
+    assert "<script" not in to_html(time_sections(make_trace(ops), 5))

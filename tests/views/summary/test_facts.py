@@ -2,7 +2,7 @@
 
 from nbkit import Trace
 from nbkit.views.op_table.source import OpSource
-from nbkit.views.static_html.html_table import facts_html
+from nbkit.views.static_html.style import facts_html
 from nbkit.views.summary.facts import facts
 from tests.fakes import make_ops, make_trace, small_trace, timed_trace
 

@@ -1,0 +1,160 @@
+"""Writers of sections: as text that fits a terminal, as HTML that needs no script, and as a widget above a table."""
+
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from nbkit.trace.trace import Trace
+from nbkit.views.sections.section import Column, Section
+from nbkit.views.static_html.style import static_div
+from nbkit.views.summary import units
+from nbkit.views.summary.facts import PHASE_COLORS
+
+if TYPE_CHECKING:
+    from ipywidgets import VBox
+
+# Characters of a line: what a terminal has is kept between these; where there is none, as wide as the middle one.
+NARROWEST, USUAL, WIDEST = 80, 100, 120
+# Names keep so many characters where they are cut; columns stand so far apart.
+FEWEST, GAP = 12, 2
+MIN_NAME, MIN_FIGURE = 32, 8
+WIDGET_ROWS = 10
+Texts = list[list[str]]
+
+
+def text_width() -> int:
+    """Characters of a line of text: those of the terminal that is written to, within reason."""
+    if not sys.stdout.isatty():
+        return USUAL
+    return min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST)
+
+
+def to_text(sections: Iterable[Section], width: int | None = None) -> list[str]:
+    """The tables as lines no longer than `width`, by default as wide as the terminal; an empty line before each.
+
+    Long names lose their middle, and sentences that do not fit stand below their row.
+    """
+    width = text_width() if width is None else width
+    return [line for section in sections for line in ["", *_section_lines(section, width)]]
+
+
+def _section_lines(section: Section, width: int) -> list[str]:
+    first = section.columns[0]
+    title = first.label if first.kind == "phase" else section.title.lower()
+    head, rows = [title, *(column.label for column in section.columns[1:])], _row_texts(section)
+    beside, below = _places(section.columns, [head, *rows], width)
+    kinds = [section.columns[place] for place in beside]
+    widths = _fitted(kinds, _widths(kinds, [[row[place] for place in beside] for row in [head, *rows]]), width)
+    # A title that is wider than the names stands above them, whole.
+    lines, head[0] = ([], title) if len(title) <= widths[0] else ([title], first.label)
+    for number, row in enumerate([head, *rows]):
+        lines.append(_line(kinds, [row[place] for place in beside], widths))
+        lines += [line for place in below if number for line in _below(row[place], width)]
+    return [*lines, *([section.caption] if section.caption else [])]
+
+
+def _row_texts(section: Section) -> Texts:
+    return [[text or units.NULL for text in row] for row in section.texts()]
+
+
+def _places(columns: Sequence[Column], table: Texts, width: int) -> tuple[list[int], list[int]]:
+    """The columns that stand beside each other, and the sentences that stand below their row as they do not fit."""
+    below = [place for place, column in enumerate(columns) if column.kind == "sentence" and place]
+    if _total(_widths(columns, table)) <= width:
+        below = []
+    return [place for place in range(len(columns)) if place not in below], below
+
+
+def _widths(columns: Sequence[Column], table: Texts) -> list[int]:
+    longest = [max(map(len, texts)) for texts in zip(*table, strict=True)]
+    if len(columns) == 1:
+        return longest
+    return [max(longest[0], MIN_NAME), *(max(size, MIN_FIGURE) for size in longest[1:])]
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def _fitted(columns: Sequence[Column], widths: list[int], width: int) -> list[int]:
+    """The widths, those of words made smaller until all fit: the widest first, and names of rows last."""
+    widths = list(widths)
+    fewest = [MIN_NAME if not place else FEWEST for place in range(len(columns))]
+    words = [place for place, column in enumerate(columns) if column.is_words]
+    for least in (fewest, [FEWEST] * len(columns)):
+        while _total(widths) > width and (wide := [place for place in words if widths[place] > least[place]]):
+            widths[max(wide, key=lambda place: widths[place])] -= 1
+    return widths
+
+
+def _line(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int]) -> str:
+    texts = [
+        without_middle(text, width).ljust(width) if column.is_words else text.rjust(width)
+        for column, text, width in zip(columns, row, widths, strict=True)
+    ]
+    return (" " * GAP).join(texts).rstrip()
+
+
+def _below(text: str, width: int) -> list[str]:
+    """The lines of a sentence below its row; none for what is missing."""
+    return [] if text == units.NULL else wrap(text, width, initial_indent="    ", subsequent_indent="    ")
+
+
+def without_middle(text: str, width: int) -> str:
+    """The text in so many characters: ends say more of a name than its middle."""
+    if len(text) <= width:
+        return text
+    end = (width - 1) // 2
+    return f"{text[: width - 1 - end]}…{text[len(text) - end :]}"
+
+
+def to_html(sections: Iterable[Section]) -> str:
+    """The tables side by side, every text escaped; empty for none."""
+    tables = "".join(_table(section) for section in sections)
+    return f'<div class="nbkit-tables">{tables}</div>' if tables else ""
+
+
+def _table(section: Section) -> str:
+    """A table; what is missing reads as a dash, and phases get their colour beside them."""
+    columns = section.columns
+    head = "".join(f'<th scope="col"{_look(column)}>{escape(column.label)}</th>' for column in columns)
+    body = "".join(
+        f"<tr>{''.join(_cell(column, text) for column, text in zip(columns, row, strict=True))}</tr>"
+        for row in section.texts()
+    )
+    more = f'<tr><td colspan="{len(columns)}">{escape(section.caption)}</td></tr>' if section.caption else ""
+    caption = f"<caption>{escape(section.title)}</caption>"
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}{more}</tbody></table>"
+
+
+def _look(column: Column) -> str:
+    if column.kind == "sentence":
+        return ' class="nbkit-sentence"'
+    return "" if column.is_words else ' class="nbkit-number"'
+
+
+def _cell(column: Column, text: str | None) -> str:
+    if text is None:
+        return f'<td{_look(column)}><span class="nbkit-null">{units.NULL}</span></td>'
+    color = PHASE_COLORS.get(text) if column.kind == "phase" else None
+    swatch = f'<i style="background:{color}"></i>' if color else ""
+    return f"<td{_look(column)}>{swatch}{escape(text)}</td>"
+
+
+def to_widget(sections: Callable[[Trace, int], list[Section]]) -> "Callable[[Trace], VBox]":
+    """What makes the widget of a trace: these sections, ten rows each, and the op table below them."""
+
+    def widget(trace: Trace) -> "VBox":
+        # anywidget takes a third of a second to import, and only a notebook needs it.
+        from ipywidgets import HTML, VBox
+
+        from nbkit.views.op_table.widget import OpTable
+
+        # Without the margins of a control, so that its border and that of the op table are one line.
+        tables = HTML(static_div(to_html(sections(trace, WIDGET_ROWS))), layout={"margin": "0 0 6px"})
+        return VBox([tables, OpTable(trace)])
+
+    return widget
