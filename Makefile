@@ -3,6 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 BUILD_RECORDER := $(BIN)/python -m nbkit.capture.native.build
 STATIC := nbkit/views/static
+# A worker per core; a file's tests stay together, as they share what they record.
+WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+# What the choice of the recorder can change.
+RECORDED := tests/capture tests/magics
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -31,15 +36,21 @@ demo: .venv/.installed-demo  ## trace, time and check a training step headless, 
 recorder: .venv/.installed-test  ## build optrace's native recorder into the user's cache (needs a C++ compiler)
 	$(BUILD_RECORDER)
 
-.PHONY: test-python
-test-python: .venv/.installed-test  ## the tests of recording once more, with the Python recorder
-	NBKIT_RECORDER=python $(BIN)/python -m pytest -q tests/capture tests/magics
-
 .PHONY: test
-test: .venv/.installed-test  ## every test: Python, notebooks, browser; the widget's own where node is installed
+test: .venv/.installed-test  ## prove a clone in five minutes: all tests but the slow ones; the widgets' own where node is
 	@$(BUILD_RECORDER) || true
 	@if command -v node >/dev/null; then cd widgets && node --test; else echo "no node: the tests of widgets/ are left out"; fi
-	$(BIN)/python -m pytest
+	$(PYTEST) -m "not full"
+
+.PHONY: test-all
+test-all: .venv/.installed-test  ## every test: also JupyterLab, notebooks, all browser tests, every case of long lists
+	@$(BUILD_RECORDER) || true
+	@if command -v node >/dev/null; then cd widgets && node --test; else echo "no node: the tests of widgets/ are left out"; fi
+	$(PYTEST)
+
+.PHONY: test-python
+test-python: .venv/.installed-test  ## the tests of recording once more, with the Python recorder
+	NBKIT_RECORDER=python $(PYTEST) -q $(RECORDED)
 
 .PHONY: lab
 lab: .venv/.installed-lab  ## open JupyterLab on the notebooks

@@ -10,6 +10,8 @@ import torch
 from torch.nn.modules import module as torch_module
 from torch.utils import _python_dispatch
 
+from tests.processes import prepare
+
 GLOBAL_HOOKS = (
     "_global_forward_hooks",
     "_global_forward_pre_hooks",
@@ -26,6 +28,12 @@ os.environ["OMP_NUM_THREADS"] = "1"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # torch itself wraps an optimizer class's step() when its first optimizer is made.
 torch.optim.AdamW([torch.zeros(1)])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Forked processes for the tests; the workers of one run share a server."""
+    if not hasattr(config, "workerinput"):
+        config.add_cleanup(prepare().cleanup)
 
 
 def left_behind() -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.diff_page import DiffPage
 from tests.diff_traces import faulty_trace, hostile_diffs, large_diffs
+from tests.processes import PYTHON
 
 ROOT = Path(__file__).parents[2]
 
@@ -107,7 +107,7 @@ def test_the_copied_script_prints_the_difference_of_the_row(faulty: DiffPage, tm
     script = faulty.detail.get_by_label("Script that runs the op alone").input_value()
     (tmp_path / "alone.py").write_text(script)
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, tmp_path / "alone.py"], env=environment, capture_output=True, text=True)
+    done = subprocess.run([*PYTHON, tmp_path / "alone.py"], env=environment, capture_output=True, text=True)
     error = faulty.differences.source.trace.diffs["max_abs_error"][0]
     assert done.stderr == ""
     assert f"largest difference: {error:.9g} at [4, 6]" in done.stdout

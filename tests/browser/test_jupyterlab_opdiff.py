@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.jupyterlab import change_theme, in_kernel, run_all, running_lab
 from tests.browser.test_jupyterlab import BRIGHTNESS, cell
+from tests.processes import PYTHON
 
 ROOT = Path(__file__).parents[2]
 # From the repository's root, so that source lines read the same on every machine.
@@ -88,7 +88,7 @@ def test_the_copied_script_prints_the_difference_of_the_row(page: Page, tmp_path
     expect(area).to_be_visible()
     (tmp_path / "alone.py").write_text(area.input_value())
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, tmp_path / "alone.py"], env=environment, capture_output=True, text=True)
+    done = subprocess.run([*PYTHON, tmp_path / "alone.py"], env=environment, capture_output=True, text=True)
     error = float(in_kernel(page, "found.diffs.query(\"status == 'mismatch'\")['max_abs_error'].item()"))
     assert done.stderr == ""
     assert f"That is what the trace says ({error:.9g})." in done.stdout

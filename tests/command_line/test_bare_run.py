@@ -3,20 +3,20 @@
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from nbkit.trace.trace import Trace
 from tests.command_line.scripts import INTERRUPTED, TRAIN
+from tests.processes import PYTHON
 
 ROOT = Path(__file__).parents[2]
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, *words]
+    command = [*PYTHON, *words]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
 
 
@@ -58,7 +58,7 @@ def test_a_status_and_a_message_of_sys_exit_are_the_scripts(folder):
 
 def test_results_go_to_a_reader_that_leaves_early(folder):
     code = "import sys\nfrom nbkit.command_line.main import main\nsys.stdin.read()\nmain(['--help'])"
-    command = [sys.executable, "-c", code]
+    command = [*PYTHON, "-c", code]
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=ROOT, text=True, **streams) as process:
         process.stdout.close()

@@ -1,7 +1,6 @@
 """The generated pages are what the code says today: made again, nothing changes."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from docs.generator.examples import run_all
 from nbkit.magics import CELL_MAGICS
 from nbkit.schema import TABLES
+from tests.processes import PYTHON
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -23,7 +23,7 @@ def committed() -> dict[str, str]:
 
 def test_make_docs_changes_nothing(tmp_path):
     """In a process of its own, as `make docs` has one: the examples share it with no other test."""
-    subprocess.run([sys.executable, "-m", "docs.generator", str(tmp_path)], cwd=ROOT, check=True, timeout=120)
+    subprocess.run([*PYTHON, "-m", "docs.generator", str(tmp_path)], cwd=ROOT, check=True, timeout=120)
     made = {str(path.relative_to(tmp_path)): path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.md")}
     assert sorted(made) == sorted(committed()), "run `make docs` and commit what it writes"
     for name, text in committed().items():

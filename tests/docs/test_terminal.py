@@ -3,7 +3,6 @@
 import os
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,7 @@ import nbkit
 from nbkit.trace.trace import Trace
 from tests.docs.own_models import script
 from tests.docs.readme import INTRO, PATH, ROOT, TERMINAL, commands
-
-SHELL = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+from tests.processes import FOLDER
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +21,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shell(command: str, folder: Path, status: int = 0) -> str:
-    """What the command says on its output."""
-    done = subprocess.run(command, shell=True, cwd=folder, env=SHELL, capture_output=True, text=True, timeout=120)
+    """What the command says on its output; its `python` is forked."""
+    path = f"{os.environ[FOLDER]}/bin{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == status, done.stderr[-2000:]
     return done.stdout
 

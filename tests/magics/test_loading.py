@@ -56,6 +56,7 @@ def test_check_complete_treats_it_as_a_cell_magic(kernel):
     assert checks == ["incomplete", "incomplete", "complete"]
 
 
+@pytest.mark.cold
 def test_import_alone_brings_no_widgets_and_no_ipython(kernel):
     code = "import sys, nbkit; print({'IPython', 'plotly', 'anywidget', 'matplotlib'} & set(sys.modules))"
     kernel.run(f"import subprocess, sys\nout = subprocess.check_output([sys.executable, '-c', {code!r}], text=True)")

@@ -8,13 +8,14 @@ import pytest
 import torch
 
 import nbkit
+from tests.processes import PYTHON
 
 ROOT = Path(__file__).parents[2]
 
 
-def run(script):
+def run(script, python=PYTHON):
     """What a script prints in a process of its own, as the device is there for good; fails if the script does."""
-    command = [sys.executable, "-c", script]
+    command = [*python, "-c", script]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -23,11 +24,12 @@ def run(script):
 REFUSED = "try: nbkit.SimulatedDevice(name={name!r})\nexcept nbkit.OptionError as error: print(error)"
 
 
+@pytest.mark.cold
 def test_importing_nbkit_registers_nothing():
     script = (
         "import sys, torch, nbkit; print(torch._C._get_privateuse1_backend_name(), 'nbkit.simulated' in sys.modules)"
     )
-    assert run(script) == "privateuseone False"
+    assert run(script, [sys.executable]) == "privateuseone False"
 
 
 def test_a_slot_taken_by_another_backend_is_named():
@@ -60,9 +62,10 @@ def test_a_second_name_is_refused(device):
         nbkit.SimulatedDevice(name="other")
 
 
+@pytest.mark.cold
 def test_a_process_that_ends_right_after_a_backward_pass_ends_well():
     script = "import torch, nbkit; nbkit.SimulatedDevice(); x = torch.ones(3, device='sim', requires_grad=True)\n"
-    assert run(script + "(x * x).sum().backward()") == ""
+    assert run(script + "(x * x).sum().backward()", [sys.executable]) == ""
 
 
 @pytest.mark.parametrize("before", ["", "torch.ones(3, requires_grad=True).sum().backward()\n"])

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import torch
 
 import nbkit
 from nbkit import Fault
+from tests.processes import PYTHON
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,7 +21,7 @@ def ran(fault, step, tmp_path):
     op_id, call = next(iter(trace.captured.items()))
     (tmp_path / "alone.py").write_text(nbkit.script_of(trace, op_id, tmp_path))
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, tmp_path / "alone.py"], env=environment, capture_output=True, text=True)
+    done = subprocess.run([*PYTHON, tmp_path / "alone.py"], env=environment, capture_output=True, text=True)
     assert done.stderr == ""
     return done.stdout, call.results[0].max_abs_error
 

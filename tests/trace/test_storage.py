@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from nbkit.errors import SchemaError
 from nbkit.schema import SCHEMA_VERSION
 from nbkit.trace import storage
 from tests.fakes import small_trace
+from tests.processes import PYTHON
 
 
 def names(folder):
@@ -159,9 +159,7 @@ except TraceError as error:
     print(error)
 """
     root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=120, check=True
-    )
+    done = subprocess.run([*PYTHON, "-c", code], cwd=root, capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.startswith("Cannot save the trace to ")
     assert done.stdout.count("\n") == 1
     assert names(tmp_path) == []

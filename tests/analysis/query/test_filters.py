@@ -12,7 +12,7 @@ NUMBERS = np.array([1.0, 5.0, 2000.0, np.nan])
 
 
 @pytest.mark.parametrize(
-    ("text", "captured"),
+    ("text", "kept"),
     [
         ("MM", [0, 1]),
         ("=torch.matmul", [2]),
@@ -31,7 +31,7 @@ def test_text_filters(text: str, kept: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "captured"),
+    ("text", "kept"),
     [
         (">1", [1, 2]),
         (">=1", [0, 1, 2]),

@@ -1,7 +1,6 @@
 """script_of: the script runs in a fresh process with torch alone and says what differs, honestly."""
 
 import subprocess
-import sys
 
 import pytest
 import torch
@@ -9,6 +8,7 @@ import torch
 import nbkit
 from nbkit.errors import NbkitError
 from tests.capture.diff.planted import compared, scaled, with_fault
+from tests.processes import PYTHON
 
 RUN = "import sys; sys.modules['nbkit'] = None; [exec(open(file).read(), {}) for file in sys.argv[1:]]"
 
@@ -16,7 +16,7 @@ RUN = "import sys; sys.modules['nbkit'] = None; [exec(open(file).read(), {}) for
 def ran(script, tmp_path):
     """What the script prints in a process that cannot import nbkit."""
     (tmp_path / "alone.py").write_text(script)
-    done = subprocess.run([sys.executable, "-c", RUN, tmp_path / "alone.py"], capture_output=True, text=True)
+    done = subprocess.run([*PYTHON, "-c", RUN, tmp_path / "alone.py"], capture_output=True, text=True)
     assert done.stderr == ""
     return done.stdout
 
@@ -68,7 +68,7 @@ def test_arguments_of_every_kind_are_written_so_that_the_op_runs(tmp_path):
         trace = compared(step, keep_ops=op)
         files.append(tmp_path / f"{op}.py")
         files[-1].write_text(nbkit.script_of(trace, next(iter(trace.captured)), tmp_path))
-    done = subprocess.run([sys.executable, "-c", RUN, *files], capture_output=True, text=True)
+    done = subprocess.run([*PYTHON, "-c", RUN, *files], capture_output=True, text=True)
     assert done.stderr == ""
     assert done.stdout.count("largest difference: ") >= len(STEPS)
     assert done.stdout.count("That is what the trace says") == done.stdout.count("largest difference: ")

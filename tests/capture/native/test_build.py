@@ -10,6 +10,7 @@ import nbkit
 from nbkit import RecorderError
 from nbkit.capture.native import library
 from nbkit.capture.native.build import FALLBACK, main
+from tests.processes import PYTHON
 
 
 def recorder_used():
@@ -114,6 +115,6 @@ def test_a_damaged_library_is_named_and_not_used(empty_cache):
 
 
 def test_the_command_says_where_it_is(built_recorder):
-    command = [sys.executable, "-m", "nbkit.capture.native.build"]
+    command = [*PYTHON, "-m", "nbkit.capture.native.build"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == f"The native recorder is in {built_recorder}\n"

@@ -2,17 +2,18 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.processes import PYTHON
 
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
 def recorded():
-    command = [sys.executable, "-m", "tests.capture.engine_thread_step"]
+    command = [*PYTHON, "-m", "tests.capture.engine_thread_step"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

@@ -236,6 +236,7 @@ def test_warnings_are_those_of_the_bare_step(recwarn):
     assert [str(warning.message) for warning in recwarn] == []
 
 
+@pytest.mark.cold
 def test_importing_nbkit_prints_and_sets_nothing():
     """Defect B22 of the survey."""
     import subprocess

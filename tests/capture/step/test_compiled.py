@@ -1,7 +1,6 @@
 """torch.compile regions: the same values, no recompilation, kernels recorded, and the region counted as skipped."""
 
 import subprocess
-import sys
 
 import pytest
 import torch
@@ -9,6 +8,7 @@ from torch import nn
 
 import nbkit
 from tests.capture.models import aten, bits, record
+from tests.processes import PYTHON
 
 REASON = "torch.compile region"
 
@@ -132,6 +132,6 @@ gc.collect()
 assert recording() is None
 assert type(recorder).__module__ not in {type(finder).__module__ for finder in sys.meta_path}
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False)
+    done = subprocess.run([*PYTHON, "-c", code], capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
     assert REASON in done.stdout

@@ -5,6 +5,8 @@ import subprocess
 import sys
 import weakref
 
+import pytest
+
 from nbkit.views.static_html import display
 from nbkit.views.static_html.mimebundle import WIDGET_VIEW
 from tests.fakes import small_trace, timed_trace
@@ -21,6 +23,7 @@ assert not slow, slow
 """
 
 
+@pytest.mark.cold
 def test_without_a_kernel_the_twins_are_shown_and_nothing_slow_is_imported() -> None:
     done = subprocess.run([sys.executable, "-c", CHECK], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
