@@ -94,11 +94,11 @@ class Trace:
         `nbkit.load()` reads the frames `ops`, `memory`, `modules` and `timings` back from it as they are. Raises
         TraceError if it cannot be written, or if ops have no times.
         """
-        return write_chrome_trace(self, path)
+        return write_chrome_trace(self.ops, self.frames, self.meta, path)
 
     def export_speedscope(self, path: str | Path) -> Path:
         """Write a file for speedscope.app, a profile per thread and stream; its path. Raises TraceError likewise."""
-        return write_speedscope(self, path)
+        return write_speedscope(self.ops, self.meta, path)
 
     def summary(self) -> str:
         """A few lines of text: what ran, how long, slowest ops and modules, what was skipped, what recording cost."""

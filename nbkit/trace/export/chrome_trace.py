@@ -1,10 +1,10 @@
 """A trace as a Chrome trace, which ui.perfetto.dev and chrome://tracing open, and nbkit.load() reads back as it was."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,9 +12,6 @@ import pandas as pd
 from nbkit.schema import MEMORY, MODULES, OPS, SCHEMA_VERSION, TIMINGS, Table
 from nbkit.trace.atomic_write import writing
 from nbkit.trace.export.tracks import Tracks, tracks
-
-if TYPE_CHECKING:
-    from nbkit.trace.trace import Trace
 
 # Frames that are written beside the events, as they are.
 BESIDE = (MODULES, TIMINGS)
@@ -27,36 +24,39 @@ COPIES = {"Memcpy": "gpu_memcpy", "Memset": "gpu_memset"}
 Event = dict[str, Any]
 
 
-def write_chrome_trace(trace: "Trace", path: str | Path) -> Path:
-    """Write the file, gzipped if its name ends in .gz; its path.
+def write_chrome_trace(
+    ops: pd.DataFrame, frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any], path: str | Path
+) -> Path:
+    """Writes the file, gzipped if its name ends in .gz, and returns its path.
 
-    It holds the frames `ops`, `memory`, `modules` and `timings` in full; what else the trace has is named in its notes.
-    Raises TraceError if the file cannot be written or the trace has ops without times.
+    It holds `ops` and of `frames` `memory`, `modules` and `timings` in full; its notes name the other frames.
+    Raises TraceError if the file cannot be written or the ops have no times.
     """
-    ops = trace.ops
     placed = tracks(ops)
     target = Path(path)
     with writing(target, "the Chrome trace") as file:
         file.write('{"displayTimeUnit": "ns", "nbkit": ')
-        json.dump(_head(trace), file, default=str, separators=(",", ":"))
+        json.dump(_head(frames, meta), file, default=str, separators=(",", ":"))
         file.write(',\n"traceEvents": [')
         between = "\n"
-        for event in chain(_names(placed), _slices(ops, placed), _arrows(ops, placed), _memory(trace, placed)):
+        for event in chain(
+            _names(placed), _slices(ops, placed), _arrows(ops, placed), _memory(frames.get("memory"), placed)
+        ):
             file.write(between + json.dumps(event, separators=(",", ":"), ensure_ascii=False, allow_nan=False))
             between = ",\n"
         file.write("\n]}\n")
     return target
 
 
-def _head(trace: "Trace") -> dict[str, Any]:
-    """What is no event: meta, and the frames that are written beside."""
-    beside = {table.name: _columns(trace.frames[table.name], table) for table in BESIDE if table.name in trace.frames}
+def _head(frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what is no event: meta, and the frames that are written beside."""
+    beside = {table.name: _columns(frames[table.name], table) for table in BESIDE if table.name in frames}
     written = {OPS.name, MEMORY.name, *beside}
-    left = [name for name, frame in trace.frames.items() if name not in written and len(frame)]
+    left = [name for name, frame in frames.items() if name not in written and len(frame)]
     note = f"not in the Chrome trace: {', '.join(left)}; Trace.save() keeps everything"
-    notes = [*trace.meta.get("notes", []), *([note] if left else [])]
-    meta = {**trace.meta, "notes": notes} if left else trace.meta
-    return {"schema_version": SCHEMA_VERSION, "meta": meta, "memory": "memory" in trace.frames, "frames": beside}
+    if left:
+        meta = {**meta, "notes": [*meta.get("notes", []), note]}
+    return {"schema_version": SCHEMA_VERSION, "meta": meta, "memory": "memory" in frames, "frames": beside}
 
 
 def _columns(frame: pd.DataFrame, table: Table) -> dict[str, list[Any]]:
@@ -131,9 +131,8 @@ def _pairs(category: str, tails: Any, heads: Any, ops: pd.DataFrame, placed: Tra
             yield {"ph": phase, "cat": category, "name": category, "id": count + 1, **where, **binding}
 
 
-def _memory(trace: "Trace", placed: Tracks) -> Iterator[Event]:
+def _memory(frame: pd.DataFrame | None, placed: Tracks) -> Iterator[Event]:
     """An instant with all that is known per allocation or free, and a counter of the bytes on each device."""
-    frame = trace.frames.get("memory")
     if frame is None:
         return
     pid, held = _processes(placed)["host"], dict[str, int]()

@@ -4,9 +4,9 @@ The format: https://www.speedscope.app/file-format-schema.json
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,15 +15,11 @@ from nbkit.errors import TraceError
 from nbkit.trace.atomic_write import writing
 from nbkit.trace.export.tracks import Ints, times_ns, tracks
 
-if TYPE_CHECKING:
-    from nbkit.trace.trace import Trace
-
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
-def write_speedscope(trace: "Trace", path: str | Path) -> Path:
-    """Write the file, gzipped if its name ends in .gz; its path. Raises TraceError as write_chrome_trace does."""
-    ops = trace.ops
+def write_speedscope(ops: pd.DataFrame, meta: Mapping[str, Any], path: str | Path) -> Path:
+    """Writes the file, gzipped if its name ends in .gz, and returns its path. Raises as write_chrome_trace does."""
     if not len(ops):
         raise TraceError("This trace has no ops, so there is nothing for speedscope to show; record a step first.")
     placed = tracks(ops)
@@ -31,8 +27,8 @@ def write_speedscope(trace: "Trace", path: str | Path) -> Path:
     frame, frames = _frames(ops)
     head = {
         "$schema": SCHEMA,
-        "exporter": f"nbkit {trace.meta.get('versions', {}).get('nbkit', '')}".strip(),
-        "name": str(trace.meta.get("name") or trace.meta.get("verb") or "trace"),
+        "exporter": f"nbkit {meta.get('versions', {}).get('nbkit', '')}".strip(),
+        "name": str(meta.get("name") or meta.get("verb") or "trace"),
         "activeProfileIndex": 0,
         "shared": {"frames": frames},
     }
