@@ -23,6 +23,7 @@ from nbkit.errors import (
     TraceError,
     nearest,
 )
+from nbkit.flops import register_flop_formula
 from nbkit.load import load
 from nbkit.opgraph import opgraph
 from nbkit.trace.trace import Trace
@@ -52,6 +53,7 @@ __all__ = [
     "optime",
     "optrace",
     "producers",
+    "register_flop_formula",
     "roofline",
     "synchronising_calls",
 ]

@@ -19,7 +19,7 @@ RANKS = (
     ("command_line",),
 )
 TOP_FILES = {
-    **dict.fromkeys(("errors", "patterns"), "base"),
+    **dict.fromkeys(("errors", "flops", "patterns"), "base"),
     **dict.fromkeys(("load", "opgraph"), "loading"),
     "__init__": "root",
     "__main__": "command_line",

@@ -24,6 +24,7 @@ TITLES = {
     "capture": "Recording",
     "analysis": "Questions to a trace",
     "views": "Showing",
+    "flops": "FLOPs",
     "simulated": "Simulated device",
     "errors": "Errors",
 }

@@ -37,7 +37,11 @@ OPS = table(
         "time of all kernels launched inside; of a kernel its own; null if none is known",
     ),
     ("self_device_time_us", "float64", "time of the kernels it launched itself, not through a child op"),
-    ("flops", "Int64", "floating-point operations (2 x multiply-adds); null where unknown"),
+    (
+        "flops",
+        "Int64",
+        "floating-point operations (2 x multiply-adds); null if unknown or counted in the op around it",
+    ),
     ("size_bytes", "Int64", "bytes that a collective or a device copy moves; null for others"),
     ("group", "str", "process group of a collective; null for others"),
     ("input_shapes", "str", "JSON list of the shapes of its inputs, [] for what is not a tensor; null if not recorded"),

@@ -46,7 +46,7 @@ class Events:
     correlation: Ints | None = None  # the same for a kernel and the runtime call that launched it
     device: Texts | None = None
     stream: Ints | None = None
-    flops: Ints | None = None
+    flops: Ints | None = None  # 0 or less is not known
     size_bytes: Ints | None = None  # moved bytes; of MEMORY the bytes allocated (any sign, so it has no "not known")
     allocated_bytes: Ints | None = None  # of MEMORY: all bytes on the device after it
     address: Ints | None = None  # of MEMORY

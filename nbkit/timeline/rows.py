@@ -11,7 +11,6 @@ import pandas as pd
 from nbkit.schema import OPS, nullable
 from nbkit.timeline import names
 from nbkit.timeline.events import ABSENT, HOST, KERNEL, MEMORY, MODULE, RUNTIME, Events, Ints, Texts
-from nbkit.timeline.flops import op_flops
 from nbkit.timeline.links import PHASES, Links, launches, link
 from nbkit.timeline.memory import memory_frame
 from nbkit.timeline.nesting import call_order, inherited, overlaps, self_times, subtree_sums
@@ -81,7 +80,7 @@ def _ops(events: Events, links: Links, rows: Ints, op_id: Ints, start_us: npt.ND
         "self_time_us": _self_times(events, links) / 1e3,
         "total_device_time_us": total_device,
         "self_device_time_us": self_device,
-        "flops": nullable(op_flops(ops, events.integers("flops"), events.texts("input_shapes"))),
+        "flops": nullable(_flops(events, links)),
         "size_bytes": nullable(np.where(events.kind == MEMORY, ABSENT, events.integers("size_bytes"))),
         "group": _texts(events.texts("group")),
         "input_shapes": _texts(events.texts("input_shapes")),
@@ -129,6 +128,14 @@ def _sources(events: Events, links: Links) -> Texts:
         return own
     has_line = np.array([line is not None for line in own], dtype=bool)
     return [own[row] if row >= 0 else None for row in inherited(links.parent, links.levels, has_line).tolist()]
+
+
+def _flops(events: Events, links: Links) -> Ints:
+    """FLOPs of each event; those of an op inside an op of known FLOPs are among them, and not counted again."""
+    flops = events.integers("flops")
+    is_known = flops > 0
+    counted_above = np.append(inherited(links.parent, links.levels, is_known), ABSENT)[links.parent] >= 0
+    return np.where(is_known & ~counted_above, flops, ABSENT)
 
 
 def _steps(events: Events) -> Ints:

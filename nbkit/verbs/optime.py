@@ -12,7 +12,7 @@ def _add_options(parser: OptionHolder) -> None:
     for flag, meaning in (
         ("--memory", "also record every allocation and free"),
         ("--stacks", "also record calls of torch's Python API, each with its source line (the dearest option)"),
-        ("--shapes", "also record the shapes of inputs, and FLOPs of matrix products"),
+        ("--shapes", "also record the shapes of inputs, and with them the FLOPs of ops"),
     ):
         parser.add_argument(flag, action="store_true", help=meaning)
     parser.add_argument("--device", metavar="NAME", help="cpu: leave an accelerator out; else it is recorded if there")

@@ -138,3 +138,11 @@ def test_three_blocks_that_overlap_add_up():
     blocks = [{"name": name, "start": at, "end": at + 40000} for name, at in (("A", 5000), ("B", 15000), ("C", 30000))]
     ops = timeline(events(STEP, *blocks, {**blocks[0], "thread": 2})).ops
     assert ops.sort_values(["thread", "op_id"])["self_time_us"].tolist() == [35.0, 10.0, 15.0, 40.0, 40.0]
+
+
+def test_flops_count_once_where_ops_of_known_flops_nest():
+    inner = {**MM, "start": 5000, "end": 9000, "own_id": 6, "flops": 24}
+    beside = {**MM, "start": 14000, "end": 15000, "own_id": 7, "flops": 24}
+    nothing = {**MM, "start": 16000, "end": 17000, "own_id": 8, "flops": 0}
+    ops = timeline(events(STEP, LINEAR, MM, inner, beside, nothing)).ops
+    assert ops["flops"].fillna(-1).tolist() == [-1, -1, 60, -1, 24, -1]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nbkit.capture.profiler.kineto import KinetoOptions, allocations
+from nbkit.flops import call_flops, formulas
 from nbkit.timeline import HOST, KERNEL, MEMORY, RUNTIME, Events
 from nbkit.timeline.events import ABSENT
 
@@ -67,6 +68,7 @@ def read(result: Any, options: KinetoOptions, skip: Callable[[str], None]) -> Ev
         input_shapes=[_shapes(event) for event in raw] if options.shapes else None,
     )
     if options.shapes:
+        events.flops = _integers(_flops(events, raw))
         events.size_bytes = _integers([_moved(event) for event in raw])
     if options.device is not None:
         _add_device(events, raw, kind)
@@ -80,6 +82,22 @@ def _integers(values: Sequence[int]) -> Any:
 def _shapes(event: Any) -> str | None:
     shapes = event.shapes()
     return str(shapes) if shapes else None
+
+
+def _flops(events: Events, raw: list[Any]) -> list[int]:
+    """FLOPs of each event; its arguments other than tensors are only read where there are any."""
+    known = {name.replace(".", "::"): formula for name, formula in formulas().items()}
+    results: dict[tuple[str, str, str], int] = {}
+    flops = [ABSENT] * len(raw)
+    for row, (name, shapes) in enumerate(zip(events.name, events.texts("input_shapes"), strict=True)):
+        if shapes is None or name not in known:
+            continue
+        values = raw[row].concrete_inputs() if "[]" in shapes else []
+        key = name, shapes, str(values)
+        if key not in results:
+            results[key] = call_flops(known[name], raw[row].shapes(), values) or ABSENT
+        flops[row] = results[key]
+    return flops
 
 
 def _moved(event: Any) -> int:

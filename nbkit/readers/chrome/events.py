@@ -7,6 +7,7 @@ from nbkit.readers.chrome import names
 from nbkit.readers.chrome.collectives import collective_bytes, collective_group
 from nbkit.readers.chrome.columns import nanoseconds, whole
 from nbkit.readers.chrome.event_columns import EventColumns
+from nbkit.readers.chrome.flops import EventFlops
 from nbkit.readers.chrome.flows import Flows
 from nbkit.readers.chrome.python_frames import PythonFrames
 from nbkit.timeline.events import HOST, MEMORY, MODULE, RUNTIME, Events
@@ -24,6 +25,7 @@ class ChromeEvents:
         self._columns = EventColumns()
         self._flows = Flows()
         self._frames = PythonFrames()
+        self._flops = EventFlops()
         self._accelerator = "cuda"
 
     def __len__(self) -> int:
@@ -103,8 +105,8 @@ class ChromeEvents:
         shapes = args.get("Input Dims")
         if shapes:
             columns.text("input_shapes", row, str(shapes))  # lists of integers read the same in Python and in JSON
-        if "flops" in args:
-            columns.number("flops", row, args["flops"])
+        if (flops := self._flops.of(name, args)) is not None:
+            columns.number("flops", row, flops)
         if "Call stack" in args:
             lines = (names.user_line(frame) for frame in str(args["Call stack"]).split(";"))
             if line := next(filter(None, lines), None):
