@@ -101,9 +101,9 @@ def _said(side: Trace, name: str, compared: list[str], graphs: list[str]) -> dic
 
 
 def _notes(side: Trace) -> list[str]:
-    unread = len(side.meta.get("unread", []))
+    skipped = len(side.meta.get("skipped_lines", []))
     return [
         *side.meta.get("notes", []),
-        *([f"{unread} of its lines could not be read"] if unread else []),
+        *([f"{skipped} of its lines could not be read"] if skipped else []),
         *([] if side.nodes["kind"].eq("op").any() else ["it has no ops, so only parts and parameters are compared"]),
     ]

@@ -88,7 +88,7 @@ class _Steps:
     def trace(self, **meta: Any) -> Trace:
         frames = self.rows.frames()
         nodes, parts = with_parts(frames["nodes"])
-        known = {"verb": "opgraph", "name": "a step", "complete": True, "notes": [], "unread": []}
+        known = {"verb": "opgraph", "name": "a step", "complete": True, "notes": [], "skipped_lines": []}
         return Trace({**frames, "nodes": nodes, "parts": parts}, {**known, **meta})
 
 

@@ -13,6 +13,7 @@ META = {
     "half_lost": "half_precision_lost_at",
     "inherited_ops": "propagated_ops",
     "parted_integers": "diverged_integers",
+    "unread": "skipped_lines",
 }
 CAPTURED = {"not_kept": "not_captured"}
 

@@ -124,7 +124,7 @@ def test_hostile_names_stay_text_and_nothing_sticks_out_at_360_pixels(page: Page
 
 def test_a_report_of_a_graph_draws_it_in_place_of_its_outline(page: Page, tmp_path: Path) -> None:
     steps = METRICS.frame({"step": [1, 2], "name": ["loss"] * 2, "value": [2.0, 1.0]})
-    graph = training_graph(2, unread=[{"line": 7, "text": EVIL, "reason": "no record"}])
+    graph = training_graph(2, skipped_lines=[{"line": 7, "text": EVIL, "reason": "no record"}])
     graph = Trace({**graph.frames, "metrics": steps}, graph.meta)
     page.goto(opreport(graph, path=tmp_path / "page.html").as_uri())
     expect(page.get_by_role("application")).to_be_visible()

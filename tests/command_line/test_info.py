@@ -27,12 +27,12 @@ def test_what_is_known_of_a_trace(nbkit, folder, capsys):
 
 
 def test_of_a_long_list_the_first_are_told_and_json_has_all(nbkit, folder, capsys):
-    small_trace(unread=[f"line {number}" for number in range(30)]).save(folder / "t")
+    small_trace(skipped_lines=[f"line {number}" for number in range(30)]).save(folder / "t")
     assert nbkit("info", "t") == 0
     said = capsys.readouterr().out
     assert "  line 19\n  … 10 more; --json has them all\n" in said and "line 20" not in said
     assert nbkit("info", "t", "--json") == 0
-    assert len(json.loads(capsys.readouterr().out)["unread"]) == 30
+    assert len(json.loads(capsys.readouterr().out)["skipped_lines"]) == 30
 
 
 def test_what_is_no_trace_is_one_sentence(nbkit, capsys):

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import nbkit
+from nbkit.trace.older_versions import upgraded_meta
 
 # Recorded and saved by schema version 1: opdiff(against="cpu:float64", keep_ops="addmm") of a linear layer.
 SAVED = Path(__file__).parent / "saved_version_1" / "against"
@@ -34,3 +35,7 @@ def test_saved_again_it_is_a_trace_of_today(tmp_path):
     again = nbkit.load(trace.save(tmp_path / "again", values="captured"))
     assert again.meta == trace.meta
     assert again.diffs.equals(trace.diffs)
+
+
+def test_lines_that_a_reader_skipped_keep_their_rows():
+    assert upgraded_meta({"unread": [{"line": 3}], "name": "a"}) == {"skipped_lines": [{"line": 3}], "name": "a"}

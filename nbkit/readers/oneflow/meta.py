@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nbkit.readers.oneflow.memory import UNIT
+from nbkit.readers.oneflow.log.log import Log
+from nbkit.readers.oneflow.log.runs import Run
 from nbkit.readers.oneflow.rows.compiled import inserted
 from nbkit.readers.oneflow.rows.hidden import hidden_inputs
-from nbkit.readers.oneflow.runs import Run
-from nbkit.readers.oneflow.text.log import Log
+from nbkit.readers.oneflow.text.memory import UNIT
 from nbkit.readers.oneflow.text.mojibake import Mojibake
 from nbkit.readers.text_file import TextLines
 
@@ -98,6 +98,6 @@ def notes(log: Log, mojibake: Mojibake, lines: TextLines, about: Sequence[Mappin
         found.append("Module lines name no rank: calls of modules are those of all ranks whose lines are mixed.")
     if any(one["is_cut"] for one in log.facts.sets):
         found.append("glog cut the list of a set of ops: its last name is left out, and more may have followed.")
-    if log.unread.count > len(log.unread.rows):
-        found.append(f"{log.unread.count:,} lines could not be read, of which meta['unread'] has the first ones.")
+    if log.skipped.count > len(log.skipped.rows):
+        found.append(f"{log.skipped.count:,} lines could not be read; meta['skipped_lines'] has the first ones.")
     return found

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from nbkit.graphs.rows import GraphRows
+from nbkit.readers.oneflow.log.log import Log
+from nbkit.readers.oneflow.log.modules import module_rows
+from nbkit.readers.oneflow.log.runs import Run, runs
+from nbkit.readers.oneflow.log.stream import Stream
 from nbkit.readers.oneflow.meta import facts, graph_facts, notes
-from nbkit.readers.oneflow.modules import module_rows
 from nbkit.readers.oneflow.rows.compiled import write_compiled
 from nbkit.readers.oneflow.rows.traced import write_traced
-from nbkit.readers.oneflow.runs import Run, runs
 from nbkit.readers.oneflow.text.lines import Cleaner
-from nbkit.readers.oneflow.text.log import Log
 from nbkit.readers.oneflow.text.mojibake import Mojibake
-from nbkit.readers.oneflow.text.stream import Stream
 from nbkit.readers.text_file import TextLines, text_lines
 from nbkit.schema import METRICS, MODULES
 from nbkit.trace.trace import Trace
@@ -31,8 +31,8 @@ def read_oneflow_log(path: Path) -> Trace:
     """The graphs of the log: nodes, edges, graph_tensors, modules and metrics; the rest of what it says in meta.
 
     Each nn.Graph has two graphs: "NAME traced", the ops that the user's code and autograd added, and "NAME compiled",
-    what the compiler passes made of them. What cannot be read is in meta["unread"]. Raises TraceError if the file
-    itself cannot be read.
+    what the compiler passes made of them. Lines that cannot be read are in meta["skipped_lines"]. Raises
+    TraceError if the file itself cannot be read.
     """
     lines, mojibake = text_lines(path), Mojibake()
     log = _read(lines, mojibake)
@@ -77,7 +77,7 @@ def _mark_lost(log: Log, run: Run) -> None:
         for op in ops:
             if not op.has_text and op.kind != "constant":
                 op.is_damaged = True
-                log.unread.add(op.line, op.name, "an op whose text is lost")
+                log.skipped.add(op.line, op.name, "an op whose text is lost")
 
 
 def _leave_out_damaged(run: Run) -> list[str]:
@@ -116,7 +116,7 @@ def _meta(lines: TextLines, log: Log, mojibake: Mojibake, about: list[dict[str, 
         "complete": error is None and lines.damage is None and not log.is_cut,
         "error": error,
         "skipped": {},
-        "unread": log.unread.rows,
+        "skipped_lines": log.skipped.rows,
         "notes": notes(log, mojibake, lines, about),
         "oneflow": {"graphs": about, **facts(log, mojibake), "undecodable_bytes": lines.undecodable_bytes},
     }

@@ -91,7 +91,7 @@ def _meta(path: Path, model: ModelProto, reading: Reading, mended: int) -> dict[
         "source": f"ONNX: IR {model.ir_version}, opset {opsets.get('ai.onnx', 'none')}",
         "complete": not unknown,
         "error": None,
-        "unread": [],
+        "skipped_lines": [],
         "notes": _notes(model, unknown, mended),
         "onnx": {
             "graph": model.graph.name,

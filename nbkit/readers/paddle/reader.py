@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from nbkit.readers.paddle.program_graphs import ProgramGraphs
-from nbkit.readers.paddle.skipped_lines import Unread
 from nbkit.readers.paddle.text.forms import RanksReader, begins
+from nbkit.readers.skipped_lines import SkippedLines
 from nbkit.readers.text_file import TextLines, text_lines
 from nbkit.trace.trace import Trace
 
@@ -17,11 +17,11 @@ def looks_like(head: str) -> bool:
 def read_paddle_program(path: Path) -> Trace:
     """The graphs of every program in the file: frames nodes, edges and graph_tensors, one graph per block.
 
-    What cannot be read is a row of meta["unread"]; a file without any program has no rows. Raises TraceError if the
-    file itself cannot be read.
+    Lines that cannot be read are rows of meta["skipped_lines"]; a file without any program has no rows. Raises
+    TraceError if the file itself cannot be read.
     """
-    lines, unread, graphs = text_lines(path), Unread(), ProgramGraphs()
-    reader = RanksReader(unread, graphs.add)
+    lines, skipped, graphs = text_lines(path), SkippedLines(), ProgramGraphs()
+    reader = RanksReader(skipped, graphs.add)
     for number, line in enumerate(lines, 1):
         reader.line(number, line)
     reader.close()
@@ -32,20 +32,20 @@ def read_paddle_program(path: Path) -> Trace:
         "source": f"Paddle program: {graphs.form or 'none found'}",
         "complete": graphs.is_whole and not lines.damage,
         "error": None,
-        "unread": unread.rows,
-        "notes": _notes(lines, unread),
+        "skipped_lines": skipped.rows,
+        "notes": _notes(lines, skipped),
         "paddle": graphs.facts(),
     }
     return Trace(graphs.rows.frames(), meta)
 
 
-def _notes(lines: TextLines, unread: Unread) -> list[str]:
+def _notes(lines: TextLines, skipped: SkippedLines) -> list[str]:
     """What was wrong with the file as a whole."""
     notes = []
     if lines.undecodable_bytes:
         notes.append(f"{lines.undecodable_bytes:,} bytes are not of the file's encoding; they are shown as U+FFFD.")
     if lines.damage:
         notes.append(f"The file is not whole: {lines.damage}.")
-    if unread.count > len(unread.rows):
-        notes.append(f"{unread.count:,} lines could not be read; the first {len(unread.rows):,} are listed.")
+    if skipped.count > len(skipped.rows):
+        notes.append(f"{skipped.count:,} lines could not be read; the first {len(skipped.rows):,} are listed.")
     return notes

@@ -54,10 +54,10 @@ def parts_section(trace: Trace, count: int) -> Section:
     return Section("Parts", PART, values, "and more parts" if len(rows) > count else "")
 
 
-def unread_sections(trace: Trace, count: int) -> list[Section]:
+def skipped_sections(trace: Trace, count: int) -> list[Section]:
     """The lines of a dump that could not be read."""
-    unread = trace.meta.get("unread") or []
-    rows = [[line.get("line"), line.get("reason"), line.get("text")] for line in unread[:count]]
+    skipped = trace.meta.get("skipped_lines") or []
+    rows = [[line.get("line"), line.get("reason"), line.get("text")] for line in skipped[:count]]
     kinds = (Column("line", "id"), Column("what happened", "sentence"), Column("text"))
     return [Section("Not read", kinds, rows)] if rows else []
 

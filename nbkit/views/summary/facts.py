@@ -108,10 +108,12 @@ def _counts(ops: pd.DataFrame) -> list[tuple[str, str]]:
 def _notes(meta: Mapping[str, Any]) -> list[str]:
     notes = [shown(str(note)) for note in meta.get("notes", [])]
     notes += [shown(f"skipped {number:,}: {reason}") for reason, number in meta.get("skipped", {}).items()]
-    if unread := meta.get("unread"):
-        first = unread[0]
+    if skipped := meta.get("skipped_lines"):
+        first = skipped[0]
         reason = f": {first['reason']}" if first.get("reason") else ""
-        lines = f"{units.counted(len(unread), 'line')} could not be read, the first is line {first.get('line')}{reason}"
+        lines = (
+            f"{units.counted(len(skipped), 'line')} could not be read, the first is line {first.get('line')}{reason}"
+        )
         notes.append(shown(lines))
     if filtered := meta.get("filtered_ops"):
         options = ", ".join(f"{option}={text}" for option, text in meta.get("filters", {}).items())

@@ -13,7 +13,7 @@ from nbkit.views.summary.names import shown
 from nbkit.views.summary.statement import Link, Statement
 
 MOST = 8
-UNREAD = 3
+MOST_SKIPPED = 3
 
 
 def graph_statements(trace: Trace) -> list[Statement]:
@@ -28,7 +28,7 @@ def graph_statements(trace: Trace) -> list[Statement]:
         _counts("Which ops", ops["op"], "op"),
         _counts("Which phases", nodes["phase"], "node"),
         _counts("What was inserted", nodes["inserted"], "node"),
-        unread_statement(trace.meta),
+        skipped_statement(trace.meta),
     ]
     return [statement for statement in found if statement.sentences]
 
@@ -38,13 +38,15 @@ def graph_link(text: str, node_id: int) -> Link:
     return Link(text, "graph", node_id)
 
 
-def unread_statement(meta: Mapping[str, Any]) -> Statement:
+def skipped_statement(meta: Mapping[str, Any]) -> Statement:
     """What of the source could not be read, the first lines by their number."""
-    unread = meta.get("unread") or []
-    if not unread:
+    skipped = meta.get("skipped_lines") or []
+    if not skipped:
         return Statement("Is anything wrong", (("All of the source was read.",),) if meta.get("source") else ())
-    few = [f"line {units.count(one.get('line'))}: {shown(str(one.get('reason') or ''))}" for one in unread[:UNREAD]]
-    said = [f"{units.counted(len(unread), 'line')} could not be read; trace.meta['unread'] has them all.", *few]
+    few = [
+        f"line {units.count(one.get('line'))}: {shown(str(one.get('reason') or ''))}" for one in skipped[:MOST_SKIPPED]
+    ]
+    said = [f"{units.counted(len(skipped), 'line')} could not be read; trace.meta['skipped_lines'] has them all.", *few]
     return Statement("Is anything wrong", tuple((f"{text}",) for text in said), "bad")
 
 

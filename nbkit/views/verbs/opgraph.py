@@ -8,9 +8,9 @@ from nbkit.views.op_table.panel import op_panel
 from nbkit.views.plots import draw_metrics
 from nbkit.views.report.panel import Contents, Panel
 from nbkit.views.sections.correspondence import correspondence_sections
-from nbkit.views.sections.graph import graph_sections, graph_totals, unread_sections
+from nbkit.views.sections.graph import graph_sections, graph_totals, skipped_sections
 from nbkit.views.sections.section import Section
-from nbkit.views.summary.graph import graph_statements, unread_statement
+from nbkit.views.summary.graph import graph_statements, skipped_statement
 from nbkit.views.verbs.view import View
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ VIEW = View(
     sections=_sections,
     charts=_charts,
     calls=lambda trace, count: "",
-    verdict=lambda trace: unread_statement(trace.meta),
-    found=unread_sections,
+    verdict=lambda trace: skipped_statement(trace.meta),
+    found=skipped_sections,
     panels=_panels,
     totals=_totals,
     shows="nodes",

@@ -34,14 +34,16 @@ def test_cut_inside_an_op(tmp_path):
     trace = logs.read(tmp_path, cut)
     assert trace.nodes["name"].tolist() == ["_Net_0_input.0.0_x", "model.fc.weight", "model.fc-matmul-0"]
     assert (trace.complete, trace.meta["oneflow"]["graphs"][0]["left_out"]) == (False, ["reduce_sum-1"])
-    assert [(one["text"], one["reason"]) for one in trace.meta["unread"]] == [("reduce_sum-1", "its text is cut")]
+    assert [(one["text"], one["reason"]) for one in trace.meta["skipped_lines"]] == [
+        ("reduce_sum-1", "its text is cut")
+    ]
 
 
 def test_cut_before_the_configuration_of_an_op(tmp_path):
     cut = TEXT[: TEXT.index("user_conf {")]
     trace = logs.read(tmp_path, cut)
     assert trace.nodes["name"].tolist() == ["_Net_0_input.0.0_x", "model.fc.weight"]
-    assert (trace.complete, trace.meta["unread"][0]["text"]) == (False, "model.fc-matmul-0")
+    assert (trace.complete, trace.meta["skipped_lines"][0]["text"]) == (False, "model.fc-matmul-0")
 
 
 def test_cut_inside_the_listing(tmp_path):
@@ -49,7 +51,7 @@ def test_cut_inside_the_listing(tmp_path):
     trace = logs.read(tmp_path, cut)
     assert nodes_of(trace, "Net_0 compiled")["module"].tolist() == ["model.fc"] * 4
     assert trace.modules["module"].tolist() == ["model", "model.fc"]
-    assert [one["reason"] for one in trace.meta["unread"]] == [
+    assert [one["reason"] for one in trace.meta["skipped_lines"]] == [
         "an operator that is cut or damaged",
         "the log ends before this record does",
     ]
@@ -68,7 +70,7 @@ def test_junk_between_records(tmp_path):
         tmp_path, logs.text([part for record in RECORDS[:-1] for part in (record, [JUNK])] + [RECORDS[-1]])
     )
     assert logs.same(clean, trace, but=["line"]) == {}
-    assert trace.meta["unread"] == []
+    assert trace.meta["skipped_lines"] == []
 
 
 def test_junk_inside_an_op_damages_only_that(tmp_path):
@@ -80,7 +82,9 @@ def test_junk_inside_an_op_damages_only_that(tmp_path):
     }
     assert list(found) == ["reduce_sum-1"]
     assert len(trace.nodes) == 17
-    assert [(one["line"], one["reason"]) for one in trace.meta["unread"]] == [(at + 1, "no field of reduce_sum-1")]
+    assert [(one["line"], one["reason"]) for one in trace.meta["skipped_lines"]] == [
+        (at + 1, "no field of reduce_sum-1")
+    ]
 
 
 @pytest.mark.parametrize("lost", ["try", "text", "add", "name"])
@@ -100,7 +104,7 @@ def test_op_whose_text_is_lost_is_damaged(tmp_path):
     records[3] = records[3][-2:]
     trace = logs.read(tmp_path, logs.text(records))
     assert attributes(trace.nodes)[3] == {"damaged": True}
-    assert [(one["text"], one["reason"]) for one in trace.meta["unread"]] == [
+    assert [(one["text"], one["reason"]) for one in trace.meta["skipped_lines"]] == [
         ("reduce_sum-1", "an op whose text is lost")
     ]
 
@@ -111,7 +115,7 @@ def test_operator_with_a_damaged_argument(tmp_path):
     trace = logs.read(tmp_path, "\n".join([*lines[:at], lines[at].replace("sbp=", "s\x00p=", 1), *lines[at + 1 :]]))
     damaged = [name for name, one in zip(trace.nodes["name"], attributes(trace.nodes), strict=True) if "damaged" in one]
     assert damaged == ["model.fc-matmul-0"]
-    assert [one["line"] for one in trace.meta["unread"]] == [at + 1]
+    assert [one["line"] for one in trace.meta["skipped_lines"]] == [at + 1]
 
 
 def test_message_that_glog_cut(tmp_path):
@@ -121,7 +125,7 @@ def test_message_that_glog_cut(tmp_path):
     trace = logs.read(tmp_path, logs.text(records) + text + "\n" + "\n".join(long[-2:]) + "\n")
     assert trace.nodes["name"].tolist() == [*(record[-1] for record in records), "big-7"]
     assert attributes(trace.nodes)[-1]["damaged"] is True
-    assert trace.meta["unread"][0]["reason"] == "its text is cut"
+    assert trace.meta["skipped_lines"][0]["reason"] == "its text is cut"
 
 
 def test_op_that_failed(tmp_path):

@@ -29,7 +29,7 @@ def clean(tmp_path):
 def test_same_frames(tmp_path, clean, data):
     trace = logs.read(tmp_path, data)
     assert logs.same(clean, trace) == {}
-    assert (trace.complete, trace.meta["unread"]) == (True, [])
+    assert (trace.complete, trace.meta["skipped_lines"]) == (True, [])
 
 
 def test_foreign_bytes_are_counted(tmp_path, clean):
@@ -82,7 +82,7 @@ def test_prefixes(tmp_path, clean, prefix):
     lines = TEXT.split("\n")[:-1]
     trace = logs.read(tmp_path, "".join(f"{prefix(line, number)}\n" for number, line in enumerate(lines, 1)))
     assert logs.same(clean, trace) == {}
-    assert (trace.complete, trace.meta["unread"]) == (True, [])
+    assert (trace.complete, trace.meta["skipped_lines"]) == (True, [])
 
 
 def test_lost_bracket_of_a_pasted_head(tmp_path, clean):

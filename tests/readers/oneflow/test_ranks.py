@@ -39,7 +39,7 @@ def test_two_ranks_with_tags_may_mix_line_by_line(tmp_path):
     assert list(counts(trace.nodes["graph"]).values()) == [10, 10, 7, 7]
     assert {"Net_0 #2 traced", "Net_0 #2 compiled"} < set(trace.nodes["graph"])
     assert [one["rank"] for one in trace.meta["oneflow"]["graphs"]] == ["0", "1"]
-    assert trace.meta["unread"] == []
+    assert trace.meta["skipped_lines"] == []
     assert trace.meta["oneflow"]["metric_events"] == 2
 
 

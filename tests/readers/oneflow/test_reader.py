@@ -69,7 +69,7 @@ def test_modules_and_meta(trace):
         ["model", "MLP", 1, 8],
         ["model.fc", "Linear", 1, 8],
     ]
-    assert (trace.meta["verb"], trace.complete, trace.meta["unread"]) == ("opgraph", True, [])
+    assert (trace.meta["verb"], trace.complete, trace.meta["skipped_lines"]) == ("opgraph", True, [])
     assert json.loads(json.dumps(trace.meta)) == trace.meta
     about = trace.meta["oneflow"]
     assert (about["passes"][0]["seconds"], about["sets"][0]["names"]) == (

@@ -18,7 +18,7 @@ def test_rows_are_all_ops_that_were_added(nodes, sample):
     assert counts(nodes["kind"]) == {"op": 899, "parameter": 116, "input": 2, "output": 1}
     assert nodes["op"].nunique() + nodes.loc[nodes["kind"] != "op", "kind"].nunique() == 41
     assert sample.meta["oneflow"]["graphs"][0]["not_added"] == []
-    assert sample.meta["unread"] == []
+    assert sample.meta["skipped_lines"] == []
 
 
 def test_types(nodes):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from nbkit.readers.oneflow.memory import Memory
-from nbkit.readers.oneflow.rows.loc import source_of
+from nbkit.readers.oneflow.rows.traced import source_of
 from nbkit.readers.oneflow.text.facts import Facts
+from nbkit.readers.oneflow.text.memory import Memory
 from tests.readers.oneflow import logs
 from tests.readers.oneflow.frames import attributes, nodes_of
 

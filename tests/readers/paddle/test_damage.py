@@ -69,14 +69,14 @@ def test_junk_inside_a_record_damages_that_one(read):
     trace = read(texts.MODERN.replace("inputs={X=['y']}", "inputs={X=\x01\x02['y']}"))
     damaged = [row["op"] for row in operations(trace) if "damaged" in row["attributes"]]
     assert (len(operations(trace)), damaged) == (4, ["mean"])
-    assert [(row["line"], row["reason"]) for row in trace.meta["unread"]] == [(10, "its inputs cannot be read")]
+    assert [(row["line"], row["reason"]) for row in trace.meta["skipped_lines"]] == [(10, "its inputs cannot be read")]
 
 
 def test_a_cut_record_costs_no_other(read):
     text = texts.MODERN.replace("x_num_col_dims = 1)\n", "x_nu\nsome other line\n")
     trace = read(text)
     assert [row["op"] for row in operations(trace)] == ["mul", "mean", "mul_grad", "sgd"]
-    reasons = [(row["line"], row["reason"]) for row in trace.meta["unread"]]
+    reasons = [(row["line"], row["reason"]) for row in trace.meta["skipped_lines"]]
     assert reasons == [(9, "its record is cut"), (10, "is no record of a program")]
 
 

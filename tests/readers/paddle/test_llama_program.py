@@ -23,7 +23,7 @@ def test_operations(program, ops):
 
 def test_junk_before_a_record_is_named_and_the_record_kept(program, ops):
     reason = "stands before a record, which was read without it"
-    assert program.meta["unread"] == [{"line": 1218, "text": "1122", "reason": reason}]
+    assert program.meta["skipped_lines"] == [{"line": 1218, "text": "1122", "reason": reason}]
     adamw = [row for row in ops if row["op"] == "adamw"]
     assert Counter(row["attributes"]["with_decay"] for row in adamw) == {True: 7, False: 2}
     assert adamw[4]["line"] == 1218

@@ -49,7 +49,7 @@ def test_tables_count_roles_ops_and_phases() -> None:
 
 
 def test_the_summary_of_a_graph_needs_no_ops_and_names_what_was_not_read() -> None:
-    graph = training_graph(2, unread=[{"line": 7, "text": "x", "reason": "no record"}])
+    graph = training_graph(2, skipped_lines=[{"line": 7, "text": "x", "reason": "no record"}])
     lines = summary(graph).splitlines()
     assert lines[0] == "opgraph a step: 1 graph, 102 nodes, 157 edges"
     assert lines[-1] == "1 line could not be read, the first is line 7: no record"
@@ -64,7 +64,9 @@ def test_the_static_twin_has_the_outline_and_no_markup_of_names() -> None:
 
 
 def test_the_words_of_a_report_say_what_it_is_made_of() -> None:
-    said = {one.question: one for one in graph_statements(training_graph(2, error="crash", unread=[{"line": 3}]))}
+    said = {
+        one.question: one for one in graph_statements(training_graph(2, error="crash", skipped_lines=[{"line": 3}]))
+    }
     assert said["What it is"].sentences == (("step: 102 nodes (op 102).",),)
     assert said["What it is made of"].sentences[0][0].startswith("norm 8, block 4, attention 4, mlp 4")
     assert said["Is anything wrong"].tone == "bad"

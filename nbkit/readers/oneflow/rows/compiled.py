@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from nbkit.graphs.rows import GraphRows
+from nbkit.readers.oneflow.log.runs import Run
+from nbkit.readers.oneflow.log.store import Listing
 from nbkit.readers.oneflow.names import base_of, inserted_by, op_type, split_name
 from nbkit.readers.oneflow.rows.hidden import hidden_inputs
-from nbkit.readers.oneflow.rows.loc import source_of
 from nbkit.readers.oneflow.rows.phases import by_readers, first_gradient
 from nbkit.readers.oneflow.rows.tensors import Flow
-from nbkit.readers.oneflow.rows.traced import kind_of, module_of, traced_phases
-from nbkit.readers.oneflow.runs import Run
-from nbkit.readers.oneflow.store import Listing
+from nbkit.readers.oneflow.rows.traced import kind_of, module_of, source_of, traced_phases
 from nbkit.readers.oneflow.text.operator_line import UNKNOWN, CompiledOp
 from nbkit.readers.oneflow.text.traced import TracedOp
 

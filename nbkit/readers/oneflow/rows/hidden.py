@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from nbkit.readers.oneflow.log.runs import Run
 from nbkit.readers.oneflow.names import CASTS
-from nbkit.readers.oneflow.runs import Run
 from nbkit.readers.oneflow.text.operator_line import CompiledOp
 from nbkit.readers.oneflow.text.traced import TracedOp
 

@@ -1,16 +1,21 @@
 """Rows of the traced graph: what the user's code and autograd added, in call order."""
 
+import re
 from typing import Any
 
 from nbkit.graphs.rows import GraphRows
+from nbkit.readers.oneflow.log.runs import Run
+from nbkit.readers.oneflow.log.store import Traced
 from nbkit.readers.oneflow.names import holder, split_name
-from nbkit.readers.oneflow.rows.loc import source_of
 from nbkit.readers.oneflow.rows.phases import first_gradient
 from nbkit.readers.oneflow.rows.tensors import Flow
-from nbkit.readers.oneflow.runs import Run
-from nbkit.readers.oneflow.store import Traced
 from nbkit.readers.oneflow.text.operator_line import Description
 from nbkit.readers.oneflow.text.traced import TracedOp
+
+# The forms in order of version; in the last one the innermost frame comes first.
+FRAME = re.compile(r"file '([^']+)', line (\d+)")
+PLACE = re.compile(r" at '([^']+)': line (\d+)")
+FILE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def traced_phases(traced: Traced) -> dict[str, str]:
@@ -93,3 +98,13 @@ def _attributes(op: TracedOp) -> dict[str, Any]:
     if op.is_damaged:
         found["damaged"] = True
     return found
+
+
+def source_of(loc: str | None) -> str | None:
+    """'path/file.py:12' of the innermost frame; None if the location names none."""
+    if not loc:
+        return None
+    if found := FILE.search(loc):
+        return f"{found[1]}:{found[2]}"
+    places = PLACE.findall(loc) or FRAME.findall(loc)
+    return f"{places[-1][0]}:{places[-1][1]}" if places else None

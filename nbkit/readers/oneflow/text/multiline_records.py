@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from nbkit.readers.oneflow.skipped_lines import Unread
 from nbkit.readers.oneflow.text.lines import glog
+from nbkit.readers.skipped_lines import SkippedLines
 from nbkit.readers.text_proto import Message, TextProto, text
 
 WORDS = ("GRAPH", "MODULE", "INPUT", "OUTPUT", "PARAMETER", "BUFFER", "OPERATOR", "CONFIG")
@@ -46,9 +46,9 @@ class ProtoBody:
     `field` takes a line that is a field, as `add` would: nearly all lines of a log are.
     """
 
-    def __init__(self, line: int, done: Callable[[Message, bool], None], unread: Unread) -> None:
+    def __init__(self, line: int, done: Callable[[Message, bool], None], skipped: SkippedLines) -> None:
         self.is_finished = False
-        self._line, self._done, self._unread = line, done, unread
+        self._line, self._done, self._skipped = line, done, skipped
         self._proto = TextProto()
         self._is_damaged = False
         self.field = self._proto.add
@@ -65,7 +65,7 @@ class ProtoBody:
         if line.startswith(": ") and not proto.fields and proto.add(line[2:]):
             return True
         self._is_damaged = True
-        self._unread.add(number, line, f"no field of {self._name()}")
+        self._skipped.add(number, line, f"no field of {self._name()}")
         return True
 
     @property
@@ -74,7 +74,7 @@ class ProtoBody:
 
     def close(self) -> None:
         if self.is_cut:
-            self._unread.add(self._line, self._name(), "its text is cut")
+            self._skipped.add(self._line, self._name(), "its text is cut")
         self._done(self._proto.fields, not self.is_cut and not self._is_damaged)
 
     def _name(self) -> str:

@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable
 
 from nbkit.readers.paddle.records import Program
-from nbkit.readers.paddle.skipped_lines import Unread
 from nbkit.readers.paddle.text import pir, protobuf_text
 from nbkit.readers.paddle.text.pir import PirReader
 from nbkit.readers.paddle.text.protobuf_text import ProtobufReader
 from nbkit.readers.paddle.text.readable import ReadableReader
+from nbkit.readers.skipped_lines import SkippedLines
 
 RANK = re.compile(r"\[(?:\d{1,9},|rank ?)(\d{1,9})\](?:<std(?:out|err)>)?: ?")
 READABLE = re.compile(r"// block(?:_idx:| )\s{0,9}\d|\(inputs=")
@@ -35,8 +35,8 @@ class RanksReader:
     `ended` takes every program as soon as it has ended, so that only those that are open are held.
     """
 
-    def __init__(self, unread: Unread, ended: Callable[[Program], None]) -> None:
-        self._unread = unread
+    def __init__(self, skipped: SkippedLines, ended: Callable[[Program], None]) -> None:
+        self._skipped = skipped
         self._ended = ended
         self._readers: dict[int | None, AnyReader] = {}
 
@@ -45,7 +45,7 @@ class RanksReader:
         match = RANK.match(text) if text.startswith("[") else None
         rank = int(match[1]) if match else None
         if rank not in self._readers:
-            self._readers[rank] = AnyReader(self._unread, self._ended, rank)
+            self._readers[rank] = AnyReader(self._skipped, self._ended, rank)
         self._readers[rank].line(number, text[match.end() :] if match else text)
 
     def close(self) -> None:
@@ -61,13 +61,13 @@ def _order(rank: int | None) -> int:
 class AnyReader:
     """Takes the lines of a file in order and hands each to the reader of its form; `ended` takes every program."""
 
-    def __init__(self, unread: Unread, ended: Callable[[Program], None], rank: int | None) -> None:
+    def __init__(self, skipped: SkippedLines, ended: Callable[[Program], None], rank: int | None) -> None:
         self._ended = ended
         self._rank = rank
         self._programs: list[Program] = []
-        self._readable = ReadableReader(self._programs, unread)
-        self._pir = PirReader(self._programs, unread)
-        self._protobuf = ProtobufReader(self._programs, unread)
+        self._readable = ReadableReader(self._programs, skipped)
+        self._pir = PirReader(self._programs, skipped)
+        self._protobuf = ProtobufReader(self._programs, skipped)
         self._current: ReadableReader | PirReader | ProtobufReader | None = None
         self._brace: tuple[int, str] | None = None  # the last line before, if a brace ends it
 

@@ -3,10 +3,10 @@
 import re
 
 from nbkit.readers.paddle.records import Block, BlockReference, Operation, Program, Variable
-from nbkit.readers.paddle.skipped_lines import Unread
 from nbkit.readers.paddle.text import pir_operations
 from nbkit.readers.paddle.text.pir_text import attributes, split
 from nbkit.readers.paddle.text.prefix import Prefix
+from nbkit.readers.skipped_lines import SkippedLines
 
 ARGUMENT = re.compile(r"%\w{1,40}")
 REGIONS = "regions"
@@ -21,9 +21,9 @@ def begins(text: str) -> bool:
 class PirReader:
     """Takes the lines of a file in order and adds to `programs` what they are; `close()` ends the last one."""
 
-    def __init__(self, programs: list[Program], unread: Unread) -> None:
+    def __init__(self, programs: list[Program], skipped: SkippedLines) -> None:
         self._programs = programs
-        self._unread = unread
+        self._skipped = skipped
         self._prefix = Prefix()
         self._program: Program | None = None
         # The open blocks, each with the operation that holds it, and the last operation of each.
@@ -54,7 +54,7 @@ class PirReader:
         elif stripped.startswith("^"):
             self._arguments(number, stripped)
         elif self._open:
-            self._unread.add(number, text, "is no operation")
+            self._skipped.add(number, text, "is no operation")
 
     def close(self) -> None:
         """The file has ended, or a program of another form begins; what is open stays so."""
@@ -74,7 +74,7 @@ class PirReader:
         if not self._open:
             self._begin(number, read.before)
         elif read.before.strip():
-            self._unread.add(number, read.before, JUNK)
+            self._skipped.add(number, read.before, JUNK)
         operation, block = read.operation, self._open[-1][0]
         operation.line = number
         block.operations.append(operation)
@@ -86,7 +86,7 @@ class PirReader:
         if self._program and self._program.form == "PIR":
             self._program.form = _form(read)
         if operation.damage:
-            self._unread.add(number, f"{operation.type} {operation.outputs}", operation.damage)
+            self._skipped.add(number, f"{operation.type} {operation.outputs}", operation.damage)
         self._last = operation
         if read.has_region:
             self._region(number, operation)

@@ -3,10 +3,10 @@
 import re
 
 from nbkit.readers.paddle.records import Block, Program
-from nbkit.readers.paddle.skipped_lines import Unread
 from nbkit.readers.paddle.text import protobuf_records
 from nbkit.readers.paddle.text.prefix import Prefix
 from nbkit.readers.paddle.text.protobuf_records import Message
+from nbkit.readers.skipped_lines import SkippedLines
 
 FORM = "protobuf text"
 OPENS = re.compile(r"(\w{1,60}) ?\{")
@@ -25,9 +25,9 @@ def begins(text: str) -> bool:
 class ProtobufReader:
     """Takes the lines of a file in order and adds to `programs` what they are; `close()` ends the last record."""
 
-    def __init__(self, programs: list[Program], unread: Unread) -> None:
+    def __init__(self, programs: list[Program], skipped: SkippedLines) -> None:
         self._programs = programs
-        self._unread = unread
+        self._skipped = skipped
         self._prefix = Prefix()
         self._program: Program | None = None
         self._block: Block | None = None
@@ -50,7 +50,7 @@ class ProtobufReader:
         elif self._open and (match := FIELD.fullmatch(text)):
             self._field(match[1], match[2])
         elif self._open and text:
-            self._unread.add(number, text, "is no field of a message")
+            self._skipped.add(number, text, "is no field of a message")
 
     def close(self) -> None:
         """The file has ended."""
@@ -122,4 +122,4 @@ class ProtobufReader:
             operation.damage = CUT if is_cut else None
             self._block.operations.append(operation)
         if is_cut or not (variable or operation):
-            self._unread.add(line, f"{name} {{", CUT if is_cut else "has no name or type")
+            self._skipped.add(line, f"{name} {{", CUT if is_cut else "has no name or type")

@@ -3,9 +3,9 @@
 import re
 
 from nbkit.readers.paddle.records import Block, Program
-from nbkit.readers.paddle.skipped_lines import Unread
 from nbkit.readers.paddle.text import operations, variables
 from nbkit.readers.paddle.text.prefix import Prefix
+from nbkit.readers.skipped_lines import SkippedLines
 
 # The brace and more may be lost where columns are.
 HEADER = re.compile(r"(?:\{ ?)?+// block(?:_idx:| )\s{0,9}(\d{1,9})(?!\d)")
@@ -19,9 +19,9 @@ MOST_CONTINUED = 10_000
 class ReadableReader:
     """Takes the lines of a file in order and adds to `programs` what they are; `close()` ends the last record."""
 
-    def __init__(self, programs: list[Program], unread: Unread) -> None:
+    def __init__(self, programs: list[Program], skipped: SkippedLines) -> None:
         self._programs = programs
-        self._unread = unread
+        self._skipped = skipped
         self._prefix = Prefix()
         self._program: Program | None = None
         self._block: Block | None = None
@@ -98,7 +98,7 @@ class ReadableReader:
             self._program.form = _spelling(text, variable.type)
         self._junk(number, variables.before(text))
         if damage:
-            self._unread.add(number, text, damage)
+            self._skipped.add(number, text, damage)
         return True
 
     def _other(self, number: int, text: str) -> None:
@@ -108,7 +108,7 @@ class ReadableReader:
             if self._program:
                 self._program.closed = True
         elif not (" : " in text and self._declaration(number, text)):
-            self._unread.add(number, text, OUTSIDE)
+            self._skipped.add(number, text, OUTSIDE)
 
     def _start_record(self, number: int, text: str) -> None:
         self._record, self._record_line = [text], number
@@ -150,19 +150,19 @@ class ReadableReader:
         self._operation(self._record_line, text)
         for offset, other in enumerate(record[1:], 1) if is_cut else ():
             if other.strip():
-                self._unread.add(self._record_line + offset, other, OUTSIDE)
+                self._skipped.add(self._record_line + offset, other, OUTSIDE)
 
     def _operation(self, number: int, text: str) -> None:
         read = operations.parse(text)
         if read is None:
-            self._unread.add(number, text, "no operation can be told from it")
+            self._skipped.add(number, text, "no operation can be told from it")
             return
         operation, junk = read
         operation.line = number
         self._current(number).operations.append(operation)
         self._junk(number, junk)
         if operation.damage:
-            self._unread.add(number, text, operation.damage)
+            self._skipped.add(number, text, operation.damage)
 
     def _junk(self, number: int, text: str) -> None:
         """What stands before a record; without a header the first record tells what stands before all of them."""
@@ -170,7 +170,7 @@ class ReadableReader:
         if self._program and self._program.form == HEADLESS and len(block.operations) + len(block.variables) == 1:
             self._prefix.learn(text)
         elif text.strip():
-            self._unread.add(number, text, JUNK)
+            self._skipped.add(number, text, JUNK)
 
 
 def _spelling(text: str, kind: str) -> str:

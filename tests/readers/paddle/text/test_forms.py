@@ -56,7 +56,7 @@ def test_edges_and_tensors_are_the_same(read, form):
 )
 def test_the_spelling_is_named(read, form, source):
     trace = read(getattr(texts, form))
-    assert (trace.meta["source"], trace.meta["unread"]) == (f"Paddle program: {source}", [])
+    assert (trace.meta["source"], trace.meta["skipped_lines"]) == (f"Paddle program: {source}", [])
     assert trace.complete
 
 
@@ -87,4 +87,4 @@ def test_forms_may_follow_each_other(read):
     rows = trace.meta["paddle"]["blocks"]
     assert [row["operations"] for row in rows] == [4, 5, 2, 1, 1, 4]
     assert rows[-1]["graph"] == "program 3 block 0"
-    assert trace.meta["unread"] == []
+    assert trace.meta["skipped_lines"] == []

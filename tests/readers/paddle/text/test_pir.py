@@ -133,11 +133,11 @@ def test_general_regions_follow_their_operation(read):
     trace = read(text)
     assert attributes(trace, "pd_op.call")["regions"] == ["block 1"]
     assert [row["op"] for row in operations(trace, "block 1")] == ["cf.yield"]
-    assert trace.meta["unread"] == []
+    assert trace.meta["skipped_lines"] == []
 
 
 def test_what_is_cut_is_said(read):
     trace = read(PIR_2_6[: PIR_2_6.index("(Float)0")])
     assert attributes(trace, "pd_op.full")["damaged"] == "its record is cut"
-    assert [(row["line"], row["reason"]) for row in trace.meta["unread"]] == [(4, "its record is cut")]
+    assert [(row["line"], row["reason"]) for row in trace.meta["skipped_lines"]] == [(4, "its record is cut")]
     assert not trace.complete

@@ -65,7 +65,7 @@ def test_types_of_attributes(read):
     assert found["inputs"] == {"X": []}
     assert (found["sub_block"], found["ints"], found["none"]) == ("block 1", [1, -1], [])
     assert (found["text"], found["flag"], found["value"], found["is_target"]) == ("a: {", True, 1e-05, False)
-    assert [row["text"] for row in trace.meta["unread"]] == ['attrs { name: "no" }']
+    assert [row["text"] for row in trace.meta["skipped_lines"]] == ['attrs { name: "no" }']
     assert [(row["graph"], row["parent"]) for row in trace.meta["paddle"]["blocks"]] == [
         ("block 0", -1),
         ("block 1", 0),
@@ -87,7 +87,7 @@ def test_is_parameter_decides_where_it_is_printed(read):
 def test_a_record_that_lost_its_end_costs_no_other(read):
     trace = read(PROTOBUF.replace('    type: "mean"\n', '    type: "mean"\n    attrs {\n      name: "cut"\n'))
     assert [row["op"] for row in operations(trace)] == ["mul", "mean", "mul_grad", "sgd"]
-    assert [row["reason"] for row in trace.meta["unread"]] == ["its record is cut"]
+    assert [row["reason"] for row in trace.meta["skipped_lines"]] == ["its record is cut"]
     assert attributes(trace, "mean")["damaged"] == "its record is cut"
 
 

@@ -34,7 +34,7 @@ def test_two_programs_in_a_file_are_two(read):
     assert trace.nodes["graph"].drop_duplicates().tolist() == graphs
     assert attributes(trace, "while")["sub_block"] == "program 2 block 1"
     assert trace.graph_tensors.groupby("graph").size()["block 0"] == 6
-    assert trace.meta["unread"] == []
+    assert trace.meta["skipped_lines"] == []
 
 
 def test_a_second_declaration_is_the_same_variable(read):
@@ -52,7 +52,7 @@ def test_prefixes_of_lines_are_no_junk(read, prefix):
     trace = read("starting\n" + text + "done\n")
     assert types(trace) == TYPES
     assert len(trace.graph_tensors) == 6
-    assert (trace.meta["unread"], trace.complete) == ([], True)
+    assert (trace.meta["skipped_lines"], trace.complete) == ([], True)
 
 
 def test_programs_of_two_ranks_line_by_line(read):
@@ -71,7 +71,7 @@ def test_junk_between_records_is_listed_and_costs_none(read):
     trace = read("".join([*lines[:3], "I1121 gpu_info.cc:1] memory\n", *lines[3:10], "\x00\x01\x02\n", *lines[10:]]))
     assert types(trace) == TYPES
     reason = "is no record of a program"
-    assert trace.meta["unread"] == [
+    assert trace.meta["skipped_lines"] == [
         {"line": 4, "text": "I1121 gpu_info.cc:1] memory", "reason": reason},
         {"line": 12, "text": "\x00\x01\x02", "reason": reason},
     ]
@@ -81,7 +81,7 @@ def test_junk_before_records_is_listed_and_they_are_read(read):
     trace = read(MODERN.replace("    {Out=['loss']}", "12{Out=['loss']}").replace("    var y", "34 var y"))
     assert types(trace) == TYPES
     assert len(trace.graph_tensors) == 6
-    assert [(row["line"], row["text"]) for row in trace.meta["unread"]] == [(5, "34"), (10, "12")]
+    assert [(row["line"], row["text"]) for row in trace.meta["skipped_lines"]] == [(5, "34"), (10, "12")]
 
 
 def test_text_may_run_over_lines(read):
@@ -116,5 +116,5 @@ def test_operations_alone_are_a_program(read):
 
 def test_many_unread_lines_are_counted(read):
     trace = read("{ // block 0\n" + "junk\n" * 1500 + "}\n")
-    assert len(trace.meta["unread"]) == 1000
+    assert len(trace.meta["skipped_lines"]) == 1000
     assert trace.meta["notes"] == ["1,500 lines could not be read; the first 1,000 are listed."]

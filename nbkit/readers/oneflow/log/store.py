@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from nbkit.readers.oneflow.modules import ModuleTree
+from nbkit.readers.oneflow.log.modules import ModuleTree
 from nbkit.readers.oneflow.names import split_name
 from nbkit.readers.oneflow.text.operator_line import CompiledOp, Description
 from nbkit.readers.oneflow.text.traced import TracedOp

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-from nbkit.readers.oneflow.modules import ModuleTree
-from nbkit.readers.oneflow.skipped_lines import Unread
-from nbkit.readers.oneflow.store import Graphs, Listing
+from nbkit.readers.oneflow.log.modules import ModuleTree
+from nbkit.readers.oneflow.log.store import Graphs, Listing
 from nbkit.readers.oneflow.text.multiline_records import TensorBody
 from nbkit.readers.oneflow.text.operator_line import START, OperatorLines
 from nbkit.readers.oneflow.text.tensor_text import tensor_text
+from nbkit.readers.skipped_lines import SkippedLines
 
 WORDS = ("GRAPH:", "MODULE:", "INPUT:", "OUTPUT:", "PARAMETER:", "BUFFER:", "CONFIG:", "OPERATOR:", "GraphModule:")
 OPENS, IS_EMPTY = "): (", "): ()"
@@ -22,10 +22,10 @@ def tree_word(line: str) -> str | None:
 class TreeLines:
     """Reads the tree of one rank's lines into the graphs."""
 
-    def __init__(self, graphs: Graphs, rank: str | None, operators: OperatorLines, unread: Unread) -> None:
+    def __init__(self, graphs: Graphs, rank: str | None, operators: OperatorLines, skipped: SkippedLines) -> None:
         self.listing: Listing | None = None
         self.graph = "graph"
-        self._graphs, self._rank, self._operators, self._unread = graphs, rank, operators, unread
+        self._graphs, self._rank, self._operators, self._skipped = graphs, rank, operators, skipped
         self._path: list[str] = []
 
     @property
@@ -88,10 +88,10 @@ class TreeLines:
             self.listing = Listing(self.graph, self._rank, number)
         read = self._operators.read(line, number, self._path[-1] if self._path else None)
         if read is None:
-            self._unread.add(number, line, "an operator that is cut or damaged")
+            self._skipped.add(number, line, "an operator that is cut or damaged")
             return
         if read.is_damaged:
-            self._unread.add(number, line, "arguments or results of an operator are damaged")
+            self._skipped.add(number, line, "arguments or results of an operator are damaged")
         self.listing.ops.append(read)
         self.listing.hashes.append(hash(line[line.find(START) :]))
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 
+from nbkit.readers.oneflow.log.log import Log
+from nbkit.readers.oneflow.log.tree_lines import TreeLines, tree_word
 from nbkit.readers.oneflow.text.facts import JOB_VARIABLE, moment
 from nbkit.readers.oneflow.text.lines import Glog, glog
-from nbkit.readers.oneflow.text.log import Log
 from nbkit.readers.oneflow.text.multiline_records import LAZY, AddBody, Body, ProtoBody, SetBody, TracebackBody
-from nbkit.readers.oneflow.text.op_attribute import described
-from nbkit.readers.oneflow.text.traced import traced_op
-from nbkit.readers.oneflow.text.tree_lines import TreeLines, tree_word
+from nbkit.readers.oneflow.text.traced import described, traced_op
 from nbkit.readers.text_proto import Message
 
 LEVELS = ("[ERROR", "[WARNING", "[INFO")
@@ -32,7 +31,7 @@ class Stream:
         # Takes a line that is a field of the message that is being read; None while none is.
         self.field: Callable[[str], bool] | None = None
         self._log, self._rank = log, rank
-        self._tree = TreeLines(log.graphs, rank, log.operators, log.unread)
+        self._tree = TreeLines(log.graphs, rank, log.operators, log.skipped)
         self._body: Body | None = None
         self._thread: str | None = None
         self._header = 0
@@ -53,11 +52,11 @@ class Stream:
 
     def close(self) -> None:
         """The log has ended."""
-        said = self._log.unread.count
+        said = self._log.skipped.count
         is_cut = self._body is not None and self._body.is_cut
         self._end_body()
         self._log.is_cut = self._log.is_cut or is_cut
-        if is_cut and self._log.unread.count == said:
+        if is_cut and self._log.skipped.count == said:
             self._log.cut(*self._begun)
         if self._tree.listing is not None and self._tree.is_open:
             self._log.cut(self._tree.listing.line, f"the listing of {self._tree.listing.name}")
@@ -75,7 +74,7 @@ class Stream:
         if not first:
             return
         if not body.add(number, first):
-            self._log.unread.add(number, first, "not the beginning of the record that it should be")
+            self._log.skipped.add(number, first, "not the beginning of the record that it should be")
         if body.is_finished:
             self._end_body()
 
@@ -184,7 +183,7 @@ class Stream:
             self._add(number, key, rest)
         elif rest.startswith("infer and"):
             tensors = graphs.tensors(*key)
-            body = ProtoBody(number, lambda fields, _: tensors.update(described(fields)), self._log.unread)
+            body = ProtoBody(number, lambda fields, _: tensors.update(described(fields)), self._log.skipped)
             self._start(body, number, rest.partition(":")[2].strip())
         elif JOB_VARIABLE in rest:
             facts.job_variable(graph, rest)
@@ -206,17 +205,17 @@ class Stream:
         def done(fields: Message, is_whole: bool) -> None:
             op = traced_op(fields, number)
             if op is None:
-                self._log.unread.add(number, "", "an op whose text has no name")
+                self._log.skipped.add(number, "", "an op whose text has no name")
                 return
             op.is_damaged = not is_whole
             (self._log.graphs.given if is_taken else self._log.graphs.tried)(*key, op)
 
-        return ProtoBody(number, done, self._log.unread)
+        return ProtoBody(number, done, self._log.skipped)
 
     def _added(self, number: int, key: tuple[str, str | None, str | None], name: str, is_free: bool) -> None:
         graphs = self._log.graphs
         if not name.isprintable() or " " in name or "\ufffd" in name:
-            self._log.unread.add(number, name, "no name of an op that was added")
+            self._log.skipped.add(number, name, "no name of an op that was added")
             if (last := graphs.last_tried(*key)) is not None:
                 last.is_added = True
             return

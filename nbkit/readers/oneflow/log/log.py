@@ -2,13 +2,12 @@
 
 from collections import Counter
 
-from nbkit.readers.oneflow.skipped_lines import Unread
-from nbkit.readers.oneflow.store import Graphs
-from nbkit.readers.oneflow.text.facts import Facts, moment
+from nbkit.readers.oneflow.log.store import Graphs
+from nbkit.readers.oneflow.text.facts import Facts, Stages, moment
 from nbkit.readers.oneflow.text.libai import Metrics
 from nbkit.readers.oneflow.text.lines import Glog
 from nbkit.readers.oneflow.text.operator_line import OperatorLines
-from nbkit.readers.oneflow.text.stages import Stages
+from nbkit.readers.skipped_lines import SkippedLines
 
 MOST_ERRORS = 100
 
@@ -21,7 +20,7 @@ class Log:
         self.facts = Facts()
         self.metrics = Metrics()
         self.stages = Stages()
-        self.unread = Unread()
+        self.skipped = SkippedLines()
         self.operators = OperatorLines()
         self.glog_lines = 0
         self.sites: Counter[str] = Counter()
@@ -43,7 +42,7 @@ class Log:
     def cut(self, line: int, text: str) -> None:
         """The log ends in the middle of the record that began at this line."""
         self.is_cut = True
-        self.unread.add(line, text, "the log ends before this record does")
+        self.skipped.add(line, text, "the log ends before this record does")
 
     def error(self, line: int, text: str) -> None:
         """A line that says why the run ended, or what failed in it."""

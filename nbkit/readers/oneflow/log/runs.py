@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from nbkit.readers.oneflow.modules import ModuleTree, merged
-from nbkit.readers.oneflow.store import Graphs, Listing, Traced
+from nbkit.readers.oneflow.log.modules import ModuleTree, merged
+from nbkit.readers.oneflow.log.store import Graphs, Listing, Traced
 
 
 @dataclass(frozen=True)
