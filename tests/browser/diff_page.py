@@ -1,6 +1,5 @@
 """A page with the built diff table and op table on stand-in models, linked by the real Python side."""
 
-import base64
 import json
 from typing import Any
 
@@ -38,9 +37,7 @@ STAND_IN = """async ([name, source, css, state]) => {
     },
     take: (trait, value) => { if (state[trait] !== value) { state[trait] = value; fire(`change:${trait}`, value); } },
     send: async (message) => {
-      const [answer, texts] = JSON.parse(await window.askKernel(name, JSON.stringify(message)));
-      const bytes = (text) => new DataView(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
-      fire("msg:custom", answer, texts.map(bytes));
+      fire("msg:custom", JSON.parse(await window.askKernel(name, JSON.stringify(message))));
     },
   };
   const module = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
@@ -75,11 +72,9 @@ class DiffPage:
         self.page.evaluate(STAND_IN, [name, *files, state])
 
     def _answer(self, name: str, text: str) -> str:
-        source, message = self._widget(name).source, json.loads(text)
-        answer = source.answer(message)
-        buffers = source.buffers(message) if name == "diff" and answer["kind"] != "error" else []
-        self.sizes.append(len(json.dumps(answer, ensure_ascii=False).encode()))
-        return json.dumps([answer, [base64.b64encode(data).decode() for data in buffers]])
+        answer = json.dumps(self._widget(name).source.answer(json.loads(text)), ensure_ascii=False)
+        self.sizes.append(len(answer.encode()))
+        return answer
 
     @property
     def diff(self) -> Locator:
@@ -103,7 +98,7 @@ class DiffPage:
 
     def wait_for_plots(self) -> None:
         """Until all three plots of the detail are drawn."""
-        self.detail.locator(".nb-plot .main-svg").nth(5).wait_for(state="attached", timeout=60_000)
+        self.detail.locator(".nb-plot > svg").nth(2).wait_for(state="attached", timeout=60_000)
 
     def slider(self, label: str) -> Locator:
         return self.page.get_by_role("slider", name=f"Least {label}")

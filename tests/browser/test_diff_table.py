@@ -1,6 +1,7 @@
 """The diff table in a browser: filters, sliders, the detail of a row, the copied script, and many or hostile rows."""
 
 import os
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -88,15 +89,41 @@ def test_an_op_selected_below_selects_its_difference(faulty: DiffPage) -> None:
     expect(faulty.detail).to_contain_text(f"#{op_id} aten.addmm.default")
 
 
-def test_plotly_is_fetched_once_for_a_page(faulty: DiffPage) -> None:
+def test_a_plot_is_read_with_pointer_and_keys(faulty: DiffPage) -> None:
     faulty.row(0).click()
     faulty.wait_for_plots()
-    asked = len(faulty.sizes)
-    faulty.row(1).click()
-    expect(faulty.detail.get_by_text("60 elements")).to_be_visible()
+    cell = faulty.detail.locator(".nb-plot-cell").nth(0)
+    cell.hover()
+    said = faulty.detail.locator(".nb-plot-value").nth(2)
+    expect(said).to_have_text(re.compile(r"row 0, column 0: .+"))
+    faulty.detail.get_by_role("img", name="Histogram").focus()
+    faulty.page.keyboard.press("End")
+    faulty.page.keyboard.press("ArrowLeft")
+    expect(faulty.detail.locator(".nb-plot-value").nth(0)).to_have_text(re.compile(r".+ to .+: \d+ elements?"))
+    expect(faulty.detail).to_be_visible()
+
+
+def test_a_plot_is_zoomed_by_dragging_and_by_keys_and_shown_whole_again(faulty: DiffPage) -> None:
+    faulty.row(0).click()
     faulty.wait_for_plots()
-    assert len(faulty.sizes) - asked < 6
-    assert faulty.page.evaluate("typeof window.Plotly") == "undefined"
+    plot, cells = faulty.detail.get_by_role("img", name="Heat map"), faulty.detail.locator(".nb-plot-cell")
+    whole = cells.count()
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    assert box is not None
+    x, y, mouse = box["x"] + box["width"] / 2, box["y"] + 60, faulty.page.mouse
+    mouse.move(x, y)
+    mouse.down()
+    mouse.move(x + 40, y + 60)
+    mouse.up()
+    assert 0 < cells.count() < whole
+    plot.dblclick()
+    expect(cells).to_have_count(whole)
+    plot.focus()
+    faulty.page.keyboard.press("+")
+    assert 0 < cells.count() < whole
+    faulty.page.keyboard.press("0")
+    expect(cells).to_have_count(whole)
 
 
 def test_the_copied_script_prints_the_difference_of_the_row(faulty: DiffPage, tmp_path: Path) -> None:

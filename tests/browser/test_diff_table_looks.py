@@ -7,7 +7,7 @@ from tests.browser.diff_page import DiffPage
 from tests.browser.test_op_table_looks import DARK, LIGHT, SET_THEME, violations
 from tests.diff_traces import faulty_trace
 
-TICK = "getComputedStyle(document.querySelector('#diff .nb-plot .xtick text')).fill"
+TICK = "getComputedStyle(document.querySelector('#diff .nb-plot svg text')).fill"
 
 
 def opened(page: Page) -> DiffPage:

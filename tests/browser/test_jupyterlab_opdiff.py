@@ -73,7 +73,7 @@ def test_the_planted_op_is_the_one_mismatch_and_stands_first(page: Page) -> None
 def test_its_row_opens_three_plots_without_the_network(page: Page) -> None:
     asked = list[str]()
     page.on("request", lambda request: asked.append(request.url))
-    expect(detail(page).locator(".nb-plot .main-svg").nth(5)).to_be_attached(timeout=30_000)
+    expect(detail(page).locator(".nb-plot > svg").nth(2)).to_be_attached(timeout=30_000)
     assert [url for url in asked if "127.0.0.1" not in url and not url.startswith(("blob:", "data:"))] == []
 
 

@@ -43,7 +43,7 @@ def test_a_difference_selects_its_op_and_the_other_way_round(opened: Page) -> No
     opened.locator("#t2 .nbkit-summary").get_by_role("link", name="aten.addmm.default").last.click()
     expect(chosen(opened, "t2-diff_table")).to_have_text("aten.addmm.default")
     expect(chosen(opened, "t2-op_table")).to_have_text("aten.addmm.default")
-    expect(opened.locator("#t2-diff_table .nb-plot svg")).to_have_count(3)
+    expect(opened.locator("#t2-diff_table .nb-plot > svg")).to_have_count(3)
     opened.locator("#t2-op_table .nb-body").get_by_text("aten.gelu.default").click()
     expect(chosen(opened, "t2-diff_table")).to_have_text("aten.gelu.default")
 

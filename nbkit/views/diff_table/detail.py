@@ -21,15 +21,15 @@ def diff_detail(trace: Trace, row: int) -> dict[str, Any]:
     """What the detail pane shows of a row of `diffs`, as JSON data."""
     values = trace.diffs.iloc[row]
     op_id = int(values["op_id"])
-    kept = captured_result(trace, row)
+    captured = captured_result(trace, row)
     return {
         "row": row,
         "op_id": op_id,
         "op": shown(str(values["op"]), 2000),
         "fields": _fields(trace, values),
-        "why_not": None if kept is not None else _why_not(trace, row),
-        "figures": [] if kept is None else difference_plots(kept),
-        "worst": None if kept is None else _worst(kept),
+        "why_not": None if captured is not None else _why_not(trace, row),
+        "plots": [] if captured is None else difference_plots(captured),
+        "worst": None if captured is None else _worst(captured),
     }
 
 
@@ -64,17 +64,17 @@ def _why_not(trace: Trace, row: int) -> str:
     return f"The values of this tensor were not captured: {why_not_captured(trace, op_id)}."
 
 
-def _worst(kept: CapturedResult) -> dict[str, Any] | None:
-    if kept.shape != kept.expected_shape:
+def _worst(captured: CapturedResult) -> dict[str, Any] | None:
+    if captured.shape != captured.expected_shape:
         return None
-    found = worst_elements(kept, WORST)
+    found = worst_elements(captured, WORST)
     columns = ["index", "actual", "expected", "abs error", "rel error"]
     values = (found[name].tolist() for name in ("index", "actual", "expected", "abs_error", "rel_error"))
     rows = [
         [index, _value(actual), _value(expected), number(size), number(share)]
         for index, actual, expected, size, share in zip(*values, strict=True)
     ]
-    wrong = f"Worst elements of {len(kept.actual):,}"
+    wrong = f"Worst elements of {len(captured.actual):,}"
     return {"caption": wrong if rows else "Every element is exact.", "columns": columns, "rows": rows}
 
 

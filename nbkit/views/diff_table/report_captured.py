@@ -1,4 +1,4 @@
-"""What a report holds of the kept values of a trace: which rows have some, and on demand what is drawn of them."""
+"""What a report holds of the captured values of a trace: which rows have some, and on demand what is drawn of them."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from nbkit.views.diff_table.source import DiffSource
 
 
 def captured_data(source: DiffSource, *, values: bool) -> dict[str, Any]:
-    """Rows and ops with kept values, what `meta` says of them, and by row plots, worst elements and script.
+    """Rows and ops with captured values, what `meta` says of them, and by row plots, worst elements and script.
 
     Without `values` those are left out. A script whose inputs would need a file beside it is null.
     """
@@ -29,7 +29,7 @@ def captured_data(source: DiffSource, *, values: bool) -> dict[str, Any]:
 
 def _values(trace: Trace, row: int) -> dict[str, Any]:
     detail = diff_detail(trace, row)
-    return {"figures": detail["figures"], "worst": detail["worst"], "script": _script(trace, row)}
+    return {"plots": detail["plots"], "worst": detail["worst"], "script": _script(trace, row)}
 
 
 def _script(trace: Trace, row: int) -> str | None:

@@ -16,7 +16,6 @@ from nbkit.errors import OptionError
 from nbkit.schema import DIFFS, MODULES
 from nbkit.trace.trace import Trace
 from nbkit.views.diff_table.detail import diff_detail
-from nbkit.views.diff_table.plotly_source import plotly_part, plotly_parts
 from nbkit.views.diff_table.rows import LABELS, bars, choices, number_columns, scales, shown_columns, table_rows
 from nbkit.views.sections.diff import verdict_counts
 from nbkit.views.summary import units
@@ -72,11 +71,7 @@ class DiffSource(TableSource):
             "modules": self._modules,
             "position": self._position,
             "script": self._script,
-            "plotly": _plotly,
         }
-
-    def buffers(self, message: Message) -> list[bytes]:
-        return [plotly_part(int(message["part"]))] if message.get("kind") == "plotly" else []
 
     def _notes(self) -> list[str]:
         meta = self.trace.meta
@@ -134,12 +129,6 @@ class DiffSource(TableSource):
 
     def _run_query(self, text: str) -> Matches:
         return diff_query(self.rows, DiffQuery(**json.loads(text)))
-
-
-def _plotly(message: Message) -> Answer:
-    """How many parts there are; the bytes of the one that is asked for go with the answer."""
-    plotly_part(int(message["part"]))
-    return {"parts": len(plotly_parts())}
 
 
 def captured_note(meta: Mapping[str, Any]) -> list[str]:

@@ -1,8 +1,4 @@
-"""Plots of one compared tensor: error histogram, actual against expected, and where in the tensor the errors are.
-
-The live ones are plotly figures as plain data: importing plotly to build three small figures would take longer than all
-the rest of opening a row.
-"""
+"""Plots of one compared tensor: error histogram, actual against expected, and where in the tensor the errors are."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +18,17 @@ if TYPE_CHECKING:
 
 Plot = dict[str, Any]
 COLOR, LINE = "#3b82f6", "#d97706"
-# Errors go from the page's own background to a colour that is seen on light and dark.
-SCALE = [[0, "rgba(214, 69, 69, 0.06)"], [0.5, "rgba(214, 69, 69, 0.5)"], [1, "rgb(214, 69, 69)"]]
 HISTOGRAM, SCATTER, HEAT_MAP = "Errors", "Actual against expected", "Errors over the tensor"
 
 
 def difference_plots(result: CapturedResult) -> list[Plot]:
-    """Title, description, data and layout of three plotly figures; none where the shapes differ or all is empty."""
+    """The data of three plots, which widgets/src/diff_table draws; none where the shapes differ or all is empty.
+
+    Each has kind, title, description, x_title and y_title. Of a histogram `edges` are decimal logarithms and `counts`
+    elements; a scatter plot has `expected` and `actual`, null where not finite; of a heat map `cells` are rows of the
+    largest errors, null for NaN or Inf on one side, `cell` how many elements one is high and wide, and `largest` the
+    largest number.
+    """
     if result.shape != result.expected_shape or not len(result.actual):
         return []
     sizes = errors(result)
@@ -36,82 +36,70 @@ def difference_plots(result: CapturedResult) -> list[Plot]:
 
 
 def _histogram(sizes: Array) -> Plot:
-    found = error_histogram(sizes)
-    centers = (found.edges[1:] + found.edges[:-1]) / 2 if len(found.counts) else found.edges
-    texts = [f"{10**low:.2g} to {10**high:.2g}" for low, high in zip(found.edges, found.edges[1:], strict=False)]
-    bars = {
-        "type": "bar", "x": _numbers(centers), "y": found.counts.tolist(), "marker": {"color": COLOR},
-        "customdata": texts, "hovertemplate": "%{customdata}: %{y} elements<extra></extra>",
-    }  # fmt: skip
-    description = f"Histogram of |actual - expected|: {_counts(found.exact, found.unknown, len(sizes))}."
-    # Whole powers of ten, not logarithms, at the axis.
-    ticks = _powers(found.edges)
-    axis = {"title": {"text": "|actual − expected|"}, "tickvals": ticks, "ticktext": [f"1e{tick}" for tick in ticks]}
-    layout = {"bargap": 0.05, "xaxis": axis, "yaxis": {"title": {"text": "elements"}}}
-    title = f"{HISTOGRAM}: {_counts(found.exact, found.unknown, len(sizes))}"
-    return {"title": title, "description": description, "data": [bars], "layout": layout}
+    spread = error_histogram(sizes)
+    counts = _counts(spread.exact, spread.unknown, len(sizes))
+    return {
+        "kind": "histogram",
+        "title": f"{HISTOGRAM}: {counts}",
+        "description": f"Histogram of |actual - expected|: {counts}.",
+        "x_title": "|actual − expected|",
+        "y_title": "elements",
+        "edges": _numbers(spread.edges),
+        "counts": spread.counts.tolist(),
+    }
 
 
 def _scatter(result: CapturedResult, sizes: Array) -> Plot:
     places = scatter_places(sizes)
-    expected, actual = _real(result.expected[places]), _real(result.actual[places])
-    points = {
-        "type": "scatter", "mode": "markers", "x": _numbers(expected), "y": _numbers(actual),
-        "marker": {"color": COLOR, "size": 5, "opacity": 0.6},
-        "hovertemplate": "expected %{x}<br>actual %{y}<extra></extra>",
-    }  # fmt: skip
-    ends = _ends(expected, actual)
-    diagonal = {"type": "scatter", "mode": "lines", "x": ends, "y": ends, "line": {"color": LINE, "width": 1}}
     few = "" if len(places) == len(sizes) else f", {units.count(len(places))} of {units.counted(len(sizes), 'element')}"
-    layout = {"xaxis": {"title": {"text": "expected"}}, "yaxis": {"title": {"text": "actual"}}, "hovermode": "closest"}
     kind = " (magnitudes)" if np.iscomplexobj(result.actual) else ""
     return {
+        "kind": "scatter",
         "title": f"{SCATTER}{kind}{few}",
-        "description": f"Scatter plot of actual against expected values{few}; right ones lie on the line.",
-        "data": [{**diagonal, "hoverinfo": "skip"}, points],
-        "layout": layout,
+        "description": f"Scatter plot of actual against expected values{few}; correct ones lie on the line.",
+        "x_title": "expected",
+        "y_title": "actual",
+        "expected": _numbers(_real(result.expected[places])),
+        "actual": _numbers(_real(result.actual[places])),
     }
 
 
 def _heat_map(result: CapturedResult, sizes: Array) -> Plot:
     matrix, (high, wide) = heat_map(sizes, result.shape)
-    largest = float(np.max(matrix[np.isfinite(matrix)], initial=0.0))
-    # Where one side alone is NaN or Inf, the colour is that of the worst.
-    shown = [[largest or 1.0 if not np.isfinite(one) else _number(one) for one in row] for row in matrix.tolist()]
-    cells = {
-        "type": "heatmap", "z": shown, "colorscale": SCALE, "zmin": 0, "zmax": largest or 1.0,
-        "dx": wide, "dy": high, "x0": 0, "y0": 0, "showscale": True, "colorbar": {"thickness": 10, "outlinewidth": 0},
-        "hovertemplate": "row %{y}, column %{x}: %{z:.3g}<extra></extra>",
-    }  # fmt: skip
     span = "" if (high, wide) == (1, 1) else f", a cell is {high} × {wide} elements"
-    layout = {
-        "xaxis": {"title": {"text": _dimensions(len(result.shape))[1]}},
-        "yaxis": {"title": {"text": _dimensions(len(result.shape))[0]}, "autorange": "reversed"},
+    rows, columns = _dimensions(len(result.shape))
+    return {
+        "kind": "heat_map",
+        "title": f"{HEAT_MAP}{span}",
+        "description": f"Heat map of the largest errors over the tensor {list(result.shape)}{span}.",
+        "x_title": columns,
+        "y_title": rows,
+        "cells": [_numbers(row) for row in matrix],
+        "cell": [high, wide],
+        "largest": _number(float(np.max(matrix[np.isfinite(matrix)], initial=0.0))),
     }
-    description = f"Heat map of the largest errors over the tensor {list(result.shape)}{span}."
-    return {"title": f"{HEAT_MAP}{span}", "description": description, "data": [cells], "layout": layout}
 
 
 def worst_difference(trace: Trace) -> "list[Figure]":
-    """The static plots of the worst row whose values were kept; none if there is no such row."""
+    """The static plots of the worst row whose values were captured; none if there is no such row."""
     diffs = trace.frames.get("diffs", DIFFS.frame())
     for row in worst_first(diffs).tolist():
         call = trace.captured.get(int(diffs["op_id"].iloc[row]))
-        kept = call and call.result(str(diffs["role"].iloc[row]), int(diffs["position"].iloc[row]))
-        if kept and kept.shape == kept.expected_shape and len(kept.actual):
-            return [draw_difference(kept, f"Worst difference: {shown(str(diffs['op'].iloc[row]))}")]
+        captured = call and call.result(str(diffs["role"].iloc[row]), int(diffs["position"].iloc[row]))
+        if captured and captured.shape == captured.expected_shape and len(captured.actual):
+            return [draw_difference(captured, f"Worst difference: {shown(str(diffs['op'].iloc[row]))}")]
     return []
 
 
 def draw_difference(result: CapturedResult, title: str) -> "Figure":
-    """Static twin of the three plots side by side."""
+    """The three plots side by side as a static figure."""
     from nbkit.views.plots.figures import static_figure, without_math
 
     figure, histogram = static_figure(without_math(title), 2.6, "log10 |actual - expected|", 10.5)
     sizes = errors(result)
-    found = error_histogram(sizes)
-    if len(found.counts):
-        histogram.stairs(found.counts, found.edges, fill=True, color=COLOR)
+    spread = error_histogram(sizes)
+    if len(spread.counts):
+        histogram.stairs(spread.counts, spread.edges, fill=True, color=COLOR)
     histogram.set_ylabel("elements", fontsize=9)
     grid = figure.add_gridspec(1, 3)
     histogram.set_subplotspec(grid[0])
@@ -143,14 +131,6 @@ def _dimensions(count: int) -> tuple[str, str]:
     return rows, f"dimension {count - 1}" if count else ""
 
 
-def _powers(edges: Array) -> list[int]:
-    """Whole numbers between the edges, few enough to read."""
-    if not len(edges):
-        return []
-    low, high = int(np.ceil(edges[0])), int(np.floor(edges[-1]))
-    return list(range(low, high + 1, max((high - low) // 5, 1)))
-
-
 def _ends(expected: Array, actual: Array) -> list[float]:
     both = np.concatenate([expected, actual])
     both = both[np.isfinite(both)]
@@ -162,7 +142,7 @@ def _real(values: Array) -> Array:
 
 
 def _numbers(values: Array) -> list[float | None]:
-    return [_number(one) for one in values.tolist()]
+    return [_number(value) for value in values.tolist()]
 
 
 def _number(value: float) -> float | None:

@@ -50,10 +50,6 @@ class TableSource(ABC):
         except Exception as error:
             return {"kind": "error", "id": message.get("id"), "message": f"{type(error).__name__}: {error}"}
 
-    def buffers(self, message: Message) -> list[bytes]:
-        """Bytes that go with the answer."""
-        return []
-
     def matches_of(self, message: Message) -> Matches:
         """The rows that the query of a message asks for."""
         return self.matches(json.dumps(message.get("query", {}), sort_keys=True))

@@ -33,5 +33,4 @@ class TableWidget(anywidget.AnyWidget):
         return with_static_views(super()._repr_mimebundle_(**options), twins)
 
     def _reply(self, _: object, message: Mapping[str, Any], buffers: object) -> None:
-        answer = self.source.answer(message)
-        self.send(answer, [] if answer["kind"] == "error" else self.source.buffers(message))
+        self.send(self.source.answer(message))

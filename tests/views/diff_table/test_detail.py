@@ -32,7 +32,7 @@ def test_fields_are_those_that_say_something() -> None:
 def test_kept_values_give_plots_and_the_worst_elements() -> None:
     detail = detail_of({}, RESULT)
     assert detail["why_not"] is None
-    assert [plot["title"].split(":")[0].split(",")[0] for plot in detail["figures"]] == [
+    assert [plot["title"].split(":")[0].split(",")[0] for plot in detail["plots"]] == [
         "Errors", "Actual against expected", "Errors over the tensor",
     ]  # fmt: skip
     assert detail["worst"]["rows"] == [["[1]", "3", "2", "1", "0.5"]]
@@ -45,7 +45,7 @@ def test_an_exact_tensor_says_so() -> None:
 def test_shapes_that_differ_have_no_plots() -> None:
     other = replace(RESULT, expected_shape=(3,), expected=np.zeros(3))
     detail = detail_of({"status": "shape"}, other)
-    assert (detail["figures"], detail["worst"], detail["why_not"]) == ([], None, None)
+    assert (detail["plots"], detail["worst"], detail["why_not"]) == ([], None, None)
 
 
 def test_values_that_were_not_kept_say_why() -> None:

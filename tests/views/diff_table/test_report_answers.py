@@ -80,7 +80,7 @@ def test_values_are_left_out_and_said_to_be(tmp_path: Path) -> None:
     asked = [{"kind": kind, "row": row} for kind in ("detail", "script")]
     detail, script = in_the_page("diff", diff_data(faulty_trace(), values=False), asked, tmp_path)
     said = "The values of this tensor are not in this report; write it with values=True to have them."
-    assert detail == {**as_sent(source.answer(asked[0])), "why_not": said, "figures": [], "worst": None}
+    assert detail == {**as_sent(source.answer(asked[0])), "why_not": said, "plots": [], "worst": None}
     assert script["message"] == "OptionError: The script needs the inputs of the op, which are not in this report."
 
 

@@ -113,7 +113,7 @@ def test_the_script_is_that_of_the_rows_op() -> None:
             {"kind": "script", "row": 0},
             "OptionError: The values of op 0 were not captured: only nbkit.opdiff keeps values.",
         ),
-        ({"kind": "plotly"}, "KeyError: 'part'"),
+        ({"kind": "detail"}, "KeyError: 'row'"),
     ],
 )
 def test_a_question_that_cannot_be_answered_gets_an_answer(message: dict[str, Any], text: str) -> None:

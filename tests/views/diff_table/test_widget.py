@@ -4,7 +4,6 @@ import pytest
 from traitlets import TraitError
 
 from nbkit.errors import OptionError
-from nbkit.views.diff_table.plotly_source import plotly_part, plotly_parts
 from nbkit.views.diff_table.widget import DiffTable
 from nbkit.views.linking import link_differences
 from nbkit.views.op_table.widget import OpTable
@@ -13,20 +12,11 @@ from tests.diff_traces import faulty_trace, large_diffs
 from tests.fakes import small_trace
 
 
-def test_state_stays_small_and_holds_no_rows_and_no_plotly() -> None:
+def test_state_stays_small_and_holds_no_rows() -> None:
     state = DiffTable(large_diffs(30_000)).get_state()
     code = {name: state.pop(name) for name in ("_esm", "_css")}
     assert sum(len(str(text)) for text in code.values()) < 60_000
     assert len(str(state)) < 4_000
-
-
-def test_the_library_comes_in_parts_of_bytes() -> None:
-    table, sent = DiffTable(faulty_trace()), []
-    table.send = lambda answer, buffers: sent.append((answer, buffers))  # type: ignore[method-assign]
-    table._handle_custom_msg({"kind": "plotly", "id": "view-1", "part": 0}, [])
-    table._handle_custom_msg({"kind": "plotly", "id": "view-2", "part": 99}, [])
-    assert sent[0] == ({"kind": "plotly", "id": "view-1", "parts": len(plotly_parts())}, [plotly_part(0)])
-    assert (sent[1][0]["kind"], sent[1][1]) == ("error", [])
 
 
 def test_selection_must_be_a_row() -> None:
@@ -37,7 +27,7 @@ def test_selection_must_be_a_row() -> None:
 
 
 @pytest.mark.parametrize("name", ["diff_table.js", "diff_table.css"])
-def test_bundle_loads_nothing_but_the_kernels_plotly(name: str) -> None:
+def test_bundle_loads_nothing(name: str) -> None:
     text = (STATIC / name).read_text(encoding="utf-8")
     assert len(text) > 2_000
     assert not any(mark in text for mark in ("://", "innerHTML", "insertAdjacentHTML", "eval(", "@import"))

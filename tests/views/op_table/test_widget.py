@@ -11,7 +11,7 @@ from tests.fakes import fake_trace, small_trace
 def test_questions_are_answered_to_the_front_end() -> None:
     table = OpTable(small_trace())
     sent: list[dict[str, object]] = []
-    table.send = lambda answer, buffers: sent.append(answer)  # type: ignore[method-assign]
+    table.send = lambda answer: sent.append(answer)  # type: ignore[method-assign]
     table._handle_custom_msg({"kind": "rows", "id": "view-1", "query": {"search": "relu"}}, [])
     assert [(answer["id"], answer["matched"]) for answer in sent] == [("view-1", 1)]
 

@@ -21,10 +21,11 @@ def test_three_plots_say_what_they_show() -> None:
     assert heat["description"] == "Heat map of the largest errors over the tensor [2, 2]."
 
 
-def test_nan_and_inf_are_the_worst_colour_and_no_point() -> None:
+def test_nan_and_inf_are_no_numbers_and_no_points() -> None:
     _, scatter, heat = difference_plots(RESULT)
-    assert heat["data"][0]["z"] == [[0.0, 1.0], [1.0, 1.0]]
-    assert scatter["data"][1]["y"] == [1.0, 2.0, None, None]
+    assert heat["cells"] == [[0.0, 1.0], [None, None]]
+    assert heat["largest"] == 1.0
+    assert scatter["actual"] == [1.0, 2.0, None, None]
     assert json.loads(json.dumps(difference_plots(RESULT), allow_nan=False))
 
 
@@ -35,7 +36,7 @@ def test_a_large_tensor_is_drawn_from_few_numbers() -> None:
     assert len(json.dumps(plots)) < 100_000
     assert plots[1]["title"] == "Actual against expected, 1,996 of 200,000 elements"
     assert plots[2]["title"] == "Errors over the tensor, a cell is 32 × 2 elements"
-    assert plots[2]["layout"]["yaxis"]["title"]["text"] == "dimensions 0 to 1"
+    assert plots[2]["y_title"] == "dimensions 0 to 1"
 
 
 def test_shapes_that_differ_and_empty_tensors_have_none() -> None:
@@ -45,14 +46,14 @@ def test_shapes_that_differ_and_empty_tensors_have_none() -> None:
 
 def test_scalars_and_complex_numbers_are_drawn() -> None:
     scalar = replace(RESULT, shape=(), expected_shape=(), actual=VALUES[:1], expected=VALUES[1:2])
-    assert difference_plots(scalar)[2]["data"][0]["z"] == [[1.0]]
+    assert difference_plots(scalar)[2]["cells"] == [[1.0]]
     pair = replace(
         RESULT, dtype="complex64", actual=VALUES[:2] * 1j, expected=VALUES[:2], shape=(2,), expected_shape=(2,)
     )
     assert difference_plots(pair)[1]["title"] == "Actual against expected (magnitudes)"
 
 
-def test_the_static_twin_is_of_the_worst_row_that_was_kept() -> None:
+def test_the_static_view_is_of_the_worst_row_that_was_captured() -> None:
     (figure,) = worst_difference(faulty_trace())
     assert [len(axes.get_children()) > 5 for axes in figure.axes] == [True] * 3
     assert figure.axes[0].get_title(loc="left").startswith("Worst difference: aten.addmm")

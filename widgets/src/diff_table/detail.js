@@ -11,7 +11,7 @@ export class DiffDetail {
    */
   constructor(options) {
     this.options = options;
-    this.plots = new Plots({ fetchPart: (part) => options.ask("plotly", { kind: "plotly", part }) });
+    this.plots = new Plots();
     this.element = h("section", { class: "nb-detail", "aria-label": "Selected difference", hidden: true });
   }
 
@@ -38,7 +38,7 @@ export class DiffDetail {
     ];
     this.element.replaceChildren(...parts.filter((part) => part !== null));
     this.element.hidden = false;
-    this.plots.show(detail.figures);
+    this.plots.show(detail.plots);
     if (hasFocus) title.focus({ preventScroll: true });
   }
 

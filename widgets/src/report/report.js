@@ -1,7 +1,5 @@
 // The script of a report: the notebook's own widgets, drawn from the data in the page.
 
 import { startReport } from "./page.js";
-import { useStillPlots } from "./still_plots.js";
 
-useStillPlots();
 startReport(document);

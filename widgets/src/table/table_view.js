@@ -37,7 +37,7 @@ export class TableView {
     this.generation = 0;
     this.overview = model.get("overview");
     this.build(el);
-    this.receive = (/** @type {any} */ answer, /** @type {DataView[]} */ buffers) => this.requests.receive(buffers?.length ? { ...answer, buffers } : answer);
+    this.receive = (/** @type {any} */ answer) => this.requests.receive(answer);
     this.reselect = () => this.showSelection();
     model.on("msg:custom", this.receive);
     model.on(`change:${kind.trait}`, this.reselect);

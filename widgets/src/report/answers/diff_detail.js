@@ -17,7 +17,7 @@ export function diffDetail(state, columns, row) {
     op: text(columns, "op", row) ?? "nan",
     fields: [...state.fields, "source"].filter((name) => isTold(state, columns, name, row)).map((name) => [name.replaceAll("_", " "), text(columns, name, row, state.whole)]),
     why_not: values ? null : whyNot(state, columns, row),
-    figures: values?.figures ?? [],
+    plots: values?.plots ?? [],
     worst: values?.worst ?? null,
   };
 }
