@@ -31,9 +31,9 @@ def test_no_accessibility_violation(page: Page, is_light: bool, variables: dict[
 def test_the_plots_follow_the_theme(page: Page) -> None:
     opened(page)
     page.evaluate(SET_THEME, [False, DARK])
-    page.wait_for_function(f"{TICK} === 'rgb(255, 255, 255)'")
+    page.wait_for_function(f"{TICK} === 'rgba(255, 255, 255, 0.87)'")
     page.evaluate(SET_THEME, [True, LIGHT])
-    page.wait_for_function(f"{TICK} === 'rgb(0, 0, 0)'")
+    page.wait_for_function(f"{TICK} === 'rgba(0, 0, 0, 0.87)'")
 
 
 def test_at_360_pixels_nothing_sticks_out(page: Page) -> None:
