@@ -28,7 +28,8 @@ def test_selection_must_be_a_row() -> None:
 
 @pytest.mark.parametrize("name", ["diff_table.js", "diff_table.css"])
 def test_bundle_loads_nothing(name: str) -> None:
-    text = (STATIC / name).read_text(encoding="utf-8")
+    # The namespace of SVG is a name that looks like an address; nothing is loaded from it.
+    text = (STATIC / name).read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
     assert len(text) > 2_000
     assert not any(mark in text for mark in ("://", "innerHTML", "insertAdjacentHTML", "eval(", "@import"))
 
