@@ -3,7 +3,6 @@
 import json
 import re
 
-import nbformat
 import pytest
 
 from nbkit.views.static_html.mimebundle import WIDGET_VIEW
@@ -53,5 +52,5 @@ def test_every_output_has_a_form_that_needs_no_widget_and_no_script(path):
     assert [found for table in tables for found in re.findall(r"<script|<iframe|src=|https?:", table)] == []
 
 
-def outputs(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+def outputs(notebook):
     return [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]

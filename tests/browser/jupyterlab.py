@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-import nbformat
 from playwright.sync_api import Page
+
+from tests.executed import written
 
 ROOT = Path(__file__).parents[2]
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
@@ -31,8 +32,7 @@ EVALUATE = """async code => {
 @contextlib.contextmanager
 def running_lab(folder: Path, cells: Sequence[str]) -> Iterator[str]:
     """Serve a notebook of these cells from `folder`; the address that opens it alone."""
-    code = [nbformat.v4.new_code_cell(source) for source in cells]
-    nbformat.write(nbformat.v4.new_notebook(cells=code, metadata=KERNEL), folder / "step.ipynb")
+    written(cells, folder / "step.ipynb", **KERNEL)
     port, log = free_port(), folder / "server.log"
     with log.open("w") as stream:
         server = subprocess.Popen(server_command(folder, port), env=environment(folder), stdout=stream, stderr=stream)

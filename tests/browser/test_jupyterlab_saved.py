@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
-from nbconvert import HTMLExporter
 from playwright.sync_api import Browser, expect
 
 from nbkit.views.static_html.mimebundle import WIDGET_VIEW
 from tests.browser.jupyterlab import run_all, running_lab
+from tests.executed import page_of, read
 
 CELLS = (
     "%load_ext nbkit\nimport nbkit, torch",
@@ -48,7 +47,7 @@ def test_the_file_has_the_twins_and_no_state_of_widgets(lab):
 
 
 def test_its_page_shows_the_tables_offline(lab, chromium: Browser, tmp_path: Path):
-    text, _ = HTMLExporter().from_notebook_node(nbformat.read(lab[1], as_version=4))
+    text = page_of(read(lab[1]))
     (tmp_path / "step.html").write_text(text, encoding="utf-8")
     context = chromium.new_context(offline=True, java_script_enabled=False)
     page = context.new_page()

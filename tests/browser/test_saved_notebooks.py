@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nbconvert import HTMLExporter
 from playwright.sync_api import Browser, Page, expect
 
 from tests.executed import NOTEBOOKS, executed
@@ -31,7 +30,7 @@ def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """The notebook's page."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "Your element with mimetype")  # of an output that nbconvert leaves out
-        text, _ = HTMLExporter().from_notebook_node(executed(request.param)[0])
+        text = page_of(executed(request.param)[0])
     path = tmp_path_factory.mktemp("saved") / f"{request.param.stem}.html"
     path.write_text(text, encoding="utf-8")
     return path

@@ -1,9 +1,8 @@
 """What troubleshooting.md says of nbconvert: a page has the static table, unless saved state of widgets hides it."""
 
-import nbformat
 import pytest
-from nbconvert import HTMLExporter
-from traitlets.config import Config
+
+from tests.executed import notebook_of, page_of
 
 WIDGET_VIEW, WIDGET_STATE = "application/vnd.jupyter.widget-view+json", "application/vnd.jupyter.widget-state+json"
 SHOWN = {WIDGET_VIEW: {"version_major": 2, "model_id": "a1"}, "text/html": "<table><td>aten.mm</td></table>"}
@@ -11,12 +10,13 @@ STATE = {"a1": {"model_name": "AnyModel", "model_module": "anywidget", "state": 
 
 
 def converted(state: dict, *, is_clearing: bool) -> str:
-    output = nbformat.v4.new_output("display_data", SHOWN)
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("trace", outputs=[output])])
+    import nbformat
+
+    notebook = notebook_of(["trace"])
+    notebook.cells[0].outputs = [nbformat.v4.new_output("display_data", SHOWN)]
     if state:
         notebook.metadata["widgets"] = {WIDGET_STATE: {"version_major": 2, "version_minor": 0, "state": state}}
-    config = Config(ClearMetadataPreprocessor={"enabled": is_clearing})
-    return HTMLExporter(config=config).from_notebook_node(notebook)[0]
+    return page_of(notebook, ClearMetadataPreprocessor={"enabled": is_clearing})
 
 
 @pytest.mark.parametrize(

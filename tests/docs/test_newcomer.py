@@ -3,26 +3,22 @@
 from functools import cache
 from tempfile import TemporaryDirectory
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from tests.docs.own_models import CONVOLUTIONS, GPT2
 from tests.docs.readme import PATH, blocks, cells
+from tests.executed import notebook_of, run
 
 
 @cache
 def answers(own: str) -> dict[str, list[str]]:
     """The lines that each cell of the path shows, with `own` in the place of the first cell."""
-    code = [nbformat.v4.new_code_cell(source) for source in [own, *cells()[1:]]]
-    notebook = nbformat.v4.new_notebook(cells=code)
     with TemporaryDirectory() as folder:
-        where = {"metadata": {"path": folder}}
-        NotebookClient(notebook, timeout=120, store_widget_state=False, resources=where).execute()
+        notebook = run(notebook_of([own, *cells()[1:]]), folder, store_widget_state=False)
     return {cell.source: "\n".join(map(_text, cell.outputs)).splitlines() for cell in notebook.cells}
 
 
-def _text(output: nbformat.NotebookNode) -> str:
+def _text(output) -> str:
     text: str = output["text"] if output.output_type == "stream" else output["data"]["text/plain"]
     return text.rstrip()
 

@@ -1,9 +1,8 @@
 """In a real kernel: what loading brings in, and that unloading takes all of it out; and a whole notebook."""
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+
+from tests.executed import notebook_of, run
 
 STATE = (
     "[len(get_ipython().input_transformers_cleanup), len(get_ipython().input_transformers_post),"
@@ -68,10 +67,12 @@ def test_import_alone_brings_no_widgets_and_no_ipython(kernel):
     [("%%optrace\nx + 1\nraise ValueError('no')", "ValueError"), ("%%optrace --outptu t\nx + 1", "UsageError")],
     ids=["error", "bad option"],
 )
-def test_run_all_stops_at_a_failed_cell(cell, error):
+def test_run_all_stops_at_a_failed_cell(cell, error, tmp_path):
     cells = ["%load_ext nbkit\nimport torch\nx = torch.ones(2)", cell, "print('ran on')"]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
+    from nbclient.exceptions import CellExecutionError
+
+    notebook = notebook_of(cells)
     with pytest.raises(CellExecutionError, match=error):
-        NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+        run(notebook, tmp_path)
     assert [code.execution_count for code in notebook.cells] == [1, 2, None]
     assert len([output for output in notebook.cells[1].outputs if output.output_type == "error"]) <= 1

@@ -1,7 +1,8 @@
 """In a real kernel: our magics together with other magics, in nested cells and through IPython's other doors."""
 
-import nbformat
 import pytest
+
+from tests.executed import written
 
 OPS = "list(_{0}.ops[_{0}.ops.level == 'aten']['op'])"
 
@@ -79,8 +80,7 @@ def test_a_traced_cell_inside_a_traced_cell(kernel):
 
 
 def test_scripts_of_ipython_run_traced_cells(kernel, tmp_path):
-    cells = [nbformat.v4.new_code_cell("%%optrace -o of_book\nx + 1")]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "a.ipynb")
+    written(["%%optrace -o of_book\nx + 1"], tmp_path / "a.ipynb")
     (tmp_path / "a.ipy").write_text("get_ipython().run_cell_magic('optrace', '-o of_script', 'x + 1')\n")
     kernel.run(f"%run -i {tmp_path}/a.ipynb\n%run -i {tmp_path}/a.ipy")
     assert kernel.value("len(of_book.ops) > 0, len(of_script.ops) > 0") == (True, True)

@@ -22,7 +22,7 @@ LINES = ["one", "zwei: \u00e4", "", "\u56db four\u2028\x0c"]
         b"\xfe\xff" + TEXT.encode("utf-16-be"),
         TEXT.replace("\n", "\r\n").encode(),
         TEXT.replace("\n", "\r\n").encode("utf-16").removesuffix(b"\n\x00"),
-        gzip.compress(TEXT.encode("utf-16")),
+        gzip.compress(TEXT.encode("utf-16"), mtime=0),
     ],
 )
 @pytest.mark.parametrize("piece_bytes", [1, 2, 3, 1 << 20])

@@ -3,8 +3,6 @@
 import pytest
 import torch
 from torch.testing import assert_close
-from transformers import LlamaConfig, LlamaForCausalLM, RwkvConfig, RwkvForCausalLM
-from transformers.models.rwkv import modeling_rwkv
 
 from sample_models.llama import LLAMA_TINY, Llama
 from sample_models.rwkv4 import RWKV4, RWKV4Config
@@ -40,6 +38,9 @@ def randomise(model):
 @pytest.fixture
 def rwkv_pair(monkeypatch):
     """Our RWKV-4 and theirs with the same weights, and their name of each parameter."""
+    from transformers import RwkvConfig, RwkvForCausalLM
+    from transformers.models.rwkv import modeling_rwkv
+
     # With a GPU at hand, theirs would fetch a CUDA kernel from the network.
     monkeypatch.setattr(modeling_rwkv, "is_torch_cuda_available", lambda: False)
     ours = randomise(RWKV4(RWKV4Config(vocab_size=96, context_length=24, width=32, layers=3, head_qk=0)))
@@ -52,6 +53,8 @@ def rwkv_pair(monkeypatch):
 @pytest.fixture
 def llama_pair():
     """Our LLaMA and theirs with the same weights, and their name of each parameter."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
     ours = randomise(Llama(LLAMA_TINY))
     theirs = LlamaForCausalLM(LlamaConfig(**vars(LLAMA_TINY), attn_implementation="eager", use_cache=False))
     theirs.load_state_dict(ours.state_dict())

@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 from jupyter_client.manager import start_new_kernel
-from nbclient import NotebookClient
 
 from nbkit.views.static_html.front_end import has_live_front_end, is_headless
 from nbkit.views.static_html.mimebundle import WIDGET_VIEW
+from tests.executed import notebook_of, run
 
 ROOT = Path(__file__).parents[3]
 SET_UP = "import psutil; from tests.fakes import small_trace, timed_trace; from nbkit import FlameGraph, OpTable"
@@ -47,9 +46,7 @@ def test_a_reader_gets_the_widget_with_its_twins(shown, expression):
 
 
 def test_a_file_gets_the_twins_alone_unless_in_a_box():
-    cells = [nbformat.v4.new_code_cell(source) for source in [SET_UP, *SHOWN, BOXED]]
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    NotebookClient(notebook, timeout=60, resources={"metadata": {"path": ROOT}}).execute()
+    notebook = run(notebook_of([SET_UP, *SHOWN, BOXED]), ROOT)
     *alone, boxed = [cell.outputs[-1].data.keys() for cell in notebook.cells[1:]]
     assert alone == [{"text/html", "text/plain"}] * 3
     assert WIDGET_VIEW in boxed  # where a reader looks on all the same
