@@ -42,12 +42,11 @@ embedding cross_entropy dropout conv1d conv3d""".split()
     ],
 )
 def test_op_names(patterns, name, fits):
-    """Test cases 1 and 2 and defects B44-B46 of the survey."""
+    """Defects B44-B46."""
     assert op_matcher(patterns)(name) is fits
 
 
 def test_a_list_of_22_names_fits_its_members_only():
-    """Test case 2 of the survey."""
     matches = op_matcher(",".join(NAMES))
     assert len(NAMES) == 22
     assert all(matches(f"aten.{name}.default") and matches(f"torch.nn.functional.{name}") for name in NAMES)
@@ -92,7 +91,7 @@ def test_splitting():
 
 @pytest.mark.parametrize("bad", ["re:(", "re:*", "re:[", "add,re:("])
 def test_a_bad_regular_expression_is_refused_with_its_fault(bad):
-    """Defect B47 of the survey: at configuration, not inside an op."""
+    """Defect B47: at configuration, not inside an op."""
     with pytest.raises(PatternError, match=r"^'re:.+' is not a regular expression: .+; mend it, or leave 're:' out"):
         op_matcher(bad)
     with pytest.raises(PatternError):

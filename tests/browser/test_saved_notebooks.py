@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.executed import NOTEBOOKS, executed
+from tests.executed import NOTEBOOKS, executed, page_of
 
 # What each shows by nbkit: tables and pictures of the magics, the widget and the charts.
 STATIC = {

@@ -68,7 +68,7 @@ def autocast_dropouts(dtype: torch.dtype) -> Iterator[Any]:
 
 
 def in_place(dtype: torch.dtype) -> Iterator[Any]:
-    """Test cases 3, 23 and 26 of the survey: chains, views, slices, indices, a None result."""
+    """Chains, views, slices, indices, a None result."""
     x = torch.rand(3, 4, 5, dtype=dtype, requires_grad=True)
     y = x.clone()
     y[0, 0, 0] = 1.0
@@ -85,7 +85,7 @@ def in_place(dtype: torch.dtype) -> Iterator[Any]:
 
 
 def out_arguments(dtype: torch.dtype) -> Iterator[Any]:
-    """Test case 24: exp(x, out=x), results of another size, of two tensors, into a view."""
+    """exp(x, out=x), results of another size, of two tensors, into a view."""
     x, z = torch.rand(6, dtype=dtype), torch.zeros(4, 6, dtype=dtype)
     torch.exp(x, out=x)
     torch.mul(x, 2, out=z[1])

@@ -1,4 +1,4 @@
-"""Metrics of pairs, each definition against literal values; cases and defects are those of the survey."""
+"""Metrics of pairs, each definition against literal values; docs/known_defects.md has the numbers."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,6 @@ def test_errors_have_their_definitions():
 
 
 def test_a_tensor_against_itself_has_no_error():
-    """Test case 7."""
     x = torch.randn(1000).double().numpy()
     found = metrics(x, x)
     assert [found[name] for name in ("max_abs_error", "max_rel_error", "max_ulp", "noise_ratio", "bias_ratio")] == [
@@ -36,7 +35,7 @@ def test_a_tensor_against_itself_has_no_error():
 
 
 def test_two_random_tensors_have_the_errors_torch_finds():
-    """Test case 8: exact maximum, and the relative error of the reference, not of the device value (defect B34)."""
+    """Exact maximum, and the relative error of the reference, not of the device value (defect B34)."""
     a, b = torch.randn(2, 700, dtype=torch.float64)
     found = metrics(a.numpy(), b.numpy())
     assert found["max_abs_error"] == (a - b).abs().max().item()
@@ -45,7 +44,6 @@ def test_two_random_tensors_have_the_errors_torch_finds():
 
 
 def test_integers_are_compared_exactly():
-    """Test case 9."""
     found = metrics(np.arange(10), np.arange(10) * 2, None)
     assert (found["max_abs_error"], found["max_rel_error"], found["noise_ratio"]) == (9, 0.5, INF)
     assert all(metrics(np.array([i]), np.array([2 * i + 10]), None)["max_abs_error"] == i + 10 for i in range(5))
@@ -59,19 +57,18 @@ def test_defect_b30_unsigned_integers_do_not_wrap_around():
 
 
 def test_bools_differ_by_one():
-    """Test case 10."""
     assert metrics(np.array([1, 0]), np.array([1, 0]), None)["max_abs_error"] == 0
     assert metrics(np.array([1, 0]), np.array([0, 1]), None)["max_abs_error"] == 1
 
 
 def test_empty_tensors_agree():
-    """Test case 11, and defect B10."""
+    """Defect B10."""
     found = measure_one(lambda start, end: np.zeros(0), np.zeros(0), PRECISIONS["float32"])
     assert (found.max_abs_error[0], found.mean_abs_error[0], found.cosine_similarity[0]) == (0, 0, 1)
 
 
 def test_cosine_has_a_meaning_everywhere():
-    """Test case 15, and defect B31: two zero tensors have cosine 1, not 0."""
+    """Defect B31: two zero tensors have cosine 1, not 0."""
     x = np.array([1.0, -2.0, 3.0])
     assert metrics(x, x)["cosine_similarity"] == pytest.approx(1, abs=1e-6)
     assert metrics(x, -x)["cosine_similarity"] == pytest.approx(-1, abs=1e-6)
@@ -96,7 +93,6 @@ def test_defect_b28_nan_propagates():
 
 
 def test_defect_b29_equal_infinities_and_nans_agree_and_are_counted():
-    """Test case 17."""
     found = metrics([INF, -INF, NAN, 1.0], [INF, -INF, NAN, 1.0])
     assert [found[name] for name in ("max_abs_error", "max_rel_error", "max_ulp", "noise_ratio")] == [0] * 4
     assert (found["actual_inf_count"], found["expected_inf_count"], found["actual_nan_count"]) == (2, 2, 1)

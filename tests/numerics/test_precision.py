@@ -10,7 +10,7 @@ from nbkit.numerics.precision import PRECISIONS, precision_of
 
 @pytest.mark.parametrize("name", PRECISIONS)
 def test_a_dtype_holds_what_torch_says(name):
-    """Test case 5 of the survey: the table that takes the place of default tolerances."""
+    """The table that takes the place of default tolerances."""
     info, precision = torch.finfo(getattr(torch, name)), PRECISIONS[name]
     assert (precision.least, precision.largest) == (info.smallest_normal, info.max)
     # Not info.eps, which torch 2.13 gives wrongly for float8_e5m2fnuz: the next number after 1, by rounding to it.

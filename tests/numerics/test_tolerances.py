@@ -9,7 +9,7 @@ MM = "aten.mm.default"
 
 
 def test_op_and_dtype_wins_over_op_over_dtype_over_default():
-    """Test case 6, with the op before the dtype."""
+    """The op comes before the dtype."""
     given = {"default": (1, 0), "bfloat16": (2, 0), "aten.mm": (3, 0), ("aten.mm", "bfloat16"): (4, 0)}
     tolerances = Tolerances(given)
     assert tolerances.of(MM, "bfloat16") == (4, 0)
@@ -19,7 +19,7 @@ def test_op_and_dtype_wins_over_op_over_dtype_over_default():
 
 
 def test_without_any_the_noise_ratio_decides():
-    """Test case 5: there are no default tolerances."""
+    """There are no default tolerances."""
     assert Tolerances(None).of(MM, "float32") is None
 
 

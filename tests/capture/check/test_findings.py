@@ -61,7 +61,7 @@ HEALTHY = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_op_that_goes_wrong_is_named(case):
-    """Test case 22 of the survey, and what goes wrong besides."""
+    """What is no number, and what goes wrong besides."""
     step, expected = CASES[case]
     assert kinds(step) == expected
 
@@ -77,7 +77,7 @@ def test_tensors_without_values_are_counted():
 
 @pytest.mark.parametrize("case", HEALTHY)
 def test_what_is_given_on_purpose_is_no_finding(case):
-    """Defect B10 of the survey: an empty tensor is no error either."""
+    """Defect B10: an empty tensor is no error either."""
     assert kinds(HEALTHY[case]) == []
 
 

@@ -49,7 +49,7 @@ WRONG_RESULTS = {
 
 @pytest.mark.parametrize("case", WRONG_RESULTS)
 def test_a_function_that_gives_something_else_is_a_row(case):
-    """Defects B26 and B41 of the survey: other counts, shapes and dtypes are rows with the reason."""
+    """Defects B26 and B41: other counts, shapes and dtypes are rows with the reason."""
     change, status, message = WRONG_RESULTS[case]
     trace = compared(three, reference=only_for_exp(change))
     assert statuses(trace) == ["ok", status, "ok"]
@@ -145,7 +145,7 @@ def test_patterns_that_match_are_not_spoken_of():
 @pytest.mark.parametrize("kind", [RuntimeError, KeyboardInterrupt])
 @pytest.mark.parametrize("verb", [nbkit.opdiff, nbkit.opcheck])
 def test_an_exception_in_the_step_keeps_what_there_is(verb, kind):
-    """Defect B19 of the survey."""
+    """Defect B19."""
     with pytest.raises(kind, match="stop"), verb() as trace:
         torch.zeros(2).log()
         raise kind("stop")

@@ -32,7 +32,7 @@ def loss_in(model, name, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("model", MODELS)
 def test_a_clean_step_has_no_mismatch(model, dtype):
-    """Defect B23 of the survey: correct float32 and bfloat16 gradients are not called wrong."""
+    """Defect B23: correct float32 and bfloat16 gradients are not called wrong."""
     trace = compared(steps(model, DTYPES[dtype]))
     assert wrong(trace).empty
     assert set(trace.diffs["phase"]) >= {"forward", "backward", "optimizer"}

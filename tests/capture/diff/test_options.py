@@ -74,7 +74,7 @@ def test_a_bad_pattern_is_refused_before_anything_runs():
 
 
 def test_a_tolerance_for_an_op_decides_a_really_traced_linear():
-    """Test case 6 and defect B24: the override changes the verdict, and the row says which one it was."""
+    """Defect B24: the override changes the verdict, and the row says which one it was."""
     step, op = lambda: F.linear(X, X, X[0]), "aten.addmm.default"
     assert only(with_fault(step, op, scaled, ops="addmm"))["status"] == "mismatch"
     row = only(with_fault(step, op, scaled, ops="addmm", tolerances={"addmm": (1e-3, 1e-3)}))
@@ -84,7 +84,6 @@ def test_a_tolerance_for_an_op_decides_a_really_traced_linear():
 
 
 def test_filters_choose_rows_of_ops_and_diffs():
-    """Test case 29."""
     trace = compared(train_step("llama"), ops="silu,linear", modules="model.layers.1.*")
     assert set(trace.diffs["op"]) == {"aten.silu.default", "aten.mm.default"}
     assert trace.diffs["module"].str.startswith("model.layers.1.").all()
@@ -167,7 +166,7 @@ def only_op(trace):
 
 
 def test_recordings_nest():
-    """Defect B18 and test case 32."""
+    """Defect B18."""
     with nbkit.optrace() as outer, nbkit.opdiff() as middle, nbkit.opdiff() as inner:
         product()
     assert [len(one.ops) for one in (outer, middle, inner)] == [2, 2, 2]

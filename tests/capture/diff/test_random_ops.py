@@ -38,7 +38,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_generator_is_right(name):
-    """Test case 29, defect B35."""
+    """Defect B35."""
     diffs = compared(RIGHT[name]).diffs
     row = diffs[diffs["op"].str.startswith(f"aten.{name}")].iloc[0]
     assert (row["status"], row["message"]) == ("ok", "random: checked by statistics")

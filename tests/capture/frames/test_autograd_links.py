@@ -59,7 +59,7 @@ def write_item(x):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_first_backward_ops_belong_to_the_op_that_made_the_node(name):
-    """Test case 26 and defects B37, B39 of the survey: gradients stand at the right op, also through views."""
+    """Defects B37, B39: gradients stand at the right op, also through views."""
     function, packet = FUNCTIONS[name]
     x = torch.tensor(A, requires_grad=True)
 
@@ -172,7 +172,7 @@ def test_checkpointed_parts_run_again_in_the_backward_phase_and_link_to_the_run(
 
 
 def test_tensor_hooks_see_the_gradients_that_were_recorded():
-    """Test case 34 of the survey: hook gradients equal .grad, traced and bare, and their ops are backward ops."""
+    """Hook gradients equal .grad, traced and bare, and their ops are backward ops."""
     x = torch.tensor(A, requires_grad=True)
     seen = []
 

@@ -16,7 +16,7 @@ DETAILS = {
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("model", MODELS)
 def test_three_training_steps_compute_the_same_bits(model, optimizer, detail):
-    """Test case 27 of the survey: two dropouts, three steps with SGD-momentum and AdamW, every level of detail."""
+    """Two dropouts, three steps with SGD-momentum and AdamW, every level of detail."""
     bare, traced = bits(trained(model, optimizer)), []
     trace = record(lambda: traced.extend(bits(trained(model, optimizer))), **DETAILS[detail])
     assert traced == bare

@@ -163,7 +163,7 @@ def left_by(way, model, options=None):
 @pytest.mark.parametrize("options", [{}, {"values": "stats"}], ids=["default", "stats"])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_way_to_train_computes_the_same_bits(way, options):
-    """Defects B1, B2, B7, B8 and B9 of the survey: nothing of a training step changes because it is watched."""
+    """Defects B1, B2, B7, B8 and B9: nothing of a training step changes because it is watched."""
     model = mlp()
     traced, trace = left_by(WAYS[way], model, options)
     assert traced == left_by(WAYS[way], model)[0]

@@ -50,7 +50,7 @@ class Boom(Exception):
 
 @pytest.mark.parametrize("kind", [Boom, KeyboardInterrupt, SystemExit, GeneratorExit])
 def test_an_exception_passes_and_the_trace_so_far_is_kept(kind):
-    """Test case 19 and defect B19 of the survey: no mode stays on for later cells."""
+    """Defect B19: no mode stays on for later cells."""
     error = kind("stop")
     with pytest.raises(kind) as raised, nbkit.optrace() as trace:
         torch.ones(2)
@@ -102,7 +102,7 @@ def test_a_generator_that_is_closed_ends_its_recording():
 
 
 def test_recordings_that_end_in_the_order_they_began_leave_nothing():
-    """Defect B18 of the survey: whichever ends first takes away its own modes, not the other's."""
+    """Defect B18: whichever ends first takes away its own modes, not the other's."""
     first, second = nbkit.optrace(), nbkit.optrace()
     model, x = nn.Linear(2, 2), torch.ones(1, 2)
     a = first.__enter__()
@@ -127,7 +127,6 @@ def test_the_garbage_collector_is_left_as_it_was(is_on):
 
 
 def test_nested_recordings_compose_and_the_outer_sees_all():
-    """Test case 32 of the survey."""
     model, x = nn.Linear(2, 2), torch.ones(1, 2)
     with nbkit.optrace() as outer:
         model(x)
@@ -238,7 +237,7 @@ def test_warnings_are_those_of_the_bare_step(recwarn):
 
 @pytest.mark.cold
 def test_importing_nbkit_prints_and_sets_nothing():
-    """Defect B22 of the survey."""
+    """Defect B22."""
     import subprocess
 
     code = "import os; before = dict(os.environ); import nbkit; assert dict(os.environ) == before"

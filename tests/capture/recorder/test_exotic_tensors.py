@@ -50,7 +50,7 @@ def quantised():
     ],
 )
 def test_a_tensor_of_every_kind_is_described(make, use, dtype, shape, size_bytes, values):
-    """Defects B10, B11 and B13 of the survey."""
+    """Defects B10, B11 and B13."""
     t, outs = make(), []
     trace = record(lambda: outs.append(use(t)), values=values)
     row = trace.tensors[trace.tensors["role"] == "input"].iloc[0]
@@ -68,7 +68,7 @@ def test_strides_are_null_where_a_layout_has_none():
 
 
 def test_devices_of_meta_tensors():
-    """Test case 18 of the survey: found from arguments and from device=."""
+    """Found from arguments and from device=."""
     trace = record(lambda: F.relu(torch.ones(2, device="meta")))
     assert trace.ops["device"].tolist() == ["meta"] * len(trace.ops)
     assert trace.meta["devices"] == ["meta"]
@@ -93,7 +93,7 @@ def test_a_jagged_step_passes():
     ],
 )
 def test_transformed_functions_compute_the_same(transform):
-    """Defect B12 of the survey."""
+    """Defect B12."""
     x, outs = torch.randn(3, 2), []
 
     def step():
@@ -233,7 +233,7 @@ def test_inference_tensors_conj_views_and_named_tensors():
 
 
 def test_embedding_with_max_norm_changes_its_weight():
-    """Test case 32 of the survey: the write is seen, the backward pass works, requires_grad survives .to(half)."""
+    """The write is seen, the backward pass works, requires_grad survives .to(half)."""
     embedding = torch.nn.Embedding(4, 3, max_norm=0.1)
     trace = record(lambda: embedding(torch.tensor([1, 2])).sum().backward())
     assert embedding.weight[1].norm() <= 0.1001

@@ -146,7 +146,7 @@ def test_a_finished_recorder_needs_no_collection():
 
 
 def test_fifty_traced_steps_leave_memory_flat():
-    """Test case 28 of the survey, stricter: the growth is bounded in total."""
+    """The growth is bounded in total."""
     gc.enable()
     step, process = train_step("llama"), psutil.Process()
     for _ in range(10):

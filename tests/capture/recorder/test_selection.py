@@ -37,7 +37,7 @@ ALL = {"aten.add.Tensor", "aten.sub.Tensor", "aten.sort.default", "aten.relu.def
     ],
 )
 def test_filters_by_op(options, expected):
-    """Test case 29 and defects B44-B46 of the survey."""
+    """Defects B44-B46."""
     trace = record(step, **options)
     assert set(recorded_ops(trace)) == expected
     assert set(trace.tensors["op_id"]) <= set(trace.ops["op_id"])
@@ -82,7 +82,7 @@ def test_links_to_rows_that_were_left_out_are_null():
 @pytest.mark.parametrize("option", ["ops", "exclude_ops", "modules", "exclude_modules"])
 @pytest.mark.parametrize(("bad", "text"), [("re:(", "is not a regular expression"), ([3], "A pattern is text, not 3")])
 def test_a_bad_pattern_is_refused_before_anything_runs(option, bad, text):
-    """Test case 1 and defect B47 of the survey."""
+    """Defect B47."""
     ran = []
     with pytest.raises(PatternError, match=text), nbkit.optrace(**{option: bad}):
         ran.append(1)

@@ -42,7 +42,7 @@ def quantised(x):
     ],
 )
 def test_statistics_of_a_tensor(tensor, expected, recwarn):
-    """Test cases 17 and 22 and defects B10, B40 of the survey: empty and one-element tensors, without a warning."""
+    """Defects B10, B40: empty and one-element tensors, without a warning."""
     values = tensor_values(tensor)
     assert [value is None for value in values] == [value is None for value in expected]
     assert [v for v in values if v is not None] == pytest.approx([v for v in expected if v is not None], rel=1e-6)
@@ -58,7 +58,7 @@ def test_statistics_of_random_tensors_agree_with_float64():
 
 
 def test_a_recorded_division_shows_where_infinity_comes_from():
-    """Test case 22 of the survey: x/0 gives Inf out of clean inputs, float32 overflow too, and so does the gradient."""
+    """x/0 gives Inf out of clean inputs, float32 overflow too, and so does the gradient."""
     x = torch.tensor([1.0, 3.4028e38], requires_grad=True)
 
     def step():

@@ -74,7 +74,7 @@ def test_what_autograd_saved_keeps_its_id_in_the_backward_pass():
 
 
 def test_out_arguments_are_outputs_only_and_keep_their_tensor():
-    """Test case 24 of the survey, and B2: out= and in-place writes reach the caller."""
+    """Defect B2: out= and in-place writes reach the caller."""
     x, y = torch.zeros(3), torch.ones(3)
 
     def step():
@@ -88,7 +88,7 @@ def test_out_arguments_are_outputs_only_and_keep_their_tensor():
 
 
 def test_lists_and_structseqs_are_flattened_in_order():
-    """Test cases 14 and 20 and defects B1, B6 of the survey: results keep their type."""
+    """Defects B1, B6: results keep their type."""
     x, y = torch.arange(12.0).view(3, 4), []
     trace = record(lambda: y.extend([x.sort(), x.chunk(2, 1), torch.stack([x, x, x]), torch.add(x, x)]))
     assert type(y[0]).__name__ == "sort"
@@ -153,7 +153,7 @@ def test_metadata_changed_in_place_is_read_anew():
 
 
 def test_storages_are_not_walked():
-    """Test case 21 and defect B51 of the survey: a storage is a leaf, however large."""
+    """Defect B51: a storage is a leaf, however large."""
     x = torch.ones(2**18)
     trace = record(lambda: (x.untyped_storage(), x.storage_offset(), x.dtype, x.shape, x.exp()))
     assert trace.meta["wall_us"] < 0.5e6
@@ -161,7 +161,7 @@ def test_storages_are_not_walked():
 
 
 def test_keyword_tensors_are_recorded():
-    """Test case 18 and defects B42, B43 of the survey."""
+    """Defects B42, B43."""
     trace = record(lambda: F.linear(input=torch.ones(2, 3), weight=torch.ones(4, 3), bias=torch.ones(4)))
     assert tensor_rows(trace, "aten.addmm", "input")["shape"].tolist() == ["[4]", "[2, 3]", "[3, 4]"]
     trace = record(lambda: torch.rand_like(torch.ones(2), generator=None))

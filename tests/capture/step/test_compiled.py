@@ -36,7 +36,7 @@ def regions(trace):
 
 
 def test_a_region_compiled_before_is_not_compiled_again():
-    """Defect B14 of the survey."""
+    """Defect B14."""
     model, backend, x = nn.Sequential(nn.Linear(3, 3), nn.ReLU()), Backend(), torch.ones(2, 3)
     compiled = torch.compile(model, backend=backend)
     bare, outs = compiled(x), []

@@ -35,7 +35,6 @@ def line(function, offset):
 
 
 def test_nested_functions_show_the_innermost_line():
-    """Test case 19 of the survey."""
     x = torch.ones(2, requires_grad=True)
     trace = record(lambda: f1(x).backward())
     assert aten(trace, "aten.exp")["source"].tolist() == [line(f3, 1)]

@@ -1,4 +1,4 @@
-"""Test cases of the survey of operator tools (its section 6) that no other file of this folder holds."""
+"""Ops in every form, with in-place writes, views, repeated inputs and odd results: they are seen and take effect."""
 
 import torch
 import torch.nn.functional as F
@@ -8,7 +8,7 @@ from tests.capture.models import aten, bits, record, recorded_ops, seen_ops
 
 
 def test_in_place_names():
-    """Test case 3: add_, __setitem__, F.relu(inplace=True) and out= are seen and take effect."""
+    """add_, __setitem__, F.relu(inplace=True) and out= are seen and take effect."""
 
     def step():
         x = torch.ones(3)
@@ -28,7 +28,7 @@ def test_in_place_names():
 
 
 def test_row_counts():
-    """Test case 20: add(x, x) has 2 input rows, stack([y, y, y], dim=1) 3 and 1 output each."""
+    """add(x, x) has 2 input rows, stack([y, y, y], dim=1) 3 and 1 output each."""
     x, y = torch.ones(2), torch.ones(2, 2)
     trace = record(lambda: (torch.add(x, x), torch.stack([y, y, y], dim=1)))
     by_op = trace.tensors.groupby("op_id")["role"].value_counts()
@@ -36,7 +36,7 @@ def test_row_counts():
 
 
 def test_results_that_are_no_tensors():
-    """Test case 21: storages, dtypes, shapes and numbers pass through."""
+    """Storages, dtypes, shapes and numbers pass through."""
     x = torch.arange(4.0)
     outs = []
     step = lambda: outs.append((x.untyped_storage().nbytes(), x.dtype, x.shape, x.tolist(), x.sum().item(), x.stride()))  # noqa: E731
@@ -69,7 +69,7 @@ def views(x):
 
 
 def test_a_chain_of_in_place_ops_computes_the_same_bits():
-    """Test cases 23 and 26: values and gradients through in-place ops and views."""
+    """Values and gradients through in-place ops and views."""
     for function in (chain, views):
         results = []
         for run in (lambda step: step(), lambda step: record(step, values="stats")):
@@ -81,7 +81,7 @@ def test_a_chain_of_in_place_ops_computes_the_same_bits():
 
 
 def test_fused_qkv_attention_forward_and_backward():
-    """Test case 35, and B1: a chunk of three whose gradients come as a sequence."""
+    """Defect B1: a chunk of three whose gradients come as a sequence."""
     qkv, out = nn.Linear(8, 24), nn.Linear(8, 8)
 
     def step():
@@ -99,7 +99,7 @@ def test_fused_qkv_attention_forward_and_backward():
 
 
 def test_lenet_step_with_random_ops_and_half():
-    """Test case 27: LeNet, SGD, cross entropy, bernoulli, rand_like and a float16 full in one step."""
+    """LeNet, SGD, cross entropy, bernoulli, rand_like and a float16 full in one step."""
     features = (nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.AvgPool2d(2), nn.Conv2d(6, 16, 5))
     net = nn.Sequential(*features, nn.Flatten(), nn.Linear(1600, 10))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)

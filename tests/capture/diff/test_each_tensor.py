@@ -1,4 +1,4 @@
-"""Defects of the survey that concern comparing and have no other place."""
+"""Each tensor of a compared step has its row and no other thing has one: docs/known_defects.md has the numbers."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Defects of the survey by which rows of a comparison are wrong or silently missing (its sections 2.2 to 2.4)."""
+"""Rows of a comparison are right and none is silently missing: docs/known_defects.md has the numbers."""
 
 from pathlib import Path
 
@@ -142,13 +142,13 @@ def test_thresholds_in_docs_and_traces_are_those_of_the_code():
 
 
 def test_a_reference_that_gives_a_dictionary_is_a_row():
-    """Test case 13: another structure than the op's is a mismatch with its reason."""
+    """Another structure than the op's is a mismatch with its reason."""
     row = only(compared(lambda: X @ X, reference=lambda op, args, kwargs: {"out": op(*args, **kwargs)}))
     assert (row["status"], row["message"]) == ("shape", "1 tensor, expected 0")
 
 
 def test_results_on_another_device_are_compared_by_value():
-    """Test case 16: the device is a reason to compare, not a mismatch."""
+    """The device is a reason to compare, not a mismatch."""
     device = nbkit.SimulatedDevice()
     x = X.to(device.torch_device)
     assert only(compared(lambda: x @ x))["status"] == "ok"
@@ -157,6 +157,6 @@ def test_results_on_another_device_are_compared_by_value():
 
 
 def test_a_list_without_tensors_has_no_row():
-    """Test case 11: nothing against nothing is no mismatch."""
+    """Nothing against nothing is no mismatch."""
     trace = compared(lambda: nn.utils.clip_grad_norm_([nn.Parameter(torch.ones(2))], 1.0))
     assert wrong(trace).empty
