@@ -81,8 +81,9 @@ format: .venv/.installed-lint  ## ruff: mend what can be mended
 	$(BIN)/ruff format .
 
 .PHONY: types
-types: .venv/.installed-lint  ## mypy, strict, on nbkit and sample_models
+types: .venv/.installed-lint  ## mypy, strict, on nbkit and sample_models; tsc on the widgets once `make bundle` has installed it
 	$(BIN)/mypy
+	@if [ -x widgets/node_modules/.bin/tsc ]; then cd widgets && npm run --silent types; else echo "no tsc: the types of widgets/ are not checked (make bundle installs it)"; fi
 
 .PHONY: layers
 layers: .venv/.installed-test  ## a module imports only from layers below its own

@@ -35,6 +35,14 @@ def test_theme_switch_is_followed_live_by_page_and_canvas(page: Page) -> None:
     assert (background(page), shown.color(0.95, 2)) == ("rgb(17, 17, 17)", "#111111")
 
 
+def test_colors_that_come_late_are_followed_without_the_pointer(page: Page) -> None:
+    # JupyterLab may swap its style sheet long after the attributes that name the theme, and says so in no event.
+    shown = FlamePage(page, training_step())
+    page.evaluate("document.adoptedStyleSheets = [new CSSStyleSheet()]")
+    page.evaluate("document.adoptedStyleSheets[0].replaceSync('html { --jp-layout-color0: #112233; }')")
+    assert (background(page), shown.color(0.95, 2)) == ("rgb(17, 34, 51)", "#112233")
+
+
 def test_without_a_host_theme_the_system_decides_also_later(page: Page) -> None:
     page.emulate_media(color_scheme="light")
     shown = FlamePage(page, training_step())

@@ -39,6 +39,9 @@ class PlotView {
     this.plot = plot;
     /** @type {import("./plot_marks.js").Range | null} */
     this.range = null;
+    this.width = 0;
+    /** The range that was last drawn. @type {import("./plot_marks.js").Range | null} */
+    this.drawnRange = null;
     this.at = -1;
     this.picture = svg("svg", { role: "img", tabindex: 0, "aria-label": `${plot.description} ${HINT}` });
     this.said = h("p", { class: "nb-plot-value nb-muted", role: "status" });
@@ -63,7 +66,8 @@ class PlotView {
   draw() {
     const width = this.element.clientWidth || WIDTH;
     if (width === this.width && this.drawing && this.drawnRange === this.range) return;
-    [this.width, this.drawnRange] = [width, this.range];
+    this.width = width;
+    this.drawnRange = this.range;
     this.drawing = plotMarks(this.plot, width, HEIGHT, this.range);
     const { axes, items, lines, area } = this.drawing;
     this.picture.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
@@ -91,7 +95,7 @@ class PlotView {
   /** Where a pointer is in the picture. @param {PointerEvent} event */
   place(event) {
     const box = this.picture.getBoundingClientRect();
-    const scale = (this.width ?? WIDTH) / (box.width || 1);
+    const scale = (this.width || WIDTH) / (box.width || 1);
     return { x: (event.clientX - box.left) * scale, y: (event.clientY - box.top) * scale };
   }
 

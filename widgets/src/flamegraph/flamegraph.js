@@ -13,6 +13,9 @@ import { counted } from "../shared/units.js";
 import { parts } from "./controls/parts.js";
 import { watchTheme } from "../shared/theme.js";
 
+/** How frames look before anything is shown. @type {{categories: import("../shared/picture/palette.js").Category[], codes: Uint8Array, change: (frame: number) => import("./views/describe.js").Change}} */
+const NOTHING = { categories: [], codes: new Uint8Array(0), change: () => null };
+
 class FlameView {
   /** @param {any} model @param {HTMLElement} el */
   constructor(model, el) {
@@ -28,16 +31,34 @@ class FlameView {
     this.finder = new Finder();
     this.zoom = new Zoom();
     this.focus = this.selected = this.hover = -1;
+    this.look = NOTHING;
     /** @type {number | null} the op that the model has selected, as far as this view knows */
     this.shownOp = null;
     const hidden = [...(base ? [] : ["difference"]), ...(this.trace && hasDeviceTime(this.trace) ? [] : ["clock"])];
-    Object.assign(this, parts(this, this.trace, base, hidden, noise?.notes ?? []));
+    const made = parts(this, this.trace, base, hidden, noise?.notes ?? []);
+    this.stage = made.stage;
+    this.tools = made.tools;
+    this.tip = made.tip;
+    this.legend = made.legend;
+    this.help = made.help;
+    this.crumbs = made.crumbs;
+    this.detail = made.detail;
+    this.table = made.table;
+    this.memory = made.memory;
+    this.status = made.status;
+    this.problem = made.problem;
+    this.root = made.root;
     el.append(this.root);
     this.unwatch = watchTheme(this.root, () => this.retheme());
     if (!this.trace?.count) return;
     this.show();
     this.stage.draw();
     this.selectFromOutside();
+  }
+
+  /** What is shown now. */
+  get view() {
+    return this.views.view(this.state);
   }
 
   destroy() {
@@ -48,7 +69,7 @@ class FlameView {
   }
 
   retheme() {
-    this.stage.refreshTheme();
+    this.stage.draw();
     this.memory.draw(this.stage.camera, this.stage.width);
   }
 
@@ -68,7 +89,6 @@ class FlameView {
 
   /** Draws everything after a change of the state. */
   show() {
-    this.view = this.views.view(this.state);
     const { categories, codes } = this.views.colors(this.view, this.state);
     this.look = { categories, codes, change: this.views.changes(this.view, this.state) };
     const sums = this.views.once(`sums ${this.view.key} ${this.state.color}`, () => selfByCategory(this.view.frames, codes, categories.length));

@@ -30,9 +30,18 @@ export class GraphView {
     this.focus = this.selected = this.hover = -1;
     this.text = "";
     this.state = { graph: data.graphs[0] ?? "", color: waysOf(data)[0][0], hasValues: false, isOutline: el.clientWidth >= WIDE, isHelp: false };
-    Object.assign(this, parts(this, data));
+    const made = parts(this, data);
+    this.stage = made.stage;
+    this.tools = made.tools;
+    this.outline = made.outline;
+    this.tip = made.tip;
+    this.legend = made.legend;
+    this.help = made.help;
+    this.detail = made.detail;
+    this.status = made.status;
+    this.root = made.root;
     el.append(this.root);
-    this.unwatch = watchTheme(this.root, () => this.stage.refreshTheme());
+    this.unwatch = watchTheme(this.root, () => this.stage.draw());
     if (!data.nodes.count) return;
     this.show();
     this.stage.openWhole();
@@ -174,7 +183,7 @@ export class GraphView {
     this.tip.place(point, this.stage.element);
   }
 
-  /** Shows and selects what corresponds to an item of another graph, without telling so; gives its item, -1 for none. @param {ReturnType<import("./data/correspondence.js").counterpartOf>} counterpart */
+  /** Shows and selects what corresponds to an item of another graph, without telling so; gives its item, -1 for none. @param {import("./data/correspondence.js").Counterpart} counterpart */
   showCounterpart({ table, rows, isGroup }) {
     const item = this.showRow(table, rows[0]);
     if (item < 0) return -1;

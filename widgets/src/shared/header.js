@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 
 /** @param {any} overview the widget's `overview` trait */
 export function header(overview) {
-  const figures = overview.figures.map(([label, value]) => h("div", {}, h("dt", {}, label), h("dd", {}, value)));
+  const figures = overview.figures.map((/** @type {[string, string]} */ [label, value]) => h("div", {}, h("dt", {}, label), h("dd", {}, value)));
   return h(
     "div",
     { class: "nb-header" },

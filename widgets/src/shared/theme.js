@@ -2,24 +2,36 @@
 
 const PROPERTIES = { page: "backgroundColor", text: "color", line: "borderTopColor", accent: "outlineColor", raised: "columnRuleColor" };
 
-/** Colours of an element as the style sheet sets them. @param {Element} element @returns {Record<keyof typeof PROPERTIES, string> & {font: string}} */
+/** @typedef {Record<keyof typeof PROPERTIES, string> & {font: string}} Theme */
+
+/** What is drawn with until the page is known. @type {Theme} */
+export const PLAIN = { page: "#fff", text: "#000", line: "#ccc", accent: "#00f", raised: "#eee", font: "monospace" };
+
+/** Colours of an element as the style sheet sets them. @param {Element} element @returns {Theme} */
 export function themeOf(element) {
   const style = /** @type {any} */ (getComputedStyle(element));
   const colors = Object.fromEntries(Object.entries(PROPERTIES).map(([name, property]) => [name, style[property]]));
   return /** @type {any} */ ({ ...colors, font: style.fontFamily });
 }
 
-/** Calls `changed` when the host, the system or a printer changes the theme; gives back what ends that. @param {Element} element @param {() => void} changed */
+/** Whether two themes have the same colours. @param {Theme} one @param {Theme} other */
+export function isSame(one, other) {
+  return Object.entries(one).every(([name, value]) => /** @type {Record<string, string>} */ (other)[name] === value);
+}
+
+/**
+ * Calls `changed` when the host, the system or a printer changes the theme; gives back what ends that.
+ *
+ * Whatever changed them, the style sheet lets the colours of `element` change in a short transition, whose end is waited for.
+ * @param {Element} element @param {() => void} changed
+ */
 export function watchTheme(element, changed) {
   const hosts = new MutationObserver(changed);
   for (const host of [document.documentElement, document.body]) {
     hosts.observe(host, { attributes: true, attributeFilter: ["class", "style", "theme", "data-jp-theme-light", "data-jp-theme-name", "data-vscode-theme-kind"] });
   }
-  // JupyterLab swaps the style sheet after the attribute, so its end is waited for too.
-  const sheets = new MutationObserver(() => window.setTimeout(changed, 60));
-  sheets.observe(document.head, { childList: true });
-  const loaded = () => changed();
-  document.addEventListener("load", loaded, true);
+  const turned = (/** @type {Event} */ event) => event.target === element && changed();
+  element.addEventListener("transitionend", turned);
   const system = window.matchMedia("(prefers-color-scheme: dark)");
   const print = (/** @type {Event} */ event) => {
     element.toggleAttribute("data-print", event.type === "beforeprint");
@@ -30,8 +42,7 @@ export function watchTheme(element, changed) {
   window.addEventListener("afterprint", print);
   return () => {
     hosts.disconnect();
-    sheets.disconnect();
-    document.removeEventListener("load", loaded, true);
+    element.removeEventListener("transitionend", turned);
     system.removeEventListener("change", changed);
     window.removeEventListener("beforeprint", print);
     window.removeEventListener("afterprint", print);

@@ -39,7 +39,7 @@ export class DetailPane {
   links(lists) {
     const parts = lists.filter(({ total }) => total > 0).map(({ title, links, total }) =>
       h("div", { class: "nb-link-list" }, h("h4", {}, title),
-        h("ul", {}, ...links.map((link) => h("li", {}, this.link(link)))),
+        h("ul", {}, ...links.map((/** @type {[number, string]} */ link) => h("li", {}, this.link(link)))),
         total > links.length ? h("p", { class: "nb-muted" }, `and ${(total - links.length).toLocaleString("en")} more`) : null),
     );
     return h("div", { class: "nb-links" }, ...parts);

@@ -36,7 +36,20 @@ export class TableView {
     this.isFetching = false;
     this.generation = 0;
     this.overview = model.get("overview");
-    this.build(el);
+    this.tools = kind.tools(this);
+    this.tree = new TreePane({ all: kind.all, onChoose: (choice) => this.change(choice) });
+    this.grid = this.makeGrid();
+    this.detail = kind.detail(this);
+    this.status = h("div", { class: "nb-sr", role: "status", "aria-live": "polite" });
+    this.problem = h("div", { class: "nb-problem", role: "alert", hidden: true });
+    this.waiting = h("div", { class: "nb-waiting", role: "status", hidden: true });
+    this.nothing = h("div", { class: "nb-nothing", hidden: true }, kind.nothing);
+    this.root = this.page();
+    el.append(this.root);
+    // Some hosts build the widget before it has a place on the page: its width decides once it has one.
+    this.placing = new ResizeObserver(() => this.place(el.clientWidth));
+    this.placing.observe(el);
+    this.place(el.clientWidth);
     this.receive = (/** @type {any} */ answer) => this.requests.receive(answer);
     this.reselect = () => this.showSelection();
     model.on("msg:custom", this.receive);
@@ -44,36 +57,34 @@ export class TableView {
     // The kernel limits the rows to what is selected elsewhere, as in a flamegraph.
     this.relimit = () => this.refreshAndReveal();
     model.on("change:within", this.relimit);
-    this.refresh().then(() => this.selected !== null && this.showSelection());
+    this.start();
   }
 
-  build(/** @type {HTMLElement} */ el) {
-    const { kind } = this;
-    this.tools = kind.tools(this);
-    this.tree = new TreePane({ all: kind.all, onChoose: (choice) => this.change(choice) });
-    this.grid = new Grid({
-      id: this.id, label: kind.label, columnsOf: kind.columnsOf,
+  async start() {
+    await this.refresh();
+    if (this.selected !== null) await this.showSelection();
+  }
+
+  makeGrid() {
+    return new Grid({
+      id: this.id, label: this.kind.label, columnsOf: this.kind.columnsOf,
       rowAt: (place) => this.cache.get(place), onView: () => this.fetchView(),
       onSort: (column) => this.change(nextSort(this.query, column)),
       onFilter: (name, text) => this.change({ filters: { ...this.query.filters, [name]: text } }),
       onSelect: (id) => this.select(id),
     });
-    this.detail = kind.detail(this);
-    this.status = h("div", { class: "nb-sr", role: "status", "aria-live": "polite" });
-    this.problem = h("div", { class: "nb-problem", role: "alert", hidden: true });
-    this.waiting = h("div", { class: "nb-waiting", role: "status", hidden: true });
-    this.nothing = h("div", { class: "nb-nothing", hidden: true }, kind.nothing);
+  }
+
+  /** The parts put together. */
+  page() {
+    const { kind } = this;
     const table = h("div", { class: "nb-table" }, this.grid.head.message, this.grid.element, this.nothing);
-    this.main = h("div", { class: "nb-main" }, this.tree.element, table);
+    const main = h("div", { class: "nb-main" }, this.tree.element, table);
     // Lumino would take arrow keys for the notebook, in its capture phase; this attribute keeps it out.
-    this.root = h("div", { class: `nbkit nbkit-table ${kind.name}`, "data-lm-suppress-shortcuts": "true" },
-      header(this.overview), this.tools.element, this.problem, this.waiting, this.main, this.detail.element, this.status);
-    el.append(this.root);
-    this.root.style.setProperty("--nb-list-height", `${Math.min(Math.max(kind.rowCount, 6), 16) * 24 + 72}px`);
-    // Some hosts build the widget before it has a place on the page: its width decides once it has one.
-    this.placing = new ResizeObserver(() => this.place(el.clientWidth));
-    this.placing.observe(el);
-    this.place(el.clientWidth);
+    const root = h("div", { class: `nbkit nbkit-table ${kind.name}`, "data-lm-suppress-shortcuts": "true" },
+      header(this.overview), this.tools.element, this.problem, this.waiting, main, this.detail.element, this.status);
+    root.style.setProperty("--nb-list-height", `${Math.min(Math.max(kind.rowCount, 6), 16) * 24 + 72}px`);
+    return root;
   }
 
   get selected() {
@@ -128,8 +139,9 @@ export class TableView {
     return this.kind.isFiltered(this.query) || this.within !== null;
   }
 
-  refreshAndReveal() {
-    return this.refresh().then(() => this.selected !== null && this.reveal());
+  async refreshAndReveal() {
+    await this.refresh();
+    if (this.selected !== null) await this.reveal();
   }
 
   async refresh() {

@@ -5,6 +5,7 @@ import { changeMark, nameOf } from "../views/describe.js";
 import { labelOf } from "../layout/labels.js";
 import { AXIS, ROW, rowAt, topOf } from "../layout/place.js";
 import { addVisible, Runs } from "../layout/visible.js";
+import { isSame, PLAIN } from "../../shared/theme.js";
 import { duration } from "../../shared/units.js";
 import { patternFill } from "./patterns.js";
 
@@ -18,6 +19,7 @@ const INK = "#000000";
 const DIMMED = 22;
 
 /**
+ * @typedef {{camera: import("../layout/camera.js").View, width: number, height: number, top: number}} Place what is in view, in CSS pixels
  * @typedef {object} Scene
  * @property {import("../views/views.js").View} view
  * @property {Uint8Array} codes category of each frame
@@ -37,10 +39,16 @@ export class Painter {
     this.runs = new Runs();
     this.matches = new Runs();
     this.fills = new Map();
+    /** Top edge of each row in view. @type {Map<number, number>} */
+    this.tops = new Map();
+    this.theme = PLAIN;
+    this.scale = 1;
+    this.pixels = this.letter = this.dots = 0;
   }
 
-  /** @param {any} theme @param {number} scale device pixels for one of CSS */
+  /** @param {import("../../shared/theme.js").Theme} theme @param {number} scale device pixels for one of CSS */
   setTheme(theme, scale) {
+    if (this.letter && this.scale === scale && isSame(theme, this.theme)) return;
     this.theme = theme;
     this.scale = scale;
     this.fills.clear();
@@ -49,7 +57,7 @@ export class Painter {
     this.dots = this.context.measureText("…").width;
   }
 
-  /** @param {Scene} scene @param {{camera: import("../layout/camera.js").View, width: number, height: number, top: number}} place in CSS pixels */
+  /** @param {Scene} scene @param {Place} place */
   paint(scene, place) {
     const { context, scale, theme } = this;
     this.pixels = Math.round(place.width * scale);
@@ -70,12 +78,12 @@ export class Painter {
     this.axis(place);
   }
 
-  /** Finds what is in view. @param {Scene} scene @param {any} place */
+  /** Finds what is in view. @param {Scene} scene @param {Place} place */
   collect({ view, codes, matched, isFlame }, { camera, height, top }) {
     this.runs.count = 0;
     this.matches.count = 0;
-    const inView = { ...camera, pixels: this.pixels ?? 0 };
-    this.tops = new Map();
+    const inView = { ...camera, pixels: this.pixels };
+    this.tops.clear();
     for (let shown = Math.floor(top / ROW); shown * ROW < top + height; shown += 1) {
       const row = rowAt(view.layout, AXIS + shown * ROW, isFlame);
       if (row < 0 || row >= view.layout.rowCount) continue;
@@ -95,7 +103,7 @@ export class Painter {
     return this.fills.get(key);
   }
 
-  /** @param {Runs} runs @param {Scene} scene @param {any} place @param {boolean} isDimmed */
+  /** @param {Runs} runs @param {Scene} scene @param {Place} place @param {boolean} isDimmed */
   boxes(runs, { categories }, place, isDimmed) {
     const height = Math.round(ROW * this.scale) - 1;
     const { left, right, row, category } = runs;
@@ -107,13 +115,13 @@ export class Painter {
           const width = right[run] - left[run];
           if (category[run] !== code || (fill === pattern && width < TEXTURED)) continue;
           // A line of the page's colour parts neighbours, where there is room for it.
-          this.context.fillRect(left[run], this.tops.get(row[run]), width > 3 ? width - 1 : width, height);
+          this.context.fillRect(left[run], this.tops.get(row[run]) ?? 0, width > 3 ? width - 1 : width, height);
         }
       }
     });
   }
 
-  /** @param {Runs} runs @param {Scene} scene @param {any} place @param {string} color */
+  /** @param {Runs} runs @param {Scene} scene @param {Place} place @param {string} color */
   labels(runs, { view, change }, place, color) {
     const { context, scale } = this;
     const { frames } = view;
@@ -128,7 +136,7 @@ export class Painter {
       if (frame < 0 || room < (LABELLED - 2 * PAD) * scale) continue;
       const mark = changeMark(change(frame));
       const text = this.fit(nameOf(frames, frame), mark, room);
-      context.fillText(text, runs.left[run] + PAD * scale, this.tops.get(runs.row[run]) + middle);
+      context.fillText(text, runs.left[run] + PAD * scale, (this.tops.get(runs.row[run]) ?? 0) + middle);
     }
   }
 
@@ -151,36 +159,36 @@ export class Painter {
     return `${kept.replace(/[\ud800-\udbff]$/, "")}…`;
   }
 
-  /** A line below each match, so that colour alone does not tell it. @param {Scene} scene @param {any} place */
+  /** A line below each match, so that colour alone does not tell it. @param {Scene} scene @param {Place} place */
   outlines(scene, place) {
     const { context, matches, scale, theme } = this;
     const line = Math.max(2, Math.round(2 * scale));
     context.fillStyle = theme.text;
     for (let run = 0; run < matches.count; run += 1) {
       const width = matches.right[run] - matches.left[run];
-      context.fillRect(matches.left[run], this.tops.get(matches.row[run]) + Math.round(ROW * scale) - 1 - line, width > 3 ? width - 1 : width, line);
+      context.fillRect(matches.left[run], (this.tops.get(matches.row[run]) ?? 0) + Math.round(ROW * scale) - 1 - line, width > 3 ? width - 1 : width, line);
     }
   }
 
-  /** @param {Scene} scene @param {any} place */
+  /** @param {Scene} scene @param {Place} place */
   headings({ view }, { top, height }) {
     const { context, scale, theme } = this;
     for (const { name, first, hasHeading } of view.layout.blocks) {
       const y = AXIS + (first - 1) * ROW - top;
       if (!hasHeading || y < -ROW || y > height) continue;
       context.fillStyle = theme.raised;
-      context.fillRect(0, Math.round(y * scale), this.pixels ?? 0, Math.round(ROW * scale) - 1);
+      context.fillRect(0, Math.round(y * scale), this.pixels, Math.round(ROW * scale) - 1);
       context.fillStyle = theme.text;
-      context.fillText(this.cut(name, (this.pixels ?? 0) - 2 * PAD * scale), PAD * scale, (y + ROW / 2) * scale);
+      context.fillText(this.cut(name, this.pixels - 2 * PAD * scale), PAD * scale, (y + ROW / 2) * scale);
     }
   }
 
-  /** A frame's outline. @param {Scene} scene @param {any} place @param {number} frame @param {number} line @param {string} color */
+  /** A frame's outline. @param {Scene} scene @param {Place} place @param {number} frame @param {number} line @param {string} color */
   mark({ view, isFlame }, { camera, top, width }, frame, line, color) {
     if (frame < 0) return;
     const { layout, frames } = view;
     const { context, scale } = this;
-    const perUnit = (this.pixels ?? 0) / (camera.to - camera.from);
+    const perUnit = this.pixels / (camera.to - camera.from);
     const left = Math.max((layout.left[frame] - camera.from) * perUnit, -8);
     const right = Math.min((layout.left[frame] + frames.width[frame] - camera.from) * perUnit, width * scale + 8);
     if (right < -4 || left > width * scale + 4) return;
@@ -191,16 +199,16 @@ export class Painter {
     context.strokeRect(left + inset - 1, y + inset - 1, Math.max(right - left - 2 * inset + 1, 2 * scale), ROW * scale - 2 * inset + 1);
   }
 
-  /** @param {any} place */
+  /** @param {Place} place */
   axis({ camera, width }) {
     const { context, scale, theme } = this;
     context.fillStyle = theme.page;
-    context.fillRect(0, 0, this.pixels ?? 0, Math.round(AXIS * scale));
+    context.fillRect(0, 0, this.pixels, Math.round(AXIS * scale));
     context.font = `${10 * scale}px ${theme.font}`;
     context.textBaseline = "middle";
     const { values, step } = ticks(camera, Math.max(1, Math.floor(width / 95)));
     for (const value of values) {
-      const x = Math.round(((value - camera.from) / (camera.to - camera.from)) * (this.pixels ?? 0));
+      const x = Math.round(((value - camera.from) / (camera.to - camera.from)) * this.pixels);
       context.fillStyle = theme.line;
       context.fillRect(x, 0, Math.max(1, Math.round(scale)), AXIS * scale);
       context.fillStyle = theme.text;

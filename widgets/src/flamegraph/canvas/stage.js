@@ -109,19 +109,13 @@ export class Stage {
     if (!this.scene || !width || !height) return;
     const scale = window.devicePixelRatio || 1;
     const [across, down] = [Math.round(width * scale), Math.round(height * scale)];
-    if (this.canvas.width !== across || this.canvas.height !== down || this.scale !== scale) {
+    if (this.canvas.width !== across || this.canvas.height !== down) {
       this.canvas.width = across;
       this.canvas.height = down;
       this.canvas.style.height = `${height}px`;
-      this.scale = scale;
-      this.refreshTheme();
     }
+    this.painter.setTheme(themeOf(this.canvas), scale);
     this.painter.paint(this.scene, { camera: this.camera, width, height, top: this.element.scrollTop });
-  }
-
-  refreshTheme() {
-    this.painter.setTheme(themeOf(this.canvas), this.scale ?? window.devicePixelRatio ?? 1);
-    this.drawSoon();
   }
 
   /** @param {import("../layout/camera.js").View} camera */

@@ -3,12 +3,8 @@
 export class PairMap {
   /** @param {number} [capacity] */
   constructor(capacity = 1024) {
+    const slots = 2 ** Math.ceil(Math.log2(Math.max(capacity * 2, 16)));
     this.size = 0;
-    this.allocate(2 ** Math.ceil(Math.log2(Math.max(capacity * 2, 16))));
-  }
-
-  /** @param {number} slots a power of two */
-  allocate(slots) {
     this.mask = slots - 1;
     this.first = new Int32Array(slots);
     this.second = new Int32Array(slots);
@@ -39,14 +35,10 @@ export class PairMap {
   }
 
   grow() {
-    const { first, second, value } = this;
-    this.allocate((this.mask + 1) * 2);
-    for (let at = 0; at < value.length; at += 1) {
-      if (value[at] === -1) continue;
-      const to = this.slot(first[at], second[at]);
-      this.first[to] = first[at];
-      this.second[to] = second[at];
-      this.value[to] = value[at];
+    const larger = new PairMap(this.mask + 1);
+    for (let at = 0; at < this.value.length; at += 1) {
+      if (this.value[at] !== -1) larger.set(this.first[at], this.second[at], this.value[at]);
     }
+    Object.assign(this, larger);
   }
 }

@@ -7,23 +7,23 @@ const BOX = 1.5;
 export class Runs {
   constructor() {
     this.count = 0;
-    this.allocate(4096);
+    this.left = new Int32Array(4096);
+    this.right = new Int32Array(4096);
+    this.row = new Int32Array(4096);
+    this.frame = new Int32Array(4096);
+    this.category = new Uint8Array(4096);
   }
 
   /** @param {number} capacity */
-  allocate(capacity) {
+  grow(capacity) {
     const { left, right, row, frame, category } = this;
-    this.left = new Int32Array(capacity);
-    this.right = new Int32Array(capacity);
-    this.row = new Int32Array(capacity);
-    this.frame = new Int32Array(capacity);
+    for (const [name, values] of Object.entries({ left, right, row, frame })) {
+      const larger = new Int32Array(capacity);
+      larger.set(values);
+      Object.assign(this, { [name]: larger });
+    }
     this.category = new Uint8Array(capacity);
-    if (!left) return;
-    this.left.set(left);
-    this.right.set(/** @type {Int32Array} */ (right));
-    this.row.set(/** @type {Int32Array} */ (row));
-    this.frame.set(/** @type {Int32Array} */ (frame));
-    this.category.set(/** @type {Uint8Array} */ (category));
+    this.category.set(category);
   }
 
   /** A box from pixel to pixel; frame -1 is a run of merged ones. @param {number} left @param {number} right @param {number} row @param {number} frame @param {number} category */
@@ -33,7 +33,7 @@ export class Runs {
       this.right[last] = right;
       return;
     }
-    if (this.count === this.left.length) this.allocate(this.count * 2);
+    if (this.count === this.left.length) this.grow(this.count * 2);
     this.left[this.count] = left;
     this.right[this.count] = right;
     this.row[this.count] = row;

@@ -79,6 +79,7 @@ export function changeMark(changed) {
 /** Rows of a frame itself; none for one that only holds others. @param {import("../data/frames.js").Frames} frames @param {number} frame */
 export function ownRows(frames, frame) {
   if (frames.isTimeline) return [frame];
+  /** @type {number[]} */
   const rows = [];
   if (frames.row[frame] < 0) return rows;
   for (let row = frames.row[frame]; row < frames.of.length; row += 1) if (frames.of[row] === frame) rows.push(row);

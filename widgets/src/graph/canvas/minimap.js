@@ -25,7 +25,7 @@ export class Minimap {
     this.canvas.addEventListener("pointermove", go);
   }
 
-  /** Draws the boxes anew. @param {import("../layout/scene.js").Drawn} drawn @param {import("../model/colors.js").Colors} colors @param {any} theme @param {number} ratio */
+  /** Draws the boxes anew. @param {import("../layout/scene.js").Drawn} drawn @param {import("../model/colors.js").Colors} colors @param {import("./painter.js").MixedTheme} theme @param {number} ratio */
   renew(drawn, colors, theme, ratio) {
     this.scale = Math.min(NEAREST, WIDTH / Math.max(drawn.width, 1), HIGHEST / Math.max(drawn.height, 1));
     const [width, height] = [Math.max(Math.round(drawn.width * this.scale), 4), Math.max(Math.round(drawn.height * this.scale), 4)];
@@ -45,7 +45,7 @@ export class Minimap {
     this.ratio = ratio;
   }
 
-  /** Draws the frame around what is in view; hidden where all of it is. @param {import("../layout/camera.js").Camera} camera @param {{width: number, height: number}} view @param {import("../layout/scene.js").Drawn} drawn @param {any} theme */
+  /** Draws the frame around what is in view; hidden where all of it is. @param {import("../layout/camera.js").Camera} camera @param {{width: number, height: number}} view @param {import("../layout/scene.js").Drawn} drawn @param {import("./painter.js").MixedTheme} theme */
   draw(camera, view, drawn, theme) {
     const [wide, high] = [view.width / camera.scale, view.height / camera.scale];
     this.canvas.hidden = camera.x <= 0 && camera.y <= 0 && camera.x + wide >= drawn.width && camera.y + high >= drawn.height;

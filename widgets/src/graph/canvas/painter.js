@@ -1,6 +1,7 @@
 // Draws the scene onto a canvas: open parts, lines, boxes, and what is marked.
 
 import { HEAD } from "../layout/scene.js";
+import { PLAIN } from "../../shared/theme.js";
 import { bounds, labelPlace, strokePath } from "./lines.js";
 
 /** Scales from which on texts of boxes and of lines can be read. */
@@ -17,6 +18,7 @@ const DASHES = { slash: [7, 3], backslash: [12, 3], dots: [3, 3] };
 
 /**
  * @typedef {import("../layout/scene.js").Box} Box @typedef {import("../layout/scene.js").Line} Line
+ * @typedef {import("../../shared/theme.js").Theme & {border: string, muted: string}} MixedTheme
  * @typedef {object} Look
  * @property {import("../layout/scene.js").Drawn} drawn
  * @property {import("../model/colors.js").Colors} colors
@@ -32,10 +34,10 @@ export class Painter {
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
     this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    this.theme = { page: "#fff", text: "#000", line: "#ccc", accent: "#00f", raised: "#eee", font: "monospace" };
+    this.theme = withMixed(PLAIN);
   }
 
-  /** @param {any} theme */
+  /** @param {MixedTheme} theme */
   setTheme(theme) {
     this.theme = theme;
   }
@@ -207,7 +209,7 @@ function isMarked({ from, to }, { selected, hover, focus }) {
   return [selected, hover, focus].some((item) => item >= 0 && (item === from || item === to));
 }
 
-/** The theme with what lies between its text and its page. @param {any} theme */
+/** The theme with what lies between its text and its page. @param {import("../../shared/theme.js").Theme} theme @returns {MixedTheme} */
 export function withMixed(theme) {
   const mix = (/** @type {number} */ part) => `color-mix(in srgb, ${theme.text} ${part}%, ${theme.page})`;
   return { ...theme, border: mix(50), muted: mix(74) };

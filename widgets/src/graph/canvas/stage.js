@@ -3,7 +3,7 @@
 import { between, centered, fitted, following, kept, opening, panned, revealing, widened, zoomed } from "../layout/camera.js";
 import { CameraMotion } from "../../shared/picture/camera_motion.js";
 import { h } from "../../shared/dom.js";
-import { themeOf } from "../../shared/theme.js";
+import { isSame, PLAIN, themeOf } from "../../shared/theme.js";
 import { Minimap } from "./minimap.js";
 import { Painter, withMixed } from "./painter.js";
 
@@ -23,6 +23,9 @@ export class Stage {
     this.camera = { x: 0, y: 0, scale: 1 };
     this.goal = this.camera;
     this.frame = 0;
+    this.theme = withMixed(PLAIN);
+    /** The size that was last drawn for. @type {{width: number, height: number} | null} */
+    this.size = null;
     /** @type {Map<number, {x: number, y: number}>} */
     this.pointers = new Map();
     /** @type {any} */
@@ -88,14 +91,16 @@ export class Stage {
   }
 
   renewMap() {
-    if (this.look && this.theme) this.minimap.renew(this.look.drawn, this.look.colors, this.theme, window.devicePixelRatio || 1);
+    if (this.look) this.minimap.renew(this.look.drawn, this.look.colors, this.theme, window.devicePixelRatio || 1);
   }
 
-  refreshTheme() {
-    this.theme = withMixed(themeOf(this.canvas));
-    this.painter.setTheme(this.theme);
+  /** Takes the colours of the page. */
+  takeTheme() {
+    const theme = withMixed(themeOf(this.canvas));
+    if (isSame(theme, this.theme)) return;
+    this.theme = theme;
+    this.painter.setTheme(theme);
     this.renewMap();
-    this.drawSoon();
   }
 
   drawSoon() {
@@ -111,7 +116,7 @@ export class Stage {
     const ratio = window.devicePixelRatio || 1;
     const [across, down] = [Math.round(width * ratio), Math.round(height * ratio)];
     if (this.canvas.width !== across || this.canvas.height !== down) [this.canvas.width, this.canvas.height] = [across, down];
-    if (!this.theme) this.refreshTheme();
+    this.takeTheme();
     this.painter.paint(this.look, this.camera, this.view, ratio);
     this.minimap.draw(this.camera, this.view, this.look.drawn, this.theme);
   }

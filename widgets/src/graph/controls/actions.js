@@ -60,7 +60,7 @@ export function keyed(view, event) {
 /** Keys that reach the picture find a box to start from. @param {any} view the graph */
 export function arrive(view) {
   if (!view.stage.element.matches(":focus-visible") || view.stage.isPressed) return;
-  const first = view.model.scene.drawn().boxes.find(({ item }) => item >= 0)?.item ?? -1;
+  const first = view.model.scene.drawn().boxes.find((/** @type {import("../layout/scene.js").Box} */ { item }) => item >= 0)?.item ?? -1;
   view.focusOn(view.focus >= 0 ? view.focus : view.selected >= 0 ? view.model.scene.shownFor(view.selected) : first);
 }
 

@@ -16,6 +16,7 @@ const DTYPE = "cast";
  * @typedef {{name: string, graphs: string[]}} Side
  * @typedef {{sides: [Side, Side], rows: import("./data.js").Table}} Comparison
  * @typedef {"nodes" | "parts"} Level
+ * @typedef {{table: Level, rows: number[], isGroup: boolean}} Counterpart
  * @typedef {{state: number, side: number, message: string | null, partners: number[]}} Known
  */
 
@@ -79,7 +80,7 @@ export function levelOf(tree, item) {
 /**
  * Rows of the other side that correspond to an item; of a group those of its first member that has some, `isGroup`.
  * @param {Correspondence} correspondence @param {import("./hierarchy.js").Hierarchy} tree @param {number} item
- * @returns {{table: Level, rows: number[], isGroup: boolean}}
+ * @returns {Counterpart}
  */
 export function counterpartOf(correspondence, tree, item) {
   const table = levelOf(tree, item);

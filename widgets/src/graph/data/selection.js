@@ -25,7 +25,7 @@ export function traitsOf(model, item) {
   return { selected_node_id: node, selected_part_id: part, selected_op_id: op, selection: op === null ? selection : null };
 }
 
-/** The graph and the row that the model has selected; null for none, or one that is not there. @param {import("./data.js").Data} data @param {Record<string, number | null>} traits */
+/** The graph and the row that the model has selected; null for none, or one that is not there. @param {import("./data.js").Data} data @param {Record<string, number | null>} traits @returns {{table: "nodes" | "parts", row: number} | null} */
 export function askedFor(data, { selected_node_id: node, selected_part_id: part, selected_op_id: op }) {
   if (node !== null && node < data.nodes.count) return { table: "nodes", row: node };
   if (part !== null && part < data.parts.count) return { table: "parts", row: part };

@@ -3,7 +3,6 @@
 import { debounced, h } from "../../shared/dom.js";
 
 const PAUSE = 60;
-const SORTED = { true: "descending", false: "ascending" };
 
 export class GridHead {
   /**
@@ -68,7 +67,7 @@ export class GridHead {
   /** @param {import("../../op_table/query.js").Query} query @param {Record<string, string>} errors */
   show(query, errors) {
     this.columns.forEach((column, index) => {
-      const sorted = query.sort === column.name ? SORTED[String(query.is_descending)] : "none";
+      const sorted = query.sort === column.name ? query.is_descending ? "descending" : "ascending" : "none";
       this.names.children[index].setAttribute("aria-sort", sorted);
       const input = this.filters.children[index].firstChild;
       const text = query.filters[column.name] ?? "";
