@@ -12,6 +12,7 @@ from nbkit.numerics.precision import precision_of
 
 Milestone = dict[str, Any]
 Bools = npt.NDArray[np.bool_]
+NAMES = ("op", "module", "phase", "message", "message_values")
 
 
 def milestones(
@@ -46,7 +47,7 @@ def _milestone(diffs: pd.DataFrame, ops: pd.DataFrame, numbers: Any, **more: Any
     number = int(numbers[0])
     row = diffs.iloc[number]
     op_id = int(row["op_id"])
-    texts = {name: row[name] for name in ("op", "module", "phase", "message")} | {"source": ops["source"].iloc[op_id]}
+    texts = {name: row[name] for name in NAMES} | {"source": ops["source"].iloc[op_id]}
     figures = {name: row[name] for name in ("local_error", "propagated_error", "total_error", "noise_ratio")}
     figures |= {name: values[number] for name, values in more.items()}
     return {

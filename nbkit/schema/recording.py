@@ -211,6 +211,11 @@ DIFFS = table(
         "failed (the reference raised)",
     ),
     ("message", "str", "what a reader must know: why, where, or how it was compared; null if nothing"),
+    (
+        "message_values",
+        "str",
+        "JSON list of [start, end]: the elements of tensors in `message`, which a report leaves out; null if none",
+    ),
 )
 FINDINGS = table(
     "findings",
@@ -233,6 +238,11 @@ FINDINGS = table(
     ("nan_count", "int64", "number of NaN in it"),
     ("inf_count", "int64", "number of +Inf and -Inf in it"),
     ("message", "str", "how many elements, the first of them, and the inputs that led to it"),
+    (
+        "message_values",
+        "str",
+        "JSON list of [start, end]: the elements of tensors in `message`, which a report leaves out; null if none",
+    ),
 )
 ALIGNMENT = table(
     "alignment",

@@ -16,6 +16,8 @@ META = {
     "unread": "skipped_lines",
 }
 CAPTURED = {"not_kept": "not_captured"}
+# Errors whose messages are nbkit's own; milestones have no type.
+OURS = (None, "NonFiniteError")
 
 
 def upgraded_frame(name: str, frame: pd.DataFrame) -> pd.DataFrame:
@@ -23,7 +25,14 @@ def upgraded_frame(name: str, frame: pd.DataFrame) -> pd.DataFrame:
     frame = frame.rename(columns=COLUMNS.get(name, {}))
     if "error_class" in frame:
         frame["error_class"] = frame["error_class"].replace(ERROR_CLASSES)
+    if name in ("diffs", "findings"):
+        frame["message_values"] = frame["message"].map(_all_of_it, na_action="ignore").astype("str")
     return frame
+
+
+def _all_of_it(message: str) -> str:
+    """The column `message_values` of a message that does not say where it holds elements: anywhere, for all we know."""
+    return f"[[0, {len(message)}]]"
 
 
 def upgraded_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,4 +44,8 @@ def upgraded_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(upgraded.get(key), dict):
             names = COLUMNS["diffs"]
             upgraded[key] = {names.get(field, field): value for field, value in upgraded[key].items()}
+    for key in ("first_divergence", "largest_growth", "half_precision_lost_at", "error"):
+        part = upgraded.get(key)
+        if isinstance(part, dict) and isinstance(part.get("message"), str) and part.get("type") in OURS:
+            upgraded[key] = {**part, "message_values": _all_of_it(part["message"])}
     return upgraded

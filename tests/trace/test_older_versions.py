@@ -4,6 +4,8 @@ from pathlib import Path
 
 import nbkit
 from nbkit.trace.older_versions import upgraded_meta
+from nbkit.trace.trace import Trace
+from nbkit.views.report.leaving import leaving
 
 # Recorded and saved by schema version 1: opdiff(against="cpu:float64", keep_ops="addmm") of a linear layer.
 SAVED = Path(__file__).parent / "saved_version_1" / "against"
@@ -39,3 +41,13 @@ def test_saved_again_it_is_a_trace_of_today(tmp_path):
 
 def test_lines_that_a_reader_skipped_keep_their_rows():
     assert upgraded_meta({"unread": [{"line": 3}], "name": "a"}) == {"skipped_lines": [{"line": 3}], "name": "a"}
+
+
+def test_a_report_of_it_has_no_message_that_may_hold_elements():
+    trace = nbkit.load(SAVED)
+    assert trace.diffs["message_values"].notna().equals(trace.diffs["message"].notna())
+    texts = {"message": "worst at [0]: 1.5, expected 2"}
+    meta = upgraded_meta({"first_divergence": texts, "error": {"type": "NonFiniteError", **texts}})
+    left = leaving(Trace(trace.frames, meta), values=False)
+    assert set(left.diffs["message"].dropna()) <= {"…"}
+    assert (left.meta["first_divergence"]["message"], left.meta["error"]["message"]) == ("…", "…")

@@ -23,6 +23,7 @@ from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.isolated import timed_apart
 from nbkit.capture.replay.op_traits import UNINITIALISED, Plan, plan_of, written_tensors
 from nbkit.errors import NonFiniteError
+from nbkit.schema.message import Message
 
 # Each asks for one float64 run of the op: masks and zeros are common, lost precision is not.
 MOST_RERUNS = 500
@@ -125,7 +126,7 @@ class Checker:
     def _settle(self, plan: Plan, args: Any, kwargs: Any, out: Any, written: list[Tensor], was_finite: bool) -> None:
         found = self._counted(plan, lambda: self._look(plan, args, kwargs, out, written, was_finite))
         if found is not None and self.stop:
-            self.error = NonFiniteError(f"{plan.name}: {found.message}")
+            self.error = NonFiniteError(Message(f"{plan.name}: ", found.message))
             raise self.error
 
     def _is_plainly_fine(self, out: Tensor, is_whole: bool) -> bool:

@@ -10,6 +10,7 @@ from torch import Tensor
 from nbkit.capture.check.values import element_text, number_text, range_text
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import UNDECLARED_WRITES, Plan, bound
+from nbkit.schema.message import Message, element, joined
 
 # Made element by element, or row by row, although torch has no tag that says so.
 BY_ELEMENT = frozenset(
@@ -52,9 +53,9 @@ def inputs_text(
     if None in elements:
         texts, label, separator = [*map(range_text, inputs), *numbers], "inputs", "; "
     else:
-        texts, label, separator = [*map(str, elements), *numbers], "inputs there", ", "
+        texts, label, separator = [*filter(None, elements), *numbers], "inputs there", ", "
     overwrote = "; it overwrote its input" if len(inputs) < len(all_tensors(args, kwargs)) and not plan.is_out else ""
-    return (f"; {label}: {separator.join(texts)}" if texts else "") + overwrote
+    return Message(*([f"; {label}: ", joined(separator, texts)] if texts else []), overwrote)
 
 
 def _one_of_each(args: Any, position: int) -> tuple[Any, ...]:
@@ -73,4 +74,5 @@ def _numbers_text(plan: Plan, args: Any, kwargs: Any, is_pointwise: bool) -> Ite
     for name, value in [*zip(names, args, strict=False), *kwargs.items()]:
         if isinstance(value, kinds) and not isinstance(value, bool):
             is_operand = is_pointwise and name in ("self", "other", "exponent", "scalar", "value")
-            yield number_text(value) if is_operand else f"{name}={number_text(value)}"
+            text = element(number_text(value))
+            yield text if is_operand else Message(f"{name}=", text)

@@ -12,6 +12,7 @@ from nbkit.capture.frames.tensor_rows import dtype_text, sizes_text
 from nbkit.capture.recorder.optrace import optrace
 from nbkit.capture.recorder.recording import OP_FIELDS, Recording
 from nbkit.schema import FINDINGS
+from nbkit.schema.message import message_values
 
 FROM_OPS = ["op", "module", "phase", "source"]
 SCALED = (
@@ -70,6 +71,7 @@ class opcheck(optrace):  # noqa: N801  a context manager is named like the funct
                 "nan_count": [one.nan_count for one in found],
                 "inf_count": [one.inf_count for one in found],
                 "message": [one.message for one in found],
+                "message_values": [message_values(one.message) for one in found],
             }
         )
         for reason, count in self.checker.skipped.items():

@@ -14,6 +14,7 @@ from nbkit.capture.check.values import counts, first_place, largest, number_text
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import Plan
 from nbkit.capture.replay.reference import NoKernelError, Reference
+from nbkit.schema.message import Message, element
 
 # They only put numbers into memory: a NaN among those is there on purpose.
 FILLING = frozenset(
@@ -71,17 +72,18 @@ def origin_of(
     what = "NaN" if nans else "Inf"
     if wide is not None and overflows:
         ends_at = number_text(float(torch.finfo(tensor.dtype).max))
-        what += f" where {number_text(wide)} does not fit ({_name(tensor)} ends at {ends_at})"
-    message = _how_many(nans or infs, values, what, place)
-    message += inputs_text(plan, args, kwargs, written, position, place, values.shape)
+        limit = f" does not fit ({_name(tensor)} ends at {ends_at})"
+        what = Message(what, " where ", element(number_text(wide)), limit)
+    inputs = inputs_text(plan, args, kwargs, written, position, place, values.shape)
+    message = Message(*_how_many(nans or infs, values, what, place), inputs)
     return Finding(kind, "output", position, tensor, message, nans, infs)
 
 
-def _how_many(bad: int, values: Tensor, what: str, place: list[int]) -> str:
-    """'3 of 8 elements are NaN, the first at [0, 2]'."""
+def _how_many(bad: int, values: Tensor, what: str, place: list[int]) -> tuple[str, ...]:
+    """The parts of '3 of 8 elements are NaN, the first at [0, 2]'."""
     if values.numel() == 1:
-        return f"its only element is {what}"
-    return f"{bad:,} of {values.numel():,} elements {'is' if bad == 1 else 'are'} {what}, the first at {place}"
+        return "its only element is ", what
+    return f"{bad:,} of {values.numel():,} elements {'is' if bad == 1 else 'are'} ", what, f", the first at {place}"
 
 
 def underflow_of(plan: Plan, args: Any, kwargs: Any, tensor: Tensor, position: int) -> Finding | None:
@@ -91,10 +93,12 @@ def underflow_of(plan: Plan, args: Any, kwargs: Any, tensor: Tensor, position: i
     precise = _exact(plan, args, kwargs, position)
     if precise is None or not is_float(precise) or not (0 < largest(precise) < smallest_normal(tensor.dtype)):
         return None
-    message = (
-        f"no element of {tensor.numel():,} keeps its precision: exact values reach {number_text(largest(precise))}, "
-        f"{_name(tensor)} is exact from {number_text(smallest_normal(tensor.dtype))} on, "
-        f"and {number_text(largest(tensor))} is what is left"
+    message = Message(
+        f"no element of {tensor.numel():,} keeps its precision: exact values reach ",
+        element(number_text(largest(precise))),
+        f", {_name(tensor)} is exact from {number_text(smallest_normal(tensor.dtype))} on, and ",
+        element(number_text(largest(tensor))),
+        " is what is left",
     )
     return Finding("underflow", "output", position, tensor, message)
 

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.recorder.statistics import dense
+from nbkit.schema.message import Message, element
 
 NARROWEST = (torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.float8_e5m2, torch.float8_e5m2fnuz)
 
@@ -46,7 +47,7 @@ def element_text(tensor: Tensor, place: list[int], shape: torch.Size) -> str | N
     if tensor.layout is not torch.strided or len(tensor.shape) > len(shape):
         return None
     try:
-        return number_text(tensor.expand(shape)[tuple(place)].item())
+        return element(number_text(tensor.expand(shape)[tuple(place)].item()))
     except RuntimeError:
         return None
 
@@ -58,7 +59,7 @@ def range_text(tensor: Tensor) -> str:
     if values.is_complex() or not values.numel():
         return shape
     low, high = torch.aminmax(values)
-    return f"{shape} from {number_text(low.item())} to {number_text(high.item())}"
+    return Message(shape, " from ", element(number_text(low.item())), " to ", element(number_text(high.item())))
 
 
 def number_text(value: float | complex | bool) -> str:

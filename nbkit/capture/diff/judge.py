@@ -23,6 +23,7 @@ from nbkit.numerics.metrics import CHUNK, COUNTS, Metrics, measure, measure_one
 from nbkit.numerics.noise_ratio import accumulates_alike, outside, where_not_finite
 from nbkit.numerics.precision import Array, Precision, precision_of
 from nbkit.numerics.tolerances import Tolerances
+from nbkit.schema.message import Message, element, joined
 
 # So many elements of small tensors wait to be measured together: one call of numpy costs what a thousand elements do.
 WAITING = 1 << 16
@@ -149,7 +150,7 @@ class Judge:
         found = reduced(pair.call, pair.place, sides, precision, pair.factor, self.threshold)
         found = found or narrow(pair) or running(pair, precision, self.threshold)
         if found is not None:
-            pair.row["message"] = f"{found.message}; {pair.row['message']}"
+            pair.row["message"] = joined("; ", [found.message, pair.row["message"]])
             pair.row["status"] = "reduced" if found.wholly else "mismatch"
 
     def _wrong_integers(self, pair: Pair) -> Array:
@@ -196,7 +197,8 @@ def _message(pair: Pair, row: Row, wrong: Array) -> str:
     error = np.where(wrong, np.where(np.isnan(error), np.inf, error), -1.0)
     worst = int(error.argmax())
     index = [int(place) for place in np.unravel_index(worst, tuple(json.loads(row["shape"])))]
-    element = f"worst at {index}: {actual[worst]:.9g}, expected {pair.expected[worst]:.9g}"
+    values = [element(f"{side[worst]:.9g}") for side in (actual, pair.expected)]
+    place = Message(f"worst at {index}: ", values[0], ", expected ", values[1])
     counts = tuple(row[name] for name in COUNTS)
-    parts = [pair.call.note, where_not_finite(counts), element]
-    return "; ".join(part for part in parts if part)
+    parts = [pair.call.note, where_not_finite(counts), place]
+    return joined("; ", filter(None, parts))

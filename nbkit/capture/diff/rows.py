@@ -9,6 +9,7 @@ from nbkit.capture.diff.options import PHASES
 from nbkit.capture.recorder.recording import OP_FIELDS
 from nbkit.numerics.precision import Array
 from nbkit.schema import DIFFS
+from nbkit.schema.message import message_values
 
 FROM_OPS = ["op", "module", "phase"]
 
@@ -26,6 +27,7 @@ def diffs_frame(rows: list[dict[str, Any]], op_ids: Array, ops: pd.DataFrame, ph
         wanted[wanted] = ops["phase"].isin(phases).to_numpy()[ids[wanted]]
     ids = ids[wanted]
     chosen = [row for row, is_wanted in zip(rows, wanted.tolist(), strict=True) if is_wanted]
+    chosen = [row | {"message_values": message_values(row.get("message"))} for row in chosen]
     names = [column.name for column in DIFFS.columns if any(column.name in row for row in chosen)]
     frame = DIFFS.frame(
         {

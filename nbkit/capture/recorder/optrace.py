@@ -24,6 +24,7 @@ from nbkit.capture.step.optimizer_steps import OptimizerSteps
 from nbkit.capture.step.tracebacks import came_from_op, without_our_frames
 from nbkit.errors import OptionError, nearest
 from nbkit.patterns import Patterns
+from nbkit.schema.message import message_values
 from nbkit.trace.trace import Trace
 
 VALUES = ("stats",)
@@ -171,6 +172,7 @@ def describe_error(error: BaseException, failed: int | None, ops: Any) -> dict[s
     return {
         "type": type(error).__name__,
         "message": str(error),
+        "message_values": message_values(error.args[0]) if error.args else None,
         "op_id": failed,
         "source": source if isinstance(source, str) else None,
     }

@@ -14,7 +14,8 @@ from nbkit.views.plots.difference import difference_plots
 from nbkit.views.summary.names import ROOT, shown
 
 WORST = 20
-HEAD = ("op_id", "op")
+# Columns that the head shows, and one that is no news to a reader.
+HEAD = ("op_id", "op", "message_values")
 
 
 def diff_detail(trace: Trace, row: int) -> dict[str, Any]:

@@ -33,7 +33,7 @@ Row = list[int | float | str | None]
 
 def shown_columns(rows: EncodedOps) -> list[str]:
     """The columns to show, in order; a column that is null throughout is left out, one that we do not know is last."""
-    names = [*rows.texts, *rows.numbers]
+    names = [name for name in (*rows.texts, *rows.numbers) if name != "message_values"]
     known = [name for name in (*FIRST, *STEP, *LAST) if name in names]
     return [name for name in dict.fromkeys([*known, *names]) if _is_worth_showing(rows, name)]
 

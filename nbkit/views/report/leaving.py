@@ -1,37 +1,27 @@
 """A trace as it leaves the machine: without paths of its user, and without elements of tensors unless asked."""
 
 import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
+from nbkit.schema.message import without_elements
 from nbkit.trace.trace import Trace
 from nbkit.views.report.paths import short_path
 
-Change = Callable[[str], str]
-# Columns whose texts name places in code, or elements; shapes, ops and phases do not.
+# Columns whose texts name places in code; shapes, ops and phases do not.
 COLUMNS = ("source", "message")
 # The column that holds JSON objects, of whose texts some name places.
 JSON_COLUMN = "attributes"
-HIDDEN = "…"
-# The worst element of a compared tensor, and where a finding names elements of tensors or their range.
-_WORST = re.compile(r"(worst at \[[\d, ]*\]): [^,;]+, expected [^,;]+")
-_NAMED = re.compile(
-    r"(?<=inputs there: ).*|(?<=inputs: ).*|(?<= where )\S+(?= does not fit)|(?<= reach )\S+(?=,)"
-    r"|(?<!\S)\S+(?= is what is left)"
-)
-# A number; shapes stay.
-_NUMBER = re.compile(r"\[[^\]]*\]|-?\b\d[\w.+-]*")
-_SAID = re.compile(r"\[.*|-?0(?:\.0*)?")
+# What says where a message holds elements of tensors.
+VALUES = "message_values"
 
 
 def leaving(trace: Trace, *, values: bool) -> Trace:
     """A copy of valid texts with shortened paths and, unless `values`, without elements of tensors in its messages."""
-    change = _readable if values else lambda text: without_elements(_readable(text))
-    frames = {name: _changed_frame(frame, change) for name, frame in trace.frames.items()}
-    return Trace(frames, _changed(trace.meta, change), trace.captured)
+    frames = {name: _changed_frame(frame, values=values) for name, frame in trace.frames.items()}
+    return Trace(frames, _changed(trace.meta, values=values), trace.captured)
 
 
 def _readable(text: str) -> str:
@@ -39,25 +29,28 @@ def _readable(text: str) -> str:
     return short_path(text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
-def without_elements(text: str) -> str:
-    """A message without elements of tensors; that one is 0, NaN or Inf is what it is about, and stays."""
-    return _NAMED.sub(lambda found: _NUMBER.sub(_hidden, found[0]), _WORST.sub(r"\1", text))
-
-
-def _hidden(number: re.Match[str]) -> str:
-    return number[0] if _SAID.fullmatch(number[0]) else HIDDEN
-
-
-def _changed_frame(frame: pd.DataFrame, change: Change) -> pd.DataFrame:
+def _changed_frame(frame: pd.DataFrame, *, values: bool) -> pd.DataFrame:
     changed = {}
+    if VALUES in frame and frame[VALUES].notna().any():
+        if not values:
+            changed["message"] = _without_elements(frame)
+        # Shortened texts have other places.
+        changed[VALUES] = pd.Series([None] * len(frame), dtype="str")
     for name in COLUMNS:
         if name in frame:
-            texts = {text: change(text) for text in frame[name].dropna().unique()}
-            if any(text != other for text, other in texts.items()):
-                changed[name] = frame[name].map(texts).astype("str")
+            column = changed.get(name, frame[name])
+            texts = {text: _readable(text) for text in column.dropna().unique()}
+            if any(text != readable for text, readable in texts.items()):
+                changed[name] = column.map(texts).astype("str")
     if JSON_COLUMN in frame:
         changed[JSON_COLUMN] = frame[JSON_COLUMN].map(_short_json, na_action="ignore").astype("str")
     return frame.assign(**changed) if changed else frame
+
+
+def _without_elements(frame: pd.DataFrame) -> "pd.Series[str]":
+    pairs = zip(frame["message"], frame[VALUES], strict=True)
+    texts = [without_elements(text, spans) if isinstance(spans, str) else text for text, spans in pairs]
+    return pd.Series(texts, dtype="str")
 
 
 def _short_json(text: str) -> str:
@@ -65,18 +58,21 @@ def _short_json(text: str) -> str:
     if "/" not in text and "\\" not in text:
         return _readable(text)
     try:
-        return json.dumps(_changed(json.loads(text), _readable), ensure_ascii=False)
+        return json.dumps(_changed(json.loads(text), values=True), ensure_ascii=False)
     except ValueError:
         return _readable(text)
 
 
-def _changed(data: Any, change: Change) -> Any:
-    """JSON data with all of its texts changed, names of mappings too."""
+def _changed(data: Any, *, values: bool) -> Any:
+    """JSON data with all of its texts readable, names of mappings too; unless `values`, messages without elements."""
     match data:
         case str():
-            return change(data)
+            return _readable(data)
         case Mapping():
-            return {_changed(name, change): _changed(value, change) for name, value in data.items()}
+            if not values and isinstance(spans := data.get(VALUES), str):
+                data = {**data, "message": without_elements(data["message"], spans)}
+            names = [name for name in data if name != VALUES]
+            return {_changed(name, values=values): _changed(data[name], values=values) for name in names}
         case list() | tuple():
-            return [_changed(value, change) for value in data]
+            return [_changed(value, values=values) for value in data]
     return data

@@ -2,55 +2,58 @@
 
 import json
 
-import pytest
+import pandas as pd
+import torch
 
+import nbkit
 from nbkit.schema import FINDINGS, NODES
+from nbkit.schema.message import Message, element, joined, message_values
 from nbkit.trace.trace import Trace
-from nbkit.views.report.leaving import leaving, without_elements
+from nbkit.views.report.leaving import leaving
+from tests.diff_traces import faulty_trace
 from tests.fakes import make_ops, make_trace, small_trace
 
 # In two parts, so that this file names no place of a machine.
 HOME = "/" + "home"
 
 
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        ("3 NaN, expected 0; worst at [4, 6]: -1.89, expected -1.87", "3 NaN, expected 0; worst at [4, 6]"),
-        ("worst at []: (1+2j), expected nan; as float16", "worst at []; as float16"),
-        ("1 of 2 elements is NaN, the first at [0, 3]; inputs there: 0, inf", None),
-        ("1 of 2 elements is NaN, the first at [1]; inputs there: -1.5e-05, (1+2j), nan, True, 3",
-         "1 of 2 elements is NaN, the first at [1]; inputs there: …, (…), nan, True, …"),
-        ("inputs: shape [2, 3] from -1.5 to 4; shape [3] from 0 to inf",
-         "inputs: shape [2, 3] from … to …; shape [3] from 0 to inf"),
-        ("the first at [0], where 70000.5 does not fit (float16 ends at 65504)",
-         "the first at [0], where … does not fit (float16 ends at 65504)"),
-        ("exact values reach 1e-42, float32 is exact from 1.2e-38 on, and 0 is what is left",
-         "exact values reach …, float32 is exact from 1.2e-38 on, and 0 is what is left"),
-        ("models/rwkv4.py:50", None),
-    ],
-)  # fmt: skip
-def test_elements_are_left_out_of_messages(text: str, left: str | None) -> None:
-    assert without_elements(text) == (left or text)
+def findings(message: str) -> pd.DataFrame:
+    row = {"op_id": 1, "op": "a", "phase": "forward", "kind": "nan", "role": "output", "position": 0}
+    row |= {"dtype": "float32", "shape": "[2]", "nan_count": 1, "inf_count": 0}
+    return FINDINGS.frame([{**row, "message": message, "message_values": message_values(message)}])
 
 
-def test_they_stay_where_values_are_asked_for() -> None:
-    row = {
-        "op_id": 1,
-        "op": "a",
-        "phase": "forward",
-        "kind": "nan",
-        "role": "output",
-        "position": 0,
-        "dtype": "float32",
-    }
-    row |= {"shape": "[2]", "nan_count": 1, "inf_count": 0, "message": "inputs there: 3.5"}
-    trace = small_trace(error={"type": "NonFiniteError", "message": "aten.log: inputs there: 3.5"})
-    trace.frames["findings"] = FINDINGS.frame([row])
-    for values, message in ((True, "inputs there: 3.5"), (False, "inputs there: …")):
+def test_elements_stay_only_where_values_are_asked_for() -> None:
+    message = Message("the first at [3]; inputs there: ", joined(", ", [element("3.5"), element("inf"), element("0")]))
+    trace = small_trace()
+    trace.frames["findings"] = findings(message)
+    trace.meta["error"] = {"type": "NonFiniteError", **error_of(Message("aten.log: ", message))}
+    for values, said in ((True, "3.5, inf, 0"), (False, "…, inf, 0")):
         left = leaving(trace, values=values)
-        assert left.findings["message"].tolist() == [message]
-        assert left.meta["error"]["message"] == f"aten.log: {message}"
+        assert left.findings["message"].tolist() == [f"the first at [3]; inputs there: {said}"]
+        assert left.findings["message_values"].isna().all()
+        assert left.meta["error"]["message"] == f"aten.log: the first at [3]; inputs there: {said}"
+    assert trace.findings["message"].tolist() == [str(message)]
+
+
+def error_of(message: Message) -> dict[str, str | None]:
+    return {"message": str(message), "message_values": message_values(message)}
+
+
+def test_words_that_read_like_elements_stay() -> None:
+    trace = small_trace()
+    trace.frames["findings"] = findings("inputs there: 3.5")
+    assert leaving(trace, values=False).findings["message"].tolist() == ["inputs there: 3.5"]
+
+
+def test_recorded_messages_have_no_elements_in_a_report() -> None:
+    with nbkit.opcheck() as checked:
+        torch.tensor([1.25, 2.5]) / torch.zeros(2)
+    (message,) = leaving(checked, values=False).findings["message"]
+    assert message == "2 of 2 elements are Inf, the first at [0]; inputs there: …, 0"
+    compared = leaving(faulty_trace(), values=False)
+    (message, _) = compared.diffs["message"].dropna()[:2]
+    assert message.endswith("worst at [4, 6]: …, expected …")
 
 
 def test_frames_and_meta_are_shortened_and_the_trace_is_not() -> None:

@@ -1,0 +1,50 @@
+"""Message: a text for a frame that knows where it holds elements of tensors, so that a report can leave them out."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, Self
+
+HIDDEN = "…"
+# What a message is about is no secret: that an element is zero, NaN, Inf or a truth value.
+TOLD = frozenset({"0", "-0", "0.0", "-0.0", "nan", "inf", "-inf", "True", "False"})
+
+
+class Message(str):
+    """The parts, one after the other; `spans` are beginnings and ends of the elements of tensors in it."""
+
+    spans: tuple[tuple[int, int], ...]
+
+    def __new__(cls, *parts: str) -> Self:
+        message = super().__new__(cls, "".join(parts))
+        spans, begin = [], 0
+        for part in parts:
+            spans += [(begin + first, begin + last) for first, last in getattr(part, "spans", ())]
+            begin += len(part)
+        message.spans = tuple(spans)
+        return message
+
+
+def element(text: str) -> Message:
+    """The text of an element of a tensor as part of a message."""
+    message = Message(text)
+    message.spans = () if text in TOLD else ((0, len(text)),)
+    return message
+
+
+def joined(separator: str, parts: Iterable[str]) -> Message:
+    """The parts with a separator between them."""
+    texts = [text for part in parts for text in (separator, part)]
+    return Message(*texts[1:])
+
+
+def message_values(message: object) -> str | None:
+    """The column `message_values` of a message: JSON of its spans; null where it holds no elements."""
+    spans = getattr(message, "spans", ())
+    return json.dumps(spans) if spans else None
+
+
+def without_elements(text: str, spans: Any) -> str:
+    """The text with an ellipsis for each of the spans (`message_values`), which stand in their order."""
+    for first, last in reversed(json.loads(spans)):
+        text = f"{text[:first]}{HIDDEN}{text[last:]}"
+    return text
