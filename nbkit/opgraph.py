@@ -5,8 +5,7 @@ from typing import Any
 
 from nbkit.analysis.graph.op_graph import trace_graph
 from nbkit.analysis.graph_match.compare_graphs import compare_graphs, compared_graphs
-from nbkit.analysis.graph_match.merged import merged
-from nbkit.analysis.graph_match.one_graph import one_graph
+from nbkit.analysis.graph_match.side_frames import merged, one_graph
 from nbkit.analysis.structure.recognise import recognise
 from nbkit.capture.graphs.live_graph import live_graph
 from nbkit.errors import OptionError, nearest

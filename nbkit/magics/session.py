@@ -12,7 +12,7 @@ from IPython.display import display
 
 from nbkit.errors import NbkitError, TraceError
 from nbkit.magics.cell_magic import CellMagic, Repeating
-from nbkit.trace.save_path import check_save_path
+from nbkit.trace.storage import check_save_path
 from nbkit.trace.trace import Trace
 
 EMPTY_CELL = "The cell is empty, so nothing was recorded."

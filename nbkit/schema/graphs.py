@@ -22,7 +22,13 @@ NODES = table(
     ("name", "str", "name in its graph; of a module, a parameter or a buffer its path"),
     ("module", "str", "path of the module that holds it or that it is; '' is the root; null where none is known"),
     ("part_id", "Int64", "innermost row of parts that it belongs to; null if none"),
-    ("role", "str", "part it plays, one of nbkit.graphs.roles.ROLES; null where not recognised"),
+    (
+        "role",
+        "str",
+        "part it plays: embedding, rotary (positions), norm, block, attention, time_mix, channel_mix (RWKV), mlp, "
+        "head, loss (and the first value of its gradient), residual (an addition to the stream), optimizer, "
+        "communication or cast; null where not recognised",
+    ),
     ("phase", "str", "forward, backward, recompute (the forward once more, for backward), optimizer or other; or null"),
     (
         "inserted",

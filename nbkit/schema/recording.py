@@ -115,8 +115,8 @@ TIMINGS = table(
     ("op_id", "int64", "the op; ops holds the repeat of median wall time"),
     ("repeats", "int64", "how many repeats had this op at this place"),
     ("median_us", "float64", "median of total_time_us"),
-    ("iqr_us", "float64", "distance of the quartiles of total_time_us"),
-    ("min_us", "float64", "smallest total_time_us"),
+    ("iqr_us", "float64", "interquartile range (IQR) of total_time_us"),
+    ("min_us", "float64", "min of total_time_us"),
 )
 SAMPLES = table(
     "samples",
@@ -150,7 +150,7 @@ FAULTS = table(
     (
         "status",
         "str",
-        "changed; no effect: it fired, and each result was right to the bit; not reached: its conditions were never "
+        "changed; no effect: it fired, and each result was correct to the bit; not reached: its conditions were never "
         "met; cannot apply: not to these ops; never ran: no such op did",
     ),
     ("message", "str", "why it changed nothing; null if it did"),
@@ -182,10 +182,10 @@ DIFFS = table(
     (
         "noise_ratio",
         "float64",
-        "largest error over what rounding of result and inputs allows: of order 1 for a right op, an upper bound "
+        "largest error over what rounding of result and inputs allows: of order 1 for a correct op, an upper bound "
         "where it is below the threshold; inf where NaN or Inf stand at other places, or integers differ",
     ),
-    ("bias_ratio", "float64", "|mean signed error| over rms error / sqrt(numel): how far errors lean to one side"),
+    ("bias_ratio", "float64", "|mean signed error| over rms error / sqrt(numel): how biased the errors are"),
     (
         "local_error",
         "float64",
@@ -196,12 +196,12 @@ DIFFS = table(
         "float64",
         "|expected - shadow| over |shadow|: what the errors of its inputs make of its result",
     ),
-    ("total_error", "float64", "|actual - shadow| over |shadow|: how far the step is from the other run here"),
+    ("total_error", "float64", "|actual - shadow| over |shadow|: how far the step is from the shadow run here"),
     (
         "error_class",
         "str",
         "local: its own error is more than its dtype allows; propagated: most of it goes back to ops at fault; both; "
-        "clean: no op of the step is at fault, so that what it has is rounding, or a fault of the other run",
+        "clean: no op of the step is at fault, so that what it has is rounding, or a fault of the shadow run",
     ),
     ("origin_op_id", "Int64", "the op at fault that most of its error goes back to; null if clean"),
     (

@@ -27,10 +27,7 @@ def write(
     """Write the folder beside `path` under a temporary name and rename it; raises TraceError, SchemaError."""
     partial: Path | None = None
     try:
-        if path.exists() and not (path / META).is_file():
-            raise TraceError(
-                f"{path} exists and is not a trace; choose another name, so that nothing of yours is lost."
-            )
+        _check_replaceable(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         # mkdtemp makes a folder for its owner alone; a trace is shared like any other file.
@@ -134,6 +131,12 @@ def _replace(partial: Path, path: Path) -> None:
         shutil.rmtree(aside, ignore_errors=True)
 
 
+def _check_replaceable(path: Path) -> None:
+    """Raises TraceError if something else than a trace is at `path`."""
+    if path.exists() and not (path / META).is_file():
+        raise TraceError(f"{path} exists and is not a trace; choose another name, so that nothing of yours is lost.")
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
@@ -144,3 +147,15 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror[0].lower() + error.strerror[1:]
     return first_line(error).rstrip(".")
+
+
+def check_save_path(path: Path) -> None:
+    """Raises TraceError unless a trace can be written to `path` now; asked before anything runs."""
+    try:
+        _check_replaceable(path)
+        folder = next(parent for parent in path.parents if parent.exists())
+        # Only an attempt tells: permission bits say nothing for root or on a read-only file system.
+        Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=folder)).rmdir()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise TraceError(f"Cannot save a trace to {path}: {reason}; choose a place you can write to.") from error

@@ -61,7 +61,7 @@ def test_single_recordings_say_that_the_noise_is_unknown(nbkit, folder, capsys):
     small_trace(verb="optime").save(folder / "a")
     assert nbkit("diff", "a", "a") == 0
     out = capsys.readouterr().out
-    assert "The noise is not known" in out and "whether one is faster is not known" in out
+    assert "The noise is unknown" in out and "whether one is faster is not known" in out
 
 
 def test_what_is_no_trace_is_one_sentence(nbkit, capsys):

@@ -3,7 +3,7 @@
 import pytest
 
 from nbkit.errors import TraceError
-from nbkit.trace.save_path import check_save_path
+from nbkit.trace.storage import check_save_path
 from nbkit.trace.trace import Trace
 
 

@@ -8,7 +8,7 @@ from nbkit.analysis.graph_match.ops import match_ops
 from nbkit.analysis.graph_match.parameters import ParameterMatcher
 from nbkit.analysis.graph_match.parts import matched_parts
 from nbkit.analysis.graph_match.places import Places
-from nbkit.analysis.graph_match.rows import Found
+from nbkit.analysis.graph_match.rows import MatchedGraphs
 from nbkit.analysis.graph_match.side import side_of
 from nbkit.schema import CORRESPONDENCE
 
@@ -21,8 +21,8 @@ def compare_graphs(left: Frames, right: Frames) -> pd.DataFrame:
     Of several graphs those of equal names are compared, else the first with ops of each side.
     """
     rows = []
-    for one, other in compared_graphs(left["nodes"], right["nodes"]):
-        rows += list(_found(left, right, one, other).rows())
+    for names in compared_graphs(left["nodes"], right["nodes"]):
+        rows += list(_matched(left, right, *names).rows())
     return CORRESPONDENCE.frame(rows)
 
 
@@ -42,10 +42,10 @@ def _first_with_ops(nodes: pd.DataFrame, names: list[str]) -> str:
     return next((name for name in names if name in with_ops), names[0])
 
 
-def _found(left: Frames, right: Frames, left_graph: str, right_graph: str) -> Found:
-    one, other = side_of(left, left_graph), side_of(right, right_graph)
-    parts = matched_parts(one, other)
-    places = Places(one, other, parts)
-    states = ParameterMatcher(one, other, places)
-    match_ops(one, other, places, states.pairs)
-    return Found(one, other, parts, states.pairs, states.is_transposed)
+def _matched(left: Frames, right: Frames, left_graph: str, right_graph: str) -> MatchedGraphs:
+    sides = side_of(left, left_graph), side_of(right, right_graph)
+    parts = matched_parts(*sides)
+    places = Places(*sides, parts)
+    states = ParameterMatcher(*sides, places)
+    match_ops(*sides, places, states.pairs)
+    return MatchedGraphs(*sides, parts, states.pairs, states.is_transposed)

@@ -1,11 +1,9 @@
 """Which op of one graph is which of another: by name, from paired parameters along the dataflow, and by order."""
 
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 
-from nbkit.analysis.graph_match.common_sequence import common_sequence
-from nbkit.analysis.graph_match.pairs import Pairs
-from nbkit.analysis.graph_match.passes import Groups, groups, if_as_many, if_single, in_order
+from nbkit.analysis.graph_match.pairs import Groups, Pairs, groups, if_as_many, if_single, in_order
 from nbkit.analysis.graph_match.places import Places
 from nbkit.analysis.graph_match.side import Node, Side
 from nbkit.graphs.canonical_ops import ARITHMETIC
@@ -145,3 +143,36 @@ class _OpMatcher:
             if ones and others:
                 said.append(bool(ones & others))
         return any(said) or len(said) < 2
+
+
+def common_sequence(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
+    """Indexes of equal words, rising on both sides; as many as there can be.
+
+    Hyyrö, "Bit-parallel LCS-length computation revisited" (2004): bit j of a row is 0 where the word j of `right`
+    makes the common subsequence one longer.
+    """
+    places: dict[Hashable, int] = {}
+    for index, word in enumerate(right):
+        places[word] = places.get(word, 0) | 1 << index
+    all_ones = (1 << len(right)) - 1
+    row, rows = all_ones, []
+    for word in left:
+        found = row & places.get(word, 0)
+        row = ((row + found) | (row - found)) & all_ones
+        rows.append(row)
+    return _path(rows, len(right))
+
+
+def _path(rows: list[int], width: int) -> list[tuple[int, int]]:
+    """The way back through the rows, from the end of both lists."""
+    pairs, height = [], len(rows)
+    while width and height:
+        bit = 1 << (width - 1)
+        if rows[height - 1] & bit:
+            width -= 1
+        elif height > 1 and not rows[height - 2] & bit:
+            height -= 1
+        else:
+            height, width = height - 1, width - 1
+            pairs.append((height, width))
+    return pairs[::-1]

@@ -1,7 +1,13 @@
-"""Pairs: which thing of the left side is which of the right one, with the evidence for it."""
+"""Pairs of things of two sides, with their evidence, and the passes that find them: one key after the other."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+Thing = TypeVar("Thing")
+# What a thing is looked up by in one pass; a thing with a null key takes no part in it.
+Key = Callable[[Thing], Hashable | None]
+Groups = Iterable[tuple[list[Thing], list[Thing]]]
 
 
 @dataclass
@@ -25,3 +31,34 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.right_of)
+
+
+def groups(
+    lefts: Sequence[Thing], rights: Sequence[Thing], left_key: Key[Thing], right_key: Key[Thing]
+) -> Groups[Thing]:
+    """Things of equal keys, of both sides; in the order of the left ones."""
+    others = _by_key(rights, right_key)
+    return [(ones, others[name]) for name, ones in _by_key(lefts, left_key).items() if name in others]
+
+
+def in_order(found: Groups[Thing]) -> list[tuple[Thing, Thing]]:
+    """The first of a group with the first, the second with the second; what is left over stays unpaired."""
+    return [pair for ones, others in found for pair in zip(ones, others, strict=False)]
+
+
+def if_as_many(found: Groups[Thing]) -> list[tuple[Thing, Thing]]:
+    """The same, only of groups that both sides have equally many of."""
+    return in_order((ones, others) for ones, others in found if len(ones) == len(others))
+
+
+def if_single(found: Groups[Thing]) -> list[tuple[Thing, Thing]]:
+    """The same, only of groups of one on each side."""
+    return in_order((ones, others) for ones, others in found if len(ones) == len(others) == 1)
+
+
+def _by_key(things: Sequence[Thing], key: Key[Thing]) -> dict[Hashable, list[Thing]]:
+    found: dict[Hashable, list[Thing]] = {}
+    for thing in things:
+        if (name := key(thing)) is not None:
+            found.setdefault(name, []).append(thing)
+    return found

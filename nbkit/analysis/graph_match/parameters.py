@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Hashable
 
-from nbkit.analysis.graph_match.pairs import Pairs
-from nbkit.analysis.graph_match.passes import Groups, groups, if_single, in_order
+from nbkit.analysis.graph_match.pairs import Groups, Pairs, groups, if_single, in_order
 from nbkit.analysis.graph_match.places import Places
 from nbkit.analysis.graph_match.side import Node, Shape, Side
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Hashable
 
-from nbkit.analysis.graph_match.pairs import Pairs
-from nbkit.analysis.graph_match.passes import groups, in_order
+from nbkit.analysis.graph_match.pairs import Pairs, groups, in_order
 from nbkit.analysis.graph_match.side import Part, Side
 
 # Share of what two containers hold that must be the same.

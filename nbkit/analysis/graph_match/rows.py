@@ -17,8 +17,8 @@ ALONE = {"cast": "cast", "permute": "permute", "reshape": "reshape", "expand": "
 
 
 @dataclass(frozen=True)
-class Found:
-    """All that was found of two graphs; `is_transposed` as in ParameterMatcher."""
+class MatchedGraphs:
+    """Holds two graphs with the pairs of their parts and nodes; `is_transposed` as in ParameterMatcher."""
 
     left: Side
     right: Side

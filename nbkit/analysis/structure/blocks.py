@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from nbkit.analysis.structure.flow import Flow
-from nbkit.analysis.structure.patterns import Found
+from nbkit.analysis.structure.patterns import PatternMatch
 from nbkit.analysis.structure.patterns.residual import Addition, branch_nodes
 from nbkit.analysis.structure.tree import Place
 
@@ -33,7 +33,7 @@ class Branch:
 
     addition: Addition
     nodes: set[int]
-    found: list[Found]
+    found: list[PatternMatch]
 
     @property
     def claim(self) -> Claim | None:
@@ -50,7 +50,7 @@ class Branch:
         return (self.name, *sorted(str(flow.shape(node)) for node in self.nodes if flow.is_projection(node)))
 
 
-def blocks(flow: Flow, found: list[Found], streams: list[list[Addition]]) -> Blocks:
+def blocks(flow: Flow, found: list[PatternMatch], streams: list[list[Addition]]) -> Blocks:
     """The parts that a graph's dataflow makes: layers, what is in them, and what comes before and after."""
     made = Blocks({}, {})
     for at, stream in enumerate(streams):
@@ -63,7 +63,7 @@ def blocks(flow: Flow, found: list[Found], streams: list[list[Addition]]) -> Blo
     return made
 
 
-def _branches(flow: Flow, stream: list[Addition], found: list[Found]) -> list[Branch]:
+def _branches(flow: Flow, stream: list[Addition], found: list[PatternMatch]) -> list[Branch]:
     branches = [Branch(addition, branch_nodes(flow, addition), []) for addition in stream]
     home = {node: branch for branch in branches for node in branch.nodes}
     for one in found:
@@ -96,7 +96,7 @@ def _add_branch(made: Blocks, flow: Flow, branch: Branch, place: Place) -> None:
             made.put(one.nodes, (*place[:-1], f"norm {side} {place[-1]}"), (one.role, one.evidence))
 
 
-def _add_norms_between(made: Blocks, flow: Flow, stream: list[Addition], found: list[Found]) -> None:
+def _add_norms_between(made: Blocks, flow: Flow, stream: list[Addition], found: list[PatternMatch]) -> None:
     """Places norms that stand between two additions, as those of BERT do, with the branch before them."""
     passed_on = {addition.skip: before for before, addition in pairwise(stream)}
     for one in found:
@@ -123,20 +123,22 @@ def _period(forms: list[tuple[str, ...]]) -> int | None:
     return None
 
 
-def _side(flow: Flow, norm: Found, addition: Addition) -> str | None:
+def _side(flow: Flow, norm: PatternMatch, addition: Addition) -> str | None:
     """Whether a norm stands at the start or the end of a branch; None inside of it."""
     if flow.origin(addition.branch) == norm.result:
         return "after"
     return "before" if any(addition.skip in flow.origins(node) for node in norm.nodes) else None
 
 
-def _name_outside(flow: Flow, one: Found, found: list[Found], streams: list[list[Addition]]) -> str | None:
+def _name_outside(
+    flow: Flow, match: PatternMatch, matches: list[PatternMatch], streams: list[list[Addition]]
+) -> str | None:
     """What a part is called that belongs to no stream; None for what is no part of its own."""
-    if one.role in ("embedding", "head", "loss"):
-        return one.role
-    if one.role == "norm" and streams:
-        return "final norm" if flow.rank[one.result] > flow.rank[streams[-1][-1].node] else "first norm"
-    if one.role not in MAIN:
+    if match.role in ("embedding", "head", "loss"):
+        return match.role
+    if match.role == "norm" and streams:
+        return "final norm" if flow.rank[match.result] > flow.rank[streams[-1][-1].node] else "first norm"
+    if match.role not in MAIN:
         return None
-    same = [other for other in found if other.role == one.role]
-    return one.role if len(same) == 1 else f"{one.role} {same.index(one)}"
+    same = [other for other in matches if other.role == match.role]
+    return match.role if len(same) == 1 else f"{match.role} {same.index(match)}"

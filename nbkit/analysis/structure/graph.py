@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from nbkit.analysis.structure.flow import Flow
-from nbkit.analysis.structure.patterns import Found, patterns_in
+from nbkit.analysis.structure.patterns import PatternMatch, patterns_in
 from nbkit.analysis.structure.patterns.residual import Addition, streams
 from nbkit.analysis.structure.source import Source
 from nbkit.analysis.structure.tree import Place
@@ -79,7 +79,7 @@ class Graph:
         return sorted(self.flow.order, key=lambda node: kinds[node] != "op" or is_held[node])
 
     @cached_property
-    def found(self) -> list[Found]:
+    def found(self) -> list[PatternMatch]:
         """The patterns in the dataflow of its forward."""
         return [] if self.is_tree else patterns_in(self.forward)
 

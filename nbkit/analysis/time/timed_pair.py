@@ -160,7 +160,7 @@ def gathered(fine: Groups, names: list[str]) -> Groups:
 def _repeats_notes(repeats: int) -> Iterator[str]:
     if repeats < 2:
         yield (
-            "The noise is not known, so no difference is called one: record both runs with repeats "
+            "The noise is unknown, so there are no verdicts: record both runs with repeats "
             "(nbkit.optime(warmup=2, repeats=10))."
         )
     elif repeats < ENOUGH_REPEATS:
@@ -170,16 +170,15 @@ def _repeats_notes(repeats: int) -> Iterator[str]:
 def _machine_notes(fine: Groups, factor: float) -> Iterator[str]:
     """What is known of the speed of the machine in the two runs, where it matters."""
     if abs(factor - 1.0) > NOTED_DRIFT:
-        reason = "slower or busier" if factor > 1.0 else "faster or less busy"
         yield (
-            f"The right run takes {factor:.2f} times as long for the ops that both runs call equally often. "
-            f"A {reason} machine does that, or a change of them all; the verdicts are on what is left without it."
+            f"Overall speed differs by {factor:.2f}x (right run over left) on ops that both runs call equally often "
+            f"(machine load, or a change of them all); verdicts are corrected for it."
         )
     typical_us = [typical(times) for times in fine.times]
     changed = max(1.0 - float(times[fine.is_same].sum()) / max(float(times.sum()), 1e-9) for times in typical_us)
     if changed > NOTED_CHANGE:
         known = "judged by the rest" if fine.is_same.sum() >= FEWEST_GROUPS else "not known"
         yield (
-            f"{changed:.0%} of a run is in ops that the other one calls more or less often, or not at all; "
-            f"whether the machine was as fast in both is {known}."
+            f"{changed:.0%} of a run is in ops that the other run calls a different number of times, or not at all; "
+            f"whether the machine was equally fast in both is {known}."
         )

@@ -156,3 +156,11 @@ def parent_rows(ops: pd.DataFrame) -> Ints:
 def _fractions(times: pd.Series, whole: float | None = None) -> pd.Series:
     whole = float(times.sum()) if whole is None else whole
     return times / whole if whole else times * 0.0
+
+
+def slowest_groups(ops: pd.DataFrame, names: list[str], count: int) -> pd.DataFrame:
+    """The `count` slowest of `self_totals(ops, names)`, with `op_id`: the call of each with most self time."""
+    totals, rows = self_totals(ops, names).head(count), host_ops(ops)
+    groups = rows.fillna({SELF_US: 0.0}).groupby(names, dropna=False, sort=False)[SELF_US]
+    slowest = rows.loc[groups.idxmax(), [*names, "op_id"]]
+    return totals.merge(slowest, on=names, how="left")

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from nbkit.command_line.terminal import Narrator
 from nbkit.errors import TraceError
-from nbkit.trace.save_path import check_save_path
-from nbkit.trace.storage import META
+from nbkit.trace.storage import META, check_save_path
 from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import Verb
 

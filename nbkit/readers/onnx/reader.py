@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 from nbkit.errors import TraceError
 from nbkit.readers.onnx import metadata as exporter
 from nbkit.readers.onnx.graph import DEFAULT_DOMAINS, GraphReader, Reading
-from nbkit.readers.onnx.texts import mend_texts
 from nbkit.trace.trace import Trace
 
 if TYPE_CHECKING:
     from onnx import ModelProto
-
 # ir_version, then producer, domain, model version, documentation, graph or opsets: how every writer begins a file.
 HEAD = re.compile(rb"\x08[\x01-\x3f][\x12\x1a\x22\x28\x32\x3a\x42]")
 EXPECTED = "expected a model that onnx.save() or torch.onnx.export() wrote"
@@ -130,3 +128,26 @@ def _absent(model: ModelProto, reading: Reading) -> list[str]:
     present = {one.name for one in model.graph.initializer}
     present |= set(exporter.linear_weights(model.graph.node, reading.signature).values())
     return [target for kind, target in reading.signature.values() if kind == "parameter" and target not in present]
+
+
+def mend_texts(message: Any) -> int:
+    """Number of such texts in a message and all it holds; each is text afterwards, with U+FFFD for bad bytes."""
+    count = 0
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            count += sum(map(mend_texts, value if field.is_repeated else [value]))
+        elif field.type == field.TYPE_STRING:
+            if not field.is_repeated:
+                if isinstance(value, bytes):
+                    setattr(message, field.name, _decoded(value))
+                    count += 1
+                continue
+            for place, one in enumerate(value):
+                if isinstance(one, bytes):
+                    value[place] = _decoded(one)
+                    count += 1
+    return count
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", errors="replace")

@@ -13,7 +13,7 @@ from nbkit.simulated.faults.fault import Fault
 from nbkit.simulated.faults.kinds import KINDS
 from nbkit.simulated.faults.rounding import rounding_ratio
 
-VOID = "each result was right to the bit: the fault is below rounding, or void for these values"
+VOID = "each result was correct to the bit: the fault is below rounding, or void for these values"
 
 
 class PlantedFault:

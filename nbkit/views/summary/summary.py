@@ -6,8 +6,7 @@ from typing import Any
 import pandas as pd
 
 from nbkit.analysis.time.memory import held_at_peak, memory_peaks
-from nbkit.analysis.time.slowest import slowest_groups
-from nbkit.analysis.time.times import computing_ops, host_ops, self_by_phase
+from nbkit.analysis.time.times import computing_ops, host_ops, self_by_phase, slowest_groups
 from nbkit.schema import TIMINGS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.section import MODULE, module_names

@@ -3,7 +3,7 @@
 from itertools import pairwise
 from random import Random
 
-from nbkit.analysis.graph_match.common_sequence import common_sequence
+from nbkit.analysis.graph_match.ops import common_sequence
 
 
 def test_equal_words_in_order_are_found():

@@ -67,7 +67,7 @@ def test_a_module_is_all_that_runs_in_it() -> None:
 def test_without_repeats_the_noise_is_unknown_and_that_is_said() -> None:
     table = compare_times(timed({}), timed({"self_time_us": 9.0}))
     assert table[["noise_us", "verdict"]].isna().all(axis=None)
-    assert table.attrs["notes"][0].startswith("The noise is not known")
+    assert table.attrs["notes"][0].startswith("The noise is unknown")
     assert table.attrs["left_repeats"] == table.attrs["right_repeats"] == 1
     assert compare_times(repeated(0), repeated(1, repeats=1))["verdict"].isna().all()
 
@@ -103,12 +103,12 @@ def test_a_slower_machine_is_one_sentence_not_many_rows() -> None:
     table = compare_times(repeated(1), repeated(2, factor=1.25))
     assert set(table["verdict"]) == {"within_noise"}
     assert table.attrs["common_factor"] == pytest.approx(1.25, abs=0.02)
-    assert table.attrs["notes"][0].startswith("The right run takes 1.2")
+    assert table.attrs["notes"][0].startswith("Overall speed differs by 1.2")
     assert (table["drift_us"] + table["change_us"] - table["difference_us"]).abs().max() < 1e-9
     assert table["drift_us"].mean() == pytest.approx(77.5, abs=25.0)
-    assert "A slower or busier machine does that" in table.attrs["notes"][0]
+    assert "machine load, or a change of them all" in table.attrs["notes"][0]
     faster = compare_times(repeated(1), repeated(2, factor=0.8)).attrs["notes"][0]
-    assert faster.startswith("The right run takes 0.8") and "A faster or less busy machine does that" in faster
+    assert faster.startswith("Overall speed differs by 0.8") and "verdicts are corrected for it" in faster
 
 
 def test_changed_ops_do_not_tell_the_speed_of_the_machine() -> None:
@@ -119,7 +119,9 @@ def test_changed_ops_do_not_tell_the_speed_of_the_machine() -> None:
     samples.loc[is_changed[samples["op_id"]], "self_time_us"] *= 0.1
     table = compare_times(left, right)
     assert table.attrs["common_factor"] == pytest.approx(1.0, abs=0.02)
-    assert table.attrs["notes"][0].startswith("65% of a run is in ops that the other one calls more or less often")
+    assert table.attrs["notes"][0].startswith(
+        "65% of a run is in ops that the other run calls a different number of times"
+    )
     assert table["verdict"].tolist() == ["faster"] * 8 + ["within_noise"] * 4
 
 

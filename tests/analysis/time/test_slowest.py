@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nbkit.analysis.time.slowest import slowest_groups
+from nbkit.analysis.time.times import slowest_groups
 from tests.fakes import make_ops
 
 

@@ -128,7 +128,7 @@ def test_a_fault_that_changed_results(device, x):
 def test_a_fault_below_rounding(device, x):
     *counts, message = report_of(device, Fault("mul", size=1e-9), lambda: x * 1)
     assert counts == [1, 1, 0, "no effect"]
-    assert message.startswith("each result was right to the bit")
+    assert message.startswith("each result was correct to the bit")
 
 
 def test_an_op_that_never_ran(device, x):

@@ -3,16 +3,16 @@
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.attention import attentions
 from nbkit.analysis.structure.patterns.ends import embeddings, heads, losses
-from nbkit.analysis.structure.patterns.found import Found
 from nbkit.analysis.structure.patterns.mlp import mlps
 from nbkit.analysis.structure.patterns.norm import norms
+from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
 from nbkit.analysis.structure.patterns.rotary import rotaries
 from nbkit.analysis.structure.patterns.rwkv import mixes
 
-__all__ = ["Found", "patterns_in"]
+__all__ = ["PatternMatch", "patterns_in"]
 
 
-def patterns_in(flow: Flow) -> list[Found]:
+def patterns_in(flow: Flow) -> list[PatternMatch]:
     """All that is recognised in the dataflow of a graph."""
     mixed = mixes(flow)
     taken = {node for found in mixed for node in found.nodes}

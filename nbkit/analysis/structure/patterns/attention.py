@@ -1,13 +1,13 @@
 """Softmax attention: a product of two activations, its softmax, and a product with a third; or one op for all that."""
 
 from nbkit.analysis.structure.flow import Flow
-from nbkit.analysis.structure.patterns.found import Found
+from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
 
 # What may stand between the scores and their softmax, or between that and the values: scaling, masks, biases.
 STEPS = ("add", "subtract", "multiply", "divide", "maximum", "triangle", "clip", "clamp", "tanh")
 
 
-def attentions(flow: Flow) -> list[Found]:
+def attentions(flow: Flow) -> list[PatternMatch]:
     """Every softmax attention of a graph, with the projections before and after it."""
     found = []
     for node in flow.order:
@@ -21,11 +21,11 @@ def attentions(flow: Flow) -> list[Found]:
     return found
 
 
-def _with_projections(flow: Flow, core: set[int], result: int, evidence: str) -> Found:
+def _with_projections(flow: Flow, core: set[int], result: int, evidence: str) -> PatternMatch:
     before, projections = flow.back_to_projections(result)
     after = flow.projected_by(result)
     end = after[0] if len(after) == 1 else result
-    return Found(
+    return PatternMatch(
         "attention", frozenset(core | before | projections | set(after[:1] if len(after) == 1 else [])), evidence, end
     )
 

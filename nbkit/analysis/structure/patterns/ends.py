@@ -3,14 +3,14 @@
 from itertools import permutations
 
 from nbkit.analysis.structure.flow import Flow
-from nbkit.analysis.structure.patterns.found import Found
+from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
 from nbkit.analysis.structure.words import LOSSES
 
 
-def embeddings(flow: Flow) -> list[Found]:
+def embeddings(flow: Flow) -> list[PatternMatch]:
     """Every row lookup in a weight matrix by integers."""
     return [
-        Found("embedding", frozenset({node}), "rows of a weight taken by integers", node)
+        PatternMatch("embedding", frozenset({node}), "rows of a weight taken by integers", node)
         for node in flow.order
         if flow.does[node] == "embedding" and _table(flow, node)
     ]
@@ -27,7 +27,7 @@ def _table(flow: Flow, node: int) -> list[int | None] | None:
     return None
 
 
-def heads(flow: Flow, embedded: list[Found]) -> list[Found]:
+def heads(flow: Flow, embedded: list[PatternMatch]) -> list[PatternMatch]:
     """Every last projection to as many values as the embedding has rows, or whose results a cross-entropy reads."""
     sizes = {shape[0] for found in embedded for at in found.nodes if (shape := _table(flow, at))}
     projecting: set[int] = set()
@@ -41,14 +41,14 @@ def heads(flow: Flow, embedded: list[Found]) -> list[Found]:
             continue
         shape = flow.shape(node)
         if any(flow.does[use] in ("loss", "log_softmax") for use in flow.uses(node)):
-            found.append(Found("head", frozenset({node}), "last projection, read by a cross-entropy", node))
+            found.append(PatternMatch("head", frozenset({node}), "last projection, read by a cross-entropy", node))
         elif shape and shape[-1] in sizes:
             evidence = f"last projection, to as many values as the embedding has rows ({shape[-1]})"
-            found.append(Found("head", frozenset({node}), evidence, node))
+            found.append(PatternMatch("head", frozenset({node}), evidence, node))
     return found
 
 
-def losses(flow: Flow) -> list[Found]:
+def losses(flow: Flow) -> list[PatternMatch]:
     """Every loss op, with all that is computed from its result in the forward."""
     found = []
     reached: set[int] = set()
@@ -58,5 +58,5 @@ def losses(flow: Flow) -> list[Found]:
     ops = frozenset(node for node in reached if flow.kinds[node] == "op")
     if ops:
         first = min(ops, key=flow.rank.__getitem__)
-        found.append(Found("loss", ops, f"{flow.op(first)} op and what is computed from it", first))
+        found.append(PatternMatch("loss", ops, f"{flow.op(first)} op and what is computed from it", first))
     return found

@@ -1,7 +1,7 @@
 """Feed-forward networks: a wide projection, an activation function, and the projection back; gated or not."""
 
 from nbkit.analysis.structure.flow import Flow
-from nbkit.analysis.structure.patterns.found import Found
+from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
 from nbkit.analysis.structure.words import PARTS, TRANSPARENT
 
 # What activation functions are written out with.
@@ -10,7 +10,7 @@ ELEMENTWISE = {"multiply", "add", "subtract", "divide", "power", "square", *CURV
 NEUTRAL = TRANSPARENT | PARTS
 
 
-def mlps(flow: Flow) -> list[Found]:
+def mlps(flow: Flow) -> list[PatternMatch]:
     """Every projection of an activation function of one or two projections of one input, as wide as that input."""
     found = []
     for down in flow.order:
@@ -24,7 +24,7 @@ def mlps(flow: Flow) -> list[Found]:
         between, ups = back
         words = {flow.does[node] for node in between} - NEUTRAL
         if words & CURVES and _is_back(flow, ups, down):
-            found.append(Found("mlp", frozenset(between | ups | {down}), _evidence(flow, ups, words), down))
+            found.append(PatternMatch("mlp", frozenset(between | ups | {down}), _evidence(flow, ups, words), down))
     return found
 
 

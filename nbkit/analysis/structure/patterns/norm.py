@@ -1,22 +1,22 @@
 """Norms: an op that is one, or x times the reciprocal root of its mean square."""
 
 from nbkit.analysis.structure.flow import Flow
-from nbkit.analysis.structure.patterns.found import Found
+from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
 from nbkit.analysis.structure.words import NORMS
 
 
-def norms(flow: Flow) -> list[Found]:
+def norms(flow: Flow) -> list[PatternMatch]:
     """Every norm of a graph, fused or written out, with its weight and bias."""
     found = []
     for node in flow.order:
         if flow.does[node] in NORMS and flow.reads[node]:
-            found.append(Found("norm", frozenset({node}), f"{flow.op(node)} op", node))
+            found.append(PatternMatch("norm", frozenset({node}), f"{flow.op(node)} op", node))
         elif flow.does[node] in ("rsqrt", "sqrt") and (norm := _written_out(flow, node)):
             found.append(norm)
     return found
 
 
-def _written_out(flow: Flow, root: int) -> Found | None:
+def _written_out(flow: Flow, root: int) -> PatternMatch | None:
     """The norm around a square root, if it is one: mean of squares below it, the product with the input above."""
     mean = _above(flow, root)
     if mean is None or flow.does[mean] != "mean":
@@ -33,7 +33,7 @@ def _written_out(flow: Flow, root: int) -> Found | None:
         return None
     end = _with_weight(flow, ends[0])
     nodes = frozenset(node for node in flow.between(source, end) if not flow.is_held[node])
-    return Found("norm", nodes, "x times 1 / sqrt(mean(x squared))", end)
+    return PatternMatch("norm", nodes, "x times 1 / sqrt(mean(x squared))", end)
 
 
 def _above(flow: Flow, node: int) -> int | None:

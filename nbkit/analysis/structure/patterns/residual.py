@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from nbkit.analysis.structure.flow import Flow
-from nbkit.analysis.structure.patterns.found import Found
+from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
 from nbkit.analysis.structure.words import PARTS
 
 
@@ -16,7 +16,7 @@ class Addition:
     branch: int
 
 
-def streams(flow: Flow, norms: list[Found]) -> list[list[Addition]]:
+def streams(flow: Flow, norms: list[PatternMatch]) -> list[list[Addition]]:
     """The residual streams of a graph, each as its additions in order; of branches inside of branches none."""
     additions: dict[int, Addition] = {}
     for node in flow.order:
@@ -80,7 +80,7 @@ def _comes_from(flow: Flow, branch: int, skip: int, known: dict[int, Addition]) 
 class _PastNorms:
     """The node that made a value, past norms: what a norm after an addition passes on is the stream, too."""
 
-    def __init__(self, flow: Flow, norms: list[Found]) -> None:
+    def __init__(self, flow: Flow, norms: list[PatternMatch]) -> None:
         self._inputs: dict[int, int] = {}
         for norm in norms:
             outside = [src for at in norm.nodes for src in flow.moving(at) if src not in norm.nodes]

@@ -1,11 +1,13 @@
 """Rotary positions: x times one table plus its halves, swapped, times another."""
 
 from nbkit.analysis.structure.flow import Flow
-from nbkit.analysis.structure.patterns.found import Found
+from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
 from nbkit.analysis.structure.words import PARTS
 
+EVIDENCE = "x times a table plus its swapped halves times another"
 
-def rotaries(flow: Flow) -> list[Found]:
+
+def rotaries(flow: Flow) -> list[PatternMatch]:
     """Every use of rotary positions; their tables only as far as they are sines and cosines read there."""
     found = []
     for node in flow.order:
@@ -20,9 +22,7 @@ def rotaries(flow: Flow) -> list[Found]:
                 source = _halves(flow, turned[0])
                 assert source is not None
                 nodes = {at for at in flow.between(source, node) if not flow.is_held[at]}
-                found.append(
-                    Found("rotary", frozenset(nodes), "x times a table plus its swapped halves times another", node)
-                )
+                found.append(PatternMatch("rotary", frozenset(nodes), EVIDENCE, node))
                 break
     return found
 

@@ -1,10 +1,10 @@
 """RWKV without names: channel mix is a gated square of relu, time mix a gated mean weighted by exponentials."""
 
 from nbkit.analysis.structure.flow import Flow
-from nbkit.analysis.structure.patterns.found import Found
+from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
 
 
-def mixes(flow: Flow) -> list[Found]:
+def mixes(flow: Flow) -> list[PatternMatch]:
     """Every sigmoid(receptance) * value(relu(key) squared), and every output(sigmoid(receptance) * wkv).
 
     wkv is an op of that name, or a quotient of weighted sums.
@@ -13,15 +13,17 @@ def mixes(flow: Flow) -> list[Found]:
     return [one for one in found if one is not None]
 
 
-def _channel_mix(flow: Flow, product: int, gate: int, value: int) -> Found | None:
+def _channel_mix(flow: Flow, product: int, gate: int, value: int) -> PatternMatch | None:
     if not flow.is_projection(value) or (key := _squared_relu(flow, value)) is None:
         return None
     between, keys = flow.back_to_projections(value)
     nodes = {product, gate, key, value} | between | keys | set(flow.origins(gate))
-    return Found("channel_mix", frozenset(nodes), "sigmoid of a projection times a projection of relu squared", product)
+    return PatternMatch(
+        "channel_mix", frozenset(nodes), "sigmoid of a projection times a projection of relu squared", product
+    )
 
 
-def _time_mix(flow: Flow, product: int, gate: int, value: int) -> Found | None:
+def _time_mix(flow: Flow, product: int, gate: int, value: int) -> PatternMatch | None:
     outputs = flow.projected_by(product)
     is_op = "wkv" in flow.does[value]
     if len(outputs) != 1 or not (is_op or flow.does[value] == "divide"):
@@ -31,7 +33,7 @@ def _time_mix(flow: Flow, product: int, gate: int, value: int) -> Found | None:
         return None
     what = f"a {flow.op(value)} op" if is_op else "a quotient of sums that exp() weights"
     nodes = {product, gate, outputs[0]} | between | projections | set(flow.origins(gate))
-    return Found("time_mix", frozenset(nodes), f"sigmoid of a projection times {what}", outputs[0])
+    return PatternMatch("time_mix", frozenset(nodes), f"sigmoid of a projection times {what}", outputs[0])
 
 
 def _gated(flow: Flow) -> list[tuple[int, int, int]]:

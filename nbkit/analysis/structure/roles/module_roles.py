@@ -5,7 +5,7 @@ from collections.abc import Set
 from functools import cache
 
 from nbkit.analysis.structure.graph import Graph
-from nbkit.analysis.structure.patterns import Found
+from nbkit.analysis.structure.patterns import PatternMatch
 from nbkit.analysis.structure.roles.names import Module, role_by_names
 from nbkit.analysis.structure.roles.rwkv import Shape
 from nbkit.analysis.structure.source import sizes
@@ -89,7 +89,7 @@ def roles_by_patterns(roles: Roles, graph: Graph) -> Roles:
     return {**added, **roles}
 
 
-def _is_part(one: Found, inside: set[str]) -> bool:
+def _is_part(one: PatternMatch, inside: set[str]) -> bool:
     """Whether a norm is only a part of what the module does."""
     return one.role == "norm" and bool(inside - {"norm"})
 

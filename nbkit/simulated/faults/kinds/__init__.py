@@ -1,13 +1,11 @@
 """The kinds of faults that a simulated device can have, by name."""
 
 from nbkit.simulated.faults.kinds.accumulation import low_precision_accumulation
-from nbkit.simulated.faults.kinds.axis import wrong_axis
-from nbkit.simulated.faults.kinds.epsilon import wrong_epsilon
+from nbkit.simulated.faults.kinds.arguments import wrong_axis, wrong_epsilon
 from nbkit.simulated.faults.kinds.exponential import approximate_exp
 from nbkit.simulated.faults.kinds.kind import Kind
 from nbkit.simulated.faults.kinds.masked_rows import nan_masked_rows
-from nbkit.simulated.faults.kinds.values import flush_denormals, relative_error
-from nbkit.simulated.faults.kinds.writes import dropped_write, stale_result
+from nbkit.simulated.faults.kinds.values import dropped_write, flush_denormals, relative_error, stale_result
 
 _ALL = (
     Kind(

@@ -1,4 +1,4 @@
-"""Faults that change the values an op has computed: an error of a given size, flushed denormals."""
+"""Faults in the values of a result: an error of a given size, flushed denormals, a lost write, the result before."""
 
 from typing import Any
 
@@ -41,3 +41,18 @@ def _flushed(tensor: Tensor) -> Tensor:
     if tensor.is_complex():
         return torch.view_as_complex(_flushed(torch.view_as_real(tensor.resolve_conj())))
     return torch.where(tensor.abs() < torch.finfo(tensor.dtype).tiny, torch.zeros_like(tensor).copysign(tensor), tensor)
+
+
+def dropped_write(call: Call, size: None, memory: dict[Any, Any]) -> Results:
+    """The tensors that the op writes into as they were before."""
+    if not call.before:
+        raise NotApplicableError(f"{call.func} writes into none of its inputs")
+    return [*call.before.values(), *call.results[len(call.before) :]]
+
+
+def stale_result(call: Call, size: None, memory: dict[Any, Any]) -> Results | None:
+    """The results of the earlier call of the same op with the same shapes and dtypes; None for the first."""
+    key = (call.func, *((tuple(result.shape), result.dtype) for result in call.results))
+    earlier: Results | None = memory.get(key)
+    memory[key] = [result.clone() for result in call.results]
+    return earlier

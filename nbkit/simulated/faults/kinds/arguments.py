@@ -1,10 +1,13 @@
-"""A reduction that runs along the wrong axis where a size is odd, as a kernel with a mistaken tail does."""
+"""Ops that run with a wrong argument: another axis, another epsilon."""
 
 from typing import Any
 
 from torch import Tensor
 
 from nbkit.simulated.call import Call, NotApplicableError, Results
+
+# An op that adds a positive number up to this is taken to add an epsilon: models and optimizers write it so.
+LARGEST = 1e-3
 
 
 def wrong_axis(call: Call, size: None, memory: dict[Any, Any]) -> Results | None:
@@ -25,3 +28,14 @@ def wrong_axis(call: Call, size: None, memory: dict[Any, Any]) -> Results | None
     other = next(number for number in reversed(range(x.dim())) if number not in reduced)
     read = x.transpose(axis, other).reshape(x.shape)
     return call.rerun({call.func._schema.arguments[0].name: read})
+
+
+def wrong_epsilon(call: Call, size: float, memory: dict[Any, Any]) -> Results:
+    """The op with `size` times its epsilon: an argument `eps`, or the small number that an `add` adds."""
+    eps = call.argument("eps")
+    if isinstance(eps, float):
+        return call.rerun({"eps": eps * size})
+    added = call.argument("other") if call.name == "add" else None
+    if isinstance(added, float) and 0 < added <= LARGEST:
+        return call.rerun({"other": added * size})
+    raise NotApplicableError(f"{call.func} has no epsilon: no argument eps, and it adds no number up to {LARGEST:g}")
