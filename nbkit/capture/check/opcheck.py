@@ -1,5 +1,6 @@
 """opcheck: the first op of a step that makes a NaN, an Inf or loses all precision."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
 from typing import Any
 
@@ -9,10 +10,13 @@ import pandas as pd
 from nbkit.capture.check.checker import Checker
 from nbkit.capture.check.owners import with_names
 from nbkit.capture.frames.tensor_rows import dtype_text, sizes_text
-from nbkit.capture.recorder.optrace import optrace
+from nbkit.capture.recorder.observer import Frames, Meta, Observer
+from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.recorder.recording import OP_FIELDS, Recording
+from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.schema import FINDINGS
 from nbkit.schema.message import message_values
+from nbkit.trace.trace import Trace
 
 FROM_OPS = ["op", "module", "phase", "source"]
 SCALED = (
@@ -21,7 +25,7 @@ SCALED = (
 )
 
 
-class opcheck(optrace):  # noqa: N801  a context manager is named like the function it stands for
+class opcheck(Recorder):  # noqa: N801  a context manager is named like the function it stands for
     """Context manager that finds the ops where NaN, Inf and lost precision begin; gives a Trace with `findings`.
 
     The trace is that of `optrace`, and what runs inside computes the same bits as without it. After every aten op,
@@ -45,17 +49,24 @@ class opcheck(optrace):  # noqa: N801  a context manager is named like the funct
     verb = "opcheck"
 
     def __init__(self, *, stop: bool = False, name: str | None = None) -> None:
-        super().__init__(name=name)
+        super().__init__(CheckObserver(stop), name=name)
+
+
+class CheckObserver(Observer):
+    """Looks at what each op returns and writes; adds the frame `findings`."""
+
+    def __init__(self, stop: bool = False) -> None:
         self.stop = stop
 
-    def _looking(self, recording: Recording) -> Checker:
-        self.checker = Checker(recording, self.stop)
-        return self.checker
-
-    def _below(self, recording: Recording) -> AbstractContextManager[object]:
+    def below(self, recording: Recording, modules: ModuleCalls) -> AbstractContextManager[object]:
+        self.recording, self.checker = recording, Checker(recording, self.stop)
+        self.native = self.checker.native
         return closing(self.checker)
 
-    def _found(self, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+    def around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
+        return self.checker.around(func, run)
+
+    def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         found = [one for one in self.checker.findings if one.slot // OP_FIELDS < len(op_ids)]
         rows = op_ids[np.array([one.slot // OP_FIELDS for one in found], dtype=np.int64)]
         known = ops[FROM_OPS].iloc[rows].reset_index(drop=True)
@@ -91,14 +102,11 @@ class opcheck(optrace):  # noqa: N801  a context manager is named like the funct
             source = f", {last['source']}" if isinstance(last["source"], str) else ""
             self.checker.error.add_note(f"{last['phase']}, {module}{source}")
 
-    def _completed(
-        self, frames: dict[str, pd.DataFrame], meta: dict[str, Any]
-    ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+    def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
         return {**frames, "findings": with_names(frames["findings"], frames["tensors"])}, meta
 
-    def _forget(self) -> None:
-        super()._forget()
-        del self.checker
+    def forget(self) -> None:
+        del self.recording, self.checker, self.native
 
 
 def _is_scaled(findings: pd.DataFrame, ops: pd.DataFrame) -> bool:

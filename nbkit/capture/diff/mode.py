@@ -12,8 +12,7 @@ from nbkit.capture.diff.module_scope import ModuleScope
 from nbkit.capture.diff.options import PHASES, Scope
 from nbkit.capture.diff.random_ops import check_random, is_drawing
 from nbkit.capture.recorder.conj_neg import as_bare
-from nbkit.capture.recorder.dispatch_mode import current_node
-from nbkit.capture.recorder.recording import OPTIMIZER_CODE, Recording
+from nbkit.capture.recorder.recording import OPTIMIZER_CODE, Recording, current_node
 from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import Plan, written_tensors

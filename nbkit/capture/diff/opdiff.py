@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,21 +12,26 @@ from nbkit.capture.calls.capturer import KEEP, KEEP_BYTES, CallCapturer
 from nbkit.capture.diff.judge import Judge
 from nbkit.capture.diff.mode import DiffMode
 from nbkit.capture.diff.module_scope import ModuleScope
-from nbkit.capture.diff.options import scope
+from nbkit.capture.diff.options import Scope, scope
 from nbkit.capture.diff.rows import diffs_frame
-from nbkit.capture.recorder.optrace import optrace
+from nbkit.capture.recorder.observer import Frames, Meta, Observer
+from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.recorder.recording import Recording
+from nbkit.capture.recorder.selection import Selection
 from nbkit.capture.replay.isolated import apart
 from nbkit.capture.replay.muted_warnings import Quiet
 from nbkit.capture.replay.reference import Function, Reference
 from nbkit.capture.shadow.reference_run import other_run
+from nbkit.capture.shadow.shadow_run import ShadowRun
+from nbkit.capture.shadow.trace_run import TraceRun
+from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.numerics.noise_ratio import HARMLESS, THRESHOLD
 from nbkit.numerics.tolerances import Tolerances
 from nbkit.patterns import Patterns
 from nbkit.trace.trace import Trace
 
 
-class opdiff(optrace):  # noqa: N801  a context manager is named like the function it stands for
+class opdiff(Recorder):  # noqa: N801  a context manager is named like the function it stands for
     """Context manager that runs each op again on a reference from the same inputs; gives a Trace with `diffs`.
 
     The trace is that of `optrace`, and what runs inside computes the same bits as without it. Every aten op, forward,
@@ -94,37 +99,53 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
         against: str | Path | Trace | None = None,
         name: str | None = None,
     ) -> None:
-        self.against = None if against is None else other_run(against)
-        super().__init__(
-            ops=ops,
-            exclude_ops=exclude_ops,
-            modules=modules,
-            exclude_modules=exclude_modules,
-            values=None if self.against is None else self.against.values,
-            name=name,
+        selection = Selection(ops, exclude_ops, modules, exclude_modules)
+        observer = DiffObserver(
+            scope(selection, phases, sample, max_bytes, threshold),
+            Reference(reference),
+            Tolerances(tolerances),
+            (keep, keep_bytes, keep_ops),
+            None if against is None else other_run(against),
         )
-        self.scope = scope(self.selection, phases, sample, max_bytes, threshold)
-        self.tolerances = Tolerances(tolerances)
-        self.reference = Reference(reference)
-        self.keeping = (keep, keep_bytes, keep_ops)
-        CallCapturer(*self.keeping)  # refuses what it cannot use before anything runs
+        super().__init__(observer, selection=selection, values=observer.values, name=name)
 
-    def _below(self, recording: Recording) -> AbstractContextManager[object]:
+
+class DiffObserver(Observer):
+    """Runs each op again on a reference, perhaps the step on shadows; adds the frame `diffs`."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        reference: Reference,
+        tolerances: Tolerances,
+        keeping: tuple[int, int, Patterns] = (KEEP, KEEP_BYTES, None),
+        against: ShadowRun | TraceRun | None = None,
+    ) -> None:
+        self.scope, self.reference, self.tolerances = scope, reference, tolerances
+        self.keeping, self.against = keeping, against
+        CallCapturer(*keeping)  # refuses what it cannot use before anything runs
+
+    @property
+    def values(self) -> Literal["stats"] | None:
+        """The values that the recording must read for it."""
+        return None if self.against is None else self.against.values
+
+    def below(self, recording: Recording, modules: ModuleCalls) -> AbstractContextManager[object]:
+        self.recording = recording
         self.judge = Judge(self.tolerances, self.scope.threshold, CallCapturer(*self.keeping))
-        self.module_scope = ModuleScope(recording, self.modules, self.selection)
+        self.module_scope = ModuleScope(recording, modules, self.scope.selection)
         self.mode = DiffMode(recording, self.reference, self.judge, self.scope, self.module_scope)
         return self.mode if self.against is None else self.against.below(recording, self.mode)
 
-    def _found(self, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+    def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         with apart(), Quiet() as quiet:
             quiet.run(self.judge.finish)
         diffs = diffs_frame(self.judge.rows, op_ids, ops, self.scope.phases)
         for reason, count in (+self.mode.skipped).items():
             self.recording.skip(f"not compared: {reason}", count)
-        assert self.trace is not None
         has_row = np.zeros(len(ops) + 1, dtype=bool)  # the last entry answers for -1
         has_row[diffs["op_id"].to_numpy()] = True
-        self.trace.captured, kept = self.judge.capturer.found(np.where(has_row[op_ids], op_ids, -1))
+        trace.captured, kept = self.judge.capturer.found(np.where(has_row[op_ids], op_ids, -1))
         meta = {
             "reference": self.reference.text,
             "threshold": self.scope.threshold,
@@ -138,9 +159,7 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
             meta |= more
         return {"diffs": diffs}, meta
 
-    def _completed(
-        self, frames: dict[str, pd.DataFrame], meta: dict[str, Any]
-    ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+    def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
         return (frames, meta) if self.against is None else self.against.completed(frames, meta)
 
     def _notes(self) -> Iterator[str]:
@@ -152,8 +171,7 @@ class opdiff(optrace):  # noqa: N801  a context manager is named like the functi
                 f"they ran on the reference, too, and have rows if it is one that was asked for."
             )
 
-    def _forget(self) -> None:
-        super()._forget()
-        del self.judge, self.mode, self.module_scope
+    def forget(self) -> None:
+        del self.recording, self.judge, self.mode, self.module_scope
         if self.against is not None:
             self.against.forget()

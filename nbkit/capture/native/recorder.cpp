@@ -28,6 +28,7 @@ struct Python {
   PyTypeObject* mode_type;  // OpMode
   py::object is_special;    // of an op: whether the Python recorder does more for it than to write a row
   py::object user_place;
+  py::object place_at_node;  // the same of an op that an autograd node runs
   py::object current_node;
   py::object function_base;  // what the nodes of custom Functions derive from
   py::object engine_code;    // of the frame in which the main thread waits for a backward pass
@@ -224,12 +225,15 @@ class Recorder {
       py::object thread = recording_.attr("thread")();
       call.context = attribute(thread, context);
       call.tensors = thread.attr("tensors");
-    } else if (PyLong_AsLong(attribute(main_, parent).ptr()) >= 0) {
-      return;
+      call.place = place_of(python->place_at_node);
+    } else if (PyLong_AsLong(attribute(main_, parent).ptr()) < 0) {
+      call.place = place_of(python->user_place);
     }
-    if (auto* frame = PyEval_GetFrame()) {
-      call.place = python->user_place(py::handle(reinterpret_cast<PyObject*>(frame)));
-    }
+  }
+
+  static py::object place_of(const py::object& find) {
+    auto* frame = PyEval_GetFrame();
+    return frame == nullptr ? py::none() : find(py::handle(reinterpret_cast<PyObject*>(frame)));
   }
 
   static bool is_engine(PyFrameObject* frame) {
@@ -376,7 +380,8 @@ struct RecordingTable final : ForwardingTable {
 };
 
 // The table stays in place for good, as a thread of autograd's may be inside it at any time.
-void install(py::type mode_type, py::object is_special, py::object user_place, py::object engine_code) {
+void install(py::type mode_type, py::object is_special, py::object user_place, py::object place_at_node,
+             py::object engine_code) {
   if (python != nullptr) {
     return;
   }
@@ -384,6 +389,7 @@ void install(py::type mode_type, py::object is_special, py::object user_place, p
   python = new Python{reinterpret_cast<PyTypeObject*>(mode_type.release().ptr()),
                       std::move(is_special),
                       std::move(user_place),
+                      std::move(place_at_node),
                       torch_c.attr("_current_autograd_node"),
                       torch_c.attr("_FunctionBase"),
                       std::move(engine_code)};

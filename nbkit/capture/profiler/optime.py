@@ -21,7 +21,8 @@ from nbkit.capture.profiler.kineto_overhead import event_cost_us
 from nbkit.capture.profiler.range_events import with_marks
 from nbkit.capture.profiler.ranges import ROOT_MARK, Ranges
 from nbkit.capture.profiler.repeated_runs import repeat_frames
-from nbkit.capture.recorder.optrace import describe_error
+from nbkit.capture.recorder.recorder import describe_error
+from nbkit.capture.recorder.running import TIMING, check_nesting, running
 from nbkit.capture.step.compiled import CompiledRegions
 from nbkit.capture.step.tracebacks import without_our_frames
 from nbkit.errors import OptionError
@@ -67,6 +68,8 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
     itself takes all events: the trace then has none, and a note that says so.
     """
 
+    verb = TIMING
+
     def __init__(
         self,
         *,
@@ -84,7 +87,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         # The profiler's engine takes nothing but True and False.
         self.options = KinetoOptions(bool(memory), bool(shapes), device_to_record(device))
         self.stacks, self.warmup, self.repeats = stacks, warmup, repeats
-        self.name = name or "optime"
+        self.name = name or self.verb
         self.trace: Trace | None = None
         self.runs: list[Run] = []
         self.recording: Recording | None = None
@@ -129,16 +132,20 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
     def __enter__(self) -> Trace:
         if self.trace is not None:
             raise OptionError("This optime has been used already; make a new one for each recording.")
+        check_nesting(self.verb)
         check_free()
         self.cost_us = event_cost_us(self.options)  # measured before the first recording, which it also warms up
         self.trace = Trace()
         if not (self.warmup or self.repeats):
             self.recording = Recording(self.options, self.stacks)
+        self.running = running()
+        self.running.append(self)
         return self.trace
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self.running.remove(self)
         finished = len(self.runs)
         self.end_run()
         if error is not None and finished:
@@ -158,7 +165,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         ops = run.frames["ops"]
         notes = list(dict.fromkeys(note for run in runs for note in run.notes))
         meta: dict[str, Any] = {
-            "verb": "optime",
+            "verb": self.verb,
             "name": self.name,
             "created": now_text(),
             "complete": error is None,

@@ -1,26 +1,25 @@
 """The dispatch mode that sees every aten op, forward and backward; the hot path of a recording."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from sys import _getframe
 from time import perf_counter_ns
 from types import MethodType
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
-from torch.autograd import graph
 from torch.nn import Parameter
 
 from nbkit.capture.recorder.conj_neg import resolving
 from nbkit.capture.recorder.foreach_versions import counting, loses_versions
-from nbkit.capture.recorder.recording import NO_NODE, Recording, next_sequence_number
+from nbkit.capture.recorder.observer import Observer
+from nbkit.capture.recorder.recording import NO_NODE, Recording, current_node, next_sequence_number
 from nbkit.capture.recorder.statistics import Statistics
 from nbkit.capture.recorder.step_mode import StepMode
 from nbkit.capture.recorder.tensor_registry import PLAIN
-from nbkit.capture.step.source import user_place
+from nbkit.capture.step.source import ENGINE_CODE, place_at_node, user_place
 
-current_node = torch._C._current_autograd_node
 # Ops that change a tensor's metadata in place, so that what is known of it must be read again.
 RESHAPING = frozenset(
     "resize_ resize_as_ set_ t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ as_strided_ resize_as_sparse_ "
@@ -33,15 +32,6 @@ KINDS: dict[type, int] = (
     | {list: SEQUENCE, tuple: SEQUENCE}
     | dict.fromkeys((int, float, bool, str, type(None), torch.Size, torch.dtype, torch.device, torch.layout), OTHER)
 )
-ENGINE_CODE = graph._engine_run_backward.__code__
-
-
-class Looker(Protocol):
-    """What looks at each op: around those that OpMode runs; `native` is its part in the native recorder."""
-
-    native: Any | None
-
-    def around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]: ...
 
 
 class OpMode(StepMode):
@@ -56,12 +46,12 @@ class OpMode(StepMode):
         recording: Recording,
         statistics: Statistics | None,
         on_profiler_op: Callable[..., None],
-        looker: Looker | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.recording = recording
         self.on_profiler_op = on_profiler_op
-        self.looker = looker
+        self.observers = observers
         self.kinds = dict(KINDS)
         self.runners: dict[int, Callable[..., Any]] = {}
         # Names of the out= arguments, and positions of the written arguments, of the ops that have them.
@@ -103,7 +93,7 @@ class OpMode(StepMode):
                 else:
                     if frame.f_code is not ENGINE_CODE:  # a custom Function, a hook
                         thread = recording.thread()
-                        place = user_place(frame)
+                        place = place_at_node(frame)
             elif thread.parent < 0:
                 place = user_place(_getframe(1))
             tensors = thread.tensors
@@ -204,9 +194,12 @@ class OpMode(StepMode):
                 self.written[id(func)] = [number for number, argument in enumerate(arguments) if argument.is_write]
         else:
             self.recording.skip(f"ops inside {func.name()}: torch runs them below the recorder")
-        if self.looker is not None:
-            run = self.looker.around(func, run)
-        self.runners[id(func)] = run
+        run = self.runners[id(func)] = self._observed(func, run)
+        return run
+
+    def _observed(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
+        for observer in self.observers:
+            run = observer.around(func, run)
         return run
 
     def _reshaping(self, run: Callable[..., Any]) -> Callable[..., Any]:
@@ -224,8 +217,10 @@ class OpMode(StepMode):
     def __enter__(self) -> "OpMode":
         super().__enter__()  # type: ignore[no-untyped-call]
         if native := self.recording.native:
-            native.install(OpMode, is_special, user_place, ENGINE_CODE)
-            native.start(self, self.recording, self.looker and self.looker.native)
+            native.install(OpMode, is_special, user_place, place_at_node, ENGINE_CODE)
+            checkers = [observer.native for observer in self.observers if observer.native is not None]
+            assert len(checkers) <= 1  # it knows only opcheck's
+            native.start(self, self.recording, *(checkers or [None]))
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -236,8 +231,7 @@ class OpMode(StepMode):
         del self.__torch_dispatch__
 
     def _hidden(self, func: Any, args: Any, kwargs: Any) -> Any:
-        run = func if self.looker is None else self.looker.around(func, func)
-        out = run(*args, **kwargs)
+        out = self._observed(func, func)(*args, **kwargs)
         if func.namespace == "profiler":
             self.on_profiler_op(func)
         return out

@@ -1,7 +1,6 @@
 """The function mode that sees API calls (torch.nn.functional.linear, torch.Tensor.add_): parents of the aten ops."""
 
 from collections.abc import Callable
-from pathlib import Path
 from sys import _getframe
 from threading import get_ident
 from time import perf_counter_ns
@@ -21,12 +20,8 @@ from nbkit.capture.recorder.recording import (
     ThreadState,
     next_sequence_number,
 )
-from nbkit.capture.step.source import user_place
+from nbkit.capture.step.source import CAPTURE, user_place
 
-# Where OpMode runs an op.
-DISPATCH_FILES = frozenset(
-    str(Path(__file__).parents[1] / name) for name in ("recorder/dispatch_mode.py", "check/checker.py")
-)
 GRADIENT = Tensor.grad
 METHOD_WRAPPER = type(Tensor.shape.__get__)  # type: ignore[attr-defined]
 # After these a tensor is no longer what was noted of it.
@@ -56,9 +51,9 @@ class ApiMode(PausableMode):
                 if func.__name__ == "__set__" and func.__self__ is not GRADIENT:
                     forget(args[0])
                 return func(*args, **kwargs) if kwargs else func(*args)
-            # OpMode runs an op that came from no API call (torch.tensor): the call below it is ours.
-            if type(func) is OpOverload and _getframe(1).f_code.co_filename in DISPATCH_FILES:
-                return func(*args, **(kwargs or {}))
+            # A recorder runs an op that came from no API call (torch.tensor): the call below it is ours.
+            if type(func) is OpOverload and _getframe(1).f_code.co_filename.startswith(CAPTURE):
+                return func._op(*args, **(kwargs or {}))
             thread = main if main.ident == get_ident() else recording.thread()
             outer, slot = thread.parent, len(ops)
             context = thread.context

@@ -1,5 +1,9 @@
 """A torch function mode that can step aside for a while."""
 
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
 from torch._C import (
     _get_function_stack_at,
     _len_torch_function_stack,
@@ -13,7 +17,7 @@ class PausableMode(TorchFunctionMode):
     """Base of the recorders of API calls; on from entering to leaving, except between pause() and resume()."""
 
     def __init__(self) -> None:
-        self.pauses: list[bool] = []
+        self.pauses: list[Callable[[], object]] = []  # what ends each
 
     def __enter__(self) -> "PausableMode":
         super().__enter__()  # type: ignore[no-untyped-call]
@@ -24,13 +28,18 @@ class PausableMode(TorchFunctionMode):
         return any(_get_function_stack_at(index) is self for index in range(_len_torch_function_stack()))
 
     def pause(self) -> None:
-        """Take the mode off for a while, if it is the innermost. Pauses nest."""
-        self.pauses.append(self._pop())
+        """Take the mode off for a while; below another mode it stays and passes calls on instead. Pauses nest."""
+        if self._pop():
+            self.pauses.append(self._push)
+            return
+        handler = self.__torch_function__
+        self.__torch_function__ = MethodType(_pass_on, self)  # type: ignore[method-assign]
+        self.pauses.append(lambda: setattr(self, "__torch_function__", handler))
 
     def resume(self) -> None:
         """End the last pause."""
-        if self.pauses and self.pauses.pop():
-            self._push()
+        if self.pauses:
+            self.pauses.pop()()
 
     def __exit__(self, *error: object) -> None:
         self.pauses.clear()
@@ -50,3 +59,7 @@ class PausableMode(TorchFunctionMode):
             return False
         _pop_torch_function_stack()
         return True
+
+
+def _pass_on(_: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    return func(*args, **(kwargs or {}))

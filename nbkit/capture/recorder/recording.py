@@ -11,6 +11,7 @@ from nbkit.capture.recorder.tensor_registry import TensorRegistry
 from nbkit.capture.recorder.time_spans import Spans
 from nbkit.capture.step.source import Place
 
+current_node = torch._C._current_autograd_node
 next_sequence_number = torch._C._autograd._get_sequence_nr
 
 PLAIN_CODE, OPTIMIZER_CODE, CLOSURE_CODE = 0, 1, 2

@@ -6,10 +6,9 @@ from typing import Any
 
 from torch import nn
 
-from nbkit.capture.recorder.dispatch_mode import current_node
 from nbkit.capture.recorder.function_mode import ApiMode
 from nbkit.capture.recorder.patching import Patch
-from nbkit.capture.recorder.recording import Recording
+from nbkit.capture.recorder.recording import Recording, current_node
 from nbkit.capture.step.called_modules import CalledModules
 
 

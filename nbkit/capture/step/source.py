@@ -7,6 +7,8 @@ from functools import cache
 from types import CodeType, FrameType
 
 import torch
+from torch._ops import OpOverload
+from torch.autograd import graph
 
 # A place in code: the code object and the instruction's offset; turned into a line only once the step is over.
 Place = tuple[CodeType, int]
@@ -17,6 +19,10 @@ _NBKIT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 _HIDDEN = tuple(os.path.join(folder, "") for folder in (os.path.dirname(torch.__file__), _NBKIT))
 # By id, since the hash of a code object is that of all its constants: the code, which keeps its id its own, and answer.
 _known: dict[int, tuple[CodeType, bool]] = {}
+# Where recorders and observers run an op, and torch's function through which they may.
+CAPTURE = os.path.join(_NBKIT, "capture", "")
+_CALL_CODE = OpOverload.__call__.__code__
+ENGINE_CODE = graph._engine_run_backward.__code__  # in which the main thread waits for a backward pass
 
 
 def is_user_code(code: CodeType) -> bool:
@@ -49,6 +55,14 @@ def user_place(frame: FrameType | None) -> Place | None:
             return code, frame.f_lasti
         frame = frame.f_back
     return None
+
+
+def place_at_node(frame: FrameType | None) -> Place | None:
+    """The same of an op that an autograd node runs: None where the engine itself runs the node, not Python code."""
+    # Another recording inside this one may have seen the op first.
+    while frame is not None and (frame.f_code is _CALL_CODE or frame.f_code.co_filename.startswith(CAPTURE)):
+        frame = frame.f_back
+    return None if frame is not None and frame.f_code is ENGINE_CODE else user_place(frame)
 
 
 def place_text(place: Place) -> str:

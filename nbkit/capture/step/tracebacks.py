@@ -1,10 +1,10 @@
 """Tracebacks of the user's errors without the recorder's frames."""
 
-import os
 from traceback import walk_tb
 from types import TracebackType
 
-_OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+from nbkit.capture.step.source import CAPTURE
+
 _CALLS = ("__torch_dispatch__", "__torch_function__")
 
 
@@ -17,7 +17,7 @@ def came_from_op(error: BaseException, message: str | None) -> bool:
         if message and message in str(one):
             return True
         for frame, _ in walk_tb(one.__traceback__):
-            if frame.f_code.co_name in _CALLS and frame.f_code.co_filename.startswith(_OURS):
+            if frame.f_code.co_name in _CALLS and frame.f_code.co_filename.startswith(CAPTURE):
                 return True
     return False
 
@@ -40,7 +40,7 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _cleaned(traceback: TracebackType | None) -> TracebackType | None:
-    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_OURS):
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(CAPTURE):
         traceback = traceback.tb_next
     place = traceback
     while place is not None:
@@ -50,6 +50,6 @@ def _cleaned(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def _cleaned_next(traceback: TracebackType | None) -> TracebackType | None:
-    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_OURS):
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(CAPTURE):
         traceback = traceback.tb_next
     return traceback

@@ -1,0 +1,47 @@
+"""What a verb adds to a recording: the hooks that the recorder calls."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nbkit.capture.recorder.recording import Recording
+from nbkit.capture.step.module_calls import ModuleCalls
+from nbkit.trace.trace import Trace
+
+Frames = dict[str, pd.DataFrame]
+Meta = dict[str, Any]
+
+
+class Observer:
+    """Watches the ops of one recording and adds frames to its trace; each hook here does nothing.
+
+    The recorder calls below(), around() at the first call of each op, frames(), completed() and forget(), in this
+    order, and with several observers each hook of all of them before the next hook.
+    """
+
+    # Whether around() has no counterpart in the native recorder, so that the ops are to be recorded in Python.
+    needs_python = False
+    # The counterpart of around() in the native recorder, from below() on (nbkit/capture/native/checker.h).
+    native: Any = None
+
+    def below(self, recording: Recording, modules: ModuleCalls) -> AbstractContextManager[object]:
+        """Begin with a recording; what comes back is entered below the mode that records aten ops."""
+        return nullcontext()
+
+    def around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
+        """What runs each call of an op: `run`, or a function that calls it and sees what goes in and comes out."""
+        return run
+
+    def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
+        """Frames and meta to add; `op_ids` holds one per slot of recording.ops. What is neither is put on `trace`."""
+        return {}, {}
+
+    def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
+        """All frames and meta of the trace, after putting together what stands in several of them."""
+        return frames, meta
+
+    def forget(self) -> None:
+        """Let go of the recording and of all that was kept for it."""

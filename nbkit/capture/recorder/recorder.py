@@ -1,0 +1,148 @@
+"""The recording of a model step, with the observers of the verbs that look at its ops."""
+
+from contextlib import ExitStack
+from time import perf_counter_ns
+from types import TracebackType
+from typing import Any, Literal
+
+import pandas as pd
+
+from nbkit.capture.frames.build import build, now_text, versions
+from nbkit.capture.native.library import library
+from nbkit.capture.recorder.dispatch_mode import OpMode
+from nbkit.capture.recorder.function_mode import ApiMode
+from nbkit.capture.recorder.gc_paused import uncollected
+from nbkit.capture.recorder.observer import Frames, Meta, Observer
+from nbkit.capture.recorder.overhead import call_costs_us, recorder_us
+from nbkit.capture.recorder.recording import Recording
+from nbkit.capture.recorder.running import check_nesting, running
+from nbkit.capture.recorder.selection import Selection
+from nbkit.capture.recorder.statistics import Statistics
+from nbkit.capture.step.compiled import CompiledRegions
+from nbkit.capture.step.module_calls import ModuleCalls
+from nbkit.capture.step.optimizer_steps import OptimizerSteps
+from nbkit.capture.step.tracebacks import came_from_op, without_our_frames
+from nbkit.errors import OptionError
+from nbkit.schema.message import message_values
+from nbkit.trace.trace import Trace
+
+
+class Recorder:
+    """Context manager that records every op run inside it, with any number of observers; gives a Trace.
+
+    Observers share the one recording: its frames are theirs, and each adds its own. Of each kind there is one at most.
+    """
+
+    verb = "optrace"  # what the trace says it was made by
+
+    def __init__(
+        self,
+        *observers: Observer,
+        selection: Selection | None = None,
+        values: Literal["stats"] | None = None,
+        name: str | None = None,
+    ) -> None:
+        assert len({type(observer) for observer in observers}) == len(observers)
+        self.observers = observers
+        self.selection = selection or Selection()
+        self.values = values
+        self.name = name or self.verb
+        self.trace: Trace | None = None
+
+    def __enter__(self) -> Trace:
+        if self.trace is not None:
+            raise OptionError(f"This {self.verb} has been used already; make a new one for each recording.")
+        check_nesting(self.verb)
+        # The native recorder does not read values.
+        needs_python = self.values is not None or any(observer.needs_python for observer in self.observers)
+        native = None if needs_python else library()
+        call_costs_us(native)  # measured before the first recording, outside of all
+        self.trace = Trace()
+        self.recording = Recording(native)
+        self._install(self.recording)
+        self.ended = False
+        self.running = running()
+        self.running.append(self)
+        self.recording.start = perf_counter_ns()
+        return self.trace
+
+    def _install(self, recording: Recording) -> None:
+        self.statistics = Statistics(recording) if self.values == "stats" else None
+        self.api = ApiMode(recording)
+        self.modules = ModuleCalls(recording, self.api)
+        optimizers = OptimizerSteps(recording, self.api)
+        compiled = CompiledRegions(recording, self.api, self.modules)
+        with ExitStack() as stack:
+            for observer in self.observers:
+                stack.enter_context(observer.below(recording, self.modules))
+            for part in (self.modules, optimizers, compiled):
+                part.install()
+                stack.callback(part.remove)
+            stack.enter_context(self.api)
+            stack.enter_context(OpMode(recording, self.statistics, optimizers.on_profiler_op, self.observers))
+            self.exits = stack.pop_all()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.recording.end = perf_counter_ns()
+        getters = self.api.getters
+        self.ended = True
+        is_outermost = self.running[0] is self
+        # Modes are a stack: a recording that ends before one that began later takes its own away with that one's.
+        removed: list[Recorder] = []
+        while self.running and self.running[-1].ended:
+            removed.append(self.running.pop())
+            removed[-1].exits.close()
+        from_op = error is not None and came_from_op(error, self.recording.failed_message)
+        if error is not None and is_outermost:
+            without_our_frames(error)
+        with uncollected():
+            self._fill(error, from_op, getters)
+            for recorder in removed:
+                recorder._forget()
+
+    def _fill(self, error: BaseException | None, from_op: bool, getters: int) -> None:
+        assert self.trace is not None
+        recording = self.recording
+        frames, built = build(recording, self.modules, self.statistics, self.selection, getters)
+        failed, op_ids = built.pop("failed_op_id"), built.pop("op_ids")
+        ops = frames["ops"]
+        added: list[tuple[Frames, Meta]] = [observer.frames(self.trace, ops, op_ids) for observer in self.observers]
+        meta: Meta = {
+            "verb": self.verb,
+            "name": self.name,
+            "created": now_text(),
+            "complete": error is None,
+            "error": None if error is None else describe_error(error, failed if from_op else None, ops),
+            "versions": versions(),
+            "wall_us": (recording.end - recording.start) / 1e3,
+            "recorder": "python" if recording.native is None else "native",
+            "recorder_us": recorder_us(recording),
+            **built,
+        }
+        for more_frames, more in added:
+            frames |= more_frames
+            meta |= {**more, "notes": [*meta["notes"], *more.get("notes", [])]}
+        for observer in self.observers:
+            frames, meta = observer.completed(frames, meta)
+        self.trace._fill(frames, meta)
+
+    def _forget(self) -> None:
+        """Let go of weak references and raw rows: of no use any more, and a kept recorder should weigh nothing."""
+        for observer in self.observers:
+            observer.forget()
+        vars(self.recording.registry).clear()
+        del self.recording, self.statistics, self.api, self.modules, self.exits, self.running
+
+
+def describe_error(error: BaseException, failed: int | None, ops: pd.DataFrame) -> dict[str, Any]:
+    """What stopped the recorded code: type, message, and the op that raised it, if one did."""
+    source = ops["source"].iloc[failed] if failed is not None else None
+    return {
+        "type": type(error).__name__,
+        "message": str(error),
+        "message_values": message_values(error.args[0]) if error.args else None,
+        "op_id": failed,
+        "source": source if isinstance(source, str) else None,
+    }

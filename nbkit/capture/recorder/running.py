@@ -1,0 +1,26 @@
+"""The recordings that a thread is in, and which of them cannot run inside each other."""
+
+from threading import local
+from typing import Any
+
+from nbkit.errors import OptionError
+
+TIMING = "optime"
+_thread = local()
+
+
+def running() -> list[Any]:
+    """The recordings that this thread is in, outermost first."""
+    recordings: list[Any] = vars(_thread).setdefault("running", [])
+    return recordings
+
+
+def check_nesting(verb: str) -> None:
+    """Raises OptionError where `verb` begins inside a recording whose frames, or its own, would then be wrong."""
+    outer = next((recording.verb for recording in running() if (recording.verb == TIMING) != (verb == TIMING)), None)
+    if outer is not None:
+        other = outer if verb == TIMING else verb
+        raise OptionError(
+            f"{verb} cannot run inside {outer}: {TIMING} would count the work of {other} as the step's. Record the "
+            f"step once with each."
+        )
