@@ -50,7 +50,9 @@ def test_the_comparison_can_fail(monkeypatch):
 def test_only_odd_ops_are_left_to_python(monkeypatch):
     """Otherwise the frames above would be the same because one recorder wrote them all."""
     left = []
-    monkeypatch.setattr("nbkit.capture.recorder.dispatch_mode.OpMode._runner", lambda self, func: left.append(str(func)) or func._op)
+    monkeypatch.setattr(
+        "nbkit.capture.recorder.dispatch_mode.OpMode._runner", lambda self, func: left.append(str(func)) or func._op
+    )
     step = train_step("llama")
     with nbkit.optrace() as trace:
         step()
