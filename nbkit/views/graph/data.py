@@ -7,15 +7,16 @@ import numpy as np
 import pandas as pd
 
 from nbkit.analysis.query.encoded import TextColumn, text_column
-from nbkit.schema import EDGES, NODES, PARTS, Table
+from nbkit.schema import CORRESPONDENCE, EDGES, NODES, PARTS, Table
 from nbkit.trace.trace import Trace
-from nbkit.views.graph.comparison import comparison_rows, comparison_sides
 from nbkit.views.graph.values import VALUES, node_values
 from nbkit.views.report.pack import numbers, pack, texts
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
 
 NAME_LIMIT, ATTRIBUTES_LIMIT = 400, 4000
+SIDES = ("left", "right")
+COMPARED = ("level", "relation", "message")
 # The id of a row is its place.
 OWN_IDS = {"nodes": "node_id", "parts": "part_id"}
 
@@ -65,3 +66,27 @@ def _cut(values: pd.Series) -> TextColumn:
     column = text_column(values)
     limit = ATTRIBUTES_LIMIT if values.name == "attributes" else NAME_LIMIT
     return TextColumn(pd.Series([shown(text, limit) for text in column.values], dtype="str"), column.codes)
+
+
+def comparison_sides(trace: Trace) -> list[dict[str, Any]] | None:
+    """Name and graphs of either side, those that were compared first; None for a trace of one side."""
+    rows = trace.frames.get("correspondence")
+    sides = [trace.meta.get(side) for side in SIDES]
+    if rows is None or not len(rows) or not all(isinstance(side, Mapping) and side.get("graphs") for side in sides):
+        return None
+    return [_side(trace, about, rows[f"{side}_id"], rows["level"]) for side, about in zip(SIDES, sides, strict=True)]
+
+
+def comparison_rows(trace: Trace) -> pd.DataFrame:
+    """What the view needs of the frame `correspondence`."""
+    rows = CORRESPONDENCE.check(trace.frames["correspondence"])
+    return rows[["left_id", "right_id", *COMPARED]]
+
+
+def _side(trace: Trace, about: Any, ids: pd.Series, levels: pd.Series) -> dict[str, Any]:
+    compared = set()
+    for frame, is_part in (("parts", True), ("nodes", False)):
+        found = ids[(levels == "part") == is_part].dropna().astype("int64")
+        compared |= set(trace.frames[frame]["graph"].iloc[found.to_numpy()])
+    graphs = sorted(about["graphs"], key=lambda graph: graph not in compared)
+    return {"name": shown(str(about.get("name") or about.get("source"))), "graphs": graphs}

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from nbkit.views.plots.live_figure import LiveFigure
 
 MAX_NAME = 48
+# Read on light pages and on dark ones: a figure in a cell has the page's own background.
+INK, LINES, NO_COLOR = "#7f7f7f", "rgba(128, 128, 128, 0.3)", "rgba(0, 0, 0, 0)"
 TIME_AXIS = "self time (ms)"
 
 
@@ -53,6 +55,14 @@ def live_figure(traces: list[Any], title: str, height: int, x_title: str) -> "Li
     margin = {"l": 10, "r": 10, "t": 45, "b": 45}
     figure = LiveFigure(traces)
     figure.update_layout(title=title, height=height, xaxis_title=x_title, margin=margin)
+    return on_any_page(figure)
+
+
+def on_any_page(figure: "LiveFigure") -> "LiveFigure":
+    """The figure without a background of its own, in colours that are read on light and dark."""
+    figure.update_layout(paper_bgcolor=NO_COLOR, plot_bgcolor=NO_COLOR, font_color=INK)
+    for update in (figure.update_xaxes, figure.update_yaxes):
+        update(gridcolor=LINES, zerolinecolor=LINES, linecolor=LINES)
     return figure
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 from nbkit.schema import METRICS
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
-from nbkit.views.plots.figures import MAX_NAME, live_figure, static_figure, without_markup, without_math
+from nbkit.views.plots.figures import MAX_NAME, live_figure, on_any_page, static_figure, without_markup, without_math
 from nbkit.views.summary.names import shown
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def plot_metrics(trace: Trace) -> "LiveFigure":
     figure = live_figure([], _title(trace), 120 + 130 * max(len(metrics), 1), "").with_static_view(
         lambda: draw_metrics(trace)
     )
-    figure.update_layout(grid.layout).update_layout(showlegend=False)
+    on_any_page(figure.update_layout(grid.layout).update_layout(showlegend=False))
     for row, (name, color, values) in enumerate(metrics, 1):
         axis = "" if row == 1 else str(row)
         line = graph_objects.Scatter(

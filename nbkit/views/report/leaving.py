@@ -1,14 +1,15 @@
 """A trace as it leaves the machine: without paths of its user, and without elements of tensors unless asked."""
 
 import json
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from nbkit.schema.message import without_elements
 from nbkit.trace.trace import Trace
-from nbkit.views.report.paths import short_path
 
 # Columns whose texts name places in code; shapes, ops and phases do not.
 COLUMNS = ("source", "message")
@@ -16,6 +17,16 @@ COLUMNS = ("source", "message")
 JSON_COLUMN = "attributes"
 # What says where a message holds elements of tensors.
 VALUES = "message_values"
+# Only from the beginning of a word on: a long one would be looked through from each of its letters.
+_PACKAGES = re.compile(r"(?<![\w.~+@/\\-])(?:[A-Za-z]:)?[\w.~+@/\\-]*[/\\](?=(?:site|dist)-packages[/\\])")
+# A home of whatever machine: Linux, macOS, that of an administrator, Windows.
+_HOMES = re.compile(
+    r"(?<![\w.~])(?:/(?:home|Users)/[^/\s:'\"]+|/[r]oot|[A-Za-z]:[/\\]Users[/\\][^/\\\s:'\"]+)(?=[/\\])"
+)
+# What is left of an absolute path: all folders but the last one.
+_ELSEWHERE = re.compile(
+    r"(?<![\w.~/\\-])(?:/(?:[^/\s:'\"]+/)+|[A-Za-z]:[/\\](?:[^/\\\s:'\"]+[/\\])+)(?=[^/\\\s:'\"]+[/\\][^/\\\s:'\"]+)"
+)
 
 
 def leaving(trace: Trace, *, values: bool) -> Trace:
@@ -76,3 +87,12 @@ def _changed(data: Any, *, values: bool) -> Any:
         case list() | tuple():
             return [_changed(value, values=values) for value in data]
     return data
+
+
+def short_path(text: str) -> str:
+    """The text with the paths in it shortened: from a home or site-packages on, else the last folder and the file."""
+    text = _PACKAGES.sub("", text)
+    home = str(Path.home())
+    if len(home) > 1:
+        text = re.sub(rf"(?<![\w.~]){re.escape(home)}(?=[/\\])", "~", text)
+    return _ELSEWHERE.sub("…/", _HOMES.sub("~", text))

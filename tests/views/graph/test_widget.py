@@ -12,8 +12,7 @@ from traitlets import TraitError
 import nbkit
 from nbkit.schema import DIFFS, MEMORY, NODES
 from nbkit.trace.trace import Trace
-from nbkit.views.graph.comparison import comparison_sides
-from nbkit.views.graph.data import graph_data
+from nbkit.views.graph.data import comparison_sides, graph_data
 from nbkit.views.graph.values import node_values
 from nbkit.views.graph.widget import GraphView
 from nbkit.views.linking import link_graph

@@ -36,6 +36,12 @@ def test_static_twins_show_the_same_bars() -> None:
     assert len(draw_modules(small_trace()).axes[0].patches) == 9
 
 
+def test_live_charts_have_the_background_of_the_page() -> None:
+    for plot in (plot_ops, plot_modules, plot_memory):
+        layout = plot(timed_trace()).layout
+        assert (layout.paper_bgcolor, layout.plot_bgcolor) == ("rgba(0, 0, 0, 0)",) * 2
+
+
 def test_names_are_neither_markup_nor_formulas() -> None:
     trace = make_trace(make_ops({"op": "<b>$x_{1$", "module": "<b>$y_{$", "model": "M"}))
     assert list(plot_ops(trace).data[0].y) == ["&lt;b&gt;$x_{1$"]

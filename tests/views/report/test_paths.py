@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nbkit.views.report.paths import short_path
+from nbkit.views.report.leaving import short_path
 
 # In two parts, so that this file names no place of a machine.
 HOME, ROOT = "/" + "home", "/" + "root"

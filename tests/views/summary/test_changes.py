@@ -1,7 +1,6 @@
 """What a report says of a trace beside an earlier one."""
 
-from nbkit.views.summary.changes import changes
-from nbkit.views.summary.summary import summary
+from nbkit.views.summary.summary import changes, summary
 from tests.analysis.repeated import nested
 from tests.fakes import small_trace, timed_trace
 from tests.views.report.told import told
