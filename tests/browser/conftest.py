@@ -1,13 +1,15 @@
-"""Fixtures of the browser tests: one headless Chromium for each file, a fresh page for each test."""
+"""Fixtures of the browser tests: one headless Chromium for each worker, a fresh page for each test."""
 
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+HERE = Path(__file__).parent
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = (
     "--no-sandbox",
@@ -30,14 +32,29 @@ def needed(path: str | Path | None, what: str) -> Path:
     pytest.skip(f"{what} is not there.")
 
 
-# One per file, not per session: while Playwright runs, its event loop is this thread's, and asyncio.run() fails.
+SHARED = ExitStack()
+RUNNING: list[Browser] = []
+
+
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    path = needed(next(filter(None, map(shutil.which, NAMES)), None), "Chromium (Debian package chromium)")
-    with sync_playwright() as playwright:
+def chromium() -> Browser:
+    """The Chromium of this worker, which ends when a test of another folder comes."""
+    if not RUNNING:
+        path = needed(next(filter(None, map(shutil.which, NAMES)), None), "Chromium (Debian package chromium)")
+        playwright = SHARED.enter_context(sync_playwright())
         browser = playwright.chromium.launch(executable_path=str(path), args=list(ARGUMENTS))
-        yield browser
-        browser.close()
+        SHARED.callback(browser.close)
+        RUNNING.append(browser)
+    return RUNNING[0]
+
+
+# Not per session: while Playwright runs, its event loop is this thread's, and asyncio.run() fails elsewhere.
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    yield
+    if nextitem is None or HERE not in nextitem.path.parents:
+        SHARED.close()
+        RUNNING.clear()
 
 
 @pytest.fixture
