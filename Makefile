@@ -6,8 +6,8 @@ STATIC := nbkit/views/static
 # A worker per core; a file's tests stay together, as they share what they record.
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
-# What the choice of the recorder can change.
-RECORDED := tests/capture tests/magics
+# What the choice of the recorder can change, and in full: not replay, graphs or times, which have no recorder.
+RECORDED := $(addprefix tests/capture/,recorder frames step check calls diff shadow) tests/magics/test_optrace_options.py
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -51,6 +51,10 @@ test-all: .venv/.installed-test  ## every test: also JupyterLab, notebooks, all 
 .PHONY: test-python
 test-python: .venv/.installed-test  ## the tests of recording once more, with the Python recorder
 	NBKIT_RECORDER=python $(PYTEST) -q $(RECORDED)
+
+.PHONY: mutations
+mutations: .venv/.installed-test  ## break a line in each of 20 modules, in a copy, and say whether make test sees it
+	$(BIN)/python -m tests.mutation
 
 .PHONY: lab
 lab: .venv/.installed-lab  ## open JupyterLab on the notebooks

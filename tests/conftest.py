@@ -11,6 +11,7 @@ from torch.nn.modules import module as torch_module
 from torch.utils import _python_dispatch
 
 from tests.processes import prepare
+from tests.tiers import tiered
 
 GLOBAL_HOOKS = (
     "_global_forward_hooks",
@@ -34,6 +35,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Forked processes for the tests; the workers of one run share a server."""
     if not hasattr(config, "workerinput"):
         config.add_cleanup(prepare().cleanup)
+
+
+@pytest.hookimpl(tryfirst=True)  # before a choice by markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tiered(items)
 
 
 def left_behind() -> dict[str, object]:

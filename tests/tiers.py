@@ -1,0 +1,70 @@
+"""What leaves `make test` for `make test-all`, with the reason: what it costs is more than it adds to what stays.
+
+Patterns are of node ids below tests/. A test may also carry the marker itself. `make mutations` tells what is lost.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+import pytest
+
+FULL = (
+    # A JupyterLab and its kernel; the widgets' own pages in Chromium stay.
+    "browser/test_jupyterlab*",
+    # A million rows.
+    "browser/*_million.py*",
+    # Notebooks as they are run, in kernels of their own; that they are clean stays.
+    "test_notebooks.py::test_notebook_runs*",
+    "test_notebooks.py::test_every_output*",
+    "browser/test_saved_notebooks.py*",
+    "docs/test_newcomer.py*",
+    "docs/test_nbconvert.py*",
+    # What each shell command of the README does stays in tests/command_line, in one process.
+    "docs/test_terminal.py*",
+    # Looks, keys and hosts of widgets: their logic stays, in node and in one file per widget here.
+    "browser/*_looks.py*",
+    "browser/*_keyboard.py*",
+    "browser/test_report_h*.py*",
+    "browser/test_report_selection.py*",
+    "browser/test_graph_pair.py*",
+    "browser/test_flame_trees.py*",
+    # Packages are built.
+    "wheel/*",
+    # Models of transformers as torch and ONNX export them: LLaMA stays.
+    "analysis/structure/test_recognise.py::*[[]rwkv4]",
+    "analysis/structure/test_recognise.py::*[[]mamba]",
+    "analysis/structure/test_recognise.py::*[[]gpt2]",
+    "analysis/structure/test_recognise.py::*[[]mistral]",
+    "analysis/structure/test_recognise.py::*[[]qwen2]",
+    # The largest of the sample steps, under every verb and dtype: the others stay.
+    "capture/*[[]rwkv4*",
+    "capture/*-rwkv4*",
+    "simulated/*[[]rwkv4*",
+)
+# Long lists of cases of which each tells much the same: one in so many stays, the first of them always.
+SAMPLED = {
+    "capture/shadow/test_bit_identity.py*": 6,
+    "capture/shadow/test_faults.py*": 3,
+    "capture/recorder/test_watched_bits.py*": 6,
+    "capture/recorder/test_bit_identity*.py*": 4,
+    "capture/diff/test_faults.py*": 2,
+    "capture/diff/test_module_scope.py*": 4,
+    "magics/test_same_as_bare_cell.py*": 6,
+    "magics/test_other_magics.py*": 2,
+}
+
+
+def tiered(items: Iterable[pytest.Item]) -> None:
+    """Marks the items that leave the fast tier."""
+    seen: Counter[tuple[str, str]] = Counter()
+    for item in items:
+        name = item.nodeid.removeprefix("tests/")
+        for pattern, every in SAMPLED.items():
+            if fnmatchcase(name, pattern) and "[" in name:
+                case = (pattern, name.partition("[")[0])
+                if seen[case] % every:
+                    item.add_marker(pytest.mark.full)
+                seen[case] += 1
+        if any(fnmatchcase(name, pattern) for pattern in FULL):
+            item.add_marker(pytest.mark.full)
