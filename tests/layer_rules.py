@@ -29,7 +29,7 @@ FRAMES = {"numpy", "pandas"}
 THIRD_PARTY = {
     "base": FRAMES | {"pyarrow"},
     "trace": FRAMES | {"pyarrow"},
-    "analysis": FRAMES,
+    "analysis": FRAMES | {"pyarrow"},
     "capture": FRAMES | {"pyarrow", "torch"},
     "simulated": FRAMES | {"torch"},
     "readers": FRAMES | {"pyarrow", "onnx", "onnxruntime"},

@@ -14,5 +14,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   const { file, table, questions, state: more } = JSON.parse(line);
   const state = { ...(await unpack(readFileSync(file))), ...more };
   const answer = TABLES[table](state);
-  process.stdout.write(`${JSON.stringify(questions.map(answer))}\n`);
+  // JSON has no infinite numbers; the kernel sends them as texts.
+  const sent = (/** @type {string} */ _, /** @type {any} */ value) => (value === Infinity || value === -Infinity ? String(value) : value);
+  process.stdout.write(`${JSON.stringify(questions.map(answer), sent)}\n`);
 }

@@ -1,4 +1,4 @@
-"""EncodedOps: the ops frame as codes and numbers, made once so that filters and sorts take milliseconds."""
+"""Columns hold a table as codes and numbers, made once so that filters and sorts take milliseconds."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,6 @@ import pandas as pd
 
 from nbkit.errors import OptionError, nearest
 from nbkit.schema import OPS, TENSORS
-from nbkit.timeline.nesting import depths
 
 Codes = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.float64]
@@ -41,29 +40,29 @@ class TextColumn:
 
 
 @dataclass(frozen=True)
-class EncodedOps:
-    """An ops frame column by column: texts as codes, numbers as float64 with NaN for missing, and nesting depth."""
+class Columns:
+    """A table column by column: texts as codes, numbers as float64 with NaN for missing."""
 
+    count: int
     texts: dict[str, TextColumn]
     numbers: dict[str, Floats]
-    depth: npt.NDArray[np.int64]
 
     def __len__(self) -> int:
-        return len(self.depth)
+        return self.count
 
-    def number(self, column: str) -> Floats:
+    def number(self, name: str) -> Floats:
         """A column of numbers. Raises OptionError if there is none of that name."""
-        if column not in self.numbers:
-            raise OptionError(f"The table has no column {column!r}; {nearest(column, [*self.texts, *self.numbers])}")
-        return self.numbers[column]
+        if name not in self.numbers:
+            raise OptionError(f"The table has no column {name!r}; {nearest(name, [*self.texts, *self.numbers])}")
+        return self.numbers[name]
 
 
-def encode(ops: pd.DataFrame, tensors: pd.DataFrame) -> EncodedOps:
-    """The encoded ops, with the text column `output`: dtype and shape of each op's first output."""
-    parent = ops["parent_id"].to_numpy(np.int64, na_value=-1)
+def encode(ops: pd.DataFrame, tensors: pd.DataFrame) -> Columns:
+    """The columns of the ops, with the text column `output`: dtype and shape of each op's first output."""
     texts = {name: text_column(ops[name]) for name in TEXT_COLUMNS}
     numbers = {name: ops[name].to_numpy(np.float64, na_value=np.nan) for name in NUMBER_COLUMNS}
-    return EncodedOps({**texts, OUTPUT: _first_outputs(TENSORS.check(tensors), len(ops))}, numbers, depths(parent))
+    output = _first_outputs(TENSORS.check(tensors), len(ops))
+    return Columns(len(ops), {**texts, OUTPUT: output}, numbers)
 
 
 def text_column(values: pd.Series) -> TextColumn:

@@ -9,13 +9,14 @@ from nbkit.numerics.metrics import COUNTS
 from nbkit.trace.captured_calls import why_not_captured
 from nbkit.trace.captured_values import CapturedResult
 from nbkit.trace.trace import Trace
-from nbkit.views.diff_table.rows import WHOLE, number
+from nbkit.views.diff_table.rows import number
 from nbkit.views.plots.difference import difference_plots
-from nbkit.views.summary.names import ROOT, shown
+from nbkit.views.tables.raw import Cell, raw
 
 WORST = 20
 # Columns that the head shows, and one that is no news to a reader.
 HEAD = ("op_id", "op", "message_values")
+MAX_TEXT = 2001
 
 
 def diff_detail(trace: Trace, row: int) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def diff_detail(trace: Trace, row: int) -> dict[str, Any]:
     return {
         "row": row,
         "op_id": op_id,
-        "op": shown(str(values["op"]), 2000),
+        "op": raw(values["op"], MAX_TEXT),
         "fields": _fields(trace, values),
         "why_not": None if captured is not None else _why_not(trace, row),
         "plots": [] if captured is None else difference_plots(captured),
@@ -41,21 +42,12 @@ def captured_result(trace: Trace, row: int) -> CapturedResult | None:
     return None if call is None else call.result(str(values["role"]), int(values["position"]))
 
 
-def _fields(trace: Trace, values: "pd.Series[Any]") -> list[list[str | None]]:
+def _fields(trace: Trace, values: "pd.Series[Any]") -> list[list[Cell]]:
     names = [str(name) for name in trace.diffs if name not in HEAD]
     # That there is no NaN and no Inf need not be said four times.
     known = {name: values[name] for name in names if name not in COUNTS or values[name] is pd.NA or values[name]}
-    fields = [[name.replace("_", " "), _text(name, value)] for name, value in known.items()]
-    source = trace.ops["source"].iloc[int(values["op_id"])]
-    return [*fields, ["source", _text("source", source)]]
-
-
-def _text(name: str, value: Any) -> str | None:
-    if isinstance(value, str):
-        return ROOT if name == "module" and value == "" else shown(value, 2000)
-    if pd.isna(value):
-        return None
-    return str(int(value)) if name in WHOLE else number(float(value))
+    fields = [[name, raw(value, MAX_TEXT)] for name, value in known.items()]
+    return [*fields, ["source", raw(trace.ops["source"].iloc[int(values["op_id"])], MAX_TEXT)]]
 
 
 def _why_not(trace: Trace, row: int) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import pandas as pd
 import traitlets
 
 from nbkit.trace.checks import checked_trace
@@ -24,6 +25,15 @@ class DiffTable(TableWidget):
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(DiffSource(checked_trace(trace)))
+
+    @property
+    def filtered(self) -> pd.DataFrame:
+        """The compared tensors that the table shows now, filtered and sorted: rows of `trace.diffs` with their index.
+
+        If one table is shown in several places, those of the place that was used last;
+        before any is shown, all rows, the worst first.
+        """
+        return self.source.trace.diffs.iloc[self.source.shown()]
 
     @traitlets.validate("selected_row")
     def _known_row(self, proposal: Mapping[str, Any]) -> int | None:

@@ -2,45 +2,39 @@
 
 from typing import Any
 
-from nbkit.analysis.query.encoded import EncodedOps
+from nbkit.analysis.query.encoded import Columns
 from nbkit.trace.trace import Trace
-from nbkit.views.op_table.detail import FIELDS, MAX_LINKS, MAX_TENSORS, STATISTICS, TENSOR_TEXTS
+from nbkit.views.op_table.detail import MAX_LINKS, MAX_TENSORS
 from nbkit.views.op_table.report_tensors import tensor_data
 from nbkit.views.op_table.report_times import pack_times
-from nbkit.views.op_table.rows import FORMATS, shown_columns
 from nbkit.views.op_table.source import OpSource
 from nbkit.views.report.pack import numbers, pack, rows_up, texts
 from nbkit.views.report.rounded import rounded
-from nbkit.views.tables.source import PAGE_BYTES, PAGE_MODULES, PAGE_ROWS
+from nbkit.views.tables.source import TableSource
 
 # Ids of other ops, which are about as far away in each repeat of a step.
 OP_IDS = ("parent_id", "forward_op_id")
 
 
 def op_data(trace: Trace) -> bytes:
-    """The block of one trace, which widgets/src/report/answers/op_answers.js answers from; the same for the same trace.
+    """The block of one trace, which widgets/src/report/answers/op_answers.js answers from; the same for the same one.
 
     Times are kept to the nanosecond, statistics to the four digits that are shown.
     """
     source = OpSource(rounded(trace))
     return pack(
         {
-            "table": source.table,
-            **op_columns(source.ops),
+            **op_columns(source.columns),
             "overview": source.overview(),
-            "pages": page_limits(),
-            "columns": shown_columns(source.ops),
-            "formats": {name: text_of.__name__ for name, text_of in FORMATS.items()},
-            "slowest": source.slowest,
+            "columns": source.shown_columns,
             "modules": all_modules(source),
-            "detail": {"fields": FIELDS, "links": MAX_LINKS, "tensors": MAX_TENSORS, "texts": TENSOR_TEXTS,
-                       "statistics": STATISTICS},
+            "detail": {"links": MAX_LINKS, "tensors": MAX_TENSORS},
             "tensors": tensor_data(source.trace.tensors),
         }
-    )  # fmt: skip
+    )
 
 
-def op_columns(ops: EncodedOps) -> dict[str, Any]:
+def op_columns(ops: Columns) -> dict[str, Any]:
     """How many ops there are, and their columns, which widgets/src/report/columns/op_columns.js reads."""
     return {
         "count": len(ops),
@@ -49,22 +43,17 @@ def op_columns(ops: EncodedOps) -> dict[str, Any]:
     }
 
 
-def page_limits() -> dict[str, int]:
-    """How large the pages of answers are."""
-    return {"rows": PAGE_ROWS, "modules": PAGE_MODULES, "bytes": PAGE_BYTES}
-
-
-def all_modules(source: Any) -> dict[str, Any]:
-    """The rows of the module tree, and what is outside any module, as the source of a table answers them."""
+def all_modules(source: TableSource) -> dict[str, Any]:
+    """The module tree as the source of a table answers it, in one page."""
     rows: list[Any] = []
     answer = source.answer({"kind": "modules"})
     while len(rows) < answer["total"]:
         rows += answer["rows"]
         answer = source.answer({"kind": "modules", "offset": len(rows)})
-    return {"rows": rows, "outside": answer["outside"]}
+    return {**{name: answer[name] for name in ("total", "outside", "amount")}, "offset": 0, "rows": rows}
 
 
-def _numbers(ops: EncodedOps) -> dict[str, Any]:
+def _numbers(ops: Columns) -> dict[str, Any]:
     """The columns of numbers in the order of the schema, but for the op's own id, which is its row; times come last."""
     columns = ops.numbers
     plain = {name: numbers(values) for name, values in columns.items() if name not in ("op_id", *OP_IDS)}

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from nbkit.analysis.query.encoded import EncodedOps
+from nbkit.analysis.query.encoded import Columns
 from nbkit.views.report.pack import EXACT, Column, Ints, numbers, scaled
 from nbkit.views.report.rounded import PER_US
 
 TIMES = ("start_us", "total_time_us", "self_time_us")
 
 
-def pack_times(ops: EncodedOps) -> dict[str, Column]:
+def pack_times(ops: Columns) -> dict[str, Column]:
     """The columns of `ops` that are times, by name.
 
     Where start, total and self time are known of every op they are `gap` (start after the end of the op before it
@@ -40,7 +40,7 @@ def _expected(start: Ints, total: Ints, holder: Ints) -> Ints:
     return found
 
 
-def _inside(ops: EncodedOps, total: Ints, holder: Ints) -> Ints:
+def _inside(ops: Columns, total: Ints, holder: Ints) -> Ints:
     """Total times of the children; work on a device runs beside its parent."""
     level = ops.texts["level"]
     is_host = level.where((level.values != "kernel").to_numpy(bool), missing=True)

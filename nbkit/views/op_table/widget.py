@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import traitlets
 
 from nbkit.trace.checks import checked_trace
@@ -29,13 +30,24 @@ class OpTable(TableWidget):
     within = traitlets.Instance(dict, allow_none=True).tag(sync=True)
 
     def __init__(self, trace: Trace) -> None:
+        self.version = 0
         super().__init__(OpSource(checked_trace(trace)))
+
+    @property
+    def filtered(self) -> pd.DataFrame:
+        """The ops that the table shows now, filtered and sorted: rows of `trace.ops`, whose index they keep.
+
+        If one table is shown in several places, those of the place that was used last;
+        before any is shown, all ops in call order.
+        """
+        return self.source.trace.ops.iloc[self.source.shown()]
 
     def show_within(self, label: str, op_ids: npt.NDArray[np.int64]) -> None:
         """Limit the table to these ops, under a label."""
         self.source.limit_to(op_ids)
+        self.version += 1
         text = f"{shown(label, 80)} ({units.counted(len(op_ids), 'op')})"
-        self.within = {"label": text, "version": self.source.version}
+        self.within = {"label": text, "version": self.version}
 
     def show_all(self) -> None:
         """Show all ops again; other filters stay."""

@@ -5,14 +5,14 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from nbkit.analysis.query.encoded import encode
+from nbkit.analysis.query.encoded import Columns, encode
 from nbkit.analysis.time.times import computing_ops
 from nbkit.schema import TENSORS
 from nbkit.trace.trace import Trace
-from nbkit.views.op_table.rows import cell
 from nbkit.views.sections.section import Column, Section
 from nbkit.views.sections.writers import to_html
 from nbkit.views.summary import units
+from nbkit.views.summary.names import ROOT, shown
 
 COLUMNS = {"op": "op", "self_time_us": "self time", "module": "module", "phase": "phase", "output": "output",
            "source": "source"}  # fmt: skip
@@ -48,7 +48,12 @@ def _calls(trace: Trace, op_ids: Iterable[int], title: str) -> str:
     kinds = [Column("#", "id"), *(Column(label, KINDS.get(name, "text")) for name, label in columns.items())]
     times = few["self_time_us"].tolist()
     rows = [
-        [op_id, *(times[place] if name == "self_time_us" else cell(encoded, place, name) for name in columns)]
+        [op_id, *(times[place] if name == "self_time_us" else _text(encoded, place, name) for name in columns)]
         for place, op_id in enumerate(ids)
     ]
     return to_html([Section(title, kinds, rows)])
+
+
+def _text(ops: Columns, row: int, column: str) -> str | None:
+    text = ops.texts[column].text_at(row)
+    return ROOT if column == "module" and text == "" else None if text is None else shown(text)

@@ -1,4 +1,4 @@
-"""TableSource: what the tables that are paged from the kernel have in common: questions in, pages of JSON data out."""
+"""TableSource answers what the tables that are paged from the kernel ask: questions in, pages of raw JSON data out."""
 
 import json
 from abc import ABC, abstractmethod
@@ -7,14 +7,19 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
-from nbkit.analysis.query.op_table import Matches
+from nbkit.analysis.query.encoded import Columns, Floats
+from nbkit.analysis.query.matches import Ids, Matches, Query, matches
+from nbkit.analysis.query.profile import profiles
 from nbkit.errors import OptionError
 from nbkit.trace.trace import Trace
+from nbkit.views.tables.raw import CELL_CHARACTERS, raw, raw_rows
 
 PAGE_BYTES = 48_000
 PAGE_ROWS = 120
 PAGE_MODULES = 400
+TREE_COLUMNS = ("model", "module", "type", "depth", "has_children", "ops_below", "self_time_below_us")
 Answer = dict[str, Any]
 Message = Mapping[str, Any]
 
@@ -23,10 +28,44 @@ class TableSource(ABC):
     """Answers a table's questions about one trace; the matches of the last few queries are kept: paging is free."""
 
     table: ClassVar[str]
+    # What a row is called, and the name of its number in messages.
+    noun: ClassVar[str]
+    key: ClassVar[str]
+    # The column that has bars: all of one scale, up to the largest value shown.
+    bar: ClassVar[str]
+    # The query before anything is asked.
+    natural: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.matches = lru_cache(maxsize=4)(self._run_query)
+        self.within: Ids | None = None
+        self._shown = self._text_of({})
+
+    @property
+    @abstractmethod
+    def columns(self) -> Columns:
+        """The encoded rows."""
+
+    @property
+    @abstractmethod
+    def shown_columns(self) -> list[str]:
+        """The columns to show, in order."""
+
+    @property
+    @abstractmethod
+    def tree(self) -> pd.DataFrame:
+        """The module tree, of which `self_time_us` is what the table adds up per module."""
+
+    @property
+    @abstractmethod
+    def amounts(self) -> Floats:
+        """What the table adds up, per row."""
+
+    @property
+    @abstractmethod
+    def depth(self) -> Ids:
+        """How deep each row is nested."""
 
     @abstractmethod
     def overview(self) -> Answer:
@@ -34,14 +73,17 @@ class TableSource(ABC):
 
     @abstractmethod
     def kinds(self) -> Mapping[str, Callable[[Message], Answer]]:
-        """What answers each kind of question."""
-
-    @abstractmethod
-    def _run_query(self, text: str) -> Matches: ...
+        """What answers the kinds of question that only this table knows."""
 
     def answer(self, message: Message) -> Answer:
         """The answer to one message of the front end, with its id; kind "error" where it asks for what is not there."""
-        kinds = self.kinds()
+        kinds = {
+            "rows": self._rows,
+            "profile": self._profile,
+            "position": self._position,
+            "modules": self._modules,
+            **self.kinds(),
+        }
         try:
             if message.get("kind") not in kinds:
                 raise OptionError(f"The {self.table} knows no question {message.get('kind')!r}.")
@@ -50,14 +92,82 @@ class TableSource(ABC):
         except Exception as error:
             return {"kind": "error", "id": message.get("id"), "message": f"{type(error).__name__}: {error}"}
 
+    def limit_to(self, ids: Ids | None) -> None:
+        """Answer with these rows only from now on; None is all."""
+        self.within = ids
+        self.matches.cache_clear()
+
+    def shown(self) -> Ids:
+        """The rows of the query that was asked last, in its order."""
+        return self.matches(self._shown).ids
+
     def matches_of(self, message: Message) -> Matches:
         """The rows that the query of a message asks for."""
-        return self.matches(json.dumps(message.get("query", {}), sort_keys=True))
+        return self.matches(self._text_of(message))
 
-    def position_of(self, place: int, message: Message) -> int | None:
-        """Where a row stands in the matches of a query; None if it is not among them."""
-        found = np.flatnonzero(self.matches_of(message).ids == place)
-        return int(found[0]) if len(found) else None
+    def known_row(self, message: Message) -> int:
+        """The row that a message asks for. Raises OptionError if there is none of that number."""
+        row = int(message[self.key])
+        if not 0 <= row < len(self.columns):
+            raise OptionError(f"There is no {self.noun} {row}; the last one is {len(self.columns) - 1}.")
+        return row
+
+    def _rows(self, message: Message) -> Answer:
+        matches, page = self.matches_of(message), page_of(message)
+        self._shown = self._text_of(message)
+        return {
+            "matched": len(matches.ids),
+            "amount": raw(np.nansum(self.amounts[matches.ids])),
+            "columns": self.shown_columns,
+            "errors": dict(matches.errors),
+            "offset": page.start,
+            "largest": largest(self.columns.number(self.bar)[matches.ids]),
+            "rows": within_bytes(self._page(matches.ids[page])),
+        }
+
+    def _page(self, ids: Ids) -> list[list[Any]]:
+        """Per row its number, how deep it is nested, and its raw cells."""
+        rows = raw_rows(self.columns, ids, self.shown_columns)
+        return [[row, depth, *cells] for (row, *cells), depth in zip(rows, self.depth[ids].tolist(), strict=True)]
+
+    def _profile(self, message: Message) -> Answer:
+        ids = self.matches_of(message).ids
+        profile = profiles(self.columns, ids, self.shown_columns)
+        for column in profile.values():
+            if "top" in column:
+                column["top"] = [[text[:CELL_CHARACTERS], count] for text, count in column["top"]]
+        return {"matched": len(ids), "columns": profile}
+
+    def _position(self, message: Message) -> Answer:
+        """Where a row stands in the matches of a query; null where it is not among them."""
+        row = self.known_row(message)
+        places = np.flatnonzero(self.matches_of(message).ids == row)
+        return {self.key: row, "position": int(places[0]) if len(places) else None}
+
+    def _modules(self, message: Message) -> Answer:
+        """A page of the module tree, what is outside any module, and what all rows add up to."""
+        page = page_of(message, PAGE_MODULES)
+        tree = self.tree.iloc[page]
+        cells = [tree[name].astype(object).where(tree[name].notna(), None).tolist() for name in TREE_COLUMNS]
+        is_outside = self.columns.texts["module"].codes < 0
+        return {
+            "offset": page.start,
+            "total": len(self.tree),
+            "rows": within_bytes([[*row[:2], raw(row[2]), *row[3:]] for row in zip(*cells, strict=True)]),
+            "outside": [int(is_outside.sum()), raw(np.nansum(self.amounts[is_outside]))],
+            "amount": raw(np.nansum(self.amounts)),
+        }
+
+    def _text_of(self, message: Message) -> str:
+        return json.dumps(message.get("query", self.natural), sort_keys=True)
+
+    def _run_query(self, text: str) -> Matches:
+        return matches(self.columns, Query(**json.loads(text)), self.within)
+
+
+def largest(values: Floats) -> float:
+    """The largest finite value; 0 if there is none above."""
+    return float(np.max(values, where=np.isfinite(values), initial=0.0))
 
 
 def page_of(message: Message, most: int = PAGE_ROWS) -> slice:

@@ -15,7 +15,7 @@ from tests.fakes import small_trace
 def test_state_stays_small_and_holds_no_rows() -> None:
     state = DiffTable(large_diffs(30_000)).get_state()
     code = {name: state.pop(name) for name in ("_esm", "_css")}
-    assert sum(len(str(text)) for text in code.values()) < 60_000
+    assert sum(len(str(text)) for text in code.values()) < 64_000
     assert len(str(state)) < 4_000
 
 
@@ -64,3 +64,12 @@ def test_what_is_unlinked_stays_apart() -> None:
 def test_tables_of_two_traces_are_not_linked() -> None:
     with pytest.raises(OptionError, match="The diff table shows 6 ops and the op table 8; make both from one trace"):
         link_differences(DiffTable(large_diffs(6)), OpTable(small_trace()))
+
+
+def test_filtered_is_what_is_shown_now_the_worst_first() -> None:
+    table = DiffTable(large_diffs(12))
+    assert table.filtered["noise_ratio"].iloc[0] == table.filtered["noise_ratio"].max()
+    query = {"predicates": [{"column": "status", "op": "equals", "value": "ok"}], "sort": [{"column": "op_id"}]}
+    table.source.answer({"kind": "rows", "query": query})
+    shown = table.filtered
+    assert shown.equals(table.source.trace.diffs[table.source.trace.diffs["status"] == "ok"])

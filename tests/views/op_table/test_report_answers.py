@@ -14,7 +14,7 @@ from nbkit.views.op_table.source import OpSource
 from nbkit.views.report.rounded import rounded
 from tests.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
 from tests.views.report.both_sides import as_sent, in_the_page
-from tests.views.report.questions import comparable, page_questions, row_questions
+from tests.views.report.questions import comparable, questions, rows
 from tests.views.report.traces import hostile_trace, whole_times, without_levels
 
 
@@ -51,20 +51,21 @@ TRACES: dict[str, Callable[[], Trace]] = {
 def test_every_answer_is_that_of_the_notebook(name: str, tmp_path: Path) -> None:
     trace = TRACES[name]()
     source = OpSource(rounded(trace))
-    # The small traces are asked everything, the large ones a third of it.
-    rows = [*row_questions(source.ops.texts, source.ops.numbers)][:: 3 if len(trace.ops) > 60 else 1]
-    questions = [*rows, *page_questions("op_id", len(trace.ops))]
-    answers = in_the_page("op", op_data(trace), questions, tmp_path)
-    for question, answer in zip(questions, answers, strict=True):
+    asked = list(questions(source))
+    answers = in_the_page("op", op_data(trace), asked, tmp_path)
+    for question, answer in zip(asked, answers, strict=True):
         assert comparable(answer) == comparable(as_sent(source.answer(question))), question
 
 
 def test_a_limit_holds_in_every_query(tmp_path: Path) -> None:
     source = OpSource(rounded(small_trace()))
     source.limit_to(np.array([0, 1, 7]))
-    questions = [{"kind": "rows", "query": {"level": "aten"}}, {"kind": "position", "op_id": 7, "query": {}}]
-    answers = in_the_page("op", op_data(small_trace()), questions, tmp_path, within=[0, 1, 7])
-    assert answers == [as_sent(source.answer(question)) for question in questions]
+    asked = [
+        rows([{"column": "level", "op": "equals", "value": "aten"}]),
+        {"kind": "position", "id": "p", "op_id": 7, "query": {}},
+    ]
+    answers = in_the_page("op", op_data(small_trace()), asked, tmp_path, within=[0, 1, 7])
+    assert [comparable(answer) for answer in answers] == [comparable(as_sent(source.answer(each))) for each in asked]
     assert [answers[0]["matched"], answers[1]["position"]] == [2, 2]
 
 
@@ -74,9 +75,9 @@ def test_statistics_that_are_left_out_are_said_to_be(tmp_path: Path) -> None:
     trace.tensors["nan_count"] = trace.tensors["nan_count"].mask(is_late, 5)
     asked = [{"kind": "detail", "op_id": op_id} for op_id in (1, 39_998, 39_995)]
     answers = in_the_page("op", op_data(trace), asked, tmp_path)
-    said = ["statistics", "this report has those of 30,000 of 79,998 tensors, the notebook has all"]
-    assert [answer["tensors"]["columns"][-1] == "Inf" for answer in answers] == [True, True, False]
-    assert [said in answer["fields"] for answer in answers] == [False, False, True]
+    assert [answer["tensors"]["columns"][-1] == "inf_count" for answer in answers] == [True, True, False]
+    said = "this report has those of 30,000 of 79,998 tensors, the notebook has all"
+    assert [answer["left_out"] for answer in answers] == [None, None, said]
 
 
 def test_the_same_trace_gives_the_same_bytes() -> None:

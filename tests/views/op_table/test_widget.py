@@ -1,5 +1,7 @@
 """The widget's Python side."""
 
+import numpy as np
+import pandas as pd
 import pytest
 from traitlets import TraitError
 
@@ -7,12 +9,14 @@ from nbkit.views.op_table.widget import OpTable
 from nbkit.views.tables.widget import STATIC
 from tests.fakes import fake_trace, small_trace
 
+RELU = {"predicates": [{"column": "op", "op": "contains", "value": "relu"}]}
+
 
 def test_questions_are_answered_to_the_front_end() -> None:
     table = OpTable(small_trace())
     sent: list[dict[str, object]] = []
     table.send = lambda answer: sent.append(answer)  # type: ignore[method-assign]
-    table._handle_custom_msg({"kind": "rows", "id": "view-1", "query": {"search": "relu"}}, [])
+    table._handle_custom_msg({"kind": "rows", "id": "view-1", "query": RELU}, [])
     assert [(answer["id"], answer["matched"]) for answer in sent] == [("view-1", 1)]
 
 
@@ -44,3 +48,22 @@ def test_alone_it_shows_the_widget_with_its_text_and_html_twins() -> None:
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == table.model_id
     assert data["text/plain"].startswith("optrace step: 8 ops")
     assert "<caption>Slowest ops</caption>" in data["text/html"]
+
+
+def test_filtered_is_what_is_shown_now() -> None:
+    table = OpTable(small_trace())
+    ops = table.source.trace.ops
+    pd.testing.assert_frame_equal(table.filtered, ops)
+    query = {
+        "predicates": [{"column": "level", "op": "equals", "value": "aten"}],
+        "sort": [{"column": "self_time_us", "descending": True}],
+    }
+    table.source.answer({"kind": "rows", "query": query})
+    pd.testing.assert_frame_equal(
+        table.filtered, ops[ops["level"] == "aten"].sort_values("self_time_us", ascending=False)
+    )
+    table.show_within("frame", np.array([1, 2]))
+    assert table.filtered["op_id"].tolist() == [1, 2]
+    table.show_all()
+    table.source.answer({"kind": "rows", "query": {"sort": [{"column": "speed"}]}})
+    assert len(table.filtered) == 6

@@ -1,73 +1,57 @@
-"""Every kind of question that the tables can be asked, by the hundred, and what counts as the same answer."""
+"""Every kind of question that the tables are asked, for the notebook's answers and those of a report."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+from nbkit.views.tables.source import TableSource
+
 Message = dict[str, Any]
-SEARCHES = ("", "add", "ADDMM relu", "[", "a.b", "train .py", "(", "ſ", "é", "\x1c", ".", "<IMG", "\u202e", "aten 7")
-TEXTS = (
-    "aten", "=aten.mm.default", "*mm*", "a*t", "!null", "null", " NULL ", "!*.default", "b?ock*", "*[a-c]*x*", "[!a]*",
-    "=", "!", "!!aten", "*[]]*", "*[!]x]*", "*[", "a[z-a]*", "re:^aten", "re:(?i)ATEN", "re:a{2}", "re:\\d+$", "re:{",
-    "re:a]}", "re:(?P<x>a)(?P=x)?", "re:\\bmm\\b", "re:[]x]", "re:[^]a]", "re:(?:a|b){,2}\\.", "re:\\Aaten\\.",
-    "re:t\\Z", "re:\\-|\\_|[\\w.]+",
-    "re:[", "re:(", "re:\\q", "re:*", "re:a**",
-)  # fmt: skip
-NUMBERS = (
-    ">5", ">1ms", "5us..2ms", "1..3", "null", "!null", "!=0", "abc", "1.5k", "2 µs", "2μs", "1e", "..", "=1", "<=1e3",
-    "-1", ".5..", "it's", '"a"', "'\"", "a\tb\x7f", "1 g", "> 3", "", "1e-7", "NaN",
-)  # fmt: skip
-MODULES = ("", "fc", "blocks.0", "blocks.1.att", "zz", "aten")
-NOT_A_PATTERN = "is not a regular expression"
+TEXT = (
+    {"op": "contains", "value": "aten"},
+    {"op": "contains", "value": "<IMG"},
+    {"op": "regex", "value": "m[a-m]*\\.|x", "ignore_case": True},
+    {"op": "inside", "value": "blocks.0"},
+    {"op": "equals", "value": "", "not": True},
+    {"op": "null"},
+)
+NUMBER = ({"op": "above", "value": 1}, {"op": "at_most", "value": 999.5}, {"op": "null"})
 
 
-def row_questions(texts: Iterable[str], numbers: Iterable[str]) -> Iterator[Message]:
-    """Sorts, searches, filters and modules over these columns, one by one and together."""
-    texts, numbers = list(texts), list(numbers)
-    queries: list[Message] = [
-        {"sort": name, "is_descending": turned} for name in texts + numbers for turned in (False, True)
-    ]
-    queries += [{"search": text, "sort": "op", "is_descending": True} for text in SEARCHES]
-    queries += [{"filters": {name: text}} for name in texts[:3] for text in TEXTS]
-    queries += [{"filters": {name: text}} for name in texts for text in TEXTS[:3]]
-    queries += [{"filters": {name: text}, "sort": name} for name in (numbers[0], numbers[-1]) for text in NUMBERS]
-    queries += [{"filters": {name: text}} for name in numbers for text in NUMBERS[:2]]
-    queries += [{"module": path, "model": model} for path in MODULES for model in (None, "Net", "Rwkv", "null")]
-    queries += [
-        {"outside_modules": True, "module": "fc"},
-        {"filters": {"op": "re:(", "module": "!null"}, "search": "a"},
-    ]
-    queries += [{"sort": "speed"}, {"speed": 1}, {"filters": {"speed": "1"}}]
-    for number, query in enumerate(queries):
-        yield {"kind": "rows", "id": f"view-{number}", "query": query, "limit": 12}
+def questions(source: TableSource) -> Iterator[Message]:
+    """Queries of every column, pages, profiles, modules, positions and details."""
+    columns = source.columns
+    for name in columns.texts:
+        for predicate in TEXT:
+            yield rows([{"column": name, **predicate}])
+    for name in columns.numbers:
+        for predicate in NUMBER:
+            yield rows([{"column": name, **predicate}], name)
+        yield rows([], name, descending=True)
+    everything = {"sort": [{"column": source.bar, "descending": True}]}
+    yield {"kind": "profile", "id": "p", "query": everything}
+    for offset in (0, 3, 10**6):
+        yield {"kind": "rows", "id": "r", "offset": offset, "limit": 7, "query": everything}
+    for row in range(0, len(columns), max(len(columns) // 30, 1)):
+        yield {"kind": "detail", "id": "d", source.key: row}
+        yield {"kind": "position", "id": "p", source.key: row, "query": everything}
 
 
-def threshold_questions(names: Iterable[str]) -> Iterator[Message]:
-    """Thresholds and choices as sliders and selects set them."""
-    for name in names:
-        yield from (
-            {"kind": "rows", "query": {"thresholds": {name: least}}} for least in (0, 1e-7, 1e-3, 0.5, 1, 8.25, 1e30)
-        )
-    for name, text in (("status", "ok"), ("status", "odd"), ("phase", "backward"), ("dtype", "float32"), ("dtype", "")):
-        yield {"kind": "rows", "query": {"choices": {name: text}, "thresholds": {"noise_ratio": 0.25}, "sort": "op"}}
-    yield {"kind": "rows", "query": {"thresholds": {"speed": 1}}}
-
-
-def page_questions(key: str, n_rows: int) -> Iterator[Message]:
-    """Pages, positions and details of rows, also of those that are not there, and questions that are none."""
-    for offset in (0, 3, 400, 10**6):
-        yield {"kind": "modules", "offset": offset}
-        yield {"kind": "rows", "offset": offset, "limit": 7}
-        yield {"kind": "rows", "offset": offset, "limit": 1000, "query": {"sort": "op"}}
-    for row in [-1, *range(min(n_rows, 25)), *range(25, n_rows, max(n_rows // 25, 1)), n_rows]:
-        yield {"kind": "detail", "id": "d", key: row}
-        yield {"kind": "position", key: row}
-        yield {"kind": "position", key: row, "query": {"search": "mm", "sort": "op"}}
-    yield from ({"kind": "dance"}, {}, {"kind": None})
+def rows(predicates: list[Message], *sort: str, descending: bool = False) -> Message:
+    query = {"predicates": predicates, "sort": [{"column": name, "descending": descending} for name in sort]}
+    return {"kind": "rows", "id": "view-1", "query": query, "offset": 0, "limit": 12}
 
 
 def comparable(answer: Message) -> Message:
-    """The answer without what each language says in its own words of a bad pattern or of a column that is not there."""
-    errors = {name: text.split(NOT_A_PATTERN)[0] for name, text in answer.get("errors", {}).items()}
-    if answer["kind"] == "error":
-        return {**answer, "message": answer["message"].split(";")[0]}
-    return {**answer, "errors": errors} if "errors" in answer else answer
+    """The answer without what only a kernel cuts or counts, and with numbers as they add up in any order."""
+    kept = {name: value for name, value in answer.items() if name not in ("matched", "left_out")}
+    if answer["kind"] == "rows":
+        kept |= {"amount": f"{float(answer['amount'] or 0):.9g}", "matched": answer["matched"]}
+    return _cut(kept)
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, str):
+        return value[:200]
+    if isinstance(value, list):
+        return [_cut(part) for part in value]
+    return {name: _cut(part) for name, part in value.items()} if isinstance(value, dict) else value

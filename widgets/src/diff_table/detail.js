@@ -3,7 +3,12 @@
 import { copyText } from "../shared/copy.js";
 import { dataTable, fields } from "../table/detail_pane.js";
 import { h } from "../shared/dom.js";
+import { shown } from "../shared/names.js";
+import { diffColumnsOf } from "../table/columns.js";
+import { cellText } from "../table/cells.js";
 import { Plots } from "./plots.js";
+
+const TEXT = 2000;
 
 export class DiffDetail {
   /**
@@ -24,13 +29,13 @@ export class DiffDetail {
   /** @param {any} detail the kernel's answer @param {boolean} hasFocus whether the focus should move here */
   show(detail, hasFocus) {
     const close = h("button", { type: "button", class: "nb-close", "aria-label": "Close details", onclick: this.options.onClose }, "×");
-    const title = h("h3", { tabindex: "-1" }, h("span", { class: "nb-muted" }, `#${detail.op_id} `), detail.op);
+    const title = h("h3", { tabindex: "-1" }, h("span", { class: "nb-muted" }, `#${detail.op_id} `), shown(detail.op, TEXT));
     this.hidden = h("p", { class: "nb-hidden-note", hidden: true }, "This row is hidden by the filters. ",
       h("button", { type: "button", onclick: this.options.onClear }, "Clear filters"));
     const { worst } = detail;
     const parts = [
       h("div", { class: "nb-detail-head" }, title, close),
-      this.hidden, fields(detail.fields),
+      this.hidden, fields(detail.fields.map(fieldText)),
       detail.why_not === null ? null : h("p", { class: "nb-why-not" }, detail.why_not),
       detail.why_not === null ? this.script(detail.row) : null,
       this.plots.element,
@@ -67,4 +72,10 @@ export class DiffDetail {
   destroy() {
     this.plots.clear();
   }
+}
+
+/** Label and text of a field. @param {[string, any]} field @returns {[string, string | null]} */
+function fieldText([name, value]) {
+  const [{ kind }] = diffColumnsOf([name], new Set(typeof value === "number" ? [name] : []));
+  return [name.replaceAll("_", " "), cellText(name, kind, value, TEXT)];
 }

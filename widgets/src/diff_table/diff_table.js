@@ -1,16 +1,17 @@
 // The diff table: compared tensors, the worst first, with the detail of the selected one.
 
 import { diffColumnsOf } from "../table/columns.js";
-import { everything, isFiltered } from "./query.js";
+import { everything, isFiltered, predicates } from "./query.js";
 import { DiffDetail } from "./detail.js";
 import { DiffTools } from "./tools.js";
+import { count } from "../shared/numbers.js";
 import { TableView } from "../table/table_view.js";
 
 /** @param {TableView} view */
 function tools(view) {
   const { choices, labels, scales } = view.overview;
   return new DiffTools({
-    choices, labels, scales, query: () => view.query, onChange: (change) => view.change(change), onClear: () => view.clear(),
+    choices, labels, scales, query: () => view.state, onChange: (change) => view.change(change), onClear: () => view.clear(),
     onToggleTree: () => view.toggleTree(view.tree.element.hidden),
   });
 }
@@ -22,15 +23,16 @@ function detail(view) {
 
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el }) {
-  const { n_rows: rowCount, numbers } = model.get("overview");
+  const { n_rows: rowCount, numbers, harmless } = model.get("overview");
   const isNumber = new Set(numbers);
   const total = rowCount.toLocaleString("en");
   const view = new TableView(model, el, {
     name: "nbkit-diff-table", label: "Differences", nothing: "No compared tensor matches.", all: "All tensors", trait: "selected_row", key: "row", rowCount,
-    everything, isFiltered, tools, detail, columnsOf: (names) => diffColumnsOf(names, isNumber), natural: "",
-    count: ({ matched, wrong }, isLimited) => {
+    everything, isFiltered, predicates: (state) => predicates(state, harmless), tools, detail,
+    columnsOf: (names) => diffColumnsOf(names, isNumber), natural: "", amount: (value) => (value ? `${count(value)} wrong` : ""),
+    count: ({ matched, amount }, isLimited) => {
       const text = isLimited ? `${matched.toLocaleString("en")} of ${total} tensors` : `${total} tensors`;
-      return [text, `${wrong} wrong`, `${wrong} of them wrong`];
+      return [text, `${count(amount)} wrong`, `${count(amount)} of them wrong`];
     },
   });
   return () => view.destroy();

@@ -1,24 +1,24 @@
-// The question the diff table asks, in the kernel's words.
+// What the diff table adds to the query of all tables: choices, and the least value of each metric.
 
-/**
- * @typedef {{search: string, filters: Record<string, string>, choices: Record<string, string>,
- *   thresholds: Record<string, number>, model: string | null, module: string | null, outside_modules: boolean,
- *   sort: string, is_descending: boolean}} DiffQuery
- */
+import * as table from "../table/query/query.js";
 
-/** The query that shows every row, the worst first. @returns {DiffQuery} */
+/** @typedef {import("../table/query/query.js").State & {choices: Record<string, string>, thresholds: Record<string, number>}} DiffState */
+
+/** The state that shows every row, the worst first. @returns {DiffState} */
 export function everything() {
-  return {
-    search: "", filters: {}, choices: {}, thresholds: {}, model: null, module: null, outside_modules: false,
-    sort: "rank", is_descending: false,
-  };
+  return { ...table.everything("rank"), choices: {}, thresholds: {} };
 }
 
-/** Whether a query leaves anything out. @param {DiffQuery} query */
-export function isFiltered(query) {
-  const texts = [query.search, ...Object.values(query.filters), ...Object.values(query.choices)];
-  return texts.some((text) => text.trim() !== "") || Object.keys(query.thresholds).length > 0
-    || query.module !== null || query.outside_modules;
+/** Whether a state leaves anything out. @param {DiffState} state */
+export function isFiltered(state) {
+  return table.isFiltered(state) || Object.values(state.choices).some(Boolean) || Object.keys(state.thresholds).length > 0;
+}
+
+/** A wrong row of which a metric is not known passes its threshold. @param {DiffState} state @param {string[]} harmless verdicts of rows that are not wrong @returns {import("../table/query/query.js").Predicate[]} */
+export function predicates({ choices, thresholds }, harmless) {
+  const isWrong = { all: [{ column: "status", op: "in", value: harmless, not: true }, { column: "status", op: "null", not: true }] };
+  const least = Object.entries(thresholds).map(([column, value]) => ({ any: [{ column, op: "at_least", value }, { all: [{ column, op: "null" }, isWrong] }] }));
+  return [...table.choicePredicates(choices), ...least];
 }
 
 /** A record with a value in a place, or without that place if there is no value. @template T @param {Record<string, T>} record @param {string} name @param {T | null} value @returns {Record<string, T>} */

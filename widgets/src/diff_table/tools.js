@@ -30,7 +30,7 @@ export class DiffTools {
       this.treeButton, this.search, ...this.selects.map(({ element }) => element), this.clearButton, this.count, this.sliders.element);
   }
 
-  /** @param {import("./query.js").DiffQuery} query @param {boolean} isFiltered */
+  /** @param {import("./query.js").DiffState} query @param {boolean} isFiltered */
   show(query, isFiltered) {
     if (this.search.value !== query.search) this.search.value = query.search;
     for (const { name, element } of this.selects) {

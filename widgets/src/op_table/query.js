@@ -1,20 +1,20 @@
-// The question a view asks: what it filters by and how it sorts, in the kernel's words.
+// What the op table adds to the query of all tables: level and phase.
 
-/**
- * @typedef {{search: string, filters: Record<string, string>, level: string, phase: string, model: string | null,
- *   module: string | null, outside_modules: boolean, sort: string, is_descending: boolean}} Query
- */
+import * as table from "../table/query/query.js";
 
-/** The query that shows every op in call order. @returns {Query} */
+/** @typedef {import("../table/query/query.js").State & {level: string, phase: string}} OpState */
+
+/** The state that shows every op in call order. @returns {OpState} */
 export function everything() {
-  return {
-    search: "", filters: {}, level: "", phase: "", model: null, module: null, outside_modules: false,
-    sort: "op_id", is_descending: false,
-  };
+  return { ...table.everything("op_id"), level: "", phase: "" };
 }
 
-/** Whether a query leaves anything out. @param {Query} query */
-export function isFiltered(query) {
-  const texts = [query.search, query.level, query.phase, ...Object.values(query.filters)];
-  return texts.some((text) => text.trim() !== "") || query.module !== null || query.outside_modules;
+/** Whether a state leaves anything out. @param {OpState} state */
+export function isFiltered(state) {
+  return table.isFiltered(state) || state.level !== "" || state.phase !== "";
+}
+
+/** @param {OpState} state */
+export function predicates({ level, phase }) {
+  return table.choicePredicates({ level, phase });
 }

@@ -1,7 +1,7 @@
 // The flamegraph's columns out of those of the op table, as nbkit/views/flamegraph/data.py makes both of one frame.
 
 import { opColumns } from "./columns/op_columns.js";
-import { shown } from "./columns/words.js";
+import { shown } from "../shared/names.js";
 
 const NAME_LIMIT = 400;
 /** Columns of the flamegraph and the texts or numbers of an op that each is. */

@@ -2,9 +2,8 @@
 
 import { typed } from "../flamegraph/data/data.js";
 import { counted } from "../shared/units.js";
-import { diffColumns } from "./columns/diff_columns.js";
 import { isDevice } from "./columns/op_columns.js";
-import { shown } from "./columns/words.js";
+import { shown } from "../shared/names.js";
 
 const LABEL = 80;
 
@@ -92,7 +91,11 @@ function linkDifferences({ model, state }, ops) {
   const opOf = (/** @type {number} */ row) => state.numbers.op_id[row];
   /** @type {Map<number | null, number>} */
   const rowOf = new Map();
-  for (const row of diffColumns(state).worst) if (!rowOf.has(opOf(row))) rowOf.set(opOf(row), row);
+  const { rank } = state.numbers;
+  for (let row = 0; row < state.count; row += 1) {
+    const known = rowOf.get(opOf(row));
+    if (known === undefined || rank[row] < rank[known]) rowOf.set(opOf(row), row);
+  }
   return listening([
     [model, "change:selected_row", () => {
       const row = model.get("selected_row");

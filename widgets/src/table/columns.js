@@ -1,85 +1,108 @@
-// How each column of a table looks: label, width in pixels, alignment and what its filter takes.
+// How each column of a table looks: label, width in pixels, what it holds, and so its alignment, texts and filter.
+
+import { cellText, numberOf } from "./cells.js";
 
 /**
- * @typedef {{name: string, label: string, width: number, isTail: boolean, isNumber: boolean, hasBar: boolean, hint: string}} Column
+ * @typedef {import("./query/filter_text.js").Kind} Kind
+ * @typedef {{name: string, label: string, width: number, kind: Kind, isTail: boolean, isNumber: boolean, hint: string,
+ *   text: (cell: any) => string | null, bar: ((cell: any, largest: number) => number) | null}} Column `bar`: length of a cell's bar, 0 to 1
  */
 
-const TEXT = "contains · =exact · a*b · !not · re:regex · null";
-const TIME = ">1ms · 5us..2ms · null";
 const NUMBER = ">5 · 3..8 · !=0 · null";
+/** What a filter takes. @type {Record<Kind, string>} */
+const HINTS = {
+  text: "contains · =exact · a*b · !not · re:regex · null",
+  time: ">1ms · 5us..2ms · null",
+  bytes: ">1MiB · 1kB..2MB · null",
+  flops: NUMBER, whole: NUMBER, metric: NUMBER,
+};
 
 /** Columns that start with the smallest, though they are numbers. */
 const FROM_START = ["op_id", "origin_op_id", "start_us", "rank"];
 
-/** @type {Record<string, [label: string, width: number, hint: string]>} */
+/** @type {Record<string, [label: string, width: number, kind: Kind]>} */
 const KNOWN = {
-  op_id: ["#", 64, NUMBER],
-  op: ["op", 224, TEXT],
-  level: ["level", 76, TEXT],
-  model: ["model", 100, TEXT],
-  module: ["module", 176, TEXT],
-  phase: ["phase", 96, TEXT],
-  output: ["output", 168, TEXT],
-  input_shapes: ["input shapes", 168, TEXT],
-  self_time_us: ["self time", 90, TIME],
-  self_device_time_us: ["device self", 96, TIME],
-  total_time_us: ["total time", 92, TIME],
-  total_device_time_us: ["device total", 98, TIME],
-  start_us: ["start", 84, TIME],
-  flops: ["FLOPs", 96, NUMBER],
-  size_bytes: ["bytes moved", 100, NUMBER],
-  group: ["group", 100, TEXT],
-  step: ["step", 56, NUMBER],
-  device: ["device", 76, TEXT],
-  stream: ["stream", 64, NUMBER],
-  thread: ["thread", 64, NUMBER],
-  source: ["source", 210, TEXT],
+  op_id: ["#", 64, "whole"],
+  op: ["op", 224, "text"],
+  level: ["level", 76, "text"],
+  model: ["model", 100, "text"],
+  module: ["module", 176, "text"],
+  phase: ["phase", 96, "text"],
+  output: ["output", 168, "text"],
+  input_shapes: ["input shapes", 168, "text"],
+  self_time_us: ["self time", 90, "time"],
+  self_device_time_us: ["device self", 96, "time"],
+  total_time_us: ["total time", 92, "time"],
+  total_device_time_us: ["device total", 98, "time"],
+  start_us: ["start", 84, "time"],
+  flops: ["FLOPs", 96, "flops"],
+  size_bytes: ["bytes moved", 100, "bytes"],
+  group: ["group", 100, "text"],
+  step: ["step", 56, "whole"],
+  device: ["device", 76, "text"],
+  stream: ["stream", 64, "whole"],
+  thread: ["thread", 64, "whole"],
+  source: ["source", 210, "text"],
 };
 
-/** @type {Record<string, [label: string, width: number, hint: string]>} */
+/** @type {Record<string, [label: string, width: number, kind: Kind]>} */
 const KNOWN_DIFFS = {
   ...KNOWN,
-  rank: ["rank", 76, NUMBER],
-  op_id: ["op #", 64, NUMBER],
-  status: ["verdict", 114, TEXT],
-  noise_ratio: ["noise ratio", 104, NUMBER],
-  max_abs_error: ["max abs error", 118, NUMBER],
-  mean_abs_error: ["mean abs error", 128, NUMBER],
-  max_rel_error: ["max rel error", 118, NUMBER],
-  local_error: ["local error", 122, NUMBER],
-  propagated_error: ["propagated error", 124, NUMBER],
-  total_error: ["total error", 96, NUMBER],
-  error_class: ["error class", 108, TEXT],
-  origin_op_id: ["origin op #", 104, NUMBER],
-  cosine_similarity: ["cosine", 84, NUMBER],
-  max_ulp: ["max ULP", 84, NUMBER],
-  mismatch_count: ["wrong elements", 124, NUMBER],
-  mismatch_fraction: ["share wrong", 92, NUMBER],
-  bias_ratio: ["bias ratio", 84, NUMBER],
-  position: ["place", 60, NUMBER],
-  role: ["role", 64, TEXT],
-  dtype: ["dtype", 84, TEXT],
-  shape: ["shape", 112, TEXT],
-  message: ["message", 320, TEXT],
+  rank: ["rank", 76, "whole"],
+  op_id: ["op #", 64, "whole"],
+  status: ["verdict", 114, "text"],
+  noise_ratio: ["noise ratio", 104, "metric"],
+  max_abs_error: ["max abs error", 118, "metric"],
+  mean_abs_error: ["mean abs error", 128, "metric"],
+  max_rel_error: ["max rel error", 118, "metric"],
+  local_error: ["local error", 122, "metric"],
+  propagated_error: ["propagated error", 124, "metric"],
+  total_error: ["total error", 96, "metric"],
+  error_class: ["error class", 108, "text"],
+  origin_op_id: ["origin op #", 104, "whole"],
+  cosine_similarity: ["cosine", 84, "metric"],
+  max_ulp: ["max ULP", 84, "whole"],
+  mismatch_count: ["wrong elements", 124, "whole"],
+  mismatch_fraction: ["share wrong", 92, "metric"],
+  bias_ratio: ["bias ratio", 84, "metric"],
+  position: ["place", 60, "whole"],
+  role: ["role", 64, "text"],
+  dtype: ["dtype", 84, "text"],
+  shape: ["shape", 112, "text"],
+  message: ["message", 320, "text"],
 };
 
 /** Columns whose end tells more than their start, so that the start is cut. */
 const TAILS = new Set(["module", "source"]);
-const BARS = new Set(["self_time_us", "noise_ratio"]);
+/** Bars of one column have one scale, up to the largest value shown. @type {Record<string, (value: number, largest: number) => number>} */
+const BARS = {
+  self_time_us: (value, largest) => value / largest,
+  noise_ratio: (value, largest) => Math.log10(value) / Math.log10(Math.max(largest, 10)),
+};
 
 /** The columns of the op table of these names, in order. @param {string[]} names @returns {Column[]} */
 export function columnsOf(names) {
-  return names.map((name) => column(name, KNOWN[name] ?? [name, 120, TEXT]));
+  return names.map((name) => column(name, KNOWN[name] ?? [name, 120, "text"]));
 }
 
 /** Those of the diff table; the kernel says which are numbers. @param {string[]} names @param {Set<string>} numbers @returns {Column[]} */
 export function diffColumnsOf(names, numbers) {
-  return names.map((name) => column(name, KNOWN_DIFFS[name] ?? [name.replaceAll("_", " "), 112, numbers.has(name) ? NUMBER : TEXT]));
+  return names.map((name) => column(name, KNOWN_DIFFS[name] ?? [name.replaceAll("_", " "), 112, kindOf(name, numbers)]));
 }
 
-/** @param {string} name @param {[string, number, string]} look @returns {Column} */
-function column(name, [label, width, hint]) {
-  return { name, label, width, isTail: TAILS.has(name), isNumber: hint !== TEXT, hasBar: BARS.has(name), hint };
+/** What a column holds that has no look of its own. @param {string} name @param {Set<string>} numbers @returns {Kind} */
+function kindOf(name, numbers) {
+  if (!numbers.has(name)) return "text";
+  return name.endsWith("_us") ? "time" : name.endsWith("_bytes") ? "bytes" : name.endsWith("_count") ? "whole" : "metric";
+}
+
+/** @param {string} name @param {[string, number, Kind]} look @returns {Column} */
+function column(name, [label, width, kind]) {
+  const length = BARS[name];
+  return {
+    name, label, width, kind, isTail: TAILS.has(name), isNumber: kind !== "text", hint: HINTS[kind], text: (cell) => cellText(name, kind, cell),
+    bar: length ? (cell, largest) => Math.max(0, Math.min(length(numberOf(cell), largest), 1)) || 0 : null,
+  };
 }
 
 /** The sort after a click on a column: numbers start with the largest, except ids, starts and places; then the other way. */

@@ -1,27 +1,30 @@
 // What the tables have in common: rows paged from the kernel in a grid, a module tree, a detail pane, and their messages.
 
 import { nextSort } from "./columns.js";
+import { queryOf } from "./query/query.js";
 import { isDead, kernelStatus, waitingText } from "./kernel.js";
 import { createRequests } from "./requests.js";
 import { createRowCache, PAGE_ROWS } from "./grid/row_cache.js";
 import { visibleRows } from "./grid/scroll.js";
-import { h } from "../shared/dom.js";
+import { debounced, h } from "../shared/dom.js";
 import { Grid } from "./grid/grid.js";
 import { header } from "../shared/header.js";
 import { TreePane } from "./tree_pane.js";
 
 /** Rows fetched beyond the view, so that scrolling on finds them there. */
 const AHEAD = 25;
+/** Milliseconds after the rows until the profiles of their columns are asked for. */
+const PROFILE_PAUSE = 120;
 /** Width from which the module pane is open at first. */
 const WIDE = 760;
 
 /**
  * A table of one widget. What it is of: `trait` holds the id of the selected row, which the kernel's questions call
- * `key`; `everything` is the query that shows all, `tools` the tool line, `detail` the detail pane.
+ * `key`; `everything` is the state that shows all, `predicates` those of the state that only this table has, `tools` the tool line, `detail` the detail pane.
  *
  * @typedef {{name: string, label: string, nothing: string, all: string, trait: string, key: string, rowCount: number,
- *   everything: () => any, isFiltered: (query: any) => boolean, tools: (view: TableView) => any,
- *   detail: (view: TableView) => any, count: (answer: any, isLimited: boolean) => [string, string, string],
+ *   everything: () => any, isFiltered: (state: any) => boolean, predicates: (state: any) => any[], tools: (view: TableView) => any,
+ *   detail: (view: TableView) => any, count: (answer: any, isLimited: boolean) => [string, string, string], amount: (value: number) => string,
  *   columnsOf: (names: string[]) => any[], natural: string}} Kind
  */
 export class TableView {
@@ -30,14 +33,17 @@ export class TableView {
     this.model = model;
     this.kind = kind;
     this.id = `nbkit-${Math.random().toString(36).slice(2, 10)}`;
-    this.query = kind.everything();
+    /** What is on show: texts of filters and the like. */
+    this.state = kind.everything();
+    this.asked = this.ofState();
     this.cache = createRowCache();
     this.requests = createRequests((message) => model.send(message), { name: this.id, onWait: () => this.showWaiting() });
+    this.profileSoon = debounced(() => this.showProfile(), PROFILE_PAUSE);
     this.isFetching = false;
     this.generation = 0;
     this.overview = model.get("overview");
     this.tools = kind.tools(this);
-    this.tree = new TreePane({ all: kind.all, onChoose: (choice) => this.change(choice) });
+    this.tree = new TreePane({ all: kind.all, amount: kind.amount, onChoose: (choice) => this.change(choice) });
     this.grid = this.makeGrid();
     this.detail = kind.detail(this);
     this.status = h("div", { class: "nb-sr", role: "status", "aria-live": "polite" });
@@ -69,8 +75,8 @@ export class TableView {
     return new Grid({
       id: this.id, label: this.kind.label, columnsOf: this.kind.columnsOf,
       rowAt: (place) => this.cache.get(place), onView: () => this.fetchView(),
-      onSort: (column) => this.change(nextSort(this.query, column)),
-      onFilter: (name, text) => this.change({ filters: { ...this.query.filters, [name]: text } }),
+      onSort: (column) => this.change(nextSort(this.state, column)),
+      onFilter: (name, text) => this.change({ filters: { ...this.state.filters, [name]: text } }),
       onSelect: (id) => this.select(id),
     });
   }
@@ -83,7 +89,7 @@ export class TableView {
     // Lumino would take arrow keys for the notebook, in its capture phase; this attribute keeps it out.
     const root = h("div", { class: `nbkit nbkit-table ${kind.name}`, "data-lm-suppress-shortcuts": "true" },
       header(this.overview), this.tools.element, this.problem, this.waiting, main, this.detail.element, this.status);
-    root.style.setProperty("--nb-list-height", `${Math.min(Math.max(kind.rowCount, 6), 16) * 24 + 72}px`);
+    root.style.setProperty("--nb-list-height", `${Math.min(Math.max(kind.rowCount, 6), 16) * 24 + 92}px`);
     return root;
   }
 
@@ -102,6 +108,7 @@ export class TableView {
     this.model.off("msg:custom", this.receive);
     this.model.off(`change:${this.kind.trait}`, this.reselect);
     this.model.off("change:within", this.relimit);
+    this.profileSoon.cancel();
     this.requests.close();
     this.tools.destroy();
     this.detail.destroy?.();
@@ -109,15 +116,20 @@ export class TableView {
     this.root.remove();
   }
 
-  /** Asks anew after a change of the query. @param {object} change */
+  /** The query of what is on show, and what is wrong with its filters. */
+  ofState() {
+    return queryOf(this.state, (column) => this.kind.columnsOf([column])[0].kind, this.kind.predicates(this.state));
+  }
+
+  /** Asks anew after a change of what is on show. @param {object} change */
   change(change) {
-    this.query = { ...this.query, ...change };
+    this.state = { ...this.state, ...change };
     return this.refresh();
   }
 
   clear() {
-    const { sort, is_descending } = this.query;
-    this.query = { ...this.kind.everything(), sort, is_descending };
+    const { sort, is_descending } = this.state;
+    this.state = { ...this.kind.everything(), sort, is_descending };
     this.tree.reset();
     this.grid.head.clearFilters();
     this.showAll();
@@ -136,7 +148,7 @@ export class TableView {
   }
 
   get isLimited() {
-    return this.kind.isFiltered(this.query) || this.within !== null;
+    return this.kind.isFiltered(this.state) || this.within !== null;
   }
 
   async refreshAndReveal() {
@@ -147,18 +159,28 @@ export class TableView {
   async refresh() {
     this.generation += 1;
     this.root.toggleAttribute("data-busy", true);
-    const answer = await this.ask("rows", { kind: "rows", query: this.query, offset: 0, limit: PAGE_ROWS });
+    this.asked = this.ofState();
+    const { query, errors } = this.asked;
+    const answer = await this.ask("rows", { kind: "rows", query, offset: 0, limit: PAGE_ROWS });
     if (!answer) return;
     this.root.toggleAttribute("data-busy", false);
     this.cache.clear();
     this.cache.add(0, answer.rows);
-    this.grid.isNested = this.query.sort === this.kind.natural && !this.query.is_descending;
+    this.grid.isNested = this.state.sort === this.kind.natural && !this.state.is_descending;
+    this.grid.largest = answer.largest;
     this.grid.setColumns(answer.columns);
-    this.grid.head.show(this.query, answer.errors);
+    this.grid.head.show(this.state, { ...answer.errors, ...errors });
     this.grid.setRows(answer.matched);
-    this.tools.show(this.query, this.isLimited, this.within?.label ?? null);
+    this.tools.show(this.state, this.isLimited, this.within?.label ?? null);
     this.nothing.hidden = answer.matched > 0;
     this.count(answer);
+    this.profileSoon.later();
+  }
+
+  /** What the columns hold, once typing has paused: rows come first. */
+  async showProfile() {
+    const answer = await this.ask("profile", { kind: "profile", query: this.asked.query });
+    if (answer) this.grid.head.showProfile(answer.columns);
   }
 
   /** @param {any} answer */
@@ -177,7 +199,7 @@ export class TableView {
     if (!page) return;
     const generation = this.generation;
     this.isFetching = true;
-    const answer = await this.ask("page", { kind: "rows", query: this.query, ...page });
+    const answer = await this.ask("page", { kind: "rows", query: this.asked.query, ...page });
     this.isFetching = false;
     if (answer && generation === this.generation) {
       this.cache.add(answer.offset, answer.rows);
@@ -251,7 +273,7 @@ export class TableView {
     const id = this.selected;
     let place = this.grid.body.placeOf(id);
     if (place === undefined) {
-      const answer = await this.ask("position", { kind: "position", [this.kind.key]: id, query: this.query });
+      const answer = await this.ask("position", { kind: "position", [this.kind.key]: id, query: this.asked.query });
       if (!answer) return;
       place = answer.position;
     }
@@ -279,6 +301,6 @@ export class TableView {
       if (!answer) return;
       rows.push(...answer.rows);
     } while (rows.length < answer.total && answer.rows.length);
-    this.tree.setModules(rows, answer.outside);
+    this.tree.setModules(rows, answer.outside, answer.amount);
   }
 }

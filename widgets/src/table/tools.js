@@ -33,7 +33,7 @@ export class Tools {
   }
 
   /**
-   * @param {import("../op_table/query.js").Query} query
+   * @param {import("../op_table/query.js").OpState} query
    * @param {boolean} isFiltered
    * @param {string | null} within what the rows are limited to from outside
    */

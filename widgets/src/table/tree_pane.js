@@ -2,6 +2,8 @@
 
 import { treeKey, visibleNodes } from "../shared/tree.js";
 import { h } from "../shared/dom.js";
+import { ROOT, shown } from "../shared/names.js";
+import { count } from "../shared/numbers.js";
 
 /** Key of the nodes that are no modules. */
 const ALL = "all";
@@ -10,9 +12,10 @@ const OUTSIDE = "outside";
 const SHORT = 14;
 
 export class TreePane {
-  /** @param {{all: string, onChoose: (choice: object) => void}} options `all` names the node of everything */
-  constructor({ all, onChoose }) {
+  /** @param {{all: string, amount: (value: number) => string, onChoose: (choice: object) => void}} options `all` names the node of everything, `amount` says what a module took */
+  constructor({ all, amount, onChoose }) {
     this.all = all;
+    this.amount = amount;
     this.onChoose = onChoose;
     /** @type {any[]} */
     this.nodes = [];
@@ -28,22 +31,22 @@ export class TreePane {
   }
 
   /**
-   * @param {any[][]} rows model, module, name, type, depth, has_children, ops, time, fraction of all time
-   * @param {[string, string, number]} outside ops, time and fraction outside any module
+   * @param {[string, string, string | null, number, boolean, number, number][]} rows model, module, type, depth, has_children, ops, amount
+   * @param {[number, number]} outside ops and amount outside any module
+   * @param {number} whole amount of all
    */
-  setModules(rows, outside) {
-    const modules = rows.map(([model, module, name, type, depth, hasChildren, ops, time, fraction]) => ({
-      key: `${model}\n${module}`, choice: { model: model || null, module, outside_modules: false },
-      name, type, depth, hasChildren, ops, time, fraction,
-    }));
+  setModules(rows, outside, whole) {
+    const took = (/** @type {number} */ ops, /** @type {number} */ amount) => ({ ops: count(ops), time: this.amount(amount), fraction: amount / (whole || 1) });
     const none = { model: null, module: null, outside_modules: false };
     this.nodes = [
       { key: ALL, choice: none, name: this.all, depth: 0, hasChildren: false },
-      ...modules,
+      ...rows.map(([model, module, type, depth, hasChildren, ops, amount]) => ({
+        key: `${model}\n${module}`, choice: { model: model || null, module, outside_modules: false },
+        name: shown(module.split(".").at(-1) || model || ROOT), type: type && shown(type), depth, hasChildren, ...took(ops, amount),
+      })),
     ];
-    if (outside[2] > 0 || outside[0] !== "0") {
-      this.nodes.push({ key: OUTSIDE, choice: { ...none, outside_modules: true }, name: "Outside modules", depth: 0, hasChildren: false,
-        ops: outside[0], time: outside[1], fraction: outside[2] });
+    if (outside[0] > 0) {
+      this.nodes.push({ key: OUTSIDE, choice: { ...none, outside_modules: true }, name: "Outside modules", depth: 0, hasChildren: false, ...took(...outside) });
     }
     this.openFirst();
     this.draw();

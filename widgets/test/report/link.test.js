@@ -16,9 +16,7 @@ function opTable() {
 /** Rows of ops 3, 1 and 1, of which the last one is the worst. */
 function diffTable() {
   const state = {
-    count: 3, statuses: ["mismatch", "ok"], harmless: ["ok"],
-    numbers: { op_id: Float64Array.from([3, 1, 1]), noise_ratio: Float64Array.from([1, 2, 9]) },
-    texts: { status: { values: ["ok", "mismatch"], codes: Int32Array.from([0, 0, 1]) } },
+    count: 3, numbers: { op_id: Float64Array.from([3, 1, 1]), rank: Float64Array.from([3, 2, 1]) },
   };
   return { model: standInModel({ selected_row: null }), state };
 }

@@ -1,80 +1,99 @@
-// What the answers of all tables have in common: their pages, and an answer whatever goes wrong.
+// Answers a table's questions in an exported page, with raw cells as nbkit/views/tables/source.py sends them in the notebook.
 
-import { OptionError } from "../columns/errors.js";
-import { quoted } from "../columns/words.js";
-
-const UTF8 = new TextEncoder();
+import { maskOf } from "../execute/fits.js";
+import { ordered } from "../execute/order.js";
+import { profiles } from "../execute/profile.js";
+import { numberColumn, textAt, textColumn } from "../columns/columns.js";
 
 /**
- * From a message of the front end to its answer, with its id; kind "error" where it asks for what is not there.
- * @param {string} table what it is called
- * @param {Record<string, (message: any) => object>} kinds what answers each kind of question
- * @returns {(message: any) => any}
+ * A table: what it is called, its rows, and what is made of them. `key` is the name of a row's number in messages, `bar` the
+ * column that has bars, `amounts` what is added up; `within()` gives the rows that the table is limited to, or null.
+ *
+ * @typedef {{noun: string, key: string, bar: string, columns: import("../columns/columns.js").Columns, shown: string[], modules: any,
+ *   amounts: ArrayLike<number>, depth?: ArrayLike<number>, within: () => Iterable<number> | null, kinds: Record<string, (row: number) => object>}} Table
  */
-export function answerer(table, kinds) {
+
+/** From a message of the front end to its answer, with its id; kind "error" where it asks for what is not there. @param {Table} table @returns {(message: any) => any} */
+export function answerer(table) {
+  const { columns, key, shown, amounts } = table;
+  const idsOf = matcher(table);
+  /** @type {Record<string, (message: any) => object>} */
+  const kinds = {
+    rows(message) {
+      const ids = idsOf(message);
+      const { offset = 0, limit = ids.length } = message;
+      const rows = Array.from(ids.subarray(offset, offset + limit), (row) => [row, table.depth?.[row] ?? 0, ...shown.map((name) => cell(columns, name, row))]);
+      return { matched: ids.length, amount: sum(amounts, ids), columns: shown, errors: {}, offset, largest: largest(numberColumn(columns, table.bar), ids), rows };
+    },
+    profile: (message) => ({ columns: profiles(columns, idsOf(message), shown) }),
+    position(message) {
+      const place = idsOf(message).indexOf(message[key]);
+      return { [key]: message[key], position: place < 0 ? null : place };
+    },
+    modules: () => table.modules,
+  };
   return (message) => {
-    const { kind = null, id = null } = message;
+    const { kind, id } = message;
     try {
-      if (!Object.hasOwn(kinds, kind)) throw new OptionError(`The ${table} knows no question ${kind === null ? "None" : quoted(String(kind))}.`);
-      return { kind, id, ...kinds[kind](message) };
+      if (Object.hasOwn(kinds, kind)) return { kind, id, ...kinds[kind](message) };
+      const row = message[key];
+      if (!(row >= 0 && row < columns.count)) throw new Error(`There is no ${table.noun} ${row}; the last one is ${columns.count - 1}.`);
+      return { kind, id, ...table.kinds[kind](row) };
     } catch (error) {
-      return { kind: "error", id, message: `${/** @type {Error} */ (error).name}: ${/** @type {Error} */ (error).message}` };
+      return { kind: "error", id, message: /** @type {Error} */ (error).message };
     }
   };
 }
 
-/** What a function gave for the last few arguments. @template T @param {(text: string) => T} find @param {number} [most] @returns {(text: string) => T} */
-export function remembered(find, most = 4) {
-  /** @type {Map<string, T>} */
-  const found = new Map();
-  return (text) => {
-    const value = found.has(text) ? /** @type {T} */ (found.get(text)) : find(text);
-    found.delete(text);
-    found.set(text, value);
-    if (found.size > most) found.delete(/** @type {string} */ (found.keys().next().value));
-    return value;
+/** From a message to the rows that its query asks for; those of the last query are kept: paging is free. @param {Table} table */
+function matcher({ columns, within }) {
+  /** @type {{text: string, limit: Iterable<number> | null, ids: Int32Array}} */
+  let last = { text: "", limit: null, ids: new Int32Array(0) };
+  return (/** @type {any} */ { query = {} }) => {
+    const text = JSON.stringify(query);
+    const limit = within();
+    if (text !== last.text || limit !== last.limit) {
+      const { predicates = [], sort = [] } = query;
+      last = { text, limit, ids: ordered(columns, rowsOf(limited(maskOf(columns, predicates), limit)), sort) };
+    }
+    return last.ids;
   };
 }
 
-/** First and last but one place of the page that a message asks for. @param {any} message @param {number} most @returns {[number, number]} */
-export function pageOf(message, most) {
-  const start = Math.max(whole(message.offset ?? 0), 0);
-  return [start, start + Math.min(whole(message.limit ?? most), most)];
+/** @param {Uint8Array} mask @param {Iterable<number> | null} limit */
+function limited(mask, limit) {
+  if (!limit) return mask;
+  const inside = new Uint8Array(mask.length);
+  for (const row of limit) inside[row] = mask[row];
+  return inside;
 }
 
-/** The first rows whose JSON stays under the limit, but at least one. `decimals` is the place of a decimal fraction. @param {any[][]} rows @param {number} limitBytes @param {number} decimals */
-export function withinBytes(rows, limitBytes, decimals) {
-  let size = 0;
+/** @param {Uint8Array} mask */
+function rowsOf(mask) {
   let count = 0;
-  for (; count < rows.length; count += 1) {
-    size += sizeOf(rows[count], decimals) + 1;
-    if (size > limitBytes) break;
-  }
-  return rows.slice(0, Math.max(count, 1));
+  const rows = new Int32Array(mask.length);
+  for (let row = 0; row < mask.length; row += 1) if (mask[row]) rows[count++] = row;
+  return rows.slice(0, count);
 }
 
-/** A page of the module tree, whose rows were made when the report was. @param {any} state @param {any} message */
-export function modulePage({ modules, pages }, message) {
-  const [start, end] = pageOf(message, pages.modules);
-  const rows = withinBytes(modules.rows.slice(start, end), pages.bytes, -1);
-  return { offset: start, total: modules.rows.length, rows, outside: modules.outside };
+/** A raw cell; null where the value is missing. @param {import("../columns/columns.js").Columns} columns @param {string} name @param {number} row */
+export function cell(columns, name, row) {
+  const texts = textColumn(columns, name);
+  if (texts) return textAt(texts, row);
+  const value = columns.numbers[name][row];
+  return Number.isNaN(value) ? null : value;
 }
 
-/** An id within a table. Raises OptionError otherwise. @param {any} value @param {number} count @param {string} noun */
-export function knownId(value, count, noun) {
-  const id = whole(value);
-  if (id >= 0 && id < count) return id;
-  throw new OptionError(`There is no ${noun} ${id}; the last one is ${count - 1}.`);
+/** @param {ArrayLike<number>} values @param {Int32Array} rows */
+function sum(values, rows) {
+  let total = 0;
+  for (const row of rows) total += values[row] || 0;
+  return total;
 }
 
-/** Bytes of a row as JSON of Python: blanks after commas, and ".0" after a fraction that is whole. @param {any[]} row @param {number} decimals */
-function sizeOf(row, decimals) {
-  const fraction = row.at(decimals);
-  return UTF8.encode(JSON.stringify(row)).length + row.length - 1 + (Number.isInteger(fraction) ? 2 : 0);
-}
-
-/** @param {any} value */
-function whole(value) {
-  if (typeof value === "number" && Number.isFinite(value)) return Math.trunc(value);
-  throw new TypeError(`${value} is not a whole number`);
+/** The largest finite value, 0 if there is none above. @param {Float64Array} values @param {Int32Array} rows */
+function largest(values, rows) {
+  let most = 0;
+  for (const row of rows) if (values[row] > most && values[row] < Infinity) most = values[row];
+  return most;
 }

@@ -3,8 +3,8 @@
 import { visibleRows } from "./scroll.js";
 import { h, nullMark } from "../../shared/dom.js";
 
-/** Cells of a row before its texts: its id, nesting depth, length of its bar. */
-const FIRST_TEXT = 3;
+/** What stands in a row before its cells: its id and nesting depth. */
+const FIRST_CELL = 2;
 const INDENT = 12;
 const MAX_DEPTH = 8;
 
@@ -29,7 +29,7 @@ export class GridBody {
    * @param {number} top
    * @param {import("./scroll.js").Sizes} sizes
    * @param {(place: number) => any[] | undefined} rowAt
-   * @param {{selected: number | null, active: {row: number, column: number}, isNested: boolean}} look
+   * @param {{selected: number | null, active: {row: number, column: number}, isNested: boolean, largest: number}} look
    */
   draw(top, sizes, rowAt, look) {
     const { first, last } = visibleRows(top, sizes);
@@ -60,7 +60,7 @@ export class GridBody {
   cell(column, index) {
     return h("div", {
       role: "gridcell", class: `nb-cell${column.isNumber ? " nb-number" : ""}${column.isTail ? " nb-tail" : ""}`, "aria-colindex": index + 1,
-      "data-column": index, "data-name": column.name, "data-bar": column.hasBar,
+      "data-column": index, "data-name": column.name, "data-bar": column.bar !== null,
     });
   }
 
@@ -84,14 +84,15 @@ export class GridBody {
 
   /** @param {any} cell @param {any} column @param {any[] | undefined} row @param {number} index @param {any} look */
   write(cell, column, row, index, look) {
-    const text = row === undefined ? "" : row[FIRST_TEXT + index];
+    const raw = row?.[FIRST_CELL + index];
+    const text = row === undefined ? "" : column.text(raw);
     if (text === null) cell.replaceChildren(nullMark());
     else if (column.isTail) cell.replaceChildren(h("bdi", { dir: "ltr" }, text));
     else cell.textContent = text;
     cell.title = text ?? "null";
     if (column.name === "phase") cell.setAttribute("data-phase", text ?? "");
     if (column.name === "status") cell.setAttribute("data-status", text ?? "");
-    if (column.hasBar) cell.style.setProperty("--nb-bar", String(row?.[2] ?? 0));
+    if (column.bar) cell.style.setProperty("--nb-bar", String(column.bar(raw, look.largest)));
     if (column.name === "op") {
       const depth = look.isNested && row ? Math.min(row[1], MAX_DEPTH) : 0;
       cell.style.paddingInlineStart = depth ? `${8 + depth * INDENT}px` : "";

@@ -24,6 +24,8 @@ export class Grid {
     /** @type {number | null} */
     this.selected = null;
     this.isNested = true;
+    /** The largest value shown of the column that has bars. */
+    this.largest = 0;
     this.frame = 0;
     this.head = new GridHead({ ...options, onDown: (column) => this.moveTo({ row: 0, column }) });
     this.body = new GridBody();

@@ -1,6 +1,7 @@
-// The two header rows of the grid: names that sort, and a filter per column.
+// The two header rows of the grid: names that sort, with the profile of each column, and a filter per column.
 
 import { debounced, h } from "../../shared/dom.js";
+import { profilePicture, profileText } from "./profile.js";
 
 const PAUSE = 60;
 
@@ -32,10 +33,11 @@ export class GridHead {
       "div",
       {
         role: "columnheader", class: column.isNumber ? "nb-cell nb-number" : "nb-cell", "aria-colindex": index + 1,
-        "aria-sort": "none", tabindex: "-1", "data-column": index, "data-name": column.name, title: `Sort by ${column.label}`,
+        "aria-sort": "none", tabindex: "-1", "data-column": index, "data-name": column.name, title: sortTitle(column),
         onclick: () => this.options.onSort(column),
       },
       h("span", {}, column.label), h("span", { class: "nb-sort-mark", "aria-hidden": "true" }),
+      h("span", { class: "nb-profile", "aria-hidden": "true" }),
     );
   }
 
@@ -64,7 +66,7 @@ export class GridHead {
     event.stopPropagation();
   }
 
-  /** @param {import("../../op_table/query.js").Query} query @param {Record<string, string>} errors */
+  /** @param {import("../query/query.js").State} query @param {Record<string, string>} errors */
   show(query, errors) {
     this.columns.forEach((column, index) => {
       const sorted = query.sort === column.name ? query.is_descending ? "descending" : "ascending" : "none";
@@ -81,6 +83,17 @@ export class GridHead {
     this.message.textContent = first ? `${first.label}: ${errors[first.name]}` : "";
   }
 
+  /** Shows what the columns hold. @param {Record<string, import("./profile.js").Profile>} profiles by column */
+  showProfile(profiles) {
+    this.columns.forEach((column, index) => {
+      const profile = profiles[column.name];
+      if (!profile) return;
+      const cell = this.names.children[index];
+      cell.lastElementChild.replaceChildren(profilePicture(column, profile));
+      cell.title = [sortTitle(column), profileText(column, profile)].filter(Boolean).join("\n");
+    });
+  }
+
   /** @param {number} column */
   nameAt(column) {
     return this.names.children[column];
@@ -89,4 +102,9 @@ export class GridHead {
   clearFilters() {
     for (const cell of this.filters.children) cell.firstChild.value = "";
   }
+}
+
+/** @param {import("../columns.js").Column} column */
+function sortTitle(column) {
+  return `Sort by ${column.label}`;
 }

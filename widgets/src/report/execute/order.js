@@ -1,20 +1,23 @@
 // The order of a table's rows by a column: ties keep theirs, missing values come last whichever way it goes.
 
-import { numberColumn, textColumn } from "./columns.js";
-import { byCharacters } from "./words.js";
+import { numberColumn, textColumn } from "../columns/columns.js";
 
 /** @type {WeakMap<object, Float64Array>} the ranks of a column that was sorted by */
 const ranked = new WeakMap();
 
-/** Rows ordered by a column. Raises OptionError on an unknown one. @param {import("./columns.js").Columns} table @param {Int32Array} rows @param {string} name @param {boolean} isDescending */
-export function ordered(table, rows, name, isDescending) {
-  if (name === "op_id") return isDescending ? rows.slice().reverse() : rows;
+/** Rows in the order of a query's sort, of which the first part decides first. Throws on an unknown column. @param {import("../columns/columns.js").Columns} table @param {Int32Array} rows @param {{column: string, descending?: boolean}[]} sort */
+export function ordered(table, rows, sort) {
+  return sort.reduceRight((found, { column, descending }) => byRank(found, ranksOf(table, column), Boolean(descending)), rows);
+}
+
+/** Per row the rank of its value in a column, NaN for missing. Texts rank by their UTF-16 code units, in the kernel by their characters: beyond U+FFFF the two differ. @param {import("../columns/columns.js").Columns} table @param {string} name */
+function ranksOf(table, name) {
   const texts = textColumn(table, name);
-  return byRank(rows, texts ? once(texts, () => textRanks(texts)) : numberRanks(numberColumn(table, name)), isDescending);
+  return texts ? once(texts, () => textRanks(texts)) : numberRanks(numberColumn(table, name));
 }
 
 /** @param {Int32Array} rows @param {Float64Array} ranks NaN for missing @param {boolean} isDescending */
-export function byRank(rows, ranks, isDescending) {
+function byRank(rows, ranks, isDescending) {
   const present = rows.filter((row) => ranks[row] >= 0);
   const { length } = present;
   let largest = 0;
@@ -33,7 +36,7 @@ export function byRank(rows, ranks, isDescending) {
 }
 
 /** Per row the rank of its number among all, NaN for missing. @param {Float64Array} values */
-export function numberRanks(values) {
+function numberRanks(values) {
   return once(values, () => {
     // NaN sorts last.
     const different = values.slice().sort();
@@ -46,9 +49,9 @@ export function numberRanks(values) {
   });
 }
 
-/** @param {import("./columns.js").TextColumn} column */
+/** @param {import("../columns/columns.js").TextColumn} column */
 function textRanks({ values, codes }) {
-  const order = values.map((_, code) => code).sort((left, right) => byCharacters(values[left], values[right]));
+  const order = values.map((_, code) => code).sort((left, right) => (values[left] < values[right] ? -1 : 1));
   const rank = new Float64Array(values.length);
   order.forEach((code, place) => (rank[code] = place));
   const ranks = new Float64Array(codes.length).fill(NaN);

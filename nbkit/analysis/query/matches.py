@@ -1,0 +1,87 @@
+"""A table's query: its predicates and its sort, and the rows that they ask for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nbkit.analysis.query.encoded import Columns, Floats
+from nbkit.analysis.query.predicates import Predicate, mask_of
+
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Query:
+    """What to show: every predicate must hold. `sort` holds `{"column", "descending"}`, the first one decides first."""
+
+    predicates: Sequence[Predicate] = ()
+    sort: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The matching rows in the asked order, and by column the message of each predicate that could not be used."""
+
+    ids: Ids
+    errors: Mapping[str, str]
+
+
+def matches(columns: Columns, query: Query, within: Ids | None = None) -> Matches:
+    """Matching rows in order; ties keep their order and missing values come last, whichever way the sort goes.
+
+    Only rows of `within` count, if that is given. Raises OptionError on an unknown column.
+    """
+    mask, errors = mask_of(columns, query.predicates)
+    if within is not None:
+        mask &= id_mask(columns, within)
+    ids = np.flatnonzero(mask)
+    for part in reversed(query.sort):
+        ids = ordered(columns, ids, part["column"], is_descending=bool(part.get("descending")))
+    return Matches(ids, errors)
+
+
+def id_mask(columns: Columns, ids: Ids) -> npt.NDArray[np.bool_]:
+    """Rows of these ids; those that the table does not have are passed over."""
+    mask = np.zeros(len(columns), bool)
+    mask[ids[(ids >= 0) & (ids < len(columns))]] = True
+    return mask
+
+
+def ordered(columns: Columns, ids: Ids, name: str, *, is_descending: bool) -> Ids:
+    """Sorts rows by a column; ties keep their order, missing values come last. Raises OptionError on an unknown one."""
+    if name in columns.texts:
+        texts = columns.texts[name]
+        ranks = texts.ranks()[ids]
+        present = texts.codes[ids] >= 0
+        # Ranks are unsigned: the largest less the rank turns the order around without touching ties.
+        keys = ranks.max(initial=0) - ranks if is_descending else ranks
+        sorted_ids = ids[present][np.argsort(keys[present], kind="stable")]
+    else:
+        values = columns.number(name)[ids]
+        present = ~np.isnan(values)
+        sorted_ids = ids[present][_stable_order(-values[present] if is_descending else values[present])]
+    return np.concatenate([sorted_ids, ids[~present]])
+
+
+def _stable_order(values: Floats) -> Ids:
+    """What argsort(kind="stable") gives for numbers without NaN, in a quarter of the time.
+
+    Sorting plain integers is what numpy does fastest, so each key holds a value's leading bits and then its place.
+    """
+    if (values[1:] >= values[:-1]).all():
+        return np.arange(len(values))
+    # + 0.0 makes -0.0 equal to 0.0; flipping the other bits of negative numbers makes float bits sort as integers.
+    bits = (values + 0.0).view(np.int64)
+    bits ^= (bits >> 63) & np.int64(2**63 - 1)
+    places = np.int64((1 << len(values).bit_length()) - 1)
+    keys = (bits & ~places) | np.arange(len(values))
+    keys.sort()
+    order = keys & places
+    ordered_values = values[order]
+    if (ordered_values[1:] < ordered_values[:-1]).any():
+        # Values that differ only in the bits given up (relative 1e-10 for a million); timsort is quick on the rest.
+        order = order[np.argsort(ordered_values, kind="stable")]
+    return order

@@ -1,0 +1,58 @@
+"""Profiles sum up the columns of the rows that are shown: a small histogram of numbers, the most frequent texts."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from nbkit.analysis.query.encoded import Columns, Floats, TextColumn
+from nbkit.analysis.query.matches import Ids
+
+# More rows are sampled evenly: the profile of a million takes as long as that of so many.
+SAMPLE = 50_000
+BINS = 16
+TOP = 3
+# Positive numbers whose largest is this many times their smallest are counted over their logarithms.
+LOG_SPAN = 100.0
+
+
+def profiles(columns: Columns, ids: Ids, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The profile of each column over these rows, as widgets/src/table/query/profile.js makes it in a report."""
+    few = sample(ids)
+    texts = columns.texts
+    return {
+        name: _of_texts(texts[name], few) if name in texts else _of_numbers(columns.number(name)[few]) for name in names
+    }
+
+
+def sample(ids: Ids) -> Ids:
+    """The rows themselves, or `SAMPLE` of them with even gaps."""
+    return ids if len(ids) <= SAMPLE else ids[np.arange(SAMPLE) * len(ids) // SAMPLE]
+
+
+def _of_texts(texts: TextColumn, ids: Ids) -> dict[str, Any]:
+    """The most frequent texts with their counts, the first one first among equals; how many differ, how many lack."""
+    counts = np.bincount(texts.codes[ids] + 1, minlength=len(texts.values) + 1)
+    missing, counts = int(counts[0]), counts[1:]
+    top = np.argsort(-counts, kind="stable")[:TOP]
+    frequent = [[str(texts.values.iloc[code]), int(counts[code])] for code in top if counts[code]]
+    return {"top": frequent, "different": int(np.count_nonzero(counts)), "missing": missing, "count": len(ids)}
+
+
+def _of_numbers(values: Floats) -> dict[str, Any]:
+    """Counts of equally wide bins from `low` to `high`; what is infinite or missing is in none."""
+    known = values[np.isfinite(values)]
+    missing = int(np.isnan(values).sum())
+    if not len(known):
+        return {"bins": [], "low": None, "high": None, "is_log": False, "missing": missing, "count": len(values)}
+    low, high = float(known.min()), float(known.max())
+    is_log = low > 0 and high / low >= LOG_SPAN
+    span, scaled = high - low, known - low
+    if is_log:
+        span, scaled = np.log(high / low), np.log(known / low)
+    # A span of nothing, or one beyond what a float can hold, has one bin.
+    place = np.floor(scaled / span * BINS) if 0 < span < np.inf else np.zeros(len(known))
+    bins = np.bincount(np.clip(place, 0, BINS - 1).astype(np.int64), minlength=BINS)
+    return {
+        "bins": bins.tolist(), "low": low, "high": high, "is_log": is_log, "missing": missing, "count": len(values),
+    }  # fmt: skip

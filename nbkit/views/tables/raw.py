@@ -1,0 +1,39 @@
+"""Raw cells of a table as JSON values: what the kernel sends, and the front end alone formats."""
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
+
+from nbkit.analysis.query.encoded import Columns
+from nbkit.analysis.query.matches import Ids
+from nbkit.views.summary.units import is_null
+
+Cell = int | float | str | None
+# The front end cuts texts to 200 characters, and has to see that there are more.
+CELL_CHARACTERS = 201
+
+
+def raw_rows(columns: Columns, ids: Ids, names: Sequence[str]) -> list[list[Cell]]:
+    """Per row its number, then its cells."""
+    cells = [raw_column(columns, ids, name) for name in names]
+    return [list(row) for row in zip(ids.tolist(), *cells, strict=True)]
+
+
+def raw_column(columns: Columns, ids: Ids, name: str) -> list[Cell]:
+    """The cells of one column."""
+    if name in columns.texts:
+        texts = columns.texts[name]
+        return [raw(texts.text_at(row)) for row in ids.tolist()]
+    return [raw(value) for value in columns.number(name)[ids].tolist()]
+
+
+def raw(value: Any, characters: int = CELL_CHARACTERS) -> Cell:
+    """One value: null if it is missing, a whole number as one, an infinite one as 'Infinity', which JSON lacks."""
+    if isinstance(value, str):
+        return value[:characters]
+    if is_null(value):
+        return None
+    number = float(value)
+    if not isfinite(number):
+        return "Infinity" if number > 0 else "-Infinity"
+    return int(number) if number.is_integer() else number
