@@ -33,7 +33,7 @@ class NonFiniteError(NbkitError):
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an error says, its type if it says nothing."""
+    """Returns the first line of what an error says, its type if it says nothing."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 

@@ -16,7 +16,7 @@ OP = re.compile(r"\w+\.\w+")
 
 
 def register_flop_formula(targets: object) -> Callable[[AnyFormula], AnyFormula]:
-    """A decorator that registers a function as the FLOP formula (2 x multiply-adds) of one op or several.
+    """Returns a decorator that registers a function as the FLOP formula (2 x multiply-adds) of one op or several.
 
     `targets` is an op such as `torch.ops.mylib.attention`, its name ("mylib.attention"), or a list of them; all
     overloads of an op share its formula. The formula gets the arguments of a call in their order: for a tensor the list
@@ -39,14 +39,14 @@ def register_flop_formula(targets: object) -> Callable[[AnyFormula], AnyFormula]
 
 
 def packet_name(op: object) -> str:
-    """The name of an op without its overload: aten.mm for "aten::mm", "aten.mm.default" or the op itself."""
+    """Returns the name of an op without its overload: aten.mm for "aten::mm", "aten.mm.default" or the op itself."""
     if match := OP.match(str(op).replace("::", ".")):
         return match[0]
     raise OptionError(f"{op!r} is not an op; give one such as torch.ops.mylib.attention, or its name.")
 
 
 def formulas() -> dict[str, Formula]:
-    """All formulas by op name: those of this table, and for other ops those registered with torch."""
+    """Returns all formulas by op name: those of this table, and for other ops those registered with torch."""
     # Whoever registered one with torch has imported this module; importing it here would cost what nobody may need.
     registry = getattr(sys.modules.get("torch.utils.flop_counter"), "flop_registry", {})
     # What torch did not wrap wants tensors, not shapes; what is no op of a library has another form of name.
@@ -55,7 +55,7 @@ def formulas() -> dict[str, Formula]:
 
 
 def call_flops(formula: Formula, shapes: Sequence[Any], values: Sequence[Any] = ()) -> int | None:
-    """FLOPs of a call, whose `values` are null for tensors; None if the formula cannot tell."""
+    """Returns FLOPs of a call, whose `values` are null for tensors; None if the formula cannot tell."""
     call = [shape if value is None else value for shape, value in zip_longest(shapes, values)]
     try:
         return int(formula(*call))
@@ -78,7 +78,7 @@ def _attention(query: Shape, key: Shape, value: Shape, *_: Any) -> int:
 
 
 def _attention_backward(_: Shape, query: Shape, key: Shape, value: Shape, *__: Any) -> int:
-    """The scores again, and for each of the two products the gradients of both factors."""
+    """Returns the scores again, and for each of the two products the gradients of both factors."""
     return 2 * prod(query[:-1]) * key[-2] * (3 * query[-1] + 2 * value[-1])
 
 

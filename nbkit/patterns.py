@@ -11,7 +11,7 @@ Matcher = Callable[[str], bool]
 
 
 def split_patterns(patterns: Patterns) -> list[str]:
-    """Single patterns of a comma-separated text or a sequence, blanks around them removed.
+    """Returns single patterns of a comma-separated text or a sequence, blanks around them removed.
 
     A text that starts with `re:` is one regular expression, commas and all.
     """
@@ -27,7 +27,7 @@ def split_patterns(patterns: Patterns) -> list[str]:
 
 
 def op_matcher(patterns: Patterns) -> Matcher:
-    """Whether an op's name fits one of the patterns.
+    """Returns whether an op's name fits one of the patterns.
 
     A name fits whole, without its overload, or by its last parts: `aten.add.Tensor` fits `aten.add.Tensor`,
     `aten.add` and `add`; `torch.nn.functional.linear` fits `linear`. Raises PatternError on a bad pattern.
@@ -37,13 +37,13 @@ def op_matcher(patterns: Patterns) -> Matcher:
 
 
 def module_matcher(patterns: Patterns) -> Matcher:
-    """Whether a module path, or a module that holds it, fits one of the patterns. Raises PatternError."""
+    """Returns whether a module path, or a module that holds it, fits one of the patterns. Raises PatternError."""
     matches = [_compile(pattern) for pattern in split_patterns(patterns)]
     return lambda path: any(match(form) for form in _holders(path) for match in matches)
 
 
 def selects(include: Matcher | None, exclude: Matcher | None) -> Matcher:
-    """Whether a name is included (None: all are) and not excluded (exclusion wins)."""
+    """Returns whether a name is included (None: all are) and not excluded (exclusion wins)."""
     return lambda name: (include is None or include(name)) and not (exclude is not None and exclude(name))
 
 

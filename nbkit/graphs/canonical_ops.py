@@ -105,7 +105,7 @@ def op_kind(op: str | None) -> str:
 
 
 def _folded(op: str) -> str:
-    """`op` without namespaces, overload and in-place mark, in lower case and without "_"."""
+    """Returns `op` without namespaces, overload and in-place mark, in lower case and without "_"."""
     is_qualified = False
     while (short := _PREFIX.sub("", op)) != op:
         op, is_qualified = short, True
@@ -113,5 +113,5 @@ def _folded(op: str) -> str:
 
 
 def _kind(name: str) -> str:
-    """The kind of a folded name, or of that name without its version number."""
+    """Returns the kind of a folded name, or of that name without its version number."""
     return _KINDS.get(name) or _KINDS.get(re.sub(r"v\d+$", "", name)) or name

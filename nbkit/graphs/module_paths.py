@@ -34,18 +34,18 @@ class ModulePaths:
         self._held: list[Held] = []
 
     def called(self, path: str, type_name: str | None, call: str = "") -> None:
-        """A module of this class was called; `call` tells its calls apart."""
+        """Notes a call of a module of this class; `call` tells its calls apart."""
         module = self._at(path)
         module.type = module.type or type_name
         module.calls.add(call)
 
     def holds(self, tensor: Held) -> None:
-        """A parameter or buffer, which names the modules that hold it."""
+        """Notes a parameter or buffer, whose path names the modules that hold it."""
         self._at(tensor.path.rpartition(".")[0])
         self._held.append(tensor)
 
     def frame(self, model: str) -> pd.DataFrame:
-        """The modules frame; `model` is its label if the root's class is not known."""
+        """Returns the modules frame; `model` is its label if the root's class is not known."""
         label = self._modules[""].type or model if self._modules else model
         rows = [
             {
@@ -86,7 +86,7 @@ class ModulePaths:
 
 
 def holders(path: str) -> Iterator[str]:
-    """Paths of the modules that hold what stands at `path`, the root first."""
+    """Yields paths of the modules that hold what stands at `path`, the root first."""
     pieces = path.split(".") if path else []
     for end in range(len(pieces)):
         yield ".".join(pieces[:end])

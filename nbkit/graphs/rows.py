@@ -34,14 +34,14 @@ class Rows:
         return len(self._rows)
 
     def add(self, row: dict[str, Any], shape: Sequence[int | None] | None) -> None:
-        """A row; what it does not name is null. Raises SchemaError on a column that the table does not have."""
+        """Adds a row; what it does not name is null. Raises SchemaError on a column that the table does not have."""
         row["shape"] = None if shape is None else _shape_text(tuple(shape))
         if not row.keys() <= self._names.keys():
             self._table.frame([row])
         self._rows.append(tuple(map(row.get, self._names)))
 
     def frame(self) -> pd.DataFrame:
-        """The frame of all rows."""
+        """Returns the frame of all rows."""
         return self._table.frame({name: [row[at] for row in self._rows] for at, name in enumerate(self._names)})
 
 
@@ -61,7 +61,7 @@ class GraphRows:
         attributes: Mapping[str, Any] = {},
         **columns: Any,
     ) -> int:
-        """node_id of a new row of nodes; `columns` are others of its columns."""
+        """Returns node_id of a new row of nodes; `columns` are others of its columns."""
         node_id = len(self._nodes)
         row = {"node_id": node_id, "graph": graph, "kind": kind, "name": name, **columns}
         row["attributes"] = json_text(attributes) if attributes else None
@@ -99,7 +99,7 @@ class GraphRows:
         self._tensors.add(row, shape)
 
     def frames(self) -> dict[str, pd.DataFrame]:
-        """The frames nodes, edges and graph_tensors of all rows."""
+        """Returns the frames nodes, edges and graph_tensors of all rows."""
         return {
             "nodes": self._nodes.frame(),
             "edges": self._edges.frame(),

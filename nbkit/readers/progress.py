@@ -45,5 +45,5 @@ class Progress:
 
 
 def is_watched(stream: TextIO) -> bool:
-    """Whether what is written to the stream reaches a person: a terminal or a notebook."""
+    """Returns whether what is written to the stream reaches a person: a terminal or a notebook."""
     return type(stream).__module__.startswith("ipykernel.") or stream.isatty()

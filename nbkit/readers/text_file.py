@@ -20,7 +20,7 @@ REPLACEMENT = "\ufffd"
 
 
 def text_pieces(path: Path) -> Iterator[str]:
-    """The text of the file in pieces, unpacked where its first bytes say gzip; progress is shown meanwhile.
+    """Yields the text of the file in pieces, unpacked where its first bytes say gzip; progress is shown meanwhile.
 
     Bytes that are not UTF-8 become U+FFFD: a kernel's name must not cost the trace. Raises TraceError if the file
     cannot be read, is empty, or if its gzip data are damaged.
@@ -111,7 +111,7 @@ class Decoder:
         self._replaces = False
 
     def decode(self, piece: bytes, final: bool = False) -> str:
-        """The text of the next bytes; those that cannot be decoded become U+FFFD and are counted."""
+        """Returns the text of the next bytes; those that cannot be decoded become U+FFFD and are counted."""
         if self._decoder is None:
             piece = self._head + piece
             if len(piece) < 2 and not final:
@@ -133,7 +133,7 @@ class Decoder:
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
-    """The bytes of the file, unpacked where its first ones say gzip."""
+    """Yields the bytes of the file, unpacked where its first ones say gzip."""
     with path.open("rb") as file:
         head = file.read(len(GZIP))
         file.seek(0)

@@ -64,7 +64,7 @@ def _parsed(text: str) -> tuple[str, str | None]:
 
 
 def text_of(value: Any) -> str:
-    """The text of a string field: without its quotes and escapes; "" of a message."""
+    """Returns the text of a string field: without its quotes and escapes; "" of a message."""
     if not isinstance(value, str):
         return ""
     if value[:1] != '"':
@@ -73,28 +73,28 @@ def text_of(value: Any) -> str:
 
 
 def text(message: Message, key: str) -> str | None:
-    """The text of the field's first value; None if there is none."""
+    """Returns the text of the field's first value; None if there is none."""
     values = message.get(key)
     return text_of(values[0]) if values else None
 
 
 def texts(message: Message, key: str) -> list[str]:
-    """The texts of all values of a field."""
+    """Returns the texts of all values of a field."""
     return [text_of(value) for value in message.get(key, ())]
 
 
 def message(parent: Message, key: str) -> Message:
-    """The field's first value that is a message; an empty one if there is none."""
+    """Returns the field's first value that is a message; an empty one if there is none."""
     return next((value for value in parent.get(key, ()) if isinstance(value, dict)), {})
 
 
 def messages(parent: Message, key: str) -> list[Message]:
-    """All values of a field that are messages."""
+    """Returns all values of a field that are messages."""
     return [value for value in parent.get(key, ()) if isinstance(value, dict)]
 
 
 def plain(value: Any) -> Any:
-    """JSON data of a value: a message as an object, a field of several values as a list, numbers as numbers."""
+    """Returns JSON data of a value: a message as an object, a field of several values as a list, numbers as numbers."""
     if isinstance(value, dict):
         return {key: plain_field(values) for key, values in value.items()}
     if value[:1] == '"':
@@ -105,12 +105,12 @@ def plain(value: Any) -> Any:
 
 
 def plain_field(values: list[Any]) -> Any:
-    """JSON data of a field: its only value, or the list of them."""
+    """Returns JSON data of a field: its only value, or the list of them."""
     return plain(values[0]) if len(values) == 1 else [plain(one) for one in values]
 
 
 def number(value: str) -> int | float | str:
-    """The number that a value says; its text where it is none, or one that JSON does not have."""
+    """Returns the number that a value says; its text where it is none, or one that JSON does not have."""
     if value.removeprefix("-").isdecimal() and len(value) < LONGEST_NUMBER:
         return int(value)
     try:
@@ -121,7 +121,7 @@ def number(value: str) -> int | float | str:
 
 
 def _unescaped(text: str) -> str:
-    """Protobuf writes what is not ASCII as octal bytes of UTF-8."""
+    """Returns protobuf writes what is not ASCII as octal bytes of UTF-8."""
 
     def byte(found: re.Match[str]) -> str:
         code = found[1]

@@ -25,26 +25,26 @@ class Message(str):
 
 
 def element(text: str) -> Message:
-    """The text of an element of a tensor as part of a message."""
+    """Returns the text of an element of a tensor as part of a message."""
     message = Message(text)
     message.spans = () if text in TOLD else ((0, len(text)),)
     return message
 
 
 def joined(separator: str, parts: Iterable[str]) -> Message:
-    """The parts with a separator between them."""
+    """Returns the parts with a separator between them."""
     texts = [text for part in parts for text in (separator, part)]
     return Message(*texts[1:])
 
 
 def message_values(message: object) -> str | None:
-    """The column `message_values` of a message: JSON of its spans; null where it holds no elements."""
+    """Returns the column `message_values` of a message: JSON of its spans; null where it holds no elements."""
     spans = getattr(message, "spans", ())
     return json.dumps(spans) if spans else None
 
 
 def without_elements(text: str, spans: Any) -> str:
-    """The text with an ellipsis for each of the spans (`message_values`), which stand in their order."""
+    """Returns the text with an ellipsis for each of the spans (`message_values`), which stand in their order."""
     for first, last in reversed(json.loads(spans)):
         text = f"{text[:first]}{HIDDEN}{text[last:]}"
     return text

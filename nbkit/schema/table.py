@@ -26,7 +26,7 @@ MISSING: dict[str, Callable[[int], Any]] = {
 
 
 def nullable(values: npt.NDArray[np.integer]) -> pd.arrays.IntegerArray:
-    """Int64 column of integers of which none is negative: -1 stands for null."""
+    """Returns an Int64 column of integers of which none is negative: -1 stands for null."""
     return pd.arrays.IntegerArray(np.array(values, dtype=np.int64), np.asarray(values) < 0)
 
 
@@ -52,7 +52,7 @@ class Table:
         return [column.name for column in self.columns]
 
     def frame(self, data: Mapping[str, Any] | Sequence[Mapping[str, Any]] = ()) -> pd.DataFrame:
-        """A checked frame of this table from columns (mapping) or rows (sequence of mappings).
+        """Returns a checked frame of this table from columns (mapping) or rows (sequence of mappings).
 
         Absent nullable columns are filled with null. Raises SchemaError on an unknown column, on an absent one that
         has no null, and on values the dtype cannot hold.
@@ -65,7 +65,7 @@ class Table:
         return pd.DataFrame(arrays, index=pd.RangeIndex(length), copy=False)
 
     def check(self, df: pd.DataFrame) -> pd.DataFrame:
-        """`df` itself, if it has exactly this table's columns and dtypes and a RangeIndex; else SchemaError."""
+        """Returns `df` itself, if it has exactly this table's columns and dtypes and a RangeIndex; else SchemaError."""
         if not isinstance(df, pd.DataFrame):
             raise SchemaError(
                 f"{self.name} is expected as a frame, and this is a {type(df).__name__}; give trace.{self.name}."
@@ -83,7 +83,7 @@ class Table:
         return df
 
     def _other_columns(self, given: list[Any]) -> str:
-        """What is wrong with the columns of a frame that are not this table's."""
+        """Returns what is wrong with the columns of a frame that are not this table's."""
         for other in TABLES.values():
             if given == other.names:
                 return f"{self.name} is expected, and this is the frame {other.name}; give trace.{self.name}."
@@ -117,7 +117,7 @@ class Table:
 
 
 def table(name: str, row: str, *columns: tuple[str, str, str]) -> Table:
-    """The table of this name: what a row is, and for each column its name, dtype and meaning."""
+    """Returns the table of this name: what a row is, and for each column its name, dtype and meaning."""
     return Table(name, row, tuple(Column(*column) for column in columns))
 
 

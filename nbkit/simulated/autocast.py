@@ -29,7 +29,7 @@ def register_autocast(device_type: str) -> list[torch.library.Library]:
 
 
 def ops_on_cpu() -> Iterator[Any]:
-    """The ops that torch's autocast treats on the CPU."""
+    """Yields the ops that torch's autocast treats on the CPU."""
     for name in torch._C._dispatch_get_all_op_names():
         namespace, _, rest = name.partition("::")
         if namespace == "aten" and torch._C._dispatch_has_kernel_for_dispatch_key(name, "AutocastCPU"):

@@ -54,7 +54,7 @@ class Call:
         return None
 
     def run(self) -> Any:
-        """What the op returns, done on the true arguments; notes the results."""
+        """Returns what the op returns, done on the true arguments; notes the results."""
         out = self.func(*self.args, **self.kwargs)
         self.results = self.results_of(self.args, self.kwargs, out)
         return out
@@ -89,12 +89,12 @@ class Call:
 
 
 def written(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Tensor]:
-    """The tensors that the op writes into, in the order of its schema."""
+    """Yields the tensors that the op writes into, in the order of its schema."""
     for position, argument in enumerate(func._schema.arguments):
         if argument.is_write:
             yield from tensors_in(kwargs.get(argument.name, args[position] if position < len(args) else None))
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
-    """The tensors in arguments or a result, however nested."""
+    """Yields the tensors in arguments or a result, however nested."""
     return (leaf for leaf in tree_iter(value) if isinstance(leaf, Tensor))

@@ -25,7 +25,7 @@ def attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """scaled_dot_product_attention with the kernel that torch chooses on the CPU."""
+    """Returns scaled_dot_product_attention with the kernel that torch chooses on the CPU."""
     if attn_mask is not None and attn_mask.dtype == torch.bool:
         hidden = aten.scalar_tensor.default(-torch.inf, dtype=query.dtype, device=query.device)
         shown = aten.scalar_tensor.default(0.0, dtype=query.dtype, device=query.device)
@@ -84,7 +84,7 @@ def gru(  # noqa: PLR0913  torch's own signature
 
 
 def gru_states(steps: Sequence[Tensor], hidden: Tensor, weight: Any, bias: Any) -> list[Tensor]:
-    """The state after each step, from the projected inputs."""
+    """Returns the state after each step, from the projected inputs."""
     states = []
     for step in steps:
         hidden = gru_gates(step, torch.nn.functional.linear(hidden, weight, bias), hidden)
@@ -104,7 +104,7 @@ def gru_gates(of_input: Tensor, of_hidden: Tensor, hidden: Tensor) -> Tensor:
 def fused_gru_cell(
     of_input: Tensor, of_hidden: Tensor, hx: Tensor, input_bias: Any = None, hidden_bias: Any = None
 ) -> tuple[Tensor, Tensor]:
-    """The cell of torch.gru_cell and of packed sequences."""
+    """Returns the cell of torch.gru_cell and of packed sequences."""
     of_input, of_hidden = _with_bias(of_input, input_bias), _with_bias(of_hidden, hidden_bias)
     return gru_gates(of_input, of_hidden, hx), of_input
 
@@ -112,7 +112,7 @@ def fused_gru_cell(
 def fused_lstm_cell(
     of_input: Tensor, of_hidden: Tensor, cx: Tensor, input_bias: Any = None, hidden_bias: Any = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The cell of every LSTM."""
+    """Returns the cell of every LSTM."""
     gates = _with_bias(of_input, input_bias) + _with_bias(of_hidden, hidden_bias)
     into, forget, new, out = gates.unsafe_chunk(4, 1)
     cell = forget.sigmoid() * cx + into.sigmoid() * new.tanh()

@@ -44,7 +44,7 @@ class SimulatedDevice:
         return f"SimulatedDevice({[planted.fault for planted in self._plan.own]!r}, name={self.torch_device.type!r})"
 
     def report(self) -> pd.DataFrame:
-        """A FAULTS frame of the faults given to the device: how often each fired, or why it did not."""
+        """Returns a FAULTS frame of the faults given to the device: how often each fired, or why it did not."""
         return self._plan.report()
 
     @contextmanager

@@ -19,7 +19,7 @@ HOST_OUTPUTS = {"_pack_padded_sequence": 1}
 
 
 def run_op(kind: type[Tensor], func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """What `func` returns for arguments of which some are of `kind`, the device's tensors."""
+    """Returns what `func` returns for arguments of which some are of `kind`, the device's tensors."""
     let_this_thread_run_backward()
     decomposed = _decomposed(func, args, kwargs)
     if decomposed is not NotImplemented:
@@ -43,7 +43,7 @@ def run_op(kind: type[Tensor], func: Any, args: Any, kwargs: dict[str, Any]) -> 
 
 
 def _decomposed(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """What a composite op returns by way of its parts, each an op of the device; NotImplemented for other ops.
+    """Returns what a composite op returns by way of its parts, each an op of the device; NotImplemented for other ops.
 
     Autograd takes composites apart before they come here, but for inference mode, which goes without autograd, and for
     what runs below it already, such as the `to` by which a dispatch mode reads a tensor.
@@ -71,7 +71,7 @@ class Crossing:
         self.home = CPU
 
     def unwrap(self, value: Any) -> Any:
-        """`value` with CPU tensors in place of the device's."""
+        """Returns `value` with CPU tensors in place of the device's."""
         if isinstance(value, self.kind):
             self.held[id(value.raw)] = value
             self.home = value.device

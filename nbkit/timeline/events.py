@@ -63,7 +63,7 @@ class Events:
         return len(self.kind)
 
     def at(self, rows: Ints) -> "Events":
-        """These events only, in this order; `forward` then counts in the new order."""
+        """Returns these events only, in this order; `forward` then counts in the new order."""
         chosen: dict[str, Any] = {}
         for field in fields(self):
             column = getattr(self, field.name)
@@ -106,7 +106,7 @@ class Events:
         return passed[codes] & (self.kind == HOST) if len(self) else passed
 
     def called(self, test: Callable[[str], bool]) -> npt.NDArray[np.bool_]:
-        """The same without blocks that were named by hand."""
+        """Returns the same without blocks that were named by hand."""
         by_hand: npt.NDArray[np.bool_] = self.integers("block") == 1
         return self.named(test) & ~by_hand
 
@@ -116,11 +116,11 @@ class Events:
         return self.called(lambda name: op_and_level(name, None)[1] == "aten")
 
     def integers(self, name: str) -> Ints:
-        """An integer column; full of "not known" where nobody knows it."""
+        """Returns an integer column; full of "not known" where nobody knows it."""
         column: Ints | None = getattr(self, name)
         return np.full(len(self), 0 if name in IDS else ABSENT, dtype=np.int64) if column is None else column
 
     def texts(self, name: str) -> Texts:
-        """A text column; all None where nobody knows it."""
+        """Returns a text column; all None where nobody knows it."""
         column: Texts | None = getattr(self, name)
         return [None] * len(self) if column is None else column

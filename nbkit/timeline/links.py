@@ -26,7 +26,7 @@ class Links:
 
 
 def link(events: Events) -> Links:
-    """The links of events that stand in call order."""
+    """Returns the links of events that stand in call order."""
     parent = all_parents(events)
     levels = depth_levels(parent)
     is_node = events.called(lambda name: name.startswith(names.BACKWARD_NODE))
@@ -48,7 +48,7 @@ def all_parents(events: Events) -> Ints:
 
 
 def launches(events: Events, work: Ints) -> Ints:
-    """Index of the runtime call that launched each of these events of device work, else of the op that did."""
+    """Returns index of the runtime call that launched each of these events of device work, else of the op that did."""
     launch = _rows_by_id(events, "correlation", events.kind == RUNTIME)
     op = _rows_by_id(events, "own_id", events.kind == HOST)
     ids = zip(*(events.integers(name)[work].tolist() for name in ("correlation", "external_id")), strict=True)
@@ -63,7 +63,7 @@ def _rows_by_id(events: Events, name: str, wanted: Flags) -> dict[int, int]:
 
 
 def forward_events(events: Events, parent: Ints, is_node: Flags) -> Ints:
-    """Per backward node the forward op that made it; -1 elsewhere.
+    """Returns per backward node the forward op that made it; -1 elsewhere.
 
     An op that makes a node takes autograd's next sequence number, which all ops since the node before have seen as the
     next: of those with the node's number the op that began last made it.
@@ -94,7 +94,7 @@ def node_sequences(events: Events, parent: Ints, is_node: Flags) -> tuple[Ints, 
 
 
 def owners(events: Events, parent: Ints, levels: list[Ints], is_node: Flags, forward_of: Ints) -> tuple[Ints, Ints]:
-    """Per event the module call it is of, and the forward op whose gradient it computes.
+    """Returns per event the module call it is of, and the forward op whose gradient it computes.
 
     Backward work is of the module of its forward op. A gradient is accumulated right after the node that completed it,
     and is of that node's module.
@@ -120,7 +120,7 @@ def owners(events: Events, parent: Ints, levels: list[Ints], is_node: Flags, for
 
 
 def phases(events: Events, parent: Ints, levels: list[Ints], is_node: Flags, owner: Ints, forward_of: Ints) -> Ints:
-    """Per event its phase, an index into PHASES; what says it is the innermost call around the event."""
+    """Returns per event its phase, an index into PHASES; what says it is the innermost call around the event."""
     backward = is_node | events.called(lambda name: name in names.BACKWARD_CALLS)
     optimizer, module = events.named(names.is_optimizer_call), events.kind == MODULE
     again = module & (inherited(parent, levels, backward) >= 0)
@@ -156,5 +156,5 @@ def _spread(events: Events, parent: Ints, levels: list[Ints], phase: Ints, made:
 
 
 def _is_loose(phase: Ints) -> Flags:
-    """Which of these phases say only what is around an op, not what the op is for."""
+    """Returns which of these phases say only what is around an op, not what the op is for."""
     return np.isin(phase, (OTHER, OPTIMIZER))

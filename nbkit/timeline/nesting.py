@@ -12,7 +12,7 @@ def call_order(start: Ints, duration: Ints) -> Ints:
 
 
 def parents(thread: Ints, start: Ints, end: Ints) -> Ints:
-    """Per event the index of the innermost event of its thread that covers it; -1 at the top.
+    """Returns per event the index of the innermost event of its thread that covers it; -1 at the top.
 
     The events are in call order. One that ends after the event it began in is not nested in it.
     """
@@ -33,14 +33,14 @@ def parents(thread: Ints, start: Ints, end: Ints) -> Ints:
 
 
 def depth_levels(parent: Ints) -> list[Ints]:
-    """Indices of the events level by level from the top; every parent has a smaller index than its children."""
+    """Returns indices of the events level by level from the top; every parent has a smaller index than its children."""
     depth = depths(parent)
     order = np.argsort(depth, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1) if len(order) else []
 
 
 def depths(parent: Ints) -> Ints:
-    """How many events each event is nested in."""
+    """Returns how many events each event is nested in."""
     depth = np.zeros(len(parent), dtype=np.int64)
     rows = np.flatnonzero(parent >= 0)
     above = parent[rows]
@@ -52,7 +52,7 @@ def depths(parent: Ints) -> Ints:
 
 
 def inherited(parent: Ints, levels: list[Ints], own: npt.NDArray[np.bool_]) -> Ints:
-    """Per event the nearest event of its ancestors and itself that is marked in `own`; -1 if there is none."""
+    """Returns per event the nearest event of its ancestors and itself that is marked in `own`; -1 if there is none."""
     anchor: Ints = np.where(own, np.arange(len(parent)), -1)
     for rows in levels[1:]:
         anchor[rows] = np.where(own[rows], rows, anchor[parent[rows]])
@@ -60,7 +60,7 @@ def inherited(parent: Ints, levels: list[Ints], own: npt.NDArray[np.bool_]) -> I
 
 
 def self_times(parent: Ints, duration: Ints, more: Ints | int = 0) -> Ints:
-    """Duration less that of the direct children, plus `more`; never negative."""
+    """Returns duration less that of the direct children, plus `more`; never negative."""
     inside = np.zeros(len(parent), dtype=np.int64)
     rows = parent >= 0
     np.add.at(inside, parent[rows], duration[rows])
@@ -69,7 +69,7 @@ def self_times(parent: Ints, duration: Ints, more: Ints | int = 0) -> Ints:
 
 
 def overlaps(parent: Ints, thread: Ints, start: Ints, end: Ints) -> Ints:
-    """What to add to each event's self time where events overlap without one lying in the other.
+    """Returns what to add to each event's self time where events overlap without one lying in the other.
 
     Time in two of them is of the one that began last: the other, or the last call open in it, has it no more; and the
     event around both, which loses the duration of each, loses that time once. Siblings that overlap end in order.
@@ -91,14 +91,14 @@ def overlaps(parent: Ints, thread: Ints, start: Ints, end: Ints) -> Ints:
 
 
 def _last_open(by_parent: Ints, above: Ints, row: int, later: int, start: Ints, end: Ints) -> int:
-    """The child of an event that is still open when a later event begins; -1 if there is none."""
+    """Returns the child of an event that is still open when a later event begins; -1 if there is none."""
     children = by_parent[slice(*np.searchsorted(above, [row, row + 1]))]
     is_open = (start[children] <= start[later]) & (end[children] > start[later])
     return int(children[is_open][-1]) if is_open.any() else -1
 
 
 def subtree_sums(parent: Ints, levels: list[Ints], value: npt.NDArray[np.float64] | Ints) -> npt.NDArray[np.float64]:
-    """Sum of `value` over each event and all below it."""
+    """Returns sum of `value` over each event and all below it."""
     total = value.astype(np.float64)
     for rows in reversed(levels[1:]):
         np.add.at(total, parent[rows], total[rows])

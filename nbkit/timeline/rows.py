@@ -27,7 +27,7 @@ class Timeline:
 
 
 def timeline(events: Events) -> Timeline:
-    """The frames of the events, which may stand in any order; their start counts from `origin_ns`."""
+    """Returns the frames of the events, which may stand in any order; their start counts from `origin_ns`."""
     events = events.at(call_order(starts(events), events.duration_ns))
     links = link(events)
     rows = np.flatnonzero(events.kind != MEMORY)
@@ -39,7 +39,7 @@ def timeline(events: Events) -> Timeline:
 
 
 def starts(events: Events) -> Ints:
-    """What the events are ordered by: their start, of device work just after its launch at the earliest.
+    """Returns what the events are ordered by: their start, of device work just after its launch at the earliest.
 
     The clock of a device may run ahead of the host's by some microseconds.
     """
@@ -52,7 +52,7 @@ def starts(events: Events) -> Ints:
 
 
 def origin(events: Events) -> int:
-    """The moment that start_us counts from, in ns."""
+    """Returns the moment that start_us counts from, in ns."""
     if events.origin_ns is not None:
         return events.origin_ns
     return int(events.start_ns[0]) if len(events) else 0
@@ -98,7 +98,7 @@ def _texts(values: Sequence[str | None]) -> pd.api.extensions.ExtensionArray:
 
 
 def _named(events: Events) -> tuple[list[str], list[str]]:
-    """`op` and `level` of each event."""
+    """Returns `op` and `level` of each event."""
     known: dict[tuple[int, str, str | None, int], tuple[str, str]] = {}
     pairs = []
     blocks = events.integers("block").tolist()
@@ -122,7 +122,7 @@ def _owned(events: Events, name: str, owner: Ints) -> list[str | None]:
 
 
 def _sources(events: Events, links: Links) -> Texts:
-    """Source line of each event: its own, else that of the call around it."""
+    """Returns source line of each event: its own, else that of the call around it."""
     own = events.texts("source")
     if events.source is None:
         return own
@@ -131,7 +131,7 @@ def _sources(events: Events, links: Links) -> Texts:
 
 
 def _flops(events: Events, links: Links) -> Ints:
-    """FLOPs of each event; those of an op inside an op of known FLOPs are among them, and not counted again."""
+    """Returns FLOPs of each event; those of an op inside an op of known FLOPs are among them, and not counted again."""
     flops = events.integers("flops")
     is_known = flops > 0
     counted_above = np.append(inherited(links.parent, links.levels, is_known), ABSENT)[links.parent] >= 0
@@ -139,14 +139,14 @@ def _flops(events: Events, links: Links) -> Ints:
 
 
 def _steps(events: Events) -> Ints:
-    """How many optimizer steps had ended before each event."""
+    """Returns how many optimizer steps had ended before each event."""
     steps = events.named(names.is_optimizer_step)
     ends = np.sort((events.start_ns + events.duration_ns)[steps])
     return np.searchsorted(ends, events.start_ns, side="right").astype(np.int64)
 
 
 def _devices(events: Events, links: Links) -> Sequence[str | None]:
-    """Device of each event: its own, for an op that launched work that of the work, else the host's."""
+    """Returns device of each event: its own, for an op that launched work that of the work, else the host's."""
     device = [
         known or ("cpu" if kind in (HOST, MODULE) else None)
         for known, kind in zip(events.texts("device"), events.kind.tolist(), strict=True)
@@ -161,7 +161,7 @@ def _devices(events: Events, links: Links) -> Sequence[str | None]:
 
 
 def _threads(events: Events, links: Links) -> Ints:
-    """Threads numbered in order of appearance, the main one 0; device work has the thread that launched it."""
+    """Returns threads numbered in order of appearance, the main one 0; device work has the thread that launched it."""
     thread = events.thread.copy()
     work = np.flatnonzero((events.kind == KERNEL) & (links.parent >= 0))
     thread[work] = thread[links.parent[work]]
@@ -186,7 +186,7 @@ def _self_times(events: Events, links: Links) -> Ints:
 
 
 def _device_times(events: Events, links: Links) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """total_device_time_us and self_device_time_us: a kernel's time is that of the op around its launch."""
+    """Returns total_device_time_us and self_device_time_us: a kernel's time is that of the op around its launch."""
     total, own = np.full(len(events), np.nan), np.full(len(events), np.nan)
     work = np.flatnonzero(events.kind == KERNEL)
     if not len(work):

@@ -14,7 +14,7 @@ from nbkit.errors import TraceError
 
 @contextmanager
 def writing(path: Path, what: str) -> Iterator[TextIO]:
-    """A text file for what goes to `path`, gzipped if that ends in .gz; it takes the name once it is whole.
+    """Yields a text file for what goes to `path`, gzipped if that ends in .gz; it takes the name once it is whole.
 
     Raises TraceError if it cannot be written; what was there before then stays, and nothing half-written is left.
     """

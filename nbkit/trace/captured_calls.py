@@ -8,7 +8,7 @@ from nbkit.trace.trace import Trace
 
 
 def captured_call(trace: Trace, op_id: int) -> CapturedCall:
-    """The captured values of an op. Raises OptionError with the reason if there are none."""
+    """Returns the captured values of an op. Raises OptionError with the reason if there are none."""
     if op_id not in checked_trace(trace).captured:
         checked_op_id(trace, op_id)
         raise OptionError(f"The values of op {op_id} were not captured: {why_not_captured(trace, op_id)}.")
@@ -16,7 +16,7 @@ def captured_call(trace: Trace, op_id: int) -> CapturedCall:
 
 
 def why_not_captured(trace: Trace, op_id: int) -> str:
-    """Why there are no values of an op, and which option would keep them."""
+    """Returns why there are no values of an op, and which option would keep them."""
     captured = trace.meta.get("captured")
     if captured is None:
         return "only nbkit.opdiff keeps values"

@@ -68,7 +68,7 @@ class CapturedCall:
         return inputs + sum(result.actual.nbytes + result.expected.nbytes for result in self.results)
 
     def result(self, role: str, position: int) -> CapturedResult | None:
-        """The result in this place of `diffs`; None if it was not kept."""
+        """Returns the result in this place of `diffs`; None if it was not kept."""
         return next((one for one in self.results if (one.role, one.position) == (role, position)), None)
 
 
@@ -82,7 +82,7 @@ def write_captured(folder: Path, calls: Mapping[int, CapturedCall]) -> None:
 
 
 def read_captured(folder: Path) -> dict[int, CapturedCall]:
-    """The calls in a folder, by op_id; none if it has none. Raises OSError, ValueError, KeyError, TypeError."""
+    """Returns the calls in a folder, by op_id; none if it has none. Raises OSError, ValueError, KeyError, TypeError."""
     if not (folder / INDEX).is_file():
         return {}
     parts = _Parts((folder / VALUES).read_bytes())

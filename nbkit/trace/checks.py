@@ -7,12 +7,12 @@ from nbkit.trace.trace import Trace
 
 
 def is_number(given: object) -> bool:
-    """Whether it is a real number, of Python or numpy."""
+    """Returns whether it is a real number, of Python or numpy."""
     return isinstance(given, Real)
 
 
 def is_whole_number(given: object) -> bool:
-    """Whether it is a whole number, of Python or numpy."""
+    """Returns whether it is a whole number, of Python or numpy."""
     return isinstance(given, Integral)
 
 

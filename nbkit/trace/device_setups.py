@@ -14,5 +14,5 @@ def register_setup(device_type: str, watch: Watch) -> None:
 
 
 def watch_of(device_type: str) -> Watch | None:
-    """What says how such a device is made; None for those that torch has by itself."""
+    """Returns what says how such a device is made; None for those that torch has by itself."""
     return _WATCHES.get(device_type)

@@ -21,7 +21,7 @@ OURS = (None, "NonFiniteError")
 
 
 def upgraded_frame(name: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame of schema version 1 with the columns and values of today."""
+    """Returns a frame of schema version 1 with the columns and values of today."""
     frame = frame.rename(columns=COLUMNS.get(name, {}))
     if "error_class" in frame:
         frame["error_class"] = frame["error_class"].replace(ERROR_CLASSES)
@@ -36,7 +36,7 @@ def _all_of_it(message: str) -> str:
 
 
 def upgraded_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """The meta of schema version 1 with the keys of today."""
+    """Returns the meta of schema version 1 with the keys of today."""
     upgraded = {META.get(key, key): value for key, value in meta.items()}
     if isinstance(upgraded.get("captured"), dict):
         upgraded["captured"] = {CAPTURED.get(key, key): value for key, value in upgraded["captured"].items()}

@@ -98,7 +98,7 @@ def _read_frame(path: Path, name: str, version: int) -> pd.DataFrame:
 
 
 def _arrow_table(name: str, frame: pd.DataFrame) -> pa.Table:
-    """What pa.Table.from_pandas gives, in half the time: that works the schema out anew for every frame.
+    """Returns what pa.Table.from_pandas gives, in half the time: that works the schema out anew for every frame.
 
     Raises SchemaError for a frame that was changed since it was recorded and does not fit its table any more.
     """
@@ -109,7 +109,7 @@ def _arrow_table(name: str, frame: pd.DataFrame) -> pa.Table:
 
 @cache
 def _arrow_schema(name: str) -> pa.Schema:
-    """Arrow types of a table's columns, and how pandas reads them back."""
+    """Returns Arrow types of a table's columns, and how pandas reads them back."""
     return pa.Schema.from_pandas(TABLES[name].frame(), preserve_index=False)
 
 

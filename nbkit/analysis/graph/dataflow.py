@@ -38,21 +38,21 @@ def last_before(made: pd.DataFrame, read: pd.DataFrame, key: pd.Series) -> Ids:
 
 
 def producers(tensors: pd.DataFrame, op_ids: Ids) -> pd.DataFrame:
-    """Links into a group of ops from outside it, in call order."""
+    """Returns links into a group of ops from outside it, in call order."""
     near = links(_touching(tensors, op_ids))
     is_inside = near["op_id"].isin(op_ids) & ~near["producer_id"].isin(op_ids)
     return near[is_inside & near["producer_id"].notna()].sort_values(["op_id", "position"], ignore_index=True)
 
 
 def consumers(tensors: pd.DataFrame, op_ids: Ids) -> pd.DataFrame:
-    """Links out of a group of ops to ops outside it, in call order."""
+    """Returns links out of a group of ops to ops outside it, in call order."""
     near = links(_touching(tensors, op_ids))
     is_outside = near["producer_id"].isin(op_ids) & ~near["op_id"].isin(op_ids)
     return near[is_outside].sort_values(["op_id", "position"], ignore_index=True)
 
 
 def with_children(ops: pd.DataFrame, op_id: int) -> Ids:
-    """The op and all ops called below it, in call order."""
+    """Returns the op and all ops called below it, in call order."""
     parent = OPS.check(ops)["parent_id"].to_numpy(np.int64, na_value=-1)
     found = [np.array([op_id])]
     # A child is called after its parent, so rows before the op need no look.
@@ -62,16 +62,16 @@ def with_children(ops: pd.DataFrame, op_id: int) -> Ids:
 
 
 def forward_ops(ops: pd.DataFrame, op_ids: Ids) -> Ids:
-    """The forward ops whose gradients a group of backward ops computes."""
+    """Returns the forward ops whose gradients a group of backward ops computes."""
     return np.unique(ops["forward_op_id"].iloc[op_ids].dropna().to_numpy(np.int64))
 
 
 def backward_ops(ops: pd.DataFrame, op_ids: Ids) -> Ids:
-    """The backward ops that compute gradients of a group of forward ops."""
+    """Returns the backward ops that compute gradients of a group of forward ops."""
     return np.flatnonzero(np.isin(ops["forward_op_id"].to_numpy(np.int64, na_value=-1), op_ids))
 
 
 def _touching(tensors: pd.DataFrame, op_ids: Ids) -> pd.DataFrame:
-    """Rows of all tensors that the ops read or make: all that their links need."""
+    """Returns rows of all tensors that the ops read or make: all that their links need."""
     near = tensors.loc[np.isin(tensors["op_id"].to_numpy(), op_ids), "tensor_id"].unique()
     return tensors[np.isin(tensors["tensor_id"].to_numpy(), near)].reset_index(drop=True)

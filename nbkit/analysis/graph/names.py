@@ -10,7 +10,7 @@ from nbkit.graphs.rows import json_text
 
 
 def op_names(ops: pd.Series) -> pd.Series:
-    """A name per call: `mm`, `mm_1`, ... in call order, from overload names such as aten.mm.default."""
+    """Returns a name per call: `mm`, `mm_1`, ... in call order, from overload names such as aten.mm.default."""
     codes, different = pd.factorize(ops)
     shorts = [name.split(".")[1] if "." in name else name for name in different]
     short = pd.Series(shorts, dtype="str").take(codes).reset_index(drop=True)

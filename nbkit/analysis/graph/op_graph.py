@@ -17,7 +17,7 @@ Ids = npt.NDArray[np.int64]
 
 
 def trace_graph(ops: pd.DataFrame, tensors: pd.DataFrame, modules: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The frames nodes, edges, graph_tensors and modules of a recorded step.
+    """Returns the frames nodes, edges, graph_tensors and modules of a recorded step.
 
     First the tensors that no recorded op made (parameters, buffers and state, inputs), then the aten ops in call order.
     An op reads from the last op before it that made the tensor or wrote to its memory, through whatever view; an op
@@ -72,7 +72,7 @@ class _Flow:
         return np.asarray(self.tensors["tensor_id"].to_numpy()[rows])
 
     def names(self, rows: Ids) -> pd.Series:
-        """What the tensors of these rows are called."""
+        """Returns what the tensors of these rows are called."""
         return self.texts.reindex(self.tensor_ids(rows)).reset_index(drop=True)
 
 

@@ -16,7 +16,7 @@ Frames = Mapping[str, pd.DataFrame]
 
 
 def compare_graphs(left: Frames, right: Frames) -> pd.DataFrame:
-    """A frame of CORRESPONDENCE for two sets of frames: nodes, edges and, where they were recognised, parts.
+    """Returns a frame of CORRESPONDENCE for two sets of frames: nodes, edges and, where they were recognised, parts.
 
     Of several graphs those of equal names are compared, else the first with ops of each side.
     """
@@ -27,7 +27,7 @@ def compare_graphs(left: Frames, right: Frames) -> pd.DataFrame:
 
 
 def compared_graphs(left: pd.DataFrame, right: pd.DataFrame) -> list[tuple[str, str]]:
-    """The names of the graphs of two frames `nodes` that are compared; none if one side has none."""
+    """Returns the names of the graphs of two frames `nodes` that are compared; none if one side has none."""
     names = [list(dict.fromkeys(nodes["graph"].tolist())) for nodes in (left, right)]
     if common := [name for name in names[0] if name in names[1]]:
         return [(name, name) for name in common]

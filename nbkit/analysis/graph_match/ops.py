@@ -27,7 +27,7 @@ def match_ops(left: Side, right: Side, places: Places, pairs: Pairs) -> None:
 
 
 def _by_name(left: Side, right: Side, pairs: Pairs) -> bool:
-    """Whether both graphs are of one source, so that names alone decide; the ops are paired then."""
+    """Returns whether both graphs are of one source, so that names alone decide; the ops are paired then."""
     lefts, rights = ([node for node in side.nodes.values() if not node.is_state] for side in (left, right))
     named = [
         (one.node_id, other.node_id)
@@ -75,7 +75,7 @@ class _OpMatcher:
                 waiting += self._alike(look(self._sides[0], left), look(self._sides[1], right), form, pairing)
 
     def _alike(self, lefts: list[int], rights: list[int], form: Form, pairing: Pairing) -> list[tuple[int, int]]:
-        """The new pairs of two lists of neighbours."""
+        """Returns the new pairs of two lists of neighbours."""
         ones, others = self._free(0, lefts), self._free(1, rights)
         if not (ones and others):
             return []
@@ -88,7 +88,7 @@ class _OpMatcher:
         return [known[one] for one in dict.fromkeys(nodes) if one not in taken and known[one].kind == "op"]
 
     def _form(self, side: int, node: Node) -> Hashable:
-        """What it does and where, with how many tensors."""
+        """Returns what it does and where, with how many tensors."""
         return (
             node.does,
             node.phase or "forward",
@@ -97,7 +97,7 @@ class _OpMatcher:
         )
 
     def _form_among_others(self, side: int, node: Node) -> Hashable:
-        """The same, with the shape of its result and what those do that it reads from and that read it."""
+        """Returns the same, with the shape of its result and what those do that it reads from and that read it."""
         graph = self._sides[side]
         before, behind = (
             [graph.nodes[one].does for one in others]
@@ -106,7 +106,7 @@ class _OpMatcher:
         return (self._form(side, node), node.shape, tuple(before), tuple(sorted(behind)))
 
     def _loose_form(self, side: int, node: Node) -> Hashable:
-        """What it does and where; one kind of arithmetic for another."""
+        """Returns what it does and where; one kind of arithmetic for another."""
         does = "arithmetic" if node.does in ARITHMETIC else node.does
         return (does, node.phase or "forward", self._places.of(side, node))
 
@@ -129,13 +129,13 @@ class _OpMatcher:
         return found
 
     def _word(self, side: int, node: Node) -> Hashable:
-        """The name of the pair that the node is in, else its form."""
+        """Returns the name of the pair that the node is in, else its form."""
         if side:
             return self._pairs.left_of.get(node.node_id, self._form(1, node))
         return node.node_id if node.node_id in self._pairs.right_of else self._form(0, node)
 
     def _may_meet(self, left: int, right: int) -> bool:
-        """Whether not all around them that is paired already says that they are different ops."""
+        """Returns whether not all around them that is paired already says that they are different ops."""
         said = []
         for look in (Side.sources, Side.uses):
             ones = {self._pairs.right_of.get(one) for one in look(self._sides[0], left)} - {None}
@@ -146,7 +146,7 @@ class _OpMatcher:
 
 
 def common_sequence(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Indexes of equal words, rising on both sides; as many as there can be.
+    """Returns indexes of equal words, rising on both sides; as many as there can be.
 
     Hyyrö, "Bit-parallel LCS-length computation revisited" (2004): bit j of a row is 0 where the word j of `right`
     makes the common subsequence one longer.
@@ -164,7 +164,7 @@ def common_sequence(left: Sequence[Hashable], right: Sequence[Hashable]) -> list
 
 
 def _path(rows: list[int], width: int) -> list[tuple[int, int]]:
-    """The way back through the rows, from the end of both lists."""
+    """Returns the way back through the rows, from the end of both lists."""
     pairs, height = [], len(rows)
     while width and height:
         bit = 1 << (width - 1)

@@ -19,14 +19,14 @@ class Pairs:
     evidence: dict[int, str] = field(default_factory=dict)
 
     def add(self, left: int, right: int, evidence: str) -> bool:
-        """Whether they are a pair now: not if one of them has another partner."""
+        """Returns whether they are a pair now: not if one of them has another partner."""
         if left in self.right_of or right in self.left_of:
             return False
         self.right_of[left], self.left_of[right], self.evidence[left] = right, left, evidence
         return True
 
     def add_all(self, pairs: Iterable[tuple[int, int]], evidence: str) -> list[tuple[int, int]]:
-        """Those of them that became pairs."""
+        """Returns those of them that became pairs."""
         return [pair for pair in pairs if self.add(*pair, evidence)]
 
     def __len__(self) -> int:
@@ -36,23 +36,23 @@ class Pairs:
 def groups(
     lefts: Sequence[Thing], rights: Sequence[Thing], left_key: Key[Thing], right_key: Key[Thing]
 ) -> Groups[Thing]:
-    """Things of equal keys, of both sides; in the order of the left ones."""
+    """Returns things of equal keys, of both sides; in the order of the left ones."""
     others = _by_key(rights, right_key)
     return [(ones, others[name]) for name, ones in _by_key(lefts, left_key).items() if name in others]
 
 
 def in_order(found: Groups[Thing]) -> list[tuple[Thing, Thing]]:
-    """The first of a group with the first, the second with the second; what is left over stays unpaired."""
+    """Returns the first of a group with the first, the second with the second; what is left over stays unpaired."""
     return [pair for ones, others in found for pair in zip(ones, others, strict=False)]
 
 
 def if_as_many(found: Groups[Thing]) -> list[tuple[Thing, Thing]]:
-    """The same, only of groups that both sides have equally many of."""
+    """Returns the same, only of groups that both sides have equally many of."""
     return in_order((ones, others) for ones, others in found if len(ones) == len(others))
 
 
 def if_single(found: Groups[Thing]) -> list[tuple[Thing, Thing]]:
-    """The same, only of groups of one on each side."""
+    """Returns the same, only of groups of one on each side."""
     return in_order((ones, others) for ones, others in found if len(ones) == len(others) == 1)
 
 

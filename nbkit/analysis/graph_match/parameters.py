@@ -33,7 +33,7 @@ class ParameterMatcher:
         self.is_transposed = self._most_are_turned()
 
     def _most_are_turned(self) -> bool:
-        """What the weights that are not square say about those that are."""
+        """Returns what the weights that are not square say about those that are."""
         left, right = self._sides
         shapes = [
             (left.nodes[one].shape, right.nodes[other].shape)
@@ -74,14 +74,14 @@ class ParameterMatcher:
         return None if place is None or sizes is None else (place, node.kind, sizes)
 
     def _place(self, side: int, node: Node) -> int | None:
-        """Where it is, or where it is used first: some sources name parameters apart from what uses them."""
+        """Returns where it is, or where it is used first: some sources name parameters apart from what uses them."""
         place = self._places.of(side, node)
         uses = self._sides[side].uses(node.node_id) if place is None else []
         return self._places.of(side, self._sides[side].nodes[uses[0]]) if uses else place
 
 
 def is_weight(side: Side, node: Node) -> bool:
-    """Whether it is a matrix that something other than a lookup of rows reads."""
+    """Returns whether it is a matrix that something other than a lookup of rows reads."""
     if node.shape is None or len(node.shape) != 2:
         return False
     role = node.role or next((side.parts[one].role for one in side.ancestors(node.part) if side.parts[one].role), None)

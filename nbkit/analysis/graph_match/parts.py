@@ -19,7 +19,7 @@ PASSES: tuple[tuple[str, Key], ...] = (
 
 
 def _phase(part: Part) -> str:
-    """The phase of a part; a graph that has none is a forward pass."""
+    """Returns the phase of a part; a graph that has none is a forward pass."""
     return part.phase or "forward"
 
 
@@ -41,7 +41,7 @@ def matched_parts(left: Side, right: Side) -> Pairs:
 def _paired(
     lefts: list[Part], rights: list[Part], key: Key, evidence: str, pairs: Pairs
 ) -> list[tuple[Part | None, Part | None]]:
-    """New pairs of parts of equal keys; a role never meets another one."""
+    """Returns new pairs of parts of equal keys; a role never meets another one."""
     lefts = [part for part in lefts if part.part_id not in pairs.right_of]
     rights = [part for part in rights if part.part_id not in pairs.left_of]
     return [
@@ -54,14 +54,14 @@ def _paired(
 def _unequally_known(
     left: Side, one: Part | None, right: Side, other: Part | None, pairs: Pairs
 ) -> list[tuple[Part | None, Part | None]]:
-    """New pairs of parts of one name, of which only one side's role was recognised."""
+    """Returns new pairs of parts of one name, of which only one side's role was recognised."""
     key = PASSES[1][1]
     found = _paired(_below(left, one), _containers(right, other), key, "name", pairs)
     return found + _paired(_containers(left, one), _below(right, other), key, "name", pairs)
 
 
 def _is_inside(side: Side, part: Part, whole: Part | None, paired: dict[int, int]) -> bool:
-    """Whether something between the part and `whole` has a partner by now."""
+    """Returns whether something between the part and `whole` has a partner by now."""
     above = side.ancestors(part.parent)
     between = above if whole is None else above[: above.index(whole.part_id)]
     return any(one in paired for one in between)
@@ -77,14 +77,14 @@ def _is_container(part: Part) -> bool:
 
 
 def _below(side: Side, part: Part | None) -> list[Part]:
-    """The nearest parts below `part` (at the top for null) that are no containers, as the step runs them."""
+    """Returns the nearest parts below `part` (at the top for null) that are no containers, as the step runs them."""
     found = [one for one in _seen(side, part) if not _is_container(one)]
     # Where phases are told apart, what is of none (tensors that only wait) stands behind what runs.
     return sorted(found, key=lambda one: (one.phase is None, one.first_node is None, one.first_node, one.part_id))
 
 
 def _containers(side: Side, part: Part | None) -> list[Part]:
-    """The containers that are looked through to see those parts."""
+    """Returns the containers that are looked through to see those parts."""
     return [one for one in _seen(side, part) if _is_container(one)]
 
 
@@ -121,7 +121,7 @@ def _pair_containers(left: Side, right: Side, pairs: Pairs) -> None:
 
 
 def _held(side: Side, part: Part, paired: dict[int, int]) -> set[int]:
-    """The nearest parts below that have a partner or are no containers."""
+    """Returns the nearest parts below that have a partner or are no containers."""
     found = set()
     for child in part.children:
         below = side.parts[child]

@@ -15,11 +15,11 @@ class Places:
         self._names = (_names(left, {part: part for part in parts.right_of}), _names(right, parts.left_of))
 
     def of(self, side: int, node: Node) -> int | None:
-        """The place of a node; null where no part around it has a partner."""
+        """Returns the place of a node; null where no part around it has a partner."""
         return None if node.part is None else self._names[side].get(node.part)
 
     def inner_name(self, side: int, node: Node) -> str | None:
-        """The node's name below that place; null where either has no path."""
+        """Returns the node's name below that place; null where either has no path."""
         place = self.of(side, node)
         above = self._sides[side].ancestors(node.part)
         part = next((self._sides[side].parts[one] for one in above if self._names[side].get(one) == place), None)
@@ -31,7 +31,7 @@ class Places:
 
 
 def _names(side: Side, paired: dict[int, int]) -> dict[int, int]:
-    """The place of each part that has one: its own pair, else that of its module, else what holds it has."""
+    """Returns the place of each part that has one: its own pair, else that of its module, else what holds it has."""
     modules = {(part.module, part.name): paired[one] for one, part in reversed(side.parts.items()) if one in paired}
     found: dict[int, int] = {}
     for one, part in side.parts.items():

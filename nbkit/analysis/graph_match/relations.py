@@ -28,7 +28,7 @@ def shape_relation(left: Shape | None, right: Shape | None) -> str:
 
 
 def difference(left: Node, right: Node, *, is_turned: bool = False) -> str | None:
-    """What differs between the tensors, in words; null if nothing that is known."""
+    """Returns what differs between the tensors, in words; null if nothing that is known."""
     told = []
     if is_turned and left.shape == right.shape:
         told.append("square, and transposed as the other weights of these graphs")

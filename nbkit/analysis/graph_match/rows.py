@@ -1,4 +1,4 @@
-"""The rows of the frame `correspondence` from the pairs of two graphs."""
+"""Makes the rows of the frame `correspondence` from the pairs of two graphs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class MatchedGraphs:
     is_transposed: bool
 
     def rows(self) -> Iterator[Row]:
-        """Rows of parts, then of parameters, then of ops; these only if both sides have some."""
+        """Yields rows of parts, then of parameters, then of ops; these only if both sides have some."""
         for ids in _merged(list(self.left.parts), list(self.right.parts), self.parts):
             yield self._part_row(*ids)
         for level in ("parameter", "op"):
@@ -71,7 +71,7 @@ class MatchedGraphs:
 
 
 def role_around(side: Side, node: Node) -> str | None:
-    """The role of the innermost part around a node that has one."""
+    """Returns the role of the innermost part around a node that has one."""
     return next((role for one in side.ancestors(node.part) if (role := side.parts[one].role)), None)
 
 

@@ -66,7 +66,7 @@ class Side:
     _uses: dict[int, list[int]] = field(default_factory=dict)
 
     def ancestors(self, part: int | None) -> list[int]:
-        """`part` and those above it, innermost first."""
+        """Returns `part` and those above it, innermost first."""
         found = []
         while part is not None:
             found.append(part)
@@ -74,11 +74,11 @@ class Side:
         return found
 
     def sources(self, node: int) -> list[int]:
-        """What the node reads, through casts, views and copies."""
+        """Returns what the node reads, through casts, views and copies."""
         return [self._origin(one) for one in self.inputs[node]]
 
     def uses(self, node: int) -> list[int]:
-        """Nodes that read what the node gives, through casts, views and copies, in their order."""
+        """Returns nodes that read what the node gives, through casts, views and copies, in their order."""
         if node not in self._uses:
             self._uses[node] = self._find_uses(node)
         return self._uses[node]
@@ -104,7 +104,7 @@ class Side:
 
 
 def side_of(frames: Mapping[str, pd.DataFrame], graph: str) -> Side:
-    """The graph of that name in `frames`, which has nodes, edges and, where they were recognised, parts."""
+    """Returns the graph of that name in `frames`, which has nodes, edges and, where they were recognised, parts."""
     table = NODES.check(frames["nodes"])
     table = table[table["graph"] == graph]
     parts = _parts(frames.get("parts", PARTS.frame()), graph)

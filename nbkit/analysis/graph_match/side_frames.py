@@ -21,7 +21,7 @@ Frames = Mapping[str, pd.DataFrame]
 
 
 def one_graph(frames: Mapping[str, pd.DataFrame], graph: str) -> dict[str, pd.DataFrame]:
-    """The frames with the rows of that graph alone; those that are of no graph stay as they are."""
+    """Returns the frames with the rows of that graph alone; those that are of no graph stay as they are."""
     kept = {name: (frames[name]["graph"] == graph).to_numpy(bool) for name in ("nodes", "parts") if name in frames}
     numbers = {name: np.where(chosen, np.cumsum(chosen) - 1, -1) for name, chosen in kept.items()}
     found = dict(frames)
@@ -36,7 +36,7 @@ def one_graph(frames: Mapping[str, pd.DataFrame], graph: str) -> dict[str, pd.Da
 
 
 def _renumbered(ids: pd.Series, numbers: "np.typing.NDArray[np.int64]") -> pd.Series:
-    """The ids as the rows are numbered now; null for a row that is gone."""
+    """Returns the ids as the rows are numbered now; null for a row that is gone."""
     new = pd.Series(numbers, dtype=ids.dtype).mask(numbers < 0) if ids.dtype == "Int64" else pd.Series(numbers)
     return ids.map(new).astype(ids.dtype)
 

@@ -46,12 +46,12 @@ class Branch:
         return self.claim[0] if self.claim else "branch"
 
     def form(self, flow: Flow) -> tuple[str, ...]:
-        """What branches that are alike have in common: their role and the sizes of their projections."""
+        """Returns what branches that are alike have in common: their role and the sizes of their projections."""
         return (self.name, *sorted(str(flow.shape(node)) for node in self.nodes if flow.is_projection(node)))
 
 
 def blocks(flow: Flow, found: list[PatternMatch], streams: list[list[Addition]]) -> Blocks:
-    """The parts that a graph's dataflow makes: layers, what is in them, and what comes before and after."""
+    """Returns the parts that a graph's dataflow makes: layers, what is in them, and what comes before and after."""
     made = Blocks({}, {})
     for at, stream in enumerate(streams):
         top: Place = (f"stream {at}",) if len(streams) > 1 else ()
@@ -107,7 +107,7 @@ def _add_norms_between(made: Blocks, flow: Flow, stream: list[Addition], found: 
 
 
 def _told_apart(names: list[str]) -> list[str]:
-    """The names, with a letter where one has come before: attention, attention b."""
+    """Returns the names, with a letter where one has come before: attention, attention b."""
     return [
         f"{name} {'abcdefghijklmnopqrstuvwxyz'[names[:at].count(name)]}" if name in names[:at] else name
         for at, name in enumerate(names)
@@ -124,7 +124,7 @@ def _period(forms: list[tuple[str, ...]]) -> int | None:
 
 
 def _side(flow: Flow, norm: PatternMatch, addition: Addition) -> str | None:
-    """Whether a norm stands at the start or the end of a branch; None inside of it."""
+    """Returns whether a norm stands at the start or the end of a branch; None inside of it."""
     if flow.origin(addition.branch) == norm.result:
         return "after"
     return "before" if any(addition.skip in flow.origins(node) for node in norm.nodes) else None
@@ -133,7 +133,7 @@ def _side(flow: Flow, norm: PatternMatch, addition: Addition) -> str | None:
 def _name_outside(
     flow: Flow, match: PatternMatch, matches: list[PatternMatch], streams: list[list[Addition]]
 ) -> str | None:
-    """What a part is called that belongs to no stream; None for what is no part of its own."""
+    """Returns what a part is called that belongs to no stream; None for what is no part of its own."""
     if match.role in ("embedding", "head", "loss"):
         return match.role
     if match.role == "norm" and streams:

@@ -27,7 +27,7 @@ class Flow:
         self.rank = self._ranked()
 
     def _ranked(self) -> dict[int, int]:
-        """Place of each node in an order along the edges, as near to the file's as can be."""
+        """Returns place of each node in an order along the edges, as near to the file's as can be."""
         missing = {node: len(reads) for node, reads in self.reads.items()}
         ready = [node for node, count in missing.items() if not count]
         heapify(ready)
@@ -58,16 +58,16 @@ class Flow:
         return held
 
     def op(self, node: int) -> str:
-        """Op type of a node, as its framework calls it."""
+        """Returns op type of a node, as its framework calls it."""
         return self._ops[node] or ""
 
     def shape(self, node: int) -> list[int | None] | None:
-        """Sizes of a node's first result; None if unknown."""
+        """Returns sizes of a node's first result; None if unknown."""
         text = self._shapes[node]
         return sizes(text) if isinstance(text, str) else None
 
     def may_be_integer(self, node: int) -> bool:
-        """Whether a node's first result holds integers, as far as is known."""
+        """Returns whether a node's first result holds integers, as far as is known."""
         dtype = self._dtypes[node]
         return dtype is None or "int" in dtype
 
@@ -76,22 +76,22 @@ class Flow:
         return {node: [src for src in reads if not self.is_held[src]] for node, reads in self.reads.items()}
 
     def moving(self, node: int) -> list[int]:
-        """What it reads that is not held: activations."""
+        """Returns what it reads that is not held: activations."""
         return self._moving[node]
 
     def origin(self, node: int) -> int:
-        """The node that made these values, past casts, views and copies."""
+        """Returns the node that made these values, past casts, views and copies."""
         while self.does[node] in TRANSPARENT and len(self.reads[node]) >= 1:
             moving = self.moving(node) or self.reads[node]
             node = moving[-1] if self.does[node] in LAST_IS_VALUE else moving[0]
         return node
 
     def origins(self, node: int) -> list[int]:
-        """The origin of each activation it reads."""
+        """Returns the origin of each activation it reads."""
         return [self.origin(src) for src in self.moving(node)]
 
     def uses(self, node: int) -> list[int]:
-        """Who reads its values, past casts, views and copies."""
+        """Returns who reads its values, past casts, views and copies."""
         found, open_ = list[int](), list(self.readers[node])
         while open_:
             reader = open_.pop()
@@ -113,11 +113,11 @@ class Flow:
         return found
 
     def is_projection(self, node: int) -> bool:
-        """Whether it is one of `projections`."""
+        """Returns whether it is one of `projections`."""
         return node in self.projections
 
     def back_to_projections(self, node: int) -> tuple[set[int], set[int]]:
-        """What lies between `node`, which is in it, and the nearest projections it goes back to; and these."""
+        """Returns what lies between `node`, which is in it, and the nearest projections it goes back to; and these."""
         between, projections, open_ = set[int](), set[int](), [node]
         while open_:
             here = open_.pop()
@@ -135,7 +135,7 @@ class Flow:
         return kept, projections
 
     def back_through(self, node: int, words: Set[str]) -> tuple[set[int], set[int]] | None:
-        """The same, if nothing but nodes of these words lies between; else None."""
+        """Returns the same, if nothing but nodes of these words lies between; else None."""
         between, projections, open_ = set[int](), set[int](), [node]
         while open_:
             here = open_.pop()
@@ -151,11 +151,11 @@ class Flow:
         return between, projections
 
     def projected_by(self, node: int) -> list[int]:
-        """The projections that read its values, past casts, views and copies."""
+        """Returns the projections that read its values, past casts, views and copies."""
         return [use for use in self.uses(node) if self.is_projection(use)]
 
     def between(self, start: int, end: int) -> set[int]:
-        """`end` and all that it goes back to as far as `start`, which is not in it, or as what is older."""
+        """Returns `end` and all that it goes back to as far as `start`, which is not in it, or as what is older."""
         found, open_ = set[int](), [end]
         while open_:
             node = open_.pop()

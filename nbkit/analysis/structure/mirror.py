@@ -31,7 +31,7 @@ def mirror_places(graph: Graph) -> None:
 
 
 def _by_name(result: str, makers: Mapping[str, int]) -> int | None:
-    """The forward node whose result has this name without what marks a copy or a gradient."""
+    """Returns the forward node whose result has this name without what marks a copy or a gradient."""
     return makers.get(COPY.sub("", result)) if COPY.search(result) else None
 
 

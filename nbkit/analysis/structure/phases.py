@@ -9,14 +9,14 @@ LATER = {"backward": 1, "optimizer": 2}
 
 
 def is_communication(nodes: pd.DataFrame) -> pd.Series:
-    """Whether each node is a collective, a send or receive, or boxing; not what only prepares one."""
+    """Returns whether each node is a collective, a send or receive, or boxing; not what only prepares one."""
     ops = nodes["op"].dropna().unique()
     known = {op for op in ops if op_kind(op) in COMMUNICATION}
     return nodes["op"].isin(known) | (nodes["inserted"] == "boxing")
 
 
 def phases_of(nodes: pd.DataFrame, edges: pd.DataFrame) -> pd.Series:
-    """Phase of each node, as given or else as its op and what it reads say; null where neither does."""
+    """Returns phase of each node, as given or else as its op and what it reads say; null where neither does."""
     given = nodes["phase"]
     if not (given.isna() & (nodes["kind"] == "op")).any():
         return given

@@ -15,7 +15,7 @@ REGIONS = ("forward", "recompute", "backward", "optimizer", "communication", "ot
 
 
 def regions_of(nodes: pd.DataFrame, phases: pd.Series, is_communication: pd.Series) -> pd.Series:
-    """The region of each node: its phase in graphs of a whole training step, communication apart; '' in others.
+    """Returns the region of each node: its phase in graphs of a whole training step, communication apart; '' in others.
 
     What has no phase belongs to the forward if a module holds it, else to its readers: '' for now.
     """
@@ -26,7 +26,7 @@ def regions_of(nodes: pd.DataFrame, phases: pd.Series, is_communication: pd.Seri
 
 
 def path_of(module: str) -> Place:
-    """The names of a module path; of the root none."""
+    """Returns the names of a module path; of the root none."""
     return tuple(module.split(".")) if module else ()
 
 
@@ -66,7 +66,7 @@ def place_loose(places: list[Place], flow: Flow, regions: Sequence[str]) -> None
 
 
 def _is_sink(flow: Flow, node: int) -> bool:
-    """Whether an op hands nothing on: an assertion, or a view or copy that no one reads."""
+    """Returns whether an op hands nothing on: an assertion, or a view or copy that no one reads."""
     if flow.readers[node] or flow.kinds[node] != "op":
         return False
     return flow.does[node] in TRANSPARENT or flow.shape(node) is None

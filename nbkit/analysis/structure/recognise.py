@@ -65,7 +65,7 @@ def _graphs(nodes: pd.DataFrame, edges: pd.DataFrame, modules: pd.DataFrame, tal
 
 
 def _tree(nodes: pd.DataFrame, graphs: list[Graph]) -> tuple[PartTree, list[int]]:
-    """The parts, and of each node the index of its own."""
+    """Returns the parts, and of each node the index of its own."""
     tree = PartTree()
     parts = [-1] * len(nodes)
     for graph in graphs:
@@ -99,7 +99,7 @@ def _claim(tree: PartTree, graphs: list[Graph]) -> None:
 
 
 def _claim_blocks(tree: PartTree) -> None:
-    """Repeats with parts in them are blocks."""
+    """Claims repeats with parts in them as blocks."""
     members: dict[int, int] = {}
     for part in tree.parts:
         if part.repeat_of is not None:

@@ -26,7 +26,7 @@ def number_repeats(tree: PartTree, forms: list[Hashable]) -> None:
 
 
 def _whole_forms(tree: PartTree, forms: list[Hashable]) -> list[int]:
-    """Number of the form of each part with what is below it; equal forms have equal numbers."""
+    """Returns number of the form of each part with what is below it; equal forms have equal numbers."""
     known: dict[Hashable, int] = {}
     whole = [0] * len(tree.parts)
     children = tree.children()
@@ -42,7 +42,7 @@ def _whole_forms(tree: PartTree, forms: list[Hashable]) -> list[int]:
 
 
 def _number(name: str) -> int | None:
-    """The number that a name is or ends in after a blank ('3', 'layer 3'); None without one."""
+    """Returns the number that a name is or ends in after a blank ('3', 'layer 3'); None without one."""
     last = name.rpartition(" ")[2]
     return int(last) if last.isdecimal() else None
 

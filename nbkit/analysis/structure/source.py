@@ -55,6 +55,6 @@ class Source:
 
 @cache
 def sizes(text: str) -> list[int | None]:
-    """Sizes of the text of a shape."""
+    """Returns sizes of the text of a shape."""
     found: list[int | None] = json.loads(text)
     return found

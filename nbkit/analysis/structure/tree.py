@@ -44,7 +44,7 @@ class PartTree:
         self._places: dict[tuple[str, Place], int] = {}
 
     def at(self, graph: str, place: Place) -> int:
-        """Index of the part at this place, which is made with those above it if it is not there."""
+        """Returns index of the part at this place, which is made with those above it if it is not there."""
         found = self._places.get((graph, place))
         if found is not None:
             return found
@@ -71,7 +71,7 @@ class PartTree:
         return sums
 
     def frame(self, own_nodes: Sequence[int]) -> pd.DataFrame:
-        """The frame `parts`; `own_nodes` is of each part the nodes right in it."""
+        """Returns the frame `parts`; `own_nodes` is of each part the nodes right in it."""
         columns = ("graph", "name", "module", "type", "phase", "role", "number", "repeat_of", "params", "evidence")
         data = {name: [getattr(part, name) for part in self.parts] for name in columns}
         data |= {"part_id": list(range(len(self.parts))), "parent_id": [part.parent for part in self.parts]}

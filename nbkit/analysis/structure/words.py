@@ -17,10 +17,10 @@ PRODUCTS = frozenset({"matmul", "convolution"})
 
 
 def is_gradient(kind: str) -> bool:
-    """Whether an op of this kind computes gradients."""
+    """Returns whether an op of this kind computes gradients."""
     return kind.endswith(GRADIENT)
 
 
 def without_gradient(kind: str) -> str:
-    """The kind of the op whose gradient an op of this kind computes."""
+    """Returns the kind of the op whose gradient an op of this kind computes."""
     return kind.removesuffix(GRADIENT)

@@ -65,7 +65,7 @@ def compare_times(
 
 
 def _table(groups: Groups, pair: TimedPair) -> pd.DataFrame:
-    """The frame of TIME_DIFFS."""
+    """Returns the frame of TIME_DIFFS."""
     left_us, right_us = (typical(times) for times in groups.times)
     is_match = (groups.calls[0] > 0) & (groups.calls[1] > 0)
     change, noise = pair.changes(groups.times, is_match, groups.is_same)

@@ -34,7 +34,7 @@ FRAME_DIFFS = table(
 
 
 def compare_trees(pair: TimedPair, frame_of: tuple[Ints, Ints], parent: Ints) -> pd.DataFrame:
-    """A frame of FRAME_DIFFS. `frame_of` is the frame of each op_id of both traces, -1 for none.
+    """Returns a frame of FRAME_DIFFS. `frame_of` is the frame of each op_id of both traces, -1 for none.
 
     `parent` is that of each frame, -1 at the top, and has a smaller number than the frame. Frames are judged by their
     total time, as nbkit.analysis.noise does it for groups. The total of what holds much else is noisy, so each frame's
@@ -64,7 +64,7 @@ def _calls(frames: Ints, count: int) -> Ints:
 def _judged(
     pair: TimedPair, times: tuple[Floats, Floats], is_match: Bools, is_same: Bools, step_us: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Usual time, change and noise of each frame."""
+    """Returns usual time, change and noise of each frame."""
     change, noise = pair.changes(times, is_match, is_same, step_us)
     return typical(pair.evened(times)[0]), change, noise
 

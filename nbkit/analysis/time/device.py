@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def device_use(ops: pd.DataFrame) -> pd.DataFrame:
-    """Busy and idle time per device (stream null: all its streams together), then per stream of it.
+    """Returns busy and idle time per device (stream null: all its streams together), then per stream of it.
 
     Columns: device, stream, kernels, busy_us (union of the kernels' times), idle_us, busy_fraction, idle_fraction.
     Idle and the fractions are of the time from the first start to the last end of all rows, host and device.
@@ -32,7 +32,7 @@ def device_use(ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def launch_delays(ops: pd.DataFrame) -> pd.DataFrame:
-    """One row per kernel with a known launch, in order of launch.
+    """Returns one row per kernel with a known launch, in order of launch.
 
     Columns: op_id and kernel (its name), launch_op_id, op_id_above and op (the innermost aten op around the launch,
     null outside any), model, module, phase, device, stream, launch_us (start of the launch call), delay_us (from there
@@ -60,7 +60,7 @@ def launch_delays(ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def synchronising_calls(ops: pd.DataFrame) -> pd.DataFrame:
-    """The runtime calls that wait for a device, longest first.
+    """Returns the runtime calls that wait for a device, longest first.
 
     Columns: op_id, call (cudaStreamSynchronize, ...), op_id_above and op (the outermost aten op around it, such as
     aten.item.default; null where Python calls it itself), model, module, phase, source (of the call, else of that op),
@@ -102,19 +102,19 @@ def _queue_depths(table: pd.DataFrame) -> Ints:
 
 
 def _nearest(ops: pd.DataFrame, wanted: npt.NDArray[np.bool_]) -> Ints:
-    """Per row the nearest wanted one of itself and those around it; -1 if there is none."""
+    """Returns per row the nearest wanted one of itself and those around it; -1 if there is none."""
     parent = ops["parent_id"].to_numpy(np.int64, na_value=-1)
     return inherited(parent, depth_levels(parent), wanted)
 
 
 def _outermost(ops: pd.DataFrame, wanted: npt.NDArray[np.bool_]) -> Ints:
-    """Per row the outermost wanted one of itself and those around it; -1 if there is none."""
+    """Returns per row the outermost wanted one of itself and those around it; -1 if there is none."""
     parent = ops["parent_id"].to_numpy(np.int64, na_value=-1)
     around = np.append(_nearest(ops, wanted), -1)[parent]  # the last entry answers for -1
     return _nearest(ops, wanted & (around < 0))
 
 
 def _taken(values: pd.Series, rows: Ints) -> pd.api.extensions.ExtensionArray:
-    """The texts at these rows, null at -1."""
+    """Returns the texts at these rows, null at -1."""
     taken: pd.api.extensions.ExtensionArray = values.array.take(rows, allow_fill=True)
     return taken

@@ -16,14 +16,14 @@ NUMBERS = {"thread": "int64", "start_us": "float64", "gap_us": "float64", "other
 
 
 def is_synchronising(ops: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Which rows are runtime calls that wait for a device."""
+    """Returns which rows are runtime calls that wait for a device."""
     names = pd.Series(ops["op"].unique(), dtype="str")
     waiting = names[names.str.fullmatch(SYNCHRONISING).fillna(False).astype(bool)]
     return ((ops["level"] == "runtime") & ops["op"].isin(waiting)).to_numpy(bool)
 
 
 def time_by_kind(ops: pd.DataFrame) -> pd.DataFrame:
-    """Self time on the host per thread, phase and kind, in order of thread, then most time first.
+    """Returns self time on the host per thread, phase and kind, in order of thread, then most time first.
 
     Columns: thread, phase, kind, self_time_us, self_fraction of all. Kinds: op (aten), python (self time of module,
     range and API rows), launch (runtime calls that do not wait), wait (those that do), thread (time in which the main
@@ -45,7 +45,7 @@ def gaps_by_module(ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def largest_gaps(ops: pd.DataFrame, count: int = 20) -> pd.DataFrame:
-    """The longest single stretches of a thread without an op or a runtime call, longest first.
+    """Returns the longest single stretches of a thread without an op or a runtime call, longest first.
 
     Columns: thread, start_us, gap_us, other_threads_us (of that, time in which other threads ran; main thread only),
     previous_op_id, previous_op, next_op_id, next_op (null before the first and after the last), and model, module,
@@ -60,7 +60,7 @@ def largest_gaps(ops: pd.DataFrame, count: int = 20) -> pd.DataFrame:
 
 
 def _self_times(ops: pd.DataFrame) -> pd.DataFrame:
-    """Self time of each host row with its kind; what the main thread spends waiting for others is split off."""
+    """Returns self time of each host row with its kind; what the main thread spends waiting for others is split off."""
     host = host_ops(ops)
     table = host[["thread", "model", "module", "phase", "self_time_us"]].assign(kind=_kinds(host))
     elsewhere = _time_of_others(host, table["kind"].to_numpy() == PYTHON)
@@ -76,7 +76,7 @@ def _kinds(host: pd.DataFrame) -> npt.NDArray[np.object_]:
 
 
 def _time_of_others(host: pd.DataFrame, is_python: npt.NDArray[np.bool_]) -> Floats:
-    """Per Python row of the main thread, the part of its self time in which a row of another thread is open."""
+    """Returns per Python row of the main thread, the part of its self time in which a row of another thread is open."""
     start, end = _spans(host)
     is_main = host["thread"].to_numpy() == 0
     found = np.zeros(len(host))
@@ -89,7 +89,7 @@ def _time_of_others(host: pd.DataFrame, is_python: npt.NDArray[np.bool_]) -> Flo
 
 
 def _pieces(host: pd.DataFrame) -> tuple[Ints, Floats, Floats]:
-    """The stretches of each row in which no child of it runs: row, start and end."""
+    """Returns the stretches of each row in which no child of it runs: row, start and end."""
     start, end = _spans(host)
     parent = parent_rows(host)
     child = np.flatnonzero(parent >= 0)
@@ -106,7 +106,7 @@ def _pieces(host: pd.DataFrame) -> tuple[Ints, Floats, Floats]:
 
 
 def _thread_gaps(host: pd.DataFrame, thread: int) -> pd.DataFrame:
-    """All gaps of one thread; `previous` and `next` are rows of `host`, -1 where there is none."""
+    """Returns all gaps of one thread; `previous` and `next` are rows of `host`, -1 where there is none."""
     start, end = _spans(host)
     is_here = host["thread"].to_numpy() == thread
     covering = np.flatnonzero(is_here & host["level"].isin(["aten", "runtime"]).to_numpy(bool))
@@ -130,7 +130,7 @@ def _thread_gaps(host: pd.DataFrame, thread: int) -> pd.DataFrame:
 
 
 def _described(host: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
-    """The gaps with the ops around them and the row that each belongs to, instead of row numbers."""
+    """Returns the gaps with the ops around them and the row that each belongs to, instead of row numbers."""
     table = gaps[list(NUMBERS)].copy()
     for side in ("previous", "next"):
         row = gaps[side].to_numpy(np.int64)
@@ -143,7 +143,7 @@ def _described(host: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
 
 
 def _owners(host: pd.DataFrame, gaps: pd.DataFrame) -> Ints:
-    """Per gap the row that most of it is self time of; one past the last row where there is none."""
+    """Returns per gap the row that most of it is self time of; one past the last row where there is none."""
     row, begin, stop = _pieces(host)
     thread = host["thread"].to_numpy()[row]
     owners = []
@@ -155,7 +155,7 @@ def _owners(host: pd.DataFrame, gaps: pd.DataFrame) -> Ints:
 
 
 def merged(start: Floats, end: Floats) -> tuple[Floats, Floats]:
-    """The union of intervals as disjoint ones, in order."""
+    """Returns the union of intervals as disjoint ones, in order."""
     order = np.argsort(start, kind="stable")
     start, latest = start[order], np.maximum.accumulate(end[order]) if len(end) else end
     is_new = np.append(True, start[1:] > latest[:-1])[: len(start)]
@@ -164,7 +164,7 @@ def merged(start: Floats, end: Floats) -> tuple[Floats, Floats]:
 
 
 def _covered(start: Floats, end: Floats, begin: Floats, stop: Floats) -> Floats:
-    """Per interval (begin, stop) how much of it the disjoint ordered intervals (start, end) cover."""
+    """Returns per interval (begin, stop) how much of it the disjoint ordered intervals (start, end) cover."""
     if not len(start):
         return np.zeros(len(begin))
     before = np.append(0.0, np.cumsum(end - start))

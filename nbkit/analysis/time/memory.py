@@ -26,7 +26,7 @@ def memory_peaks(memory: pd.DataFrame) -> pd.DataFrame:
 
 
 def live_at_peak(memory: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
-    """The allocations that were live at the peak of their device, largest first; ties in order of time.
+    """Returns the allocations that were live at the peak of their device, largest first; ties in order of time.
 
     Columns: device, allocation_id, size_bytes, time_us, freed_us (null if the recording ended first), op_id and op,
     model, module, phase, source of the op that allocated it.
@@ -50,7 +50,7 @@ def live_at_peak(memory: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def held_at_peak(memory: pd.DataFrame, ops: pd.DataFrame, by: list[str] = OWNERS) -> pd.DataFrame:
-    """Who holds the peak: per device and `by` (of op, model, module, phase), most bytes first.
+    """Returns who holds the peak: per device and `by` (of op, model, module, phase), most bytes first.
 
     Columns: device, the names in `by`, allocations, held_bytes, held_fraction of the device's peak. What was there
     before the recording, or is not known, is a row with null names and no allocations. Raises OptionError for other
@@ -73,7 +73,7 @@ def held_at_peak(memory: pd.DataFrame, ops: pd.DataFrame, by: list[str] = OWNERS
 
 
 def _allocated(memory: pd.DataFrame) -> npt.NDArray[np.int64]:
-    """Bytes on the device after each event."""
+    """Returns bytes on the device after each event."""
     summed = MEMORY.check(memory).groupby("device", sort=False, dropna=False)["delta_bytes"].cumsum()
     return memory["allocated_bytes"].fillna(summed.astype("Int64")).to_numpy(np.int64)
 
@@ -83,6 +83,6 @@ def _devices(memory: pd.DataFrame) -> list[str]:
 
 
 def _peak_rows(memory: pd.DataFrame) -> npt.NDArray[np.int64]:
-    """Row of the first highest value of each device, devices in order of name."""
+    """Returns row of the first highest value of each device, devices in order of name."""
     allocated = pd.Series(_allocated(memory)).groupby(memory["device"], sort=True)
     return allocated.idxmax().to_numpy(np.int64)

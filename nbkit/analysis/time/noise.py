@@ -43,12 +43,12 @@ QUARTILE_ERROR = 1.36  # standard error of a quartile over that of a mean
 
 
 def typical(times: Floats) -> Floats:
-    """Lower quartile of the repeats, one of them, per group: (groups,) of times (groups, repeats)."""
+    """Returns lower quartile of the repeats, one of them, per group: (groups,) of times (groups, repeats)."""
     return np.asarray(np.quantile(times, 0.25, axis=1, method="lower"))
 
 
 def repeat_scales(times: Floats) -> Floats:
-    """How slow each repeat was as a whole, 1 being typical: (repeats,) of times (groups, repeats)."""
+    """Returns how slow each repeat was as a whole, 1 being typical: (repeats,) of times (groups, repeats)."""
     usual = typical(times)
     if len(times) < FEWEST_GROUPS or times.shape[1] < 2:
         return np.ones(times.shape[1])
@@ -58,7 +58,7 @@ def repeat_scales(times: Floats) -> Floats:
 
 
 def common_factor(left: Floats, right: Floats) -> float:
-    """How many times as long the right run takes all over: weighted median of the ratios of (groups,) times.
+    """Returns how many times as long the right run takes all over: weighted median of the ratios of (groups,) times.
 
     1.0 where there are too few groups of both runs to tell.
     """
@@ -68,7 +68,7 @@ def common_factor(left: Floats, right: Floats) -> float:
 
 
 def noise_bounds(left: Floats, right: Floats, is_same: Bools, whole_us: float | None = None) -> Floats:
-    """Per group the largest change that noise can explain, of times (groups, repeats) of two runs, in us.
+    """Returns per group the largest change that noise can explain, of times (groups, repeats) of two runs, in us.
 
     It is that in the direction of the group's change: a group never gets faster by more than it takes. `is_same` tells
     the groups (groups,) whose ops both runs call equally often; `whole_us` is the step's time where the groups overlap,
@@ -88,7 +88,7 @@ def noise_bounds(left: Floats, right: Floats, is_same: Bools, whole_us: float | 
 
 
 def _log_bounds(left: Floats, right: Floats, order: Ints, is_large: Bools, is_same: Bools) -> Floats:
-    """Per group the largest change that noise can explain, of logs of times; `order` is that of time."""
+    """Returns per group the largest change that noise can explain, of logs of times; `order` is that of time."""
     change = typical(right) - typical(left)
     error = _standard_errors(left, right, order)
     family = max(int(is_large.sum()), 1)
@@ -103,7 +103,7 @@ def _log_bounds(left: Floats, right: Floats, order: Ints, is_large: Bools, is_sa
 
 
 def _standard_errors(left: Floats, right: Floats, order: Ints) -> Floats:
-    """Standard error of the difference of quartiles, moderated by that of groups of like time."""
+    """Returns standard error of the difference of quartiles, moderated by that of groups of like time."""
     own = QUARTILE_ERROR * np.sqrt(sum(_deviations(times) ** 2 / times.shape[1] for times in (left, right)))
     usual = _running_median(own, order)
     degrees = _degrees(left, right)
@@ -129,7 +129,7 @@ def _deviations(times: Floats) -> Floats:
 
 
 def _unsure_by_rank(left: Floats, right: Floats, change: Floats, chance: float) -> Floats:
-    """Per group the distance from its change to the near end of the rank test's interval of the shift."""
+    """Returns per group the distance from its change to the near end of the rank test's interval of the shift."""
     allowed = rank_threshold(left.shape[1], right.shape[1], chance)
     # Samples too small for the test have to be apart by twice the range of the wider one.
     margin = 2 * np.maximum(np.ptp(left, axis=1), np.ptp(right, axis=1)) if allowed < 0 else 0.0
@@ -158,13 +158,13 @@ def rank_threshold(left: int, right: int, chance: float) -> int:
 
 
 def _multiplied(ways: list[int], power: int) -> list[int]:
-    """Coefficients times (1 - q**power)."""
+    """Returns coefficients times (1 - q**power)."""
     long = [*ways, *[0] * power]
     return [value - (long[place - power] if place >= power else 0) for place, value in enumerate(long)]
 
 
 def _divided(ways: list[int], power: int) -> list[int]:
-    """Coefficients over (1 - q**power), which divides them."""
+    """Returns coefficients over (1 - q**power), which divides them."""
     whole = list(ways)
     for place in range(power, len(whole)):
         whole[place] += whole[place - power]
@@ -172,13 +172,13 @@ def _divided(ways: list[int], power: int) -> list[int]:
 
 
 def student_quantile(chance: float, degrees: float) -> float:
-    """What |t| exceeds with this chance; Wallace's approximation (1959), within 2 % from 4 degrees on."""
+    """Returns what |t| exceeds with this chance; Wallace's approximation (1959), within 2 % from 4 degrees on."""
     normal = -NormalDist().inv_cdf(chance / 2)
     return sqrt(degrees * (exp((normal * (8 * degrees + 3) / (8 * degrees + 1)) ** 2 / degrees) - 1))
 
 
 def _running_median(values: Floats, order: Ints) -> Floats:
-    """Median of each value and its neighbours in `order`."""
+    """Returns median of each value and its neighbours in `order`."""
     width = min(WINDOW, (len(values) - 1) // 2 * 2 + 1)
     padded = np.pad(values[order], width // 2, mode="reflect")
     found = np.empty_like(values)

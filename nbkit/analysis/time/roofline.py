@@ -64,7 +64,7 @@ def _calls_of_known_flops(ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sizes(calls: pd.DataFrame, tensors: pd.DataFrame | None, element_bytes: int | None) -> pd.Series:
-    """Bytes of the inputs and outputs of each call; null where not known."""
+    """Returns bytes of the inputs and outputs of each call; null where not known."""
     if tensors is not None and len(TENSORS.check(tensors)):
         near = tensors[tensors["op_id"].isin(calls["op_id"])].drop_duplicates(["op_id", "role", "tensor_id"])
         sizes = near.groupby("op_id")["size_bytes"].sum(min_count=1)
@@ -78,7 +78,7 @@ def _sizes(calls: pd.DataFrame, tensors: pd.DataFrame | None, element_bytes: int
 
 
 def _elements(op: str, shapes: object) -> float:
-    """Elements of the inputs and the output of a matrix product; NaN for other ops."""
+    """Returns elements of the inputs and the output of a matrix product; NaN for other ops."""
     if not isinstance(shapes, str) or ".".join(op.split(".")[:2]) not in PRODUCTS:
         return float("nan")
     inputs = [shape for shape in json.loads(shapes) if shape]

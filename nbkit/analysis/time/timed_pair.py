@@ -93,12 +93,12 @@ class TimedPair:
         return change, noise
 
     def notes(self) -> list[str]:
-        """Sentences that a view of the difference should show."""
+        """Returns sentences that a view of the difference should show."""
         return [*_repeats_notes(min(self.repeats)), *_machine_notes(self.by_op, self.factor)]
 
 
 def timed_pair(left: Trace, right: Trace, clock: Clock = "host") -> TimedPair:
-    """The two traces' self times on the host's clock, or those of the kernels that their ops launched."""
+    """Returns the two traces' self times on the host's clock, or those of the kernels that their ops launched."""
     hosts = [host_ops(OPS.check(trace.frames.get("ops", OPS.frame()))) for trace in (left, right)]
     rows = _row_times(left, hosts[0], TIMES[clock]), _row_times(right, hosts[1], TIMES[clock])
     by_op = _op_groups(hosts, rows)
@@ -108,7 +108,7 @@ def timed_pair(left: Trace, right: Trace, clock: Clock = "host") -> TimedPair:
 
 
 def _row_times(trace: Trace, host: pd.DataFrame, column: str) -> RowTimes:
-    """Times of the host's ops from the samples; without samples those of the run itself, as one repeat."""
+    """Returns times of the host's ops from the samples; without samples those of the run itself, as one repeat."""
     samples = SAMPLES.check(trace.frames.get("samples", SAMPLES.frame()))
     op_id: Ints = host["op_id"].to_numpy(np.int64)
     if not len(samples):
@@ -125,7 +125,7 @@ def _row_times(trace: Trace, host: pd.DataFrame, column: str) -> RowTimes:
 
 
 def _op_groups(hosts: list[pd.DataFrame], rows: tuple[RowTimes, RowTimes]) -> Groups:
-    """The groups of both traces by op."""
+    """Returns the groups of both traces by op."""
     keys = pd.concat([host[OP_NAMES] for host in hosts], ignore_index=True)
     codes: Ints = np.asarray(keys.groupby(OP_NAMES, dropna=False, sort=False).ngroup(), np.int64)
     first = np.unique(codes, return_index=True)[1]
@@ -141,7 +141,7 @@ def _op_groups(hosts: list[pd.DataFrame], rows: tuple[RowTimes, RowTimes]) -> Gr
 
 
 def gathered(fine: Groups, names: list[str]) -> Groups:
-    """The groups summed to those of equal `names`."""
+    """Returns the groups summed to those of equal `names`."""
     codes: Ints = np.asarray(fine.names.groupby(names, dropna=False, sort=False).ngroup(), np.int64)
     first = np.unique(codes, return_index=True)[1]
 
@@ -168,7 +168,7 @@ def _repeats_notes(repeats: int) -> Iterator[str]:
 
 
 def _machine_notes(fine: Groups, factor: float) -> Iterator[str]:
-    """What is known of the speed of the machine in the two runs, where it matters."""
+    """Yields what is known of the speed of the machine in the two runs, where it matters."""
     if abs(factor - 1.0) > NOTED_DRIFT:
         yield (
             f"Overall speed differs by {factor:.2f}x (right run over left) on ops that both runs call equally often "

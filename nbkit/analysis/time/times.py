@@ -18,7 +18,7 @@ SELF_DEVICE_US, TOTAL_DEVICE_US = "self_device_time_us", "total_device_time_us"
 
 
 def computing_ops(ops: pd.DataFrame) -> pd.DataFrame:
-    """The ops that do the work: those of level aten where there are any, else all of the host, else all.
+    """Returns the ops that do the work: those of level aten where there are any, else all of the host, else all.
 
     The self time of an API call is Python's, not the op's.
     """
@@ -27,13 +27,13 @@ def computing_ops(ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def host_ops(ops: pd.DataFrame) -> pd.DataFrame:
-    """All rows but the kernels, if there are any such; their self times do not overlap within a thread."""
+    """Returns all rows but the kernels, if there are any such; their self times do not overlap within a thread."""
     is_host = OPS.check(ops)["level"] != "kernel"
     return ops[is_host].reset_index(drop=True) if is_host.any() and not is_host.all() else ops
 
 
 def by_op(ops: pd.DataFrame) -> pd.DataFrame:
-    """Per kind of op, most self time first: op and the columns of `time_totals`."""
+    """Returns per kind of op, most self time first: op and the columns of `time_totals`."""
     return time_totals(ops, ["op"])
 
 
@@ -46,14 +46,14 @@ def by_module(ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def self_by_phase(ops: pd.DataFrame) -> pd.DataFrame:
-    """Per phase, in the order in which the phases first ran: phase and the columns of `self_totals`."""
+    """Returns per phase, in the order in which the phases first ran: phase and the columns of `self_totals`."""
     totals = self_totals(ops, ["phase"])
     first = host_ops(ops)["phase"].drop_duplicates()
     return totals.set_index("phase").loc[first].reset_index()
 
 
 def by_module_and_phase(ops: pd.DataFrame) -> pd.DataFrame:
-    """Per module and phase, most self time first: model, module, phase and the columns of `time_totals`."""
+    """Returns per module and phase, most self time first: model, module, phase and the columns of `time_totals`."""
     return time_totals(ops, ["model", "module", "phase"])
 
 
@@ -72,7 +72,7 @@ def by_kernel(ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_module_tree(ops: pd.DataFrame) -> pd.DataFrame:
-    """Per module with all modules below it, parents before children; ops outside any module are left out.
+    """Returns per module with all modules below it, parents before children; ops outside any module are left out.
 
     Columns: model, module, depth, calls, self_time_us and self_device_time_us (its own), total_time_us and
     total_device_time_us (with all below it; forward and backward alike), total_fraction of all ops given. Device
@@ -95,7 +95,7 @@ def by_module_tree(ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def time_totals(ops: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """Per group of ops with the same `names`, most self time first.
+    """Returns per group of ops with the same `names`, most self time first.
 
     Columns after the names: calls, self_time_us, self_fraction (of the self time of all ops given), total_time_us,
     total_fraction (of the same), self_device_time_us, total_device_time_us (null where no kernel is known). Totals
@@ -116,7 +116,7 @@ def time_totals(ops: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 
 
 def self_totals(ops: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """What `time_totals` gives without the times of nested calls, in a fraction of its time.
+    """Returns what `time_totals` gives without the times of nested calls, in a fraction of its time.
 
     Columns after the names: calls, self_time_us, self_fraction, self_device_time_us.
     """
@@ -144,7 +144,7 @@ def _is_inside_own_group(ops: pd.DataFrame, group: Ints) -> npt.NDArray[np.bool_
 
 
 def parent_rows(ops: pd.DataFrame) -> Ints:
-    """Row of each op's parent; -1 at the top and where the parent is not among the rows."""
+    """Returns row of each op's parent; -1 at the top and where the parent is not among the rows."""
     ids = ops["op_id"].to_numpy(np.int64)
     parent = ops["parent_id"].to_numpy(np.int64, na_value=-1)
     if not len(ids):
@@ -159,7 +159,7 @@ def _fractions(times: pd.Series, whole: float | None = None) -> pd.Series:
 
 
 def slowest_groups(ops: pd.DataFrame, names: list[str], count: int) -> pd.DataFrame:
-    """The `count` slowest of `self_totals(ops, names)`, with `op_id`: the call of each with most self time."""
+    """Returns the `count` slowest of `self_totals(ops, names)`, with `op_id`: the call of each with most self time."""
     totals, rows = self_totals(ops, names).head(count), host_ops(ops)
     groups = rows.fillna({SELF_US: 0.0}).groupby(names, dropna=False, sort=False)[SELF_US]
     slowest = rows.loc[groups.idxmax(), [*names, "op_id"]]

@@ -9,7 +9,7 @@ from nbkit.trace.trace import Trace
 
 
 def compare_values(left: Trace, right: Trace) -> pd.DataFrame:
-    """A frame of ALIGNMENT: every aten op of two traces recorded with values="stats", in call order.
+    """Returns a frame of ALIGNMENT: every aten op of two traces recorded with values="stats", in call order.
 
     Ops are aligned by phase, model, module path, name, shapes and parameters; between those by module and name
     whatever the overload; and last by what gives the same shapes there. What only one run has (casts, another kernel)

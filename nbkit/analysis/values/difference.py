@@ -39,7 +39,7 @@ def order_by_error(sizes: Array) -> Array:
 
 
 def worst_elements(result: CapturedResult, count: int) -> pd.DataFrame:
-    """The elements of the largest errors, worst first, errors of 0 left out.
+    """Returns the elements of the largest errors, worst first, errors of 0 left out.
 
     Columns: place (in the flat tensor), index (a tuple as text), actual, expected, abs_error, rel_error.
     """
@@ -56,7 +56,7 @@ def worst_elements(result: CapturedResult, count: int) -> pd.DataFrame:
 
 
 def error_histogram(sizes: Array, bins: int = BINS) -> Histogram:
-    """The spread of errors (`errors`) over their orders of magnitude."""
+    """Returns the spread of errors (`errors`) over their orders of magnitude."""
     known = sizes[np.isfinite(sizes) & (sizes > 0)]
     exact, unknown = int((sizes == 0).sum()), int((~np.isfinite(sizes)).sum())
     if not len(known):
@@ -66,7 +66,7 @@ def error_histogram(sizes: Array, bins: int = BINS) -> Histogram:
 
 
 def heat_map(sizes: Array, shape: tuple[int, ...], most: int = 64) -> tuple[Array, tuple[int, int]]:
-    """The errors as a matrix of at most `most` rows and columns, and how many elements a cell spans each way.
+    """Returns the errors as a matrix of at most `most` rows and columns, and how many elements a cell spans each way.
 
     Rows are all dimensions but the last, columns the last; a cell has the largest error in it, Inf for NaN.
     """
@@ -80,7 +80,7 @@ def heat_map(sizes: Array, shape: tuple[int, ...], most: int = 64) -> tuple[Arra
 
 
 def scatter_places(sizes: Array, most: int = 2000) -> Array:
-    """Elements to draw: all, or the worst quarter of `most` and others evenly from all, in their order."""
+    """Returns elements to draw: all, or the worst quarter of `most` and others evenly from all, in their order."""
     if len(sizes) <= most:
         return np.arange(len(sizes))
     worst = order_by_error(sizes)[: most // 4]

@@ -19,7 +19,7 @@ class NonFinite:
 
 
 def non_finite(tensors: pd.DataFrame) -> NonFinite:
-    """What is known of the results among `tensors`; all counts are 0 where no values were read."""
+    """Returns what is known of the results among `tensors`; all counts are 0 where no values were read."""
     results = TENSORS.check(tensors)[tensors["role"] == "output"]
     known = results[results["nan_count"].notna()]
     with_nan, with_inf = known[known["nan_count"] > 0], known[known["inf_count"] > 0]

@@ -46,6 +46,6 @@ def producers(trace: Trace, op_id: int, depth: int = 3) -> pd.DataFrame:
 
 
 def _writers(op_id: int, read: pd.Series, writers: pd.Series) -> set[int]:
-    """The last op before `op_id` that wrote to each of its inputs."""
+    """Returns the last op before `op_id` that wrote to each of its inputs."""
     last = (max((op for op in writers.get(key, ()) if op < op_id), default=-1) for key in read.get(op_id, ()))
     return {op for op in last if op >= 0}

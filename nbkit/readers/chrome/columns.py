@@ -23,7 +23,7 @@ class Sparse:
         self._values.append(value)
 
     def dense(self, length: int, missing: int) -> Ints:
-        """The column with one entry per event, `missing` where none was put."""
+        """Returns the column with one entry per event, `missing` where none was put."""
         column = np.full(length, missing, dtype=np.int64)
         column[integers(self._rows)] = integers(self._values)
         return column
@@ -46,7 +46,7 @@ class SparseTexts:
         self._codes.append(self._known.setdefault(text, len(self._known)))
 
     def dense(self, length: int) -> list[str | None]:
-        """The column with one entry per event, None where none was put."""
+        """Returns the column with one entry per event, None where none was put."""
         column: list[str | None] = [None] * length
         texts = list(self._known)
         for row, code in zip(self._rows, self._codes, strict=True):
@@ -55,12 +55,12 @@ class SparseTexts:
 
 
 def integers(values: "array[int]") -> Ints:
-    """The same numbers as int64, in memory of their own."""
+    """Returns the same numbers as int64, in memory of their own."""
     return np.array(values, dtype=np.int64)
 
 
 def whole(value: object) -> int | None:
-    """The integer that a JSON value stands for ("128.0" too); None if it is none."""
+    """Returns the integer that a JSON value stands for ("128.0" too); None if it is none."""
     try:
         return int(value)  # type: ignore[call-overload, no-any-return]
     except (TypeError, ValueError, OverflowError):
@@ -72,7 +72,7 @@ def whole(value: object) -> int | None:
 
 
 def nanoseconds(microseconds: object) -> int:
-    """Nanoseconds of a time in microseconds, exactly: floats are kept as they are written.
+    """Returns nanoseconds of a time in microseconds, exactly: floats are kept as they are written.
 
     As a float a time of the usual size, "4384683269947.116", is off by half a nanosecond, and nesting is lost.
     Raises ValueError for what is no time.

@@ -29,7 +29,7 @@ class EventColumns:
         return len(self._kind)
 
     def append(self, name: str, kind: int, start: int, duration: int, thread: int) -> int:
-        """A new row, with its times in ns; its number."""
+        """Returns a new row, with its times in ns; its number."""
         self._name.append(self._known.setdefault(name, name))
         self._kind.append(kind)
         self._start.append(start)
@@ -38,7 +38,7 @@ class EventColumns:
         return len(self._kind) - 1
 
     def thread(self, process: object, thread: object) -> int:
-        """The number of a thread of a process."""
+        """Returns the number of a thread of a process."""
         key = process, thread
         known = self._threads.get(key)
         if known is None:
@@ -56,7 +56,7 @@ class EventColumns:
         self._texts[name].put(row, value)
 
     def events(self) -> Events:
-        """The rows as events."""
+        """Returns the rows as events."""
         length = len(self)
         events = Events(
             name=self._name,
@@ -75,7 +75,7 @@ class EventColumns:
         return events
 
     def _main_thread(self) -> int | None:
-        """The thread that a process began with, which on Linux has its number; None if no event is of it."""
+        """Returns the thread that a process began with, which on Linux has its number; None if no event is of it."""
         # Streams are no threads, but have numbers like them.
         present = {number for number, kind in zip(self._thread, self._kind, strict=True) if kind != KERNEL}
         mains = (number for (process, thread), number in self._threads.items() if process == thread)

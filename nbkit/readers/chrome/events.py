@@ -50,7 +50,7 @@ class ChromeEvents:
             self.skipped["events without a name, a time or a thread"] += 1
 
     def events(self) -> Events:
-        """All events taken, linked as the file says."""
+        """Returns all events taken, linked as the file says."""
         events = self._columns.events()
         events.forward = self._flows.forward(events)
         if events.device is not None:
@@ -90,7 +90,7 @@ class ChromeEvents:
             self.skipped[names.SKIPPED.get(category, f"events of the category {category!r}")] += 1
 
     def _python(self, event: Event) -> None:
-        """A call of a module, or a frame of Python, which only tells the source line of the ops inside."""
+        """Takes a call of a module, or a frame of Python, which only tells the source line of the ops inside."""
         start, duration = nanoseconds(event["ts"]), nanoseconds(event.get("dur", 0))
         thread = self._columns.thread(event["pid"], event["tid"])
         if module := names.PYTHON_MODULE.fullmatch(event["name"]):
@@ -114,7 +114,7 @@ class ChromeEvents:
         self._collective(row, name, args)
 
     def _launch(self, row: int, args: Event) -> None:
-        """What says which op made a runtime call or device work."""
+        """Fills what says which op made a runtime call or device work."""
         self._columns.number("correlation", row, args.get("correlation"))
         self._columns.number("external_id", row, args.get("External id") or args.get("external id"))
 
@@ -156,7 +156,7 @@ class ChromeEvents:
             self.skipped[f"arrows of the category {category!r}"] += 1
 
     def _device_name(self, device: str | None) -> str | None:
-        """Device work tells only its number; which kind of device it is, the runtime's category says."""
+        """Returns device work tells only its number; which kind of device it is, the runtime's category says."""
         return f"{self._accelerator}{device}" if device is not None and device.startswith(":") else device
 
 

@@ -15,7 +15,7 @@ class EventFlops:
         self._known: dict[tuple[str, str, str], int | None] = {}
 
     def of(self, name: str, args: Mapping[str, Any]) -> object:
-        """The FLOPs of an event with these args; None if they are not known."""
+        """Returns the FLOPs of an event with these args; None if they are not known."""
         if args.get("flops"):
             return args["flops"]
         shapes, values = args.get("Input Dims"), args.get("Concrete Inputs")
@@ -29,7 +29,7 @@ class EventFlops:
 
 
 def _value(text: object) -> Any:
-    """The value that is written so; None for a tensor, which has no text, and for what is no plain value."""
+    """Returns the value that is written so; None for a tensor, which has no text, and for what is no plain value."""
     try:
         return literal_eval(str(text))
     except (ValueError, SyntaxError, MemoryError, RecursionError):

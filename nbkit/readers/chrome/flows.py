@@ -18,7 +18,7 @@ class Flows:
         self._heads: list[tuple[Hashable, Place]] = []
 
     def add(self, phase: str, key: Hashable, thread: int, time_ns: int) -> None:
-        """An arrow's tail (phase "s") or its head ("f")."""
+        """Adds an arrow's tail (phase "s") or its head ("f")."""
         if phase == "s":
             self._tails[key] = thread, time_ns
         elif phase == "f":
@@ -39,7 +39,7 @@ class Flows:
 
 
 def innermost_at(events: Events, places: set[Place]) -> dict[Place, int]:
-    """The host event that begins at each place: the shortest, if several do."""
+    """Returns the host event that begins at each place: the shortest, if several do."""
     times = np.fromiter({time for _, time in places}, dtype=np.int64)
     rows = np.flatnonzero((events.kind == HOST) & np.isin(events.start_ns, times))
     rows = rows[np.argsort(-events.duration_ns[rows], kind="stable")]

@@ -41,7 +41,7 @@ class JsonStream:
         return self._dropped + self._at
 
     def peek(self) -> str:
-        """The next character that is not white space; "" at the end."""
+        """Returns the next character that is not white space; "" at the end."""
         while True:
             self._at = SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
             if self._at < len(self._text) or not self._more():
@@ -55,7 +55,7 @@ class JsonStream:
         self._at += 1
 
     def fields(self) -> Iterator[str]:
-        """The names in an object, in turn; the caller reads each one's value before it asks for the next."""
+        """Yields the names in an object, in turn; the caller reads each one's value before it asks for the next."""
         self.take("{")
         names = json.JSONDecoder(strict=False)
         while self.peek() != "}":
@@ -71,7 +71,7 @@ class JsonStream:
         self._at += 1
 
     def items(self, decoder: json.JSONDecoder) -> Iterator[Any]:
-        """The values of a list, in turn."""
+        """Yields the values of a list, in turn."""
         self.take("[")
         decode, between = decoder.raw_decode, BETWEEN.match
         while True:
@@ -95,7 +95,7 @@ class JsonStream:
             yield from self._last_in_window(decoder)
 
     def _last_in_window(self, decoder: json.JSONDecoder) -> Iterator[Any]:
-        """The value that the window cuts off, if there is one before the list ends."""
+        """Yields the value that the window cuts off, if there is one before the list ends."""
         while (found := self.peek()) == ",":
             self._at += 1
         if not found:
@@ -104,7 +104,7 @@ class JsonStream:
             yield self.value(decoder)
 
     def value(self, decoder: json.JSONDecoder) -> Any:
-        """The next value, whole; the window grows until it holds it."""
+        """Returns the next value, whole; the window grows until it holds it."""
         self.peek()
         while True:
             try:

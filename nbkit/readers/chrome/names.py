@@ -67,7 +67,7 @@ INTERPRETER_PATH = re.compile(r"(^|.*/)lib/python3\.\d+/(?!(site|dist)-packages/
 
 
 def element_bytes(dtype: object) -> int | None:
-    """Bytes of an element of a dtype as a trace names it; None if the name is not known."""
+    """Returns bytes of an element of a dtype as a trace names it; None if the name is not known."""
     name = str(dtype)
     return 1 if name.startswith("Float8") else ELEMENT_BYTES.get(name)
 

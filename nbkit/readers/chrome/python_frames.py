@@ -19,7 +19,7 @@ class PythonFrames:
         self._codes: dict[str, int] = {}  # per frame text its line, -1 if it is not the user's
 
     def add(self, frame: str, start: int, duration: int, thread: int) -> None:
-        """A frame "path/file.py(12): function" and its time in ns."""
+        """Adds a frame "path/file.py(12): function" and its time in ns."""
         code = self._codes.get(frame)
         if code is None:
             line = user_line(frame)
@@ -33,7 +33,7 @@ class PythonFrames:
         return self._start, self._duration, self._thread, self._code
 
     def fill_sources(self, events: Events) -> Events:
-        """The events, those that have no source line with that of the innermost frame around them."""
+        """Returns the events, those that have no source line with that of the innermost frame around them."""
         if not self._code:
             return events
         start, duration, thread, code = (integers(column) for column in self._columns())

@@ -106,7 +106,7 @@ class _Reading:
 
 
 def _created(around: Mapping[str, Any], events: ChromeEvents) -> str | None:
-    """When the recording began; null where the file's clock is not tied to the calendar."""
+    """Returns when the recording began; null where the file's clock is not tied to the calendar."""
     base = around.get("baseTimeNanoseconds")
     if not isinstance(base, int) or not events.spans:
         return None

@@ -40,7 +40,7 @@ class SavedEvents:
             raise _damaged(self.path, f"an event is not as nbkit writes it ({error})") from error
 
     def trace(self) -> Trace:
-        """The trace that was written. Raises TraceError if the events do not make its frames."""
+        """Returns the trace that was written. Raises TraceError if the events do not make its frames."""
         try:
             frames = {"ops": OPS.frame(self._ops)}
             if self.head["memory"]:

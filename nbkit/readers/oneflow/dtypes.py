@@ -47,13 +47,13 @@ def dtype_name(name: str | None) -> str | None:
 
 
 def dims(shape: Message) -> tuple[int, ...] | None:
-    """The sizes of a shape message, () for that of a scalar; None if one is no number."""
+    """Returns the sizes of a shape message, () for that of a scalar; None if one is no number."""
     sizes = [number(size) for size in texts(shape, "dim")]
     return tuple(size for size in sizes if isinstance(size, int)) if all(isinstance(n, int) for n in sizes) else None
 
 
 def element_count(shape: tuple[int, ...] | None) -> int | None:
-    """Number of elements; None where a size is unknown."""
+    """Returns number of elements; None where a size is unknown."""
     if shape is None or min(shape, default=0) < 0:
         return None
     count = 1
@@ -63,12 +63,12 @@ def element_count(shape: tuple[int, ...] | None) -> int | None:
 
 
 def shape_of(parent: Message) -> tuple[int, ...] | None:
-    """The sizes in the field `shape`; None if there is none."""
+    """Returns the sizes in the field `shape`; None if there is none."""
     return dims(message(parent, "shape")) if parent.get("shape") else None
 
 
 def sbp_names(parent: Message) -> list[str] | None:
-    """The distribution in the field `nd_sbp`, in the words of the listing: ["S(0)"]; None if there is none."""
+    """Returns the distribution in the field `nd_sbp`, in the words of the listing: ["S(0)"]; None if there is none."""
     found: list[Any] = parent.get("nd_sbp", [])
     if not found:
         return None

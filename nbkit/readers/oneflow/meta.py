@@ -14,7 +14,7 @@ from nbkit.readers.text_file import TextLines
 
 
 def graph_facts(run: Run, outside: dict[str, list[str]]) -> dict[str, Any]:
-    """What became of one graph: sizes, and of its traced ops those kept, pruned and added by passes."""
+    """Returns what became of one graph: sizes, and of its traced ops those kept, pruned and added by passes."""
     traced = run.traced.ops if run.traced else {}
     listed = {op.name: op for op in run.listing.ops} if run.listing else {}
     known = {
@@ -50,7 +50,7 @@ def _joined(run: Run) -> dict[str, Any]:
 
 
 def facts(log: Log, mojibake: Mojibake) -> dict[str, Any]:
-    """The side records of the log."""
+    """Returns the side records of the log."""
     of = log.facts
     return {
         "stages": log.stages.seconds,
@@ -83,7 +83,7 @@ def facts(log: Log, mojibake: Mojibake) -> dict[str, Any]:
 
 
 def notes(log: Log, mojibake: Mojibake, lines: TextLines, about: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What a reader of the frames should know, a sentence each."""
+    """Returns what a reader of the frames should know, a sentence each."""
     found = [] if lines.damage is None else [f"{lines.path.name} was not read to its end: {lines.damage}."]
     if lines.undecodable_bytes:
         found.append(f"{lines.undecodable_bytes:,} bytes could not be decoded; U+FFFD stands for them.")

@@ -30,7 +30,7 @@ def split_name(name: str) -> tuple[str, str, int] | None:
 
 
 def holder(path: str) -> str:
-    """Path of the module that holds a variable: 'model.emb' of 'model.emb.weight'."""
+    """Returns path of the module that holds a variable: 'model.emb' of 'model.emb.weight'."""
     return path.rpartition(".")[0]
 
 
@@ -50,14 +50,14 @@ def base_of(name: str, known: Container[str]) -> str | None:
 
 
 def _front(name: str, separator: str, known: Container[str]) -> str | None:
-    """The longest known name that `name` starts with, up to a separator."""
+    """Returns the longest known name that `name` starts with, up to a separator."""
     while name and name not in known:
         name = name.rpartition(separator)[0]
     return name or None
 
 
 def inserted_by(name: str, variables: Container[str]) -> str | None:
-    """What made an op that was never traced, told from its name; None if the name does not say it."""
+    """Returns what made an op that was never traced, told from its name; None if the name does not say it."""
     if name.endswith(CASTS):
         return "amp"
     if name.endswith(PINNED):
@@ -73,13 +73,13 @@ def inserted_by(name: str, variables: Container[str]) -> str | None:
 
 
 def is_state(name: str, variables: Container[str]) -> bool:
-    """Whether it is a variable that an optimizer keeps for another one: its momentum, for example."""
+    """Returns whether it is a variable that an optimizer keeps for another one: its momentum, for example."""
     front, dash, last = name.rpartition("-")
     return bool(dash) and (front in variables or (last in STATE and "." in front and split_name(front) is None))
 
 
 def op_type(name: str) -> str | None:
-    """The op type of an op that was never traced, as far as its name tells it."""
+    """Returns the op type of an op that was never traced, as far as its name tells it."""
     if name.endswith(CASTS):
         return "cast"
     if PINNED in name:

@@ -23,7 +23,7 @@ MARKS = re.compile(r"Lazy nn\.Graph name|^[^(\n]{0,120}\((?:OPERATOR: ?|GRAPH:)"
 
 
 def looks_like(head: str) -> bool:
-    """Whether the first lines of a text are those of such a log; it may begin with other output."""
+    """Returns whether the first lines of a text are those of such a log; it may begin with other output."""
     return MARKS.search(head) is not None
 
 
@@ -81,7 +81,7 @@ def _mark_lost(log: Log, run: Run) -> None:
 
 
 def _leave_out_damaged(run: Run) -> list[str]:
-    """An op that is not whole is only one of the graph if a line says so; the names of those that are not."""
+    """Returns an op that is not whole is only one of the graph if a line says so; the names of those that are not."""
     ops = run.traced.ops if run.traced else {}
     names = [op.name for op in ops.values() if op.is_damaged and not op.is_added]
     for name in names:

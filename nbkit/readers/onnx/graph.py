@@ -32,7 +32,7 @@ class Reading:
     domains: set[str] = field(default_factory=set)  # of the ops that were met
 
     def graph_name(self, wanted: str) -> str:
-        """The name, numbered if another graph has it."""
+        """Returns the name, numbered if another graph has it."""
         name, number = wanted, 1
         while name in self.graphs:
             number += 1
@@ -65,7 +65,7 @@ class GraphReader:
         self.inner: list[tuple[NodeProto, int, str, GraphProto]] = []  # graphs in the attributes of nodes
 
     def read_graph(self, graph: GraphProto) -> None:
-        """All nodes and edges of a graph."""
+        """Reads all nodes and edges of a graph."""
         for value in (*graph.value_info, *graph.input, *graph.output):
             self.types[value.name] = type_columns(value.type)
         kinds = {value.name: exporter.metadata(value).get(exporter.INPUT_KIND) for value in graph.value_info}
@@ -81,7 +81,7 @@ class GraphReader:
         self._nodes(list(graph.node), [value.name for value in graph.output])
 
     def read_function(self, function: FunctionProto) -> None:
-        """All nodes and edges of a function's body."""
+        """Reads all nodes and edges of a function's body."""
         for value in function.value_info:
             self.types[value.name] = type_columns(value.type)
         for name in function.input:
@@ -110,7 +110,7 @@ class GraphReader:
         self.values[name] = _Value(node_id, 0, kind, columns)
 
     def _initializer(self, tensor: TensorProto, exported_as: str | None, weight_of: str | None) -> None:
-        """A tensor of the file: a parameter if the exporter says so; else if it holds several numbers with a point."""
+        """Adds a tensor: a parameter if the exporter says so; else if it holds several numbers with a point."""
         columns = tensor_columns(tensor)
         size = sizes(**columns)
         is_number = str(columns["dtype"]).startswith(("float", "bfloat", "double"))
@@ -199,7 +199,7 @@ class GraphReader:
         self.rows.edge(value.node_id, node_id, name, src_port=value.port, dst_port=port, slot=slot, **value.columns)
 
     def _from_outside(self, name: str) -> _Value:
-        """A value of the graph around becomes an input; one that no graph makes comes from nowhere."""
+        """Returns a value of the graph around becomes an input; one that no graph makes comes from nowhere."""
         found = self.outer.find(name) if self.outer is not None else None
         if found is None:
             return _Value(None, None, "input", self.types.get(name, ({}, {}))[0])
@@ -209,12 +209,12 @@ class GraphReader:
         return _Value(node_id, 0, "input", columns)
 
     def find(self, name: str) -> _Value | None:
-        """A value of this graph or of those around it."""
+        """Returns a value of this graph or of those around it."""
         return self.values.get(name) or (self.outer.find(name) if self.outer is not None else None)
 
 
 def inner_graphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
-    """Graphs in the attributes of a node, by the names of these."""
+    """Yields graphs in the attributes of a node, by the names of these."""
     for attribute in node.attribute:
         if attribute.HasField("g"):
             yield attribute.name, attribute.g
@@ -228,7 +228,7 @@ def op_name(node: NodeProto) -> str:
 
 
 def slot_name(node: NodeProto, port: int, version: int) -> str | None:
-    """What the op calls its input, if it is one of ONNX's own."""
+    """Returns what the op calls its input, if it is one of ONNX's own."""
     slots = _slots(node.op_type, version, node.domain)
     return slots[min(port, len(slots) - 1)] if slots else None
 

@@ -35,7 +35,7 @@ class Scope(NamedTuple):
 
 
 def metadata(of: Any) -> dict[str, str]:
-    """The metadata of a model, graph, node or value."""
+    """Returns the metadata of a model, graph, node or value."""
     return {prop.key: prop.value for prop in of.metadata_props}
 
 
@@ -56,7 +56,7 @@ def scope_of(said: Mapping[str, str], name: str, is_torch: bool) -> Scope:
 
 @cache
 def names(text: str) -> list[str]:
-    """The texts of a list as Python writes one; nothing where it is no such list."""
+    """Returns the texts of a list as Python writes one; nothing where it is no such list."""
     if len(text) > LONGEST:
         return []
     try:
@@ -68,7 +68,7 @@ def names(text: str) -> list[str]:
 
 @cache
 def source_of(stack: str) -> str | None:
-    """The innermost line outside torch of a stack trace, as `path/file.py:12`."""
+    """Returns the innermost line outside torch of a stack trace, as `path/file.py:12`."""
     for file, line, function in reversed(FRAME.findall(stack)):
         if found := user_line(f"{file}({line}): {function}"):
             return found
@@ -76,7 +76,7 @@ def source_of(stack: str) -> str | None:
 
 
 def signature_of(said: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Kind and path of the parameters, buffers and constants of the exported program, by their placeholders."""
+    """Returns kind and path of the parameters, buffers and constants of the exported program, by their placeholders."""
     found = INPUT_SPEC.findall(said.get(SIGNATURE, ""))
     return {placeholder: (KINDS[kind], target) for placeholder, kind, target in found}
 

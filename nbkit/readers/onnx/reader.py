@@ -19,12 +19,12 @@ EXPECTED = "expected a model that onnx.save() or torch.onnx.export() wrote"
 
 
 def looks_like(head: bytes) -> bool:
-    """Whether the first bytes of a file are those of an ONNX model."""
+    """Returns whether the first bytes of a file are those of an ONNX model."""
     return HEAD.match(head) is not None
 
 
 def read_onnx_model(path: str | Path) -> Trace:
-    """The graphs of an ONNX model, in the frames nodes, edges, graph_tensors and modules.
+    """Returns the graphs of an ONNX model, in the frames nodes, edges, graph_tensors and modules.
 
     Initializers are nodes: parameters and buffers where the exporter says so; of other exporters those with several
     floating-point numbers are parameters, others constants. Module paths, classes and source lines are those that

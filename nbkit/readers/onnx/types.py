@@ -25,7 +25,7 @@ FEW, MANY = 16, 1_000
 
 
 def dtype_name(code: int) -> str | None:
-    """The dtype of an element type's number; null for none, its number for one that this onnx does not know."""
+    """Returns the dtype of an element type's number; null for none, its number for one that this onnx does not know."""
     from onnx import TensorProto
 
     if code == TensorProto.UNDEFINED:
@@ -38,7 +38,7 @@ def dtype_name(code: int) -> str | None:
 
 
 def element_bits(dtype: str | None) -> int | None:
-    """Bits of an element; null where unknown or where they differ."""
+    """Returns bits of an element; null where unknown or where they differ."""
     if dtype is None or dtype in BITS:
         return BITS.get(dtype or "")
     digits = "".join(letter if letter.isdigit() else " " for letter in dtype.partition("_")[0]).split()
@@ -62,12 +62,12 @@ def type_columns(value: TypeProto) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def tensor_columns(tensor: TensorProto) -> dict[str, Any]:
-    """Columns dtype and shape of a tensor in the file."""
+    """Returns columns dtype and shape of a tensor in the file."""
     return {"dtype": dtype_name(tensor.data_type), "shape": list(tensor.dims)}
 
 
 def sizes(dtype: str | None, shape: list[int | None] | None) -> dict[str, int | None]:
-    """Columns numel and size_bytes; null where a size is not known or makes no sense."""
+    """Returns columns numel and size_bytes; null where a size is not known or makes no sense."""
     known = [size for size in shape or () if size is not None and size >= 0]
     if shape is None or len(known) < len(shape):
         return {"numel": None, "size_bytes": None}
@@ -79,7 +79,7 @@ def sizes(dtype: str | None, shape: list[int | None] | None) -> dict[str, int | 
 
 
 def constant_columns(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Columns dtype and shape of a Constant node's result, from the one attribute that holds its value."""
+    """Returns columns dtype and shape of a Constant node's result, from the one attribute that holds its value."""
     if isinstance(tensor := attributes.get("value"), dict):
         return {name: tensor.get(name) for name in ("dtype", "shape")}
     for name, dtype in (("value_int", "int64"), ("value_float", "float32"), ("value_string", "string")):
@@ -91,7 +91,7 @@ def constant_columns(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def attribute_value(attribute: AttributeProto) -> Any:
-    """The value of an attribute as JSON data; of a graph nothing: it is a further graph."""
+    """Returns the value of an attribute as JSON data; of a graph nothing: it is a further graph."""
     from onnx import AttributeProto
 
     kind = AttributeProto.AttributeType.Name(attribute.type)
@@ -120,7 +120,7 @@ def _some(items: list[Any]) -> list[Any] | dict[str, Any]:
 
 
 def _tensor(tensor: TensorProto) -> dict[str, Any]:
-    """What a tensor is, and its values if they are few and in this file."""
+    """Returns what a tensor is, and its values if they are few and in this file."""
     from onnx import TensorProto, numpy_helper
 
     told = tensor_columns(tensor)

@@ -31,12 +31,12 @@ ROOTS = ("root_id", "root")
 
 
 def is_communication(kind: str) -> bool:
-    """Whether operations of this type, without dialect, move tensors between processes or wait for that."""
+    """Returns whether operations of this type, without dialect, move tensors between processes or wait for that."""
     return kind in TYPES or kind.startswith(PREFIXES)
 
 
 def collective(operation: Operation) -> dict[str, Any]:
-    """Its ring, peer and root, None where it has none, and the tensors that it moves."""
+    """Returns its ring, peer and root, None where it has none, and the tensors that it moves."""
     found = operation.attributes
     tensors = [name for _, names in operation.inputs for name in names]
     tensors = tensors or [name for _, names in operation.outputs for name in names]

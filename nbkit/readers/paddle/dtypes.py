@@ -50,6 +50,6 @@ SHORT = {
 
 
 def dtype_name(text: str) -> str:
-    """Name of the element type: `VarType.FP32`, `paddle.float32`, `f32` and `float32` are float32."""
+    """Returns name of the element type: `VarType.FP32`, `paddle.float32`, `f32` and `float32` are float32."""
     name = text.rpartition(".")[2].strip().lower()
     return SHORT.get(name, name)

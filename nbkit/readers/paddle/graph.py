@@ -55,7 +55,7 @@ class BlockGraph:
             self._tensor(name)
 
     def _outside_node(self, name: str) -> None:
-        """The node of a state variable, or of a tensor that the block reads and nothing in it has made."""
+        """Adds the node of a state variable, or of a tensor that the block reads and nothing in it has made."""
         variable = self._scope.get(name)
         own = name in self._block.variables
         kind = _state_kind(variable) if own and variable and variable.persistable else "input"
@@ -78,11 +78,11 @@ class BlockGraph:
         self._kinds[name] = kind
 
     def _named(self, index: int) -> str:
-        """The graph of the block with this index."""
+        """Returns the graph of the block with this index."""
         return f"{self._prefix}block {index}"
 
     def _owner(self, name: str) -> int:
-        """Index of the nearest block around this one that declares the name."""
+        """Returns index of the nearest block around this one that declares the name."""
         return next(block.index for block in _around(self._program, self._block) if name in block.variables)
 
     def _operation(self, operation: Operation) -> int:
@@ -126,7 +126,7 @@ class BlockGraph:
                 self._kinds.setdefault(name, kind)
 
     def _attributes(self, operation: Operation) -> dict[str, Any]:
-        """The attributes, with slots and damage; one of their names is told apart by a bracket."""
+        """Returns the attributes, with slots and damage; one of their names is told apart by a bracket."""
         own = {
             "inputs": _by_slot(operation.inputs),
             "outputs": _by_slot(operation.outputs),
@@ -139,7 +139,7 @@ class BlockGraph:
         return {**read, **own}
 
     def _plain(self, value: Any) -> Any:
-        """An attribute's value as JSON data; blocks are named by their graphs."""
+        """Returns an attribute's value as JSON data; blocks are named by their graphs."""
         if isinstance(value, BlockReference):
             graphs = [self._named(index) for index in value.indices]
             return graphs if value.is_list or len(graphs) != 1 else graphs[0]
@@ -148,7 +148,7 @@ class BlockGraph:
         return value
 
     def _tensor(self, name: str) -> None:
-        """The row of a tensor that this block declares, or that no block does."""
+        """Adds the row of a tensor that this block declares, or that no block does."""
         variable = self._block.variables.get(name)
         if variable is None and name in self._scope:
             return
@@ -171,7 +171,7 @@ class BlockGraph:
 
 
 def _around(program: Program, block: Block) -> list[Block]:
-    """The block itself and those that hold it, from the inside out."""
+    """Returns the block itself and those that hold it, from the inside out."""
     found = {block.index: block}
     while (parent := program.blocks.get(block.parent)) and parent.index not in found:
         found[parent.index] = block = parent
@@ -179,7 +179,7 @@ def _around(program: Program, block: Block) -> list[Block]:
 
 
 def _scope(program: Program, block: Block) -> Mapping[str, Variable]:
-    """Every variable that the block can name."""
+    """Returns every variable that the block can name."""
     scope: dict[str, Variable] = {}
     for holder in reversed(_around(program, block)):
         scope |= holder.variables
@@ -195,7 +195,7 @@ def _sizes(shape: tuple[int, ...] | None) -> list[int | None] | None:
 
 
 def _type(variable: Variable | None) -> dict[str, Any]:
-    """Columns dtype and shape."""
+    """Returns columns dtype and shape."""
     return {"dtype": variable.dtype, "shape": _sizes(variable.shape)} if variable else {}
 
 
@@ -210,7 +210,7 @@ def _numel(shape: tuple[int, ...] | None) -> int | None:
 
 
 def _facts(variable: Variable | None) -> dict[str, Any]:
-    """Attributes of a tensor's row."""
+    """Returns attributes of a tensor's row."""
     if variable is None:
         return {"declared": False}
     return {"type": variable.type, "persistable": variable.persistable, **variable.attributes}
@@ -227,7 +227,7 @@ def _by_slot(slots: list[tuple[str | None, list[str]]]) -> dict[str, list[str]] 
 
 
 def _source(callstack: Any) -> str | None:
-    """Innermost line of the user's own code in a call stack, else its innermost line."""
+    """Returns innermost line of the user's own code in a call stack, else its innermost line."""
     lines = [CODE_LINE.match(line) for line in callstack] if isinstance(callstack, list) else []
     places = [match for match in lines if match]
     own = [match for match in places if not OWN_CODE.search(match[1])]

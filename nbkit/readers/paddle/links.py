@@ -20,7 +20,7 @@ def reads(operation: Operation) -> Iterator[tuple[int, str | None, str]]:
 
 
 def writes(operation: Operation) -> Iterator[tuple[int, str]]:
-    """Port and name of each tensor that is written."""
+    """Yields port and name of each tensor that is written."""
     names = (name for _, names in operation.outputs for name in names)
     return ((port, name) for port, name in enumerate(names) if name not in PLACEHOLDERS)
 
@@ -45,5 +45,5 @@ class Writers:
         self._last[name] = (node, port)
 
     def last(self, name: str) -> tuple[int | None, int | None]:
-        """Node and port that wrote the name last; None for both if none did."""
+        """Returns node and port that wrote the name last; None for both if none did."""
         return self._last.get(name, (None, None))

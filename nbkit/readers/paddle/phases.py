@@ -51,7 +51,7 @@ def _is_recomputed(operation: Operation) -> bool:
 
 
 def _is_mixed_precision(operation: Operation, kind: str, phase: str | None) -> bool:
-    """Whether it is a cast that autocast wrote into the forward, or the scaling of the loss."""
+    """Returns whether it is a cast that autocast wrote into the forward, or the scaling of the loss."""
     if phase not in ("forward", None):
         return False
     if kind == "cast":

@@ -10,12 +10,12 @@ from nbkit.trace.trace import Trace
 
 
 def looks_like(head: str) -> bool:
-    """Whether the first few hundred lines of a file show a Paddle program of any form."""
+    """Returns whether the first few hundred lines of a file show a Paddle program of any form."""
     return any(begins(line) for line in head.splitlines())
 
 
 def read_paddle_program(path: Path) -> Trace:
-    """The graphs of every program in the file: frames nodes, edges and graph_tensors, one graph per block.
+    """Returns the graphs of every program in the file: frames nodes, edges and graph_tensors, one graph per block.
 
     Lines that cannot be read are rows of meta["skipped_lines"]; a file without any program has no rows. Raises
     TraceError if the file itself cannot be read.
@@ -40,7 +40,7 @@ def read_paddle_program(path: Path) -> Trace:
 
 
 def _notes(lines: TextLines, skipped: SkippedLines) -> list[str]:
-    """What was wrong with the file as a whole."""
+    """Returns what was wrong with the file as a whole."""
     notes = []
     if lines.undecodable_bytes:
         notes.append(f"{lines.undecodable_bytes:,} bytes are not of the file's encoding; they are shown as U+FFFD.")

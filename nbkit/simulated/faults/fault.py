@@ -83,7 +83,7 @@ class Fault:
         return self.where is None or bool(self.where(call_tensors))
 
     def spoil(self, call: Call, memory: dict[Any, Any]) -> list[Tensor] | None:
-        """The wrong results in place of `call.results`; None where there is nothing wrong to give yet."""
+        """Returns the wrong results in place of `call.results`; None where there is nothing wrong to give yet."""
         call.check_computes()
         results = KINDS[self.kind].spoil(call, self.amount, memory)
         if results is None or self.output is None:
@@ -94,6 +94,6 @@ class Fault:
 
 
 def in_backward() -> bool:
-    """Whether autograd is running a backward pass in this thread."""
+    """Returns whether autograd is running a backward pass in this thread."""
     running: bool = torch._C._current_graph_task_id() != -1
     return running

@@ -22,7 +22,7 @@ class Plan:
         self._runners: dict[Any, Callable[..., Any]] = {}
 
     def runner(self, func: Any) -> Callable[..., Any]:
-        """What runs `func`: itself, or the faults that name it."""
+        """Returns what runs `func`: itself, or the faults that name it."""
         run = self._runners.get(func)
         if run is None:
             name = str(func)

@@ -28,14 +28,14 @@ class PlantedFault:
         self.memory: dict[Any, Any] = {}
 
     def fits(self, tensors: list[Tensor]) -> bool:
-        """Whether a call of an op that it names meets its conditions; counts the call."""
+        """Returns whether a call of an op that it names meets its conditions; counts the call."""
         self.calls += 1
         fits = self.fault.fits(tensors)
         self.fitting += fits
         return fits
 
     def wrong_results(self, call: Call) -> list[Tensor] | None:
-        """What the call is to give instead; None where this fault does not fire."""
+        """Returns what the call is to give instead; None where this fault does not fire."""
         is_due = self.fault.nth_call in (None, self.fitting)
         try:
             wrong = self.fault.spoil(call, self.memory) if is_due or self.fault.remembers else None
@@ -63,7 +63,7 @@ class PlantedFault:
         _overwrite(call.results, wrong)
 
     def row(self, seen: Collection[str]) -> dict[str, Any]:
-        """The fault as a row of the report; `seen` are the names of all ops that ran."""
+        """Returns the fault as a row of the report; `seen` are the names of all ops that ran."""
         fault = self.fault
         counts = {"calls": self.calls, "fired": self.fired, "changed": self.changed, "rounding_ratio": self.ratio}
         status, message = self._verdict(seen)
@@ -92,7 +92,7 @@ class PlantedFault:
 
 
 def run_spoilt(planted: list[PlantedFault], func: Any, args: Any, kwargs: Any) -> Any:
-    """What the op returns, made wrong by the first of the faults that fires."""
+    """Returns what the op returns, made wrong by the first of the faults that fires."""
     tensors = list(tensors_in([*args, *kwargs.values()]))
     fitting = [fault for fault in planted if fault.fits(tensors)]
     if not fitting:
@@ -115,7 +115,7 @@ def _overwrite(results: list[Tensor], wrong: list[Tensor]) -> None:
 
 
 def same_bits(left: Tensor, right: Tensor) -> bool:
-    """Whether two tensors hold the same values to the bit, NaN and the sign of zero included."""
+    """Returns whether two tensors hold the same values to the bit, NaN and the sign of zero included."""
     if left.dtype != right.dtype or left.shape != right.shape:
         return False
     views = [tensor.resolve_conj().resolve_neg().contiguous().view(-1).view(torch.uint8) for tensor in (left, right)]

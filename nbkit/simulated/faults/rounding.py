@@ -19,7 +19,7 @@ WIDE = {
 
 
 def rounding_ratio(call: Call, wrong: list[Tensor]) -> float | None:
-    """The largest change of an element over what rounding may do to it; 1 or less is within rounding.
+    """Returns the largest change of an element over what rounding may do to it; 1 or less is within rounding.
 
     That is eps |right| for the result and, for its inputs, the largest change that changing each by the eps of float32
     brings about; their root mean square over the tensor is added, so that an element next to zero is not held to its
@@ -33,7 +33,7 @@ def rounding_ratio(call: Call, wrong: list[Tensor]) -> float | None:
 
 
 def _is_drawing(call: Call) -> bool:
-    """Whether the call draws random numbers: attention without dropout only could."""
+    """Returns whether the call draws random numbers: attention without dropout only could."""
     could = torch.Tag.nondeterministic_seeded in call.func.tags
     return could and not any(call.argument(name) in (0, 0.0) for name in ("dropout_p", "dropout"))
 
@@ -68,7 +68,7 @@ def _spreads(call: Call) -> list[Any]:
 
 
 def _wide_run(call: Call, generator: torch.Generator | None) -> list[Tensor]:
-    """The results in float64, from inputs changed by eps with random signs if there is a generator."""
+    """Returns the results in float64, from inputs changed by eps with random signs if there is a generator."""
     args = [_widened(arg, generator) for arg in call.inputs]
     kwargs = {name: _widened(arg, generator) for name, arg in call.named_inputs.items()}
     return call.results_of(args, kwargs, call.func(*args, **kwargs))

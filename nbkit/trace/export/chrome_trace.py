@@ -64,7 +64,7 @@ def _columns(frame: pd.DataFrame, table: Table) -> dict[str, list[Any]]:
 
 
 def _plain(column: pd.Series) -> list[Any]:
-    """The values as JSON has them: null for what is missing."""
+    """Returns the values as JSON has them: null for what is missing."""
     values = column.astype(object)
     return values.where(column.notna(), None).tolist()
 
@@ -93,7 +93,7 @@ def _processes(placed: Tracks) -> dict[str, int]:
 
 
 def _slices(ops: pd.DataFrame, placed: Tracks) -> Iterator[Event]:
-    """One complete event per op, in call order."""
+    """Yields one complete event per op, in call order."""
     processes = _processes(placed)
     pids = [processes[group] for group in placed.groups]
     for row, tid in zip(_rows(ops), placed.number.tolist(), strict=True):
@@ -109,7 +109,7 @@ def _category(row: Event) -> str:
 
 
 def _arrows(ops: pd.DataFrame, placed: Tracks) -> Iterator[Event]:
-    """Arrows from each forward op to its backward work, and from each launch to what it launched."""
+    """Yields arrows from each forward op to its backward work, and from each launch to what it launched."""
     parent = ops["parent_id"].fillna(-1).to_numpy(dtype=np.int64)
     forward = ops["forward_op_id"].fillna(-1).to_numpy(dtype=np.int64)
     is_work = (ops["level"] == "kernel").to_numpy()
@@ -132,7 +132,7 @@ def _pairs(category: str, tails: Any, heads: Any, ops: pd.DataFrame, placed: Tra
 
 
 def _memory(frame: pd.DataFrame | None, placed: Tracks) -> Iterator[Event]:
-    """An instant with all that is known per allocation or free, and a counter of the bytes on each device."""
+    """Yields an instant with all that is known per allocation or free, and a counter of the bytes on each device."""
     if frame is None:
         return
     pid, held = _processes(placed)["host"], dict[str, int]()

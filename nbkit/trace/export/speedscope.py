@@ -44,7 +44,7 @@ def write_speedscope(ops: pd.DataFrame, meta: Mapping[str, Any], path: str | Pat
 
 
 def _frames(ops: pd.DataFrame) -> tuple[Ints, list[dict[str, Any]]]:
-    """Per op its frame, and the frames: one per op name and source line."""
+    """Returns per op its frame, and the frames: one per op name and source line."""
     codes, keys = pd.factorize(pd.MultiIndex.from_arrays([ops["op"], ops["source"].fillna("")]))
     frames = []
     for op, source in keys:
@@ -67,7 +67,7 @@ def _profile(title: str, rows: Ints, times: tuple[Ints, Ints], frame: Ints) -> d
 
 
 def _events(rows: Ints, start: Ints, end: Ints, frame: Ints) -> Iterator[dict[str, Any]]:
-    """Opens and closes in order of time; every frame closes before the one around it."""
+    """Yields opens and closes in order of time; every frame closes before the one around it."""
     stack: list[int] = []
     for row in rows[np.lexsort((-end[rows], start[rows]))].tolist():
         while stack and end[stack[-1]] <= start[row]:

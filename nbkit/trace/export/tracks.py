@@ -53,7 +53,7 @@ def times_ns(ops: pd.DataFrame) -> tuple[Ints, Ints]:
 
 
 def _lines(ops: pd.DataFrame) -> tuple[Ints, list[Line]]:
-    """Per op the number of its line, and the lines."""
+    """Returns per op the number of its line, and the lines."""
     known: dict[Line, int] = {}
     is_work = ops["level"] == "kernel"
     device = ops["device"].fillna("unknown device").where(is_work, HOST)
@@ -70,7 +70,7 @@ def _name(group: str, number: int) -> str:
 
 
 def lanes(line: Ints, start: Ints, end: Ints) -> Ints:
-    """Per op the first lane of its line on which it lies inside, or behind, whatever began before it."""
+    """Returns per op the first lane of its line on which it lies inside, or behind, whatever began before it."""
     lane = np.zeros(len(line), dtype=np.int64)
     lines: dict[int, list[list[int]]] = {}
     for row in np.lexsort((-end, start)).tolist():

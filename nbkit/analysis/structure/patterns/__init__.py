@@ -13,7 +13,7 @@ __all__ = ["PatternMatch", "patterns_in"]
 
 
 def patterns_in(flow: Flow) -> list[PatternMatch]:
-    """All that is recognised in the dataflow of a graph."""
+    """Returns all that is recognised in the dataflow of a graph."""
     mixed = mixes(flow)
     taken = {node for found in mixed for node in found.nodes}
     embedded = embeddings(flow)

@@ -8,7 +8,7 @@ STEPS = ("add", "subtract", "multiply", "divide", "maximum", "triangle", "clip",
 
 
 def attentions(flow: Flow) -> list[PatternMatch]:
-    """Every softmax attention of a graph, with the projections before and after it."""
+    """Returns every softmax attention of a graph, with the projections before and after it."""
     found = []
     for node in flow.order:
         if flow.does[node] == "attention":

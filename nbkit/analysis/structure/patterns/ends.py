@@ -8,7 +8,7 @@ from nbkit.analysis.structure.words import LOSSES
 
 
 def embeddings(flow: Flow) -> list[PatternMatch]:
-    """Every row lookup in a weight matrix by integers."""
+    """Returns every row lookup in a weight matrix by integers."""
     return [
         PatternMatch("embedding", frozenset({node}), "rows of a weight taken by integers", node)
         for node in flow.order
@@ -17,7 +17,7 @@ def embeddings(flow: Flow) -> list[PatternMatch]:
 
 
 def _table(flow: Flow, node: int) -> list[int | None] | None:
-    """Shape of the weight whose rows an op takes by integers; None if it does something else."""
+    """Returns shape of the weight whose rows an op takes by integers; None if it does something else."""
     rows = flow.shape(node)
     for table, indices in permutations(flow.reads[node], 2):
         sizes, counts = flow.shape(table), flow.shape(indices)
@@ -49,7 +49,7 @@ def heads(flow: Flow, embedded: list[PatternMatch]) -> list[PatternMatch]:
 
 
 def losses(flow: Flow) -> list[PatternMatch]:
-    """Every loss op, with all that is computed from its result in the forward."""
+    """Returns every loss op, with all that is computed from its result in the forward."""
     found = []
     reached: set[int] = set()
     for node in flow.order:

@@ -29,7 +29,7 @@ def mlps(flow: Flow) -> list[PatternMatch]:
 
 
 def _is_back(flow: Flow, ups: set[int], down: int) -> bool:
-    """Whether one or two projections widen one input, and `down` gives its width again."""
+    """Returns whether one or two projections widen one input, and `down` gives its width again."""
     inputs = {origin for up in ups for origin in flow.origins(up)}
     if not 1 <= len(ups) <= 2 or len(inputs) != 1:
         return False

@@ -6,7 +6,7 @@ from nbkit.analysis.structure.words import NORMS
 
 
 def norms(flow: Flow) -> list[PatternMatch]:
-    """Every norm of a graph, fused or written out, with its weight and bias."""
+    """Returns every norm of a graph, fused or written out, with its weight and bias."""
     found = []
     for node in flow.order:
         if flow.does[node] in NORMS and flow.reads[node]:
@@ -37,7 +37,7 @@ def _written_out(flow: Flow, root: int) -> PatternMatch | None:
 
 
 def _above(flow: Flow, node: int) -> int | None:
-    """What the root is taken of, past the addition of epsilon."""
+    """Returns what the root is taken of, past the addition of epsilon."""
     origins = flow.origins(node)
     if len(origins) == 1 and flow.does[origins[0]] == "add":
         origins = flow.origins(origins[0])
@@ -45,7 +45,7 @@ def _above(flow: Flow, node: int) -> int | None:
 
 
 def _products(flow: Flow, root: int) -> list[int]:
-    """The products that the inverse of a root goes into, and the quotients by the root."""
+    """Returns the products that the inverse of a root goes into, and the quotients by the root."""
     uses = flow.uses(root)
     if flow.does[root] == "rsqrt":
         return [use for use in uses if flow.does[use] == "multiply"]

@@ -17,7 +17,7 @@ class Addition:
 
 
 def streams(flow: Flow, norms: list[PatternMatch]) -> list[list[Addition]]:
-    """The residual streams of a graph, each as its additions in order; of branches inside of branches none."""
+    """Returns the residual streams of a graph, each as its additions in order; of branches inside of branches none."""
     additions: dict[int, Addition] = {}
     for node in flow.order:
         if flow.does[node] == "add" and (addition := _addition(flow, node, additions)):
@@ -39,7 +39,7 @@ def streams(flow: Flow, norms: list[PatternMatch]) -> list[list[Addition]]:
 
 
 def branch_nodes(flow: Flow, addition: Addition) -> set[int]:
-    """The nodes of a branch: what its result goes back to, as far as that depends on what is passed on."""
+    """Returns the nodes of a branch: what its result goes back to, as far as that depends on what is passed on."""
     inside = flow.between(addition.skip, addition.branch)
     found = set[int]()
     for node in sorted(inside, key=flow.rank.__getitem__):

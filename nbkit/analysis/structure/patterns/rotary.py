@@ -28,7 +28,7 @@ def rotaries(flow: Flow) -> list[PatternMatch]:
 
 
 def _halves(flow: Flow, cat: int) -> int | None:
-    """What both inputs of a concatenation are parts of."""
+    """Returns what both inputs of a concatenation are parts of."""
     sources = set()
     for origin in flow.origins(cat):
         node = origin

@@ -5,7 +5,7 @@ from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
 
 
 def mixes(flow: Flow) -> list[PatternMatch]:
-    """Every sigmoid(receptance) * value(relu(key) squared), and every output(sigmoid(receptance) * wkv).
+    """Returns every sigmoid(receptance) * value(relu(key) squared), and every output(sigmoid(receptance) * wkv).
 
     wkv is an op of that name, or a quotient of weighted sums.
     """
@@ -37,7 +37,7 @@ def _time_mix(flow: Flow, product: int, gate: int, value: int) -> PatternMatch |
 
 
 def _gated(flow: Flow) -> list[tuple[int, int, int]]:
-    """Products of a sigmoid of a projection with something else: the product, the sigmoid, the other."""
+    """Returns products of a sigmoid of a projection with something else: the product, the sigmoid, the other."""
     found = []
     for node in flow.order:
         if flow.does[node] != "multiply":
@@ -53,7 +53,7 @@ def _gated(flow: Flow) -> list[tuple[int, int, int]]:
 
 
 def _squared_relu(flow: Flow, value: int) -> int | None:
-    """The square of a relu of a projection that `value` projects; None if it does not."""
+    """Returns the square of a relu of a projection that `value` projects; None if it does not."""
     squares = flow.origins(value)
     if len(squares) != 1 or flow.does[squares[0]] not in ("square", "power", "multiply"):
         return None
@@ -63,7 +63,7 @@ def _squared_relu(flow: Flow, value: int) -> int | None:
 
 
 def _has_exponentials(flow: Flow, quotient: int) -> bool:
-    """Whether both what is divided and what divides it were weighted by exp()."""
+    """Returns whether both what is divided and what divides it were weighted by exp()."""
     origins = flow.origins(quotient)
     if len(origins) != 2:
         return False

@@ -17,7 +17,7 @@ SOFTMAX = {"softmax", "attention"}
 
 
 def module_roles(graph: Graph, paths: Set[str]) -> Roles:
-    """Role and evidence by module path as far as the names in a graph tell them."""
+    """Returns role and evidence by module path as far as the names in a graph tell them."""
     source = graph.source
     parameters: dict[str, dict[str, Shape | None]] = defaultdict(dict)
     for row in graph.rows:
@@ -56,7 +56,7 @@ def _role(roles: Roles, path: str) -> str:
 
 
 def checked(roles: Roles, graph: Graph) -> Roles:
-    """Without attentions that multiply but have no softmax."""
+    """Returns the roles without attentions that multiply but have no softmax."""
     flow, modules = graph.forward, graph.source.modules
     soft, multiplies = set[str](), set[str]()
     for node in flow.members:
@@ -90,12 +90,12 @@ def roles_by_patterns(roles: Roles, graph: Graph) -> Roles:
 
 
 def _is_part(one: PatternMatch, inside: set[str]) -> bool:
-    """Whether a norm is only a part of what the module does."""
+    """Returns whether a norm is only a part of what the module does."""
     return one.role == "norm" and bool(inside - {"norm"})
 
 
 def _home(modules: list[str | None]) -> str | None:
-    """The innermost module that holds all of these; None if that is the root or some have none."""
+    """Returns the innermost module that holds all of these; None if that is the root or some have none."""
     paths = [module.split(".") for module in modules if module]
     if len(paths) < len(modules) or not paths:
         return None
@@ -110,6 +110,6 @@ def _home(modules: list[str | None]) -> str | None:
 
 @cache
 def above(path: str) -> tuple[str, ...]:
-    """The paths of the modules that hold this one, from near to far, the root last."""
+    """Returns the paths of the modules that hold this one, from near to far, the root last."""
     parent = path.rpartition(".")[0]
     return (parent, *above(parent)) if path else ()

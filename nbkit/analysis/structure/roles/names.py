@@ -55,7 +55,7 @@ class Module:
 
 
 def role_by_names(module: Module) -> tuple[str, str] | None:
-    """Role and evidence as far as names alone tell them; None where they do not."""
+    """Returns role and evidence as far as names alone tell them; None where they do not."""
     return rwkv_role(module.held, module.parameters) or _leaf(module) or _by_type(module) or _by_form(module)
 
 

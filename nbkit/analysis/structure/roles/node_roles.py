@@ -5,7 +5,7 @@ from nbkit.analysis.structure.tree import PartTree
 
 
 def node_roles(graph: Graph, tree: PartTree, part_of_node: list[int], is_communication: list[bool]) -> dict[int, str]:
-    """Role of each node of a graph that has one."""
+    """Returns role of each node of a graph that has one."""
     innermost = _innermost(tree)
     own = {} if graph.is_tree else _own_roles(graph, is_communication)
     roles: dict[int, str] = {}
@@ -54,7 +54,7 @@ def _own_roles(graph: Graph, is_communication: list[bool]) -> dict[int, str]:
 
 
 def _casts(graph: Graph) -> set[int]:
-    """The ops that change the dtype of what they read, and no more."""
+    """Returns the ops that change the dtype of what they read, and no more."""
     dtypes = graph.source.dtypes
     found = set()
     for row in graph.rows:

@@ -24,7 +24,7 @@ EARLY_MARKS = ({"time_mix_k", "time_mix_r"}, {"time_mix_key", "time_mix_receptan
 
 
 def rwkv_role(held: Set[str], shapes: Mapping[str, Shape | None]) -> tuple[str, str] | None:
-    """time_mix or channel_mix and the evidence, for a module that holds these names; None if it is neither.
+    """Returns time_mix or channel_mix and the evidence, for a module that holds these names; None if it is neither.
 
     `held` is the names of its parameters and of the modules right in it, `shapes` is that of each parameter if known.
     """

@@ -31,7 +31,7 @@ class Log:
         self.created: str | None = None
 
     def count(self, found: Glog) -> None:
-        """A glog line was read."""
+        """Counts a glog line."""
         self.glog_lines += 1
         self.sites[found.site] += 1
         self.threads[found.thread] += 1
@@ -40,11 +40,11 @@ class Log:
             self.metrics.seen(at)
 
     def cut(self, line: int, text: str) -> None:
-        """The log ends in the middle of the record that began at this line."""
+        """Notes that the log ends in the middle of the record that began at this line."""
         self.is_cut = True
         self.skipped.add(line, text, "the log ends before this record does")
 
     def error(self, line: int, text: str) -> None:
-        """A line that says why the run ended, or what failed in it."""
+        """Adds a line that says why the run ended, or what failed in it."""
         if len(self.errors) < MOST_ERRORS:
             self.errors.append((line, text))

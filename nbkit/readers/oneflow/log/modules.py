@@ -24,14 +24,14 @@ class ModuleTree:
         return not (self.types or self.parameters or self.buffers)
 
     def module(self, path: str, type_: str, arguments: str) -> None:
-        """A MODULE line."""
+        """Takes a MODULE line."""
         self.types[path] = type_
         if arguments:
             self.arguments[path] = arguments
 
 
 def merged(built: ModuleTree | None, listed: ModuleTree | None) -> ModuleTree:
-    """One tree of the one that was printed while building and the one of the listing, in the latter's order."""
+    """Returns one tree of the one that was printed while building and the one of the listing, in the latter's order."""
     trees = [tree for tree in (listed, built) if tree is not None]
     made = ModuleTree()
     for tree in reversed(trees):
@@ -50,7 +50,7 @@ def merged(built: ModuleTree | None, listed: ModuleTree | None) -> ModuleTree:
 
 
 def module_rows(model: str, tree: ModuleTree, fixed: set[str]) -> list[dict[str, Any]]:
-    """Rows of modules; `fixed` are the parameters that do not train."""
+    """Returns rows of modules; `fixed` are the parameters that do not train."""
     totals = {path: {"params": 0, "trainable_params": 0, "param_bytes": 0, "buffer_bytes": 0} for path in tree.types}
     for path, tensor in tree.parameters.items():
         count, size = element_count(tensor.shape) or 0, _bytes(tensor)
@@ -73,7 +73,7 @@ def module_rows(model: str, tree: ModuleTree, fixed: set[str]) -> list[dict[str,
 
 
 def parent_of(path: str, tree: ModuleTree) -> str | None:
-    """The nearest module around it that was printed; None at the top."""
+    """Returns the nearest module around it that was printed; None at the top."""
     while path:
         path = path.rpartition(".")[0]
         if path in tree.types:

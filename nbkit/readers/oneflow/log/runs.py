@@ -22,7 +22,7 @@ class Run:
 
 
 def runs(graphs: Graphs) -> list[Run]:
-    """The graphs of a log; the first listing of a name goes with its first traced ops, and so on."""
+    """Returns the graphs of a log; the first listing of a name goes with its first traced ops, and so on."""
     found: list[Run] = []
     numbers: Counter[str] = Counter()
     for name, rank in _keys(graphs):

@@ -20,7 +20,7 @@ class Traced:
     last: TracedOp | None = None
 
     def put(self, op: TracedOp) -> None:
-        """An op; one that was tried before and not taken is replaced."""
+        """Adds an op; one that was tried before and not taken is replaced."""
         self.ops[op.name] = op
         self.last = op
 
@@ -58,7 +58,7 @@ class Graphs:
             held.clear()
 
     def tree(self, name: str, rank: str | None) -> ModuleTree:
-        """The module tree that is being printed for a graph: a new one where the last one was finished."""
+        """Returns the module tree that is being printed for a graph: a new one where the last one was finished."""
         for known, of, tree in reversed(self.trees):
             if (known, of) == (name, rank):
                 if not tree.is_done:
@@ -68,19 +68,19 @@ class Graphs:
         return self.trees[-1][2]
 
     def built(self, name: str, rank: str | None) -> None:
-        """The module tree that was being printed is whole."""
+        """Notes that the module tree that was being printed is whole."""
         for known, of, tree in self.trees:
             tree.is_done = tree.is_done or (known, of) == (name, rank)
 
     def tried(self, name: str, rank: str | None, thread: str | None, op: TracedOp) -> None:
-        """A thread tries to add an op; a name that the graph has taken already begins another run."""
+        """Notes that a thread tries to add an op; a name that the graph has taken already begins another run."""
         run = self._run(name, rank, thread)
         if op.name in run.ops and run.ops[op.name].is_added:
             run = self._start(name, rank, thread)
         run.put(op)
 
     def added(self, name: str, rank: str | None, thread: str | None, op: str, line: int) -> TracedOp:
-        """A line says that an op was taken; one that nothing was said of before is known by its name alone."""
+        """Returns a line says that an op was taken; one that nothing was said of before is known by its name alone."""
         run = self._run(name, rank, thread)
         if op in run.ops and run.ops[op].is_added:
             run = self._start(name, rank, thread)
@@ -97,16 +97,16 @@ class Graphs:
         self.added(name, rank, thread, op.name, op.line)
 
     def last_tried(self, name: str, rank: str | None, thread: str | None) -> TracedOp | None:
-        """The op that the thread tried last, if it is not known to be taken."""
+        """Returns the op that the thread tried last, if it is not known to be taken."""
         last = self._run(name, rank, thread).last
         return None if last is None or last.is_added else last
 
     def tensors(self, name: str, rank: str | None, thread: str | None) -> dict[str, Description]:
-        """Where level 3's descriptions of a graph's tensors go."""
+        """Returns where level 3's descriptions of a graph's tensors go."""
         return self._run(name, rank, thread).tensors
 
     def close(self, listing: Listing) -> None:
-        """A listing has ended: if the graph was printed before, it is the same one."""
+        """Ends a listing: if the graph was printed before, it is the same one."""
         listing.runs = sum((run.name, run.rank) == (listing.name, listing.rank) for run in self.traced)
         for other in self.listings:
             same = (other.name, other.rank, other.runs) == (listing.name, listing.rank, listing.runs)
@@ -125,7 +125,7 @@ class Graphs:
 
 
 def _by_name(op: str, graph: str, line: int) -> TracedOp:
-    """An op of which nothing but its name is known."""
+    """Returns an op of which nothing but its name is known."""
     parts = split_name(op)
     made = TracedOp(op, line, outputs=[f"{op}/out"], has_text=False)
     if op.startswith((f"_{graph}_input", f"_{graph}-input")):

@@ -51,7 +51,7 @@ class Stream:
         return not line or self._record(number, line)
 
     def close(self) -> None:
-        """The log has ended."""
+        """Ends all that is open: the log has ended."""
         said = self._log.skipped.count
         is_cut = self._body is not None and self._body.is_cut
         self._end_body()
@@ -68,7 +68,7 @@ class Stream:
             body.close()
 
     def _start(self, body: Body, number: int, first: str) -> None:
-        """A record of several lines begins, and `first` is what this line has of it."""
+        """Begins a record of several lines; `first` is what this line has of it."""
         self._body, self._begun = body, (number, first)
         self.field = body.field if isinstance(body, ProtoBody) else None
         if not first:
@@ -97,7 +97,7 @@ class Stream:
         return self._message(number, line, None) or self._text(number, line)
 
     def _in_brackets(self, number: int, line: str) -> bool:
-        """A line of LiBai's logger, or one of the tree with its level before it."""
+        """Takes a line of LiBai's logger, or one of the tree with its level before it."""
         level, _, rest = line.partition("]")
         if level not in LEVELS or tree_word(rest) is None:
             return self._log.metrics.line(line, self._rank)
@@ -106,7 +106,7 @@ class Stream:
         return self._tree_line(number, rest)
 
     def _text(self, number: int, line: str) -> bool:
-        """A line of its own: the head of a listing, or why the run ended."""
+        """Takes a line of its own: the head of a listing, or why the run ended."""
         if line.endswith(HEADER):
             self._header = number
         elif line.startswith(TRACEBACK):
@@ -146,7 +146,7 @@ class Stream:
             self._log.graphs.built(name, self._rank)
 
     def _message(self, number: int, text: str, found: Glog | None) -> bool:
-        """What a message says, with or without glog's head; False if it is nothing that is kept."""
+        """Takes what a message says, with or without glog's head; False if it is nothing that is kept."""
         facts = self._log.facts
         if (at := text.find(LAZY)) >= 0:
             graph, _, rest = text[at + len(LAZY) :].partition(" ")

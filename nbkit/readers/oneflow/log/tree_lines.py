@@ -14,7 +14,7 @@ OPENS, IS_EMPTY = "): (", "): ()"
 
 
 def tree_word(line: str) -> str | None:
-    """Which line of the tree it is, told from its first word; the bracket before it may be lost."""
+    """Returns which line of the tree it is, told from its first word; the bracket before it may be lost."""
     text = line[1:] if line[:1] == "(" else line
     return next((word for word in WORDS if text.startswith(word)), None)
 
@@ -39,7 +39,7 @@ class TreeLines:
         return bool(self._path)
 
     def begin(self, line: int, name: str, type_: str) -> None:
-        """The head of a listing."""
+        """Takes the head of a listing."""
         self.end()
         self.graph = name
         self._graphs.classes.setdefault(name, type_)
@@ -47,20 +47,20 @@ class TreeLines:
         self._path = [""]
 
     def end(self) -> None:
-        """The listing has ended, or its lines have."""
+        """Ends the listing."""
         if self.listing is not None:
             self._graphs.close(self.listing)
         self.listing, self._path = None, []
 
     def bracket(self) -> None:
-        """A line of a closing bracket alone."""
+        """Takes a line of a closing bracket alone."""
         if self._path:
             self._path.pop()
         if not self._path:
             self.end()
 
     def module(self, text: str) -> None:
-        """A MODULE line: "path:Class(arguments)" and what follows."""
+        """Takes a MODULE line: "path:Class(arguments)" and what follows."""
         path, _, rest = text.partition(":")
         type_, _, arguments = rest.partition("(")
         tree = self.tree
@@ -73,7 +73,7 @@ class TreeLines:
             self._path.append(path)
 
     def block(self, text: str) -> None:
-        """A GraphModule line: the settings of a module, and its operators below."""
+        """Takes a GraphModule line: the settings of a module, and its operators below."""
         if text.endswith(OPENS) and self.listing is not None:
             path = text.partition("(")[0]
             self._path.append(path if path in self.listing.tree.types else (self._path or [""])[-1])
@@ -83,7 +83,7 @@ class TreeLines:
         return TensorBody(self._parameter if word == "PARAMETER:" else self._buffer if word == "BUFFER:" else _nothing)
 
     def operator(self, number: int, line: str) -> None:
-        """An OPERATOR line; without a listing around it, it begins one."""
+        """Takes an OPERATOR line; without a listing around it, it begins one."""
         if self.listing is None:
             self.listing = Listing(self.graph, self._rank, number)
         read = self._operators.read(line, number, self._path[-1] if self._path else None)
@@ -105,7 +105,7 @@ class TreeLines:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Path and text of the tensor in "(PARAMETER:path:tensor(..))"."""
+    """Returns path and text of the tensor in "(PARAMETER:path:tensor(..))"."""
     _, _, rest = text.partition(":")
     path, _, tensor = rest.partition(":")
     return path, tensor

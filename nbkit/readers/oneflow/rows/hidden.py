@@ -48,7 +48,7 @@ def _stands_for(traced: Mapping[str, TracedOp], compiled: Mapping[str, CompiledO
 
 
 def _uncast(tensor: str, compiled: Mapping[str, CompiledOp]) -> str:
-    """What a cast was made from."""
+    """Returns what a cast was made from."""
     maker = tensor.rpartition("/")[0]
     if maker.endswith(CASTS) and maker in compiled and compiled[maker].inputs:
         return compiled[maker].inputs[0][0]

@@ -25,7 +25,7 @@ def first_gradient(ops: Iterable[tuple[str, str | None]]) -> str | None:
 
 
 def earliest(phases: Iterable[str | None]) -> str | None:
-    """The first of the phases that are known; None if none is."""
+    """Returns the first of the phases that are known; None if none is."""
     return min((phase for phase in phases if phase is not None), key=ORDER.__getitem__, default=None)
 
 

@@ -32,12 +32,12 @@ class Flow:
     writes: Counter[str] = field(default_factory=Counter)
 
     def make(self, tensor: str, node: int, port: int, kind: str, description: Description) -> None:
-        """A node makes a tensor."""
+        """Notes that a node makes a tensor."""
         self.writes[tensor] += 1
         self.made.setdefault(tensor, (node, port, kind if kind in KINDS else "temporary", description))
 
     def reads(self, node: int, port: int, slot: str | None, tensor: str, seen: Description = UNKNOWN) -> None:
-        """A node reads a tensor; `seen` is what its own line says of it."""
+        """Notes that a node reads a tensor; `seen` is what its own line says of it."""
         self.read.append(Reading(node, port, slot, tensor, seen))
 
     def write(self, rows: GraphRows) -> list[str]:

@@ -19,7 +19,7 @@ FILE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def traced_phases(traced: Traced) -> dict[str, str]:
-    """Phase of each op by name; variables, inputs and outputs have none."""
+    """Returns phase of each op by name; variables, inputs and outputs have none."""
     ops = [(op.name, op.op) for op in traced.ops.values() if op.kind == "op"]
     first, phase, found = first_gradient(ops), "forward", {}
     for name, _ in ops:
@@ -29,7 +29,7 @@ def traced_phases(traced: Traced) -> dict[str, str]:
 
 
 def kind_of(op: TracedOp, run: Run) -> str:
-    """Its kind; a variable that the module tree calls a buffer is one."""
+    """Returns its kind; a variable that the module tree calls a buffer is one."""
     return "buffer" if op.kind == "parameter" and op.name in run.tree.buffers else op.kind
 
 
@@ -74,7 +74,7 @@ def write_traced(rows: GraphRows, run: Run, traced: Traced) -> list[str]:
 
 
 def _listed(run: Run) -> dict[str, Description]:
-    """The tensors of the compiled graph: passes change dtypes, but not the shape that a name stands for."""
+    """Returns the tensors of the compiled graph: passes change dtypes, but not the shape that a name stands for."""
     return {tensor: seen for op in (run.listing.ops if run.listing else ()) for tensor, seen in op.outputs}
 
 
@@ -101,7 +101,7 @@ def _attributes(op: TracedOp) -> dict[str, Any]:
 
 
 def source_of(loc: str | None) -> str | None:
-    """'path/file.py:12' of the innermost frame; None if the location names none."""
+    """Returns 'path/file.py:12' of the innermost frame; None if the location names none."""
     if not loc:
         return None
     if found := FILE.search(loc):

@@ -17,7 +17,7 @@ BUILDING = "building graph"
 
 
 def moment(date: str, time: str) -> datetime | None:
-    """When a line was written; one without a year is of 1904, a leap year. None if it is no date."""
+    """Returns when a line was written; one without a year is of 1904, a leap year. None if it is no date."""
     try:
         return datetime.strptime(f"{date if len(date) == 8 else '1904' + date} {time[:15]}", "%Y%m%d %H:%M:%S.%f")
     except ValueError:
@@ -39,7 +39,7 @@ class Facts:
         self._started: dict[tuple[str | None, str, str], datetime] = {}
 
     def pass_line(self, message: str, at: datetime | None, thread: str | None = None) -> bool:
-        """A line on a compiler pass, of a thread; False if it is none."""
+        """Takes a line on a compiler pass, of a thread; False if it is none."""
         if elapsed := ELAPSED.match(message):
             self._pass(elapsed[1], None, elapsed[2], int(elapsed[3]) / 1000)
             return True
@@ -58,21 +58,21 @@ class Facts:
         return True
 
     def unfinished(self) -> list[str]:
-        """Passes that began and never ended."""
+        """Returns passes that began and never ended."""
         return [name for *_, name in self._started]
 
     def _pass(self, graph: str, number: int | None, name: str, seconds: float | None) -> None:
         self.passes.append({"graph": graph, "number": number, "name": name, "seconds": seconds})
 
     def compiled(self, message: str) -> bool:
-        """How long a graph took to compile; False if the line does not say it."""
+        """Takes how long a graph took to compile; False if the line does not say it."""
         found = COMPILED.match(message)
         if found is not None:
             self.compile_seconds[found[1]] = finite(found[2]) or 0.0
         return found is not None
 
     def job_variable(self, graph: str, text: str) -> None:
-        """A variable that a pass made, and for which the framework made a tensor."""
+        """Notes a variable that a pass made, and for which the framework made a tensor."""
         self.job_variables.setdefault(graph, []).append(text.partition("op: ")[2].partition(JOB_VARIABLE)[0])
 
 
@@ -84,7 +84,7 @@ class Stages:
         self.failed: list[tuple[int, str]] = []
 
     def line(self, number: int, graph: str, text: str) -> bool:
-        """What is said behind "(GRAPH:name:Class) "; whether its building has ended with that."""
+        """Takes what is said behind "(GRAPH:name:Class) "; whether its building has ended with that."""
         if FAILED in text:
             self.failed.append((number, text))
             return text.startswith(BUILDING)

@@ -34,12 +34,12 @@ class Metrics:
         self._rank: str | None = None
 
     def seen(self, at: datetime | None) -> None:
-        """A line was written at that time; the first one begins the clock."""
+        """Notes that a line was written at that time; the first one begins the clock."""
         if self.begin is None and at is not None:
             self.begin = at.replace(year=LEAP_YEAR)
 
     def line(self, text: str, rank: str | None) -> bool:
-        """A line of LiBai's logger; False if it is none."""
+        """Takes a line of LiBai's logger; False if it is none."""
         found = LINE.match(text)
         if found is None:
             return False

@@ -37,7 +37,7 @@ class Glog(NamedTuple):
 
 
 def glog(text: str) -> Glog | None:
-    """The glog line that `text` is; None if it is another."""
+    """Returns the glog line that `text` is; None if it is another."""
     if text[:1] not in "IWEF" or not (found := GLOG.match(text)):
         return None
     return Glog._make((*found.groups(), text[found.end() :]))
@@ -50,7 +50,7 @@ class Cleaner:
         self._learned: list[re.Pattern[str]] = []
 
     def clean(self, line: str) -> tuple[str | None, str]:
-        """The rank that a tag names, else None; and the line without prefixes and white space around it."""
+        """Returns the rank that a tag names, else None; and the line without prefixes and white space around it."""
         if "\x1b" in line:
             line = COLOUR.sub("", line)
         text, rank = line.strip(), None
@@ -74,7 +74,7 @@ class Cleaner:
 
 
 def _without_prefixes(text: str) -> tuple[str | None, str]:
-    """The rank that a tag names, and the text behind all known prefixes."""
+    """Returns the rank that a tag names, and the text behind all known prefixes."""
     rank = None
     for _ in range(MOST_PREFIXES):
         if found := RANK.match(text):

@@ -37,11 +37,11 @@ class Memory:
         self.tensors: list[dict[str, Any]] = []
 
     def line(self, text: str) -> bool:
-        """A line on memory; False if it is none."""
+        """Takes a line on memory; False if it is none."""
         return self._block(text) or self._plan(text) or self._tensor(text) or self._part(text)
 
     def shape(self, text: str) -> bool:
-        """The line below that of a tensor, with its shape and dtype; False if it is none."""
+        """Takes the line below that of a tensor, with its shape and dtype; False if it is none."""
         found = SHAPE.match(text)
         if found is None or not self.tensors:
             return False
@@ -90,7 +90,7 @@ class Memory:
 
 
 def finite(text: str) -> float | None:
-    """The number that a text says; None if it says none, or one that JSON does not have."""
+    """Returns the number that a text says; None if it says none, or one that JSON does not have."""
     try:
         found = float(text)
     except ValueError:

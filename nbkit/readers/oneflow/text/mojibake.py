@@ -15,7 +15,7 @@ class Mojibake:
         self.characters = 0
 
     def see(self, number: int, line: str) -> None:
-        """A line that is not ASCII."""
+        """Takes a line that is not ASCII."""
         whole = repaired(line)
         if whole is None and not _is_suspect(line):
             return
@@ -36,7 +36,7 @@ def repaired(line: str) -> str | None:
 
 
 def _is_suspect(line: str) -> bool:
-    """Whether it looks like such a text: a sign of it, and a control or typographic character beside it."""
+    """Returns whether it looks like such a text: a sign of it, and a control or typographic character beside it."""
     foreign = [letter for letter in line if not letter.isascii()]
     signs = sum(letter in SIGNS for letter in foreign)
     return signs > 0 and all(ord(letter) < 0x2123 or letter == "\ufffd" for letter in foreign) and signs < len(foreign)

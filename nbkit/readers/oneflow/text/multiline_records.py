@@ -32,11 +32,11 @@ class Body(Protocol):
         """Take a line; False if it is none of this record's, which has ended then."""
 
     def close(self) -> None:
-        """The record has ended."""
+        """Ends the record."""
 
 
 def begins_record(line: str) -> bool:
-    """Whether a line begins another record, whatever is being read."""
+    """Returns whether a line begins another record, whatever is being read."""
     return glog(line) is not None or line.startswith(RECORDS) or LAZY in line
 
 

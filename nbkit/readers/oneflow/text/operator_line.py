@@ -50,7 +50,7 @@ class OperatorLines:
         self._texts: dict[str, str] = {}
 
     def read(self, text: str, line: int, module: str | None) -> CompiledOp | None:
-        """The op of a line; None if the line does not hold all of it."""
+        """Returns the op of a line; None if the line does not hold all of it."""
         start = text.find(START) + len(START)
         name_end = text.find("(", start)
         arrow = text.find(ARROW, name_end)
@@ -120,7 +120,7 @@ class OperatorLines:
 
 
 def lists_in(arguments: str) -> list[list[int]]:
-    """First and last position of the tensors of each list in brackets."""
+    """Returns first and last position of the tensors of each list in brackets."""
     found, before, at = [], 0, 0
     while (start := arguments.find("[", at)) >= 0 and (end := arguments.find("]", start)) >= 0:
         before += arguments.count("sbp=(", at, start)
@@ -132,7 +132,7 @@ def lists_in(arguments: str) -> list[list[int]]:
 
 
 def sizes(text: str) -> tuple[int, ...] | None:
-    """The sizes in "8, 1024"; () of a scalar, which is ""; None if it is no list of numbers."""
+    """Returns the sizes in "8, 1024"; () of a scalar, which is ""; None if it is no list of numbers."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     return tuple(map(int, parts)) if all(_is_size(part) for part in parts) else None
 
@@ -142,7 +142,7 @@ def _is_size(text: str) -> bool:
 
 
 def device_of(placement: str) -> str:
-    """'cuda [0, 1]' of oneflow.placement(type="cuda", ranks=[0, 1]), in the spellings of all versions."""
+    """Returns 'cuda [0, 1]' of oneflow.placement(type="cuda", ranks=[0, 1]), in the spellings of all versions."""
     inner = placement[placement.find("(") + 1 :].removesuffix(")")
     kind, _, rest = inner.partition(",")
     kind = kind.partition("=")[2].strip("\"' ") or kind.strip("\"' ")
@@ -151,5 +151,5 @@ def device_of(placement: str) -> str:
 
 
 def _is_whole(results: str, has_placement: bool) -> bool:
-    """Whether the results end where they should: a line may be cut, or hold something else in its middle."""
+    """Returns whether the results end where they should: a line may be cut, or hold something else in its middle."""
     return results.endswith(")") if has_placement else results.endswith("))")

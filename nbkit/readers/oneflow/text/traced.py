@@ -41,7 +41,7 @@ class TracedOp:
 
 
 def traced_op(fields: Message, line: int) -> TracedOp | None:
-    """The op of an operator configuration; None if it has no name."""
+    """Returns the op of an operator configuration; None if it has no name."""
     name = text(fields, "name")
     if not name:
         return None
@@ -71,14 +71,14 @@ def _fill_user(made: TracedOp, user: Message) -> None:
 
 
 def _in_order(user: Message, key: str) -> list[tuple[str, list[str]]]:
-    """Slots and their tensors in call order: the printed map is sorted by name."""
+    """Returns slots and their tensors in call order: the printed map is sorted by name."""
     slots = {text(one, "key") or "": texts(message(one, "value"), "s") for one in messages(user, key)}
     order = dict.fromkeys([*texts(user, f"{key}_order"), *slots])
     return [(slot, slots[slot]) for slot in order if slot in slots]
 
 
 def _listed(attribute: Any) -> Any:
-    """An attribute {kind: value}; lists and shapes as lists, however many values they have."""
+    """Returns an attribute {kind: value}; lists and shapes as lists, however many values they have."""
     if not isinstance(attribute, dict):
         return attribute
     return {kind: _values(value) if _is_list(kind) else value for kind, value in attribute.items()}
@@ -98,7 +98,7 @@ def _values(value: Any) -> Any:
 
 
 def _fill_system(made: TracedOp, op: str, conf: Message) -> None:
-    """A variable, an input, an output, or an op that the framework itself knows."""
+    """Fills a variable, an input, an output, or an op that the framework itself knows."""
     made.kind = KINDS.get(f"{op}_conf", "op")
     if made.kind == "op":
         made.op = op
@@ -126,7 +126,7 @@ def _rest(fields: Message) -> dict[str, Any]:
 
 
 def described(fields: Message) -> dict[str, Description]:
-    """The tensors of an op's attributes by name (op/blob)."""
+    """Returns the tensors of an op's attributes by name (op/blob)."""
     op = text(message(fields, "op_conf"), "name") or ""
     names = {
         key: f"{text(value, 'op_name')}/{text(value, 'blob_name')}"
@@ -146,5 +146,5 @@ def described(fields: Message) -> dict[str, Description]:
 
 
 def _pairs(parent: Message, field: str) -> list[tuple[str, Message]]:
-    """A printed map: its keys and the messages they stand for."""
+    """Returns a printed map: its keys and the messages they stand for."""
     return [(text(one, "key") or "", message(one, "value")) for one in messages(parent, field)]

@@ -68,7 +68,7 @@ def _reaches_end(text: str, position: int) -> bool:
 
 
 def _after_list(text: str, position: int) -> int:
-    """Where the list at `position` ends, if another attribute or nothing follows; else `position`."""
+    """Returns where the list at `position` ends, if another attribute or nothing follows; else `position`."""
     read = value_list(text, position + 1)
     if read and (read[1] == len(text) or NEXT.match(text, read[1])):
         return read[1]
@@ -76,7 +76,7 @@ def _after_list(text: str, position: int) -> int:
 
 
 def _after_program(text: str, position: int) -> int:
-    """Where the text of a whole program ends, which is on lines of its own; else `position`."""
+    """Returns where the text of a whole program ends, which is on lines of its own; else `position`."""
     if not PROGRAM.match(text, position):
         return position
     match = PROGRAM_END.search(text, position)
@@ -84,7 +84,7 @@ def _after_program(text: str, position: int) -> int:
 
 
 def _ascending(starts: list[tuple[int, str, int]]) -> list[tuple[int, str, int]]:
-    """The longest chain of ascending names from the first one on; dist_attr comes last, whatever its name."""
+    """Returns the longest chain of ascending names from the first one on; dist_attr comes last, whatever its name."""
     first, *rest = starts
     last = [rest.pop()] if rest and rest[-1][1] == DIST_ATTR else []
     chain = _longest([name for _, name, _ in rest], first[1])

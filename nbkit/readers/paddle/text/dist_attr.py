@@ -16,7 +16,7 @@ MESH = "process_mesh"
 
 
 def closing(text: str, position: int) -> int | None:
-    """Where the bracket that opens at `position` is closed; None if it is not."""
+    """Returns where the bracket that opens at `position` is closed; None if it is not."""
     depth = 0
     for match in BRACKET.finditer(text, position):
         depth += 1 if match[0] in "[({" else -1
@@ -44,7 +44,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def _fields(text: str) -> Iterator[str]:
-    """The fields between the commas and semicolons outside of brackets."""
+    """Yields the fields between the commas and semicolons outside of brackets."""
     depth = start = 0
     for match in SEPARATOR.finditer(text):
         if match[0] in "[({":
@@ -64,7 +64,7 @@ def _mesh(text: str) -> dict[str, Any]:
 
 
 def _tensor(key: str, mapping: str) -> dict[str, Any]:
-    """One tensor of an operation; `key` is `NAME's dims_mapping (input, non-annotated, parameter)`."""
+    """Returns one tensor of an operation; `key` is `NAME's dims_mapping (input, non-annotated, parameter)`."""
     name, _, words = key.rpartition(MAPPING)
     name = name.strip().removesuffix("'s")
     kinds = [word.strip() for word in words.strip().strip("()").split(",")]

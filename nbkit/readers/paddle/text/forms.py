@@ -18,14 +18,14 @@ DECLARATION = re.compile(
 
 
 def begins_readable(text: str) -> bool:
-    """Whether the line belongs to a readable program."""
+    """Returns whether the line belongs to a readable program."""
     if "// block" in text or "(inputs=" in text:
         return READABLE.search(text) is not None
     return " : " in text and DECLARATION.match(text.lstrip(" #\t")) is not None
 
 
 def begins(text: str) -> bool:
-    """Whether the line begins or belongs to a program of any form."""
+    """Returns whether the line begins or belongs to a program of any form."""
     return begins_readable(text) or protobuf_text.begins(text) or pir.begins(text)
 
 
@@ -41,7 +41,7 @@ class RanksReader:
         self._readers: dict[int | None, AnyReader] = {}
 
     def line(self, number: int, text: str) -> None:
-        """The next line, its number from 1."""
+        """Takes the next line, its number from 1."""
         match = RANK.match(text) if text.startswith("[") else None
         rank = int(match[1]) if match else None
         if rank not in self._readers:
@@ -49,7 +49,7 @@ class RanksReader:
         self._readers[rank].line(number, text[match.end() :] if match else text)
 
     def close(self) -> None:
-        """The file has ended."""
+        """Takes note that the file has ended."""
         for rank in sorted(self._readers, key=_order):
             self._readers[rank].close()
 
@@ -72,7 +72,7 @@ class AnyReader:
         self._brace: tuple[int, str] | None = None  # the last line before, if a brace ends it
 
     def line(self, number: int, text: str) -> None:
-        """The next line, its number from 1."""
+        """Takes the next line, its number from 1."""
         if (other := self._other(text)) is not None:
             if self._current is not None:
                 self._current.close()
@@ -86,7 +86,7 @@ class AnyReader:
         self._brace = (number, text) if text.rstrip().endswith("{") else None
 
     def close(self) -> None:
-        """The file has ended."""
+        """Takes note that the file has ended."""
         if self._current is not None:
             self._current.close()
         while self._programs:

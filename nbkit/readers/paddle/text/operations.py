@@ -28,17 +28,17 @@ class Start:
 
 
 def is_operation(text: str) -> bool:
-    """Whether the line holds an operation or what is left of one."""
+    """Returns whether the line holds an operation or what is left of one."""
     return INPUTS in text
 
 
 def is_whole(text: str) -> bool:
-    """Whether the record ends in this line."""
+    """Returns whether the record ends in this line."""
     return text.rstrip().endswith(")")
 
 
 def parse(text: str) -> tuple[Operation, str] | None:
-    """The operation of a line and what stands before it there; None if no type can be told."""
+    """Returns the operation of a line and what stands before it there; None if no type can be told."""
     start = _start(text)
     if start is None:
         return None
@@ -69,7 +69,7 @@ def _fill_attributes(operation: Operation, rest: str, *, is_sorted: bool) -> str
 
 
 def _start(text: str) -> Start | None:
-    """The start of the record: outputs in braces, else none, else those of 2018 without braces."""
+    """Returns the start of the record: outputs in braces, else none, else those of 2018 without braces."""
     limit = text.find(INPUTS)
     position = text.find("{")
     for _ in range(MOST_BRACES):
@@ -117,7 +117,7 @@ def _inputs(text: str, position: int) -> tuple[Slots, int | None]:
 
 
 def slots(text: str, position: int, end: str) -> tuple[Slots, int | None]:
-    """Slots from `position` up to the mark `end` and where that ends; None for it where they cannot be read."""
+    """Returns slots from `position` up to the mark `end` and where that ends; None for it where they cannot be read."""
     found: Slots = []
     if end and text.startswith(end, position):
         return found, position + 1

@@ -14,7 +14,7 @@ JUNK = "stands before an operation, which was read without it"
 
 
 def begins(text: str) -> bool:
-    """Whether the line holds an operation of such a text."""
+    """Returns whether the line holds an operation of such a text."""
     return ") = " in text and pir_operations.START.search(text) is not None
 
 
@@ -38,7 +38,7 @@ class PirReader:
         return bool(self._open)
 
     def line(self, number: int, text: str) -> None:
-        """The next line, its number from 1."""
+        """Takes the next line, its number from 1."""
         text = self._prefix.strip(text)
         stripped = text.strip()
         if not stripped:
@@ -57,7 +57,7 @@ class PirReader:
             self._skipped.add(number, text, "is no operation")
 
     def close(self) -> None:
-        """The file has ended, or a program of another form begins; what is open stays so."""
+        """Takes note that the file has ended, or a program of another form begins; what is open stays so."""
         self._open, self._program = [], None
 
     def _begin(self, number: int, before: str) -> None:
@@ -114,7 +114,7 @@ class PirReader:
             self._region(number, holder)
 
     def _arguments(self, number: int, text: str) -> None:
-        """Arguments of a block: `^%arg_0 {stop_gradient:true}, %arg_1`."""
+        """Reads the arguments of a block: `^%arg_0 {stop_gradient:true}, %arg_1`."""
         if not self._open:
             return
         block, holder = self._open[-1]
@@ -139,12 +139,12 @@ class PirReader:
 
 
 def _carried(loop: Operation) -> list[str]:
-    """The values that a loop begins with."""
+    """Returns the values that a loop begins with."""
     return [name for slot, names in loop.inputs if slot != "cond" for name in names]
 
 
 def _form(read: pir_operations.Line) -> str:
-    """The spelling of the text, as the types of results say it."""
+    """Returns the spelling of the text, as the types of results say it."""
     kinds = [variable.type for variable in read.results]
     if any(kind.startswith("pd_op.") for kind in kinds):
         return "PIR (as of 2.6)"

@@ -28,7 +28,7 @@ class Line:
 
 
 def parse(text: str) -> Line | None:
-    """The operation of a line; None if there is none."""
+    """Returns the operation of a line; None if there is none."""
     match = START.search(text)
     if match is None:
         return None
@@ -80,7 +80,7 @@ def _types(operation: Operation, rest: str) -> list[str] | None:
 
 
 def _operands(pieces: list[str]) -> Slots:
-    """The operands; those of `while` have the slots cond and inputs."""
+    """Returns the operands; those of `while` have the slots cond and inputs."""
     slots: Slots = []
     for piece in pieces:
         slot, equals, name = piece.rpartition("=")
@@ -91,7 +91,7 @@ def _operands(pieces: list[str]) -> Slots:
 
 
 def _results(operation: Operation, names: list[str], types: list[str] | None) -> list[Variable]:
-    """The results with what the attributes say of each."""
+    """Returns the results with what the attributes say of each."""
     known = types if types is not None and len(types) == len(names) else [""] * len(names)
     if types is not None and len(types) != len(names):
         operation.damage = operation.damage or "it has other numbers of results and of types"
@@ -105,13 +105,13 @@ def _results(operation: Operation, names: list[str], types: list[str] | None) ->
 
 
 def _of(operation: Operation, name: str, place: int) -> Any:
-    """What a list of the attributes says of one result."""
+    """Returns what a list of the attributes says of one result."""
     held = operation.attributes.get(name)
     return held[place] if isinstance(held, list) and place < len(held) else None
 
 
 def _name(operation: Operation) -> None:
-    """Kind and name of what stands for a parameter, other state, an input or an output."""
+    """Fills kind and name of what stands for a parameter, other state, an input or an output."""
     operation.kind = KINDS.get(operation.type, "op")
     if operation.type == "pd_op.data" and any(_of(operation, name, 0) is True for name in STATE):
         operation.kind = "buffer"

@@ -18,7 +18,7 @@ SIZES = re.compile(r"((?:-?\d{1,18}x)*+)([A-Za-z]\w{0,20})")
 
 
 def split(text: str, position: int = 0) -> tuple[list[str], int | None]:
-    """The pieces between the commas from `position` to the bracket that closes it, and where that is.
+    """Returns the pieces between the commas from `position` to the bracket that closes it, and where that is.
 
     The end of the text closes it, too: then there is no place. Pieces are stripped; an empty list has none.
     """
@@ -41,7 +41,7 @@ def split(text: str, position: int = 0) -> tuple[list[str], int | None]:
 
 
 def attributes(pieces: list[str]) -> dict[str, Any]:
-    """The attributes `name:value` of each piece; one without a value is True."""
+    """Returns the attributes `name:value` of each piece; one without a value is True."""
     found: dict[str, Any] = {}
     for piece in pieces:
         name, colon, text = piece.partition(":")
@@ -50,7 +50,7 @@ def attributes(pieces: list[str]) -> dict[str, Any]:
 
 
 def value(text: str, depth: int = 0) -> Any:
-    """What the text of an attribute's value stands for, without the type before it."""
+    """Returns what the text of an attribute's value stands for, without the type before it."""
     if match := TYPED.match(text):
         text = text[match.end() :]
     if text in WORDS:
@@ -66,7 +66,7 @@ def value(text: str, depth: int = 0) -> Any:
 
 
 def typed(name: str, text: str) -> Variable:
-    """The value `name` of the type that `text` says; shape and dtype of tensors alone."""
+    """Returns the value `name` of the type that `text` says; shape and dtype of tensors alone."""
     variable = Variable(name, text)
     match = TENSOR.match(text)
     if match is None:

@@ -21,7 +21,7 @@ class Prefix:
             self._pattern = None
 
     def strip(self, line: str) -> str:
-        """The line without the prefix; the line itself where it does not begin with it."""
+        """Returns the line without the prefix; the line itself where it does not begin with it."""
         if self._pattern and (match := self._pattern.match(line)):
             return line[match.end() :]
         return line

@@ -16,14 +16,14 @@ LONGEST_SIZE = 1 << 60
 
 
 def scalar(text: str) -> Any:
-    """The value of a field: a string, a number, a boolean, or the name of an enumeration's value."""
+    """Returns the value of a field: a string, a number, a boolean, or the name of an enumeration's value."""
     if STRING.fullmatch(text):
         return octal_text(text)
     return WORDS[text] if text in WORDS else number(text)
 
 
 def variable(message: Message) -> Variable | None:
-    """The variable of a `vars` message; None where its name is not there."""
+    """Returns the variable of a `vars` message; None where its name is not there."""
     name = _first(message, "name")
     if not isinstance(name, str):
         return None
@@ -46,7 +46,7 @@ def variable(message: Message) -> Variable | None:
 
 
 def operation(message: Message) -> Operation | None:
-    """The operation of an `ops` message; None where its type is not there."""
+    """Returns the operation of an `ops` message; None where its type is not there."""
     kind = _first(message, "type")
     if not isinstance(kind, str):
         return None

@@ -18,7 +18,7 @@ CUT = "its record is cut"
 
 
 def begins(text: str) -> bool:
-    """Whether the line begins a block of such a text."""
+    """Returns whether the line begins a block of such a text."""
     return text.rstrip().endswith("blocks {")
 
 
@@ -39,7 +39,7 @@ class ProtobufReader:
         return bool(self._open)
 
     def line(self, number: int, text: str) -> None:
-        """The next line, its number from 1."""
+        """Takes the next line, its number from 1."""
         if not self._open and begins(text):
             self._prefix.learn(text.rstrip().removesuffix("blocks {"))
         text = self._prefix.strip(text).strip()
@@ -53,7 +53,7 @@ class ProtobufReader:
             self._skipped.add(number, text, "is no field of a message")
 
     def close(self) -> None:
-        """The file has ended."""
+        """Takes note that the file has ended."""
         while self._open:
             self._end(is_cut=True)
         if self._program:

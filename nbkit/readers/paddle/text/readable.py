@@ -36,7 +36,7 @@ class ReadableReader:
         return self._is_open
 
     def line(self, number: int, text: str) -> None:
-        """The next line, its number from 1."""
+        """Takes the next line, its number from 1."""
         text = self._prefix.strip(text)
         if self._record and self._continues(number, text):
             return
@@ -55,7 +55,7 @@ class ReadableReader:
             self._declaration(number, text)
 
     def close(self) -> None:
-        """The file has ended, or a program of another form begins."""
+        """Takes note that the file has ended, or a program of another form begins."""
         self._end_record(is_cut=True)
 
     def _header(self, text: str) -> re.Match[str] | None:
@@ -82,7 +82,7 @@ class ReadableReader:
         return self._program
 
     def _current(self, number: int) -> Block:
-        """The block of a record; of one that no header precedes that of a program without headers."""
+        """Returns the block of a record; of one that no header precedes that of a program without headers."""
         if self._block is None:
             self._block = self._new_program(HEADLESS).blocks[0] = Block(0, line=number)
         return self._block
@@ -102,7 +102,7 @@ class ReadableReader:
         return True
 
     def _other(self, number: int, text: str) -> None:
-        """A line in a block that begins no record: its end, a declaration after junk, or junk."""
+        """Takes a line in a block that begins no record: its end, a declaration after junk, or junk."""
         if text.rstrip() == "}":
             self._is_open = False
             if self._program:
@@ -116,7 +116,7 @@ class ReadableReader:
             self._end_record(is_cut=False)
 
     def _continues(self, number: int, text: str) -> bool:
-        """Whether the line belongs to the operation before it, whose record did not end there."""
+        """Returns whether the line belongs to the operation before it, whose record did not end there."""
         stripped = text.strip()
         if self._is_nested and not (self._header(text) and _indent(text) <= _indent(self._record[0])):
             self._is_nested = not stripped.startswith(("})", "}, "))
@@ -131,7 +131,7 @@ class ReadableReader:
         return True
 
     def _begins_nested(self, text: str) -> bool:
-        """Whether a program begins that is the value of an attribute: deeper than the operation itself."""
+        """Returns whether a program begins that is the value of an attribute: deeper than the operation itself."""
         if not self._record[-1].rstrip().endswith("=") or not self._header(text):
             return False
         return _indent(text) > _indent(self._record[0])
@@ -165,7 +165,7 @@ class ReadableReader:
             self._skipped.add(number, text, operation.damage)
 
     def _junk(self, number: int, text: str) -> None:
-        """What stands before a record; without a header the first record tells what stands before all of them."""
+        """Skips what stands before a record; without a header the first record tells what stands before all of them."""
         block = self._current(number)
         if self._program and self._program.form == HEADLESS and len(block.operations) + len(block.variables) == 1:
             self._prefix.learn(text)
@@ -174,7 +174,7 @@ class ReadableReader:
 
 
 def _spelling(text: str, kind: str) -> str:
-    """The releases that print a declaration like this one."""
+    """Returns the releases that print a declaration like this one."""
     if ".astype(" in text:
         return f"{FORM} (to 2.0)"
     return f"{FORM} ({'3.x' if kind == 'DENSE_TENSOR' else '2.1 to 2.6'})"

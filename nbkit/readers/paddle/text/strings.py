@@ -10,19 +10,19 @@ SIMPLE = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 def unquoted(literal: str) -> str:
-    """The text that a quoted string stands for; escapes that name no character stay as they are."""
+    """Returns the text that a quoted string stands for; escapes that name no character stay as they are."""
     start = 0 if literal[:1] in "'\"" else 1
     text = literal[start + 1 : -1]
     return ESCAPE.sub(_character, text) if "\\" in text else text
 
 
 def octal_text(literal: str) -> str:
-    """The same for protobuf text, which prints UTF-8 byte by byte in octal."""
+    """Returns the same for protobuf text, which prints UTF-8 byte by byte in octal."""
     return BYTES.sub(lambda match: match[0].encode("latin-1").decode("utf-8", "replace"), unquoted(literal))
 
 
 def string_list(text: str, position: int) -> tuple[list[str], int] | None:
-    """The strings of the list whose `[` is before `position`, and where it ends; None if it is no such list."""
+    """Returns the strings of the list whose `[` is before `position`, and where it ends; None if it is no such list."""
     if text.startswith("]", position):
         return [], position + 1
     strings = []

@@ -17,7 +17,7 @@ DEEPEST = 8
 
 
 def value(text: str) -> Any:
-    """What an attribute's text stands for; the text itself if it is none of the kinds above."""
+    """Returns what an attribute's text stands for; the text itself if it is none of the kinds above."""
     if text in WORDS:
         return WORDS[text]
     if text.startswith("["):
@@ -29,7 +29,7 @@ def value(text: str) -> Any:
 
 
 def number(text: str) -> Any:
-    """The integer or the finite float that `text` is, else `text`."""
+    """Returns the integer or the finite float that `text` is, else `text`."""
     if INTEGER.fullmatch(text):
         return int(text.rstrip("L"))
     if FLOAT.fullmatch(text) and abs(read := float(text)) != float("inf"):
@@ -38,7 +38,7 @@ def number(text: str) -> Any:
 
 
 def value_list(text: str, position: int, depth: int = 0) -> tuple[list[Any], int] | None:
-    """The items of the list whose `[` is before `position`, and where it ends; None if it is no list."""
+    """Returns the items of the list whose `[` is before `position`, and where it ends; None if it is no list."""
     items: list[Any] = []
     while depth < DEEPEST and position < len(text):
         if text[position] in ", ":

@@ -17,12 +17,12 @@ DIST_ATTR = ", dist_attr = "
 
 
 def is_declaration(text: str) -> bool:
-    """Whether a line, without what stands before it, may declare a variable."""
+    """Returns whether a line, without what stands before it, may declare a variable."""
     return text.startswith(KEYWORDS)
 
 
 def parse(text: str) -> tuple[Variable, str | None] | None:
-    """The variable that is declared and what of it could not be read; None if this declares none."""
+    """Returns the variable that is declared and what of it could not be read; None if this declares none."""
     start = _start(text)
     if start is None:
         return None
@@ -42,7 +42,7 @@ def parse(text: str) -> tuple[Variable, str | None] | None:
 
 
 def before(text: str) -> str:
-    """What stands before the declaration in its line."""
+    """Returns what stands before the declaration in its line."""
     start = _start(text)
     return text[: start.start()] if start else ""
 

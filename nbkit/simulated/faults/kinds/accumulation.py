@@ -16,7 +16,7 @@ Part = Callable[[int, int], Tensor]
 
 
 def low_precision_accumulation(call: Call, size: float, memory: dict[Any, Any]) -> Results:
-    """The op's sum with an accumulator of `size` mantissa bits: 7 are bfloat16's, 10 TF32's."""
+    """Returns the op's sum with an accumulator of `size` mantissa bits: 7 are bfloat16's, 10 TF32's."""
     if call.name not in SUMS:
         raise NotApplicableError(f"no accumulation is known of {call.func}; it is of {', '.join(sorted(SUMS))}")
     if len(call.results) != 1 or not call.results[0].is_floating_point():
@@ -25,7 +25,7 @@ def low_precision_accumulation(call: Call, size: float, memory: dict[Any, Any]) 
 
 
 def accumulated(part: Part, length: int, bits: int) -> Tensor:
-    """The sum of all parts, rounded to `bits` mantissa bits after each one."""
+    """Returns the sum of all parts, rounded to `bits` mantissa bits after each one."""
     width = max(1, ceil(length / PARTS))
     total = part(0, min(width, length))
     for start in range(width, length, width):
@@ -34,14 +34,14 @@ def accumulated(part: Part, length: int, bits: int) -> Tensor:
 
 
 def rounded(values: Tensor, bits: int) -> Tensor:
-    """`values` to the nearest numbers of `bits` mantissa bits after the leading one; NaN and Inf stay."""
+    """Returns `values` to the nearest numbers of `bits` mantissa bits after the leading one; NaN and Inf stay."""
     mantissa, exponent = torch.frexp(values)  # the mantissa is in [0.5, 1)
     near = torch.ldexp((mantissa * 2.0 ** (bits + 1)).round(), exponent - bits - 1)
     return torch.where(values.isfinite(), near, values)
 
 
 def wide(tensor: Tensor) -> Tensor:
-    """`tensor` in float32, or in float64 where it is that: the terms themselves are not to lose anything."""
+    """Returns `tensor` in float32, or in float64 where it is that: the terms themselves are not to lose anything."""
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
 
@@ -93,7 +93,7 @@ def _convolution(call: Call, bits: int) -> Tensor:
 
 
 def _reduced(call: Call) -> list[int]:
-    """The axes that a sum runs over."""
+    """Returns the axes that a sum runs over."""
     given, count = call.argument("dim"), call.inputs[0].dim()
     given = [given] if isinstance(given, int) else given
     return sorted(dim % count for dim in given) if given and count else list(range(count))

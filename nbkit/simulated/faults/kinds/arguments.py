@@ -11,7 +11,7 @@ LARGEST = 1e-3
 
 
 def wrong_axis(call: Call, size: None, memory: dict[Any, Any]) -> Results | None:
-    """The op on values read in the order of the neighbouring axis, where the reduced axis has an odd size.
+    """Returns the op on values read in the order of the neighbouring axis, where the reduced axis has an odd size.
 
     The result keeps its shape: two axes are taken for each other in reading, sizes stay as they are.
     """
@@ -31,7 +31,7 @@ def wrong_axis(call: Call, size: None, memory: dict[Any, Any]) -> Results | None
 
 
 def wrong_epsilon(call: Call, size: float, memory: dict[Any, Any]) -> Results:
-    """The op with `size` times its epsilon: an argument `eps`, or the small number that an `add` adds."""
+    """Returns the op with `size` times its epsilon: an argument `eps`, or the small number that an `add` adds."""
     eps = call.argument("eps")
     if isinstance(eps, float):
         return call.rerun({"eps": eps * size})

@@ -28,7 +28,7 @@ def approximate_exp(call: Call, size: float, memory: dict[Any, Any]) -> Results:
 
 
 def fast_exp(x: Tensor, degree: int) -> Tensor:
-    """exp(x) as most kernels compute it: a power of two times a polynomial in the fraction."""
+    """Returns exp(x) as most kernels compute it: a power of two times a polynomial in the fraction."""
     power = x * log2(np.e)
     whole = power.floor()
     fraction = torch.where(power.isfinite(), power - whole, 0.0)

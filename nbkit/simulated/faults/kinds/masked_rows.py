@@ -9,7 +9,7 @@ from nbkit.simulated.call import Call, NotApplicableError, Results, tensors_in
 
 
 def nan_masked_rows(call: Call, size: None, memory: dict[Any, Any]) -> Results:
-    """NaN in each row (along the last axis) of the first result of which a mask hides an element.
+    """Returns NaN in each row (along the last axis) of the first result of which a mask hides an element.
 
     A mask is -inf in an input, or a bool input: True hides in masked_fill, False in attention and where. A causal
     attention without a mask hides most in its first row, and only that is spoilt.
@@ -30,7 +30,7 @@ def nan_masked_rows(call: Call, size: None, memory: dict[Any, Any]) -> Results:
 
 
 def _row_mask(tensor: Tensor, result: Tensor, call: Call) -> Tensor | None:
-    """True in the rows of `result` of which `tensor` hides an element; None if it is no mask for them."""
+    """Returns true in the rows of `result` of which `tensor` hides an element; None if it is no mask for them."""
     if tensor.dtype == torch.bool:
         hidden = tensor if call.name == "masked_fill" else ~tensor
     elif tensor.is_floating_point():

@@ -9,7 +9,7 @@ from nbkit.simulated.call import Call, NotApplicableError, Results
 
 
 def relative_error(call: Call, size: float, memory: dict[Any, Any]) -> Results:
-    """Every element too large by the share `size` of itself."""
+    """Returns every element too large by the share `size` of itself."""
     require_floats(call)
     return [_scaled(result, 1 + size) if is_real(result) else result for result in call.results]
 
@@ -21,7 +21,7 @@ def flush_denormals(call: Call, size: None, memory: dict[Any, Any]) -> Results:
 
 
 def is_real(tensor: Tensor) -> bool:
-    """Whether a tensor holds floating-point or complex numbers."""
+    """Returns whether a tensor holds floating-point or complex numbers."""
     return tensor.is_floating_point() or tensor.is_complex()
 
 
@@ -44,14 +44,14 @@ def _flushed(tensor: Tensor) -> Tensor:
 
 
 def dropped_write(call: Call, size: None, memory: dict[Any, Any]) -> Results:
-    """The tensors that the op writes into as they were before."""
+    """Returns the tensors that the op writes into as they were before."""
     if not call.before:
         raise NotApplicableError(f"{call.func} writes into none of its inputs")
     return [*call.before.values(), *call.results[len(call.before) :]]
 
 
 def stale_result(call: Call, size: None, memory: dict[Any, Any]) -> Results | None:
-    """The results of the earlier call of the same op with the same shapes and dtypes; None for the first."""
+    """Returns the results of the earlier call of the same op with the same shapes and dtypes; None for the first."""
     key = (call.func, *((tuple(result.shape), result.dtype) for result in call.results))
     earlier: Results | None = memory.get(key)
     memory[key] = [result.clone() for result in call.results]
