@@ -7,7 +7,7 @@ from nbkit.schema import TIMINGS, Column
 
 EXAMPLE = """\
 from nbkit.schema import MEMORY, OPS, TIMINGS
-from nbkit.trace import Trace
+from nbkit.trace.trace import Trace
 mine, others = Trace({"memory": MEMORY.frame()}, {"verb": "optime"}), Trace({"ops": OPS.frame()}, {"verb": "optrace"})
 times = TIMINGS.frame([{"op_id": n, "repeats": 2, "median_us": 0.5} for n in range(4)])
 part = times[times["op_id"] > 2]
