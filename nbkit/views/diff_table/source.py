@@ -61,7 +61,7 @@ class DiffSource(TableSource):
     def overview(self) -> Answer:
         texts = choices(self.columns)
         return {
-            "title": "Differences, the worst first",
+            "title": "Differences, worst first",
             "incomplete": None,
             "figures": [[status, units.count(count)] for status, count in verdict_counts(self.trace.diffs)],
             "phases": [],
@@ -103,4 +103,4 @@ def captured_note(meta: Mapping[str, Any]) -> list[str]:
     if not captured or not captured["calls"]:
         return []
     size = units.data_size(captured["size_bytes"])
-    return [f"values of {units.counted(captured['calls'], 'call')} kept ({size}; keep=0 keeps none)"]
+    return [f"values of {units.counted(captured['calls'], 'call')} captured ({size}; keep=0 captures none)"]

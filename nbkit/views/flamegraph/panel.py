@@ -11,5 +11,5 @@ def flame_panel(contents: Contents) -> Panel:
     """The flamegraph, as the difference to the base if there is one; its ops are those of the op table's panel."""
     trace, base = contents.trace, contents.base
     states = flame_states(trace, base)
-    twin = flame_svg(trace) if base is None else difference_html(states)
-    return Panel("flamegraph", "Flamegraph", payload(states, base), twin)
+    static = flame_svg(trace) if base is None else difference_html(states)
+    return Panel("flamegraph", "Flamegraph", payload(states, base), static)

@@ -45,8 +45,8 @@ class GraphView(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
         """The widget, and text and HTML of the same where no widget can be shown."""
-        twins = {"text/plain": summary(self._trace), "text/html": static_table(self._trace)}
-        return with_static_views(super()._repr_mimebundle_(**options), twins)
+        fallbacks = {"text/plain": summary(self._trace), "text/html": static_table(self._trace)}
+        return with_static_views(super()._repr_mimebundle_(**options), fallbacks)
 
     def selected_ids(self) -> Ids | None:
         """The op ids in the selected part, in call order; None if no part is selected."""

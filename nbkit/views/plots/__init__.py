@@ -1,4 +1,4 @@
-"""Charts of a trace: live ones with plotly (`plot_...`), and static twins with matplotlib (`draw_...`)."""
+"""Charts of a trace: live ones with plotly (`plot_...`), and static ones with matplotlib (`draw_...`)."""
 
 from nbkit.views.plots.flame import draw_flame
 from nbkit.views.plots.memory import draw_memory, plot_memory

@@ -1,4 +1,4 @@
-"""LiveFigure: a plotly figure with a still twin, for pages and viewers that do not draw plotly's own data."""
+"""LiveFigure: a plotly figure with a static view, for pages and viewers that do not draw plotly's own data."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
@@ -12,26 +12,26 @@ if TYPE_CHECKING:
 
 
 class LiveFigure(PlotlyFigure):  # type: ignore[misc]  # plotly has no types
-    """The figure; as the value of a cell it brings its twin as SVG beside what plotly's renderer makes of it."""
+    """The figure; as the value of a cell it brings its static view as SVG beside what plotly's renderer makes of it."""
 
     # A copy that plotly makes of a figure has its data alone.
-    _twin: "Callable[[], Figure] | None" = None
-    # Plotly's loads its code from a CDN, and would be preferred to the twin.
+    _draw: "Callable[[], Figure] | None" = None
+    # Plotly's loads its code from a CDN, and would be preferred to the static view.
     _repr_html_ = None
 
-    def with_static_view(self, twin: "Callable[[], Figure]") -> Self:
-        """The figure itself, for which `twin` draws the still one when it is shown."""
-        self._twin = twin
+    def with_static_view(self, draw: "Callable[[], Figure]") -> Self:
+        """The figure itself, for which `draw` makes the static one when it is shown."""
+        self._draw = draw
         return self
 
     @property
     def _ipython_display_(self) -> Callable[[], None] | None:
-        """Plotly's own display, which has no place for a twin; none where its renderer puts figures into cells."""
+        """Plotly's own display, which has no static view; none where its renderer puts figures into cells."""
         window: Callable[[], None] = super()._ipython_display_
         return None if super()._repr_mimebundle_() else window
 
     def _repr_mimebundle_(self, *args: Any, **options: Any) -> dict[str, Any]:
         live: dict[str, Any] = super()._repr_mimebundle_(*args, **options)
-        if self._twin is None:
+        if self._draw is None:
             return live
-        return {"image/svg+xml": figure_svg(self._twin()), "text/plain": str(self.layout.title.text), **live}
+        return {"image/svg+xml": figure_svg(self._draw()), "text/plain": str(self.layout.title.text), **live}

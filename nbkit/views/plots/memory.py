@@ -42,7 +42,7 @@ def plot_memory(trace: Trace) -> "LiveFigure":
 
 
 def draw_memory(trace: Trace) -> "Figure":
-    """Static twin of plot_memory."""
+    """Draws plot_memory as a static figure."""
     figure, axes = static_figure(TITLE, 2.8, X_TITLE)
     axes.set_ylabel(Y_TITLE, fontsize=9)
     for label, color, steps in _lines(trace):

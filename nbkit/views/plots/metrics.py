@@ -52,7 +52,7 @@ def plot_metrics(trace: Trace) -> "LiveFigure":
 
 
 def draw_metrics(trace: Trace) -> "Figure":
-    """Static twin of plot_metrics."""
+    """Draws plot_metrics as a static figure."""
     metrics = list(_metrics(trace))
     figure, axes = static_figure(_title(trace), 0.8 + INCHES * max(len(metrics), 1), X_TITLE)
     figure.clear()

@@ -52,7 +52,7 @@ def plot_modules(trace: Trace, count: int = 12) -> "LiveFigure":
 
 
 def draw_modules(trace: Trace, count: int = 12) -> "Figure":
-    """Static twin of plot_modules."""
+    """Draws plot_modules as a static figure."""
     table = _totals(trace, count).rename(index=without_math)
     figure, axes = static_bars(TITLE, len(table))
     left = pd.Series(0.0, index=table.index)

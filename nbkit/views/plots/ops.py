@@ -33,7 +33,7 @@ def plot_ops(trace: Trace, count: int = 12) -> "LiveFigure":
 
 
 def draw_ops(trace: Trace, count: int = 12) -> "Figure":
-    """Static twin of plot_ops."""
+    """Draws plot_ops as a static figure."""
     totals = _totals(trace, count)
     figure, axes = static_bars(TITLE, len(totals))
     bars = axes.barh([without_math(name) for name in totals["name"]], totals["self_time_us"] / 1e3, color=COLOR)

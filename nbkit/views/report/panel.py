@@ -20,22 +20,22 @@ class Contents:
 class Panel:
     """A widget by the name that `widgets/src/report/panels.js` knows it by, which is also its anchor in the page.
 
-    `data` are its compressed columns, `twin` is HTML of the same, for pages without scripts and on paper.
+    `data` are its compressed columns, `static` is HTML of the same, for pages without scripts and on paper.
     """
 
     widget: str
     title: str
     data: bytes
-    twin: str
+    static: str
 
 
 def panel_html(panel: Panel, anchor: str) -> str:
-    """The panel as a section; its widget is drawn by the page's script, which then hides the twin."""
+    """The panel as a section; its widget is drawn by the page's script, which then hides the static view."""
     # Base64 has no character that means anything to a parser, so the data cannot leave their element.
     packed = base64.b64encode(panel.data).decode("ascii")
     return (
         f'<section class="nbkit-panel" id="{anchor}-{panel.widget}" data-widget="{panel.widget}">'
         f'<h3>{escape(panel.title)}</h3><div class="nbkit-live" hidden></div>'
-        f'<div class="nbkit-static-view">{panel.twin}</div>'
+        f'<div class="nbkit-static-view">{panel.static}</div>'
         f'<script type="application/octet-stream">{packed}</script></section>'
     )

@@ -35,15 +35,15 @@ def check_sections(trace: Trace, count: int) -> list[Section]:
 
 
 def nothing_text(trace: Trace) -> str:
-    """What a trace without findings says: how much was looked at, and what holds NaN or Inf all the same."""
+    """What a trace without findings says: how much was checked, and what contains NaN or Inf all the same."""
     looked, propagated = (int(trace.meta.get(name, 0)) for name in ("checked_tensors", "propagated_ops"))
     if not looked:
-        return "Nothing was checked: no result was looked at."
+        return "Not checked: no result was examined."
     text = f"Nothing wrong found: in {units.counted(looked, 'result')} no NaN, Inf or underflow began."
     if not propagated:
         return text
-    hold = "1 of them holds" if propagated == 1 else f"{units.count(propagated)} of them hold"
-    return f"{text} {hold} NaN or Inf that was given as a number, such as the -Inf of a mask."
+    hold = "1 of them contains" if propagated == 1 else f"{units.count(propagated)} of them contain"
+    return f"{text} {hold} NaN or Inf constants that are expected, such as the -Inf of a mask."
 
 
 def _finding(row: "pd.Series[str]") -> list[object]:

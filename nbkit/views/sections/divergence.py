@@ -43,7 +43,7 @@ def _row(name: str, place: Mapping[str, Any] | None) -> list[object]:
 
 
 def _fault(place: Mapping[str, Any]) -> str:
-    figures = [("adds", "local_error"), ("inherits", "propagated_error"), ("noise ratio", "noise_ratio")]
+    figures = [("local error", "local_error"), ("propagated error", "propagated_error"), ("noise ratio", "noise_ratio")]
     parts = [f"{label} {place[name]:.3g}" for label, name in figures if place.get(name) is not None]
     return "; ".join([*parts, *([shown(place["message"])] if place["message"] else [])])
 

@@ -1,4 +1,4 @@
-"""How a trace shows itself: a widget where a live front end can draw one, and always its HTML and text twins."""
+"""How a trace shows itself: a widget where a live front end can draw one, and always HTML and text as fallbacks."""
 
 from typing import Any
 from weakref import WeakKeyDictionary

@@ -1,4 +1,4 @@
-"""What Jupyter gets of a widget: its live view with twins that need none."""
+"""What Jupyter gets of a widget: its live view with fallbacks that need none."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,13 +9,13 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 Bundle = tuple[dict[str, Any], dict[str, Any]]
 
 
-def with_static_views(bundle: Bundle | None, twins: Mapping[str, str]) -> Bundle | None:
-    """The widget's own data and metadata with `twins` by MIME type; null where the widget has no view to show.
+def with_static_views(bundle: Bundle | None, fallbacks: Mapping[str, str]) -> Bundle | None:
+    """The widget's own data and metadata with `fallbacks` by MIME type; null where the widget has no view to show.
 
-    In a notebook that runs headless the twins are all: nbconvert drops them for a view whose state it has stored.
+    In a notebook that runs headless the fallbacks are all: nbconvert drops them for a view whose state it has stored.
     """
     if bundle is None:
         return None
     data, metadata = bundle
     shown = {name: value for name, value in data.items() if name != WIDGET_VIEW or not is_headless()}
-    return {**shown, **twins}, metadata
+    return {**shown, **fallbacks}, metadata

@@ -74,10 +74,10 @@ def _figures(meta: Mapping[str, Any], ops: pd.DataFrame | None) -> list[tuple[st
     figures = [] if ops is None else _counts(ops)
     wall_us, recorder_us = meta.get("wall_us"), meta.get("recorder_us")
     if wall_us is not None:
-        figures.append(("recorded in", units.duration(wall_us)))
+        figures.append(("wall time", units.duration(wall_us)))
     if recorder_us is not None:
         part = f" ({units.share(recorder_us / wall_us)})" if wall_us else ""
-        figures.append(("recorder cost", f"about {units.duration(recorder_us)}{part}"))
+        figures.append(("overhead", f"about {units.duration(recorder_us)}{part}"))
     if recorder := meta.get("recorder"):
         figures.append(("recorder", shown(str(recorder))))
     if repeats := meta.get("repeats"):

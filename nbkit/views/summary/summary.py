@@ -71,9 +71,9 @@ def _duration(trace: Trace) -> str:
     timings = TIMINGS.check(trace.frames.get("timings", TIMINGS.frame()))
     if len(timings):
         step = timings.iloc[0]
-        median, spread, shortest = (units.duration(step[name]) for name in ("median_us", "iqr_us", "min_us"))
+        median, spread, least = (units.duration(step[name]) for name in ("median_us", "iqr_us", "min_us"))
         repeats = units.counted(int(step["repeats"]), "run")
-        return f"{median}, the median of {repeats} (quartile distance {spread}, shortest {shortest})."
+        return f"{median}, the median of {repeats} (IQR {spread}, min {least})."
     if is_timeline(trace.ops):
         ops = host_ops(trace.ops)
         whole_us = float((ops["start_us"] + ops["total_time_us"]).max() - ops["start_us"].min())
@@ -138,7 +138,7 @@ def _cost(meta: Mapping[str, Any]) -> Iterator[Statement]:
         return
     part = f" of {units.duration(wall_us)} ({units.share(recorder_us / wall_us)})" if wall_us else ""
     recorder = f", with the {shown(str(meta['recorder']))} recorder" if meta.get("recorder") else ""
-    yield Statement("What recording cost", ((f"About {units.duration(recorder_us)}{part}{recorder}.",),))
+    yield Statement("Overhead of recording", ((f"About {units.duration(recorder_us)}{part}{recorder}.",),))
 
 
 def _recorded(meta: Mapping[str, Any]) -> Iterator[Statement]:

@@ -22,7 +22,7 @@ def values_verdict(trace: Trace) -> Statement:
     found = non_finite(trace.frames.get("tensors", TENSORS.frame()))
     if not found.looked_at:
         verb = shown(str(trace.meta.get("verb") or "this trace"))
-        return _not_checked(f"{verb} records and judges nothing; {WHO_CHECKS}")
+        return _not_checked(f"{verb} does not check values; {WHO_CHECKS}")
     results = units.counted(found.looked_at, "result")
     if not found.nan_count and not found.inf_count:
         return Statement(QUESTION, ((f"No NaN and no Inf in the {results} whose values were read.",),), "good")
@@ -98,4 +98,4 @@ def _place(frame: pd.DataFrame, row: int) -> str:
 
 
 def _not_checked(reason: str) -> Statement:
-    return Statement(QUESTION, ((f"Nothing was checked: {reason}",),))
+    return Statement(QUESTION, ((f"Not checked: {reason}",),))

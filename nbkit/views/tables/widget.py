@@ -29,8 +29,8 @@ class TableWidget(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
         """The widget, and text and HTML of the same where no widget can be shown."""
         trace = self.source.trace
-        twins = {"text/plain": summary(trace), "text/html": static_table(trace)}
-        return with_static_views(super()._repr_mimebundle_(**options), twins)
+        fallbacks = {"text/plain": summary(trace), "text/html": static_table(trace)}
+        return with_static_views(super()._repr_mimebundle_(**options), fallbacks)
 
     def _reply(self, _: object, message: Mapping[str, Any], buffers: object) -> None:
         self.send(self.source.answer(message))

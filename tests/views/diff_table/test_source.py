@@ -76,7 +76,7 @@ def test_overview_says_verdicts_choices_scales_and_what_is_kept() -> None:
     assert overview["choices"]["status"] == ["mismatch", "ok", "skipped"]
     assert overview["scales"] == [{"name": "noise_ratio", "label": "noise ratio", "low": 1.0, "high": 9.0}]
     assert overview["notes"] == [
-        "reference: cpu", "threshold: 8", "values of 1 call kept (2.00 KiB; keep=0 keeps none)",
+        "reference: cpu", "threshold: 8", "values of 1 call captured (2.00 KiB; keep=0 captures none)",
     ]  # fmt: skip
 
 

@@ -31,8 +31,10 @@ def test_a_healthy_trace_says_how_much_was_looked_at():
 
 def test_a_healthy_trace_tells_of_masks_and_an_empty_one_of_nothing():
     [[[masked]]] = [section.texts() for section in check_sections(traced(lambda: torch.full((2,), -torch.inf)), 5)]
-    assert masked.endswith("began. 1 of them holds NaN or Inf that was given as a number, such as the -Inf of a mask.")
-    assert check_sections(traced(lambda: None), 5)[0].texts() == [["Nothing was checked: no result was looked at."]]
+    assert masked.endswith(
+        "began. 1 of them contains NaN or Inf constants that are expected, such as the -Inf of a mask."
+    )
+    assert check_sections(traced(lambda: None), 5)[0].texts() == [["Not checked: no result was examined."]]
 
 
 def test_more_findings_than_rows_are_counted():

@@ -23,7 +23,7 @@ def test_the_op_at_fault_the_way_to_it_and_the_classes():
     assert where.title == "Where the step and cpu:float64 diverge"
     assert first[:4] == ["first op at fault", "aten.native_layer_norm.default", "forward", "1"]
     assert "test_divergence.py:" in first[4]
-    assert first[5].startswith("adds 0.000")
+    assert first[5].startswith("local error 0.000")
     assert [row[:4] for row in chain.texts()] == [["aten.addmm.default", "1", "forward", "0"]]
     assert dict(classes.texts()) == {"local": "1", "propagated": "2", "clean": "3"}
 

@@ -58,7 +58,7 @@ def test_text_says_what_ran_how_often_and_what_recording_cost() -> None:
     lines = summary(timed_trace(name="step", skipped={"vmap": 2})).splitlines()
     assert lines[0] == (
         "optime step: 4 aten ops, 1 module call, 1 named range, 1 API call, 1 driver call, 1 kernel, "
-        "recorded in 101 µs, recorder cost about 9.00 µs (8.9 %), median of 5 repeats after 2 to warm up, "
+        "wall time 101 µs, overhead about 9.00 µs (8.9 %), median of 5 repeats after 2 to warm up, "
         "device cpu, torch 2.13.0"
     )
     assert re.split("  +", lines[2]) == ["phase", "calls", "self time", "share", "device time"]

@@ -1,4 +1,4 @@
-"""Who a kernel runs cells for: a reader gets widgets, a file their twins alone."""
+"""Who a kernel runs cells for: a reader gets widgets, a file their fallbacks alone."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The static twin."""
+"""The static view of a trace."""
 
 from html.parser import HTMLParser
 

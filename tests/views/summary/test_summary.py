@@ -26,18 +26,18 @@ def test_a_trace_of_ops() -> None:
             "Phases: forward 40.0 %, backward 58.3 %, optimizer 1.7 %.",
         ],
         "Is anything wrong": [
-            "Nothing was checked: optrace records and judges nothing; "
+            "Not checked: optrace does not check values; "
             "opcheck looks for NaN and Inf, opdiff compares with a reference."
         ],
         "Left out": ["Nothing was skipped."],
-        "What recording cost": ["About 64.0 µs of 160 µs (40.0 %)."],
+        "Overhead of recording": ["About 64.0 µs of 160 µs (40.0 %)."],
         "Recorded": ["2026-01-02T03:04:05+00:00 with nbkit 0.1.0, torch 2.13.0, python 3.11.9."],
     }
 
 
 def test_a_timed_trace_has_its_median_and_its_peak_of_memory() -> None:
     said = answers(timed_trace())
-    assert said["How long"] == ["100 µs, the median of 5 runs (quartile distance 4.00 µs, shortest 97.0 µs)."]
+    assert said["How long"] == ["100 µs, the median of 5 runs (IQR 4.00 µs, min 97.0 µs)."]
     assert said["Memory at its peak"] == [
         "2.50 KiB on cpu after 8.00 µs, in aten.mm.default; most of it, 80.0 %, by fc."
     ]
@@ -69,11 +69,11 @@ def test_what_is_not_known_is_not_said() -> None:
     said = answers(Trace({"ops": make_ops({"op": "a"})}, {"complete": True}))
     assert said["What ran"] == ["1 op: forward 1."]
     assert said["How long"][0].startswith("Recorded in an unknown time, with the recorder's work in it")
-    assert not {"What recording cost", "Recorded", "Memory at its peak", "Incomplete"} & set(said)
+    assert not {"Overhead of recording", "Recorded", "Memory at its peak", "Incomplete"} & set(said)
 
 
 def test_a_large_trace_is_summed_up_in_the_same_few_sentences() -> None:
     assert {question: len(sentences) for question, sentences in answers(fake_trace(30_000)).items()} == {
         "What ran": 1, "How long": 1, "Where the time went": 3, "Is anything wrong": 1, "Left out": 1,
-        "What recording cost": 1, "Recorded": 1,
+        "Overhead of recording": 1, "Recorded": 1,
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The text twin."""
+"""The text of a trace."""
 
 from nbkit.views.summary.text import summary
 from tests.fakes import make_ops, make_trace, small_trace
@@ -7,7 +7,7 @@ from tests.fakes import make_ops, make_trace, small_trace
 def test_summary_names_counts_cost_slowest_ops_modules_and_phases() -> None:
     lines = summary(small_trace(name="step")).splitlines()
     assert lines[0] == (
-        "optrace step: 8 ops, 6 aten ops, 2 API calls, recorded in 160 µs, recorder cost about 64.0 µs (40.0 %), "
+        "optrace step: 8 ops, 6 aten ops, 2 API calls, wall time 160 µs, overhead about 64.0 µs (40.0 %), "
         "device cpu, torch 2.13.0"
     )
     assert lines[2].split() == ["phase", "calls", "self", "time", "share"]
