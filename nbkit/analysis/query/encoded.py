@@ -1,6 +1,6 @@
 """Columns hold a table as codes and numbers, made once so that filters and sorts take milliseconds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -41,11 +41,15 @@ class TextColumn:
 
 @dataclass(frozen=True)
 class Columns:
-    """A table column by column: texts as codes, numbers as float64 with NaN for missing."""
+    """A table column by column: texts as codes, numbers as float64 with NaN for missing.
+
+    `orders` keeps the rows in the order of a column, by its name and whether it descends.
+    """
 
     count: int
     texts: dict[str, TextColumn]
     numbers: dict[str, Floats]
+    orders: dict[tuple[str, bool], npt.NDArray[np.int64]] = field(default_factory=dict, compare=False, repr=False)
 
     def __len__(self) -> int:
         return self.count

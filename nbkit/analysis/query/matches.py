@@ -11,6 +11,9 @@ from nbkit.analysis.query.encoded import Columns, Floats
 from nbkit.analysis.query.predicates import Predicate, mask_of
 
 Ids = npt.NDArray[np.int64]
+# Of more than this fraction of the rows it is quicker to sort all, once.
+MANY = 0.1
+MOST_ORDERS = 4
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,25 @@ def matches(columns: Columns, query: Query, within: Ids | None = None) -> Matche
     mask, errors = mask_of(columns, query.predicates)
     if within is not None:
         mask &= id_mask(columns, within)
-    ids = np.flatnonzero(mask)
-    for part in reversed(query.sort):
-        ids = ordered(columns, ids, part["column"], is_descending=bool(part.get("descending")))
+    parts = [(part["column"], bool(part.get("descending"))) for part in query.sort]
+    if parts and np.count_nonzero(mask) > len(mask) * MANY:
+        order = _order_of_all(columns, *parts.pop())
+        ids = order[mask[order]]
+    else:
+        ids = np.flatnonzero(mask)
+    for name, is_descending in reversed(parts):
+        ids = ordered(columns, ids, name, is_descending=is_descending)
     return Matches(ids, errors)
+
+
+def _order_of_all(columns: Columns, name: str, is_descending: bool) -> Ids:
+    """The order of all rows by a column; the last few are kept, as filters change more often than the sort."""
+    key = (name, is_descending)
+    if key not in columns.orders:
+        if len(columns.orders) >= MOST_ORDERS:
+            del columns.orders[next(iter(columns.orders))]
+        columns.orders[key] = ordered(columns, np.arange(len(columns)), name, is_descending=is_descending)
+    return columns.orders[key]
 
 
 def id_mask(columns: Columns, ids: Ids) -> npt.NDArray[np.bool_]:

@@ -39,6 +39,7 @@ class TableSource(ABC):
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.matches = lru_cache(maxsize=4)(self._run_query)
+        self.totals = lru_cache(maxsize=4)(self._totals)
         self.within: Ids | None = None
         self._shown = self._text_of({})
 
@@ -96,6 +97,7 @@ class TableSource(ABC):
         """Answer with these rows only from now on; None is all."""
         self.within = ids
         self.matches.cache_clear()
+        self.totals.cache_clear()
 
     def shown(self) -> Ids:
         """The rows of the query that was asked last, in its order."""
@@ -117,12 +119,21 @@ class TableSource(ABC):
         self._shown = self._text_of(message)
         return {
             "matched": len(matches.ids),
-            "amount": raw(np.nansum(self.amounts[matches.ids])),
+            **self.totals(self._shown),
             "columns": self.shown_columns,
             "errors": dict(matches.errors),
             "offset": page.start,
-            "largest": largest(self.columns.number(self.bar)[matches.ids]),
             "rows": within_bytes(self._page(matches.ids[page])),
+        }
+
+    def _totals(self, text: str) -> Answer:
+        """What the rows of a query add up to, and the largest value of the column that has bars."""
+        ids = self.matches(text).ids
+        # The order does not matter, and a million rows take a while to gather.
+        rows = slice(None) if len(ids) == len(self.columns) else ids
+        return {
+            "amount": raw(np.nansum(self.amounts[rows])),
+            "largest": largest(self.columns.number(self.bar)[rows]),
         }
 
     def _page(self, ids: Ids) -> list[list[Any]]:
