@@ -106,7 +106,7 @@ def plain(value: Any) -> Any:
 
 def plain_field(values: list[Any]) -> Any:
     """Returns JSON data of a field: its only value, or the list of them."""
-    return plain(values[0]) if len(values) == 1 else [plain(one) for one in values]
+    return plain(values[0]) if len(values) == 1 else [plain(value) for value in values]
 
 
 def number(value: str) -> int | float | str:

@@ -70,13 +70,13 @@ def forward_events(events: Events, parent: Ints, is_node: Flags) -> Ints:
     """
     if events.forward is not None:
         return np.where(is_node, events.forward, ABSENT)
-    found = np.full(len(events), ABSENT, dtype=np.int64)
+    result = np.full(len(events), ABSENT, dtype=np.int64)
     sequence, forward_thread = node_sequences(events, parent, is_node)
     ops = np.flatnonzero((events.kind == HOST) & (sequence >= 0) & (forward_thread <= 0) & ~is_node)
     made = dict(zip(zip(events.thread[ops].tolist(), sequence[ops].tolist(), strict=True), ops.tolist(), strict=True))
     for row in np.flatnonzero(is_node & (sequence >= 0)).tolist():
-        found[row] = made.get((int(forward_thread[row]), int(sequence[row])), ABSENT)
-    return found
+        result[row] = made.get((int(forward_thread[row]), int(sequence[row])), ABSENT)
+    return result
 
 
 def node_sequences(events: Events, parent: Ints, is_node: Flags) -> tuple[Ints, Ints]:

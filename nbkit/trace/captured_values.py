@@ -137,7 +137,7 @@ def _sizes(outline: dict[str, Any], data: bytes) -> dict[str, Any]:
 
 
 def _results(outlines: list[dict[str, Any]], parts: _Parts) -> Iterator[CapturedResult]:
-    for one in outlines:
-        actual, expected = (parts.array(*one[side]) for side in ("actual", "expected"))
-        shapes = {name: tuple(one[name]) for name in ("shape", "expected_shape")}
-        yield CapturedResult(**{**one, **shapes, "actual": actual, "expected": expected})
+    for outline in outlines:
+        actual, expected = (parts.array(*outline[side]) for side in ("actual", "expected"))
+        shapes = {name: tuple(outline[name]) for name in ("shape", "expected_shape")}
+        yield CapturedResult(**{**outline, **shapes, "actual": actual, "expected": expected})

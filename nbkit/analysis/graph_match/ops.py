@@ -122,11 +122,11 @@ class _OpMatcher:
                     self._pairs.add(left, right, "structure")
 
     def _sequences(self, side: int) -> dict[Hashable, list[Node]]:
-        found: dict[Hashable, list[Node]] = {}
+        result: dict[Hashable, list[Node]] = {}
         for node in self._sides[side].nodes.values():
             if node.kind in ("op", "constant"):
-                found.setdefault((self._places.of(side, node), node.phase or "forward"), []).append(node)
-        return found
+                result.setdefault((self._places.of(side, node), node.phase or "forward"), []).append(node)
+        return result
 
     def _word(self, side: int, node: Node) -> Hashable:
         """Returns the name of the pair that the node is in, else its form."""
@@ -136,13 +136,13 @@ class _OpMatcher:
 
     def _may_meet(self, left: int, right: int) -> bool:
         """Returns whether not all around them that is paired already says that they are different ops."""
-        said = []
+        agrees = []
         for look in (Side.sources, Side.uses):
             ones = {self._pairs.right_of.get(one) for one in look(self._sides[0], left)} - {None}
             others = {other for other in look(self._sides[1], right) if other in self._pairs.left_of}
             if ones and others:
-                said.append(bool(ones & others))
-        return any(said) or len(said) < 2
+                agrees.append(bool(ones & others))
+        return any(agrees) or len(agrees) < 2
 
 
 def common_sequence(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:

@@ -57,8 +57,8 @@ def if_single(found: Groups[Thing]) -> list[tuple[Thing, Thing]]:
 
 
 def _by_key(things: Sequence[Thing], key: Key[Thing]) -> dict[Hashable, list[Thing]]:
-    found: dict[Hashable, list[Thing]] = {}
+    result: dict[Hashable, list[Thing]] = {}
     for thing in things:
         if (name := key(thing)) is not None:
-            found.setdefault(name, []).append(thing)
-    return found
+            result.setdefault(name, []).append(thing)
+    return result

@@ -90,11 +90,11 @@ def _containers(side: Side, part: Part | None) -> list[Part]:
 
 def _seen(side: Side, part: Part | None) -> list[Part]:
     waiting = part.children if part else [one.part_id for one in side.parts.values() if one.parent is None]
-    found = []
+    result = []
     for child in waiting:
         below = side.parts[child]
-        found += [below, *(_seen(side, below) if _is_container(below) else [])]
-    return found
+        result += [below, *(_seen(side, below) if _is_container(below) else [])]
+    return result
 
 
 def _pair_containers(left: Side, right: Side, pairs: Pairs) -> None:
@@ -122,8 +122,8 @@ def _pair_containers(left: Side, right: Side, pairs: Pairs) -> None:
 
 def _held(side: Side, part: Part, paired: dict[int, int]) -> set[int]:
     """Returns the nearest parts below that have a partner or are no containers."""
-    found = set()
+    result = set()
     for child in part.children:
         below = side.parts[child]
-        found |= {child} if child in paired or not _is_container(below) else _held(side, below, paired)
-    return found
+        result |= {child} if child in paired or not _is_container(below) else _held(side, below, paired)
+    return result

@@ -33,13 +33,13 @@ class Places:
 def _names(side: Side, paired: dict[int, int]) -> dict[int, int]:
     """Returns the place of each part that has one: its own pair, else that of its module, else what holds it has."""
     modules = {(part.module, part.name): paired[one] for one, part in reversed(side.parts.items()) if one in paired}
-    found: dict[int, int] = {}
+    result: dict[int, int] = {}
     for one, part in side.parts.items():
         name = paired.get(one)
         if name is None and part.module is not None:
             name = modules.get((part.module, part.name))
         if name is None and part.parent is not None:
-            name = found.get(part.parent)
+            name = result.get(part.parent)
         if name is not None:
-            found[one] = name
-    return found
+            result[one] = name
+    return result

@@ -29,16 +29,16 @@ def shape_relation(left: Shape | None, right: Shape | None) -> str:
 
 def difference(left: Node, right: Node, *, is_turned: bool = False) -> str | None:
     """Returns what differs between the tensors, in words; null if nothing that is known."""
-    told = []
+    sentences = []
     if is_turned and left.shape == right.shape:
-        told.append("square, and transposed as the other weights of these graphs")
+        sentences.append("square, and transposed as the other weights of these graphs")
     elif shape_relation(left.shape, right.shape) == "permute":
-        told.append("transposed" if len(left.shape or ()) == 2 else "permuted")
+        sentences.append("transposed" if len(left.shape or ()) == 2 else "permuted")
     if left.shape is not None and right.shape is not None and left.shape != right.shape:
-        told.append(f"{_text(left.shape)} on the left, {_text(right.shape)} on the right")
+        sentences.append(f"{_text(left.shape)} on the left, {_text(right.shape)} on the right")
     if left.dtype and right.dtype and left.dtype != right.dtype:
-        told.append(f"{left.dtype} on the left, {right.dtype} on the right")
-    return "; ".join(told) or None
+        sentences.append(f"{left.dtype} on the left, {right.dtype} on the right")
+    return "; ".join(sentences) or None
 
 
 def _text(shape: Shape) -> str:

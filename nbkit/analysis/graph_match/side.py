@@ -67,11 +67,11 @@ class Side:
 
     def ancestors(self, part: int | None) -> list[int]:
         """Returns `part` and those above it, innermost first."""
-        found = []
+        result = []
         while part is not None:
-            found.append(part)
+            result.append(part)
             part = self.parts[part].parent
-        return found
+        return result
 
     def sources(self, node: int) -> list[int]:
         """Returns what the node reads, through casts, views and copies."""
@@ -141,13 +141,13 @@ def _parts(table: pd.DataFrame, graph: str) -> dict[int, Part]:
     table = table[table["graph"] == graph]
     texts = [_texts(table[name]) for name in ("name", "module", "type", "role", "phase")]
     columns = [table["part_id"].tolist(), _whole(table["parent_id"]), *texts, _whole(table["params"])]
-    found: dict[int, Part] = {}
+    result: dict[int, Part] = {}
     for part_id, parent, name, module, kind, role, phase, params in zip(*columns, strict=True):
-        found[part_id] = Part(part_id, parent, name or "", module, kind, role, phase, params)
-    for part in found.values():
+        result[part_id] = Part(part_id, parent, name or "", module, kind, role, phase, params)
+    for part in result.values():
         if part.parent is not None:
-            found[part.parent].children.append(part.part_id)
-    return found
+            result[part.parent].children.append(part.part_id)
+    return result
 
 
 def _texts(column: "pd.Series[str]") -> list[str | None]:

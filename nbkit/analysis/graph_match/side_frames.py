@@ -24,15 +24,15 @@ def one_graph(frames: Mapping[str, pd.DataFrame], graph: str) -> dict[str, pd.Da
     """Returns the frames with the rows of that graph alone; those that are of no graph stay as they are."""
     kept = {name: (frames[name]["graph"] == graph).to_numpy(bool) for name in ("nodes", "parts") if name in frames}
     numbers = {name: np.where(chosen, np.cumsum(chosen) - 1, -1) for name, chosen in kept.items()}
-    found = dict(frames)
+    result = dict(frames)
     for name, ids in IDS.items():
         if name in frames:
             rows = frames[name]
             mine = rows["graph"] == graph if "graph" in rows else kept["nodes"][rows["dst"].to_numpy()]
             rows = rows[mine].reset_index(drop=True)
             renumbered = {column: _renumbered(rows[column], numbers[of]) for column, of in ids.items() if of in numbers}
-            found[name] = TABLES[name].check(rows.assign(**renumbered))
-    return found
+            result[name] = TABLES[name].check(rows.assign(**renumbered))
+    return result
 
 
 def _renumbered(ids: pd.Series, numbers: "np.typing.NDArray[np.int64]") -> pd.Series:
@@ -66,8 +66,8 @@ def _told_apart(left: pd.DataFrame, right: pd.DataFrame, column: str) -> tuple[p
     both = set(left[column]) & set(right[column])
     if not both:
         return left, right
-    told = []
+    renamed = []
     for side, frame in (("left", left), ("right", right)):
         names = frame[column]
-        told.append(frame.assign(**{column: names.where(~names.isin(both), names + f" ({side})")}))
-    return told[0], told[1]
+        renamed.append(frame.assign(**{column: names.where(~names.isin(both), names + f" ({side})")}))
+    return renamed[0], renamed[1]

@@ -104,13 +104,13 @@ class Flow:
     @cached_property
     def projections(self) -> set[int]:
         """The nodes that multiply an activation by a weight matrix, or fold it with one."""
-        found = set()
+        result = set()
         for node in self.members:
             if self.does[node] in PRODUCTS:
                 held = [self.is_held[src] for src in self.reads[node]]
                 if any(held) and not all(held):
-                    found.add(node)
-        return found
+                    result.add(node)
+        return result
 
     def is_projection(self, node: int) -> bool:
         """Returns whether it is one of `projections`."""

@@ -53,15 +53,15 @@ def _graphs(nodes: pd.DataFrame, edges: pd.DataFrame, modules: pd.DataFrame, tal
     regions = regions_of(nodes, column, talks).tolist()
     places: list[Place] = [()] * len(nodes)
     source = Source(nodes, edges)
-    found = []
+    result = []
     for name, rows in nodes.groupby("graph", sort=False).indices.items():
         kinds = nodes["kind"].iloc[rows]
         of_modules = {
             **dict(zip(*(nodes.iloc[rows][kinds.eq("module")][c] for c in ("module", "op")), strict=True)),
             **types,
         }
-        found.append(Graph(str(name), list(map(int, rows)), source, phases, regions, of_modules, places))
-    return found
+        result.append(Graph(str(name), list(map(int, rows)), source, phases, regions, of_modules, places))
+    return result
 
 
 def _tree(nodes: pd.DataFrame, graphs: list[Graph]) -> tuple[PartTree, list[int]]:

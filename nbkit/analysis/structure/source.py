@@ -56,5 +56,5 @@ class Source:
 @cache
 def sizes(text: str) -> list[int | None]:
     """Returns sizes of the text of a shape."""
-    found: list[int | None] = json.loads(text)
-    return found
+    result: list[int | None] = json.loads(text)
+    return result

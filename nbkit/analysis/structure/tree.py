@@ -45,9 +45,9 @@ class PartTree:
 
     def at(self, graph: str, place: Place) -> int:
         """Returns index of the part at this place, which is made with those above it if it is not there."""
-        found = self._places.get((graph, place))
-        if found is not None:
-            return found
+        result = self._places.get((graph, place))
+        if result is not None:
+            return result
         parent = self.at(graph, place[:-1]) if len(place) > 1 else None
         self.parts.append(Part(graph, place, parent))
         self._places[graph, place] = len(self.parts) - 1

@@ -79,13 +79,13 @@ def _time_of_others(host: pd.DataFrame, is_python: npt.NDArray[np.bool_]) -> Flo
     """Returns per Python row of the main thread, the part of its self time in which a row of another thread is open."""
     start, end = _spans(host)
     is_main = host["thread"].to_numpy() == 0
-    found = np.zeros(len(host))
+    result = np.zeros(len(host))
     if not is_main.all():
         row, begin, stop = _pieces(host)
         covered = _covered(*merged(start[~is_main], end[~is_main]), begin, stop)
         counts = is_python[row] & is_main[row]
-        found += np.bincount(row[counts], covered[counts], minlength=len(host))
-    return found
+        result += np.bincount(row[counts], covered[counts], minlength=len(host))
+    return result
 
 
 def _pieces(host: pd.DataFrame) -> tuple[Ints, Floats, Floats]:

@@ -181,9 +181,9 @@ def _running_median(values: Floats, order: Ints) -> Floats:
     """Returns median of each value and its neighbours in `order`."""
     width = min(WINDOW, (len(values) - 1) // 2 * 2 + 1)
     padded = np.pad(values[order], width // 2, mode="reflect")
-    found = np.empty_like(values)
-    found[order] = np.median(np.lib.stride_tricks.sliding_window_view(padded, width), axis=1)
-    return found
+    result = np.empty_like(values)
+    result[order] = np.median(np.lib.stride_tricks.sliding_window_view(padded, width), axis=1)
+    return result
 
 
 def _weighted_median(values: Floats, weights: Floats) -> float:

@@ -21,8 +21,8 @@ def compare_values(left: Trace, right: Trace) -> pd.DataFrame:
     should show. Raises OptionError for a trace without statistics, and if the two share no op.
     """
     runs = checked_trace(left, "left").frames, checked_trace(right, "right").frames
-    found = side_by_side(comparable(runs[0], "The left trace"), comparable(runs[1], "The right trace"))
-    if not (found["action"] == "match").any():
+    result = side_by_side(comparable(runs[0], "The left trace"), comparable(runs[1], "The right trace"))
+    if not (result["action"] == "match").any():
         raise OptionError("The two traces share no op, so there is nothing to compare; give two runs of the same step.")
-    found.attrs.update({"first_divergence": first_beginning(found), "notes": notes_on(found)})
-    return found
+    result.attrs.update({"first_divergence": first_beginning(result), "notes": notes_on(result)})
+    return result

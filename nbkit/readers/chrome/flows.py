@@ -54,11 +54,11 @@ def nodes_around(events: Events, places: list[Place]) -> list[int]:
     nodes = np.flatnonzero(marked & (events.kind == HOST))
     nodes = nodes[np.lexsort((-events.duration_ns[nodes], events.start_ns[nodes]))]
     by_thread = {int(thread): nodes[events.thread[nodes] == thread] for thread in np.unique(events.thread[nodes])}
-    found = []
+    result = []
     for thread, time in places:
         rows = by_thread.get(thread)
         at = -1 if rows is None else int(np.searchsorted(events.start_ns[rows], time, side="right")) - 1
         row = int(rows[at]) if rows is not None and at >= 0 else ABSENT
         covers = row >= 0 and time <= int(events.start_ns[row] + events.duration_ns[row])
-        found.append(row if covers else ABSENT)
-    return found
+        result.append(row if covers else ABSENT)
+    return result

@@ -74,11 +74,11 @@ def element_bytes(dtype: object) -> int | None:
 
 def user_line(frame: str) -> str | None:
     """`path/file.py:12` of a Python frame "path/file.py(12): function"; None if it is torch's or Python's own."""
-    found = PYTHON_FRAME.fullmatch(frame)
-    if found is None:
+    match = PYTHON_FRAME.fullmatch(frame)
+    if match is None:
         return None
-    path = found[1].replace("\\", "/")
+    path = match[1].replace("\\", "/")
     first = path.partition("/")[0].removesuffix(".py")
     if path.startswith("<") or TORCH_PATH.search(path) or INTERPRETER_PATH.match(path):
         return None
-    return None if first in sys.stdlib_module_names and not path.startswith("/") else f"{path}:{found[2]}"
+    return None if first in sys.stdlib_module_names and not path.startswith("/") else f"{path}:{match[2]}"

@@ -84,20 +84,20 @@ def facts(log: Log, mojibake: Mojibake) -> dict[str, Any]:
 
 def notes(log: Log, mojibake: Mojibake, lines: TextLines, about: Sequence[Mapping[str, Any]]) -> list[str]:
     """Returns what a reader of the frames should know, a sentence each."""
-    found = [] if lines.damage is None else [f"{lines.path.name} was not read to its end: {lines.damage}."]
+    result = [] if lines.damage is None else [f"{lines.path.name} was not read to its end: {lines.damage}."]
     if lines.undecodable_bytes:
-        found.append(f"{lines.undecodable_bytes:,} bytes could not be decoded; U+FFFD stands for them.")
+        result.append(f"{lines.undecodable_bytes:,} bytes could not be decoded; U+FFFD stands for them.")
     if lines.shortened:
-        found.append(f"{lines.shortened:,} lines were too long to be read whole.")
+        result.append(f"{lines.shortened:,} lines were too long to be read whole.")
     if mojibake.count:
-        found.append(
+        result.append(
             f"{mojibake.count} lines hold text of a mistaken encoding, kept as it is; "
             f"{mojibake.mended} of them could be repaired in meta['oneflow']['mojibake']."
         )
     if any(one["thread"] and not one["has_modules"] for one in about[1:]):
-        found.append("Module lines name no rank: calls of modules are those of all ranks whose lines are mixed.")
+        result.append("Module lines name no rank: calls of modules are those of all ranks whose lines are mixed.")
     if any(one["is_cut"] for one in log.facts.sets):
-        found.append("glog cut the list of a set of ops: its last name is left out, and more may have followed.")
+        result.append("glog cut the list of a set of ops: its last name is left out, and more may have followed.")
     if log.skipped.count > len(log.skipped.rows):
-        found.append(f"{log.skipped.count:,} lines could not be read; meta['skipped_lines'] has the first ones.")
-    return found
+        result.append(f"{log.skipped.count:,} lines could not be read; meta['skipped_lines'] has the first ones.")
+    return result

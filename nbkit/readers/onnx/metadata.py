@@ -70,8 +70,8 @@ def names(text: str) -> list[str]:
 def source_of(stack: str) -> str | None:
     """Returns the innermost line outside torch of a stack trace, as `path/file.py:12`."""
     for file, line, function in reversed(FRAME.findall(stack)):
-        if found := user_line(f"{file}({line}): {function}"):
-            return found
+        if result := user_line(f"{file}({line}): {function}"):
+            return result
     return None
 
 
@@ -86,10 +86,10 @@ def linear_weights(nodes: Iterable[Any], signature: Mapping[str, tuple[str, str]
 
     A product that was made of aten.linear has that layer's weight as its second factor, under whatever name.
     """
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for node in nodes:
         made_of = LINEAR.search(metadata(node).get(FX_NODE, "")) if node.op_type in ("MatMul", "Gemm") else None
         kind, path = signature.get(made_of[1], ("", "")) if made_of else ("", "")
         if kind == "parameter":
-            found.setdefault(node.input[1], path)
-    return found
+            result.setdefault(node.input[1], path)
+    return result

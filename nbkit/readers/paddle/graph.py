@@ -220,10 +220,10 @@ def _by_slot(slots: list[tuple[str | None, list[str]]]) -> dict[str, list[str]] 
     """Names by slot; a plain list where slots have no names."""
     if any(slot is None for slot, _ in slots):
         return [name for _, names in slots for name in names]
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for slot, names in slots:
-        found.setdefault(str(slot), []).extend(names)
-    return found
+        result.setdefault(str(slot), []).extend(names)
+    return result
 
 
 def _source(callstack: Any) -> str | None:

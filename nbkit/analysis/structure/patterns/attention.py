@@ -9,16 +9,16 @@ STEPS = ("add", "subtract", "multiply", "divide", "maximum", "triangle", "clip",
 
 def attentions(flow: Flow) -> list[PatternMatch]:
     """Returns every softmax attention of a graph, with the projections before and after it."""
-    found = []
+    result = []
     for node in flow.order:
         if flow.does[node] == "attention":
-            found.append(_with_projections(flow, {node}, node, f"{flow.op(node)} op"))
+            result.append(_with_projections(flow, {node}, node, f"{flow.op(node)} op"))
         elif flow.does[node] == "softmax":
             scores, mixed = _product_before(flow, node), _product_after(flow, node)
             if scores is not None and mixed is not None:
                 core = {scores, node, mixed}
-                found.append(_with_projections(flow, core, mixed, "softmax of a product of activations times a third"))
-    return found
+                result.append(_with_projections(flow, core, mixed, "softmax of a product of activations times a third"))
+    return result
 
 
 def _with_projections(flow: Flow, core: set[int], result: int, evidence: str) -> PatternMatch:

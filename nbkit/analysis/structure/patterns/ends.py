@@ -50,7 +50,7 @@ def heads(flow: Flow, embedded: list[PatternMatch]) -> list[PatternMatch]:
 
 def losses(flow: Flow) -> list[PatternMatch]:
     """Returns every loss op, with all that is computed from its result in the forward."""
-    found = []
+    result = []
     reached: set[int] = set()
     for node in flow.order:
         if flow.does[node] in LOSSES or any(src in reached for src in flow.reads[node]):
@@ -58,5 +58,5 @@ def losses(flow: Flow) -> list[PatternMatch]:
     ops = frozenset(node for node in reached if flow.kinds[node] == "op")
     if ops:
         first = min(ops, key=flow.rank.__getitem__)
-        found.append(PatternMatch("loss", ops, f"{flow.op(first)} op and what is computed from it", first))
-    return found
+        result.append(PatternMatch("loss", ops, f"{flow.op(first)} op and what is computed from it", first))
+    return result

@@ -12,7 +12,7 @@ NEUTRAL = TRANSPARENT | PARTS
 
 def mlps(flow: Flow) -> list[PatternMatch]:
     """Every projection of an activation function of one or two projections of one input, as wide as that input."""
-    found = []
+    result = []
     for down in flow.order:
         if not flow.is_projection(down):
             continue
@@ -24,8 +24,8 @@ def mlps(flow: Flow) -> list[PatternMatch]:
         between, ups = back
         words = {flow.does[node] for node in between} - NEUTRAL
         if words & CURVES and _is_back(flow, ups, down):
-            found.append(PatternMatch("mlp", frozenset(between | ups | {down}), _evidence(flow, ups, words), down))
-    return found
+            result.append(PatternMatch("mlp", frozenset(between | ups | {down}), _evidence(flow, ups, words), down))
+    return result
 
 
 def _is_back(flow: Flow, ups: set[int], down: int) -> bool:

@@ -7,13 +7,13 @@ from nbkit.analysis.structure.words import NORMS
 
 def norms(flow: Flow) -> list[PatternMatch]:
     """Returns every norm of a graph, fused or written out, with its weight and bias."""
-    found = []
+    result = []
     for node in flow.order:
         if flow.does[node] in NORMS and flow.reads[node]:
-            found.append(PatternMatch("norm", frozenset({node}), f"{flow.op(node)} op", node))
+            result.append(PatternMatch("norm", frozenset({node}), f"{flow.op(node)} op", node))
         elif flow.does[node] in ("rsqrt", "sqrt") and (norm := _written_out(flow, node)):
-            found.append(norm)
-    return found
+            result.append(norm)
+    return result
 
 
 def _written_out(flow: Flow, root: int) -> PatternMatch | None:

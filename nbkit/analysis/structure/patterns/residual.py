@@ -41,11 +41,11 @@ def streams(flow: Flow, norms: list[PatternMatch]) -> list[list[Addition]]:
 def branch_nodes(flow: Flow, addition: Addition) -> set[int]:
     """Returns the nodes of a branch: what its result goes back to, as far as that depends on what is passed on."""
     inside = flow.between(addition.skip, addition.branch)
-    found = set[int]()
+    result = set[int]()
     for node in sorted(inside, key=flow.rank.__getitem__):
-        if any(src == addition.skip or src in found for src in flow.reads[node]):
-            found.add(node)
-    return found
+        if any(src == addition.skip or src in result for src in flow.reads[node]):
+            result.add(node)
+    return result
 
 
 def _addition(flow: Flow, node: int, known: dict[int, Addition]) -> Addition | None:

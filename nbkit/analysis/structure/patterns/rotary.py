@@ -9,7 +9,7 @@ EVIDENCE = "x times a table plus its swapped halves times another"
 
 def rotaries(flow: Flow) -> list[PatternMatch]:
     """Every use of rotary positions; their tables only as far as they are sines and cosines read there."""
-    found = []
+    result = []
     for node in flow.order:
         if flow.does[node] != "add":
             continue
@@ -22,9 +22,9 @@ def rotaries(flow: Flow) -> list[PatternMatch]:
                 source = _halves(flow, turned[0])
                 assert source is not None
                 nodes = {at for at in flow.between(source, node) if not flow.is_held[at]}
-                found.append(PatternMatch("rotary", frozenset(nodes), EVIDENCE, node))
+                result.append(PatternMatch("rotary", frozenset(nodes), EVIDENCE, node))
                 break
-    return found
+    return result
 
 
 def _halves(flow: Flow, cat: int) -> int | None:

@@ -38,7 +38,7 @@ def _time_mix(flow: Flow, product: int, gate: int, value: int) -> PatternMatch |
 
 def _gated(flow: Flow) -> list[tuple[int, int, int]]:
     """Returns products of a sigmoid of a projection with something else: the product, the sigmoid, the other."""
-    found = []
+    result = []
     for node in flow.order:
         if flow.does[node] != "multiply":
             continue
@@ -48,8 +48,8 @@ def _gated(flow: Flow) -> list[tuple[int, int, int]]:
                 inputs = flow.origins(gate)
                 # x * sigmoid(x) is silu, and no gate.
                 if len(inputs) == 1 and flow.is_projection(inputs[0]) and inputs[0] != value:
-                    found.append((node, gate, value))
-    return found
+                    result.append((node, gate, value))
+    return result
 
 
 def _squared_relu(flow: Flow, value: int) -> int | None:

@@ -56,12 +56,12 @@ def _own_roles(graph: Graph, is_communication: list[bool]) -> dict[int, str]:
 def _casts(graph: Graph) -> set[int]:
     """Returns the ops that change the dtype of what they read, and no more."""
     dtypes = graph.source.dtypes
-    found = set()
+    result = set()
     for row in graph.rows:
         if graph.source.does[row] != "cast":
             continue
         read = {dtypes[src] for src in graph.flow.reads[row] if dtypes[src] is not None}
         is_known = read and dtypes[row] is not None
         if (is_known and read != {dtypes[row]}) or (not is_known and "cast" in str(graph.source.ops[row]).lower()):
-            found.add(row)
-    return found
+            result.add(row)
+    return result

@@ -23,7 +23,7 @@ class Run:
 
 def runs(graphs: Graphs) -> list[Run]:
     """Returns the graphs of a log; the first listing of a name goes with its first traced ops, and so on."""
-    found: list[Run] = []
+    result: list[Run] = []
     numbers: Counter[str] = Counter()
     for name, rank in _keys(graphs):
         traced = [one for one in graphs.traced if (one.name, one.rank) == (name, rank) and one.ops]
@@ -33,8 +33,8 @@ def runs(graphs: Graphs) -> list[Run]:
             numbers[name] += 1
             label = name if numbers[name] == 1 else f"{name} #{numbers[name]}"
             tree = merged(built, None if listing is None else listing.tree)
-            found.append(Run(label, name, graphs.classes.get(name), rank, ops, listing, tree))
-    return found
+            result.append(Run(label, name, graphs.classes.get(name), rank, ops, listing, tree))
+    return result
 
 
 def _keys(graphs: Graphs) -> list[tuple[str, str | None]]:

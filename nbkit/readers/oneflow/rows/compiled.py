@@ -123,15 +123,15 @@ def _hidden(inputs: list[dict[str, str]] | None) -> dict[str, Any]:
 
 
 def _attributes(op: CompiledOp, before: TracedOp | None) -> dict[str, Any]:
-    found = dict(before.attributes) if before is not None else {}
+    result = dict(before.attributes) if before is not None else {}
     if any(seen.sbp for _, seen in op.inputs):
-        found["input_sbp"] = [list(seen.sbp) for _, seen in op.inputs]
+        result["input_sbp"] = [list(seen.sbp) for _, seen in op.inputs]
     if any(seen.sbp for _, seen in op.outputs):
-        found["output_sbp"] = [list(seen.sbp) for _, seen in op.outputs]
+        result["output_sbp"] = [list(seen.sbp) for _, seen in op.outputs]
     if op.lists:
-        found["lists"] = op.lists
+        result["lists"] = op.lists
     if op.location:
-        found["location"] = op.location
+        result["location"] = op.location
     if op.is_damaged:
-        found["damaged"] = True
-    return found
+        result["damaged"] = True
+    return result

@@ -20,7 +20,7 @@ def hidden_inputs(run: Run) -> dict[str, list[dict[str, str]]]:
         return {}
     compiled = {op.name: op for op in run.listing.ops}
     stands_for = _stands_for(run.traced.ops, compiled)
-    found: dict[str, list[dict[str, str]]] = {}
+    result: dict[str, list[dict[str, str]]] = {}
     for op in run.traced.ops.values():
         if op.op != ADDITION or op.name in compiled or len(op.inputs) != 2:
             continue
@@ -28,23 +28,23 @@ def hidden_inputs(run: Run) -> dict[str, list[dict[str, str]]]:
         kept = stands_for.get(op.outputs[0] if op.outputs else "")
         if kept in tensors:
             other = tensors[1 - tensors.index(kept)]
-            found.setdefault(kept.rpartition("/")[0], []).append(
+            result.setdefault(kept.rpartition("/")[0], []).append(
                 {"op": op.name, "tensor": stands_for.get(other, other)}
             )
-    return found
+    return result
 
 
 def _stands_for(traced: Mapping[str, TracedOp], compiled: Mapping[str, CompiledOp]) -> dict[str, str]:
     """Of each tensor that was pruned the one that its readers read instead."""
     pruned = {tensor for op in traced.values() if op.name not in compiled for tensor in op.outputs}
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for op in compiled.values():
         before = traced.get(op.name)
         if before is not None and len(before.inputs) == len(op.inputs):
             for (_, old), (new, _) in zip(before.inputs, op.inputs, strict=True):
                 if old in pruned:
-                    found.setdefault(old, _uncast(new, compiled))
-    return found
+                    result.setdefault(old, _uncast(new, compiled))
+    return result
 
 
 def _uncast(tensor: str, compiled: Mapping[str, CompiledOp]) -> str:

@@ -79,8 +79,8 @@ def _listed(run: Run) -> dict[str, Description]:
 
 
 def _described(op: TracedOp, tensor: str, traced: Traced, listed: dict[str, Description]) -> Description:
-    if found := traced.tensors.get(tensor):
-        return found
+    if result := traced.tensors.get(tensor):
+        return result
     if op.shape is not None or op.dtype is not None:
         return Description(tuple(op.sbp or ()), op.shape, op.dtype)
     compiled = listed.get(tensor)
@@ -88,23 +88,23 @@ def _described(op: TracedOp, tensor: str, traced: Traced, listed: dict[str, Desc
 
 
 def _attributes(op: TracedOp) -> dict[str, Any]:
-    found = dict(op.attributes)
+    result = dict(op.attributes)
     if op.loc:
-        found["loc"] = op.loc
+        result["loc"] = op.loc
     if op.sbp is not None:
-        found["sbp"] = op.sbp
+        result["sbp"] = op.sbp
     if not op.is_added:
-        found["added"] = False
+        result["added"] = False
     if op.is_damaged:
-        found["damaged"] = True
-    return found
+        result["damaged"] = True
+    return result
 
 
 def source_of(loc: str | None) -> str | None:
     """Returns 'path/file.py:12' of the innermost frame; None if the location names none."""
     if not loc:
         return None
-    if found := FILE.search(loc):
-        return f"{found[1]}:{found[2]}"
+    if match := FILE.search(loc):
+        return f"{match[1]}:{match[2]}"
     places = PLACE.findall(loc) or FRAME.findall(loc)
     return f"{places[-1][0]}:{places[-1][1]}" if places else None

@@ -43,10 +43,10 @@ class Facts:
         if elapsed := ELAPSED.match(message):
             self._pass(elapsed[1], None, elapsed[2], int(elapsed[3]) / 1000)
             return True
-        found = PASS.match(message)
-        if found is None:
+        match = PASS.match(message)
+        if match is None:
             return False
-        graph, word, number, name = found.groups()
+        graph, word, number, name = match.groups()
         key = (thread, graph, f"{number}-{name}")
         if word == "start":
             if at is not None:
@@ -66,10 +66,10 @@ class Facts:
 
     def compiled(self, message: str) -> bool:
         """Takes how long a graph took to compile; False if the line does not say it."""
-        found = COMPILED.match(message)
-        if found is not None:
-            self.compile_seconds[found[1]] = finite(found[2]) or 0.0
-        return found is not None
+        match = COMPILED.match(message)
+        if match is not None:
+            self.compile_seconds[match[1]] = finite(match[2]) or 0.0
+        return match is not None
 
     def job_variable(self, graph: str, text: str) -> None:
         """Notes a variable that a pass made, and for which the framework made a tensor."""

@@ -40,12 +40,12 @@ class Metrics:
 
     def line(self, text: str, rank: str | None) -> bool:
         """Takes a line of LiBai's logger; False if it is none."""
-        found = LINE.match(text)
-        if found is None:
+        match = LINE.match(text)
+        if match is None:
             return False
-        at = _at(*map(int, found.groups()))
+        at = _at(*map(int, match.groups()))
         self.seen(at)
-        message = text[found.end() :]
+        message = text[match.end() :]
         if formatted := FORMATTED.match(message):
             message = message[formatted.end() :]
         iteration = ITERATION.search(message)

@@ -38,9 +38,9 @@ class Glog(NamedTuple):
 
 def glog(text: str) -> Glog | None:
     """Returns the glog line that `text` is; None if it is another."""
-    if text[:1] not in "IWEF" or not (found := GLOG.match(text)):
+    if text[:1] not in "IWEF" or not (match := GLOG.match(text)):
         return None
-    return Glog._make((*found.groups(), text[found.end() :]))
+    return Glog._make((*match.groups(), text[match.end() :]))
 
 
 class Cleaner:
@@ -57,29 +57,29 @@ class Cleaner:
         if text[:1] in FIRST:
             rank, text = _without_prefixes(text)
         for pattern in self._learned:
-            if found := pattern.match(text):
-                return rank, text[found.end() :].lstrip()
+            if match := pattern.match(text):
+                return rank, text[match.end() :].lstrip()
         return rank, text
 
     def learn(self, text: str) -> str | None:
         """The record in a line that begins with something else, if there is one; its prefix is known from then on."""
-        found = MARK.search(text, 1)
-        if found is None:
+        match = MARK.search(text, 1)
+        if match is None:
             return None
-        prefix = text[: found.start()].rstrip()
+        prefix = text[: match.start()].rstrip()
         # A name, or what a person wrote, must not be taken for one.
         if prefix[-1:] in PREFIX_ENDS and len(prefix) <= LONGEST_PREFIX and len(self._learned) < MOST_PREFIXES:
             self._learned.append(re.compile(re.sub(r"\d+", lambda _: r"\d+", re.escape(prefix))))
-        return text[found.start() :]
+        return text[match.start() :]
 
 
 def _without_prefixes(text: str) -> tuple[str | None, str]:
     """Returns the rank that a tag names, and the text behind all known prefixes."""
     rank = None
     for _ in range(MOST_PREFIXES):
-        if found := RANK.match(text):
-            rank = found[1] or found[2]
-        elif not (found := PREFIX.match(text)):
+        if match := RANK.match(text):
+            rank = match[1] or match[2]
+        elif not (match := PREFIX.match(text)):
             break
-        text = text[found.end() :].lstrip()
+        text = text[match.end() :].lstrip()
     return rank, text

@@ -42,51 +42,51 @@ class Memory:
 
     def shape(self, text: str) -> bool:
         """Takes the line below that of a tensor, with its shape and dtype; False if it is none."""
-        found = SHAPE.match(text)
-        if found is None or not self.tensors:
+        match = SHAPE.match(text)
+        if match is None or not self.tensors:
             return False
-        shape = sizes(found[1])
-        self.tensors[-1] |= {"shape": None if shape is None else list(shape), "dtype": dtype_name(found[2])}
+        shape = sizes(match[1])
+        self.tensors[-1] |= {"shape": None if shape is None else list(shape), "dtype": dtype_name(match[2])}
         return True
 
     def _block(self, text: str) -> bool:
-        found = BLOCK.search(text)
-        if found is None:
+        match = BLOCK.search(text)
+        if match is None:
             return False
-        device, chunk, block, tensors = map(int, found.groups()[:4])
+        device, chunk, block, tensors = map(int, match.groups()[:4])
         row = {"device": device, "chunk": chunk, "block": block, "tensors": tensors}
-        self.blocks.append({**row, "mb": finite(found[5])})
+        self.blocks.append({**row, "mb": finite(match[5])})
         return True
 
     def _plan(self, text: str) -> bool:
-        found = PLAN.search(text)
-        if found is None:
+        match = PLAN.search(text)
+        if match is None:
             return False
-        graph, rank, device, plan, size, plan_rank, plan_device = found.groups()
+        graph, rank, device, plan, size, plan_rank, plan_device = match.groups()
         place = {"rank": _int(rank or plan_rank), "device": _int(device or plan_device)}
         self.plans.append({"graph": graph or plan, **place, "total_mb": finite(size)})
         return True
 
     def _part(self, text: str) -> bool:
-        found = PART.search(text)
+        match = PART.search(text)
         lower = text.lower()
         name = next((name for word, name in PARTS if word in lower), None)
-        if found is None or name is None or not self.plans:
+        if match is None or name is None or not self.plans:
             return False
-        self.plans[-1].setdefault(f"{name}_mb", finite(found[1]))
-        if found[2]:
-            self.plans[-1].setdefault(f"{name}_count", int(found[2]))
+        self.plans[-1].setdefault(f"{name}_mb", finite(match[1]))
+        if match[2]:
+            self.plans[-1].setdefault(f"{name}_count", int(match[2]))
         return True
 
     def _tensor(self, text: str) -> bool:
-        if found := IN_CHUNK.search(text):
-            chunk, block, order, duration = map(_int, found.groups()[:4])
+        if match := IN_CHUNK.search(text):
+            chunk, block, order, duration = map(_int, match.groups()[:4])
             place = {"kind": "chunk", "chunk": chunk, "block": block, "order": order, "duration": duration}
-            self.tensors.append({"tensor": found[6], "mb": finite(found[5]), **place})
-        elif found := ALONE.search(text):
-            place = {"kind": found[3], "device": int(found[1]), "block": int(found[2])}
-            self.tensors.append({"tensor": found[5], "mb": finite(found[4]), **place})
-        return found is not None
+            self.tensors.append({"tensor": match[6], "mb": finite(match[5]), **place})
+        elif match := ALONE.search(text):
+            place = {"kind": match[3], "device": int(match[1]), "block": int(match[2])}
+            self.tensors.append({"tensor": match[5], "mb": finite(match[4]), **place})
+        return match is not None
 
 
 def finite(text: str) -> float | None:

@@ -95,13 +95,13 @@ def _results(operation: Operation, names: list[str], types: list[str] | None) ->
     known = types if types is not None and len(types) == len(names) else [""] * len(names)
     if types is not None and len(types) != len(names):
         operation.damage = operation.damage or "it has other numbers of results and of types"
-    found = [pir_text.typed(name, text) for name, text in zip(names, known, strict=True)]
-    for place, variable in enumerate(found):
+    result = [pir_text.typed(name, text) for name, text in zip(names, known, strict=True)]
+    for place, variable in enumerate(result):
         variable.persistable = operation.kind in ("parameter", "buffer")
         variable.is_parameter = operation.kind == "parameter"
         if isinstance(stop := _of(operation, "stop_gradient", place), bool):
             variable.attributes["stop_gradient"] = stop
-    return found
+    return result
 
 
 def _of(operation: Operation, name: str, place: int) -> Any:

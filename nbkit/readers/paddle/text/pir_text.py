@@ -42,11 +42,11 @@ def split(text: str, position: int = 0) -> tuple[list[str], int | None]:
 
 def attributes(pieces: list[str]) -> dict[str, Any]:
     """Returns the attributes `name:value` of each piece; one without a value is True."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for piece in pieces:
         name, colon, text = piece.partition(":")
-        found.setdefault(name.strip().strip('"'), value(text.strip()) if colon else True)
-    return found
+        result.setdefault(name.strip().strip('"'), value(text.strip()) if colon else True)
+    return result
 
 
 def value(text: str, depth: int = 0) -> Any:

@@ -31,7 +31,7 @@ def variable(message: Message) -> Variable | None:
     tensor = next(_tensors(kind), {})
     sizes = [size for size in tensor.get("dims", []) if isinstance(size, int) and abs(size) < LONGEST_SIZE]
     dtype = _first(tensor, "data_type")
-    found = Variable(
+    result = Variable(
         name=name,
         type=str(_first(kind, "type")),
         shape=tuple(sizes) if tensor else None,
@@ -40,9 +40,9 @@ def variable(message: Message) -> Variable | None:
         is_parameter=_first(message, "is_parameter") if "is_parameter" in message else None,
     )
     kept = ("stop_gradient", "need_check_feed")
-    found.attributes = {field: _first(message, field) for field in kept if field in message}
-    found.attributes.update(_attributes(message.get("attrs", [])))
-    return found
+    result.attributes = {field: _first(message, field) for field in kept if field in message}
+    result.attributes.update(_attributes(message.get("attrs", [])))
+    return result
 
 
 def operation(message: Message) -> Operation | None:
@@ -50,11 +50,11 @@ def operation(message: Message) -> Operation | None:
     kind = _first(message, "type")
     if not isinstance(kind, str):
         return None
-    found = Operation(kind, _slots(message.get("inputs", [])), _slots(message.get("outputs", [])))
-    found.attributes = dict(_attributes(message.get("attrs", [])))
+    result = Operation(kind, _slots(message.get("inputs", [])), _slots(message.get("outputs", [])))
+    result.attributes = dict(_attributes(message.get("attrs", [])))
     if "is_target" in message:
-        found.attributes["is_target"] = _first(message, "is_target")
-    return found
+        result.attributes["is_target"] = _first(message, "is_target")
+    return result
 
 
 def find_parameters(program: Program) -> None:
