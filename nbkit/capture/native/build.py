@@ -74,10 +74,10 @@ def _command(compiler: list[str], built: Path) -> list[str]:
     headers = (sysconfig.get_paths()["include"], TORCH / "include", TORCH / "include/torch/csrc/api/include")
     return [
         *compiler,
-        *"-std=c++20 -O2 -fPIC -shared -fvisibility=hidden -w".split(),
+        *"-std=c++20 -O2 -DNDEBUG -Wall -Wno-psabi -fPIC -shared -fvisibility=hidden".split(),
         f"-DTORCH_EXTENSION_NAME={NAME}",
         f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
-        *(f"-I{folder}" for folder in headers),
+        *(word for folder in headers for word in ("-isystem", str(folder))),  # their warnings are not ours
         str(FOLDER / SOURCES[0]),
         *("-o", str(built), f"-L{TORCH / 'lib'}", *"-ltorch_python -ltorch -ltorch_cpu -lc10".split()),
     ]
@@ -85,7 +85,7 @@ def _command(compiler: list[str], built: Path) -> list[str]:
 
 def _first_error(output: str) -> str:
     lines = output.strip().splitlines() or ["no message"]
-    return next((line for line in lines if "error" in line), lines[0])
+    return next((line for line in lines if "error:" in line), lines[0])
 
 
 def main() -> str | None:

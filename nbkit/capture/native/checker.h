@@ -18,7 +18,7 @@
 namespace nbkit {
 
 // What is the same at every call of an op; from Checker.describe() in Python.
-struct CheckPlan {
+struct CheckTraits {
   py::object leave_out;  // why its results are not looked at; None if they are
   bool is_uninitialised, asks_before, is_random;
   std::vector<size_t> written;  // arguments it writes to
@@ -28,12 +28,12 @@ struct CheckPlan {
 struct CheckedCall {
   using Arguments = c10::SmallVector<c10::IValue, 12>;
   using Found = c10::SmallVector<const at::Tensor*, 4>;
-  CheckedCall(const c10::OperatorHandle& op, const py::object& function, const CheckPlan& plan)
-      : op(op), function(function), plan(plan) {}
+  CheckedCall(const c10::OperatorHandle& op, const py::object& function, const CheckTraits& traits)
+      : op(op), function(function), traits(traits) {}
 
   const c10::OperatorHandle& op;
   const py::object& function;
-  const CheckPlan& plan;
+  const CheckTraits& traits;
   Arguments arguments;
   Found written, made;  // `made`: those with values to look at
   bool was_finite = true, is_usual = true;
@@ -85,29 +85,29 @@ class Checker {
         ask_about_(checker.attr("ask_about")),
         look_at_(checker.attr("look_at")) {}
 
-  const CheckPlan& plan_of(const py::object& function) {
-    static auto& plans = *new std::unordered_map<PyObject*, CheckPlan>();
-    auto found = plans.find(function.ptr());
-    if (found == plans.end()) {
+  const CheckTraits& traits_of(const py::object& function) {
+    static auto& known = *new std::unordered_map<PyObject*, CheckTraits>();
+    auto found = known.find(function.ptr());
+    if (found == known.end()) {
       auto [leave_out, is_uninitialised, asks_before, is_random, written] =
           describe_(function).cast<std::tuple<py::object, bool, bool, bool, std::vector<size_t>>>();
-      found = plans.emplace(function.ptr(), CheckPlan{leave_out, is_uninitialised, asks_before, is_random, written}).first;
+      found = known.emplace(function.ptr(), CheckTraits{leave_out, is_uninitialised, asks_before, is_random, written}).first;
     }
     return found->second;
   }
 
   // Before an op runs, with its arguments on the stack: whether what it is about to write to was finite.
   void begin(CheckedCall& call, const torch::jit::Stack& stack) {
-    const CheckPlan& plan = call.plan;
-    if (!plan.leave_out.is_none()) {
-      ++left_out_[plan.leave_out.ptr()];
+    const CheckTraits& traits = call.traits;
+    if (!traits.leave_out.is_none()) {
+      ++left_out_[traits.leave_out.ptr()];
       return;
     }
     call.arguments.append(stack.end() - call.op.schema().arguments().size(), stack.end());
-    for (size_t place : plan.written) {
+    for (size_t place : traits.written) {
       each_tensor(call.arguments[place], [&](const at::Tensor& tensor) { call.written.push_back(&tensor); });
     }
-    if (plan.asks_before) {
+    if (traits.asks_before) {
       call.was_finite = ask(call);
     }
   }
@@ -115,7 +115,7 @@ class Checker {
   // After it ran, with its results on the stack. Needs no GIL.
   static void look(CheckedCall& call, const torch::jit::Stack& stack) {
     call.ran = now_ns();
-    if (call.plan.leave_out.is_none()) {
+    if (call.traits.leave_out.is_none()) {
       for (size_t place = stack.size() - call.op.schema().returns().size(); place < stack.size(); ++place) {
         each_tensor(stack[place], [&](const at::Tensor& tensor) { look(call, tensor); });
       }
@@ -131,8 +131,8 @@ class Checker {
   // Keeps what was found; with what is out of the usual Python goes on, which may end the step.
   void settle(const CheckedCall& call, const torch::jit::Stack& stack) {
     spent_.emplace_back(call.ran, call.looked);
-    if (!call.plan.leave_out.is_none()) {
-      if (call.plan.is_uninitialised && call.op.schema().returns().size() == 1 && stack.back().isTensor()) {
+    if (!call.traits.leave_out.is_none()) {
+      if (call.traits.is_uninitialised && call.op.schema().returns().size() == 1 && stack.back().isTensor()) {
         memory_.note(stack.back().toTensor(), true);  // nothing is there yet
       }
     } else if (call.is_usual) {
@@ -186,7 +186,7 @@ class Checker {
     }
     call.made.push_back(&tensor);
     // Zeros are what they should be in memory that is written to, by chance, or where no numbers went in.
-    call.is_usual &= values == Values::plain || (values == Values::tiny && (!call.written.empty() || call.plan.is_random ||
+    call.is_usual &= values == Values::plain || (values == Values::tiny && (!call.written.empty() || call.traits.is_random ||
                                                                             !has_numbers(call.arguments)));
   }
 

@@ -17,8 +17,8 @@ from nbkit.errors import RecorderError
 NAME = "nbkit_recorder"
 FOLDER = Path(__file__).parent
 SOURCES = (
-    *("recorder.cpp", "checker.h", "clock.h", "columns.h", "comparable.h", "forwarding.h", "lazy_bits.h"),
-    *("magnitudes.h", "metrics.h", "python_call.h", "tensors.h"),
+    *("recorder.cpp", "checker.h", "clock.h", "columns.h", "comparable.h", "forwarding.h", "magnitudes.h", "metrics.h"),
+    *("op_traits.h", "python_call.h", "recorder.h", "tensors.h"),
 )
 
 
