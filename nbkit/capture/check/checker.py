@@ -13,10 +13,9 @@ import torch
 from torch import Tensor
 from torch._C import DisableTorchFunction, _len_torch_dispatch_stack
 
-from nbkit.capture.check.masks import MOVING, hides, is_mask
 from nbkit.capture.check.memory import Memory, storage_of, stored
 from nbkit.capture.check.origins import Finding, from_outside, is_float, is_readable, origin_of, underflow_of, unwritten
-from nbkit.capture.check.values import largest, smallest_normal
+from nbkit.capture.check.values import largest, smallest_normal, values_of
 from nbkit.capture.native.registry import NativeRegistry
 from nbkit.capture.recorder.recording import Recording
 from nbkit.capture.replay.copies import all_tensors, tensors_in
@@ -35,6 +34,15 @@ OVERWRITING = frozenset(
 )
 VALUELESS = "tensors without values (meta, fake)"
 MANY_RERUNS = "results of zeros not looked at for underflow: more than 500 in this recording"
+
+
+# Where the -Inf of a mask is at home: what hides scores and reads what is left, and what only moves values.
+MASKING = frozenset(
+    "add add_ where masked_fill masked_fill_ minimum maximum max amax logsumexp _softmax _log_softmax".split()
+)
+MOVING = frozenset(
+    "clone _to_copy copy_ cat stack index index_select gather repeat triu tril constant_pad_nd roll flip".split()
+)
 
 
 class Checker:
@@ -250,3 +258,16 @@ class Checker:
 def asks_before(plan: Plan) -> bool:
     """Whether it matters what was in the memory that an op writes to."""
     return bool(plan.written or plan.written_names) and plan.packet not in OVERWRITING and not plan.is_out
+
+
+def hides(plan: Plan, tensors: int) -> bool:
+    """Whether an op with so many tensors may read the -Inf of a mask."""
+    return plan.packet in MOVING or (plan.packet in MASKING and (tensors > 1 or not plan.packet.startswith("add")))
+
+
+def is_mask(tensor: Tensor) -> bool:
+    """Whether all that is not finite in a tensor is -Inf, as in what is added to scores to hide some of them."""
+    if tensor.requires_grad or not tensor.is_floating_point():
+        return False
+    values = values_of(tensor)
+    return not bool(torch.isnan(values).any()) and not bool(torch.isposinf(values).any())

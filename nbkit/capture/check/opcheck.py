@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.check.checker import Checker
-from nbkit.capture.check.owners import with_names
 from nbkit.capture.frames.tensor_rows import dtype_text, sizes_text
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.recorder import Recorder
@@ -18,6 +17,7 @@ from nbkit.schema import FINDINGS
 from nbkit.schema.message import message_values
 from nbkit.trace.trace import Trace
 
+KEYS = ["op_id", "role", "position"]
 FROM_OPS = ["op", "module", "phase", "source"]
 SCALED = (
     "A GradScaler looked at the gradients: where they hold NaN or Inf it skips the optimizer's step and lowers its "
@@ -107,6 +107,31 @@ class CheckObserver(Observer):
 
     def forget(self) -> None:
         del self.recording, self.checker, self.native
+
+
+def with_names(findings: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
+    """Findings whose messages say which parameter or buffer an input is, also where an op read a view of it."""
+    is_input = (findings["kind"] == "input").to_numpy()
+    if not is_input.any():
+        return findings
+    named = tensors[["storage_id", "name"]].dropna().drop_duplicates().drop_duplicates("storage_id", keep=False)
+    names = dict(zip(named["storage_id"].tolist(), named["name"].tolist(), strict=True))
+    known = tensors.drop_duplicates(KEYS).set_index(KEYS)["storage_id"]
+    messages = []
+    for row, came_in in zip(findings.itertuples(index=False), is_input, strict=True):
+        owner = None
+        if came_in:
+            storage = known.get((row.op_id, row.role, row.position))
+            owner = names.get(storage) or _guess(str(row.op), str(row.phase))
+        messages.append(row.message if owner is None else f"{owner} {row.message}")
+    return FINDINGS.check(findings.assign(message=pd.Series(messages, dtype="str")))
+
+
+def _guess(op: str, phase: str) -> str | None:
+    """What a tensor without a name is by the place where it came in."""
+    if phase == "optimizer":
+        return "a gradient or the state of the optimizer"
+    return "the gradient of an earlier backward pass" if phase == "backward" and op == "aten.add_.Tensor" else None
 
 
 def _is_scaled(findings: pd.DataFrame, ops: pd.DataFrame) -> bool:

@@ -15,9 +15,8 @@ from nbkit.capture.frames.build import now_text, versions
 from nbkit.capture.frames.module_rows import modules_frame
 from nbkit.capture.profiler.api_ranges import ApiRanges
 from nbkit.capture.profiler.collectives import Collectives
-from nbkit.capture.profiler.kineto import Kineto, KinetoOptions, check_free, device_to_record
+from nbkit.capture.profiler.kineto import Kineto, KinetoOptions, check_free, device_to_record, event_overhead_us
 from nbkit.capture.profiler.kineto_events import read
-from nbkit.capture.profiler.kineto_overhead import event_cost_us
 from nbkit.capture.profiler.range_events import with_marks
 from nbkit.capture.profiler.ranges import ROOT_MARK, Ranges
 from nbkit.capture.profiler.repeated_runs import repeat_frames
@@ -90,7 +89,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         self.name = name or self.verb
         self.trace: Trace | None = None
         self.runs: list[Run] = []
-        self.recording: Recording | None = None
+        self.recording: KinetoRecording | None = None
         self.is_called_again = False
 
     def run(self, function: Callable[[], object]) -> Trace:
@@ -121,7 +120,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         """A run of the step begins: for callers that cannot put their step into a function or a loop over rounds()."""
         self.is_called_again = True
         if self.recording is None:
-            self.recording = Recording(self.options, self.stacks)
+            self.recording = KinetoRecording(self.options, self.stacks)
 
     def end_run(self) -> None:
         """The run that begin_run() began is over; what comes until the next one is not recorded."""
@@ -134,10 +133,12 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             raise OptionError("This optime has been used already; make a new one for each recording.")
         check_nesting(self.verb)
         check_free()
-        self.cost_us = event_cost_us(self.options)  # measured before the first recording, which it also warms up
+        self.overhead_us = event_overhead_us(
+            self.options
+        )  # measured before the first recording, which it also warms up
         self.trace = Trace()
         if not (self.warmup or self.repeats):
-            self.recording = Recording(self.options, self.stacks)
+            self.recording = KinetoRecording(self.options, self.stacks)
         self.running = running()
         self.running.append(self)
         return self.trace
@@ -172,7 +173,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             "error": None if error is None else describe_error(error, None, ops),
             "versions": versions(),
             "wall_us": run.wall_us,
-            "recorder_us": len(ops) * self.cost_us,
+            "recorder_us": len(ops) * self.overhead_us,
             "devices": sorted(ops["device"].dropna().unique()),
             "skipped": run.skipped,
             "warmup": self.warmup,
@@ -182,7 +183,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         self.trace._fill({**run.frames, **more}, meta)
 
 
-class Recording:
+class KinetoRecording:
     """One recording that is on, from its making to end()."""
 
     def __init__(self, options: KinetoOptions, stacks: bool) -> None:

@@ -12,7 +12,6 @@ from torch._ops import OpOverload
 from torch.nn import Parameter
 
 from nbkit.capture.recorder.conj_neg import resolving
-from nbkit.capture.recorder.foreach_versions import counting, loses_versions
 from nbkit.capture.recorder.observer import Observer
 from nbkit.capture.recorder.recording import NO_NODE, Recording, current_node, next_sequence_number
 from nbkit.capture.recorder.statistics import Statistics
@@ -251,6 +250,32 @@ class OpMode(StepMode):
 def is_special(func: OpOverload) -> bool:
     """Whether an op takes more than running and writing a row, so that the native recorder leaves it to OpMode."""
     return func.namespace in HIDDEN_NAMESPACES or func._opname in RESHAPING or loses_versions(func)
+
+
+def loses_versions(func: OpOverload) -> bool:
+    """Whether torch leaves version counters alone when the op runs under a dispatch mode, as any mode makes it.
+
+    Without a mode, a foreach op without a kernel of its own counts the writes of the single ops that it is made of.
+    """
+    return func._opname.startswith("_foreach_") and any(argument.is_write for argument in func._schema.arguments)
+
+
+def counting(run: Callable[..., Any], func: OpOverload) -> Callable[..., Any]:
+    """`run` with the counters of the written lists one higher afterwards, where it left them as they were."""
+    positions = [(index, one.name) for index, one in enumerate(func._schema.arguments) if one.is_write]
+
+    def run_and_count(*args: Any, **kwargs: Any) -> Any:
+        lists = [args[index] if index < len(args) else kwargs.get(name) for index, name in positions]
+        written = [one for tensors in lists for one in tensors or () if not one.is_inference()]
+        before = [one._version for one in written]
+        out = run(*args, **kwargs)
+        # All of them first: two may be views of one tensor, which has one counter.
+        left_alone = [one for one, version in zip(written, before, strict=True) if one._version == version]
+        for one in left_alone:
+            torch.autograd.graph.increment_version(one)
+        return out
+
+    return run_and_count
 
 
 def _accumulate_type() -> type:

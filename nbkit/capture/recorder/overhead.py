@@ -1,4 +1,4 @@
-"""What recording costs: an estimate from a few ops with and without the recorder."""
+"""Estimates the overhead of recording from a few ops with and without the recorder."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -18,12 +18,12 @@ ROUNDS, REPEATS, OPS = 5, 20, 6
 
 
 def recorder_us(recording: Recording) -> float:
-    """Estimated microseconds that recording added to the step: recorded calls times what one costs on this machine.
+    """Estimated microseconds that recording added to the step: recorded calls times the overhead of one on this machine.
 
     Reading values and running a reference are measured, not estimated. The rest is a lower bound: in a real step the
     recorder also finds colder caches than in this measurement.
     """
-    per_aten, per_api = call_costs_us(recording.native)
+    per_aten, per_api = call_overheads_us(recording.native)
     first_tensors = recording.ops[OpRecord._fields.index("first_tensor") :: OP_FIELDS]
     api = first_tensors.count(-1)
     spent = recording.spent.array()
@@ -32,21 +32,21 @@ def recorder_us(recording: Recording) -> float:
 
 
 @cache
-def call_costs_us(native: Any | None) -> tuple[float, float]:
+def call_overheads_us(native: Any | None) -> tuple[float, float]:
     """Microseconds that recording adds to one aten op and to one API call, measured once per process and recorder.
 
     Ops of several kinds on small tensors, bare and under each mode in turn, the fastest of the rounds, since what
     disturbs them only adds. It draws no random numbers, and the user's own modes see none of it.
     """
     recording = Recording(native)
-    costs: dict[str, list[float]] = {"bare": [], "aten": [], "api": []}
+    overheads: dict[str, list[float]] = {"bare": [], "aten": [], "api": []}
     with _no_modes(), torch.no_grad():
         for _ in range(ROUNDS):
-            costs["bare"].append(_call_us(nullcontext()))
-            costs["aten"].append(_call_us(OpMode(recording, None, lambda func: None)))
-            costs["api"].append(_call_us(ApiMode(recording)))
-    bare = min(costs["bare"])
-    return max(min(costs["aten"]) - bare, 0.0), max(min(costs["api"]) - bare, 0.0)
+            overheads["bare"].append(_call_us(nullcontext()))
+            overheads["aten"].append(_call_us(OpMode(recording, None, lambda func: None)))
+            overheads["api"].append(_call_us(ApiMode(recording)))
+    bare = min(overheads["bare"])
+    return max(min(overheads["aten"]) - bare, 0.0), max(min(overheads["api"]) - bare, 0.0)
 
 
 def _call_us(mode: AbstractContextManager[object]) -> float:

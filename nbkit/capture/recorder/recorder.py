@@ -1,6 +1,8 @@
 """The recording of a model step, with the observers of the verbs that look at its ops."""
 
-from contextlib import ExitStack
+import gc
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, Literal
@@ -11,9 +13,8 @@ from nbkit.capture.frames.build import build, now_text, versions
 from nbkit.capture.native.library import library
 from nbkit.capture.recorder.dispatch_mode import OpMode
 from nbkit.capture.recorder.function_mode import ApiMode
-from nbkit.capture.recorder.gc_paused import uncollected
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
-from nbkit.capture.recorder.overhead import call_costs_us, recorder_us
+from nbkit.capture.recorder.overhead import call_overheads_us, recorder_us
 from nbkit.capture.recorder.recording import Recording
 from nbkit.capture.recorder.running import check_nesting, running
 from nbkit.capture.recorder.selection import Selection
@@ -56,7 +57,7 @@ class Recorder:
         # The native recorder does not read values.
         needs_python = self.values is not None or any(observer.needs_python for observer in self.observers)
         native = None if needs_python else library()
-        call_costs_us(native)  # measured before the first recording, outside of all
+        call_overheads_us(native)  # measured before the first recording, outside of all
         self.trace = Trace()
         self.recording = Recording(native)
         self._install(self.recording)
@@ -97,7 +98,7 @@ class Recorder:
         from_op = error is not None and came_from_op(error, self.recording.failed_message)
         if error is not None and is_outermost:
             without_our_frames(error)
-        with uncollected():
+        with gc_paused():
             self._fill(error, from_op, getters)
             for recorder in removed:
                 recorder._forget()
@@ -134,6 +135,18 @@ class Recorder:
             observer.forget()
         vars(self.recording.registry).clear()
         del self.recording, self.statistics, self.api, self.modules, self.exits, self.running
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Pauses the garbage collector: a step leaves lists of many thousand objects, which are in use until they are frames."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def describe_error(error: BaseException, failed: int | None, ops: pd.DataFrame) -> dict[str, Any]:

@@ -4,11 +4,11 @@ from threading import get_ident
 from time import perf_counter_ns
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from nbkit.capture.native.registry import NativeRegistry
 from nbkit.capture.recorder.tensor_registry import TensorRegistry
-from nbkit.capture.recorder.time_spans import Spans
 from nbkit.capture.step.source import Place
 
 current_node = torch._C._current_autograd_node
@@ -56,6 +56,27 @@ class ModuleCall(NamedTuple):
     in_backward: bool  # a checkpointed part, run again during the backward pass
 
 
+class TimeSpans:
+    """Collects spans of time, one by one in Python and as a whole from the native recorder; they do not overlap."""
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[int, int]] = []
+        self._arrays: list[np.ndarray] = []
+
+    def add(self, start: int, end: int) -> None:
+        self._pairs.append((start, end))
+
+    def add_all(self, spans: bytes) -> None:
+        """int64, start and end of each span after the other."""
+        self._arrays.append(np.frombuffer(spans, dtype=np.int64).reshape(-1, 2))
+
+    def array(self) -> np.ndarray:
+        """(spans, 2), one after the other."""
+        pairs = np.array(self._pairs, dtype=np.int64).reshape(-1, 2)
+        spans: np.ndarray = np.concatenate([pairs, *self._arrays])
+        return spans[np.argsort(spans[:, 0], kind="stable")]
+
+
 class ThreadState:
     """Where one thread of the step stands."""
 
@@ -85,7 +106,7 @@ class Recording:
         self.code = PLAIN_CODE
         self.skipped: dict[str, int] = {}
         # ns, start and end of each reading of values and each run of a reference: the recorder's time, not the step's.
-        self.spent = Spans()
+        self.spent = TimeSpans()
         # The autograd node that ran the last op, its number and its class. Held until the backward pass is over, since
         # torch makes a Python object of a node at every question otherwise.
         self.last_node: tuple[Any, int, Any] = NO_NODE
