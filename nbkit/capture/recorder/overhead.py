@@ -18,7 +18,7 @@ ROUNDS, REPEATS, OPS = 5, 20, 6
 
 
 def recorder_us(recording: Recording) -> float:
-    """Estimated microseconds that recording added to the step: recorded calls times the overhead of one on this machine.
+    """Estimated microseconds that recording added to the step: recorded calls times the overhead of one here.
 
     Reading values and running a reference are measured, not estimated. The rest is a lower bound: in a real step the
     recorder also finds colder caches than in this measurement.

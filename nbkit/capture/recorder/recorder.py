@@ -139,7 +139,7 @@ class Recorder:
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Pauses the garbage collector: a step leaves lists of many thousand objects, which are in use until they are frames."""
+    """Pauses the garbage collector: a step leaves lists of many thousand objects, all in use until then."""
     was_on = gc.isenabled()
     gc.disable()
     try:
