@@ -208,7 +208,7 @@ def main(words: list[str]) -> int:
         for mutation in chosen(options.count, options.seed, options.modules):
             tier, test = copy.judged(mutation, is_full=options.full)
             tally[tier] = tally.get(tier, 0) + 1
-            seen_by |= {test} if test and "::" in test else set()
+            seen_by |= {test.partition("[")[0]} if test and "::" in test else set()
             print(f"{tier:<11} {mutation}\n{'':<11} {test or 'judge it: does it change anything?'}", flush=True)
         lying = copy.first_failure(*sorted(seen_by)) if seen_by else None
     print(", ".join(f"{number} by {tier}" for tier, number in tally.items()))

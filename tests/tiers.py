@@ -58,6 +58,19 @@ SAMPLED = {
 }
 
 
+def seconds_by_folder(reports: Iterable[pytest.TestReport]) -> list[str]:
+    """A line per folder of tests/: how many tests ran there and for how many seconds, the longest first."""
+    tests: dict[str, set[str]] = {}
+    seconds: Counter[str] = Counter()
+    for report in reports:
+        folder = "/".join(report.nodeid.partition("::")[0].split("/")[:-1][:3])
+        tests.setdefault(folder, set()).add(report.nodeid)
+        seconds[folder] += report.duration
+    return [
+        f"{folder:<32} {len(tests[folder]):>6} tests {seconds[folder]:>8.1f} s" for folder, _ in seconds.most_common()
+    ]
+
+
 def tiered(items: Iterable[pytest.Item]) -> None:
     """Marks the items that leave the fast tier."""
     seen: Counter[tuple[str, str]] = Counter()
