@@ -23,7 +23,7 @@ from nbkit.views.flamegraph.data import flame_state
 from nbkit.views.flamegraph.difference import difference_state
 from nbkit.views.flamegraph.trees import GROUPS, flame_tree
 
-COLOURED = ("grew", "shrank")
+COLOURED = ("slower", "faster")
 
 
 def main() -> None:
@@ -74,7 +74,7 @@ def planted_table(step: TrainingStep, pairs: int, wait_us: float) -> str:
 
 
 def judged(before: Trace, now: Trace) -> dict[str, tuple[list[tuple[str, ...]], int]]:
-    """Per grouping the paths of the frames that grew or shrank beyond noise, and how many frames there are."""
+    """Per grouping the paths of the frames that are slower or faster beyond noise, and how many frames there are."""
     states = flame_state(now), flame_state(before)
     pair = timed_pair(before, now)
     found = {}

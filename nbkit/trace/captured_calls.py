@@ -30,4 +30,4 @@ def why_not_captured(trace: Trace, op_id: int) -> str:
         return f"it is not a mismatch; record with keep_ops={name!r} to keep calls of this op all the same"
     if rows["message"].str.startswith("random").any():
         return "random ops draw other numbers when they run again"
-    return f"the first {captured['keep']} wrong calls are captured; record with a larger keep= for more"
+    return f"the first {captured['keep']} mismatched calls are captured; record with a larger keep= for more"

@@ -30,7 +30,7 @@ def test_the_worst_stand_first_and_are_counted(faulty: DiffPage) -> None:
     faulty.wait_for_count("16 tensors")
     assert faulty.column("status", 3) == ["mismatch", "mismatch", "ok"]
     assert faulty.column("op", 2) == ["aten.addmm.default"] * 2
-    expect(faulty.diff.get_by_role("status").first).to_have_text("16 tensors shown, 2 of them wrong")
+    expect(faulty.diff.get_by_role("status").first).to_have_text("16 tensors shown, 2 of them mismatched")
 
 
 def test_verdict_phase_dtype_and_module_are_chosen(large: DiffPage) -> None:

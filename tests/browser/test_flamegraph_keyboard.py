@@ -34,17 +34,17 @@ def test_the_focused_frame_is_an_item_of_a_tree_with_its_tooltip(step: FlamePage
 
 def test_enter_zooms_and_selects_and_escape_goes_back_step_by_step(step: FlamePage) -> None:
     step.press("ArrowDown", "ArrowRight", "Enter")
-    assert step.crumbs() == ["everything", "step", "blocks.1 (Block)"]
+    assert step.crumbs() == ["all", "step", "blocks.1 (Block)"]
     assert step.selection()["ids"] == [7, 8, 9, 10, 11, 12]
     step.press("Escape")
     assert step.selection() == {"label": None, "ids": None, "op": None, "saves": 2}
     step.press("Escape")
-    assert step.crumbs() == ["everything"]
+    assert step.crumbs() == ["all"]
 
 
 def test_space_selects_without_zoom_and_again_deselects(step: FlamePage) -> None:
     step.press("ArrowDown", " ")
-    assert step.crumbs() == ["everything"]
+    assert step.crumbs() == ["all"]
     assert step.selection()["op"] == 1
     step.press(" ")
     assert step.selection()["op"] is None

@@ -7,8 +7,8 @@ from tests.browser.flame_page import FlamePage, flame, known_noise, node, traini
 from tests.browser.test_op_table_looks import DARK, LIGHT, SET_THEME, violations
 
 EVIL = "\u202e<img src=x onerror=window.hacked=1>&lt;b&gt; " + "kernel_name<float, 128, " * 60
-GREW, GONE, NEW = "#d97706", "#9d6bf2", "#d94fa6"
-BEYOND = "grew +240 µs (+50.0 %), beyond noise ±6.2 %"
+SLOWER, REMOVED, ADDED = "#d97706", "#9d6bf2", "#d94fa6"
+BEYOND = "slower: +240 µs (+50.0 %), beyond noise ±6.2 %"
 
 
 def background(page: Page) -> str:
@@ -85,24 +85,24 @@ def test_a_difference_opens_merged_with_what_is_gone(page: Page) -> None:
     shown = FlamePage(page, training_step(1.5, renamed=True), base=training_step())
     expect(page.get_by_label("Order")).to_have_value("heavy")
     expect(page.get_by_label("Colour", exact=True)).to_have_value("difference")
-    assert page.get_by_role("list", name="Colours").get_by_role("listitem").all_inner_texts()[-1] == "gone\n1 frame"
+    assert page.get_by_role("list", name="Colours").get_by_role("listitem").all_inner_texts()[-1] == "removed\n1 frame"
     shown.press("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight")
-    expect(shown.status).to_contain_text("aten.gelu.default, 0 µs, 0.0 % of all host time, gone, was 480 µs")
+    expect(shown.status).to_contain_text("aten.gelu.default, 0 µs, 0.0 % of all host time, removed, was 480 µs")
 
 
 def test_the_timeline_of_a_difference_says_what_it_cannot_draw(page: Page) -> None:
     shown = FlamePage(page, training_step(1.5, renamed=True), base=training_step())
-    note = page.get_by_text("1 gone frame not drawn in time order: choose left heavy")
+    note = page.get_by_text("1 removed frame not drawn in time order: choose left heavy")
     expect(note).to_be_hidden()
     shown.press("1")
     expect(note).to_be_visible()
     legend = page.get_by_role("list", name="Colours")
     assert legend.get_by_role("listitem").all_inner_texts() == [
-        "not told apart\n15 frames",
-        "grew\n2 frames",
+        "no clear change\n15 frames",
+        "slower\n2 frames",
         "new\n1 frame",
     ]
-    assert shown.color(0.3, 1) == GREW
+    assert shown.color(0.3, 1) == SLOWER
 
 
 def test_grouped_by_module_two_equal_traces_are_the_same(page: Page) -> None:
@@ -111,7 +111,7 @@ def test_grouped_by_module_two_equal_traces_are_the_same(page: Page) -> None:
     FlamePage(page, step, base=step)
     page.get_by_label("Group").select_option("module")
     assert page.get_by_role("list", name="Colours").get_by_role("listitem").all_inner_texts() == [
-        "not told apart\n6 frames"
+        "no clear change\n6 frames"
     ]
 
 
@@ -119,7 +119,7 @@ def test_the_table_of_a_difference_starts_with_what_changed_most(page: Page) -> 
     shown = FlamePage(page, training_step(1.5), base=training_step())
     shown.press("t")
     figures = ["aten.gelu.default", "2", "1.20 ms", "1.20 ms", "22.9 %", "960 µs", "+240 µs"]
-    assert shown.table()[0] == [*figures, "1 grew of 2 frames, noise unknown"]
+    assert shown.table()[0] == [*figures, "1 slower of 2 frames, noise unknown"]
     shown.page.get_by_role("button", name="aten.gelu.default").click()
     assert shown.selection()["op"] == 12
 
@@ -128,7 +128,7 @@ def test_with_repeats_only_what_is_beyond_their_noise_has_a_colour(page: Page) -
     noise = known_noise((0, 5_000.0, 240.0, 400.0), (12, 480.0, 240.0, 30.0), notes=("The machine was slower.",))
     shown = FlamePage(page, training_step(1.5), base=training_step(), difference=noise)
     legend = page.locator(".nb-flame-legend")
-    assert legend.get_by_role("listitem").all_inner_texts() == ["within noise\n17 frames", "grew\n1 frame"]
+    assert legend.get_by_role("listitem").all_inner_texts() == ["within noise\n17 frames", "slower\n1 frame"]
     expect(legend).to_contain_text("beyond the noise of 10 repeats, 10 before")
     expect(page.get_by_role("list", name="Notes")).to_have_text("The machine was slower.")
     shown.press("Home")
@@ -136,14 +136,14 @@ def test_with_repeats_only_what_is_beyond_their_noise_has_a_colour(page: Page) -
     shown.select_from_python(12)
     expect(page.get_by_role("region", name="Selected frame")).to_contain_text(BEYOND)
     shown.press("t")
-    assert shown.table()[0][-1] == "1 grew of 2 frames"
+    assert shown.table()[0][-1] == "1 slower of 2 frames"
 
 
 def test_single_recordings_say_that_their_noise_is_unknown(page: Page) -> None:
     shown = FlamePage(page, training_step(1.5), base=training_step())
     expect(page.locator(".nb-flame-legend")).to_contain_text("one run each: noise unknown; coloured from 1.2 times")
     shown.select_from_python(12)
-    said = "grew +240 µs (+50.0 %), noise unknown"
+    said = "slower: +240 µs (+50.0 %), noise unknown"
     expect(page.get_by_role("region", name="Selected frame")).to_contain_text(said)
     shown.hover(0.01, 0)
     expect(shown.tip).to_contain_text("+240 µs (+4.8 %), noise unknown")
@@ -153,10 +153,10 @@ def test_what_is_gone_is_reached_from_the_table(page: Page) -> None:
     base = flame(node("step", 100, node("captured", 50), node("dropped", 30)))
     shown = FlamePage(page, flame(node("step", 100, node("captured", 50))), base=base)
     shown.press("t")
-    assert shown.table()[0][5:] == ["30.0 µs", "−30.0 µs", "gone, was 30.0 µs"]
+    assert shown.table()[0][5:] == ["30.0 µs", "−30.0 µs", "removed, was 30.0 µs"]
     page.get_by_role("button", name="dropped").click()
     expect(page.get_by_label("Order")).to_have_value("heavy")
-    expect(page.get_by_role("region", name="Selected frame")).to_contain_text("gone, was 30.0 µs")
+    expect(page.get_by_role("region", name="Selected frame")).to_contain_text("removed, was 30.0 µs")
     assert shown.selection() == {"label": "dropped", "ids": [], "op": None, "saves": 1}
 
 
@@ -194,7 +194,7 @@ def test_twice_the_pixels_give_twice_the_canvas(page: Page) -> None:
     assert (
         sharp.evaluate("(() => { const c = document.querySelector('canvas'); return c.width / c.clientWidth })()") == 2
     )
-    assert shown.color(0.5, 1) == GREW
+    assert shown.color(0.5, 1) == SLOWER
     context.close()
 
 

@@ -66,7 +66,7 @@ def detail(page: Page) -> Locator:
 
 def test_the_planted_op_is_the_one_mismatch_and_stands_first(page: Page) -> None:
     expect(rows(page, 1).first).to_contain_text("aten.silu.default")
-    expect(cell(page, 1).get_by_role("status").filter(has_text="tensors shown, 1 of them wrong")).to_be_attached()
+    expect(cell(page, 1).get_by_role("status").filter(has_text="tensors shown, 1 of them mismatched")).to_be_attached()
     assert in_kernel(page, "found.meta['mismatches']") == "1"
 
 

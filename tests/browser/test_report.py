@@ -104,11 +104,11 @@ def test_a_difference_of_repeats_is_judged_in_the_page_as_in_the_notebook(
     opened(page, nested(2, slow="blocks.3", by=1.3), tmp_path, base=nested(1))
     colours = page.get_by_role("list", name="Colours").get_by_role("listitem")
     expect(colours).to_have_count(2)
-    assert colours.all_inner_texts() == ["within noise\n60 frames", "grew\n1 frame"]
+    assert colours.all_inner_texts() == ["within noise\n60 frames", "slower\n1 frame"]
     for group in ("module", "op", "phase"):
         page.get_by_label("Group").select_option(group)
         expect(colours.first).to_contain_text("within noise")
     page.get_by_role("button", name="Table").click()
     page.get_by_label("Group").select_option("none")
-    expect(page.locator(".nb-flame-table tbody td").nth(6)).to_contain_text("self time grew +1")
+    expect(page.locator(".nb-flame-table tbody td").nth(6)).to_contain_text("self time slower: +1")
     assert said == []

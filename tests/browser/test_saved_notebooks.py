@@ -18,7 +18,7 @@ STATIC = {
 }
 TOLD = {
     "01_trace_a_step": ["Slowest modules", "blocks.0.att", "model.layers.0.self_attn"],
-    "02_where_time_goes": ["Slowest calls", "self_attn", "new", "gone"],
+    "02_where_time_goes": ["Slowest calls", "self_attn", "added", "removed"],
     "03_device_vs_cpu": ["Worst differences", "aten.sigmoid_backward.default", "Where values go wrong"],
     "06_graphs_of_four_frameworks": ["self_attn", "RWKV_TimeMix", "time_mix", "Side by side"],
 }

@@ -53,7 +53,7 @@ def _fields(trace: Trace, values: "pd.Series[Any]") -> list[list[Cell]]:
 def _why_not(trace: Trace, row: int) -> str:
     op_id = int(trace.diffs["op_id"].iloc[row])
     if op_id in trace.captured:
-        return "The values of this tensor were not captured: others of its op were wrong, and it was not."
+        return "The values of this tensor were not captured: others of its op mismatched, and it did not."
     return f"The values of this tensor were not captured: {why_not_captured(trace, op_id)}."
 
 

@@ -12,7 +12,7 @@ from nbkit.views.summary import units
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-KINDS = ("same", "grew", "shrank", "new", "gone")
+KINDS = ("same", "slower", "faster", "added", "removed")
 SINGLE = "one run each: noise unknown"
 ONE_SIDE = "noise unknown: repeats of one side only"
 
@@ -20,7 +20,7 @@ ONE_SIDE = "noise unknown: repeats of one side only"
 def flame_changes(now: State, base: State, difference: State) -> pd.DataFrame:
     """One row per frame of both, what holds a frame before it.
 
-    text, parent, calls; width_us, its total time now, of what is gone that before; kind, one of KINDS; usual_us,
+    text, parent, calls; width_us, its total time now, of what was removed that before; kind, one of KINDS; usual_us,
     change_us, noise_us and is_own as in `compare_trees`, without repeats from the totals, with no noise.
     """
     tree = flame_tree(now, base, "none")
@@ -40,7 +40,7 @@ def flame_changes(now: State, base: State, difference: State) -> pd.DataFrame:
         parent=tree.parent,
         calls=np.where(calls[0] > 0, calls[0], calls[1]),
         width_us=width,
-        kind=np.select(kinds, ["gone", "new", "same", "grew"], "shrank"),
+        kind=np.select(kinds, ["removed", "added", "same", "slower"], "faster"),
     )
 
 
@@ -79,10 +79,10 @@ def _is_coloured(total: Floats, before: Floats, difference: State) -> npt.NDArra
 
 
 def change_words(kind: str, usual: float, change: float, noise: float, *, is_own: bool, is_judged: bool) -> str:
-    """'grew +1.20 ms (+18.0 %), beyond noise ±3.0 %', in the words of verdicts.js."""
-    if kind in ("new", "gone"):
+    """'slower: +1.20 ms (+18.0 %), beyond noise ±3.0 %', in the words of verdicts.js."""
+    if kind in ("added", "removed"):
         return kind
-    whose = f"{'self time ' if is_own else ''}{'' if kind == 'same' else f'{kind} '}"
+    whose = f"{'self time ' if is_own else ''}{'' if kind == 'same' else f'{kind}: '}"
     relative = f"{'−' if change < 0 else '+'}{units.share(abs(change) / usual)}" if usual > 0 else ""
     figures = units.change(change) + (f" ({relative})" if relative else "")
     if not is_judged:
@@ -99,17 +99,17 @@ def change_words(kind: str, usual: float, change: float, noise: float, *, is_own
 
 def change_mark(kind: str, usual: float, change: float, *, is_own: bool) -> str:
     """'▲ +18 %', in the words of describe.js; empty for what is the same."""
-    if kind in ("new", "gone", "same"):
+    if kind in ("added", "removed", "same"):
         return "" if kind == "same" else kind
     percent = f" {'−' if change < 0 else '+'}{100 * abs(change) / usual:.0f} %" if usual > 0 else ""
-    return f"{'▼' if kind == 'shrank' else '▲'}{' self' if is_own else ''}{percent}"
+    return f"{'▼' if kind == 'faster' else '▲'}{' self' if is_own else ''}{percent}"
 
 
 def noise_note(difference: State) -> str:
     """What the colours of a difference stand for, in the words of views.js."""
     before, now = difference["repeats"]
     if difference["views"]:
-        return f"grew, shrank: beyond the noise of {now} repeats, {before} before"
+        return f"slower, faster: beyond the noise of {now} repeats, {before} before"
     unknown = SINGLE if max(before, now) < 2 else ONE_SIDE
     factor, share = difference["single_factor"], units.share(difference["single_share"])
     return (

@@ -13,7 +13,7 @@ from nbkit.views.flamegraph.svg import Place, box, box_label, place, svg
 from nbkit.views.summary import units
 
 # The widget's colours of a difference, which colour-blind eyes tell apart.
-COLORS = {"same": "#868686", "grew": "#d97706", "shrank": "#3b8cf6", "new": "#d94fa6", "gone": "#9d6bf2"}
+COLORS = {"same": "#868686", "slower": "#d97706", "faster": "#3b8cf6", "added": "#d94fa6", "removed": "#9d6bf2"}
 SWATCH = "display:inline-block;width:.8em;height:.8em"
 
 
@@ -48,12 +48,12 @@ def _change_box(row: Any, at: Place, *, is_judged: bool) -> str:
     words = change_words(row.kind, row.usual_us, row.change_us, row.noise_us, is_own=row.is_own, is_judged=is_judged)
     label = f"{mark} {box_label(row.text, row.calls)}".strip()
     total = units.duration(row.width_us)
-    return box(label, f"gone, was {total}" if row.kind == "gone" else f"{total} total · {words}", COLORS[row.kind], at)
+    return box(label, f"removed, was {total}" if row.kind == "removed" else f"{total} total · {words}", COLORS[row.kind], at)
 
 
 def _legend(kinds: list[str], note: str, *, is_judged: bool) -> str:
     """The colours with how many frames have each, and what they stand for."""
-    labels = {"same": "within noise" if is_judged else "not told apart"}
+    labels = {"same": "within noise" if is_judged else "no clear change"}
     counts = {kind: units.counted(kinds.count(kind), "frame") for kind in COLORS if kind in kinds}
     items = "".join(
         f'<span style="white-space:nowrap;margin-right:1em"><span aria-hidden="true" style="{SWATCH};'

@@ -20,7 +20,7 @@ from nbkit.views.summary.text import summary
 from nbkit.views.verbs import view_of
 
 CHANGES = 10
-ACTIONS = {"left_only": "gone", "right_only": "new"}
+ACTIONS = {"left_only": "removed", "right_only": "added"}
 
 
 def flame_text(trace: Trace, base: Trace | None) -> str:

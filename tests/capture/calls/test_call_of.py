@@ -77,7 +77,7 @@ def test_why_values_are_not_there_is_one_sentence():
     with pytest.raises(OptionError, match="it is not a mismatch; record with keep_ops='aten.exp.default'"):
         nbkit.call_of(trace, int(trace.diffs["op_id"][0]))
     few = with_fault(lambda: x.exp(), "aten.exp.default", scaled, keep=0)
-    assert "the first 0 wrong calls are captured; record with a larger keep=" in why_not_captured(few, 1)
+    assert "the first 0 mismatched calls are captured; record with a larger keep=" in why_not_captured(few, 1)
     assert why_not_captured(small_trace(), 1) == "only nbkit.opdiff keeps values"
 
 

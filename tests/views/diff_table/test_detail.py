@@ -51,4 +51,4 @@ def test_shapes_that_differ_have_no_plots() -> None:
 def test_values_that_were_not_kept_say_why() -> None:
     assert detail_of({})["why_not"] == "The values of this tensor were not captured: only nbkit.opdiff keeps values."
     others = detail_of({"position": 1}, RESULT)["why_not"]
-    assert others == "The values of this tensor were not captured: others of its op were wrong, and it was not."
+    assert others == "The values of this tensor were not captured: others of its op mismatched, and it did not."

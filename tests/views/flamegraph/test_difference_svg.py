@@ -24,11 +24,11 @@ def drawn(now: Trace, base: Trace) -> tuple[str, dict[str, str]]:
 def test_only_what_is_beyond_noise_has_a_colour() -> None:
     legend, boxes = drawn(nested(2, slow="blocks.3", by=1.3), nested(1))
     assert legend.split() == (
-        "within noise 60 frames grew 1 frame grew, shrank: beyond the noise of 10 repeats, 10 before".split()
+        "within noise 60 frames slower 1 frame slower, faster: beyond the noise of 10 repeats, 10 before".split()
     )
     ((changed, color),) = [(title, color) for title, color in boxes.items() if color != COLORS["same"]]
-    assert changed.startswith("▲ self +2") and "Net.blocks.3 (Block)" in changed and color == COLORS["grew"]
-    assert "self time grew +1" in changed and "beyond noise ±" in changed
+    assert changed.startswith("▲ self +2") and "Net.blocks.3 (Block)" in changed and color == COLORS["slower"]
+    assert "self time slower: +1" in changed and "beyond noise ±" in changed
     assert all("within noise (" in title for title in boxes if title != changed)
 
 
@@ -38,13 +38,13 @@ def test_single_recordings_say_that_the_noise_is_unknown() -> None:
         return make_trace(make_ops({"op": "captured", "total_time_us": 500.0}, *rows))
 
     legend, boxes = drawn(run(100.0, 10.0), run(49.0, 18.0, 7.0))
-    assert legend.split()[:13] == "not told apart 2 frames grew 1 frame gone 1 frame one run".split()
+    assert legend.split()[:13] == "no clear change 2 frames slower 1 frame removed 1 frame one run".split()
     assert "coloured from 2 times as long or short and 0.5 % of all time on" in legend
     assert boxes == {
-        "kept · 500 µs total · 0 µs (+0.0 %), noise unknown": COLORS["same"],
-        "▲ +104 % op 0 · 100 µs total · grew +51.0 µs (+104.1 %), noise unknown": COLORS["grew"],
+        "captured · 500 µs total · 0 µs (+0.0 %), noise unknown": COLORS["same"],
+        "▲ +104 % op 0 · 100 µs total · slower: +51.0 µs (+104.1 %), noise unknown": COLORS["slower"],
         "op 1 · 10.0 µs total · −8.00 µs (−44.4 %), noise unknown": COLORS["same"],
-        "gone op 2 · gone, was 7.00 µs": COLORS["gone"],
+        "removed op 2 · removed, was 7.00 µs": COLORS["removed"],
     }
 
 
@@ -53,8 +53,8 @@ def test_single_recordings_say_that_the_noise_is_unknown() -> None:
     [
         ("same", (50.0, 1.0, 5.0), "within noise (+2.0 %, noise ±10.0 %)"),
         ("same", (5.0, 3.0, 50.0), "within noise (+60.0 %, noise over ±1000 %)"),
-        ("shrank", (20.0, -10.0, 4.0), "shrank −10.0 µs (−50.0 %), beyond noise ±20.0 %"),
-        ("grew", (0.0, 3.0, 2.0), "grew +3.00 µs, beyond noise ±2.00 µs"),
+        ("faster", (20.0, -10.0, 4.0), "faster: −10.0 µs (−50.0 %), beyond noise ±20.0 %"),
+        ("slower", (0.0, 3.0, 2.0), "slower: +3.00 µs, beyond noise ±2.00 µs"),
         ("same", (float("nan"),) * 3, "too short to be judged"),
         ("new", (float("nan"),) * 3, "new"),
     ],

@@ -29,10 +29,10 @@ function render({ model, el }) {
   const view = new TableView(model, el, {
     name: "nbkit-diff-table", label: "Differences", nothing: "No compared tensor matches.", all: "All tensors", trait: "selected_row", key: "row", rowCount,
     everything, isFiltered, predicates: (state) => predicates(state, harmless), tools, detail,
-    columnsOf: (names) => diffColumnsOf(names, isNumber), natural: "", amount: (value) => (value ? `${count(value)} wrong` : ""),
+    columnsOf: (names) => diffColumnsOf(names, isNumber), natural: "", amount: (value) => (value ? `${count(value)} mismatched` : ""),
     count: ({ matched, amount }, isLimited) => {
       const text = isLimited ? `${matched.toLocaleString("en")} of ${total} tensors` : `${total} tensors`;
-      return [text, `${count(amount)} wrong`, `${count(amount)} of them wrong`];
+      return [text, `${count(amount)} mismatched`, `${count(amount)} of them mismatched`];
     },
   });
   return () => view.destroy();

@@ -25,7 +25,7 @@ class FlameView {
     // Both belong together: a base that comes first waits for what is known of the difference to it.
     const base = noise && decode(model.get("base"));
     this.views = new Views(this.trace, base, noise);
-    // A difference opens merged: in time order there is no place for what is gone.
+    // A difference opens merged: in time order there is no place for what was removed.
     const [order, color] = base ? ["heavy", "difference"] : ["time", "phase"];
     this.state = { order, group: "none", clock: "host", color, isFlame: false, isTable: false, isHelp: false };
     this.finder = new Finder();
@@ -184,7 +184,7 @@ class FlameView {
     if (frame >= 0) this.tip.place(point, this.stage.element);
   }
 
-  /** Zooms to a frame and remembers the way back; -1 is everything. @param {number} frame */
+  /** Zooms to a frame and remembers the way back; -1 is all. @param {number} frame */
   zoomTo(frame) {
     const { ends, goal } = this.stage;
     const { layout, frames } = this.view;
@@ -246,7 +246,7 @@ class FlameView {
   zoomBack() {
     this.stage.moveTo(this.zoom.back(this.stage.whole));
     this.drawPlace();
-    this.say(this.zoom.top < 0 ? "everything" : nameOf(this.view.frames, this.zoom.top));
+    this.say(this.zoom.top < 0 ? "all" : nameOf(this.view.frames, this.zoom.top));
   }
 }
 

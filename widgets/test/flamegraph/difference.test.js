@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { changeMark, changeText } from "../../src/flamegraph/views/describe.js";
-import { difference, GONE, GREW, NEW, SAME, SHRANK } from "../../src/flamegraph/data/difference.js";
+import { difference, REMOVED, SLOWER, ADDED, SAME, FASTER } from "../../src/flamegraph/data/difference.js";
 import { mergedFrames } from "../../src/flamegraph/data/merge.js";
 import { lines, sorted, statusText } from "../../src/flamegraph/frame_table/lines.js";
 import { linksOf } from "../../src/flamegraph/data/links.js";
@@ -16,41 +16,41 @@ const delta = compared(NOW, BEFORE, single());
 const found = Object.fromEntries(Array.from({ length: delta.frames.size }, (_, frame) => [pathText(delta.frames, frame), frame]));
 const textOf = (/** @type {string} */ path) => changeText({ difference: delta, frame: found[path] });
 
-test("frames are told apart by path into same, grew, shrank, new and gone", () => {
+test("frames are told apart by path into same, slower, faster, added and removed", () => {
   assert.deepEqual(["step", "step>mm", "step>relu", "step>new op", "step>old op", "step>old op>inner"].map(textOf), [
-    "+2.00 µs (+2.0 %), noise unknown", "grew +20.0 µs (+50.0 %), noise unknown", "shrank −10.0 µs (−50.0 %), noise unknown",
-    "new", "gone, was 30.0 µs", "gone, was 5.00 µs",
+    "+2.00 µs (+2.0 %), noise unknown", "slower: +20.0 µs (+50.0 %), noise unknown", "faster: −10.0 µs (−50.0 %), noise unknown",
+    "added", "removed, was 30.0 µs", "removed, was 5.00 µs",
   ]);
 });
 
-test("what is gone keeps its former width, and makes room in what held it", () => {
+test("what was removed keeps its former width, and makes room in what held it", () => {
   assert.deepEqual([delta.frames.width[found["step>old op"]], delta.frames.total[found["step>old op"]]], [30, 0]);
   assert.deepEqual([delta.frames.width[found.step], delta.frames.total[found.step], delta.before[found.step]], [130, 100, 98]);
 });
 
 test("boxes bear the change as a mark, not as a colour alone", () => {
   const mark = (/** @type {string} */ path) => changeMark({ difference: delta, frame: found[path] });
-  assert.deepEqual(["step", "step>mm", "step>relu", "step>new op", "step>old op"].map(mark), ["", "▲ +50 %", "▼ −50 %", "new", "gone"]);
+  assert.deepEqual(["step", "step>mm", "step>relu", "step>new op", "step>old op"].map(mark), ["", "▲ +50 %", "▼ −50 %", "added", "removed"]);
   assert.equal(changeMark(null), "");
 });
 
 test("single recordings are coloured by what hardly ever differs in equal ones: a factor, and a share of all time", () => {
   const before = [{ op: "step", total: 100 }, { op: "a", total: 20, parent: 0 }, { op: "b", total: 20, parent: 0 }, { op: "c", total: 1, parent: 0 }, { op: "d", total: 20, parent: 0 }];
   const now = before.map((row, index) => ({ ...row, total: [100, 40, 39, 2.5, 10][index] }));
-  assert.deepEqual([...compared(now, before, single(2, 0.02)).codes], [SAME, GREW, SAME, SAME, SHRANK]);
+  assert.deepEqual([...compared(now, before, single(2, 0.02)).codes], [SAME, SLOWER, SAME, SAME, FASTER]);
 });
 
 const VERDICTS = repeated([
   { row: 0, usual: 98, change: 2, noise: 10 }, { row: 1, usual: 40, change: 20, noise: 6 }, { row: 2, own: 1, usual: 20, change: -10, noise: 4 },
 ]);
 
-test("with repeats a frame grew or shrank if its change is beyond their noise, whatever its size", () => {
+test("with repeats a frame is slower or faster if its change is beyond their noise, whatever its size", () => {
   const judged = compared(NOW, BEFORE, VERDICTS);
   const text = (/** @type {string} */ path) => changeText({ difference: judged, frame: found[path] });
-  assert.deepEqual([...judged.codes], [SAME, GREW, SHRANK, NEW, GONE, GONE]);
+  assert.deepEqual([...judged.codes], [SAME, SLOWER, FASTER, ADDED, REMOVED, REMOVED]);
   assert.deepEqual(["step", "step>mm", "step>relu", "step>new op", "step>old op"].map(text), [
-    "within noise (+2.0 %, noise ±10.2 %)", "grew +20.0 µs (+50.0 %), beyond noise ±15.0 %",
-    "self time shrank −10.0 µs (−50.0 %), beyond noise ±20.0 %", "new", "gone, was 30.0 µs",
+    "within noise (+2.0 %, noise ±10.2 %)", "slower: +20.0 µs (+50.0 %), beyond noise ±15.0 %",
+    "self time faster: −10.0 µs (−50.0 %), beyond noise ±20.0 %", "added", "removed, was 30.0 µs",
   ]);
   assert.deepEqual(["step", "step>mm", "step>relu"].map((path) => changeMark({ difference: judged, frame: found[path] })), ["", "▲ +50 %", "▼ self −50 %"]);
 });
@@ -64,7 +64,7 @@ test("noise that leaves nothing to say is not given to the digit, nor is a share
   const judged = compared(NOW, BEFORE, repeated([{ row: 0, usual: 5, change: 3, noise: 50 }, { row: 1, usual: 0, change: 3, noise: 2 }, { row: 2, usual: 0, change: 1, noise: 2 }]));
   const text = (/** @type {string} */ path) => changeText({ difference: judged, frame: found[path] });
   assert.deepEqual(["step", "step>mm", "step>relu"].map(text), [
-    "within noise (+60.0 %, noise over ±1000 %)", "grew +3.00 µs, beyond noise ±2.00 µs", "within noise (+1.00 µs, noise ±2.00 µs)",
+    "within noise (+60.0 %, noise over ±1000 %)", "slower: +3.00 µs, beyond noise ±2.00 µs", "within noise (+1.00 µs, noise ±2.00 µs)",
   ]);
   assert.equal(changeMark({ difference: judged, frame: found["step>mm"] }), "▲");
 });
@@ -74,7 +74,7 @@ test("a grouping's frame is found from a row below it", () => {
   const views = new Views(traceOf(rows), traceOf(rows), repeated([{ row: 1, up: 2, usual: 20, change: 9, noise: 5 }, { row: 0, up: 3, usual: 50, change: -9, noise: 5 }]));
   const { frames, codes } = views.difference("module", "host");
   const changed = Array.from(codes, (code, frame) => [pathText(frames, frame), code]).filter(([, code]) => code !== SAME);
-  assert.deepEqual(changed, [["Net", SHRANK], ["Net>b", GREW]]);
+  assert.deepEqual(changed, [["Net", FASTER], ["Net>b", SLOWER]]);
 });
 
 test("an op that bears the name of a module is not taken for it", () => {
@@ -89,13 +89,13 @@ test("an op that bears the name of a module is not taken for it", () => {
 
 test("a module without a path is not a range of its class's name", () => {
   const side = (/** @type {string} */ level) => mergedFrames(traceOf([{ op: "Net", total: 50, level, module: "" }, { op: "Net", total: 9, level: "module", module: "net" }]), "host");
-  assert.deepEqual([...difference(side("module"), side("range"), single(), "none host").codes], [NEW, SAME, GONE]);
+  assert.deepEqual([...difference(side("module"), side("range"), single(), "none host").codes], [ADDED, SAME, REMOVED]);
 });
 
 test("time order says what it cannot draw, the merged view has it", () => {
   const views = new Views(traceOf(NOW), traceOf(BEFORE), single(2, 0.005));
   const choice = { order: "time", group: "none", clock: "host", color: "difference" };
-  assert.match(views.legendNote(views.view(choice), choice) ?? "", /2 gone frames not drawn in time order: choose left heavy$/);
+  assert.match(views.legendNote(views.view(choice), choice) ?? "", /2 removed frames not drawn in time order: choose left heavy$/);
   const heavy = { ...choice, order: "heavy" };
   const note = "one run each: noise unknown; coloured from 2 times as long or short and 0.5 % of all time on · record both with repeats (-r 10)";
   assert.equal(views.legendNote(views.view(heavy), heavy), note);
@@ -109,9 +109,9 @@ test("the legend says what the noise is known from, and calls the rest within it
     const view = views.view(choice);
     return [views.legendNote(view, choice)?.split(";")[0], views.colors(view, choice).categories[0].label];
   };
-  assert.deepEqual(shown(VERDICTS), ["grew, shrank: beyond the noise of 12 repeats, 10 before", "within noise"]);
-  assert.deepEqual(shown(single()), ["one run each: noise unknown", "not told apart"]);
-  assert.deepEqual(shown({ ...single(), repeats: [1, 10] }), ["noise unknown: repeats of one side only", "not told apart"]);
+  assert.deepEqual(shown(VERDICTS), ["slower, faster: beyond the noise of 12 repeats, 10 before", "within noise"]);
+  assert.deepEqual(shown(single()), ["one run each: noise unknown", "no clear change"]);
+  assert.deepEqual(shown({ ...single(), repeats: [1, 10] }), ["noise unknown: repeats of one side only", "no clear change"]);
 });
 
 test("two equal traces differ nowhere", () => {
@@ -124,11 +124,11 @@ test("the timeline takes the colours of its merged frames", () => {
   const choice = { order: "time", group: "none", clock: "host", color: "difference" };
   const view = views.view(choice);
   assert.deepEqual([...views.colors(view, choice).codes], [0, 1, 2, 3]);
-  assert.equal(changeText(/** @type {any} */ (views.changes(view, choice)(1))), "grew +20.0 µs (+50.0 %), noise unknown");
+  assert.equal(changeText(/** @type {any} */ (views.changes(view, choice)(1))), "slower: +20.0 µs (+50.0 %), noise unknown");
   assert.equal(views.changes(view, { ...choice, color: "phase" })(1), null);
 });
 
-test("the table of a difference has both sides and what is gone", () => {
+test("the table of a difference has both sides and what was removed", () => {
   const list = lines(delta.frames, linksOf(delta.frames), { top: -1, isMatch: null, difference: delta });
   const shown = sorted(list, delta.frames.texts, { column: "change", isDescending: true });
   assert.deepEqual(shown.slice(0, 3).map(({ name, self, selfBefore, count, countBefore }) => [delta.frames.texts[name], self, selfBefore, count, countBefore]), [
@@ -146,8 +146,8 @@ test("the table says of a name what its frames say, those that changed first", (
   const block = (/** @type {number} */ row) => ({ row, usual: 50, change: 1, noise: 5 });
   const mm = (/** @type {number} */ row, /** @type {number} */ noise) => ({ row, usual: 20, change: 10, noise });
   assert.deepEqual(told(repeated([block(0), block(2), mm(1, 5), mm(3, 20)])), [
-    ["mm", "1 grew of 2 frames"], ["Net.0 (Block)", "within noise (+2.0 %, noise ±10.0 %)"], ["Net.1 (Block)", "within noise (+2.0 %, noise ±10.0 %)"],
+    ["mm", "1 slower of 2 frames"], ["Net.0 (Block)", "within noise (+2.0 %, noise ±10.0 %)"], ["Net.1 (Block)", "within noise (+2.0 %, noise ±10.0 %)"],
   ]);
   assert.equal(told(repeated([mm(1, 20), mm(3, 20)]))[0][1], "all within noise");
-  assert.deepEqual([told(single())[0], told(single(2))[0]], [["mm", "all 2 grew, noise unknown"], ["mm", "not told apart, noise unknown"]]);
+  assert.deepEqual([told(single())[0], told(single(2))[0]], [["mm", "all 2 slower, noise unknown"], ["mm", "no clear change, noise unknown"]]);
 });

@@ -51,7 +51,7 @@ export function keyed(view, event) {
 /** Selects the largest frame of a line of the table. @param {any} view @param {number} frame of the table's frames */
 export function choose(view, frame) {
   const twin = twinOf(view.views, view.view, view.state);
-  // What is gone is only in the merged difference.
+  // What was removed is only in the merged difference.
   if (across(twin, frame, view.view) < 0) view.change({ order: "heavy", color: "difference" });
   const to = across(twin, frame, view.view);
   view.focusOn(to, false);

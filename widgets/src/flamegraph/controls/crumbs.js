@@ -1,4 +1,4 @@
-// The breadcrumb: from everything down to the frame that is zoomed to, and one step back.
+// The breadcrumb: from all frames down to the frame that is zoomed to, and one step back.
 
 import { h } from "../../shared/dom.js";
 
@@ -7,7 +7,7 @@ const FIRST = 1;
 const LAST = 5;
 
 export class Crumbs {
-  /** @param {{onGo: (frame: number) => void, onBack: () => void}} options frame -1 is everything */
+  /** @param {{onGo: (frame: number) => void, onBack: () => void}} options frame -1 is all */
   constructor({ onGo, onBack }) {
     this.onGo = onGo;
     this.back = h("button", { type: "button", class: "nb-back", title: "One step back (Esc)", onclick: onBack }, "← Back");
@@ -18,7 +18,7 @@ export class Crumbs {
   /** @param {{frame: number, name: string}[]} path from the top @param {boolean} canGoBack */
   show(path, canGoBack) {
     this.back.disabled = !canGoBack;
-    const steps = [{ frame: -1, name: "everything" }, ...path];
+    const steps = [{ frame: -1, name: "all" }, ...path];
     const isCut = steps.length > FIRST + LAST + 1;
     const shown = isCut ? [...steps.slice(0, FIRST), null, ...steps.slice(-LAST)] : steps;
     this.list.replaceChildren(...shown.map((step, index) => (step ? this.step(step, index === shown.length - 1) : h("li", {}, `${steps.length - FIRST - LAST} more`))));

@@ -24,7 +24,7 @@ export class Toolbar {
     /** @type {Record<string, any>} */
     this.selects = {};
     const choices = CHOICES.map((choice) => this.select(choice));
-    this.flip = button("Flame", "Root below instead of on top (i)", options.onFlip);
+    this.flip = button("Flame / icicle", "Root at the bottom (flame) or at the top (icicle) (i)", options.onFlip);
     this.table = button("Table", "The same data as a table (t)", options.onTable);
     this.help = button("?", "Keys", options.onHelp);
     this.element = h("div", { class: "nb-tools nb-flame-tools", role: "group", "aria-label": "Flame graph tools" },

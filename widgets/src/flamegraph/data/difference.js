@@ -6,13 +6,13 @@ import { verdictsOf } from "./verdicts.js";
 
 /** Codes, in the order of the palette. */
 export const SAME = 0;
-export const GREW = 1;
-export const SHRANK = 2;
-export const NEW = 3;
-export const GONE = 4;
+export const SLOWER = 1;
+export const FASTER = 2;
+export const ADDED = 3;
+export const REMOVED = 4;
 /**
  * @typedef {object} Difference
- * @property {import("./frames.js").Frames} frames those of now, then those that are gone (drawn at their former width)
+ * @property {import("./frames.js").Frames} frames those of now, then those that were removed (drawn at their former width)
  * @property {Float64Array} before total before, 0 for new frames
  * @property {Float64Array} selfBefore
  * @property {Int32Array} countBefore
@@ -45,7 +45,7 @@ export function difference(now, base, noise, view) {
   for (const frame of at) isBefore[frame] = 1;
   const verdicts = noise.views[view] ? verdictsOf(now, noise.views[view]) : null;
   const codeOf = verdicts ? (/** @type {number} */ frame) => verdictCode(verdicts, frame) : singleCode(total, before, noise);
-  const codes = Uint8Array.from(total, (_, frame) => (frame >= now.size ? GONE : isBefore[frame] ? codeOf(frame) : NEW));
+  const codes = Uint8Array.from(total, (_, frame) => (frame >= now.size ? REMOVED : isBefore[frame] ? codeOf(frame) : ADDED));
   return { frames, before, selfBefore, countBefore, codes, verdicts };
 }
 
@@ -106,10 +106,10 @@ function placed(values, at, size) {
   return result;
 }
 
-/** Whether a frame grew or shrank by more than the noise. @param {import("./verdicts.js").Verdicts} verdicts @param {number} frame */
+/** Tells whether a frame is slower or faster by more than the noise. @param {import("./verdicts.js").Verdicts} verdicts @param {number} frame */
 function verdictCode({ change, noise }, frame) {
   if (!(Math.abs(change[frame]) > noise[frame])) return SAME;
-  return change[frame] > 0 ? GREW : SHRANK;
+  return change[frame] > 0 ? SLOWER : FASTER;
 }
 
 /** The same for single recordings, by what those of equal runs hardly ever differ. @param {Float64Array} total @param {Float64Array} before @param {{factor: number, share: number}} single */
@@ -118,6 +118,6 @@ function singleCode(total, before, { factor, share }) {
   return (/** @type {number} */ frame) => {
     const [now, then] = [total[frame], before[frame]];
     if (Math.abs(now - then) <= small || Math.max(now, then) < factor * Math.min(now, then)) return SAME;
-    return now > then ? GREW : SHRANK;
+    return now > then ? SLOWER : FASTER;
   };
 }

@@ -30,14 +30,14 @@ export function verdictsOf({ size, of, parent }, judged) {
 }
 
 /**
- * 'grew +1.20 ms (+18.0 %), beyond noise ±3.0 %' or 'within noise (+0.5 %, noise ±3.0 %)'.
- * @param {Verdicts} verdicts @param {number} frame @param {string} kind grew, shrank or same
+ * 'slower: +1.20 ms (+18.0 %), beyond noise ±3.0 %' or 'within noise (+0.5 %, noise ±3.0 %)'.
+ * @param {Verdicts} verdicts @param {number} frame @param {string} kind slower, faster or same
  */
 export function verdictText({ usual, change, noise, isOwn }, frame, kind) {
   if (Number.isNaN(noise[frame])) return "too short to be judged";
   const [relative, around] = [relativeText(change[frame], usual[frame]), noiseText(noise[frame], usual[frame])];
   if (kind === "same") return `within noise (${relative || changeOf(change[frame])}, noise ${around})`;
-  return `${isOwn[frame] ? "self time " : ""}${kind} ${changeOf(change[frame])}${relative && ` (${relative})`}, beyond noise ${around}`;
+  return `${isOwn[frame] ? "self time " : ""}${kind}: ${changeOf(change[frame])}${relative && ` (${relative})`}, beyond noise ${around}`;
 }
 
 /** '+18.0 %'; "" where there was no time before. @param {number} delta @param {number} before */

@@ -19,14 +19,14 @@ export function across(from, frame, to) {
 }
 
 /**
- * What the table shows inside a frame of the view (-1 for everything) and of a search.
+ * What the table shows inside a frame of the view (-1 for all) and of a search.
  * @param {import("../views/views.js").View} twin @param {number} top frame of the twin @param {string} text
  */
 export function tableOf(twin, top, text) {
   const { frames, difference, whole } = twin;
   const { test } = matcher(text);
   const isMatch = test && matchFrames(frames, test, () => false).isMatch;
-  const inside = top < 0 ? "everything" : `inside ${frames.texts[frames.name[top]]}`;
+  const inside = top < 0 ? "all frames" : `inside ${frames.texts[frames.name[top]]}`;
   return {
     lines: lines(frames, twin.links(), { top, isMatch, difference }), names: frames.texts, whole: whole.time,
     about: text ? `${inside}, matching ${text}` : inside, difference,

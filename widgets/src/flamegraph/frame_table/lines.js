@@ -99,7 +99,7 @@ export function statusText({ frames, largest }, difference) {
   if (count === 1) return changeText({ difference, frame: largest });
   const changed = differenceCategories(difference.verdicts !== null).map(({ label }, code) => (code !== SAME && frames[code] ? `${frames[code]} ${label}` : ""));
   const noise = difference.verdicts ? "" : ", noise unknown";
-  if (frames[SAME] === count) return difference.verdicts ? "all within noise" : `not told apart${noise}`;
+  if (frames[SAME] === count) return difference.verdicts ? "all within noise" : `no clear change${noise}`;
   const all = frames.findIndex((value) => value === count);
   return all > 0 ? `all ${count} ${differenceCategories(true)[all].label}${noise}` : `${changed.filter(Boolean).join(", ")} of ${count} frames${noise}`;
 }

@@ -1,13 +1,13 @@
 // What is said of a frame: its label for the live region, its facts for tooltip and detail pane.
 
 import { change, counted, dataSize, duration, flops, share } from "../../shared/units.js";
-import { NEW } from "../data/difference.js";
+import { ADDED } from "../data/difference.js";
 import { childrenOf } from "../data/links.js";
 import { relativeText, verdictText } from "../data/verdicts.js";
 
 /** Different shapes or source lines that are listed. */
 const LISTED = 3;
-const KINDS = ["same", "grew", "shrank", "new", "gone"];
+const KINDS = ["same", "slower", "faster", "added", "removed"];
 
 /** Characters that would turn or break the line they stand in. */
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
@@ -49,15 +49,15 @@ export function announcement(view, frame, changed = null) {
   return parts.filter(Boolean).join(", ");
 }
 
-/** 'grew +1.20 ms (+20.0 %), beyond noise ±3.0 %', or that the noise is unknown. @param {NonNullable<Change>} changed */
+/** 'slower: +1.20 ms (+20.0 %), beyond noise ±3.0 %', or that the noise is unknown. @param {NonNullable<Change>} changed */
 export function changeText({ difference: { frames, before, codes, verdicts }, frame }) {
   const kind = KINDS[codes[frame]];
-  if (kind === "new") return kind;
-  if (kind === "gone") return `gone, was ${duration(before[frame])}`;
+  if (kind === "added") return kind;
+  if (kind === "removed") return `removed, was ${duration(before[frame])}`;
   if (verdicts) return verdictText(verdicts, frame, kind);
   const delta = frames.total[frame] - before[frame];
   const relative = relativeText(delta, before[frame]);
-  return `${kind === "same" ? "" : `${kind} `}${change(delta)}${relative && ` (${relative})`}, noise unknown`;
+  return `${kind === "same" ? "" : `${kind}: `}${change(delta)}${relative && ` (${relative})`}, noise unknown`;
 }
 
 /** Where a frame stands among its siblings, from 1. @param {import("./views.js").View} view @param {number} frame */
@@ -73,7 +73,7 @@ export function changeMark(changed) {
   const [delta, usual] = verdicts ? [verdicts.change[frame], verdicts.usual[frame]] : [frames.total[frame] - before[frame], before[frame]];
   const percent = usual > 0 ? ` ${delta < 0 ? "−" : "+"}${Math.round((100 * Math.abs(delta)) / usual)} %` : "";
   const what = `${verdicts?.isOwn[frame] ? " self" : ""}${percent}`;
-  return ["", `▲${what}`, `▼${what}`, "new", "gone"][codes[frame]];
+  return ["", `▲${what}`, `▼${what}`, "added", "removed"][codes[frame]];
 }
 
 /** Rows of a frame itself; none for one that only holds others. @param {import("../data/frames.js").Frames} frames @param {number} frame */
@@ -109,7 +109,7 @@ export function facts(view, trace, frame, changed = null) {
     ["self", `${duration(frames.self[frame])} · ${shareText(view, frames.self[frame])}`],
     ["calls", frames.count[frame] > 1 ? frames.count[frame].toLocaleString("en") : ""],
     [frames.isTimeline ? "all its calls" : "change", changed ? changeText(changed) : ""],
-    ["before", changed && changed.difference.codes[changed.frame] !== NEW ? duration(changed.difference.before[changed.frame]) : ""],
+    ["before", changed && changed.difference.codes[changed.frame] !== ADDED ? duration(changed.difference.before[changed.frame]) : ""],
     ["device self", deviceTime > 0 ? duration(deviceTime) : ""],
     ["start", frames.isTimeline ? duration(columns.start[frame]) : ""],
     ["FLOPs", known(sum("flops"), flops)],

@@ -2,7 +2,7 @@
 
 import { colored } from "./colors.js";
 import { deviceTracks } from "../data/data.js";
-import { difference, GONE } from "../data/difference.js";
+import { difference, REMOVED } from "../data/difference.js";
 import { timelineFrames } from "../data/frames.js";
 import { groupedFrames } from "../data/groups.js";
 import { mergedLayout, timelineLayout } from "../layout/layout.js";
@@ -109,8 +109,8 @@ export class Views {
   legendNote(view, { color, group, clock }) {
     if (color !== "difference" || !this.base) return null;
     const { codes, verdicts } = this.difference(group, clock);
-    const gone = view.isTimeline ? codes.reduce((sum, code) => sum + Number(code === GONE), 0) : 0;
-    const hidden = gone ? ` · ${counted(gone, "gone frame")} not drawn in time order: choose left heavy` : "";
+    const removed = view.isTimeline ? codes.reduce((sum, code) => sum + Number(code === REMOVED), 0) : 0;
+    const hidden = removed ? ` · ${counted(removed, "removed frame")} not drawn in time order: choose left heavy` : "";
     return `${noiseNote(/** @type {import("../data/data.js").Noise} */ (this.noise), verdicts !== null)}${hidden}`;
   }
 
@@ -133,7 +133,7 @@ export function titleOf({ group, order }) {
 
 /** What the colours of a difference stand for. @param {import("../data/data.js").Noise} noise @param {boolean} isJudged */
 function noiseNote({ repeats, factor, share: least }, isJudged) {
-  if (isJudged) return `grew, shrank: beyond the noise of ${repeats[1]} repeats, ${repeats[0]} before`;
+  if (isJudged) return `slower, faster: beyond the noise of ${repeats[1]} repeats, ${repeats[0]} before`;
   return `${unknownText(repeats)}; coloured from ${factor} times as long or short and ${share(least)} of all time on · record both with repeats (-r 10)`;
 }
 

@@ -20,7 +20,7 @@ export class Toolbar {
     this.outline = button("Outline", "The same graph as an outline (t)", () => options.onAct("outline"));
     this.help = button("?", "Keys", () => options.onAct("help"));
     const zoom = h("span", { class: "nb-steps" }, button("−", "Zoom out", () => options.onAct("farther")), button("+", "Zoom in", () => options.onAct("nearer")),
-      button("Fit", "Show everything (0)", () => options.onAct("all")), button("Fold", "Close all parts (c)", () => options.onAct("close")));
+      button("Fit", "Show all (0)", () => options.onAct("all")), button("Fold", "Close all parts (c)", () => options.onAct("close")));
     this.element = h("div", { class: "nb-tools", role: "group", "aria-label": "Graph tools" },
       this.graph, this.search.element, this.color, values, zoom, this.outline, this.help);
   }

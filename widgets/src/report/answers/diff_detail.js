@@ -26,7 +26,7 @@ function whyNot(state, row) {
   const { captured, numbers } = state;
   if (captured.rows.includes(row)) return LEFT_OUT;
   const opId = numbers.op_id[row];
-  if (captured.ops.includes(opId)) return "The values of this tensor were not captured: others of its op were wrong, and it was not.";
+  if (captured.ops.includes(opId)) return "The values of this tensor were not captured: others of its op mismatched, and it did not.";
   return `The values of this tensor were not captured: ${reason(state, opId)}.`;
 }
 
@@ -43,5 +43,5 @@ function reason({ captured: { meta, ops }, overview: { harmless }, count, texts,
     return `it is not a mismatch; record with keep_ops='${textAt(op, rows[0])}' to keep calls of this op all the same`;
   }
   if (rows.some((row) => textAt(message, row)?.startsWith("random"))) return "random ops draw other numbers when they run again";
-  return `the first ${meta.keep} wrong calls are captured; record with a larger keep= for more`;
+  return `the first ${meta.keep} mismatched calls are captured; record with a larger keep= for more`;
 }

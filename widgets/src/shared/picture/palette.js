@@ -25,14 +25,14 @@ export const CATEGORIES = {
     category("other", "grey", "dots"), category(SEVERAL, "grey", "slash"),
   ],
   difference: [
-    category("same", "grey"), category("grew", "amber"), category("shrank", "blue"), category("new", "magenta", "slash"), category("gone", "violet", "dots"),
+    category("same", "grey"), category("slower", "amber"), category("faster", "blue"), category("added", "magenta", "slash"), category("removed", "violet", "dots"),
   ],
 };
 
 /** Categories of a difference, whose noise is known or not. @param {boolean} isJudged */
 export function differenceCategories(isJudged) {
   const [same, ...changed] = CATEGORIES.difference;
-  return [{ ...same, label: isJudged ? "within noise" : "not told apart" }, ...changed];
+  return [{ ...same, label: isJudged ? "within noise" : "no clear change" }, ...changed];
 }
 
 /** @type {[keyof typeof HUES, string][]} */
