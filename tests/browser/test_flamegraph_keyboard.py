@@ -87,14 +87,14 @@ def test_question_mark_lists_the_keys(step: FlamePage) -> None:
     expect(step.page.get_by_role("button", name="Keys")).to_have_attribute("aria-expanded", "true")
 
 
-def test_the_table_twin_sorts_and_follows_search_and_zoom(step: FlamePage) -> None:
+def test_the_frame_table_sorts_and_follows_search_and_zoom(step: FlamePage) -> None:
     step.press("t")
     assert step.table()[0] == ["aten.mm.default", "3", "2.20 ms", "2.20 ms", "44.0 %"]
     step.page.get_by_role("button", name="total time").click()
     expect(step.page.get_by_role("columnheader", name="total time")).to_have_attribute("aria-sort", "descending")
     assert step.table()[0][0] == "step"
     step.search.fill("gelu|relu")
-    expect(step.page.locator("caption")).to_have_text("everything, matching gelu|relu: 1 name")
+    expect(step.page.locator("caption")).to_have_text("all frames, matching gelu|relu: 1 name")
     step.search.fill("")
     step.press("ArrowDown", "Enter")
     expect(step.page.locator("caption")).to_have_text("inside Net.blocks.0 (Block): 6 names")

@@ -56,7 +56,7 @@ def test_single_recordings_say_that_the_noise_is_unknown() -> None:
         ("faster", (20.0, -10.0, 4.0), "faster: −10.0 µs (−50.0 %), beyond noise ±20.0 %"),
         ("slower", (0.0, 3.0, 2.0), "slower: +3.00 µs, beyond noise ±2.00 µs"),
         ("same", (float("nan"),) * 3, "too short to be judged"),
-        ("new", (float("nan"),) * 3, "new"),
+        ("added", (float("nan"),) * 3, "added"),
     ],
 )
 def test_words_are_those_of_the_widget(kind: str, times: tuple[float, float, float], words: str) -> None:
