@@ -48,7 +48,8 @@ def _change_box(row: Any, at: Place, *, is_judged: bool) -> str:
     words = change_words(row.kind, row.usual_us, row.change_us, row.noise_us, is_own=row.is_own, is_judged=is_judged)
     label = f"{mark} {box_label(row.text, row.calls)}".strip()
     total = units.duration(row.width_us)
-    return box(label, f"removed, was {total}" if row.kind == "removed" else f"{total} total · {words}", COLORS[row.kind], at)
+    title = f"removed, was {total}" if row.kind == "removed" else f"{total} total · {words}"
+    return box(label, title, COLORS[row.kind], at)
 
 
 def _legend(kinds: list[str], note: str, *, is_judged: bool) -> str:

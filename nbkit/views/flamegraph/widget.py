@@ -21,8 +21,8 @@ Ids = npt.NDArray[np.int64]
 class FlameGraph(anywidget.AnyWidget):
     """The flamegraph as a widget; with `base` it shows what is slower, faster, added or removed against that trace.
 
-    If both were recorded with repeats (`nbkit.optime(repeats=10)`, `%%optime -r 10`), a frame is slower or faster only if
-    its time changed by more than their noise explains; otherwise the widget says that the noise is not known.
+    If both were recorded with repeats (`nbkit.optime(repeats=10)`, `%%optime -r 10`), a frame is slower or faster only
+    if its time changed by more than their noise explains; otherwise the widget says that the noise is not known.
 
     `selected_op_id` is the op whose frame is marked, in Python and in the graph alike. `selection` holds the label and
     the op ids of all that is inside the selected frame, which `selected_ids` gives as an array.
