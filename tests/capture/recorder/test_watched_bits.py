@@ -73,11 +73,12 @@ def test_the_comparison_sees_what_a_verb_could_change(change, monkeypatch):
         if change == "flag":
             torch.set_autocast_dtype("cpu", torch.float16)
 
+    unchanged = bare("mlp, sgd", "float32")
     monkeypatch.setitem(STEPS, "mlp, sgd", changed)
     before = torch.get_autocast_dtype("cpu")
     seen = left_by("mlp, sgd", "float32")
     torch.set_autocast_dtype("cpu", before)
-    assert seen != bare("mlp, sgd", "float32")
+    assert seen != unchanged
 
 
 def test_the_list_has_what_the_verbs_promise():
