@@ -1,4 +1,4 @@
-// The flame graph: wires data, views, tools, stage, table twin and the model together.
+// The flame graph: wires data, views, tools, stage, frame table and the model together.
 
 import { fitted } from "./layout/camera.js";
 import { selfByCategory } from "./views/colors.js";
@@ -6,7 +6,7 @@ import { decode, decodeNoise, hasDeviceTime } from "./data/data.js";
 import { announcement, facts, nameOf, positionOf, singleRow } from "./views/describe.js";
 import { Finder } from "./views/finder.js";
 import { pathOf, rowsInside } from "./data/frames.js";
-import { across, tableOf, twinOf } from "./frame_table/content.js";
+import { across, tableOf, tableViewOf } from "./frame_table/content.js";
 import { titleOf, Views } from "./views/views.js";
 import { Zoom } from "./layout/zoom.js";
 import { counted } from "../shared/units.js";
@@ -111,8 +111,8 @@ class FlameView {
     this.crumbs.show(pathOf(frames, this.zoom.top).map((frame) => ({ frame, name: nameOf(frames, frame) })), this.canGoBack);
     this.table.element.hidden = !this.state.isTable;
     if (!this.state.isTable) return;
-    const twin = twinOf(this.views, this.view, this.state);
-    this.table.show(tableOf(twin, across(this.view, this.zoom.top, twin), this.finder.text));
+    const tableView = tableViewOf(this.views, this.view, this.state);
+    this.table.show(tableOf(tableView, across(this.view, this.zoom.top, tableView), this.finder.text));
   }
 
   get canGoBack() {

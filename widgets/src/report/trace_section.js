@@ -1,4 +1,4 @@
-// The widgets of one trace of a report, with one selection; each is drawn in place of its still twin.
+// The widgets of one trace of a report, with one selection; each is drawn in place of its static view.
 
 import { linkTables } from "./link.js";
 import { PANELS } from "./panels.js";
@@ -45,13 +45,13 @@ export class TraceSection {
   async render(panel) {
     const source = this.sources[nameOf(panel)];
     if (!source) return;
-    const { live, twin } = partsOf(panel);
+    const { live, staticView } = partsOf(panel);
     live.hidden = false;
     await PANELS[nameOf(panel)].render({ model: source.model, el: live });
-    twin.hidden = true;
+    staticView.hidden = true;
   }
 
-  /** Does something for a panel, whose twin stays if that goes wrong. @param {Element} panel @param {() => Promise<void>} work */
+  /** Does something for a panel, whose static view stays if that goes wrong. @param {Element} panel @param {() => Promise<void>} work */
   async guarded(panel, work) {
     try {
       await work();
@@ -79,6 +79,6 @@ function nameOf(panel) {
 
 /** @param {Element} panel */
 function partsOf(panel) {
-  const [live, twin] = [".nbkit-live", ".nbkit-static-view"].map((part) => /** @type {HTMLElement} */ (panel.querySelector(part)));
-  return { live, twin };
+  const [live, staticView] = [".nbkit-live", ".nbkit-static-view"].map((part) => /** @type {HTMLElement} */ (panel.querySelector(part)));
+  return { live, staticView };
 }

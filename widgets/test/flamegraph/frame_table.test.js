@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { timelineFrames } from "../../src/flamegraph/data/frames.js";
 import { linksOf } from "../../src/flamegraph/data/links.js";
 import { lines, sorted } from "../../src/flamegraph/frame_table/lines.js";
-import { across, tableOf, twinOf } from "../../src/flamegraph/frame_table/content.js";
+import { across, tableOf, tableViewOf } from "../../src/flamegraph/frame_table/content.js";
 import { Views } from "../../src/flamegraph/views/views.js";
 import { single, step, traceOf } from "../../test_helpers/trace.js";
 
@@ -43,8 +43,8 @@ test("lines sort by name and by number, equal ones by name", () => {
 test("with a base the table adds up the merged difference", () => {
   const views = new Views(step(), step(), single());
   const view = views.view(CALLS);
-  const twin = twinOf(views, view, CALLS);
-  assert.equal(across(view, 4, twin), twin.frames.of[4]);
-  const { about, difference, lines: shown } = tableOf(twin, across(view, 3, twin), "mm");
-  assert.deepEqual([about, difference === twin.difference, shown.length], ["inside blocks.1 (Block), matching mm", true, 1]);
+  const tableView = tableViewOf(views, view, CALLS);
+  assert.equal(across(view, 4, tableView), tableView.frames.of[4]);
+  const { about, difference, lines: shown } = tableOf(tableView, across(view, 3, tableView), "mm");
+  assert.deepEqual([about, difference === tableView.difference, shown.length], ["inside blocks.1 (Block), matching mm", true, 1]);
 });

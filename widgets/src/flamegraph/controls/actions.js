@@ -1,7 +1,7 @@
 // What each key of the flame graph does, and what choosing a line of its table does.
 
 import { heaviestChild, KEYS, movedTo } from "../views/keys.js";
-import { across, twinOf } from "../frame_table/content.js";
+import { across, tableViewOf } from "../frame_table/content.js";
 import { actionOf } from "../../shared/keys.js";
 
 /** @type {Record<string, (view: any, key: string) => any>} false: nothing was done */
@@ -50,10 +50,10 @@ export function keyed(view, event) {
 
 /** Selects the largest frame of a line of the table. @param {any} view @param {number} frame of the table's frames */
 export function choose(view, frame) {
-  const twin = twinOf(view.views, view.view, view.state);
+  const tableView = tableViewOf(view.views, view.view, view.state);
   // What was removed is only in the merged difference.
-  if (across(twin, frame, view.view) < 0) view.change({ order: "heavy", color: "difference" });
-  const to = across(twin, frame, view.view);
+  if (across(tableView, frame, view.view) < 0) view.change({ order: "heavy", color: "difference" });
+  const to = across(tableView, frame, view.view);
   view.focusOn(to, false);
   view.select(to);
 }

@@ -11,7 +11,7 @@ import { Detail } from "./detail.js";
 import { Legend } from "./legend.js";
 import { MemoryTrack } from "../canvas/memory_track.js";
 import { Stage } from "../canvas/stage.js";
-import { Twin } from "../frame_table/frame_table.js";
+import { FrameTable } from "../frame_table/frame_table.js";
 import { Toolbar } from "./toolbar.js";
 
 const POINTER = "Pointer: click selects and zooms; Ctrl and wheel zooms; drag or Shift and wheel pans. In the search, Enter and Shift+Enter go through the matches.";
@@ -38,7 +38,7 @@ export function parts(view, trace, base, hidden, notes) {
     stage, tools, tip: new Tooltip(), legend: new Legend(), help: keyList(KEYS, POINTER),
     crumbs: new Crumbs({ onGo: (frame) => view.zoomTo(frame), onBack: () => view.zoomBack() }),
     detail: new Detail({ onClose: () => (view.select(-1), stage.element.focus()) }),
-    table: new Twin({ onChoose: (frame) => choose(view, frame) }),
+    table: new FrameTable({ onChoose: (frame) => choose(view, frame) }),
     memory: new MemoryTrack(trace?.memory ?? []),
     status: h("div", { class: "nb-sr", role: "status", "aria-live": "polite" }),
     problem: h("div", { class: "nb-problem", role: "alert", hidden: true }),

@@ -1,4 +1,4 @@
-// Which frames the table twin adds up, and where a line of it leads in the view.
+// Which frames the frame table adds up, and where a line of it leads in the view.
 
 import { matcher, matchFrames } from "../views/search.js";
 import { lines } from "./lines.js";
@@ -7,7 +7,7 @@ import { lines } from "./lines.js";
  * The frames behind the table: those of the view; with a base, those of the merged difference.
  * @param {import("../views/views.js").Views} views @param {import("../views/views.js").View} view @param {import("../views/views.js").Choice} choice
  */
-export function twinOf(views, view, choice) {
+export function tableViewOf(views, view, choice) {
   return views.base ? views.view({ ...choice, order: "heavy", color: "difference" }) : view;
 }
 
@@ -20,15 +20,15 @@ export function across(from, frame, to) {
 
 /**
  * What the table shows inside a frame of the view (-1 for all) and of a search.
- * @param {import("../views/views.js").View} twin @param {number} top frame of the twin @param {string} text
+ * @param {import("../views/views.js").View} tableView @param {number} top frame of the table view @param {string} text
  */
-export function tableOf(twin, top, text) {
-  const { frames, difference, whole } = twin;
+export function tableOf(tableView, top, text) {
+  const { frames, difference, whole } = tableView;
   const { test } = matcher(text);
   const isMatch = test && matchFrames(frames, test, () => false).isMatch;
   const inside = top < 0 ? "all frames" : `inside ${frames.texts[frames.name[top]]}`;
   return {
-    lines: lines(frames, twin.links(), { top, isMatch, difference }), names: frames.texts, whole: whole.time,
+    lines: lines(frames, tableView.links(), { top, isMatch, difference }), names: frames.texts, whole: whole.time,
     about: text ? `${inside}, matching ${text}` : inside, difference,
   };
 }

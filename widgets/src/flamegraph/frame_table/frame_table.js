@@ -1,4 +1,4 @@
-// The table twin of the flame graph: names with calls and times, sortable; a name selects its largest frame.
+// The frame table of the flame graph: names with calls and times, sortable; a name selects its largest frame.
 
 import { sorted, statusText } from "./lines.js";
 import { change, duration, share } from "../../shared/units.js";
@@ -26,7 +26,7 @@ const COMPARED = [
   { name: "status", label: "what changed", text: (line, _, __, difference) => statusText(line, difference), isNumber: false },
 ];
 
-export class Twin {
+export class FrameTable {
   /** @param {{onChoose: (frame: number) => void}} options */
   constructor({ onChoose }) {
     this.onChoose = onChoose;

@@ -1,4 +1,4 @@
-// The table twin: the frames of a view added up by name, filtered by zoom and search, sorted.
+// The frame table: the frames of a view added up by name, filtered by zoom and search, sorted.
 
 import { changeText } from "../views/describe.js";
 import { SAME } from "../data/difference.js";
