@@ -1,18 +1,8 @@
 """nbkit: debug PyTorch models op by op, in a notebook. `%load_ext nbkit` brings the cell magics."""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nbkit.analysis.time.compare_times import compare_times
-from nbkit.analysis.time.device import device_use, launch_delays, synchronising_calls
-from nbkit.analysis.time.gaps import gaps_by_module, largest_gaps
-from nbkit.analysis.time.memory import held_at_peak, memory_peaks
-from nbkit.analysis.time.roofline import roofline
-from nbkit.analysis.time.times import by_input_shapes, by_module_tree
-from nbkit.analysis.values.compare_values import compare_values
-from nbkit.analysis.values.producers import producers
-from nbkit.capture.profiler.optime import optime
-from nbkit.capture.recorder.optrace import optrace
 from nbkit.errors import (
     NbkitError,
     NonFiniteError,
@@ -24,9 +14,21 @@ from nbkit.errors import (
     nearest,
 )
 from nbkit.flops import register_flop_formula
-from nbkit.load import load
-from nbkit.opgraph import opgraph
 from nbkit.trace.trace import Trace
+
+if TYPE_CHECKING:  # for editors and type checkers; at run time each is imported at its first use
+    from nbkit.analysis.time.compare_times import compare_times
+    from nbkit.analysis.time.device import device_use, launch_delays, synchronising_calls
+    from nbkit.analysis.time.gaps import gaps_by_module, largest_gaps
+    from nbkit.analysis.time.memory import held_at_peak, memory_peaks
+    from nbkit.analysis.time.roofline import roofline
+    from nbkit.analysis.time.times import by_input_shapes, by_module_tree
+    from nbkit.analysis.values.compare_values import compare_values
+    from nbkit.analysis.values.producers import producers
+    from nbkit.capture.profiler.optime import optime
+    from nbkit.capture.recorder.optrace import optrace
+    from nbkit.verbs.load import load
+    from nbkit.verbs.opgraph import opgraph
 
 __version__ = "0.1.0"
 __all__ = [
@@ -58,37 +60,52 @@ __all__ = [
     "synchronising_calls",
 ]
 
-
-# Imported at first use: plotly and anywidget take their time, few processes build the recorder or simulate a device.
-_AT_FIRST_USE = {
-    "FAULT_KINDS": "nbkit.simulated",
-    "Fault": "nbkit.simulated",
-    "SimulatedDevice": "nbkit.simulated",
-    "DiffTable": "nbkit.views.diff_table.widget",
-    "FlameGraph": "nbkit.views.flamegraph.widget",
-    "GraphView": "nbkit.views.graph.widget",
-    "opcheck": "nbkit.capture.check.opcheck",
-    "opdiff": "nbkit.capture.diff.opdiff",
-    "OpTable": "nbkit.views.op_table.widget",
-    "plot_memory": "nbkit.views.plots",
-    "plot_metrics": "nbkit.views.plots",
-    "plot_modules": "nbkit.views.plots",
-    "plot_ops": "nbkit.views.plots",
-    "call_of": "nbkit.capture.calls.call_of",
-    "build_recorder": "nbkit.capture.native.build",
-    "script_of": "nbkit.capture.calls.script",
-    "opreport": "nbkit.views.report.opreport",
+# Imported at first use: a trace or a dump is read without torch, and plotly and anywidget take their time.
+_HOMES = {
+    "nbkit.analysis.time.compare_times": ("compare_times",),
+    "nbkit.analysis.time.device": ("device_use", "launch_delays", "synchronising_calls"),
+    "nbkit.analysis.time.gaps": ("gaps_by_module", "largest_gaps"),
+    "nbkit.analysis.time.memory": ("held_at_peak", "memory_peaks"),
+    "nbkit.analysis.time.roofline": ("roofline",),
+    "nbkit.analysis.time.times": ("by_input_shapes", "by_module_tree"),
+    "nbkit.analysis.values.compare_values": ("compare_values",),
+    "nbkit.analysis.values.producers": ("producers",),
+    "nbkit.capture.calls.call_of": ("call_of",),
+    "nbkit.capture.calls.script": ("script_of",),
+    "nbkit.capture.check.opcheck": ("opcheck",),
+    "nbkit.capture.diff.opdiff": ("opdiff",),
+    "nbkit.capture.native.build": ("build_recorder",),
+    "nbkit.capture.profiler.optime": ("optime",),
+    "nbkit.capture.recorder.optrace": ("optrace",),
+    "nbkit.simulated": ("FAULT_KINDS", "Fault", "SimulatedDevice"),
+    "nbkit.verbs.load": ("load",),
+    "nbkit.verbs.opgraph": ("opgraph",),
+    "nbkit.views.diff_table.widget": ("DiffTable",),
+    "nbkit.views.flamegraph.widget": ("FlameGraph",),
+    "nbkit.views.graph.widget": ("GraphView",),
+    "nbkit.views.op_table.widget": ("OpTable",),
+    "nbkit.views.plots": ("plot_memory", "plot_metrics", "plot_modules", "plot_ops"),
+    "nbkit.views.report.opreport": ("opreport",),
 }
+_AT_FIRST_USE = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _AT_FIRST_USE:
         raise AttributeError(f"nbkit has no {name!r}; {nearest(name, [*__all__, *_AT_FIRST_USE])}")
-    return getattr(import_module(_AT_FIRST_USE[name]), name)
+    if _AT_FIRST_USE[name].startswith("nbkit.views."):
+        _know_the_views()
+    value = globals()[name] = getattr(import_module(_AT_FIRST_USE[name]), name)
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_AT_FIRST_USE])
+    return sorted({*globals(), *_AT_FIRST_USE})
+
+
+def _know_the_views() -> None:
+    """Tell the views layer what the traces of each verb show."""
+    import_module("nbkit.verbs.registry")
 
 
 class _Presenter:
@@ -97,11 +114,13 @@ class _Presenter:
     def summary(self, trace: Trace) -> str:
         from nbkit.views.static_html import display
 
+        _know_the_views()
         return display.summary(trace)
 
     def mimebundle(self, trace: Trace) -> tuple[dict[str, Any], dict[str, Any]]:
         from nbkit.views.static_html import display
 
+        _know_the_views()
         return display.mimebundle(trace)
 
 

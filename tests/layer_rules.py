@@ -11,7 +11,6 @@ RANKS = (
     ("base",),
     ("trace",),
     ("analysis", "capture", "readers", "simulated"),
-    ("loading",),
     ("views",),
     ("verbs",),
     ("magics",),
@@ -20,7 +19,6 @@ RANKS = (
 )
 TOP_FILES = {
     **dict.fromkeys(("errors", "flops", "patterns"), "base"),
-    **dict.fromkeys(("load", "opgraph"), "loading"),
     "__init__": "root",
     "__main__": "command_line",
 }
@@ -33,9 +31,8 @@ THIRD_PARTY = {
     "capture": FRAMES | {"pyarrow", "torch"},
     "simulated": FRAMES | {"torch"},
     "readers": FRAMES | {"pyarrow", "onnx", "onnxruntime"},
-    "loading": set(),
     "views": FRAMES | {"anywidget", "ipywidgets", "traitlets", "plotly", "matplotlib"},
-    "verbs": set(),
+    "verbs": {"pandas"},
     "magics": {"IPython"},
     "command_line": FRAMES,
     "root": {"IPython"},  # load_ipython_extension, which IPython looks for there

@@ -64,7 +64,7 @@ def test_a_broken_rule_is_named(tmp_path, name, source, reason):
 def test_what_the_rule_allows_passes(tmp_path):
     files = {
         "__init__.py": "from nbkit.magics import b\nfrom nbkit import load",
-        "load.py": "from nbkit.trace.trace import Trace",
+        "verbs/load.py": "from nbkit.trace.trace import Trace",
         "trace/trace.py": "import json\nfrom nbkit import schema\nimport pyarrow.parquet",
         "schema/table.py": "import pandas as pd",
         "capture/a.py": "import torch\nfrom nbkit.capture import b\nfrom nbkit.trace.trace import Trace",

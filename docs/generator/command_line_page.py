@@ -1,8 +1,8 @@
 """The page of the command line: its subcommands with an example each."""
 
 from docs.generator.markdown import block, page
-from nbkit.command_line.command import PROGRAM
 from nbkit.command_line.main import COMMANDS
+from nbkit.verbs.verb import PROGRAM
 
 
 def command_line_page() -> str:

@@ -6,21 +6,20 @@ from dataclasses import is_dataclass
 from typing import Any
 
 import nbkit
-from docs.generator.docstrings import listed, read
 from docs.generator.examples import Example, shown
 from docs.generator.frame_page import columns_table
-from docs.generator.markdown import block, page
+from docs.generator.markdown import block, listed, page
 from docs.generator.public import public_names
 from docs.generator.signatures import signature
 from docs.generator.tables import tables
 from nbkit.magics import CELL_MAGICS
 from nbkit.schema import Table
+from nbkit.verbs.options.docstrings import read
 
 # In this order; a layer that is not here follows under its own name.
 TITLES = {
     "trace": "Traces",
-    "load": "Files",
-    "opgraph": "Graphs",
+    "verbs": "Files and graphs",
     "capture": "Recording",
     "analysis": "Questions to a trace",
     "views": "Showing",

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import nbkit
-from docs.generator.docstrings import read
 from docs.generator.examples import Example
 from docs.generator.markdown import page, table
 from nbkit.magics import CELL_MAGICS
 from nbkit.schema import Table
+from nbkit.verbs.options.docstrings import read
 
 
 def index_page(docs: Path, examples: dict[str, Example], known: list[Table]) -> str:

@@ -24,5 +24,16 @@ def page(*parts: str) -> str:
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
+def listed(entries: list[tuple[str, str]], link: str = "") -> str:
+    """Entries of a docstring as a list, their names linked to the heading of that name on the page `link`, if given."""
+    return "\n".join(
+        f"- {', '.join(_name(name, link) for name in names.split(', '))}: {text}" for names, text in entries
+    )
+
+
+def _name(name: str, link: str) -> str:
+    return f"[{code(name)}]({link}#{name.lower()})" if link else code(name)
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")

@@ -4,12 +4,12 @@ import argparse
 import re
 
 import nbkit
-from docs.generator.docstrings import listed, read
 from docs.generator.examples import Example, shown
-from docs.generator.markdown import block, code, page, table
+from docs.generator.markdown import block, code, listed, page, table
 from docs.generator.signatures import signature
 from docs.generator.tables import tables
 from nbkit.magics.cell_magic import CellMagic
+from nbkit.verbs.options.docstrings import read
 
 SECTIONS = ("What it costs", "What it skips")
 

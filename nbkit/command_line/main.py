@@ -1,20 +1,18 @@
-"""`python -m nbkit`: finds the subcommand; a new one joins by its own file and one entry in COMMANDS."""
+"""`python -m nbkit`: finds the subcommand, one of `run` and of those of the verbs, reads its options and runs it."""
 
 import sys
 from collections.abc import Sequence
 
-from nbkit.command_line.command import BAD_USE, FINE, PROGRAM, Command
-from nbkit.command_line.diff import DIFF
-from nbkit.command_line.graph import GRAPH
-from nbkit.command_line.info import INFO
-from nbkit.command_line.load import LOAD
-from nbkit.command_line.report import REPORT
-from nbkit.command_line.run import RUN
-from nbkit.command_line.terminal import show
+from nbkit.command_line.parser import CommandParser, bad_use
+from nbkit.command_line.run import RUN, RunCommand
+from nbkit.command_line.terminal import Narrator, show
 from nbkit.errors import nearest
-from nbkit.verbs.parser import HELP_OPTIONS
+from nbkit.verbs.options.parser import HELP_OPTIONS
+from nbkit.verbs.registry import VERBS, has_findings
+from nbkit.verbs.verb import BAD_USE, FINDINGS, FINE, PROGRAM, Command
 
-COMMANDS: dict[str, Command] = {command.name: command for command in (RUN, LOAD, GRAPH, REPORT, DIFF, INFO)}
+_OF_VERBS: dict[str, Command] = {verb.command.name: verb.command for verb in VERBS.values() if verb.command is not None}
+COMMANDS: dict[str, RunCommand | Command] = {RUN.name: RUN, **_OF_VERBS}
 
 
 def main(words: Sequence[str]) -> int:
@@ -22,11 +20,22 @@ def main(words: Sequence[str]) -> int:
     if not words or words[0] in HELP_OPTIONS:
         show(overview())
         return FINE if words else BAD_USE
-    command = COMMANDS.get(words[0])
-    if command is None:
+    if words[0] not in COMMANDS:
         sys.stderr.write(f"{PROGRAM}: {words[0]!r} is no subcommand; {nearest(words[0], COMMANDS)}\n")
         return BAD_USE
-    return command.run(words[1:])
+    return RUN.run(words[1:]) if words[0] == RUN.name else _run(_OF_VERBS[words[0]], words[1:])
+
+
+def _run(command: Command, words: Sequence[str]) -> int:
+    parser = CommandParser(command.name, command.description)
+    command.add_options(parser)
+    options = parser.parse_words(words)
+    with bad_use(command.name):
+        outcome = command.run(options, Narrator().progress)
+    if outcome.text is not None:
+        show(outcome.text)
+    fails = getattr(options, "fail_on_findings", False) and any(map(has_findings, outcome.traces))
+    return FINDINGS if fails else outcome.status
 
 
 def overview() -> str:
@@ -34,4 +43,4 @@ def overview() -> str:
     lines = ["Debug PyTorch models op by op, from a terminal.", "", f"usage: {PROGRAM} COMMAND [OPTIONS]", ""]
     for command in COMMANDS.values():
         lines += [f"  {command.name:<8}{command.summary}", f"          {PROGRAM} {command.example}"]
-    return "\n".join([*lines, "", f"{PROGRAM} COMMAND --help tells the rest."])
+    return "\n".join([*lines, "", f"Run {PROGRAM} COMMAND --help for details."])

@@ -1,13 +1,13 @@
-"""The option parser of a subcommand: errors are one sentence on stderr and exit status 2."""
+"""CommandParser reads the options of a subcommand: errors are one sentence on stderr and exit status 2."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from nbkit.command_line.command import BAD_USE, PROGRAM
 from nbkit.errors import NbkitError
-from nbkit.verbs.parser import HELP_OPTIONS, OptionParser
+from nbkit.verbs.options.parser import HELP_OPTIONS, OptionParser
+from nbkit.verbs.verb import BAD_USE, PROGRAM
 
 
 class CommandParser(OptionParser):

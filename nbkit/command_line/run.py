@@ -3,10 +3,10 @@
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from nbkit.command_line.command import BAD_USE, FINDINGS, FINE, Command
 from nbkit.command_line.parser import bad_use
 from nbkit.command_line.run_options import read_options
 from nbkit.command_line.script.importing import StepFinder
@@ -17,6 +17,8 @@ from nbkit.command_line.script.running import compiled, run, script_file, script
 from nbkit.command_line.script.steps import Steps
 from nbkit.command_line.script.target import read_target
 from nbkit.command_line.terminal import Narrator
+from nbkit.verbs.registry import RECORDERS
+from nbkit.verbs.verb import BAD_USE, FINDINGS, FINE
 from nbkit.views.summary import units
 
 
@@ -31,9 +33,10 @@ class Session:
         self.finder = None if self.target is None or self.target.is_in_script else StepFinder(self.target)
         self.code = compiled(self.script, self.target)
         options.name = options.name or " ".join([self.script.name, *([options.step] if options.step else [])])
-        is_split = options.steps > 1 and not options.verb.is_repeated
-        self.output = Output(_folder(options.output), options.verb, self.narrator, is_split=is_split)
-        recorder = recorder_of(options.verb, options, self.output.keep, is_named=self.target is not None)
+        verb = RECORDERS[options.verb]
+        is_split = options.steps > 1 and not verb.is_repeated
+        self.output = Output(_folder(options.output), verb, self.narrator, is_split=is_split)
+        recorder = recorder_of(verb, options, self.output.keep, is_named=self.target is not None)
         self.steps = Steps(recorder, skip=options.skip, count=options.steps, stops=options.stop_after)
 
     def run(self) -> int:
@@ -83,4 +86,14 @@ def _run(words: Sequence[str]) -> int:
     return session.run()
 
 
-RUN = Command("run", "run a script with its steps recorded", "run -o trace --step train_step train.py", _run)
+@dataclass(frozen=True)
+class RunCommand:
+    """The subcommand that is no verb: its options are those of a verb, and what follows them belongs to the script."""
+
+    name: str
+    summary: str
+    example: str
+    run: Callable[[Sequence[str]], int]
+
+
+RUN = RunCommand("run", "run a script with its steps recorded", "run -o trace --step train_step train.py", _run)

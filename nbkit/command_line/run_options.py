@@ -3,12 +3,11 @@
 from argparse import REMAINDER, Namespace
 from collections.abc import Sequence
 
-from nbkit.command_line.command import PROGRAM
 from nbkit.command_line.parser import CommandParser
 from nbkit.errors import nearest
-from nbkit.verbs import VERBS
-from nbkit.verbs.parser import HELP_OPTIONS, absolute_path, whole_number
-from nbkit.verbs.verb import Verb
+from nbkit.verbs.options.parser import HELP_OPTIONS, absolute_path, whole_number
+from nbkit.verbs.registry import RECORDERS
+from nbkit.verbs.verb import PROGRAM
 
 DESCRIPTION = f"""\
 Run a script as `python SCRIPT ARGS...` does, unchanged, with its steps recorded.
@@ -32,13 +31,12 @@ DEFAULT_VERB = "optrace"
 
 
 def read_options(words: Sequence[str]) -> Namespace:
-    """The options before the script, `target` (the script's name and its arguments) and `verb`; ends on bad use."""
-    found, _ = _all_options().parse_known_args(words)
-    if found.verb not in VERBS:
-        CommandParser("run", "").error(f"--verb {found.verb!r} is not known; {nearest(found.verb, VERBS)}")
-    parser = RunParser(VERBS[found.verb])
-    options = parser.parse_words(HELP_OPTIONS[:1] if found.help else words)
-    options.verb = VERBS[found.verb]
+    """The options before the script and `target`, the script's name and its arguments; ends on bad use."""
+    first, _ = _all_options().parse_known_args(words)
+    if first.verb not in RECORDERS:
+        CommandParser("run", "").error(f"--verb {first.verb!r} is not known; {nearest(first.verb, RECORDERS)}")
+    parser = RunParser(first.verb)
+    options = parser.parse_words(HELP_OPTIONS[:1] if first.help else words)
     parser.complete(options)
     return options
 
@@ -46,20 +44,20 @@ def read_options(words: Sequence[str]) -> Namespace:
 class RunParser(CommandParser):
     """The parser of `run` for one verb."""
 
-    def __init__(self, verb: Verb) -> None:
+    def __init__(self, verb: str) -> None:
         super().__init__("run", DESCRIPTION)
         self.usage = f"{self.prog} [OPTIONS] -o TRACE_DIR {{SCRIPT | -m MODULE}} [ARGS...]"
-        self.verb = verb
-        _add_options(self, is_repeated=verb.is_repeated)
-        others = ", ".join(name for name in VERBS if name != verb.name)
-        group = self.add_argument_group(f"options of {verb.name} ({verb.summary}); for those of {others} give --verb")
-        verb.add_options(group)
+        self.recorder = RECORDERS[verb]
+        _add_options(self, is_repeated=self.recorder.is_repeated)
+        others = ", ".join(name for name in RECORDERS if name != verb)
+        title = f"options of {verb} ({self.recorder.summary}); for those of {others} give --verb"
+        self.recorder.add_options(self.add_argument_group(title))
 
     def unknown_sentence(self, word: str) -> str:
         name = word.partition("=")[0]
-        for verb in VERBS.values():
+        for verb in RECORDERS:
             if name in RunParser(verb).long_options():
-                return f"{name} is an option of {verb.name}; give --verb {verb.name} with it."
+                return f"{name} is an option of {verb}; give --verb {verb} with it."
         return super().unknown_sentence(word)
 
     def complete(self, options: Namespace) -> None:
@@ -71,19 +69,19 @@ class RunParser(CommandParser):
         if options.output is None:
             self.error("give -o TRACE_DIR, the folder that the trace goes to.")
         counts = {"--skip": options.skip, "--steps": options.steps, "--stop-after": options.stop_after or None}
-        if options.step is None and (given := [name for name, value in counts.items() if value is not None]):
-            self.error(f"{given[0]} is about the steps that --step names; give --step FUNCTION or --step :LINE, too.")
+        if options.step is None and (named := [name for name, value in counts.items() if value is not None]):
+            self.error(f"{named[0]} is about the steps that --step names; give --step FUNCTION or --step :LINE, too.")
         # What a first step does once only (memory, optimizer state) would be taken for its time.
-        options.skip = int(self.verb.is_repeated) if options.skip is None else options.skip
+        options.skip = int(self.recorder.is_repeated) if options.skip is None else options.skip
         options.steps = 1 if options.steps is None else options.steps
 
 
 def _add_options(parser: CommandParser, *, is_repeated: bool) -> None:
     skip, steps = (["-w", "--warmup"], ["-r", "--repeats"]) if is_repeated else ([], [])
-    verbs = f"what to do with the steps: {', '.join(VERBS)} (default: {DEFAULT_VERB})"
+    verbs = f"what to do with the steps: {', '.join(RECORDERS)} (default: {DEFAULT_VERB})"
     parser.add_argument("--verb", metavar="NAME", default=DEFAULT_VERB, help=verbs)
-    place = "the folder that the trace goes to; an older trace there is replaced"
-    parser.add_argument("-o", "--output", metavar="TRACE_DIR", type=absolute_path, help=place)
+    output = "the folder that the trace goes to; an older trace there is replaced"
+    parser.add_argument("-o", "--output", metavar="TRACE_DIR", type=absolute_path, help=output)
     parser.add_argument("--step", metavar="WHERE", help="FUNCTION, MODULE:FUNCTION, FILE:LINE or :LINE; see above")
     first = f"leave the first N steps out (default: {int(is_repeated)})"
     parser.add_argument("--skip", *skip, type=whole_number(0), metavar="N", help=first)
@@ -103,6 +101,6 @@ def _all_options() -> CommandParser:
     parser = CommandParser("run", "", conflict_handler="resolve")
     parser.add_argument(*HELP_OPTIONS, action="store_true")
     _add_options(parser, is_repeated=True)
-    for verb in VERBS.values():
-        verb.add_options(parser)
+    for recorder in RECORDERS.values():
+        recorder.add_options(parser)
     return parser

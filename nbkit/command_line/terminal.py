@@ -1,7 +1,6 @@
 """What the command line writes: results to stdout, all else to stderr."""
 
 import os
-import shutil
 import sys
 from typing import TextIO
 
@@ -14,11 +13,6 @@ def show(text: str) -> None:
     except BrokenPipeError:
         # Python would try again at exit, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def width() -> int | None:
-    """Columns of the terminal that results are shown in; None where they go to a file or another program."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 class Narrator:

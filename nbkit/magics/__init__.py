@@ -1,22 +1,17 @@
-"""The magics of nbkit, and how they enter and leave an IPython shell."""
+"""The magics of nbkit, made from the verbs, and how they enter and leave an IPython shell."""
 
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbkit.magics import marker
 from nbkit.magics.cell_magic import CellMagic
 from nbkit.magics.direct import magic_function
-from nbkit.magics.line_magic import LineMagic, line_function
-from nbkit.magics.opcheck import OPCHECK
-from nbkit.magics.opdiff import OPDIFF
-from nbkit.magics.opgraph import OPGRAPH
-from nbkit.magics.opreport import OPREPORT
-from nbkit.magics.optime import OPTIME
-from nbkit.magics.optrace import OPTRACE
+from nbkit.magics.line_magic import line_function
 from nbkit.magics.transform import LineStep, SingleLineStep, TreeStep
+from nbkit.verbs.registry import RECORDERS, VERBS
+from nbkit.verbs.verb import LineMagic
 
-# A new verb joins by its own file and one entry here.
-CELL_MAGICS: dict[str, CellMagic] = {magic.name: magic for magic in (OPTRACE, OPTIME, OPDIFF, OPCHECK)}
-LINE_MAGICS: dict[str, LineMagic] = {magic.name: magic for magic in (OPREPORT, OPGRAPH)}
+CELL_MAGICS: dict[str, CellMagic] = {name: CellMagic(name, recorder) for name, recorder in RECORDERS.items()}
+LINE_MAGICS: dict[str, LineMagic] = {verb.name: verb.line for verb in VERBS.values() if verb.line is not None}
 
 
 def load(shell: InteractiveShell) -> None:
@@ -28,8 +23,8 @@ def load(shell: InteractiveShell) -> None:
     shell.ast_transformers.append(TreeStep(shell, CELL_MAGICS))
     for magic in CELL_MAGICS.values():
         shell.magics_manager.register_function(magic_function(shell, magic), "cell", magic.name)
-    for line_magic in LINE_MAGICS.values():
-        shell.magics_manager.register_function(line_function(shell, line_magic), "line", line_magic.name)
+    for name, line_magic in LINE_MAGICS.items():
+        shell.magics_manager.register_function(line_function(shell, name, line_magic), "line", name)
 
 
 def unload(shell: InteractiveShell) -> None:

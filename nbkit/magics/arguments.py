@@ -1,14 +1,22 @@
-"""The option parsers of magics: errors become one red line, a mistyped option names the nearest."""
+"""LineParser reads the options of a magic: errors become one red line, a mistyped option names the nearest."""
 
 import argparse
 import keyword
 import shlex
+from collections.abc import Callable
+from textwrap import fill
 from typing import NoReturn
 
 from IPython.core.error import UsageError
 
-from nbkit.verbs.parser import HELP_OPTIONS, OptionParser, absolute_path
-from nbkit.verbs.verb import Verb
+from nbkit.verbs.options.parser import HELP_OPTIONS, OptionParser, absolute_path, whole_number
+from nbkit.verbs.verb import Recorder
+
+WIDTH = 118
+AS_BARE = (
+    "The cell runs as it would without this line: same value, output and exception. The trace is shown below the "
+    "cell's own output and kept as _{}, also after an error or an interrupt, then marked incomplete."
+)
 
 
 class LineParser(OptionParser):
@@ -31,14 +39,28 @@ class LineParser(OptionParser):
 
 
 class MagicParser(LineParser):
-    """Parser of the text behind `%%verb`, with the options that every verb has."""
+    """Parser of the text behind `%%verb`: the options that every verb has, then its own."""
 
-    def __init__(self, verb: str, description: str) -> None:
-        super().__init__(f"%%{verb}", description, "print this text; the cell is not run")
+    def __init__(self, verb: str, recorder: Recorder) -> None:
+        notes = fill(f"{AS_BARE.format(verb)} {recorder.notes}", WIDTH)
+        super().__init__(
+            f"%%{verb}", f"{fill(recorder.description, WIDTH)}\n\n{notes}", "print this text; the cell is not run"
+        )
         add_result_options(self, verb)
         self.add_argument(
             "--save", type=absolute_path, metavar="PATH", help="write the trace as the folder PATH after the cell"
         )
+        recorder.add_options(self)
+        if recorder.is_repeated:
+            for short, option, meaning in (
+                (
+                    "-w",
+                    "--warmup",
+                    "run the cell N times before recording; off by default: a cell may have side effects",
+                ),
+                ("-r", "--repeats", "record N runs of the cell instead of one; off by default for the same reason"),
+            ):
+                self.add_argument(short, option, type=whole_number(0), default=0, metavar="N", help=meaning)
 
     def unknown_sentence(self, word: str) -> str:
         if not word.startswith("-"):
@@ -53,11 +75,19 @@ def add_result_options(parser: LineParser, verb: str) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="store the trace without showing it")
 
 
-def verb_parser(verb: Verb, description: str) -> MagicParser:
-    """The parser of a verb's magic: the options that all have, then its own."""
-    parser = MagicParser(verb.name, description)
-    verb.add_options(parser)
-    return parser
+class MagicFunction:
+    """What IPython knows as a magic: a function whose docstring is the help of the magic, made when asked for."""
+
+    def __init__(self, name: str, run: Callable[..., object], parser: Callable[[], LineParser]) -> None:
+        self.__name__, self._run, self._parser = name, run, parser
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return self._parser().format_help()
+
+    def __call__(self, *texts: str) -> object:
+        __tracebackhide__ = True
+        return self._run(*texts)
 
 
 def wants_help(line: str) -> bool:

@@ -1,15 +1,14 @@
-"""What makes a verb a cell magic: its name, its options, what records and what an empty result says."""
+"""CellMagic makes a cell magic of a verb that records."""
 
 from argparse import Namespace
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 from IPython.core.error import UsageError
 
 from nbkit.magics.arguments import MagicParser
-from nbkit.trace.trace import Trace
+from nbkit.verbs.verb import COUNTS, Recorder
 
 
 @runtime_checkable
@@ -20,25 +19,20 @@ class Repeating(Protocol):
         """One item per run that is due."""
 
 
-def once(options: Namespace) -> bool:
-    """False: whatever its options, such a verb runs its cell once."""
-    return False
-
-
-@dataclass(frozen=True)
 class CellMagic:
-    """One verb; `nbkit.magics.CELL_MAGICS` lists them.
+    """One verb as a cell magic; `nbkit.magics.CELL_MAGICS` lists them."""
 
-    `record` turns parsed options into the context manager that yields the trace; it raises NbkitError on a value it
-    cannot use. `nothing` says in one sentence why a trace holds nothing to show, None where it does. `repeats` says
-    whether the options ask for more than one run of the cell; what `record` gives is then Repeating.
-    """
+    def __init__(self, name: str, recorder: Recorder) -> None:
+        self.name, self.recorder = name, recorder
 
-    name: str
-    parser: MagicParser
-    record: Callable[[Namespace], AbstractContextManager[Trace]]
-    nothing: Callable[[Trace], str | None]
-    repeats: Callable[[Namespace], bool] = once
+    @cached_property
+    def parser(self) -> MagicParser:
+        """The parser of its options, made at first use: what records is imported for it."""
+        return MagicParser(self.name, self.recorder)
+
+    def repeats(self, options: Namespace) -> bool:
+        """Whether the options ask for more than one run of the cell."""
+        return self.recorder.is_repeated and any(getattr(options, count) for count in COUNTS)
 
     def repeats_line(self, options: str) -> bool:
         """Whether the option text asks for more than one run; False if it cannot be read."""
@@ -46,13 +40,3 @@ class CellMagic:
             return self.repeats(self.parser.parse_line(options))
         except UsageError:
             return False
-
-
-def why_empty(trace: Trace) -> str:
-    """One sentence on why no op is in a trace that left none out by its filters."""
-    if error := trace.meta.get("error"):
-        return f"No op ran before the cell ended with {error['type']}, so the trace is empty and incomplete."
-    if skipped := trace.meta.get("skipped"):
-        reasons = ", ".join(f"{count} x {reason}" for reason, count in skipped.items())
-        return f"No op was recorded, but some were skipped: {reasons}."
-    return "No op ran in this cell, so the trace is empty."

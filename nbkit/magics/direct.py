@@ -11,16 +11,14 @@ from types import CodeType
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import no_var_expand, output_can_be_silenced
 
-from nbkit.magics.arguments import wants_help
+from nbkit.magics.arguments import MagicFunction, wants_help
 from nbkit.magics.cell_magic import CellMagic
 from nbkit.magics.session import CellSession, show_text
 
 
-def magic_function(shell: InteractiveShell, magic: CellMagic) -> Callable[[str, str], object]:
+def magic_function(shell: InteractiveShell, magic: CellMagic) -> Callable[..., object]:
     """The function to register under the verb's name; its docstring is the verb's help."""
 
-    @no_var_expand
-    @output_can_be_silenced
     def run_cell(line: str, cell: str) -> object:
         __tracebackhide__ = True
         if wants_help(line):
@@ -36,9 +34,8 @@ def magic_function(shell: InteractiveShell, magic: CellMagic) -> Callable[[str, 
                     value = eval(expression, shell.user_global_ns, shell.user_ns)
         return value
 
-    run_cell.__name__ = magic.name
-    run_cell.__doc__ = magic.parser.format_help()
-    return run_cell
+    function = MagicFunction(magic.name, run_cell, lambda: magic.parser)
+    return no_var_expand(output_can_be_silenced(function))
 
 
 def _compiled(shell: InteractiveShell, cell: str) -> tuple[CodeType, CodeType | None]:

@@ -40,7 +40,7 @@ class CellSession:
         with self._usage_errors():
             if self._options.save is not None:
                 check_save_path(self._options.save)
-            self._recording = magic.record(self._options)
+            self._recording = magic.recorder.record(self._options)
 
     def __enter__(self) -> Trace:
         with self._usage_errors():
@@ -77,7 +77,7 @@ class CellSession:
             self._shell.push({self._options.output: self._trace})
 
     def _show(self) -> None:
-        sentence = EMPTY_CELL if self._is_empty else self._magic.nothing(self._trace)
+        sentence = EMPTY_CELL if self._is_empty else self._magic.recorder.nothing(self._trace)
         if sentence is None:
             display(self._trace)
         else:

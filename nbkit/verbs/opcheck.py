@@ -1,24 +1,40 @@
-"""The options of opcheck."""
+"""opcheck: find where values go wrong first. Its trace is shown with the findings above what optrace shows."""
 
-from argparse import Namespace
-from contextlib import AbstractContextManager
+from collections.abc import Callable
+from typing import Any
 
-from nbkit.capture.check.opcheck import opcheck
 from nbkit.trace.trace import Trace
-from nbkit.verbs.verb import OptionHolder, Verb
+from nbkit.verbs.verb import Recorder, Verb
+from nbkit.views.sections.check import check_sections
+from nbkit.views.sections.section import Section, op_sections
+from nbkit.views.summary.verdict import check_verdict
+from nbkit.views.view import View
 
 
-def _add_options(parser: OptionHolder) -> None:
-    parser.add_argument("--stop", action="store_true", help="end it with an error at the first such op")
-    parser.add_argument("--name", metavar="TEXT", help="what the trace is called where it is shown")
+def _function() -> Callable[..., Any]:
+    from nbkit.capture.check.opcheck import opcheck
+
+    return opcheck
 
 
-def _record(options: Namespace) -> AbstractContextManager[Trace]:
-    return opcheck(stop=options.stop, name=options.name)
+def _widget(trace: Trace) -> Any:
+    from nbkit.views.widgets import sections_and_ops
+
+    return sections_and_ops(trace, check_sections)
 
 
-def _findings(trace: Trace) -> int:
-    return len(trace.frames.get("findings", ()))
+def _sections(trace: Trace, count: int) -> list[Section]:
+    return [*check_sections(trace, count), *op_sections(trace, count)]
 
 
-OPCHECK = Verb("opcheck", "find where NaN, Inf and lost precision begin", _add_options, _record, _findings)
+OPCHECK = Verb(
+    "opcheck",
+    view=View(widget=_widget, sections=_sections, verdict=check_verdict, found=check_sections),
+    recorder=Recorder(
+        function=_function,
+        summary="find where NaN, Inf and lost precision begin",
+        description="Find where NaN, Inf and lost precision begin in this cell: forward, backward and optimizer.",
+        notes="The findings stand first.",
+        findings=lambda trace: len(trace.frames.get("findings", ())),
+    ),
+)

@@ -1,68 +1,81 @@
-"""The options of opdiff."""
+"""opdiff: run every op again on a reference. Its trace is shown with the verdicts above what optrace shows."""
 
-from argparse import Namespace
-from contextlib import AbstractContextManager
+from collections.abc import Callable
+from typing import Any
 
-from nbkit.capture.calls.capturer import KEEP, KEEP_BYTES
-from nbkit.capture.diff.opdiff import opdiff
-from nbkit.numerics.noise_ratio import THRESHOLD
-from nbkit.patterns import split_patterns
 from nbkit.trace.trace import Trace
-from nbkit.verbs.parser import integer, number
-from nbkit.verbs.verb import OptionHolder, Verb
+from nbkit.verbs.options.generated import Option
+from nbkit.verbs.verb import Recorder, Verb, why_empty
+from nbkit.views.diff_table.panel import diff_panel
+from nbkit.views.op_table.panel import op_panel
+from nbkit.views.plots.difference import worst_difference
+from nbkit.views.report.panel import Contents, Panel
+from nbkit.views.sections.diff import diff_sections, verdict_sections
+from nbkit.views.sections.section import Section, op_sections
+from nbkit.views.summary.verdict import difference_verdict
+from nbkit.views.view import View, op_charts
 
 
-def _add_options(parser: OptionHolder) -> None:
-    for option, meaning in (
-        ("--ops", "only ops that fit"),
-        ("--exclude-ops", "leave out ops that fit"),
-        ("--modules", "only ops inside modules that fit, by their named_modules() path"),
-        ("--exclude-modules", "leave out ops inside modules that fit"),
-        ("--phases", "compare only these: forward, backward, optimizer, other"),
-    ):
-        parser.add_argument(option, action="extend", type=split_patterns, metavar="PATTERN", help=meaning)
-    reference = "cpu (float64; the default), cpu:float32, or another device such as cuda:float64"
-    parser.add_argument("--reference", default="cpu", metavar="NAME", help=reference)
-    against = (
-        "other run to follow beside it: cpu:float64, cpu:float32, cpu:same, another device, or the folder of a trace "
-        "saved with value statistics; says of each error whether its op made it or its inputs brought it, and where "
-        "the runs part"
-    )
-    parser.add_argument("--against", metavar="NAME", help=against)
-    parser.add_argument("--sample", type=integer, default=1, metavar="N", help="compare every N-th call of an op")
-    parser.add_argument("--max-bytes", type=integer, metavar="N", help="leave out ops whose inputs take more")
-    threshold = f"noise ratio above which a difference is an error (default: {THRESHOLD:g})"
-    parser.add_argument("--threshold", type=number, default=THRESHOLD, metavar="X", help=threshold)
-    keep = f"keep copies of the values of the first N calls that are wrong (default: {KEEP}; 0: none)"
-    parser.add_argument("--keep", type=integer, default=KEEP, metavar="N", help=keep)
-    keep_bytes = f"what they may take in all (default: {KEEP_BYTES:,})"
-    parser.add_argument("--keep-bytes", type=integer, default=KEEP_BYTES, metavar="N", help=keep_bytes)
-    keep_ops = "keep as many right calls of ops that fit"
-    parser.add_argument("--keep-ops", action="extend", type=split_patterns, metavar="PATTERN", help=keep_ops)
-    parser.add_argument("--name", metavar="TEXT", help="what the trace is called where it is shown")
+def _function() -> Callable[..., Any]:
+    from nbkit.capture.diff.opdiff import opdiff
+
+    return opdiff
 
 
-def _record(options: Namespace) -> AbstractContextManager[Trace]:
-    return opdiff(
-        reference=options.reference,
-        ops=options.ops,
-        exclude_ops=options.exclude_ops,
-        modules=options.modules,
-        exclude_modules=options.exclude_modules,
-        phases=options.phases,
-        sample=options.sample,
-        max_bytes=options.max_bytes,
-        threshold=options.threshold,
-        keep=options.keep,
-        keep_bytes=options.keep_bytes,
-        keep_ops=options.keep_ops,
-        against=options.against,
-        name=options.name,
-    )
+def _widget(trace: Trace) -> Any:
+    from nbkit.views.widgets import differences_and_ops
+
+    return differences_and_ops(trace)
 
 
-def _findings(trace: Trace) -> int:
-    return int(trace.meta.get("mismatches", 0))
+def _sections(trace: Trace, count: int) -> list[Section]:
+    return [*diff_sections(trace, count), *op_sections(trace, count)]
 
 
-OPDIFF = Verb("opdiff", "run every op again on a reference, judge what differs", _add_options, _record, _findings)
+def _charts(trace: Trace) -> list[Any]:
+    return [*worst_difference(trace), *op_charts(trace)]
+
+
+def _panels(contents: Contents) -> list[Panel]:
+    differences = [diff_panel(contents)] if len(contents.trace.frames.get("diffs", ())) else []
+    return [*differences, op_panel(contents)]
+
+
+def _nothing(trace: Trace) -> str | None:
+    if len(trace.diffs):
+        return None
+    if len(trace.ops) or trace.meta.get("filtered_ops"):
+        return "No op was compared: the filters, phases or the kind of the ops left none; see trace.meta['skipped']."
+    return why_empty(trace)
+
+
+OPDIFF = Verb(
+    "opdiff",
+    view=View(
+        widget=_widget,
+        sections=_sections,
+        charts=_charts,
+        verdict=difference_verdict,
+        found=verdict_sections,
+        panels=_panels,
+    ),
+    recorder=Recorder(
+        function=_function,
+        summary="run every op again on a reference, judge what differs",
+        description="Run every op of this cell again on a reference from the same inputs, forward and backward, and "
+        "judge what differs.",
+        notes="The frame `diffs` has a row per compared tensor. A difference is an error if it is larger than the op's "
+        "conditioning and dtype allow. A PATTERN is a plain name, a glob (aten.add*) or re: and a regular expression; "
+        "several are separated by commas or given by repeating the option.",
+        special={
+            "reference": Option(help="cpu (float64; the default), cpu:float32, or another device such as cuda:float64"),
+            "against": Option(
+                help="the reference run to follow beside it: cpu:float64, cpu:float32, cpu:same, another device, or "
+                "the folder of a trace saved with value statistics; says of each error whether its op made it or its "
+                "inputs brought it, and where the runs diverge"
+            ),
+        },
+        nothing=_nothing,
+        findings=lambda trace: int(trace.meta.get("mismatches", 0)),
+    ),
+)

@@ -1,25 +1,250 @@
-"""opgraph from a line of options, whoever reads the line."""
+"""opgraph: the graph of a model, a trace, a dump or an ONNX model, with its parts recognised; two of them compared.
+
+Its trace is shown as the graph, its outline and tables of parts, roles and ops.
+"""
 
 from argparse import Namespace
 from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any
 
-from nbkit.opgraph import opgraph
+from nbkit.analysis.graph.op_graph import trace_graph
+from nbkit.analysis.graph_match.compare_graphs import compare_graphs, compared_graphs
+from nbkit.analysis.graph_match.side_frames import merged, one_graph
+from nbkit.analysis.structure.recognise import recognise
+from nbkit.errors import NbkitError, OptionError, nearest
+from nbkit.schema import MODULES, TENSORS
 from nbkit.trace.trace import Trace
-from nbkit.verbs.verb import OptionHolder
+from nbkit.verbs.load import load
+from nbkit.verbs.notebook import Notebook
+from nbkit.verbs.options.generated import Option, OptionHolder, add_options
+from nbkit.verbs.options.parser import absolute_path
+from nbkit.verbs.verb import PROGRAM, Command, LineMagic, Outcome, Verb
+from nbkit.views.graph.panel import graph_panel
+from nbkit.views.op_table.panel import op_panel
+from nbkit.views.plots import draw_metrics
+from nbkit.views.report.opreport import opreport
+from nbkit.views.report.panel import Contents, Panel
+from nbkit.views.sections.correspondence import correspondence_sections
+from nbkit.views.sections.graph import graph_sections, graph_totals, skipped_sections
+from nbkit.views.summary import units
+from nbkit.views.summary.graph import graph_statements, skipped_statement
+from nbkit.views.view import View
 
 
-def add_options(parser: OptionHolder, source: str, source_help: str) -> None:
-    """The options of a graph; `source` is what a source is called, `source_help` says what it may be."""
-    against = "another graph, which it is compared with: what corresponds, and what only one of them has"
-    parser.add_argument("--against", metavar=source, help=against)
-    parser.add_argument("--graph", metavar="GRAPH", help="the one that is meant, where the source has several graphs")
-    parser.add_argument("source", metavar=source, help=source_help)
+def opgraph(source: Any, *, against: Any = None, graph: str | None = None, name: str | None = None) -> Trace:
+    """A trace with the graph of `source` in the frames nodes, edges, graph_tensors and parts.
 
+    Parts of RWKV and LLaMA are recognised, from names where there are some and from the dataflow where not: the roles
+    of nodes, parts and modules, and the blocks that repeat.
 
-def graph(options: Namespace, find: Callable[[str], object]) -> Trace:
-    """The trace that the options ask for; `find` gives what a word stands for.
+    Args:
+        source: a module (its tree), a program of torch.export or an FX graph, a recorded trace, or the path of a
+            OneFlow log, a Paddle program, an ONNX model or a saved trace.
+        against: another one. The trace then has the graphs of both, and its frame correspondence says which parts,
+            parameters and ops of them are the same and which only one of them has. Of several graphs those of equal
+            names are compared, else the first with ops of either side.
+        graph: the graph that is meant, where the source has several.
+        name: what the trace is called where it is shown, in place of the name of the file or the class of the module.
 
-    Raises NbkitError on what cannot be used.
+    Raises:
+        OptionError: if such a source has no graph, or none of that name.
+        TraceError: if the file cannot be read.
     """
+    trace = _graph_of(source)
+    if graph is not None:
+        trace = _chosen(trace, graph)
+    if against is not None:
+        trace = _compared(trace, _graph_of(against))
+    if name is not None:
+        trace.meta["name"] = name
+    return trace
+
+
+def _graph_of(source: Any) -> Trace:
+    trace = load(source) if isinstance(source, str | PathLike) else source
+    if not isinstance(trace, Trace):
+        from nbkit.capture.graphs.live_graph import live_graph  # torch, which a file does without
+
+        trace = live_graph(trace)
+    if "nodes" not in trace.frames:
+        trace = _of_ops(trace)
+    frames = trace.frames if "parts" in trace.frames else recognise(trace.frames)
+    return Trace(frames, {**trace.meta, "verb": "opgraph"}, trace.captured)
+
+
+def _of_ops(trace: Trace) -> Trace:
+    """A recorded step with the graph of its ops beside its own frames."""
+    if "ops" not in trace.frames:
+        raise OptionError("This trace has no graph: it has neither nodes nor ops; record a step or read a dump.")
+    tensors, modules = (trace.frames.get(table.name, table.frame()) for table in (TENSORS, MODULES))
+    notes = [] if "tensors" in trace.frames else ["no tensors were recorded, so the graph has no edges"]
+    meta = {**trace.meta, "source": "recorded step", "notes": [*trace.meta.get("notes", []), *notes]}
+    return Trace({**trace.frames, **trace_graph(trace.ops, tensors, modules)}, meta, trace.captured)
+
+
+def _chosen(trace: Trace, graph: str) -> Trace:
+    graphs = list(dict.fromkeys(trace.nodes["graph"]))
+    if graph not in graphs:
+        raise OptionError(f"There is no graph {graph!r} in {trace.meta.get('name')!r}; {nearest(graph, graphs)}")
+    return Trace(one_graph(trace.frames, graph), trace.meta, trace.captured)
+
+
+def _compared(left: Trace, right: Trace) -> Trace:
+    """Both graphs in one trace, with their correspondence; meta says of each side what it is."""
+    pairs = compared_graphs(left.nodes, right.nodes)
+    frames = merged(left.frames, right.frames, compare_graphs(left.frames, right.frames))
+    names = [str(side.meta.get("name") or side.meta.get("source")) for side in (left, right)]
+    notes = [f"{name}: {note}" for name, side in zip(names, (left, right), strict=True) for note in _notes(side)]
+    if names[0] == names[1] and len(pairs) == 1 and len(set(pairs[0])) > 1:  # two graphs of one source
+        names = [f"{name}, {graph}" for name, graph in zip(names, pairs[0], strict=True)]
+    graphs = frames["nodes"]["graph"].tolist()
+    meta = {
+        "verb": "opgraph",
+        "name": " against ".join(names),
+        "created": right.meta.get("created"),
+        "source": "two graphs",
+        "complete": left.complete and right.complete,
+        "error": left.meta.get("error") or right.meta.get("error"),
+        "left": _side(left, names[0], [name for name, _ in pairs], graphs[: len(left.nodes)]),
+        "right": _side(right, names[1], [name for _, name in pairs], graphs[len(left.nodes) :]),
+        "notes": list(dict.fromkeys(notes)),
+    }
+    return Trace(frames, meta)
+
+
+def _side(side: Trace, name: str, compared: list[str], graphs: list[str]) -> dict[str, Any]:
+    """What meta says of a side: its compared graphs, and all of them by their names beside those of the other side."""
+    known = {key: side.meta.get(key) for key in ("source", "created", "versions", "complete")}
+    return {"name": name, **known, "compared": compared, "graphs": list(dict.fromkeys(graphs))}
+
+
+def _notes(side: Trace) -> list[str]:
+    skipped = len(side.meta.get("skipped_lines", []))
+    return [
+        *side.meta.get("notes", []),
+        *([f"{skipped} of its lines could not be read"] if skipped else []),
+        *([] if side.nodes["kind"].eq("op").any() else ["it has no ops, so only parts and parameters are compared"]),
+    ]
+
+
+def _widget(trace: Trace) -> Any:
+    from nbkit.views.widgets import graph_and_ops
+
+    return graph_and_ops(trace)
+
+
+def _panels(contents: Contents) -> list[Panel]:
+    ops = [op_panel(contents)] if len(contents.trace.frames.get("ops", ())) else []
+    return [graph_panel(contents), *ops]
+
+
+VIEW = View(
+    widget=_widget,
+    sections=lambda trace, count: [*correspondence_sections(trace, count), *graph_sections(trace, count)],
+    charts=lambda trace: [draw_metrics(trace)] if len(trace.frames.get("metrics", ())) else [],
+    calls=lambda trace, count: "",
+    verdict=lambda trace: skipped_statement(trace.meta),
+    found=skipped_sections,
+    panels=_panels,
+    totals=lambda trace, count: [*correspondence_sections(trace, count), *graph_totals(trace, count)],
+    shows="nodes",
+    nothing="No node was read.",
+    statements=graph_statements,
+)
+
+
+def _add_options(holder: OptionHolder, source: str, meaning: str) -> None:
+    """The options of a graph; `source` is what a source is called, `meaning` says what it may be."""
+    against = "another graph, which it is compared with: what corresponds, and what only one of them has"
+    special = {
+        "source": Option(metavar=source, help=meaning),
+        "against": Option(metavar=source, help=against),
+        "graph": Option(metavar="GRAPH"),
+    }
+    add_options(holder, opgraph, special)
+
+
+def _graph(options: Namespace, find: Callable[[str], object]) -> Trace:
+    """The trace that the options ask for; `find` gives what a word stands for."""
     against = None if options.against is None else find(options.against)
-    return opgraph(find(options.source), against=against, graph=options.graph)
+    return opgraph(find(options.source), against=against, graph=options.graph, name=options.name)
+
+
+def _run_line(options: Namespace, notebook: Notebook) -> Trace | None:
+    trace = _graph(options, lambda word: _source(notebook, word))
+    notebook.store("_opgraph", trace)
+    if options.output is not None:
+        notebook.store(options.output, trace)
+    return None if options.quiet else trace
+
+
+def _source(notebook: Notebook, word: str) -> object:
+    """What the word stands for: a name first, else the path of something that is there."""
+    value = notebook.value(word)
+    if value is not None:
+        return value
+    if Path(word).expanduser().exists():
+        return Path(word).expanduser()
+    known = nearest(word, notebook.names()) if word.isidentifier() and notebook.names() else "give one of these."
+    raise NbkitError(f"there is neither a name {word!r} in this notebook nor such a file; {known}")
+
+
+LINE = LineMagic(
+    """\
+Show the graph of a model, a recorded step, a dump of another framework or an ONNX model, with its parts recognised.
+
+    %opgraph model                              the module tree of a model
+    %opgraph _optrace                           the ops of a recorded step, and what they read
+    %opgraph 'rwkv.log' -o log                  what a OneFlow log or a Paddle program holds, stored under a name
+    %opgraph program --against 'rwkv.log'       which parts, parameters and ops of both correspond
+
+SOURCE is a name of this notebook (a module, what torch.export.export() gave, a trace; model.layers is a name, too), or
+the path of a file or a saved trace, in quotes where it has blanks.""",
+    lambda holder: _add_options(holder, "SOURCE", "a name of this notebook, or a path"),
+    _run_line,
+    stores_result=True,
+)
+
+
+def _add_command_options(holder: OptionHolder) -> None:
+    output = "write the HTML file FILE instead of text; one that is there is replaced"
+    holder.add_argument("-o", "--output", type=absolute_path, metavar="FILE", help=output)
+    holder.add_argument("--save", type=absolute_path, metavar="FOLDER", help="save the graph as a trace there")
+    _add_options(holder, "PATH", "a file, or the folder of a saved trace")
+
+
+def _run_command(options: Namespace, progress: Callable[[str], None]) -> Outcome:
+    def find(path: str) -> Trace:
+        progress(f"reading {path}")
+        return load(path)
+
+    trace = _graph(options, find)
+    if options.save is not None:
+        trace.save(options.save)
+    if options.output is not None:
+        progress(f"writing {options.output}")
+        opreport(trace, path=options.output)
+        return Outcome(f"{options.output}: {units.data_size(options.output.stat().st_size)}")
+    return Outcome(trace.summary() if options.save is None else None)
+
+
+COMMAND = Command(
+    "graph",
+    "show the graph in a dump or a trace, or compare two",
+    "graph rwkv.log --against rwkv.onnx",
+    f"""\
+Show the graph in a OneFlow nn.Graph log, a Paddle program, an ONNX model or a saved trace, with its parts recognised:
+modules, RWKV and LLaMA blocks, what repeats.
+
+    {PROGRAM} graph rwkv.log                                what it is made of
+    {PROGRAM} graph rwkv.log -o report.html                 the same as a page, with the graph to unfold
+    {PROGRAM} graph rwkv.log --against rwkv.onnx            which parts, parameters and ops of both correspond
+    {PROGRAM} graph rwkv.log --graph 'GraphBase_0 traced' --save traced
+
+Exit status: 0; 2 if a file cannot be read or written.""",
+    _add_command_options,
+    _run_command,
+)
+OPGRAPH = Verb("opgraph", view=VIEW, line=LINE, command=COMMAND)

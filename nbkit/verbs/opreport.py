@@ -1,47 +1,98 @@
-"""opreport from a line of options, whoever reads the line."""
+"""opreport: one HTML file of any traces, as `%opreport` and as `report`."""
 
+import os
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from html import escape
+from urllib.parse import quote
 
 from nbkit.errors import OptionError
 from nbkit.trace.trace import Trace
-from nbkit.verbs.parser import absolute_path
-from nbkit.verbs.verb import OptionHolder
+from nbkit.verbs.load import load
+from nbkit.verbs.notebook import Notebook
+from nbkit.verbs.options.generated import Option, OptionHolder, add_options
+from nbkit.verbs.options.parser import absolute_path
+from nbkit.verbs.verb import FAILS, PROGRAM, Command, LineMagic, Outcome, Verb
 from nbkit.views.report.opreport import opreport
 from nbkit.views.summary import units
 
 
-@dataclass(frozen=True)
-class Written:
-    """The report that was written: its file, its traces, and how many and how large that is in words."""
-
-    path: Path
-    traces: list[Trace]
-    size: str
-
-
-def add_options(parser: OptionHolder, trace_help: str) -> None:
-    """The options of a report; `trace_help` says what a TRACE is."""
-    output = "the HTML file; one that is there is replaced"
-    parser.add_argument("-o", "--output", type=absolute_path, metavar="FILE", help=output)
-    parser.add_argument("--base", metavar="TRACE", help="an earlier trace that the flamegraph is compared with")
-    parser.add_argument("--values", action="store_true", help="with the values of tensors that opdiff kept")
-    parser.add_argument("--title", metavar="TEXT", help="of the page")
-    parser.add_argument("traces", nargs="*", metavar="TRACE", help=trace_help)
+def _add_options(holder: OptionHolder, trace: str) -> None:
+    """The options of a report; `trace` says what a TRACE is."""
+    special = {
+        "path": Option(("-o", "--output"), "FILE", "the HTML file; one that is there is replaced", absolute_path),
+        "base": Option(metavar="TRACE"),
+        "values": Option(help="with the values of tensors that opdiff kept"),
+        "traces": Option(help=trace),
+    }
+    add_options(holder, opreport, special)
 
 
-def write(options: Namespace, find: Callable[[str], Trace], tell: Callable[[str], None] = lambda text: None) -> Written:
-    """The report that the options ask for, written; `find` gives the trace that a word stands for, `tell` is told what
-    takes its time.
-
-    Raises NbkitError on what cannot be used or written.
-    """
-    if options.output is None:
+def _write(
+    options: Namespace, find: Callable[[str], Trace], progress: Callable[[str], None]
+) -> tuple[list[Trace], str]:
+    """Write the report; its traces, and how many they are and how large it is. `find` gives what a word stands for."""
+    if options.path is None:
         raise OptionError("give -o FILE, the HTML file to write.")
     traces = [find(word) for word in options.traces]
     base = None if options.base is None else find(options.base)
-    tell(f"writing {options.output}")
-    path = opreport(*traces, path=options.output, base=base, values=options.values, title=options.title)
-    return Written(path, traces, f"{units.counted(len(traces), 'trace')}, {units.data_size(path.stat().st_size)}")
+    progress(f"writing {options.path}")
+    opreport(*traces, path=options.path, base=base, values=options.values, title=options.title)
+    size = units.data_size(options.path.stat().st_size)
+    return traces, f"{units.counted(len(traces), 'trace')}, {size}"
+
+
+def _run_line(options: Namespace, notebook: Notebook) -> dict[str, str]:
+    """Where the report is; as a link that JupyterLab follows if it is below the notebook."""
+    _, size = _write(options, notebook.trace, lambda text: None)
+    short = os.path.relpath(options.path)
+    text = {"text/plain": f"{short}: {size}"}
+    if short.startswith(os.pardir):
+        return text
+    link = f'<a href="{escape(quote(short))}" target="_blank">{escape(short)}</a>'
+    return {**text, "text/html": f"{link}: {escape(size)}"}
+
+
+LINE = LineMagic(
+    """\
+Write one HTML file of traces: a summary in words, the widgets of the notebook, tables and pictures.
+
+It opens in any browser, offline and without a kernel; where no script runs, tables and pictures remain. TRACE is the
+name of a trace: what -o NAME stored, or _optrace, _optime, _opdiff, _opcheck for the last of each.""",
+    lambda holder: _add_options(holder, "name of a trace, in the order in which they are to stand"),
+    _run_line,
+)
+
+
+def _add_command_options(holder: OptionHolder) -> None:
+    _add_options(holder, "folder of a trace, or a Chrome trace")
+    holder.add_argument("--fail-on-findings", action="store_true", help=FAILS)
+
+
+def _run_command(options: Namespace, progress: Callable[[str], None]) -> Outcome:
+    def find(path: str) -> Trace:
+        progress(f"reading {path}")
+        return load(path)
+
+    traces, size = _write(options, find, progress)
+    return Outcome(f"{options.path}: {size}", traces=traces)
+
+
+COMMAND = Command(
+    "report",
+    "write traces as one HTML file",
+    "report trace -o report.html",
+    f"""\
+Write one HTML file of any traces: a summary in words, the widgets of the notebook, tables and pictures. It opens in any
+browser, offline and without a kernel; where no script runs, tables and pictures remain.
+
+    {PROGRAM} report trace -o report.html                    of one trace
+    {PROGRAM} report first timing checked -o report.html     of several, one below the other
+    {PROGRAM} report after --base before -o report.html      a flamegraph of what grew and shrank
+    {PROGRAM} report compared --values -o report.html        with the values that opdiff kept
+
+Exit status: 0; 1 if --fail-on-findings and there are some; 2 if a trace cannot be read or the file not be written.""",
+    _add_command_options,
+    _run_command,
+)
+OPREPORT = Verb("opreport", line=LINE, command=COMMAND)

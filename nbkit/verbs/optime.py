@@ -1,34 +1,64 @@
-"""The options of optime."""
+"""optime: time every op of a step. Its trace is shown as the flamegraph and the op table, linked, and tables."""
 
-from argparse import Namespace
-from contextlib import AbstractContextManager
+from collections.abc import Callable
+from typing import Any
 
-from nbkit.capture.profiler.optime import optime
 from nbkit.trace.trace import Trace
-from nbkit.verbs.verb import OptionHolder, Verb
+from nbkit.verbs.verb import Recorder, Verb, why_empty
+from nbkit.views.flamegraph.panel import flame_panel
+from nbkit.views.flamegraph.svg import flame_svg
+from nbkit.views.op_table.panel import op_panel
+from nbkit.views.plots import draw_memory
+from nbkit.views.sections.time import time_sections
+from nbkit.views.tables.calls import slowest_calls_table
+from nbkit.views.view import View, op_charts
 
 
-def _add_options(parser: OptionHolder) -> None:
-    for flag, meaning in (
-        ("--memory", "also record every allocation and free"),
-        ("--stacks", "also record calls of torch's Python API, each with its source line (the dearest option)"),
-        ("--shapes", "also record the shapes of inputs, and with them the FLOPs of ops"),
-    ):
-        parser.add_argument(flag, action="store_true", help=meaning)
-    parser.add_argument("--device", metavar="NAME", help="cpu: leave an accelerator out; else it is recorded if there")
-    parser.add_argument("--name", metavar="TEXT", help="what the trace is called where it is shown")
+def _function() -> Callable[..., Any]:
+    from nbkit.capture.profiler.optime import optime
+
+    return optime
 
 
-def _record(options: Namespace) -> AbstractContextManager[Trace]:
-    return optime(
-        memory=options.memory,
-        stacks=options.stacks,
-        shapes=options.shapes,
-        device=options.device,
-        warmup=options.warmup,
-        repeats=options.repeats,
-        name=options.name,
-    )
+def _widget(trace: Trace) -> Any:
+    from nbkit.views.widgets import flame_and_ops
+
+    return flame_and_ops(trace)
 
 
-OPTIME = Verb("optime", "time every op on the profiler's clock", _add_options, _record, is_repeated=True)
+def _charts(trace: Trace) -> list[Any]:
+    return [*op_charts(trace), *([draw_memory(trace)] if "memory" in trace.frames else [])]
+
+
+def _nothing(trace: Trace) -> str | None:
+    # The step itself is always a row; a block that the user named is worth showing even if no op ran in it.
+    if len(trace.ops) > 1:
+        return None
+    if len(trace.ops) == 0 and (error := trace.meta.get("error")):
+        return f"The cell ended with {error['type']} while it warmed up, so nothing was recorded."
+    return why_empty(Trace({**trace.frames, "ops": trace.ops.iloc[:0]}, trace.meta))
+
+
+OPTIME = Verb(
+    "optime",
+    view=View(
+        widget=_widget,
+        sections=time_sections,
+        charts=_charts,
+        picture=flame_svg,
+        calls=slowest_calls_table,
+        panels=lambda contents: [flame_panel(contents), op_panel(contents)],
+        totals=time_sections,
+    ),
+    recorder=Recorder(
+        function=_function,
+        summary="time every op on the profiler's clock",
+        description="Where the time and memory of this cell go: modules, ops, autograd nodes and, on a device, "
+        "kernels, on one timeline.",
+        notes="With -w or -r the cell's code runs several times, side effects and output too; the value is that of the "
+        "last run, an error ends all. The run of median time is shown, the others are in the frames timings and "
+        "samples.",
+        nothing=_nothing,
+        is_repeated=True,
+    ),
+)

@@ -1,37 +1,36 @@
-"""The options of optrace."""
+"""optrace: record every op of a step. Its trace is shown as the op table and tables of where the self time went."""
 
-from argparse import Namespace
-from contextlib import AbstractContextManager
+from collections.abc import Callable
+from typing import Any
 
-from nbkit.capture.recorder.optrace import optrace
-from nbkit.patterns import split_patterns
 from nbkit.trace.trace import Trace
-from nbkit.verbs.verb import OptionHolder, Verb
+from nbkit.verbs.verb import Recorder, Verb, why_empty
+from nbkit.views.view import OPS_VIEW
 
 
-def _add_options(parser: OptionHolder) -> None:
-    for option, meaning in (
-        ("--ops", "record only ops that fit"),
-        ("--exclude-ops", "leave out ops that fit"),
-        ("--modules", "record only ops inside modules that fit, by their named_modules() path"),
-        ("--exclude-modules", "leave out ops inside modules that fit"),
-    ):
-        parser.add_argument(option, action="extend", type=split_patterns, metavar="PATTERN", help=meaning)
-    parser.add_argument(
-        "--values", metavar="stats", help="stats: also mean, std, min, max, norm, NaN and Inf counts of every tensor"
-    )
-    parser.add_argument("--name", metavar="TEXT", help="what the trace is called where it is shown")
+def _function() -> Callable[..., Any]:
+    from nbkit.capture.recorder.optrace import optrace
+
+    return optrace
 
 
-def _record(options: Namespace) -> AbstractContextManager[Trace]:
-    return optrace(
-        ops=options.ops,
-        exclude_ops=options.exclude_ops,
-        modules=options.modules,
-        exclude_modules=options.exclude_modules,
-        values=options.values,
-        name=options.name,
-    )
+def _nothing(trace: Trace) -> str | None:
+    if not len(trace.ops) and (left_out := trace.meta.get("filtered_ops")):
+        return f"The filters left out all {left_out} recorded ops; loosen them to see some."
+    return why_empty(trace)
 
 
-OPTRACE = Verb("optrace", "record every op of the step", _add_options, _record)
+OPTRACE = Verb(
+    "optrace",
+    view=OPS_VIEW,
+    recorder=Recorder(
+        function=_function,
+        summary="record every op of the step",
+        description="Record every op of this cell: API calls and the aten ops below them, forward, backward and "
+        "optimizer.",
+        notes="A PATTERN is a plain name, a glob (aten.add*) or re: and a regular expression; several are separated by "
+        "commas or given by repeating the option. While the cell awaits, ops of other asyncio tasks of this thread are "
+        "recorded too.",
+        nothing=_nothing,
+    ),
+)

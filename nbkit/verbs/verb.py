@@ -1,15 +1,23 @@
-"""Verb: what recording by one verb needs to know from a line of options, whoever reads the line."""
+"""Verb says all that nbkit needs to know about one verb; each is a file beside this one."""
 
-import argparse
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from nbkit.trace.trace import Trace
+from nbkit.verbs.notebook import Notebook
+from nbkit.verbs.options.generated import Option, OptionHolder, add_options, option_names
 
-# A parser, or a group of options in one.
-OptionHolder = argparse._ActionsContainer
+if TYPE_CHECKING:
+    from nbkit.views.view import View
+
+PROGRAM = "python -m nbkit"
+FINE, FINDINGS, BAD_USE = 0, 1, 2
+FAILS = "exit with 1 if there are mismatches or findings"
+# The runs of a repeated verb are counted by whoever repeats the step: a cell magic, or the steps of a script.
+COUNTS = ("warmup", "repeats")
 
 
 def no_findings(trace: Trace) -> int:
@@ -17,19 +25,91 @@ def no_findings(trace: Trace) -> int:
     return 0
 
 
-@dataclass(frozen=True)
-class Verb:
-    """One verb that records; `nbkit.verbs.VERBS` lists them.
+def why_empty(trace: Trace) -> str | None:
+    """One sentence on why the trace of a cell has no op; null where it has one."""
+    if len(trace.ops):
+        return None
+    if error := trace.meta.get("error"):
+        return f"No op ran before the cell ended with {error['type']}, so the trace is empty and incomplete."
+    if skipped := trace.meta.get("skipped"):
+        reasons = ", ".join(f"{count} x {reason}" for reason, count in skipped.items())
+        return f"No op was recorded, but some were skipped: {reasons}."
+    return "No op ran in this cell, so the trace is empty."
 
-    `add_options` gives a parser the verb's own options; `record` turns what it parsed into the context manager that
-    yields the trace, and raises NbkitError on a value it cannot use. A verb that `is_repeated` times several runs of
-    one step in one trace: its options have `warmup` and `repeats`, and what it records with has begin_run() and
-    end_run(). `findings` counts what is wrong in a trace.
+
+@dataclass(frozen=True)
+class Recorder:
+    """How a verb records: as a cell magic, and in `python -m nbkit run`.
+
+    `function` imports the context manager, whose parameters are the options; it raises NbkitError on a value that it
+    cannot use. A verb that `is_repeated` times several runs of one step in one trace: it takes `warmup` and `repeats`,
+    and has rounds(), begin_run() and end_run(). `nothing` says in one sentence why the trace of a cell holds nothing to
+    show, null where it does; `findings` counts what is wrong in a trace.
+    """
+
+    function: Callable[[], Callable[..., AbstractContextManager[Trace]]]
+    summary: str
+    description: str
+    notes: str = ""
+    special: Mapping[str, Option] = field(default_factory=dict)
+    nothing: Callable[[Trace], str | None] = why_empty
+    findings: Callable[[Trace], int] = no_findings
+    is_repeated: bool = False
+
+    def add_options(self, holder: OptionHolder) -> None:
+        """Give a parser the verb's own options."""
+        add_options(holder, self.function(), self.special, leave_out=COUNTS)
+
+    def record(self, options: Namespace) -> AbstractContextManager[Trace]:
+        """The context manager that yields the trace."""
+        function = self.function()
+        return function(**{name: getattr(options, name) for name in option_names(function)})
+
+
+@dataclass(frozen=True)
+class LineMagic:
+    """A verb as a line magic: `run` gets the options and the notebook, and gives back what is shown.
+
+    That is a trace, or texts by MIME type; null shows nothing. It raises NbkitError on what it cannot use.
+    """
+
+    description: str
+    add_options: Callable[[OptionHolder], object]
+    run: Callable[[Namespace, Notebook], dict[str, str] | Trace | None]
+    stores_result: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a subcommand prints, null for nothing, its exit status, and the traces that may hold findings."""
+
+    text: str | None
+    status: int = FINE
+    traces: Sequence[Trace] = ()
+
+
+@dataclass(frozen=True)
+class Command:
+    """A verb as a subcommand of `python -m nbkit`; `example` is a line that shows its use.
+
+    `run` gets the options and a function that tells a person who waits what takes its time; it raises NbkitError on
+    what it cannot use.
     """
 
     name: str
     summary: str
-    add_options: Callable[[OptionHolder], None]
-    record: Callable[[Namespace], AbstractContextManager[Trace]]
-    findings: Callable[[Trace], int] = no_findings
-    is_repeated: bool = False
+    example: str
+    description: str
+    add_options: Callable[[OptionHolder], object]
+    run: Callable[[Namespace, Callable[[str], None]], Outcome]
+
+
+@dataclass(frozen=True)
+class Verb:
+    """One verb: what its traces show, and how it is used. `nbkit.verbs.registry.VERBS` lists them."""
+
+    name: str
+    view: "View | None" = None
+    recorder: Recorder | None = None
+    line: LineMagic | None = None
+    command: Command | None = None

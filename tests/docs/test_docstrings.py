@@ -2,7 +2,8 @@
 
 import pytest
 
-from docs.generator.docstrings import listed, read
+from docs.generator.markdown import listed
+from nbkit.verbs.options.docstrings import read
 
 
 def documented(values, count):

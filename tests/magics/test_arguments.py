@@ -3,10 +3,10 @@
 import pytest
 from IPython.core.error import UsageError
 
+from nbkit.magics import CELL_MAGICS
 from nbkit.magics.arguments import wants_help
-from nbkit.magics.optime import OPTIME
-from nbkit.magics.optrace import OPTRACE
 
+OPTIME, OPTRACE = CELL_MAGICS["optime"], CELL_MAGICS["optrace"]
 parse = OPTRACE.parser.parse_line
 
 

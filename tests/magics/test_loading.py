@@ -27,11 +27,14 @@ def test_loading_twice_is_loading_once_and_unloading_leaves_nothing(kernel):
 
 NEW_VERB = """\
 from nbkit import magics, optrace
-from nbkit.magics.arguments import MagicParser
 from nbkit.magics.cell_magic import CellMagic
-parser = MagicParser("opcount", "Count ops.")
-record = lambda options: optrace(name="counted")
-magics.CELL_MAGICS["opcount"] = CellMagic("opcount", parser, record, lambda trace: f"{len(trace.tensors)} tensors")
+from nbkit.verbs.verb import Recorder
+def opcount(*, name="counted"):
+    "Count ops."
+    return optrace(name=name)
+said = lambda trace: f"{len(trace.tensors)} tensors"
+recorder = Recorder(lambda: opcount, "count ops", "Count ops.", nothing=said)
+magics.CELL_MAGICS["opcount"] = CellMagic("opcount", recorder)
 magics.load(get_ipython())
 """
 

@@ -5,33 +5,33 @@ import pytest
 from nbkit.command_line.run_options import RunParser
 from nbkit.magics import CELL_MAGICS
 from nbkit.trace.trace import Trace
-from nbkit.verbs import VERBS
+from nbkit.verbs.registry import RECORDERS
 from tests.fakes import small_trace
 
 
 def own_options(name: str, parser) -> set[str]:
     """Options behind those that all verbs have."""
-    every = set.intersection(*(set(RunParser(verb).long_options()) for verb in VERBS.values()))
+    every = set.intersection(*(set(RunParser(verb).long_options()) for verb in RECORDERS))
     return set(parser.long_options()) - every - {"--save", "--output"} | {"--name"}
 
 
-@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("name", RECORDERS)
 def test_the_magic_has_the_options_of_the_command_line(name):
-    assert own_options(name, CELL_MAGICS[name].parser) == own_options(name, RunParser(VERBS[name]))
+    assert own_options(name, CELL_MAGICS[name].parser) == own_options(name, RunParser(name))
 
 
 def test_every_magic_that_records_is_a_verb():
-    assert list(VERBS) == list(CELL_MAGICS)
+    assert list(RECORDERS) == list(CELL_MAGICS)
 
 
-@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("name", RECORDERS)
 def test_what_records_is_made_from_the_options(name):
-    with VERBS[name].record(CELL_MAGICS[name].parser.parse_line("--name mine")) as trace:
+    with RECORDERS[name].record(CELL_MAGICS[name].parser.parse_line("--name mine")) as trace:
         pass
     assert (trace.meta["verb"], trace.meta["name"]) == (name, "mine")
 
 
 def test_findings_are_counted():
-    assert VERBS["optrace"].findings(small_trace()) == 0
-    assert VERBS["opdiff"].findings(small_trace(mismatches=2)) == 2
-    assert VERBS["opcheck"].findings(Trace()) == 0
+    assert RECORDERS["optrace"].findings(small_trace()) == 0
+    assert RECORDERS["opdiff"].findings(small_trace(mismatches=2)) == 2
+    assert RECORDERS["opcheck"].findings(Trace()) == 0

@@ -38,7 +38,7 @@ class opcheck(Recorder):  # noqa: N801  a context manager is named like the func
 
     Args:
         stop: raise NonFiniteError right after the first op that goes wrong; the trace so far is kept.
-        name: what the trace is called in displays.
+        name: what the trace is called where it is shown.
 
     Raises:
         NonFiniteError: with `stop`, from the op that went wrong.

@@ -55,9 +55,12 @@ class opdiff(Recorder):  # noqa: N801  a context manager is named like the funct
         reference: "cpu" (float64), "cpu:float32", another device such as "cuda:float64", or a function
             `(op, args, kwargs) -> result` that is given copies of the inputs as they are. An op without a float64
             kernel is compared in float32, and its row says so.
-        ops, exclude_ops, modules, exclude_modules: as in optrace; they choose rows of `ops` and `diffs`. What is known
-            to be left out while it runs does not run on the reference: all but ops named by their API call, and ops
-            that add up gradients.
+        ops: compare only ops that fit, as in optrace; the options of ops and modules choose rows of `ops` and `diffs`.
+            What is known to be left out while it runs does not run on the reference: all but ops named by their API
+            call, and ops that add up gradients.
+        exclude_ops: leave out ops that fit.
+        modules: compare only ops inside modules that fit, by their named_modules() path.
+        exclude_modules: leave out ops inside modules that fit.
         phases: those to compare: forward, backward, optimizer, other; all if None.
         sample: n compares every n-th call of an op, a share below 1 about so many.
         max_bytes: an op whose inputs take more on the reference is not compared and gets a row that says so.
@@ -72,7 +75,7 @@ class opdiff(Recorder):  # noqa: N801  a context manager is named like the funct
             another device likewise; see above. Or a Trace, or the folder of one, that nbkit.optrace(values="stats")
             recorded elsewhere: the frame `alignment` then puts the ops of both side by side as nbkit.compare_values
             does, and tells where their statistics begin to differ.
-        name: what the trace is called in displays.
+        name: what the trace is called where it is shown.
 
     Raises:
         PatternError, OptionError: before anything runs.

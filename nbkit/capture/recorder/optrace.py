@@ -18,11 +18,13 @@ class optrace(Recorder):  # noqa: N801  a context manager is named like the func
     it. After an exception the trace so far is kept, marked incomplete.
 
     Args:
-        ops, exclude_ops: names of ops to keep or leave out: literal (`linear`, `aten.add`), globs (`*norm*`) or `re:`
-            and a regular expression; one text with commas or a list. An API call brings the ops below it.
-        modules, exclude_modules: likewise for module paths; a module brings all it holds.
+        ops: record only ops that fit: literal names (`linear`, `aten.add`), globs (`*norm*`) or `re:` and a regular
+            expression; one text with commas or a list. An API call brings the ops below it.
+        exclude_ops: leave out ops that fit.
+        modules: record only ops inside modules that fit, by their named_modules() path; a module brings all it holds.
+        exclude_modules: leave out ops inside modules that fit.
         values: "stats" adds mean, std, min, max, norm, NaN and Inf counts of every tensor (slow: reads every value).
-        name: what the trace is called in displays.
+        name: what the trace is called where it is shown.
 
     Raises:
         PatternError, OptionError: before anything runs.

@@ -6,7 +6,7 @@ from nbkit.command_line.terminal import Narrator
 from nbkit.errors import TraceError
 from nbkit.trace.storage import META, check_save_path
 from nbkit.trace.trace import Trace
-from nbkit.verbs.verb import Verb
+from nbkit.verbs.verb import Recorder
 
 
 class Output:
@@ -15,7 +15,7 @@ class Output:
     Raises TraceError if the folder cannot take them.
     """
 
-    def __init__(self, folder: Path, verb: Verb, narrator: Narrator, *, is_split: bool = False) -> None:
+    def __init__(self, folder: Path, verb: Recorder, narrator: Narrator, *, is_split: bool = False) -> None:
         self._folder, self._verb, self._narrator, self._is_split = folder, verb, narrator, is_split
         if is_split and folder.is_dir() and any(folder.iterdir()):
             what = "is a trace" if (folder / META).is_file() else "is not empty"

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from nbkit.trace.trace import Trace
-from nbkit.verbs.verb import Verb
+from nbkit.verbs.verb import Recorder as VerbRecorder
 
 # Called with each trace and the number of its step, from 0, as soon as it is recorded.
 Keep = Callable[[Trace, int], None]
@@ -76,7 +76,7 @@ class RepeatedStep:
             self._keep(trace, self._first)
 
 
-def recorder_of(verb: Verb, options: Namespace, keep: Keep, *, is_named: bool) -> Recorder:
+def recorder_of(verb: VerbRecorder, options: Namespace, keep: Keep, *, is_named: bool) -> Recorder:
     """The recorder of a verb; `is_named` if steps are named, else the script is the only one. Raises NbkitError."""
     if verb.is_repeated:
         warmup, repeats = (options.skip, options.steps) if is_named else (0, 0)

@@ -17,7 +17,7 @@ from nbkit.views.static_html.style import facts_html, static_div
 from nbkit.views.summary import units
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.text import summary
-from nbkit.views.verbs import view_of
+from nbkit.views.view import view_of
 
 CHANGES = 10
 ACTIONS = {"left_only": "removed", "right_only": "added"}

@@ -7,7 +7,7 @@ from nbkit.views.report.panel import Contents
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.statement import Statement
 from nbkit.views.summary.summary import summary
-from nbkit.views.verbs import view_of
+from nbkit.views.view import view_of
 
 
 @dataclass(frozen=True)

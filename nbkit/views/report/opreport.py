@@ -9,7 +9,7 @@ from nbkit.trace.trace import Trace
 from nbkit.views.report.leaving import leaving
 from nbkit.views.report.page import report_page
 from nbkit.views.report.panel import Contents
-from nbkit.views.verbs import view_of
+from nbkit.views.view import view_of
 
 
 def opreport(

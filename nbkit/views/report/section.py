@@ -11,7 +11,7 @@ from nbkit.views.static_html.figure_svg import figure_svg
 from nbkit.views.static_html.static_table import nothing_html
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.statement import statements_html
-from nbkit.views.verbs import view_of
+from nbkit.views.view import view_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,27 +1,20 @@
-"""Writers of sections: as text that fits a terminal, as HTML that needs no script, and as a widget above a table."""
+"""Writers of sections: as text that fits a terminal, and as HTML that needs no script."""
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
-from nbkit.trace.trace import Trace
 from nbkit.views.sections.section import Column, Section
-from nbkit.views.static_html.style import static_div
 from nbkit.views.summary import units
 from nbkit.views.summary.facts import PHASE_COLORS
-
-if TYPE_CHECKING:
-    from ipywidgets import VBox
 
 # Characters of a line: what a terminal has is kept between these; where there is none, as wide as the middle one.
 NARROWEST, USUAL, WIDEST = 80, 100, 120
 # Names keep so many characters where they are cut; columns stand so far apart.
 FEWEST, GAP = 12, 2
 MIN_NAME, MIN_FIGURE = 32, 8
-WIDGET_ROWS = 10
 Texts = list[list[str]]
 
 
@@ -142,19 +135,3 @@ def _cell(column: Column, text: str | None) -> str:
     color = PHASE_COLORS.get(text) if column.kind == "phase" else None
     swatch = f'<i style="background:{color}"></i>' if color else ""
     return f"<td{_look(column)}>{swatch}{escape(text)}</td>"
-
-
-def to_widget(sections: Callable[[Trace, int], list[Section]]) -> "Callable[[Trace], VBox]":
-    """What makes the widget of a trace: these sections, ten rows each, and the op table below them."""
-
-    def widget(trace: Trace) -> "VBox":
-        # anywidget takes a third of a second to import, and only a notebook needs it.
-        from ipywidgets import HTML, VBox
-
-        from nbkit.views.op_table.widget import OpTable
-
-        # Without the margins of a control, so that its border and that of the op table are one line.
-        tables = HTML(static_div(to_html(sections(trace, WIDGET_ROWS))), layout={"margin": "0 0 6px"})
-        return VBox([tables, OpTable(trace)])
-
-    return widget

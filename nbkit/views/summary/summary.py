@@ -17,7 +17,7 @@ from nbkit.views.summary.counting import is_timeline
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
 from nbkit.views.summary.statement import Link, Statement, Words, op_link
-from nbkit.views.verbs import view_of
+from nbkit.views.view import view_of
 
 SLOWEST = 3
 LARGEST = 3

@@ -3,7 +3,7 @@
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.writers import to_text
 from nbkit.views.summary.facts import facts
-from nbkit.views.verbs import view_of
+from nbkit.views.view import view_of
 
 ROWS = 5
 

@@ -10,7 +10,7 @@ from torch import nn, relu
 
 import nbkit
 from nbkit import schema
-from nbkit.magics.opdiff import OPDIFF
+from nbkit.magics import CELL_MAGICS
 from nbkit.numerics.noise_ratio import THRESHOLD
 from tests.capture.diff.planted import compared, only, with_fault, wrong
 from tests.capture.models import train_step
@@ -137,7 +137,7 @@ def test_thresholds_in_docs_and_traces_are_those_of_the_code():
     """B62: one value feeds the code, the help of the magic and the trace; the README says the same."""
     readme = " ".join((Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8").split())
     assert compared(X.exp).meta["threshold"] == THRESHOLD
-    assert f"(default: {THRESHOLD:g})" in " ".join(OPDIFF.parser.format_help().split())
+    assert f"(default: {THRESHOLD:g})" in " ".join(CELL_MAGICS["opdiff"].parser.format_help().split())
     assert f"above {THRESHOLD:g} the row is a mismatch" in readme and f"`threshold={THRESHOLD:g}`" in readme
 
 

@@ -1,4 +1,4 @@
-"""The option parser that magics and the command line share: full names only, a mistyped one names the nearest."""
+"""OptionParser reads options for magics and the command line: full names only, a mistyped one names the nearest."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -36,6 +36,12 @@ class OptionParser(argparse.ArgumentParser):
         if unknown:
             self.error(self.unknown_sentence(unknown[0]))
         return options
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Say of a value that is none of an option's choices what the verb itself says of it."""
+        if action.choices is not None and value not in action.choices:
+            message = f"{action.dest}={value!r} is not known; {nearest(str(value), action.choices)}"
+            raise argparse.ArgumentError(None, message)
 
     def unknown_sentence(self, word: str) -> str:
         """What is wrong with a word that is no option and no argument."""

@@ -1,10 +1,8 @@
-"""Docstrings as Markdown: paragraphs as they are, arguments and errors as lists."""
+"""Reads docstrings in parts: for the options of a verb and the pages in docs/."""
 
 import inspect
 import re
 from dataclasses import dataclass
-
-from docs.generator.markdown import code
 
 SECTIONS = ("Args", "Raises")
 ENTRY = re.compile(r"^([\w, *]+): (.*)", re.DOTALL)
@@ -34,15 +32,6 @@ def read(thing: object) -> Doc:
         else:
             body.append(paragraph)
     return Doc(body[0], "\n\n".join(body[1:]), entries["Args"], entries["Raises"])
-
-
-def listed(entries: list[tuple[str, str]], link: str = "") -> str:
-    """Entries as a list, their names as code, linked to the heading of that name on the page `link` if one is given."""
-    return "\n".join(f"- {', '.join(_name(one, link) for one in name.split(', '))}: {text}" for name, text in entries)
-
-
-def _name(name: str, link: str) -> str:
-    return f"[{code(name)}]({link}#{name.lower()})" if link else code(name)
 
 
 def _entries(text: str) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
-"""Notebook: the names of a notebook, as line magics use them."""
+"""Notebook finds what the names of a notebook stand for, for line magics."""
 
-from IPython.core.interactiveshell import InteractiveShell
+from typing import Any
 
 from nbkit.errors import NbkitError, nearest
 from nbkit.trace.trace import Trace
@@ -9,7 +9,7 @@ from nbkit.trace.trace import Trace
 class Notebook:
     """What the names of a notebook stand for."""
 
-    def __init__(self, shell: InteractiveShell) -> None:
+    def __init__(self, shell: Any) -> None:  # IPython is imported in magics alone
         self._shell = shell
 
     def trace(self, name: str) -> Trace:

@@ -1,0 +1,159 @@
+"""load: open any file nbkit can read; the kind is recognised. As a subcommand, show it or rows of its frames."""
+
+import shutil
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+
+import pandas as pd
+
+from nbkit.analysis.structure.recognise import recognise
+from nbkit.errors import OptionError, TraceError, nearest
+from nbkit.readers.registry import reader_of
+from nbkit.trace.atomic_write import writing
+from nbkit.trace.storage import META
+from nbkit.trace.trace import Trace
+from nbkit.verbs.options.generated import OptionHolder
+from nbkit.verbs.options.parser import absolute_path, whole_number
+from nbkit.verbs.verb import FAILS, PROGRAM, Command, Outcome, Verb
+from nbkit.views.summary import units
+from nbkit.views.summary.names import shown
+
+KINDS = "a Chrome trace, a OneFlow nn.Graph log, a Paddle program or an ONNX model"
+
+
+def load(path: str | PathLike[str]) -> Trace:
+    """The trace in a folder that `Trace.save()` wrote or in a Chrome trace of torch.profiler or nbkit, or the graphs of
+    a OneFlow nn.Graph log, of a Paddle program or of an ONNX model, as `nbkit.opgraph()` gives them.
+
+    What it is, is told from its content; texts may be gzipped. Raises TraceError if it is absent, damaged, newer or of
+    another kind.
+    """
+    if not isinstance(path, str | PathLike):
+        raise TraceError(f"There is no path {path!r}; give that of a folder of Trace.save() or of a file: {KINDS}.")
+    path = Path(path)
+    if _is_file(path):
+        return _read(path)
+    if path.is_dir() and not (path / META).is_file() and (files := _chrome_traces(path)):
+        raise TraceError(f"{path} is a folder of {len(files)} Chrome traces; give one of them, such as {files[0]}.")
+    return Trace.load(path)
+
+
+def _read(path: Path) -> Trace:
+    trace = reader_of(path)(path)
+    return Trace(recognise(trace.frames), trace.meta) if "nodes" in trace.frames else trace
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError as error:  # such as a name that is too long
+        raise TraceError(f"Cannot read {path}: {(error.strerror or str(error)).lower()}; give another path.") from error
+
+
+def _chrome_traces(folder: Path) -> list[Path]:
+    return sorted(file for pattern in ("*.json", "*.json.gz") for file in folder.glob(pattern))
+
+
+CELL_WIDTH = 60
+
+
+def _frame_of(trace: Trace, name: str) -> pd.DataFrame:
+    """The frame of that name. Raises OptionError, with the names there are."""
+    if name not in trace.frames:
+        raise OptionError(f"This trace has no frame {name!r}; {nearest(name, trace.frames)}")
+    return trace.frames[name]
+
+
+def _rows_of(frame: pd.DataFrame, sort: str | None, columns: list[str] | None) -> pd.DataFrame:
+    """The rows, numbers largest first and text by the alphabet if sorted, in these columns. Raises OptionError."""
+    for name in [*(columns or []), *([sort] if sort else [])]:
+        if name not in frame:
+            raise OptionError(f"There is no column {name!r}; {nearest(name, map(str, frame))}")
+    if sort:
+        is_up = not pd.api.types.is_numeric_dtype(frame[sort])
+        frame = frame.sort_values(sort, ascending=is_up, kind="stable")
+    return frame[columns] if columns else frame
+
+
+def _frame_text(frame: pd.DataFrame, width: int | None) -> str:
+    """The frame in columns, in blocks of that width; what could disturb a terminal is escaped, null is empty."""
+    texts = pd.DataFrame({name: [_text(value) for value in values] for name, values in frame.items()}, dtype="str")
+    if not len(texts):
+        return f"no rows; columns: {', '.join(map(str, frame))}"
+    return str(texts.to_string(index=False, line_width=width, max_colwidth=CELL_WIDTH + 1))
+
+
+def _text(value: object) -> str:
+    if value is None or value is pd.NA or value != value:  # NaN
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else shown(str(value), CELL_WIDTH)
+
+
+def _add_options(holder: OptionHolder) -> None:
+    holder.add_argument("--frame", metavar="NAME", help="show rows of this frame instead: ops, tensors, modules, ...")
+    holder.add_argument("--sort", metavar="COLUMN", help="numbers largest first, texts by the alphabet")
+    holder.add_argument("--columns", type=_names, metavar="A,B", help="only these columns")
+    holder.add_argument("--head", type=whole_number(1), metavar="N", help="N rows (default: 20; with --csv all)")
+    holder.add_argument("--csv", metavar="FILE", help="write the rows to FILE; - is stdout")
+    holder.add_argument("--save", type=absolute_path, metavar="FOLDER", help="save the trace there")
+    holder.add_argument("--fail-on-findings", action="store_true", help=FAILS)
+    holder.add_argument("path", metavar="PATH", help="folder of a trace, or a Chrome trace")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _run(options: Namespace, progress: Callable[[str], None]) -> Outcome:
+    for name in ("sort", "columns", "head", "csv"):
+        if options.frame is None and vars(options)[name] is not None:
+            raise OptionError(f"--{name} is about the rows of one frame; give --frame, too, such as --frame ops.")
+    trace = load(options.path)
+    text = None
+    if options.frame is not None:
+        text = _rows_text(trace, options)
+    elif options.save is None:
+        text = trace.summary()
+    if options.save is not None:
+        trace.save(options.save)
+    return Outcome(text, traces=[trace])
+
+
+def _rows_text(trace: Trace, options: Namespace) -> str | None:
+    """The rows that the options ask for; null where they went to a file."""
+    rows = _rows_of(_frame_of(trace, options.frame), options.sort, options.columns)
+    if options.csv is None:
+        head = options.head or 20
+        more = f"\n{units.counted(len(rows) - head, 'more row')}; --head N shows N" if len(rows) > head else ""
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        return _frame_text(rows.head(head), width) + more
+    text = rows.head(options.head or len(rows)).to_csv(index=False, lineterminator="\n")
+    if options.csv == "-":
+        return text.rstrip("\n")
+    with writing(Path(options.csv), "the rows") as file:
+        file.write(text)
+    return None
+
+
+COMMAND = Command(
+    "load",
+    "show a trace",
+    "load trace --frame ops --sort self_time_us",
+    f"""\
+Open a trace that nbkit saved, a Chrome trace of torch.profiler, a dump of another framework or an ONNX model, and show
+it.
+
+    {PROGRAM} load trace                                       what ran, how long, what was slow, what is wrong
+    {PROGRAM} load trace --frame ops --sort self_time_us       the slowest calls, all columns
+    {PROGRAM} load trace --frame ops --columns op,module,shape
+    {PROGRAM} load trace --frame tensors --csv tensors.csv     for a spreadsheet; --csv - writes to stdout
+    {PROGRAM} load trace.json.gz --save trace                  turn a Chrome trace into a folder of Parquet files
+
+Exit status: 0; 1 if --fail-on-findings and there are some; 2 if it cannot be read.""",
+    _add_options,
+    _run,
+)
+LOAD = Verb("load", command=COMMAND)

@@ -1,0 +1,27 @@
+"""VERBS lists the verbs; importing it tells the views what each one's traces show."""
+
+from nbkit.trace.trace import Trace
+from nbkit.verbs.diff import DIFF
+from nbkit.verbs.info import INFO
+from nbkit.verbs.load import LOAD
+from nbkit.verbs.opcheck import OPCHECK
+from nbkit.verbs.opdiff import OPDIFF
+from nbkit.verbs.opgraph import OPGRAPH
+from nbkit.verbs.opreport import OPREPORT
+from nbkit.verbs.optime import OPTIME
+from nbkit.verbs.optrace import OPTRACE
+from nbkit.verbs.verb import Recorder, Verb
+from nbkit.views.view import VIEWS
+
+# A new verb joins by its own file and one entry here; subcommands and options are listed in this order.
+VERBS: dict[str, Verb] = {
+    verb.name: verb for verb in (OPTRACE, OPTIME, OPDIFF, OPCHECK, LOAD, OPGRAPH, OPREPORT, DIFF, INFO)
+}
+RECORDERS: dict[str, Recorder] = {verb.name: verb.recorder for verb in VERBS.values() if verb.recorder is not None}
+VIEWS.update({verb.name: verb.view for verb in VERBS.values() if verb.view is not None})
+
+
+def has_findings(trace: Trace) -> bool:
+    """Whether the verb that made the trace found something wrong; False if it judges nothing or is not known."""
+    recorder = RECORDERS.get(str(trace.meta.get("verb")))
+    return recorder is not None and recorder.findings(trace) > 0

@@ -1,0 +1,48 @@
+"""Builds the widget of a verb's traces: its picture or tables and the op table, linked. Only a notebook imports it."""
+
+from collections.abc import Callable
+
+from ipywidgets import HTML, VBox
+
+from nbkit.trace.trace import Trace
+from nbkit.views.diff_table.widget import DiffTable
+from nbkit.views.flamegraph.widget import FlameGraph
+from nbkit.views.graph.widget import GraphView
+from nbkit.views.linking import link, link_differences, link_graph
+from nbkit.views.op_table.widget import OpTable
+from nbkit.views.sections.section import Section
+from nbkit.views.sections.writers import to_html
+from nbkit.views.static_html.style import static_div
+
+ROWS = 10
+
+
+def flame_and_ops(trace: Trace) -> VBox:
+    """The flamegraph above the op table."""
+    flame, table = FlameGraph(trace), OpTable(trace)
+    link(flame, table)
+    return VBox([flame, table])
+
+
+def differences_and_ops(trace: Trace) -> VBox:
+    """The diff table above the op table."""
+    differences, table = DiffTable(trace), OpTable(trace)
+    link_differences(differences, table)
+    return VBox([differences, table])
+
+
+def graph_and_ops(trace: Trace) -> VBox:
+    """The graph above the op table, where ops were recorded."""
+    graph = GraphView(trace)
+    if not len(trace.frames.get("ops", ())):
+        return VBox([graph])
+    table = OpTable(trace)
+    link_graph(graph, table)
+    return VBox([graph, table])
+
+
+def sections_and_ops(trace: Trace, sections: Callable[[Trace, int], list[Section]]) -> VBox:
+    """These sections, ten rows each, above the op table."""
+    # Without the margins of a control, so that its border and that of the op table are one line.
+    tables = HTML(static_div(to_html(sections(trace, ROWS))), layout={"margin": "0 0 6px"})
+    return VBox([tables, OpTable(trace)])
