@@ -111,6 +111,8 @@ def _know_the_views() -> None:
 class _Presenter:
     """The views layer, imported when the first trace is shown: plotly and anywidget take their time."""
 
+    know_the_views = staticmethod(_know_the_views)
+
     def summary(self, trace: Trace) -> str:
         from nbkit.views.static_html import display
 

@@ -70,4 +70,6 @@ VIEWS: dict[str, View] = {}
 
 def view_of(trace: Trace) -> View:
     """The view of the verb that made the trace; traces of ops by anything else are shown as optrace's are."""
+    if not VIEWS:  # a view module is used by itself: the package root knows where the verbs are
+        getattr(Trace.presenter, "know_the_views", lambda: None)()
     return VIEWS.get(str(trace.meta.get("verb")), OPS_VIEW)
