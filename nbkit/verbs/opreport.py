@@ -88,7 +88,7 @@ browser, offline and without a kernel; where no script runs, tables and pictures
 
     {PROGRAM} report trace -o report.html                    of one trace
     {PROGRAM} report first timing checked -o report.html     of several, one below the other
-    {PROGRAM} report after --base before -o report.html      a flamegraph of what grew and shrank
+    {PROGRAM} report after --base before -o report.html      a flamegraph of what is slower and faster
     {PROGRAM} report compared --values -o report.html        with the values that opdiff kept
 
 Exit status: 0; 1 if --fail-on-findings and there are some; 2 if a trace cannot be read or the file not be written.""",
