@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 FOREIGN = re.compile(
     r"/(?:tmp|work|farm|root|home)/|python[h]osted|pypi[.]org|registry[.]npmjs|deb[.]debian|(?<![\w-])farm-\w"
 )
-NOT_TEXT = {".png", ".parquet"}
+NOT_TEXT = {".png", ".parquet", ".bin"}
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
@@ -50,23 +50,33 @@ def test_documented_commands_exist(name):
     assert set(commands) <= TARGETS
 
 
-def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
-    """One after the other, as a reader would: optrace, compare_values, opcheck, the simulated device."""
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    examples = [block for block in blocks if "nbkit." in block]
+def python_blocks(page):
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+
+
+def test_the_example_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+    (example,) = [block for block in python_blocks("README.md") if "nbkit." in block]
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "README.md", "exec"), {})
+    assert "slowest ops" in capsys.readouterr().out
+    assert (tmp_path / "first_step/ops.parquet").is_file() and (tmp_path / "first_step.html").is_file()
+
+
+def test_the_example_of_two_runs_compares_them(tmp_path, monkeypatch):
+    (example,) = python_blocks("docs/sources/opdiff.md")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for example in examples:
-        exec(compile(example, "README.md", "exec"), names)
-        if "compare_values" in example:
-            assert names["found"].attrs["first_divergence"] is None and set(names["found"]["action"]) == {"match"}
-        if "opcheck" in example:
-            assert names["trace"].findings["kind"].iloc[0] == "nan"
-            found = nbkit.producers(names["trace"], names["trace"].findings["op_id"][0])
-            assert "aten.addmm.default" in set(found["op"])
-    assert len(examples) == 4 and next(names["model"].parameters()).device.type == "sim"
-    assert "slowest ops" in capsys.readouterr().out
-    assert (tmp_path / "first_step/ops.parquet").is_file()
+    exec(compile(example, "opdiff.md", "exec"), names)
+    assert names["result"].attrs["first_divergence"] is None and set(names["result"]["action"]) == {"match"}
+
+
+def test_the_example_of_opcheck_finds_the_logarithm():
+    (example,) = python_blocks("docs/sources/opcheck.md")
+    names: dict[str, object] = {}
+    exec(compile(example, "opcheck.md", "exec"), names)
+    trace = names["trace"]
+    assert trace.findings["kind"].iloc[0] == "nan"
+    assert "aten.addmm.default" in set(nbkit.producers(trace, trace.findings["op_id"][0])["op"])
 
 
 def test_make_alone_lists_every_target():

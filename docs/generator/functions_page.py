@@ -12,7 +12,7 @@ from docs.generator.markdown import block, listed, page
 from docs.generator.public import public_names
 from docs.generator.signatures import signature
 from docs.generator.tables import tables
-from nbkit.magics import CELL_MAGICS
+from nbkit.magics import CELL_MAGICS, LINE_MAGICS
 from nbkit.schema import Table
 from nbkit.verbs.options.docstrings import read
 
@@ -33,11 +33,11 @@ def functions_page(examples: dict[str, Example]) -> str:
     """The page as Markdown."""
     groups: dict[str, list[str]] = {layer: [] for layer in TITLES}
     for name in public_names():
-        if name not in CELL_MAGICS:
+        if name not in CELL_MAGICS and name not in LINE_MAGICS:
             groups.setdefault(_layer(name), []).append(
                 page(_entry(name), shown(examples[name]) if name in examples else "")
             )
-    verbs = ", ".join(f"[{name}](verbs/{name}.md)" for name in CELL_MAGICS)
+    verbs = ", ".join(f"[{name}](verbs/{name}.md)" for name in (*CELL_MAGICS, *LINE_MAGICS))
     parts = [part for layer, entries in groups.items() if entries for part in (f"## {_title(layer)}", *entries)]
     return page("# Public functions", f"All are names of `nbkit`. The verbs have pages of their own: {verbs}.", *parts)
 

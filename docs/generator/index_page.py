@@ -5,14 +5,14 @@ from pathlib import Path
 import nbkit
 from docs.generator.examples import Example
 from docs.generator.markdown import page, table
-from nbkit.magics import CELL_MAGICS
+from nbkit.magics import CELL_MAGICS, LINE_MAGICS
 from nbkit.schema import Table
 from nbkit.verbs.options.docstrings import read
 
 
 def index_page(docs: Path, examples: dict[str, Example], known: list[Table]) -> str:
     """The page as Markdown."""
-    verbs = [[f"[{name}](verbs/{name}.md)", read(getattr(nbkit, name)).head] for name in CELL_MAGICS]
+    verbs = [[f"[{name}](verbs/{name}.md)", read(getattr(nbkit, name)).head] for name in (*CELL_MAGICS, *LINE_MAGICS)]
     frames = [[f"[{of.name}](frames/{of.name}.md)", f"one row per {of.row}"] for of in known]
     return page(
         "# Documentation",

@@ -8,16 +8,17 @@ from docs.generator.frame_page import frame_page
 from docs.generator.functions_page import functions_page
 from docs.generator.index_page import index_page
 from docs.generator.tables import tables
-from docs.generator.verb_page import verb_page
-from nbkit.magics import CELL_MAGICS
+from docs.generator.verb_page import function_page, recorder_page
+from nbkit.magics import CELL_MAGICS, LINE_MAGICS
 from nbkit.schema import Table
 
 
 def pages(docs: Path) -> dict[str, str]:
     """Texts of all pages; raises LookupError for a verb without its files in docs/sources, or a frame none fills."""
-    examples = run_all(docs / "sources", list(CELL_MAGICS))
+    examples = run_all(docs / "sources", [*CELL_MAGICS, *LINE_MAGICS])
     known = tables()
-    texts = {f"verbs/{name}.md": verb_page(magic, examples[name]) for name, magic in CELL_MAGICS.items()}
+    texts = {f"verbs/{name}.md": recorder_page(magic, examples[name]) for name, magic in CELL_MAGICS.items()}
+    texts |= {f"verbs/{name}.md": function_page(name, magic, examples[name]) for name, magic in LINE_MAGICS.items()}
     texts |= {f"frames/{table.name}.md": frame_page(table, _fillers(table, examples), docs) for table in known}
     texts["functions.md"] = functions_page(examples)
     texts["command_line.md"] = command_line_page()

@@ -9,33 +9,49 @@ from docs.generator.markdown import block, code, listed, page, table
 from docs.generator.signatures import signature
 from docs.generator.tables import tables
 from nbkit.magics.cell_magic import CellMagic
+from nbkit.magics.line_magic import line_parser
 from nbkit.verbs.options.docstrings import read
+from nbkit.verbs.verb import LineMagic
 
 SECTIONS = ("What it costs", "What it skips")
 
 
-def verb_page(magic: CellMagic, example: Example) -> str:
-    """The page as Markdown."""
-    name = magic.name
+def recorder_page(magic: CellMagic, example: Example) -> str:
+    """Writes the page of a verb that records: a context manager and a cell magic."""
+    return _page(
+        magic.name,
+        example,
+        ("Context manager", f"%%{magic.name}", magic.parser),
+        "An error of the code inside leaves the block as it is; the trace so far is kept, marked incomplete.",
+    )
+
+
+def function_page(name: str, magic: LineMagic, example: Example) -> str:
+    """Writes the page of a verb that is a function and a line magic."""
+    return _page(name, example, ("Function", f"%{name}", line_parser(name, magic)))
+
+
+def _page(name: str, example: Example, face: tuple[str, str, argparse.ArgumentParser], about_errors: str = "") -> str:
+    kind, magic, parser = face
     doc = read(getattr(nbkit, name))
     answers, notes = _notes(example)
+    frames = _frames(example)
     return page(
         f"# {name}",
         answers,
         "## Example",
         shown(example),
-        "## Context manager",
+        f"## {kind}",
         block(f"nbkit.{signature(getattr(nbkit, name), name)}", "python"),
         f"{doc.head}\n\n{doc.body}",
         listed(doc.args),
-        f"## Magic: `%%{name}`",
-        (magic.parser.description or "").strip(),
-        table(["option", "meaning"], [_option(action) for action in magic.parser._actions]),
-        "## Frames it fills",
-        _frames(example),
+        f"## Magic: `{magic}`",
+        (parser.description or "").strip(),
+        table(["option", "meaning"], [_option(action) for action in parser._actions]),
+        *(["## Frames it fills", frames] if frames else []),
         "## Errors",
         listed(doc.raises, "../functions.md"),
-        "An error of the code inside leaves the block as it is; the trace so far is kept, marked incomplete.",
+        about_errors,
         notes,
     )
 
@@ -47,7 +63,8 @@ def _frames(example: Example) -> str:
 
 def _option(action: argparse.Action) -> list[str]:
     value = "" if action.nargs == 0 else f" {action.metavar}"
-    return [", ".join(code(f"{option}{value}") for option in action.option_strings), action.help or ""]
+    names = [code(f"{option}{value}") for option in action.option_strings] or [code(action.metavar or action.dest)]
+    return [", ".join(names), action.help or ""]
 
 
 def _notes(example: Example) -> tuple[str, str]:

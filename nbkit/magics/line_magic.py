@@ -15,16 +15,21 @@ from nbkit.verbs.notebook import Notebook
 from nbkit.verbs.verb import LineMagic
 
 
+def line_parser(name: str, magic: LineMagic) -> LineParser:
+    """Makes the parser of a line magic's options, which imports what runs."""
+    parser = LineParser(f"%{name}", magic.description)
+    if magic.stores_result:
+        add_result_options(parser, name)
+    magic.add_options(parser)
+    return parser
+
+
 def line_function(shell: InteractiveShell, name: str, magic: LineMagic) -> Callable[..., object]:
     """The function to register under the magic's name; its docstring is the magic's help."""
 
     @cache
     def parser() -> LineParser:
-        parser = LineParser(f"%{name}", magic.description)
-        if magic.stores_result:
-            add_result_options(parser, name)
-        magic.add_options(parser)
-        return parser
+        return line_parser(name, magic)
 
     def run_line(line: str) -> None:
         __tracebackhide__ = True

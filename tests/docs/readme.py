@@ -1,4 +1,4 @@
-"""README.md as a newcomer follows it: the commands and the cells of a section, in order."""
+"""README.md and docs/terminal.md as a newcomer follows them: the commands and the cells of a section, in order."""
 
 import re
 from pathlib import Path
@@ -9,10 +9,10 @@ INTRO, PATH, TERMINAL = "nbkit", "Five minutes with your own model", "From a ter
 
 def section(title: str) -> str:
     """What stands below the heading of that title, up to the next heading; raises LookupError if there is none."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/terminal.md"))
     found = re.search(rf"^#+ {re.escape(title)}\n(.*?)(?=^##? |\Z)", text, re.DOTALL | re.MULTILINE)
     if found is None:
-        raise LookupError(f"README.md has no section {title!r}; name the one that took its place.")
+        raise LookupError(f"There is no section {title!r} in README.md or docs/terminal.md.")
     return found[1]
 
 

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md")),
     *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs").glob("[vf]*s/*.md")),
+    *sorted(page for folder in ("verbs", "frames", "decisions") for page in (ROOT / "docs" / folder).glob("*.md")),
 ]
 
 

@@ -1,4 +1,4 @@
-"""The commands of README.md's terminal section, in a shell, one after the other, on a script of a reader."""
+"""The commands of docs/terminal.md, in a shell, one after the other, on a script of a reader."""
 
 import os
 import shlex

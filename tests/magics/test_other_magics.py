@@ -30,12 +30,18 @@ def test_other_cell_magics_above_and_below(kernel, verb, lines):
     assert reply.texts("value") == (["tensor([2., 2., 2.])"] if lines in SHOWS_VALUE else [])
 
 
-@pytest.mark.parametrize(("outer", "inner"), [("optrace", "optrace"), ("optrace", "optime"), ("optime", "optrace")])
+@pytest.mark.parametrize(("outer", "inner"), [("optrace", "optrace"), ("opcheck", "optrace"), ("optrace", "opdiff")])
 def test_one_verb_above_another(kernel, outer, inner):
     reply = kernel.run(f"%%{outer} -q -o outer\n%%{inner} -q -o inner\nx + 1")
     assert (reply.status, reply.outputs) == ("ok", [("value", "tensor([2., 2., 2.])")])
     assert kernel.value(f"outer is _{outer}, outer is not inner") == (True, True)
     assert kernel.value("['aten.add.Tensor' in list(t.ops['op']) for t in (outer, inner)]") == [True, True]
+
+
+@pytest.mark.parametrize(("outer", "inner"), [("optrace", "optime"), ("optime", "optrace")])
+def test_what_cannot_be_recorded_in_one_pass_is_refused_in_one_sentence(kernel, outer, inner):
+    reply = kernel.run(f"%%{outer} -q -o outer\n%%{inner} -q -o inner\nx + 1")
+    assert f"{inner} cannot run inside {outer}: optime would count the work of optrace" in reply.texts("stderr")[-1]
 
 
 def test_a_magic_that_runs_the_text_itself_is_told_apart(kernel):

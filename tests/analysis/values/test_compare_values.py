@@ -59,7 +59,7 @@ def test_a_changed_weight_is_where_the_runs_part():
             model[3].bias.mul_(1.01)
 
     first = first_of(training("mlp", change), training("mlp"))
-    assert (first["op"], first["module"], first["error_class"]) == ("aten.addmm.default", "3", "given")
+    assert (first["op"], first["module"], first["error_class"]) == ("aten.addmm.default", "3", "input")
     assert first["message"].startswith("input 0 (3.bias) differs, and no recorded op made it")
 
 
