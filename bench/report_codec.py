@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import nbkit
 from bench.report import recorded
 from nbkit.views.op_table.report_data import op_data
-from nbkit.views.report.rounded import rounded
+from nbkit.views.panels.rounded import rounded
 
 
 def main() -> None:

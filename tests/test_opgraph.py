@@ -6,7 +6,7 @@ import torch
 
 import nbkit
 from nbkit import OptionError, Trace, TraceError
-from nbkit.views.summary.graph import graph_statements
+from nbkit.views.statements.graph import graph_statements
 from tests.fakes import small_trace
 from tests.graph_texts import ONEFLOW, PADDLE, Net
 from tests.readers.onnx_files import SCOPED, written

@@ -1,14 +1,15 @@
 """opcheck: find where values go wrong first. Its trace is shown with the findings above what optrace shows."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import Recorder, Verb
+from nbkit.views.ops_view import OPS_VIEW
 from nbkit.views.sections.check import check_sections
 from nbkit.views.sections.section import Section, op_sections
-from nbkit.views.summary.verdict import check_verdict
-from nbkit.views.view import View
+from nbkit.views.statements.verdict import check_verdict
 
 
 def _function() -> Callable[..., Any]:
@@ -29,7 +30,7 @@ def _sections(trace: Trace, count: int) -> list[Section]:
 
 OPCHECK = Verb(
     "opcheck",
-    view=View(widget=_widget, sections=_sections, verdict=check_verdict, found=check_sections),
+    view=replace(OPS_VIEW, widget=_widget, sections=_sections, verdict=check_verdict, found=check_sections),
     recorder=Recorder(
         function=_function,
         summary="find where NaN, Inf and lost precision begin",

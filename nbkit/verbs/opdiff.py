@@ -1,6 +1,7 @@
 """opdiff: run every op again on a reference. Its trace is shown with the verdicts above what optrace shows."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from nbkit.trace.trace import Trace
@@ -8,12 +9,12 @@ from nbkit.verbs.options.generated import Option
 from nbkit.verbs.verb import Recorder, Verb, why_empty
 from nbkit.views.diff_table.panel import diff_panel
 from nbkit.views.op_table.panel import op_panel
+from nbkit.views.ops_view import OPS_VIEW, op_charts
+from nbkit.views.panels.panel import Contents, Panel
 from nbkit.views.plots.difference import worst_difference
-from nbkit.views.report.panel import Contents, Panel
 from nbkit.views.sections.diff import diff_sections, verdict_sections
 from nbkit.views.sections.section import Section, op_sections
-from nbkit.views.summary.verdict import difference_verdict
-from nbkit.views.view import View, op_charts
+from nbkit.views.statements.verdict import difference_verdict
 
 
 def _function() -> Callable[..., Any]:
@@ -51,7 +52,8 @@ def _nothing(trace: Trace) -> str | None:
 
 OPDIFF = Verb(
     "opdiff",
-    view=View(
+    view=replace(
+        OPS_VIEW,
         widget=_widget,
         sections=_sections,
         charts=_charts,

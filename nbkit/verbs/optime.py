@@ -1,17 +1,18 @@
 """optime: time every op of a step. Its trace is shown as the flamegraph and the op table, linked, and tables."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import Recorder, Verb, why_empty
 from nbkit.views.flamegraph.panel import flame_panel
 from nbkit.views.flamegraph.svg import flame_svg
+from nbkit.views.op_table.calls import slowest_calls_table
 from nbkit.views.op_table.panel import op_panel
+from nbkit.views.ops_view import OPS_VIEW, op_charts
 from nbkit.views.plots import draw_memory
 from nbkit.views.sections.time import time_sections
-from nbkit.views.tables.calls import slowest_calls_table
-from nbkit.views.view import View, op_charts
 
 
 def _function() -> Callable[..., Any]:
@@ -41,7 +42,8 @@ def _nothing(trace: Trace) -> str | None:
 
 OPTIME = Verb(
     "optime",
-    view=View(
+    view=replace(
+        OPS_VIEW,
         widget=_widget,
         sections=time_sections,
         charts=_charts,

@@ -5,7 +5,7 @@ from typing import Any
 
 from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import Recorder, Verb, why_empty
-from nbkit.views.view import OPS_VIEW
+from nbkit.views.ops_view import OPS_VIEW
 
 
 def _function() -> Callable[..., Any]:

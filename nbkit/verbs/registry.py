@@ -11,7 +11,7 @@ from nbkit.verbs.opreport import OPREPORT
 from nbkit.verbs.optime import OPTIME
 from nbkit.verbs.optrace import OPTRACE
 from nbkit.verbs.verb import Recorder, Verb
-from nbkit.views.view import VIEWS
+from nbkit.views.static_html.view import VIEWS
 
 # A new verb joins by its own file and one entry here; subcommands and options are listed in this order.
 VERBS: dict[str, Verb] = {

@@ -11,7 +11,7 @@ from nbkit.verbs.notebook import Notebook
 from nbkit.verbs.options.generated import Option, OptionHolder, add_options, option_names
 
 if TYPE_CHECKING:
-    from nbkit.views.view import View
+    from nbkit.views.static_html.view import View
 
 PROGRAM = "python -m nbkit"
 FINE, FINDINGS, BAD_USE = 0, 1, 2

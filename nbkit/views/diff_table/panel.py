@@ -1,7 +1,7 @@
 """The diff table of a report: live, and as a table of the worst differences."""
 
 from nbkit.views.diff_table.report_data import diff_data
-from nbkit.views.report.panel import Contents, Panel
+from nbkit.views.panels.panel import Contents, Panel
 from nbkit.views.sections.diff import worst_section
 from nbkit.views.sections.writers import to_html
 

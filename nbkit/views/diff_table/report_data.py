@@ -8,8 +8,8 @@ from nbkit.views.diff_table.detail import HEAD
 from nbkit.views.diff_table.report_captured import captured_data
 from nbkit.views.diff_table.source import DiffSource
 from nbkit.views.op_table.report_data import all_modules
-from nbkit.views.report.pack import Column, decimals, numbers, pack, steps, texts
-from nbkit.views.report.rounded import METRIC_DIGITS, rounded
+from nbkit.views.panels.pack import Column, decimals, numbers, pack, steps, texts
+from nbkit.views.panels.rounded import METRIC_DIGITS, rounded
 
 
 def diff_data(trace: Trace, *, values: bool) -> bytes:

@@ -4,7 +4,7 @@ from nbkit.views.flamegraph.difference import flame_states
 from nbkit.views.flamegraph.difference_svg import difference_html
 from nbkit.views.flamegraph.report_data import payload
 from nbkit.views.flamegraph.svg import flame_svg
-from nbkit.views.report.panel import Contents, Panel
+from nbkit.views.panels.panel import Contents, Panel
 
 
 def flame_panel(contents: Contents) -> Panel:

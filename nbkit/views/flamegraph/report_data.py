@@ -13,8 +13,8 @@ from nbkit.views.flamegraph.data import NUMBERS, TEXTS, State, column
 from nbkit.views.flamegraph.difference import PER_US as VERDICT_PER_US
 from nbkit.views.flamegraph.difference import TYPES
 from nbkit.views.op_table.report_data import op_columns
-from nbkit.views.report.pack import codes, numbers, pack, steps
-from nbkit.views.report.rounded import PER_US, rounded
+from nbkit.views.panels.pack import codes, numbers, pack, steps
+from nbkit.views.panels.rounded import PER_US, rounded
 
 # Columns of `ops` that a flamegraph's are made of.
 OP_TEXTS = ("model", "module", *TEXTS.values())

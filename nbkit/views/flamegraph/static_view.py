@@ -14,10 +14,10 @@ from nbkit.views.sections.section import Column, Section, columns, module_names
 from nbkit.views.sections.writers import to_html, to_text
 from nbkit.views.static_html.static_table import nothing_html
 from nbkit.views.static_html.style import facts_html, static_div
+from nbkit.views.static_html.text import summary
+from nbkit.views.static_html.view import view_of
 from nbkit.views.summary import units
 from nbkit.views.summary.facts import facts
-from nbkit.views.summary.text import summary
-from nbkit.views.view import view_of
 
 CHANGES = 10
 ACTIONS = {"left_only": "removed", "right_only": "added"}

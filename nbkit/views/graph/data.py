@@ -10,7 +10,7 @@ from nbkit.analysis.query.encoded import TextColumn, text_column
 from nbkit.schema import CORRESPONDENCE, EDGES, NODES, PARTS, Table
 from nbkit.trace.trace import Trace
 from nbkit.views.graph.values import VALUES, node_values
-from nbkit.views.report.pack import numbers, pack, texts
+from nbkit.views.panels.pack import numbers, pack, texts
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
 

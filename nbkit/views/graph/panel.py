@@ -1,7 +1,7 @@
 """The graph of a report: live, and as an outline of its parts."""
 
 from nbkit.views.graph.data import graph_data
-from nbkit.views.report.panel import Contents, Panel
+from nbkit.views.panels.panel import Contents, Panel
 from nbkit.views.sections.graph import parts_section
 from nbkit.views.sections.writers import to_html
 

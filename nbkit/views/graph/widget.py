@@ -13,7 +13,7 @@ from nbkit.trace.trace import Trace
 from nbkit.views.graph.data import graph_data
 from nbkit.views.static_html.mimebundle import Bundle, with_static_views
 from nbkit.views.static_html.static_table import static_table
-from nbkit.views.summary.text import summary
+from nbkit.views.static_html.text import summary
 from nbkit.views.tables.widget import STATIC
 
 Ids = npt.NDArray[np.int64]

@@ -1,8 +1,8 @@
 """The op table of a report: live, and as tables of single calls."""
 
+from nbkit.views.op_table.calls import first_calls_table, slowest_calls_table
 from nbkit.views.op_table.report_data import op_data
-from nbkit.views.report.panel import Contents, Panel
-from nbkit.views.tables.calls import first_calls_table, slowest_calls_table
+from nbkit.views.panels.panel import Contents, Panel
 
 CALLS = 50
 

@@ -8,8 +8,8 @@ from nbkit.views.op_table.detail import MAX_LINKS, MAX_TENSORS
 from nbkit.views.op_table.report_tensors import tensor_data
 from nbkit.views.op_table.report_times import pack_times
 from nbkit.views.op_table.source import OpSource
-from nbkit.views.report.pack import numbers, pack, rows_up, texts
-from nbkit.views.report.rounded import rounded
+from nbkit.views.panels.pack import numbers, pack, rows_up, texts
+from nbkit.views.panels.rounded import rounded
 from nbkit.views.tables.source import TableSource
 
 # Ids of other ops, which are about as far away in each repeat of a step.

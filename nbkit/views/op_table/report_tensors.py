@@ -7,8 +7,8 @@ import pandas as pd
 
 from nbkit.analysis.query.encoded import text_column
 from nbkit.views.op_table.detail import STATISTICS, TENSOR_TEXTS
-from nbkit.views.report.pack import Ints, codes, decimals, numbers, scaled, steps, texts
-from nbkit.views.report.rounded import STATISTIC_DIGITS
+from nbkit.views.panels.pack import Ints, codes, decimals, numbers, scaled, steps, texts
+from nbkit.views.panels.rounded import STATISTIC_DIGITS
 
 COUNTS = ("nan_count", "inf_count")
 # Statistics take more room than all else: a report holds those of so many tensors.

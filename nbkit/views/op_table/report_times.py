@@ -3,8 +3,8 @@
 import numpy as np
 
 from nbkit.analysis.query.encoded import Columns
-from nbkit.views.report.pack import EXACT, Column, Ints, numbers, scaled
-from nbkit.views.report.rounded import PER_US
+from nbkit.views.panels.pack import EXACT, Column, Ints, numbers, scaled
+from nbkit.views.panels.rounded import PER_US
 
 TIMES = ("start_us", "total_time_us", "self_time_us")
 

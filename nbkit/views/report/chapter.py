@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nbkit.views.report.panel import Contents
+from nbkit.views.panels.panel import Contents
+from nbkit.views.report.summary import summary_statements
+from nbkit.views.statements.statement import Statement
+from nbkit.views.static_html.view import view_of
 from nbkit.views.summary.facts import facts
-from nbkit.views.summary.statement import Statement
-from nbkit.views.summary.summary import summary
-from nbkit.views.view import view_of
 
 
 @dataclass(frozen=True)
@@ -30,5 +30,5 @@ def chapters(traces: Sequence[Contents]) -> list[Chapter]:
 
 def _chapter(contents: Contents, anchor: str, numbered: str) -> Chapter:
     trace = contents.trace
-    statements = [] if view_of(trace).is_empty(trace) else summary(trace, contents.base)
+    statements = [] if view_of(trace).is_empty(trace) else summary_statements(trace, contents.base)
     return Chapter(contents, anchor, title=f"{numbered}{facts(trace).title}", statements=statements)

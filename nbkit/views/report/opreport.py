@@ -6,10 +6,10 @@ from nbkit.errors import OptionError
 from nbkit.trace.atomic_write import writing
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
+from nbkit.views.panels.panel import Contents
 from nbkit.views.report.leaving import leaving
 from nbkit.views.report.page import report_page
-from nbkit.views.report.panel import Contents
-from nbkit.views.view import view_of
+from nbkit.views.static_html.view import view_of
 
 
 def opreport(

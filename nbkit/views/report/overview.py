@@ -5,8 +5,8 @@ from dataclasses import replace
 from html import escape
 
 from nbkit.views.report.chapter import Chapter
+from nbkit.views.statements.statement import Statement, statements_html
 from nbkit.views.static_html.static_table import nothing_html
-from nbkit.views.summary.statement import Statement, statements_html
 
 # What the first screen must answer; the rest is in the section of each trace.
 QUESTIONS = ("Incomplete", "What ran", "How long", "Where the time went", "Is anything wrong", "What it is",

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from nbkit.views.panels.panel import Contents
 from nbkit.views.report.chapter import chapters
 from nbkit.views.report.overview import overview_html
-from nbkit.views.report.panel import Contents
 from nbkit.views.report.section import trace_section
 from nbkit.views.static_html.document import Body, document
 from nbkit.views.static_html.style import STYLE

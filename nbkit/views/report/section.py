@@ -4,14 +4,14 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from nbkit.trace.trace import Trace
+from nbkit.views.panels.panel import panel_html
 from nbkit.views.report.chapter import Chapter
-from nbkit.views.report.panel import panel_html
 from nbkit.views.sections.writers import to_html
+from nbkit.views.statements.statement import statements_html
 from nbkit.views.static_html.figure_svg import figure_svg
 from nbkit.views.static_html.static_table import nothing_html
+from nbkit.views.static_html.view import view_of
 from nbkit.views.summary.facts import facts
-from nbkit.views.summary.statement import statements_html
-from nbkit.views.view import view_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,1 +1,1 @@
-"""HTML that needs no script, and how a trace shows itself."""
+"""A trace shows itself as text, as HTML without scripts and, by its verb's view, as a widget."""

@@ -7,8 +7,8 @@ from nbkit.trace.trace import Trace
 from nbkit.views.static_html.front_end import has_live_front_end
 from nbkit.views.static_html.mimebundle import WIDGET_VIEW
 from nbkit.views.static_html.static_table import static_table
-from nbkit.views.summary.text import summary
-from nbkit.views.view import view_of
+from nbkit.views.static_html.text import summary
+from nbkit.views.static_html.view import view_of
 
 __all__ = ["mimebundle", "summary"]
 # One widget per trace, however often it is shown: widget state holds the front-end code.
@@ -22,13 +22,6 @@ def mimebundle(trace: Trace) -> tuple[dict[str, Any], dict[str, Any]]:
         return bundle, {}
     widget = _WIDGETS.get(trace)
     if widget is None or widget.comm is None:
-        widget = _WIDGETS[trace] = _widget(trace)
+        widget = _WIDGETS[trace] = view_of(trace).widget(trace)
     view = {"version_major": 2, "version_minor": 1, "model_id": widget.model_id}
     return {WIDGET_VIEW: view, **bundle}, {}
-
-
-def _widget(trace: Trace) -> Any:
-    # anywidget takes a third of a second to import, and only a notebook needs it.
-    from nbkit.views.op_table.widget import OpTable
-
-    return (view_of(trace).widget or OpTable)(trace)

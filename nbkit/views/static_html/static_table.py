@@ -3,8 +3,8 @@
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.writers import to_html
 from nbkit.views.static_html.style import facts_html, static_div
+from nbkit.views.static_html.view import view_of
 from nbkit.views.summary.facts import facts
-from nbkit.views.view import view_of
 
 # Rows of each table of totals, and of the table of single calls.
 SLOWEST, CALLS = 10, 20

@@ -1,1 +1,1 @@
-"""What views say of a trace in words; numbers with units."""
+"""What all views say of a trace as a whole; numbers with units, names for the eye."""

@@ -9,7 +9,7 @@ import traitlets
 
 from nbkit.views.static_html.mimebundle import Bundle, with_static_views
 from nbkit.views.static_html.static_table import static_table
-from nbkit.views.summary.text import summary
+from nbkit.views.static_html.text import summary
 from nbkit.views.tables.source import TableSource
 
 STATIC = Path(__file__).parents[1] / "static"

@@ -11,7 +11,7 @@ import pytest
 from nbkit.trace.trace import Trace
 from nbkit.views.diff_table.report_data import diff_data
 from nbkit.views.diff_table.source import DiffSource
-from nbkit.views.report.rounded import rounded
+from nbkit.views.panels.rounded import rounded
 from tests.diff_frames import make_diffs, ops_of, with_step_columns
 from tests.diff_traces import faulty_trace, hostile_diffs, large_diffs
 from tests.fakes import make_ops, make_trace

@@ -8,7 +8,7 @@ from nbkit.views.flamegraph.difference import flame_states
 from nbkit.views.flamegraph.report_data import payload
 from tests.analysis.repeated import nested
 from tests.fakes import fake_trace, make_ops, make_trace, timed_trace
-from tests.views.report.test_pack import unpacked
+from tests.views.panels.test_pack import unpacked
 
 
 def header_of(trace: Trace, base: Trace | None = None) -> Any:

@@ -11,7 +11,7 @@ import nbkit
 from nbkit.trace.trace import Trace
 from nbkit.views.op_table.report_data import op_data
 from nbkit.views.op_table.source import OpSource
-from nbkit.views.report.rounded import rounded
+from nbkit.views.panels.rounded import rounded
 from tests.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
 from tests.views.report.both_sides import as_sent, in_the_page
 from tests.views.report.questions import comparable, questions, rows

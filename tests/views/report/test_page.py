@@ -4,8 +4,8 @@ import base64
 import hashlib
 import re
 
+from nbkit.views.panels.panel import Contents
 from nbkit.views.report.page import STATIC, report_page
-from nbkit.views.report.panel import Contents
 from nbkit.views.static_html.style import STYLE
 from tests.diff_traces import faulty_trace
 from tests.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace

@@ -1,6 +1,6 @@
 """Sentences of a report's summary as plain texts."""
 
-from nbkit.views.summary.statement import Statement
+from nbkit.views.statements.statement import Statement
 
 
 def told(statement: Statement) -> list[str]:

@@ -5,7 +5,7 @@ import torch
 import nbkit
 from nbkit.views.sections.check import check_sections
 from nbkit.views.static_html.static_table import static_table
-from nbkit.views.view import view_of
+from nbkit.views.static_html.view import view_of
 
 
 def traced(step):

@@ -4,9 +4,9 @@ from nbkit.schema import NODES, PARTS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.graph import graph_sections, parts_section
 from nbkit.views.sections.graph_outline import outline
+from nbkit.views.statements.graph import graph_statements
 from nbkit.views.static_html.static_table import static_table
-from nbkit.views.summary.graph import graph_statements
-from nbkit.views.summary.text import summary
+from nbkit.views.static_html.text import summary
 from tests.fake_graphs import EVIL, training_graph
 
 

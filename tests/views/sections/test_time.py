@@ -6,7 +6,7 @@ from nbkit.trace.trace import Trace
 from nbkit.views.sections.time import time_sections
 from nbkit.views.sections.writers import to_html
 from nbkit.views.static_html.static_table import static_table
-from nbkit.views.summary.text import summary
+from nbkit.views.static_html.text import summary
 from tests.fakes import make_ops, make_trace, timed_trace
 
 

@@ -1,4 +1,4 @@
-// A report's block of data as it was packed by nbkit/views/report/pack.py: JSON data with columns as typed arrays in it.
+// A report's block of data as it was packed by nbkit/views/panels/pack.py: JSON data with columns as typed arrays in it.
 
 const HEADER_BYTES = 4;
 /** What stands above the digits of a float, and what its first few stand for. */

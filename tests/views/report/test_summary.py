@@ -1,15 +1,15 @@
 """The summary in words, of traces that can be worked out by hand."""
 
 from nbkit.trace.trace import Trace
-from nbkit.views.summary.statement import Link
-from nbkit.views.summary.summary import summary
+from nbkit.views.report.summary import summary_statements
+from nbkit.views.statements.statement import Link
 from tests.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
 from tests.views.report.told import told
 
 
 def answers(trace: Trace) -> dict[str, list[str]]:
     """Question -> sentences."""
-    return {one.question: told(one) for one in summary(trace)}
+    return {one.question: told(one) for one in summary_statements(trace)}
 
 
 def test_a_trace_of_ops() -> None:
@@ -52,7 +52,7 @@ def test_a_single_run_is_called_one() -> None:
 
 def test_links_lead_to_the_slowest_call() -> None:
     ops = make_ops({"self_time_us": 1.0}, {"self_time_us": 9.0}, {"op": "aten.mm.default", "self_time_us": 4.0})
-    (where,) = (one for one in summary(make_trace(ops)) if one.question == "Where the time went")
+    (where,) = (one for one in summary_statements(make_trace(ops)) if one.question == "Where the time went")
     links = [part for part in where.sentences[0] if isinstance(part, Link)]
     assert links == [Link("aten.add.Tensor", "op_table", 1), Link("aten.mm.default", "op_table", 2)]
 

@@ -2,8 +2,8 @@
 
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.writers import to_text
+from nbkit.views.static_html.view import view_of
 from nbkit.views.summary.facts import facts
-from nbkit.views.view import view_of
 
 ROWS = 5
 

@@ -1,6 +1,6 @@
 """What a report says of a trace beside an earlier one."""
 
-from nbkit.views.summary.summary import changes, summary
+from nbkit.views.report.summary import changes, summary_statements
 from tests.analysis.repeated import nested
 from tests.fakes import small_trace, timed_trace
 from tests.views.report.told import told
@@ -22,9 +22,9 @@ def test_equal_steps_and_single_runs_are_told_apart() -> None:
 
 
 def test_it_stands_in_the_summary_of_a_trace_with_a_base() -> None:
-    assert [one.question for one in summary(timed_trace(), small_trace())][:3] == [
+    assert [one.question for one in summary_statements(timed_trace(), small_trace())][:3] == [
         "What ran",
         "How long",
         "What changed",
     ]
-    assert "What changed" not in [one.question for one in summary(timed_trace())]
+    assert "What changed" not in [one.question for one in summary_statements(timed_trace())]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nbkit.views.report.pack import codes, decimals, numbers, pack, rows_up, steps
+from nbkit.views.panels.pack import codes, decimals, numbers, pack, rows_up, steps
 
 
 def unpacked(block: bytes) -> tuple[Any, bytes]:

@@ -1,6 +1,6 @@
 """The text of a trace."""
 
-from nbkit.views.summary.text import summary
+from nbkit.views.static_html.text import summary
 from tests.fakes import make_ops, make_trace, small_trace
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nbkit.views.report.rounded import rounded, to_digits, to_nanoseconds
+from nbkit.views.panels.rounded import rounded, to_digits, to_nanoseconds
 from tests.fakes import make_ops, make_trace
 
 

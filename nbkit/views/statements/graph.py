@@ -8,9 +8,9 @@ import pandas as pd
 from nbkit.schema import CORRESPONDENCE, NODES, PARTS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.correspondence import LEVELS, counted_actions
+from nbkit.views.statements.statement import Link, Statement
 from nbkit.views.summary import units
 from nbkit.views.summary.names import shown
-from nbkit.views.summary.statement import Link, Statement
 
 MOST = 8
 MOST_SKIPPED = 3

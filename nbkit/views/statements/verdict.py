@@ -8,9 +8,9 @@ from nbkit.numerics.noise_ratio import HARMLESS
 from nbkit.schema import DIFFS, FINDINGS, TENSORS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.check import KINDS, nothing_text
+from nbkit.views.statements.statement import Link, Statement, Words, difference_link, op_link
 from nbkit.views.summary import units
 from nbkit.views.summary.names import shown, shown_module
-from nbkit.views.summary.statement import Link, Statement, Words, difference_link, op_link
 
 QUESTION = "Is anything wrong"
 WORST = 3

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit.trace.trace import Trace
-from nbkit.views.report.pack import EXACT, Floats
+from nbkit.views.panels.pack import EXACT, Floats
 
 PER_US = 1000
 # Digits that the op table shows of a statistic, and the diff table of a metric.

@@ -5,8 +5,8 @@ import pandas as pd
 
 from nbkit.schema import DIFFS, FINDINGS
 from nbkit.trace.trace import Trace
-from nbkit.views.summary.statement import Link, Statement
-from nbkit.views.summary.verdict import check_verdict, difference_verdict, values_verdict
+from nbkit.views.statements.statement import Link, Statement
+from nbkit.views.statements.verdict import check_verdict, difference_verdict, values_verdict
 from tests.fakes import make_tensors, make_trace, small_trace
 from tests.views.report.told import told
 

@@ -12,23 +12,23 @@ from nbkit.schema import TIMINGS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.difference import is_different
 from nbkit.views.sections.section import MODULE, module_names
+from nbkit.views.statements.statement import Link, Statement, Words, op_link
+from nbkit.views.static_html.view import view_of
 from nbkit.views.summary import units
 from nbkit.views.summary.counting import is_timeline
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
-from nbkit.views.summary.statement import Link, Statement, Words, op_link
-from nbkit.views.view import view_of
 
 SLOWEST = 3
 LARGEST = 3
 
 
-def summary(trace: Trace, base: Trace | None = None) -> list[Statement]:
+def summary_statements(trace: Trace, base: Trace | None = None) -> list[Statement]:
     """The statements of a trace with rows, most asked first; with `base` what changed since that."""
-    told = view_of(trace).statements
+    of_verb = view_of(trace).statements
     return [
         *_incomplete(trace),
-        *(told(trace) if told else _of_ops(trace, base)),
+        *(of_verb(trace) if of_verb else _of_ops(trace, base)),
         _left_out(trace),
         *_cost(trace.meta),
         *_recorded(trace.meta),

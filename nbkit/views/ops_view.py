@@ -1,0 +1,34 @@
+"""OPS_VIEW is the view of traces of ops; verbs that record more show it with changes."""
+
+from typing import Any
+
+from nbkit.trace.trace import Trace
+from nbkit.views.op_table.calls import first_calls_table
+from nbkit.views.op_table.panel import op_panel
+from nbkit.views.plots import draw_modules, draw_ops
+from nbkit.views.sections.section import op_sections
+from nbkit.views.statements.verdict import values_verdict
+from nbkit.views.static_html.view import View
+
+
+def op_charts(trace: Trace) -> list[Any]:
+    """Where the self time went: by op, by module."""
+    return [draw_ops(trace), draw_modules(trace)]
+
+
+def _op_table(trace: Trace) -> Any:
+    # anywidget takes a third of a second to import, and only a notebook needs it.
+    from nbkit.views.op_table.widget import OpTable
+
+    return OpTable(trace)
+
+
+OPS_VIEW = View(
+    widget=_op_table,
+    sections=op_sections,
+    charts=op_charts,
+    calls=first_calls_table,
+    verdict=values_verdict,
+    panels=lambda contents: [op_panel(contents)],
+    totals=op_sections,
+)

@@ -1,0 +1,1 @@
+"""What a widget brings to a report: its panel, and its frames rounded and packed."""

@@ -1,0 +1,61 @@
+"""View says what a verb's traces show; `VIEWS` has that of each verb, filled by nbkit.verbs.registry."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from nbkit.trace.trace import Trace
+from nbkit.views.panels.panel import Contents, Panel
+from nbkit.views.sections.section import Section
+from nbkit.views.statements.statement import Statement
+
+
+def no_picture(trace: Trace) -> str:
+    """Nothing, for traces that are tables only."""
+    return ""
+
+
+def nothing_found(trace: Trace, count: int) -> list[Section]:
+    """Nothing, for verbs that record and judge nothing."""
+    return []
+
+
+@dataclass(frozen=True)
+class View:
+    """What a trace shows, from one source for every host.
+
+    `widget` is the live view; `sections` are the tables of the summary, with at most so many rows; `picture` is HTML of
+    a static picture and `calls` that of a table of single calls. A report has `verdict`, its answer to whether anything
+    is wrong, the tables of what was `found`, `panels` with the widgets, the tables of where the time went (`totals`)
+    and `charts` (matplotlib figures). All of it is about the frame that `shows` names; without rows of that `nothing`
+    is said. `statements` are the report's summary in words, where it is not about ops.
+    """
+
+    widget: Callable[[Trace], Any]
+    sections: Callable[[Trace, int], list[Section]]
+    charts: Callable[[Trace], list[Any]]
+    calls: Callable[[Trace, int], str]
+    verdict: Callable[[Trace], Statement]
+    panels: Callable[[Contents], list[Panel]]
+    totals: Callable[[Trace, int], list[Section]]
+    picture: Callable[[Trace], str] = no_picture
+    found: Callable[[Trace, int], list[Section]] = nothing_found
+    shows: str = "ops"
+    nothing: str = "No op was recorded."
+    statements: Callable[[Trace], list[Statement]] | None = None
+
+    def is_empty(self, trace: Trace) -> bool:
+        """Whether there is nothing to show: the frame is not there, or has no row."""
+        return not len(trace.frames.get(self.shows, ()))
+
+
+VIEWS: dict[str, View] = {}
+# The verb as whose traces those of unknown verbs are shown.
+USUAL_VERB = "optrace"
+
+
+def view_of(trace: Trace) -> View:
+    """The view of the verb that made the trace; traces of ops by anything else are shown as optrace's are."""
+    if not VIEWS:  # a view module is used by itself: the package root knows where the verbs are
+        getattr(Trace.presenter, "know_the_views", lambda: None)()
+    return VIEWS.get(str(trace.meta.get("verb")), VIEWS[USUAL_VERB])
