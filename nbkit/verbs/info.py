@@ -26,7 +26,7 @@ def _run(options: Namespace, progress: Callable[[str], None]) -> Outcome:
 
 
 def _machine() -> dict[str, str]:
-    from nbkit.capture.native.machine import machine  # torch, which a trace does without
+    from nbkit.capture.recorder.machine import machine  # torch, which a trace does without
 
     return machine()
 

@@ -8,7 +8,7 @@ import numpy as np
 from torch import Tensor
 
 from nbkit.capture.calls.encode import Form, NotCapturedError, captured_tensor, encoded, form_of
-from nbkit.capture.recorder.recording import OP_FIELDS
+from nbkit.capture.raw.recording import OP_FIELDS
 from nbkit.capture.replay.copies import mapped_call
 from nbkit.capture.replay.reference import CPU, Call
 from nbkit.errors import OptionError

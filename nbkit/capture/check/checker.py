@@ -16,8 +16,8 @@ from torch._C import DisableTorchFunction, _len_torch_dispatch_stack
 from nbkit.capture.check.memory import Memory, storage_of, stored
 from nbkit.capture.check.origins import Finding, from_outside, is_float, is_readable, origin_of, underflow_of, unwritten
 from nbkit.capture.check.values import largest, smallest_normal, values_of
-from nbkit.capture.native.registry import NativeRegistry
-from nbkit.capture.recorder.recording import Recording
+from nbkit.capture.raw.native_registry import NativeRegistry
+from nbkit.capture.raw.recording import Recording
 from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.isolated import timed_apart
 from nbkit.capture.replay.op_traits import UNINITIALISED, Plan, plan_of, written_tensors

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from nbkit.capture.recorder.tensor_registry import TensorRegistry
+from nbkit.capture.raw.tensor_registry import TensorRegistry
 
 
 class Memory:

@@ -9,9 +9,9 @@ import pandas as pd
 
 from nbkit.capture.check.checker import Checker
 from nbkit.capture.frames.tensor_rows import dtype_text, sizes_text
+from nbkit.capture.raw.recording import OP_FIELDS, Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.recorder import Recorder
-from nbkit.capture.recorder.recording import OP_FIELDS, Recording
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.schema import FINDINGS
 from nbkit.schema.message import message_values

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from nbkit.capture.recorder.statistics import dense
+from nbkit.capture.raw.statistics import dense
 from nbkit.schema.message import Message, element
 
 NARROWEST = (torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.float8_e5m2, torch.float8_e5m2fnuz)

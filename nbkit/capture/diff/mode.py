@@ -11,8 +11,8 @@ from nbkit.capture.diff.judge import Judge, could_not
 from nbkit.capture.diff.module_scope import ModuleScope
 from nbkit.capture.diff.options import PHASES, Scope
 from nbkit.capture.diff.random_ops import check_random, is_drawing
-from nbkit.capture.recorder.conj_neg import as_bare
-from nbkit.capture.recorder.recording import OPTIMIZER_CODE, Recording, current_node
+from nbkit.capture.raw.conj_neg import as_bare
+from nbkit.capture.raw.recording import OPTIMIZER_CODE, Recording, current_node
 from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import Plan, written_tensors

@@ -3,9 +3,8 @@
 from bisect import bisect_right
 from typing import Any
 
-from nbkit.capture.recorder.dispatch_mode import ACCUMULATE
-from nbkit.capture.recorder.recording import Recording, current_node, next_sequence_number
-from nbkit.capture.recorder.selection import Selection
+from nbkit.capture.frames.selection import Selection
+from nbkit.capture.raw.recording import ACCUMULATE, Recording, current_node, next_sequence_number
 from nbkit.capture.step.called_modules import CalledModules
 
 

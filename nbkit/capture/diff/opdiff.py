@@ -14,10 +14,10 @@ from nbkit.capture.diff.mode import DiffMode
 from nbkit.capture.diff.module_scope import ModuleScope
 from nbkit.capture.diff.options import Scope, scope
 from nbkit.capture.diff.rows import diffs_frame
+from nbkit.capture.frames.selection import Selection
+from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.recorder import Recorder
-from nbkit.capture.recorder.recording import Recording
-from nbkit.capture.recorder.selection import Selection
 from nbkit.capture.replay.isolated import apart
 from nbkit.capture.replay.muted_warnings import Quiet
 from nbkit.capture.replay.reference import Function, Reference

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from nbkit.capture.recorder.selection import Selection
+from nbkit.capture.frames.selection import Selection
 from nbkit.errors import OptionError, nearest
 from nbkit.patterns import split_patterns
 from nbkit.trace.checks import is_number

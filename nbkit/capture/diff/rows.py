@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.diff.options import PHASES
-from nbkit.capture.recorder.recording import OP_FIELDS
+from nbkit.capture.raw.recording import OP_FIELDS
 from nbkit.numerics.precision import Array
 from nbkit.schema import DIFFS
 from nbkit.schema.message import message_values

@@ -14,11 +14,11 @@ from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.frames.gradient_flags import only_first
 from nbkit.capture.frames.module_rows import modules_frame, tensor_names
 from nbkit.capture.frames.op_rows import OpRows
+from nbkit.capture.frames.selection import Selection
 from nbkit.capture.frames.tensor_columns import TensorColumns
 from nbkit.capture.frames.tensor_rows import Spans, TensorSpans, tensors_frame
-from nbkit.capture.recorder.recording import Recording
-from nbkit.capture.recorder.selection import Selection
-from nbkit.capture.recorder.statistics import Statistics
+from nbkit.capture.raw.recording import Recording
+from nbkit.capture.raw.statistics import Statistics
 from nbkit.capture.step.module_calls import ModuleCalls
 
 

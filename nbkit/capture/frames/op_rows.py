@@ -11,10 +11,9 @@ from nbkit.capture.frames.autograd_links import forward_ops
 from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.frames.op_names import op_name
 from nbkit.capture.frames.string_columns import followed, numbered, text_column
-from nbkit.capture.recorder.dispatch_mode import ACCUMULATE
-from nbkit.capture.recorder.recording import OP_FIELDS, OPTIMIZER_CODE, Context, OpRecord, Recording
+from nbkit.capture.raw.recording import ACCUMULATE, OP_FIELDS, OPTIMIZER_CODE, Context, OpRecord, Recording
+from nbkit.capture.raw.source import place_text
 from nbkit.capture.step.module_calls import ModuleCalls
-from nbkit.capture.step.source import place_text
 from nbkit.schema import OPS, nullable
 
 INTEGERS = "sequence node start end first_tensor inputs outputs".split()

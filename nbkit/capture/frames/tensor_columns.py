@@ -7,7 +7,7 @@ from torch import Tensor
 
 from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.frames.string_columns import numbered
-from nbkit.capture.recorder.tensor_registry import FIELDS, TensorRegistry
+from nbkit.capture.raw.tensor_registry import FIELDS, TensorRegistry
 
 
 class TensorColumns:

@@ -10,8 +10,8 @@ import torch
 from nbkit.capture.frames.gradient_flags import requires_grad_column
 from nbkit.capture.frames.string_columns import text_column
 from nbkit.capture.frames.tensor_columns import TensorColumns
-from nbkit.capture.recorder.recording import Recording
-from nbkit.capture.recorder.statistics import NOTHING, Values
+from nbkit.capture.raw.recording import Recording
+from nbkit.capture.raw.statistics import NOTHING, Values
 from nbkit.schema import TENSORS, nullable
 
 # No record has it: a storage is -1 or more, and has fewer geometries than this.

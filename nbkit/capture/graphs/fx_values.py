@@ -10,7 +10,7 @@ from torch._ops import OpOverload
 from torch.fx import Node
 
 from nbkit.capture.frames.tensor_rows import dtype_text
-from nbkit.capture.step.source import is_user_file, line_text
+from nbkit.capture.raw.source import is_user_file, line_text
 
 FRAME = re.compile(r'^ *File "(?P<file>[^"\n]+)", line (?P<line>\d{1,9})\b', re.MULTILINE)
 # What dynamo calls a module: L['self']._modules['layers'] and L['self'].layers[0].

@@ -10,8 +10,8 @@ from torch.nn.parameter import is_lazy
 
 from nbkit.capture.frames.module_rows import sizes_frame
 from nbkit.capture.frames.tensor_rows import dtype_text
+from nbkit.capture.raw.source import is_user_code, place_text
 from nbkit.capture.step.module_sizes import module_sizes
-from nbkit.capture.step.source import is_user_code, place_text
 from nbkit.errors import first_line
 from nbkit.graphs.rows import GraphRows
 

@@ -22,7 +22,7 @@ namespace nbkit {
 using torch::jit::Stack;
 
 // The keys of this thread, with those that resolve a lazy conj() and neg() in force, as in
-// nbkit/capture/recorder/conj_neg.py, at no cost.
+// nbkit/capture/raw/conj_neg.py, at no cost.
 inline c10::impl::LocalDispatchKeySet with_conj_neg_resolved() {
   c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
   keys.excluded_ = keys.excluded_ - c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
@@ -35,7 +35,7 @@ struct Input {
 };
 using Inputs = c10::SmallVector<Input, 16>;
 
-// One call: what is known of it before it runs. Fields as in OpRecord, nbkit/capture/recorder/recording.py.
+// One call: what is known of it before it runs. Fields as in OpRecord, nbkit/capture/raw/recording.py.
 struct Call {
   py::object context, tensors, node = py::int_(-1), node_type = py::none(), place = py::none();
   size_t first = 0, inputs = 0;

@@ -1,4 +1,4 @@
-// Tensor identity and metadata for plain tensors: what nbkit/capture/recorder/tensor_registry.py does, into the same lists.
+// Tensor identity and metadata for plain tensors: what nbkit/capture/raw/tensor_registry.py does, into the same lists.
 #pragma once
 
 #include <c10/core/TensorImpl.h>

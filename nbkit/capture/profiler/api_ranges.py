@@ -6,9 +6,9 @@ from typing import Any
 from torch._C._profiler import _RecordFunctionFast
 
 from nbkit.capture.frames.op_names import op_name
-from nbkit.capture.recorder.function_mode import METHOD_WRAPPER
-from nbkit.capture.recorder.pausable_mode import PausableMode
-from nbkit.capture.step.source import Place, place_text, user_place
+from nbkit.capture.raw.pausable_mode import PausableMode
+from nbkit.capture.raw.source import Place, place_text, user_place
+from nbkit.capture.step.function_mode import METHOD_WRAPPER
 
 API_MARK = "nbkit api call "
 

@@ -9,7 +9,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch._C._profiler import _RecordFunctionFast
 
-from nbkit.capture.recorder.patching import Patch
+from nbkit.capture.raw.patching import Patch
 
 COLLECTIVE_MARK = "nbkit collective "
 # The parameter that holds what this process gives (to receive: what it gets).

@@ -13,8 +13,8 @@ from torch._C import DisableTorchFunction
 from torch._C._profiler import _RecordFunctionFast
 
 from nbkit.capture.profiler.api_ranges import ApiRanges
-from nbkit.capture.recorder.patching import Patch
-from nbkit.capture.recorder.recording import current_node
+from nbkit.capture.raw.patching import Patch
+from nbkit.capture.raw.recording import current_node
 from nbkit.capture.step.called_modules import CalledModule, CalledModules
 
 MODULE_MARK = "nbkit mod "  # short: std::string keeps up to 15 characters without an allocation

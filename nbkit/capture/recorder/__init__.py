@@ -1,1 +1,1 @@
-"""The recorder of aten ops and API calls: the modes, the raw record, tensor identities."""
+"""The recorder of a step: the mode that sees its aten ops, and the Recorder with its observers."""

@@ -11,13 +11,13 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.nn import Parameter
 
-from nbkit.capture.recorder.conj_neg import resolving
+from nbkit.capture.raw.conj_neg import resolving
+from nbkit.capture.raw.recording import ACCUMULATE, NO_NODE, Recording, current_node, next_sequence_number
+from nbkit.capture.raw.source import ENGINE_CODE, place_at_node, user_place
+from nbkit.capture.raw.statistics import Statistics
+from nbkit.capture.raw.step_mode import StepMode
+from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.recorder.observer import Observer
-from nbkit.capture.recorder.recording import NO_NODE, Recording, current_node, next_sequence_number
-from nbkit.capture.recorder.statistics import Statistics
-from nbkit.capture.recorder.step_mode import StepMode
-from nbkit.capture.recorder.tensor_registry import PLAIN
-from nbkit.capture.step.source import ENGINE_CODE, place_at_node, user_place
 
 # Ops that change a tensor's metadata in place, so that what is known of it must be read again.
 RESHAPING = frozenset(
@@ -276,13 +276,3 @@ def counting(run: Callable[..., Any], func: OpOverload) -> Callable[..., Any]:
         return out
 
     return run_and_count
-
-
-def _accumulate_type() -> type:
-    x = torch.ones((), requires_grad=True)
-    node = x.expand_as(x).grad_fn
-    assert node is not None
-    return type(node.next_functions[0][0])
-
-
-ACCUMULATE = _accumulate_type()

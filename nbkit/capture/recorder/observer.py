@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nbkit.capture.recorder.recording import Recording
+from nbkit.capture.raw.recording import Recording
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.trace.trace import Trace
 

@@ -2,8 +2,8 @@
 
 from typing import Literal
 
+from nbkit.capture.frames.selection import Selection
 from nbkit.capture.recorder.recorder import Recorder
-from nbkit.capture.recorder.selection import Selection
 from nbkit.errors import OptionError, nearest
 from nbkit.patterns import Patterns
 

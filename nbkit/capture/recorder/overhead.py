@@ -10,9 +10,9 @@ import torch
 from torch._C import _len_torch_function_stack, _pop_torch_function_stack, _push_on_torch_function_stack
 from torch.utils._python_dispatch import _disable_current_modes
 
+from nbkit.capture.raw.recording import OP_FIELDS, OpRecord, Recording
 from nbkit.capture.recorder.dispatch_mode import OpMode
-from nbkit.capture.recorder.function_mode import ApiMode
-from nbkit.capture.recorder.recording import OP_FIELDS, OpRecord, Recording
+from nbkit.capture.step.function_mode import ApiMode
 
 ROUNDS, REPEATS, OPS = 5, 20, 6
 

@@ -10,16 +10,16 @@ from typing import Any, Literal
 import pandas as pd
 
 from nbkit.capture.frames.build import build, now_text, versions
+from nbkit.capture.frames.selection import Selection
 from nbkit.capture.native.library import library
+from nbkit.capture.raw.recording import Recording
+from nbkit.capture.raw.statistics import Statistics
 from nbkit.capture.recorder.dispatch_mode import OpMode
-from nbkit.capture.recorder.function_mode import ApiMode
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.overhead import call_overheads_us, recorder_us
-from nbkit.capture.recorder.recording import Recording
 from nbkit.capture.recorder.running import check_nesting, running
-from nbkit.capture.recorder.selection import Selection
-from nbkit.capture.recorder.statistics import Statistics
 from nbkit.capture.step.compiled import CompiledRegions
+from nbkit.capture.step.function_mode import ApiMode
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.capture.step.optimizer_steps import OptimizerSteps
 from nbkit.capture.step.tracebacks import came_from_op, without_our_frames

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from nbkit.capture.recorder.recording import Recording
-from nbkit.capture.recorder.step_mode import StepMode
+from nbkit.capture.raw.recording import Recording
+from nbkit.capture.raw.step_mode import StepMode
 from nbkit.capture.replay.isolated import timed_apart
 from nbkit.capture.replay.muted_warnings import Quiet
 from nbkit.capture.replay.op_traits import Plan, plan_of

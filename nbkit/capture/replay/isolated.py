@@ -9,7 +9,7 @@ import torch
 from torch._C import _len_torch_dispatch_stack
 from torch.utils._python_dispatch import _disable_current_modes
 
-from nbkit.capture.recorder.recording import Recording
+from nbkit.capture.raw.recording import Recording
 
 ZERO_TENSOR = torch._C.DispatchKey.ZeroTensor
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from nbkit.capture.recorder.patching import Patch
+from nbkit.capture.raw.patching import Patch
 
 # torch keeps the warnings of C++ code until the outermost of its C functions returns, which is that of the step. Within
 # this one, which only calls what it is given, they come out at its own end.

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbkit.capture.recorder.conj_neg import as_bare
+from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.replay.chunked import is_done_in_pieces, pieced
 from nbkit.capture.replay.copies import WIDER, all_tensors, cloned, copier, mapped_call, narrowed_call, tensors_in
 from nbkit.capture.replay.devices import read_place

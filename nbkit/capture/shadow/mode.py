@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.diff.random_ops import draws
-from nbkit.capture.recorder.recording import Recording
+from nbkit.capture.raw.recording import Recording
 from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors, mapped_call, narrowed_call, tensors_in
 from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, UNINITIALISED, Plan, bound, written_tensors

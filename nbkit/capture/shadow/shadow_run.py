@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.diff.mode import DiffMode
-from nbkit.capture.recorder.recording import OP_FIELDS, Recording
+from nbkit.capture.raw.recording import OP_FIELDS, Recording
 from nbkit.capture.shadow.errors import ErrorLog, Errors
 from nbkit.capture.shadow.mode import ShadowMode
 from nbkit.capture.shadow.target import Target

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.diff.mode import DiffMode
-from nbkit.capture.recorder.recording import Recording
+from nbkit.capture.raw.recording import Recording
 from nbkit.divergence.runs import run_of
 from nbkit.divergence.side_by_side import comparable, first_beginning, notes_on, side_by_side
 from nbkit.trace.trace import Trace

@@ -1,1 +1,1 @@
-"""What the recorder knows of the running step: its modules, optimizers, source lines, compiled regions."""
+"""What stands around the aten ops of a step: API calls, modules, optimizers, compiled regions."""

@@ -6,7 +6,7 @@ from weakref import ref
 
 from torch import nn
 
-from nbkit.capture.recorder.function_mode import FUSED_INFERENCE
+from nbkit.capture.step.function_mode import FUSED_INFERENCE
 from nbkit.capture.step.root_modules import Roots
 
 

@@ -6,8 +6,8 @@ from importlib.machinery import ModuleSpec
 from types import FrameType, ModuleType
 from typing import Any, Protocol
 
-from nbkit.capture.recorder.patching import Patch
-from nbkit.capture.recorder.pausable_mode import PausableMode
+from nbkit.capture.raw.patching import Patch
+from nbkit.capture.raw.pausable_mode import PausableMode
 
 PACKAGE, DYNAMO = "torch._dynamo", "torch._dynamo.eval_frame"
 SETTER, WRAPPER = "_maybe_set_eval_frame", "compile_wrapper"

@@ -6,10 +6,10 @@ from typing import Any
 
 from torch import nn
 
-from nbkit.capture.recorder.function_mode import ApiMode
-from nbkit.capture.recorder.patching import Patch
-from nbkit.capture.recorder.recording import Recording, current_node
+from nbkit.capture.raw.patching import Patch
+from nbkit.capture.raw.recording import Recording, current_node
 from nbkit.capture.step.called_modules import CalledModules
+from nbkit.capture.step.function_mode import ApiMode
 
 
 class ModuleCalls(CalledModules):

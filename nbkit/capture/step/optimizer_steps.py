@@ -7,8 +7,7 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from nbkit.capture.recorder.function_mode import ApiMode
-from nbkit.capture.recorder.recording import (
+from nbkit.capture.raw.recording import (
     CLOSURE_CODE,
     NOTHING_YET,
     OP_FIELDS,
@@ -16,7 +15,8 @@ from nbkit.capture.recorder.recording import (
     Recording,
     next_sequence_number,
 )
-from nbkit.capture.step.source import user_place
+from nbkit.capture.raw.source import user_place
+from nbkit.capture.step.function_mode import ApiMode
 
 
 class OptimizerSteps:

@@ -8,8 +8,8 @@ from weakref import ref
 
 from torch import nn
 
+from nbkit.capture.raw.source import is_user_frame
 from nbkit.capture.step.module_sizes import ModuleSize, module_sizes
-from nbkit.capture.step.source import is_user_frame
 
 
 class Root:

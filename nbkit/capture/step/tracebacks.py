@@ -3,7 +3,7 @@
 from traceback import walk_tb
 from types import TracebackType
 
-from nbkit.capture.step.source import CAPTURE
+from nbkit.capture.raw.source import CAPTURE
 
 _CALLS = ("__torch_dispatch__", "__torch_function__")
 

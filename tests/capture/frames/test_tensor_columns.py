@@ -4,7 +4,7 @@ import torch
 
 from nbkit.capture.frames.tensor_columns import TensorColumns
 from nbkit.capture.frames.tensor_rows import tensor_ids
-from nbkit.capture.recorder.tensor_registry import TensorRegistry
+from nbkit.capture.raw.tensor_registry import TensorRegistry
 
 
 def test_a_tensor_met_again_is_the_last_one_of_its_memory_and_geometry():

@@ -9,7 +9,7 @@ import torch
 import nbkit
 from nbkit.capture.frames.tensor_columns import TensorColumns
 from nbkit.capture.native.library import library
-from nbkit.capture.native.registry import NativeRegistry
+from nbkit.capture.raw.native_registry import NativeRegistry
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from nbkit import NonFiniteError
 from nbkit.capture.check.opcheck import CheckObserver
 from nbkit.capture.diff.opdiff import DiffObserver
 from nbkit.capture.diff.options import scope
+from nbkit.capture.frames.selection import Selection
 from nbkit.capture.recorder.observer import Observer
 from nbkit.capture.recorder.recorder import Recorder
-from nbkit.capture.recorder.selection import Selection
 from nbkit.capture.replay.reference import Reference
 from nbkit.numerics.noise_ratio import THRESHOLD
 from nbkit.numerics.tolerances import Tolerances

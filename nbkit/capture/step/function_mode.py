@@ -10,8 +10,8 @@ from typing import Any
 from torch import Tensor, nn
 from torch._ops import OpOverload
 
-from nbkit.capture.recorder.pausable_mode import PausableMode
-from nbkit.capture.recorder.recording import (
+from nbkit.capture.raw.pausable_mode import PausableMode
+from nbkit.capture.raw.recording import (
     CLOSURE_CODE,
     NO_NODE,
     NOTHING_YET,
@@ -20,7 +20,7 @@ from nbkit.capture.recorder.recording import (
     ThreadState,
     next_sequence_number,
 )
-from nbkit.capture.step.source import CAPTURE, user_place
+from nbkit.capture.raw.source import CAPTURE, user_place
 
 GRADIENT = Tensor.grad
 METHOD_WRAPPER = type(Tensor.shape.__get__)  # type: ignore[attr-defined]

@@ -6,7 +6,7 @@ import warnings
 import pytest
 import torch
 
-from nbkit.capture.recorder.statistics import NOTHING, tensor_values
+from nbkit.capture.raw.statistics import NOTHING, tensor_values
 from tests.capture.models import bits, record, tensor_rows
 
 NAN, INF = math.nan, math.inf

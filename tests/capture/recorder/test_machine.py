@@ -2,7 +2,7 @@
 
 import torch
 
-from nbkit.capture.native.machine import machine
+from nbkit.capture.recorder.machine import machine
 
 
 def test_the_recorder_is_the_one_that_would_be_used(monkeypatch):

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from nbkit.capture.native.registry import NativeRegistry
-from nbkit.capture.recorder.tensor_registry import TensorRegistry
-from nbkit.capture.step.source import Place
+from nbkit.capture.raw.native_registry import NativeRegistry
+from nbkit.capture.raw.source import Place
+from nbkit.capture.raw.tensor_registry import TensorRegistry
 
 current_node = torch._C._current_autograd_node
 next_sequence_number = torch._C._autograd._get_sequence_nr
@@ -136,3 +136,13 @@ class Recording:
     def skip(self, reason: str, count: int = 1) -> None:
         """Count something that is not in the frames, so that the trace can say so."""
         self.skipped[reason] = self.skipped.get(reason, 0) + count
+
+
+def _accumulate_type() -> type:
+    x = torch.ones((), requires_grad=True)
+    node = x.expand_as(x).grad_fn
+    assert node is not None
+    return type(node.next_functions[0][0])
+
+
+ACCUMULATE = _accumulate_type()

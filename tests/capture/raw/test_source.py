@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from nbkit.capture.step.source import is_user_code, place_text
+from nbkit.capture.raw.source import is_user_code, place_text
 from tests.capture.helper import doubled
 from tests.capture.models import aten, record
 
@@ -31,7 +31,7 @@ def f3(x):
 
 
 def line(function, offset):
-    return f"tests/capture/step/test_source.py:{function.__code__.co_firstlineno + offset}"
+    return f"tests/capture/raw/test_source.py:{function.__code__.co_firstlineno + offset}"
 
 
 def test_nested_functions_show_the_innermost_line():

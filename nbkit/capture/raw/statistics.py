@@ -10,7 +10,7 @@ from torch import Tensor
 from torch._subclasses import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
-from nbkit.capture.recorder.recording import Recording, ThreadState
+from nbkit.capture.raw.recording import Recording, ThreadState
 
 # mean, std, min, max, norm, nan_count, inf_count; None where it has no meaning
 Values = tuple[float | None, float | None, float | None, float | None, float | None, int | None, int | None]

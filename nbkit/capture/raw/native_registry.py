@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbkit.capture.recorder.tensor_registry import PLAIN, TensorRegistry
+from nbkit.capture.raw.tensor_registry import PLAIN, TensorRegistry
 
 
 class NativeRegistry(TensorRegistry):
