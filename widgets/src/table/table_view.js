@@ -2,7 +2,7 @@
 
 import { nextSort } from "./columns.js";
 import { queryOf } from "./query/query.js";
-import { isDead, kernelStatus, waitingText } from "./kernel.js";
+import { Notices } from "./notices.js";
 import { createRequests } from "./requests.js";
 import { createRowCache, PAGE_ROWS } from "./grid/row_cache.js";
 import { visibleRows } from "./grid/scroll.js";
@@ -37,7 +37,8 @@ export class TableView {
     this.state = kind.everything();
     this.asked = this.ofState();
     this.cache = createRowCache();
-    this.requests = createRequests((message) => model.send(message), { name: this.id, onWait: () => this.showWaiting() });
+    this.notices = new Notices(model);
+    this.requests = createRequests((message) => model.send(message), { name: this.id, onWait: () => this.notices.showWaiting() });
     this.profileSoon = debounced(() => this.showProfile(), PROFILE_PAUSE);
     this.isFetching = false;
     this.generation = 0;
@@ -46,9 +47,6 @@ export class TableView {
     this.tree = new TreePane({ all: kind.all, amount: kind.amount, onChoose: (choice) => this.change(choice) });
     this.grid = this.makeGrid();
     this.detail = kind.detail(this);
-    this.status = h("div", { class: "nb-sr", role: "status", "aria-live": "polite" });
-    this.problem = h("div", { class: "nb-problem", role: "alert", hidden: true });
-    this.waiting = h("div", { class: "nb-waiting", role: "status", hidden: true });
     this.nothing = h("div", { class: "nb-nothing", hidden: true }, kind.nothing);
     this.root = this.page();
     el.append(this.root);
@@ -83,12 +81,12 @@ export class TableView {
 
   /** The parts put together. */
   page() {
-    const { kind } = this;
+    const { kind, notices } = this;
     const table = h("div", { class: "nb-table" }, this.grid.head.message, this.grid.element, this.nothing);
     const main = h("div", { class: "nb-main" }, this.tree.element, table);
     // Lumino would take arrow keys for the notebook, in its capture phase; this attribute keeps it out.
     const root = h("div", { class: `nbkit nbkit-table ${kind.name}`, "data-lm-suppress-shortcuts": "true" },
-      header(this.overview), this.tools.element, this.problem, this.waiting, main, this.detail.element, this.status);
+      header(this.overview), this.tools.element, notices.problem, notices.waiting, main, this.detail.element, notices.status);
     root.style.setProperty("--nb-list-height", `${Math.min(Math.max(kind.rowCount, 6), 16) * 24 + 92}px`);
     return root;
   }
@@ -187,7 +185,7 @@ export class TableView {
   count(answer) {
     const [text, more, spoken] = this.kind.count(answer, this.isLimited);
     this.tools.count.replaceChildren(h("strong", {}, text), ` · ${more}`);
-    this.status.textContent = `${text} shown, ${spoken}`;
+    this.notices.speak(`${text} shown, ${spoken}`);
   }
 
   /** Fetches the rows in view that are not there yet, one page at a time. */
@@ -213,29 +211,13 @@ export class TableView {
   async ask(topic, message) {
     try {
       const answer = await this.requests.ask(topic, message);
-      if (answer) this.showProblem("");
+      if (answer) this.notices.showProblem("");
       return answer;
     } catch (error) {
-      this.showProblem(/** @type {Error} */ (error).message);
+      this.notices.showProblem(/** @type {Error} */ (error).message);
       this.root.toggleAttribute("data-busy", false);
       return null;
     }
-  }
-
-  /** @param {string} text "" for none */
-  showProblem(text) {
-    this.waiting.hidden = true;
-    this.problem.textContent = text;
-    this.problem.hidden = !text;
-  }
-
-  /** Says why rows are not there yet; an answer that comes takes it away. */
-  showWaiting() {
-    const status = kernelStatus(this.model);
-    if (isDead(status)) return this.showProblem(waitingText(status));
-    this.showProblem("");
-    if (this.waiting.textContent !== waitingText(status)) this.waiting.textContent = waitingText(status);
-    this.waiting.hidden = false;
   }
 
   /** @param {number | null} id */
