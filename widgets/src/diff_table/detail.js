@@ -50,18 +50,18 @@ export class DiffDetail {
   /** The button that copies the script, and where the script is shown then. @param {number} row */
   script(row) {
     const area = h("textarea", { class: "nb-script", readonly: true, rows: 8, spellcheck: "false", "aria-label": "Script that runs the op alone", hidden: true });
-    const said = h("span", { class: "nb-muted", role: "status" });
+    const message = h("span", { class: "nb-muted", role: "status" });
     const copy = async () => {
       const answer = await this.options.ask("script", { kind: "script", row });
       if (!answer) return;
       area.value = answer.script;
       area.hidden = false;
       const isCopied = await copyText(answer.script, area);
-      said.textContent = [isCopied ? "Copied." : "Press Ctrl+C to copy the selected text.", answer.note].filter(Boolean).join(" ");
+      message.textContent = [isCopied ? "Copied." : "Press Ctrl+C to copy the selected text.", answer.note].filter(Boolean).join(" ");
     };
     return h("div", { class: "nb-copy" },
       h("button", { type: "button", title: "A Python script with the inputs of this call: runs the op on its device and on the CPU in float64", onclick: copy }, "Copy script that runs this op alone"),
-      said, area);
+      message, area);
   }
 
   /** @param {boolean} isHidden whether the row is not among the matches */

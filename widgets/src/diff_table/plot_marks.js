@@ -50,10 +50,10 @@ export function ticks(low, high) {
   const rough = (high - low) / TICKS;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * /** @type {number} */ ([1, 2, 5, 10].find((factor) => factor * power >= rough));
-  const found = [];
+  const numbers = [];
   // + 0 makes 0 of -0.
-  for (let number = Math.ceil(low / step); number * step <= high; number += 1) found.push(number * step + 0);
-  return found;
+  for (let number = Math.ceil(low / step); number * step <= high; number += 1) numbers.push(number * step + 0);
+  return numbers;
 }
 
 /** The item below or next to a place, null where none is near. @param {Item[]} items @param {number} x @param {number} y @param {number} [near] */
@@ -74,7 +74,7 @@ export function valueAt(pixel, { low, high, from, to }) {
 
 /** Pairs of expected and actual values that are known. @param {Plot} plot @returns {[number, number][]} */
 function points({ expected, actual }) {
-  const pairs = expected.map((/** @type {number | null} */ value, /** @type {number} */ place) => [value, actual[place]]);
+  const pairs = expected.map((/** @type {number | null} */ value, /** @type {number} */ index) => [value, actual[index]]);
   return pairs.filter((/** @type {(number | null)[]} */ pair) => !pair.includes(null));
 }
 
@@ -85,9 +85,9 @@ function padded(values, low, high) {
   return [first - pad, last + pad];
 }
 
-/** @param {Box} one @param {Box} other */
-function overlaps(one, other) {
-  return one.x + one.width > other.x && one.x < other.x + other.width && one.y + one.height > other.y && one.y < other.y + other.height;
+/** @param {Box} left @param {Box} right */
+function overlaps(left, right) {
+  return left.x + left.width > right.x && left.x < right.x + right.width && left.y + left.height > right.y && left.y < right.y + right.height;
 }
 
 /** @param {number} value @param {Scale} scale */
@@ -103,9 +103,9 @@ function cellsInView({ cells, cell: [, wide] }, [low, high]) {
 /** @type {Record<string, (plot: Plot, across: Scale, up: Scale) => Item[]>} */
 const ITEMS = {
   histogram({ edges, counts }, across, up) {
-    return counts.map((/** @type {number} */ count, /** @type {number} */ place) => {
-      const [left, right, top] = [at(edges[place], across), at(edges[place + 1], across), at(count, up)];
-      const [low, high] = [edges[place], edges[place + 1]].map((power) => general(10 ** power, 2));
+    return counts.map((/** @type {number} */ count, /** @type {number} */ index) => {
+      const [left, right, top] = [at(edges[index], across), at(edges[index + 1], across), at(count, up)];
+      const [low, high] = [edges[index], edges[index + 1]].map((power) => general(10 ** power, 2));
       const attributes = { x: left + 0.5, y: top, width: Math.max(right - left - 1, 0.5), height: Math.max(up.from - top, 0) };
       // A bar may be flat: all of its column answers a pointer.
       const hit = { x: left, y: Math.min(up.from, up.to), width: right - left, height: Math.abs(up.to - up.from) };

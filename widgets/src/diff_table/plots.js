@@ -44,8 +44,8 @@ class PlotView {
     this.drawnRange = null;
     this.at = -1;
     this.picture = svg("svg", { role: "img", tabindex: 0, "aria-label": `${plot.description} ${HINT}` });
-    this.said = h("p", { class: "nb-plot-value nb-muted", role: "status" });
-    this.element = h("figure", { class: "nb-plot" }, h("figcaption", {}, plot.title), this.picture, scaleOf(plot), this.said);
+    this.readout = h("p", { class: "nb-plot-value nb-muted", role: "status" });
+    this.element = h("figure", { class: "nb-plot" }, h("figcaption", {}, plot.title), this.picture, scaleOf(plot), this.readout);
     this.listen();
     this.watcher = new ResizeObserver(() => this.draw());
     this.watcher.observe(this.element);
@@ -55,7 +55,7 @@ class PlotView {
     const on = (/** @type {string} */ name, /** @type {(event: any) => void} */ does) => this.picture.addEventListener(name, does);
     on("pointermove", (event) => (this.start ? this.drag(event) : this.pointAt(event)));
     on("pointerleave", () => this.start || this.mark(-1));
-    on("pointerdown", (event) => event.button === 0 && (this.start = this.place(event)) && event.pointerType !== "touch" && this.picture.setPointerCapture(event.pointerId));
+    on("pointerdown", (event) => event.button === 0 && (this.start = this.pointOf(event)) && event.pointerType !== "touch" && this.picture.setPointerCapture(event.pointerId));
     on("pointerup", (event) => this.drop(event));
     on("pointercancel", () => this.stopDrag());
     on("dblclick", () => this.zoom(null));
@@ -82,7 +82,7 @@ class PlotView {
   mark(at) {
     this.at = at;
     const item = this.drawing?.items[at];
-    this.said.textContent = item?.label ?? "";
+    this.readout.textContent = item?.label ?? "";
     this.marker?.setAttribute("visibility", item ? "visible" : "hidden");
     if (item) this.frame({ x: item.hit.x - 1, y: item.hit.y - 1, width: item.hit.width + 2, height: item.hit.height + 2 });
   }
@@ -93,7 +93,7 @@ class PlotView {
   }
 
   /** Where a pointer is in the picture. @param {PointerEvent} event */
-  place(event) {
+  pointOf(event) {
     const box = this.picture.getBoundingClientRect();
     const scale = (this.width || WIDTH) / (box.width || 1);
     return { x: (event.clientX - box.left) * scale, y: (event.clientY - box.top) * scale };
@@ -101,7 +101,7 @@ class PlotView {
 
   /** @param {PointerEvent} event */
   pointAt(event) {
-    const { x, y } = this.place(event);
+    const { x, y } = this.pointOf(event);
     const items = this.drawing?.items ?? [];
     const item = nearest(items, x, y);
     this.mark(item ? items.indexOf(item) : -1);
@@ -111,7 +111,7 @@ class PlotView {
   drag(event) {
     const box = this.dragged(event);
     if (!box) return;
-    this.said.textContent = "";
+    this.readout.textContent = "";
     this.marker?.setAttribute("visibility", "visible");
     this.frame(box);
   }
@@ -120,11 +120,11 @@ class PlotView {
   dragged(event) {
     if (!this.start || !this.drawing) return null;
     const { area } = this.drawing;
-    const end = this.place(event);
+    const end = this.pointOf(event);
     const within = (/** @type {number} */ value, /** @type {number} */ low, /** @type {number} */ size) => Math.min(Math.max(value, low), low + size);
-    const [x1, x2] = [this.start.x, end.x].map((value) => within(value, area.x, area.width)).sort((one, other) => one - other);
+    const [x1, x2] = [this.start.x, end.x].map((value) => within(value, area.x, area.width)).sort((left, right) => left - right);
     const [y1, y2] = this.plot.kind === "histogram" ? [area.y, area.y + area.height]
-      : [this.start.y, end.y].map((value) => within(value, area.y, area.height)).sort((one, other) => one - other);
+      : [this.start.y, end.y].map((value) => within(value, area.y, area.height)).sort((left, right) => left - right);
     return x2 - x1 < DRAGGED || y2 - y1 < DRAGGED ? null : { x: x1, y: y1, width: x2 - x1, height: y2 - y1 };
   }
 
@@ -144,7 +144,7 @@ class PlotView {
   /** @param {import("./plot_marks.js").Box} box in pixels */
   zoomTo({ x, y, width, height }) {
     const { across, up } = /** @type {import("./plot_marks.js").Drawing} */ (this.drawing);
-    const rising = (/** @type {number[]} */ [one, other]) => /** @type {[number, number]} */ (one < other ? [one, other] : [other, one]);
+    const rising = (/** @type {number[]} */ [left, right]) => /** @type {[number, number]} */ (left < right ? [left, right] : [right, left]);
     const isWhole = this.plot.kind === "histogram";
     this.zoom({
       x: rising([valueAt(x, across), valueAt(x + width, across)]),

@@ -1,21 +1,21 @@
-// A slider of thresholds: place 0 asks for nothing, the others run evenly over the logarithm of the values.
+// A slider of thresholds: step 0 asks for nothing, the others run evenly over the logarithm of the values.
 
-/** Places after the first. */
+/** Steps after the first. */
 export const STEPS = 60;
 
 /** @typedef {{low: number, high: number}} Scale smallest and largest value, both above 0 */
 
-/** The threshold at a place; null at place 0. Two digits, as it is read. @param {number} place @param {Scale} scale @returns {number | null} */
-export function thresholdAt(place, { low, high }) {
-  if (place <= 0) return null;
-  const share = (Math.min(place, STEPS) - 1) / (STEPS - 1);
+/** The threshold at a step; null at step 0. Two digits, as it is read. @param {number} step @param {Scale} scale @returns {number | null} */
+export function thresholdAt(step, { low, high }) {
+  if (step <= 0) return null;
+  const share = (Math.min(step, STEPS) - 1) / (STEPS - 1);
   const exact = low * (high / low) ** share;
   // Rounded down, so that the last place still shows the largest value.
   return roundedDown(exact);
 }
 
-/** The place nearest to a threshold. @param {number | null | undefined} threshold @param {Scale} scale */
-export function placeOf(threshold, { low, high }) {
+/** The step nearest to a threshold. @param {number | null | undefined} threshold @param {Scale} scale */
+export function stepOf(threshold, { low, high }) {
   if (threshold === null || threshold === undefined) return 0;
   if (high <= low) return 1;
   const share = Math.log(threshold / low) / Math.log(high / low);

@@ -1,6 +1,6 @@
 // Sliders for the least value of each metric.
 
-import { placeOf, STEPS, thresholdAt, thresholdText } from "./scale.js";
+import { stepOf, STEPS, thresholdAt, thresholdText } from "./scale.js";
 import { debounced, h } from "../shared/dom.js";
 
 const PAUSE = 60;
@@ -37,7 +37,7 @@ function slider(scale, onChange) {
     input.setAttribute("aria-valuetext", least === null || least === undefined ? "any" : `at least ${least}`);
   };
   const set = (/** @type {number | undefined} */ least) => {
-    if (input !== document.activeElement) input.value = String(placeOf(least, scale));
+    if (input !== document.activeElement) input.value = String(stepOf(least, scale));
     tell(least);
   };
   set(undefined);

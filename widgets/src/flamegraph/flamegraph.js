@@ -132,9 +132,9 @@ class FlameView {
     this.finder.run(text, this.view);
     this.problem.textContent = this.finder.problem;
     this.problem.hidden = !this.finder.problem;
-    const found = this.finder.summary(this.view);
-    this.tools.search.showFound(found, this.finder.count > 0, this.finder.meaning(this.view));
-    if (found) this.say(found);
+    const summary = this.finder.summary(this.view);
+    this.tools.search.showMatches(summary, this.finder.count > 0, this.finder.meaning(this.view));
+    if (summary) this.say(summary);
     this.draw();
     this.drawPlace();
   }

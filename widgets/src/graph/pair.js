@@ -18,9 +18,9 @@ export class GraphPair {
     this.data = data;
     const { sides } = /** @type {import("./data/correspondence.js").Comparison} */ (data.comparison);
     this.correspondence = new Correspondence(/** @type {any} */ (data.comparison));
-    this.said = h("p", { class: "nb-graph-match", role: "status", "aria-live": "polite" }, HINT);
+    this.message = h("p", { class: "nb-graph-match", role: "status", "aria-live": "polite" }, HINT);
     const holders = sides.map(({ name }, side) => h("section", { "aria-label": `${SIDES[side]} graph: ${name}` }));
-    this.root = h("div", { class: "nbkit nbkit-picture nbkit-graph-pair" }, header({ ...data, phases: [] }), this.said, h("div", { class: "nb-graph-sides" }, ...holders));
+    this.root = h("div", { class: "nbkit nbkit-picture nbkit-graph-pair" }, header({ ...data, phases: [] }), this.message, h("div", { class: "nb-graph-sides" }, ...holders));
     el.append(this.root);
     this.unwatch = watchTheme(this.root, () => {});
     this.views = holders.map((holder, side) => new GraphView(this.portOf(side), holder, this.dataOf(side)));
@@ -36,8 +36,8 @@ export class GraphPair {
   /** What one side shows. @param {number} side */
   dataOf(side) {
     const { name, graphs } = this.correspondence.sides[side];
-    const said = { title: `${SIDES[side]}: ${name}`, figures: [], notes: [], incomplete: null };
-    return { ...this.data, ...said, side: SIDES[side], graphs, correspondence: this.correspondence };
+    const heading = { title: `${SIDES[side]}: ${name}`, figures: [], notes: [], incomplete: null };
+    return { ...this.data, ...heading, side: SIDES[side], graphs, correspondence: this.correspondence };
   }
 
   /** The selection as one side sees it, which hears of what is selected elsewhere from here. @param {number} side */
@@ -54,10 +54,10 @@ export class GraphPair {
   /** Selects on the other side what corresponds to an item of this one. @param {number} side @param {import("./model/model.js").GraphModel} model @param {number} item */
   follow(side, model, item) {
     const other = this.views[1 - side];
-    const found = item < 0 ? null : counterpartOf(this.correspondence, model.tree, item);
-    const there = found?.rows.length ? other.showCounterpart(found) : -1;
+    const counterpart = item < 0 ? null : counterpartOf(this.correspondence, model.tree, item);
+    const there = counterpart?.rows.length ? other.showCounterpart(counterpart) : -1;
     if (there < 0) other.mark(-1);
-    this.said.textContent = item < 0 ? HINT : this.wordsFor(model, item, there < 0 ? "" : titleOf(this.data, other.model.tree, there), found?.rows.length ?? 0, SIDES[1 - side]);
+    this.message.textContent = item < 0 ? HINT : this.wordsFor(model, item, there < 0 ? "" : titleOf(this.data, other.model.tree, there), counterpart?.rows.length ?? 0, SIDES[1 - side]);
   }
 
   /** @param {import("./model/model.js").GraphModel} model @param {number} item @param {string} counterpart its title @param {number} count @param {string} side the other one */
@@ -74,6 +74,6 @@ export class GraphPair {
     if (asked === undefined) return;
     if (asked) return this.views[this.correspondence.sideOf(textAt(this.data[asked.table].texts.graph, asked.row))].selectAsked(asked);
     for (const view of this.views) view.mark(-1);
-    this.said.textContent = HINT;
+    this.message.textContent = HINT;
   }
 }

@@ -129,20 +129,20 @@ export class GraphView {
   /** @param {string} text */
   search(text) {
     this.text = text.trim();
-    const found = this.text ? this.model.search(this.text) : [];
-    const words = !this.text ? "" : found.length ? counted(found.length, "match") : "no match";
-    this.tools.search.showFound(words, found.length > 0);
+    const matches = this.text ? this.model.search(this.text) : [];
+    const words = !this.text ? "" : matches.length ? counted(matches.length, "match") : "no match";
+    this.tools.search.showMatches(words, matches.length > 0);
     if (words) this.say(words);
     this.draw();
   }
 
   /** To the next or previous match, which is opened to. @param {number} step */
   step(step) {
-    const found = this.text ? this.model.search(this.text) : [];
-    const to = nextMatch(found, this.focus, step, this.model.tree);
+    const matches = this.text ? this.model.search(this.text) : [];
+    const to = nextMatch(matches, this.focus, step, this.model.tree);
     if (to < 0) return;
     this.look(to);
-    this.tools.search.showFound(`${found.indexOf(to) + 1} of ${counted(found.length, "match")}`, true);
+    this.tools.search.showMatches(`${matches.indexOf(to) + 1} of ${counted(matches.length, "match")}`, true);
   }
 
   /** Opens what holds an item, and puts the focus on it. @param {number} item */

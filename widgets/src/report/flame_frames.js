@@ -50,11 +50,11 @@ function modulePaths(model, module) {
 /** The codes and the shown names of them, each name once: names may be the same once they are cut. @param {string[]} names @param {Int32Array} codes */
 function namedOnce(names, codes) {
   /** @type {Map<string, number>} */
-  const place = new Map();
+  const codeOf = new Map();
   const places = names.map((name) => {
     const text = shown(name, NAME_LIMIT);
-    if (!place.has(text)) place.set(text, place.size);
-    return /** @type {number} */ (place.get(text));
+    if (!codeOf.has(text)) codeOf.set(text, codeOf.size);
+    return /** @type {number} */ (codeOf.get(text));
   });
-  return { codes: codes.map((code) => (code < 0 ? -1 : places[code])), strings: [...place.keys()] };
+  return { codes: codes.map((code) => (code < 0 ? -1 : places[code])), strings: [...codeOf.keys()] };
 }

@@ -10,7 +10,7 @@ const SHORT = { "\t": "\\t", "\n": "\\n", "\r": "\\r" };
 /** On one line, invisible characters as escapes, cut to `limit` with an ellipsis. @param {string} text @param {number} [limit] */
 export function shown(text, limit = LIMIT) {
   let characters = text.length > limit ? [...text.slice(0, 2 * (limit + 1))] : [...text];
-  if (HIDDEN.test(text)) characters = [...characters.slice(0, limit + 1).map((one) => (HIDDEN.test(one) ? escaped(one) : one)).join("")];
+  if (HIDDEN.test(text)) characters = [...characters.slice(0, limit + 1).map((character) => (HIDDEN.test(character) ? escaped(character) : character)).join("")];
   return characters.length <= limit ? characters.join("") : `${characters.slice(0, limit - 1).join("")}…`;
 }
 

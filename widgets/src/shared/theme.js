@@ -14,9 +14,9 @@ export function themeOf(element) {
   return /** @type {any} */ ({ ...colors, font: style.fontFamily });
 }
 
-/** Whether two themes have the same colours. @param {Theme} one @param {Theme} other */
-export function isSame(one, other) {
-  return Object.entries(one).every(([name, value]) => /** @type {Record<string, string>} */ (other)[name] === value);
+/** Whether two themes have the same colours. @param {Theme} left @param {Theme} right */
+export function isSame(left, right) {
+  return Object.entries(left).every(([name, value]) => /** @type {Record<string, string>} */ (right)[name] === value);
 }
 
 /**

@@ -52,18 +52,18 @@ export function treeKey(key, at, visible, open) {
   }
 }
 
-/** Place of the node that holds this one; its own for a root. @param {number} at @param {Node[]} visible */
+/** Index of the node that holds this one; its own for a root. @param {number} at @param {Node[]} visible */
 export function parentOf(at, visible) {
-  let place = at;
-  while (place > 0 && visible[place].depth >= visible[at].depth) place -= 1;
-  return visible[place].depth < visible[at].depth ? place : at;
+  let index = at;
+  while (index > 0 && visible[index].depth >= visible[at].depth) index -= 1;
+  return visible[index].depth < visible[at].depth ? index : at;
 }
 
-/** Place of the next node, around the end, whose name starts with a letter. @param {string} letter @param {number} at @param {Node[]} visible */
+/** Index of the next node, around the end, whose name starts with a letter. @param {string} letter @param {number} at @param {Node[]} visible */
 export function typeAhead(letter, at, visible) {
   for (let step = 1; step <= visible.length; step += 1) {
-    const place = (at + step) % visible.length;
-    if (visible[place].name.toLowerCase().startsWith(letter.toLowerCase())) return place;
+    const index = (at + step) % visible.length;
+    if (visible[index].name.toLowerCase().startsWith(letter.toLowerCase())) return index;
   }
   return at;
 }

@@ -72,7 +72,7 @@ export class TableView {
   makeGrid() {
     return new Grid({
       id: this.id, label: this.kind.label, columnsOf: this.kind.columnsOf,
-      rowAt: (place) => this.cache.get(place), onView: () => this.fetchView(),
+      rowAt: (position) => this.cache.get(position), onView: () => this.fetchView(),
       onSort: (column) => this.change(nextSort(this.state, column)),
       onFilter: (name, text) => this.change({ filters: { ...this.state.filters, [name]: text } }),
       onSelect: (id) => this.select(id),
@@ -253,16 +253,16 @@ export class TableView {
   /** Brings the selected row into view, or says that the filters hide it. */
   async reveal() {
     const id = this.selected;
-    let place = this.grid.body.placeOf(id);
-    if (place === undefined) {
+    let position = this.grid.body.positionOf(id);
+    if (position === undefined) {
       const answer = await this.ask("position", { kind: "position", [this.kind.key]: id, query: this.asked.query });
       if (!answer) return;
-      place = answer.position;
+      position = answer.position;
     }
-    this.detail.showHidden(place === null);
-    if (place !== null) {
-      this.grid.active.row = place;
-      this.grid.reveal(place);
+    this.detail.showHidden(position === null);
+    if (position !== null) {
+      this.grid.active.row = position;
+      this.grid.reveal(position);
       this.grid.draw();
     }
   }

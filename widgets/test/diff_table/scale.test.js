@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { placeOf, STEPS, thresholdAt, thresholdText } from "../../src/diff_table/scale.js";
+import { stepOf, STEPS, thresholdAt, thresholdText } from "../../src/diff_table/scale.js";
 
 const scale = { low: 1e-6, high: 1e2 };
 
@@ -20,10 +20,10 @@ test("places run evenly over the logarithm and never above the exact value", () 
 });
 
 test("a threshold has two digits and its own place again", () => {
-  for (const place of [0, 1, 17, 42, STEPS]) assert.ok(Math.abs(placeOf(thresholdAt(place, scale), scale) - place) <= 1);
+  for (const step of [0, 1, 17, 42, STEPS]) assert.ok(Math.abs(stepOf(thresholdAt(step, scale), scale) - step) <= 1);
   assert.equal(thresholdAt(30, { low: 1.2345, high: 9.8765 }), 3.4);
-  assert.equal(placeOf(1e9, scale), STEPS);
-  assert.equal(placeOf(3, { low: 3, high: 3 }), 1);
+  assert.equal(stepOf(1e9, scale), STEPS);
+  assert.equal(stepOf(3, { low: 3, high: 3 }), 1);
 });
 
 test("what a threshold says", () => {

@@ -4,7 +4,7 @@ import { timelineFrames } from "../../src/flamegraph/data/frames.js";
 import { mergedLayout, timelineLayout } from "../../src/flamegraph/layout/layout.js";
 import { heavyLinks } from "../../src/flamegraph/data/links.js";
 import { mergedFrames } from "../../src/flamegraph/data/merge.js";
-import { heightOf, rowAt, topOf } from "../../src/flamegraph/layout/place.js";
+import { heightOf, rowAt, topOf } from "../../src/flamegraph/layout/rows.js";
 import { addVisible, firstBeyond, frameAt, Runs } from "../../src/flamegraph/layout/visible.js";
 import { tooltipPlace } from "../../src/shared/picture/tooltip_place.js";
 import { step, traceOf } from "../../test_helpers/trace.js";

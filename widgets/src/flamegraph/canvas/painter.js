@@ -3,7 +3,7 @@
 import { ticks } from "../layout/camera.js";
 import { changeMark, nameOf } from "../views/describe.js";
 import { labelOf } from "../layout/labels.js";
-import { AXIS, ROW, rowAt, topOf } from "../layout/place.js";
+import { AXIS, ROW, rowAt, topOf } from "../layout/rows.js";
 import { addVisible, Runs } from "../layout/visible.js";
 import { isSame, PLAIN } from "../../shared/theme.js";
 import { duration } from "../../shared/units.js";
@@ -19,7 +19,7 @@ const INK = "#000000";
 const DIMMED = 22;
 
 /**
- * @typedef {{camera: import("../layout/camera.js").View, width: number, height: number, top: number}} Place what is in view, in CSS pixels
+ * @typedef {{camera: import("../layout/camera.js").View, width: number, height: number, top: number}} Area what is in view, in CSS pixels
  * @typedef {object} Scene
  * @property {import("../views/views.js").View} view
  * @property {Uint8Array} codes category of each frame
@@ -57,28 +57,28 @@ export class Painter {
     this.dots = this.context.measureText("…").width;
   }
 
-  /** @param {Scene} scene @param {Place} place */
-  paint(scene, place) {
+  /** @param {Scene} scene @param {Area} area */
+  paint(scene, area) {
     const { context, scale, theme } = this;
-    this.pixels = Math.round(place.width * scale);
+    this.pixels = Math.round(area.width * scale);
     context.fillStyle = theme.page;
-    context.fillRect(0, 0, this.pixels, Math.round(place.height * scale));
-    this.collect(scene, place);
-    this.boxes(this.runs, scene, place, scene.matched !== null);
-    this.labels(this.runs, scene, place, scene.matched ? theme.text : INK);
+    context.fillRect(0, 0, this.pixels, Math.round(area.height * scale));
+    this.collect(scene, area);
+    this.boxes(this.runs, scene, area, scene.matched !== null);
+    this.labels(this.runs, scene, area, scene.matched ? theme.text : INK);
     if (scene.matched) {
-      this.boxes(this.matches, scene, place, false);
-      this.outlines(scene, place);
-      this.labels(this.matches, scene, place, INK);
+      this.boxes(this.matches, scene, area, false);
+      this.outlines(scene, area);
+      this.labels(this.matches, scene, area, INK);
     }
-    this.headings(scene, place);
-    this.mark(scene, place, scene.hover, 1, theme.text);
-    this.mark(scene, place, scene.selected, 2, theme.text);
-    this.mark(scene, place, scene.focus, 3, theme.accent);
-    this.axis(place);
+    this.headings(scene, area);
+    this.mark(scene, area, scene.hover, 1, theme.text);
+    this.mark(scene, area, scene.selected, 2, theme.text);
+    this.mark(scene, area, scene.focus, 3, theme.accent);
+    this.axis(area);
   }
 
-  /** Finds what is in view. @param {Scene} scene @param {Place} place */
+  /** Finds what is in view. @param {Scene} scene @param {Area} area */
   collect({ view, codes, matched, isFlame }, { camera, height, top }) {
     this.runs.count = 0;
     this.matches.count = 0;
@@ -103,8 +103,8 @@ export class Painter {
     return this.fills.get(key);
   }
 
-  /** @param {Runs} runs @param {Scene} scene @param {Place} place @param {boolean} isDimmed */
-  boxes(runs, { categories }, place, isDimmed) {
+  /** @param {Runs} runs @param {Scene} scene @param {Area} area @param {boolean} isDimmed */
+  boxes(runs, { categories }, area, isDimmed) {
     const height = Math.round(ROW * this.scale) - 1;
     const { left, right, row, category } = runs;
     categories.forEach((look, code) => {
@@ -121,8 +121,8 @@ export class Painter {
     });
   }
 
-  /** @param {Runs} runs @param {Scene} scene @param {Place} place @param {string} color */
-  labels(runs, { view, change }, place, color) {
+  /** @param {Runs} runs @param {Scene} scene @param {Area} area @param {string} color */
+  labels(runs, { view, change }, area, color) {
     const { context, scale } = this;
     const { frames } = view;
     context.font = `${11 * scale}px ${this.theme.font}`;
@@ -159,8 +159,8 @@ export class Painter {
     return `${kept.replace(/[\ud800-\udbff]$/, "")}…`;
   }
 
-  /** A line below each match, so that colour alone does not tell it. @param {Scene} scene @param {Place} place */
-  outlines(scene, place) {
+  /** A line below each match, so that colour alone does not tell it. @param {Scene} scene @param {Area} area */
+  outlines(scene, area) {
     const { context, matches, scale, theme } = this;
     const line = Math.max(2, Math.round(2 * scale));
     context.fillStyle = theme.text;
@@ -170,7 +170,7 @@ export class Painter {
     }
   }
 
-  /** @param {Scene} scene @param {Place} place */
+  /** @param {Scene} scene @param {Area} area */
   headings({ view }, { top, height }) {
     const { context, scale, theme } = this;
     for (const { name, first, hasHeading } of view.layout.blocks) {
@@ -183,7 +183,7 @@ export class Painter {
     }
   }
 
-  /** A frame's outline. @param {Scene} scene @param {Place} place @param {number} frame @param {number} line @param {string} color */
+  /** A frame's outline. @param {Scene} scene @param {Area} area @param {number} frame @param {number} line @param {string} color */
   mark({ view, isFlame }, { camera, top, width }, frame, line, color) {
     if (frame < 0) return;
     const { layout, frames } = view;
@@ -199,7 +199,7 @@ export class Painter {
     context.strokeRect(left + inset - 1, y + inset - 1, Math.max(right - left - 2 * inset + 1, 2 * scale), ROW * scale - 2 * inset + 1);
   }
 
-  /** @param {Place} place */
+  /** @param {Area} area */
   axis({ camera, width }) {
     const { context, scale, theme } = this;
     context.fillStyle = theme.page;

@@ -1,7 +1,7 @@
 // The stage: a scrolling place with the canvas in it, its camera, pointer, wheel and drag.
 
 import { between, clamped, panned, revealing, zoomed } from "../layout/camera.js";
-import { AXIS, heightOf, ROW, rowAt, topOf } from "../layout/place.js";
+import { AXIS, heightOf, ROW, rowAt, topOf } from "../layout/rows.js";
 import { frameAt } from "../layout/visible.js";
 import { CameraMotion } from "../../shared/picture/camera_motion.js";
 import { h } from "../../shared/dom.js";
@@ -180,10 +180,10 @@ export class Stage {
     return { x, y: topOf(view.layout, view.layout.row[frame], isFlame) + ROW / 2 - this.element.scrollTop };
   }
 
-  /** Says in the tree which frame has the focus. @param {string} text @param {{level: number, place: number, among: number, isSelected: boolean}} position */
-  describe(text, { level, place, among, isSelected }) {
+  /** Says in the tree which frame has the focus. @param {string} text @param {{level: number, position: number, among: number, isSelected: boolean}} position */
+  describe(text, { level, position, among, isSelected }) {
     this.item.textContent = text;
-    const attributes = { level, posinset: place, setsize: among, selected: isSelected };
+    const attributes = { level, posinset: position, setsize: among, selected: isSelected };
     for (const [name, value] of Object.entries(attributes)) this.item.setAttribute(`aria-${name}`, String(value));
   }
 

@@ -16,11 +16,11 @@ export function groupedFrames(trace, by, clock) {
   const phases = trace.strings.phase.length;
   for (let row = 0; row < trace.count; row += 1) {
     if (!isIn(row)) continue;
-    const place = (module[row] + 1) * phases + phase[row];
-    let leaf = leaves.get(place, op[row]);
+    const cell = (module[row] + 1) * phases + phase[row];
+    let leaf = leaves.get(cell, op[row]);
     if (leaf < 0) {
       leaf = leafOf(tree, names, LEVELS[by], textsOf(trace, row));
-      leaves.set(place, op[row], leaf);
+      leaves.set(cell, op[row], leaf);
     }
     tree.of[row] = leaf;
   }

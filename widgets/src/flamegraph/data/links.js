@@ -34,9 +34,9 @@ function sortSegment(items, from, to, width) {
   }
   for (let at = from + 1; at < to; at += 1) {
     const item = items[at];
-    let place = at;
-    for (; place > from && width[items[place - 1]] < width[item]; place -= 1) items[place] = items[place - 1];
-    items[place] = item;
+    let index = at;
+    for (; index > from && width[items[index - 1]] < width[item]; index -= 1) items[index] = items[index - 1];
+    items[index] = item;
   }
 }
 

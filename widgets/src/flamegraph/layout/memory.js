@@ -25,8 +25,8 @@ export function memoryCurve({ device, time, allocated }) {
 
 /** Bytes held at a time; 0 before the first event. @param {Curve} curve @param {number} time */
 export function bytesAt({ time: times, allocated }, time) {
-  const place = firstBeyond(times, 0, times.length, time) - 1;
-  return place < 0 ? 0 : allocated[place];
+  const index = firstBeyond(times, 0, times.length, time) - 1;
+  return index < 0 ? 0 : allocated[index];
 }
 
 /** Least and most of each pixel column in view. @param {Curve} curve @param {import("./camera.js").View} view @param {number} pixels */
@@ -34,15 +34,15 @@ export function columnsInView(curve, { from, to }, pixels) {
   const low = new Float64Array(pixels);
   const high = new Float64Array(pixels);
   const { time } = curve;
-  let place = firstBeyond(time, 0, time.length, from);
-  let held = place ? curve.allocated[place - 1] : 0;
+  let index = firstBeyond(time, 0, time.length, from);
+  let held = index ? curve.allocated[index - 1] : 0;
   for (let pixel = 0; pixel < pixels; pixel += 1) {
-    const end = firstBeyond(time, place, time.length, from + ((pixel + 1) / pixels) * (to - from));
-    const range = extremes(curve, place, end);
+    const end = firstBeyond(time, index, time.length, from + ((pixel + 1) / pixels) * (to - from));
+    const range = extremes(curve, index, end);
     low[pixel] = Math.min(held, range.least);
     high[pixel] = Math.max(held, range.most);
-    if (end > place) held = curve.allocated[end - 1];
-    place = end;
+    if (end > index) held = curve.allocated[end - 1];
+    index = end;
   }
   return { low, high };
 }

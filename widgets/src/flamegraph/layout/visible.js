@@ -62,7 +62,7 @@ export function firstBeyond(edge, from, to, value) {
 
 /** First place from `from` on whose frame ends beyond a value. @param {import("./layout.js").Rows} rows @param {number} from @param {number} to @param {number} value */
 function firstEnding({ items, left, width }, from, to, value) {
-  const endOf = (/** @type {number} */ place) => left[items[place]] + width[items[place]];
+  const endOf = (/** @type {number} */ index) => left[items[index]] + width[items[index]];
   let step = 1;
   let low = from;
   while (low + step < to && endOf(low + step) <= value) {
@@ -90,23 +90,23 @@ export function addVisible(rows, row, { from, to, pixels }, category, runs) {
   const { starts, items, left, width } = rows;
   const end = starts[row + 1];
   const scale = pixels / (to - from);
-  let place = starts[row];
-  if (place < end && left[items[place]] + width[items[place]] < from) place = firstEnding(rows, place, end, from);
+  let index = starts[row];
+  if (index < end && left[items[index]] + width[items[index]] < from) index = firstEnding(rows, index, end, from);
   let next = 0;
-  while (place < end && left[items[place]] <= to && next < pixels) {
-    const frame = items[place];
+  while (index < end && left[items[index]] <= to && next < pixels) {
+    const frame = items[index];
     const a = Math.max(0, (left[frame] - from) * scale);
     const b = Math.min(pixels, (left[frame] + width[frame] - from) * scale);
     if (b - a >= BOX) {
       const first = Math.max(next, Math.round(a));
       next = Math.max(Math.round(b), first);
       if (next > first) runs.add(first, next, row, frame, category[frame]);
-      place += 1;
+      index += 1;
     } else {
       const pixel = Math.min(Math.max(next, Math.floor(a)), pixels - 1);
       runs.add(pixel, pixel + 1, row, -1, category[frame]);
       next = pixel + 1;
-      place = Math.max(place + 1, firstEnding(rows, place, end, from + next / scale));
+      index = Math.max(index + 1, firstEnding(rows, index, end, from + next / scale));
     }
   }
 }
@@ -116,10 +116,10 @@ export function frameAt(rows, row, value, slack) {
   const { starts, items, left, width } = rows;
   if (row < 0 || row + 1 >= starts.length) return -1;
   const end = starts[row + 1];
-  const place = firstEnding(rows, starts[row], end, value - slack);
-  if (place >= end || left[items[place]] - value > slack) return -1;
+  const index = firstEnding(rows, starts[row], end, value - slack);
+  if (index >= end || left[items[index]] - value > slack) return -1;
   // The pointer may be near the end of one frame and inside of the next.
-  const after = items[place + 1];
-  const isPast = value > left[items[place]] + width[items[place]];
-  return isPast && place + 1 < end && left[after] <= value ? after : items[place];
+  const after = items[index + 1];
+  const isPast = value > left[items[index]] + width[items[index]];
+  return isPast && index + 1 < end && left[after] <= value ? after : items[index];
 }

@@ -39,12 +39,12 @@ export function shareText({ whole }, time) {
 /** 'aten.mm.default, 1.20 ms, 14.0 % of the step, depth 5, 2 of 7'. @param {import("./views.js").View} view @param {number} frame @param {Change} [changed] */
 export function announcement(view, frame, changed = null) {
   const { frames } = view;
-  const { level, place, among } = positionOf(view, frame);
+  const { level, position, among } = positionOf(view, frame);
   const parts = [
     nameOf(frames, frame), duration(frames.total[frame]), shareText(view, frames.total[frame]),
     frames.count[frame] > 1 ? counted(frames.count[frame], "call") : "",
     changed ? changeText(changed) : "",
-    `depth ${level}`, `${place} of ${among}`,
+    `depth ${level}`, `${position} of ${among}`,
   ];
   return parts.filter(Boolean).join(", ");
 }
@@ -63,7 +63,7 @@ export function changeText({ difference: { frames, before, codes, verdicts }, fr
 /** Where a frame stands among its siblings, from 1. @param {import("./views.js").View} view @param {number} frame */
 export function positionOf(view, frame) {
   const among = siblings(view, frame);
-  return { level: depthOf(view.frames, frame), place: among.indexOf(frame) + 1, among: among.length };
+  return { level: depthOf(view.frames, frame), position: among.indexOf(frame) + 1, among: among.length };
 }
 
 /** A short mark of the change for a box: '▲ +20 %'. @param {Change} changed */

@@ -42,8 +42,8 @@ export function movedTo(key, view, frame, isFlame) {
   }
   const among = siblings(view, frame);
   const last = among.length - 1;
-  const place = among.indexOf(frame);
-  const to = { ArrowLeft: Math.max(place - 1, 0), ArrowRight: Math.min(place + 1, last), Home: 0, End: last }[key] ?? place;
+  const index = among.indexOf(frame);
+  const to = { ArrowLeft: Math.max(index - 1, 0), ArrowRight: Math.min(index + 1, last), Home: 0, End: last }[key] ?? index;
   return among[to];
 }
 

@@ -60,13 +60,13 @@ export function matchFrames(frames, test, isOnDevice) {
 /** The rows of a layout with nothing but the matches in them. @param {import("../layout/layout.js").Layout} layout @param {Matches} matches @returns {import("../layout/layout.js").Rows} */
 export function matchRows({ row, rows, isInOrder }, { isMatch, list }) {
   const { starts, left, width } = rows;
-  const found = { starts: new Int32Array(starts.length), items: new Int32Array(list.length), left, width };
-  if (isInOrder) scatter(found, row, list);
-  else filter(found, rows, isMatch);
-  return found;
+  const matches = { starts: new Int32Array(starts.length), items: new Int32Array(list.length), left, width };
+  if (isInOrder) scatter(matches, row, list);
+  else filter(matches, rows, isMatch);
+  return matches;
 }
 
-/** The fast way, for rows whose frames are in the order of their index. @param {import("../layout/layout.js").Rows} found @param {Int32Array} row @param {Int32Array} list */
+/** The fast way, for rows whose frames are in the order of their index. @param {import("../layout/layout.js").Rows} matches @param {Int32Array} row @param {Int32Array} list */
 function scatter({ starts, items }, row, list) {
   for (let at = 0; at < list.length; at += 1) starts[row[list[at]] + 1] += 1;
   for (let at = 1; at < starts.length; at += 1) starts[at] += starts[at - 1];
@@ -74,14 +74,14 @@ function scatter({ starts, items }, row, list) {
   for (let at = 0; at < list.length; at += 1) items[next[row[list[at]]]++] = list[at];
 }
 
-/** @param {import("../layout/layout.js").Rows} found @param {import("../layout/layout.js").Rows} rows @param {Uint8Array} isMatch */
-function filter(found, { starts, items }, isMatch) {
+/** @param {import("../layout/layout.js").Rows} matches @param {import("../layout/layout.js").Rows} rows @param {Uint8Array} isMatch */
+function filter(matches, { starts, items }, isMatch) {
   let next = 0;
   for (let row = 0; row + 1 < starts.length; row += 1) {
-    for (let place = starts[row]; place < starts[row + 1]; place += 1) {
-      if (isMatch[items[place]]) found.items[next++] = items[place];
+    for (let index = starts[row]; index < starts[row + 1]; index += 1) {
+      if (isMatch[items[index]]) matches.items[next++] = items[index];
     }
-    found.starts[row + 1] = next;
+    matches.starts[row + 1] = next;
   }
 }
 
@@ -96,10 +96,10 @@ export function nextMatch({ starts, items, left }, layout, frame, step) {
   if (!items.length) return -1;
   if (frame < 0) return items[step > 0 ? 0 : items.length - 1];
   const row = layout.row[frame];
-  let place = starts[row];
-  while (place < starts[row + 1] && left[items[place]] < left[frame]) place += 1;
-  while (place < starts[row + 1] && items[place] !== frame && left[items[place]] === left[frame]) place += 1;
-  const isHere = place < items.length && items[place] === frame;
-  const to = step > 0 ? place + Number(isHere) : place - 1;
+  let index = starts[row];
+  while (index < starts[row + 1] && left[items[index]] < left[frame]) index += 1;
+  while (index < starts[row + 1] && items[index] !== frame && left[items[index]] === left[frame]) index += 1;
+  const isHere = index < items.length && items[index] === frame;
+  const to = step > 0 ? index + Number(isHere) : index - 1;
   return items[(to + items.length) % items.length];
 }

@@ -194,7 +194,7 @@ export class Painter {
       const text = look.labelOf(line);
       const [x, y] = labelPlace(line.points);
       const width = context.measureText(text).width + 6;
-      if (taken.some((one) => Math.abs(one.y - y) < 13 && Math.abs(one.x - x) < (one.width + width) / 2)) continue;
+      if (taken.some((label) => Math.abs(label.y - y) < 13 && Math.abs(label.x - x) < (label.width + width) / 2)) continue;
       taken.push({ x, y, width });
       context.fillStyle = theme.page;
       context.fillRect(x - width / 2, y - 6.5, width, 13);

@@ -191,7 +191,7 @@ export class Stage {
   /** The innermost item at a point; -1 for none. @param {{offsetX: number, offsetY: number}} event */
   itemUnder(event) {
     const { x, y } = this.pictureAt(event);
-    const box = this.look?.drawn.boxes.findLast((one) => x >= one.x && x < one.x + one.width && y >= one.y && y < one.y + one.height);
+    const box = this.look?.drawn.boxes.findLast((drawn) => x >= drawn.x && x < drawn.x + drawn.width && y >= drawn.y && y < drawn.y + drawn.height);
     return box?.item ?? -1;
   }
 
@@ -231,7 +231,7 @@ export class Stage {
     const other = [...this.pointers].find(([id]) => id !== event.pointerId)?.[1];
     this.pointers.set(event.pointerId, now);
     if (!other) return this.setCamera(panned(this.camera, before.x - now.x, before.y - now.y));
-    const apart = (/** @type {{x: number, y: number}} */ one) => Math.max(Math.hypot(one.x - other.x, one.y - other.y), 1);
+    const apart = (/** @type {{x: number, y: number}} */ pointer) => Math.max(Math.hypot(pointer.x - other.x, pointer.y - other.y), 1);
     const moved = panned(this.camera, (before.x - now.x) / 2, (before.y - now.y) / 2);
     this.setCamera(zoomed(moved, apart(now) / apart(before), { x: (now.x + other.x) / 2, y: (now.y + other.y) / 2 }));
   }

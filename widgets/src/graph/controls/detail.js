@@ -9,17 +9,17 @@ export class Detail {
   constructor({ label, onGo, onClose }) {
     this.onGo = onGo;
     this.title = h("h3", { tabindex: "-1" });
-    this.place = h("p", { class: "nb-muted nb-graph-place" });
+    this.path = h("p", { class: "nb-muted nb-graph-path" });
     this.body = h("div", { class: "nb-graph-facts" });
     const close = h("button", { type: "button", class: "nb-close", "aria-label": "Close the details", title: "Close (Esc)", onclick: onClose }, "×");
     this.element = h("section", { class: "nb-detail", "aria-label": label, hidden: true },
-      h("div", { class: "nb-detail-head" }, this.title, close), this.place, this.body);
+      h("div", { class: "nb-detail-head" }, this.title, close), this.path, this.body);
   }
 
   /** @param {import("../model/describe.js").Details} details */
-  show({ title, place, fields, attributes, lists }) {
+  show({ title, path, fields, attributes, lists }) {
     this.title.textContent = title;
-    this.place.textContent = place ? `in ${place}` : "";
+    this.path.textContent = path ? `in ${path}` : "";
     this.body.replaceChildren(fieldList(fields), ...(attributes.length ? [h("h4", {}, "Attributes"), fieldList(attributes)] : []),
       h("div", { class: "nb-graph-tensors" }, ...lists.filter(({ total }) => total > 0).map((list) => this.list(list))));
     this.element.hidden = false;

@@ -13,7 +13,7 @@ export class Outline {
   /** @param {{onFocus: (item: number) => void, onEnter: (item: number) => void, onToggle: (item: number, isOpen: boolean) => void, onKey: (event: KeyboardEvent) => void}} options */
   constructor(options) {
     this.options = options;
-    /** @type {{item: number, name: string, key: string, depth: number, hasChildren: boolean, place: number, among: number}[]} */
+    /** @type {{item: number, name: string, key: string, depth: number, hasChildren: boolean, position: number, among: number}[]} */
     this.rows = [];
     this.active = -1;
     this.list = h("ul", { role: "tree", "aria-label": "Parts and nodes of the graph" });
@@ -74,14 +74,14 @@ export class Outline {
   /** @param {number} row */
   item(row) {
     const { data, tree, open, look } = /** @type {any} */ (this);
-    const { item, name, depth, hasChildren, place, among } = this.rows[row];
+    const { item, name, depth, hasChildren, position, among } = this.rows[row];
     const subtitle = subtitleOf(data, tree, item);
     const note = look.noteOf(item);
     const swatch = h("span", { class: "nb-graph-dot", "aria-hidden": "true" });
     const code = look.colors.codes[item];
     if (code >= 0) swatch.style.backgroundColor = look.colors.categories[code].color;
     const element = h("li", {
-      role: "treeitem", "aria-level": depth + 1, "aria-posinset": place, "aria-setsize": among, "aria-selected": String(item === look.selected),
+      role: "treeitem", "aria-level": depth + 1, "aria-posinset": position, "aria-setsize": among, "aria-selected": String(item === look.selected),
       "aria-expanded": hasChildren ? String(open.has(item)) : null, tabindex: item === this.active ? "0" : "-1", "data-row": row, title: [name, note, subtitle].filter(Boolean).join(" · "),
     }, h("span", { class: "nb-twist", "aria-hidden": "true" }), swatch, h("span", { class: "nb-graph-name" }, name), note ? h("span", { class: "nb-graph-note" }, note) : null, h("span", { class: "nb-muted" }, subtitle));
     element.style.setProperty("--nb-depth", String(depth));
@@ -127,14 +127,14 @@ export class Outline {
 
 /** The rows that can be seen: items whose holders are all open. @param {import("../data/data.js").Data} data @param {import("../data/hierarchy.js").Hierarchy} tree @param {Set<number>} open */
 function rowsOf(data, tree, open) {
-  /** @type {{item: number, name: string, key: string, depth: number, hasChildren: boolean, place: number, among: number}[]} */
+  /** @type {{item: number, name: string, key: string, depth: number, hasChildren: boolean, position: number, among: number}[]} */
   const rows = [];
   /** @param {number} holder */
   const add = (holder) => {
     const children = tree.children[holder];
     children.forEach((item, index) => {
       const hasChildren = tree.kind[item] !== KINDS.node && tree.children[item].length > 0;
-      rows.push({ item, name: titleOf(data, tree, item), key: String(item), depth: tree.depth[item] - 1, hasChildren, place: index + 1, among: children.length });
+      rows.push({ item, name: titleOf(data, tree, item), key: String(item), depth: tree.depth[item] - 1, hasChildren, position: index + 1, among: children.length });
       if (open.has(item)) add(item);
     });
   };

@@ -38,11 +38,11 @@ export class Correspondence {
     const state = !isPair ? STATES.alone : message === null ? STATES.same : relation === DTYPE ? STATES.dtype : STATES.shape;
     ids.forEach((id, side) => {
       if (Number.isNaN(id)) return;
-      const one = known.get(id) ?? { state: STATES.alone, side, message: null, partners: [] };
-      known.set(id, one);
-      if (isPair) one.state = one.partners.length ? Math.max(one.state, state) : state;
-      if (isPair) one.partners.push(ids[1 - side]);
-      one.message ??= message ?? (isPair ? null : relation);
+      const entry = known.get(id) ?? { state: STATES.alone, side, message: null, partners: [] };
+      known.set(id, entry);
+      if (isPair) entry.state = entry.partners.length ? Math.max(entry.state, state) : state;
+      if (isPair) entry.partners.push(ids[1 - side]);
+      entry.message ??= message ?? (isPair ? null : relation);
     });
   }
 
@@ -63,10 +63,10 @@ export class Correspondence {
 
   /** How a row compares, in words. @param {Level} table @param {number} row */
   wordsOf(table, row) {
-    const one = this.known[table].get(row);
-    if (!one) return "not compared";
-    if (one.state === STATES.alone) return `only on the ${SIDES[one.side]}${one.message ? ` (${one.message})` : ""}`;
-    if (one.message) return `differs: ${one.message}`;
+    const entry = this.known[table].get(row);
+    if (!entry) return "not compared";
+    if (entry.state === STATES.alone) return `only on the ${SIDES[entry.side]}${entry.message ? ` (${entry.message})` : ""}`;
+    if (entry.message) return `differs: ${entry.message}`;
     // What is in parts may differ nevertheless.
     return table === "parts" ? "on both sides" : "same on both sides";
   }

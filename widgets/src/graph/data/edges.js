@@ -93,9 +93,9 @@ function byNode(ends, count) {
   return { of: (/** @type {number} */ node) => edges.subarray(starts[node], starts[node + 1]) };
 }
 
-/** The item that holds two others, neither of which holds the other. @param {Hierarchy} tree @param {number} one @param {number} other */
-function holderOf({ parent, depth }, one, other) {
-  let [a, b] = [one, other];
+/** The item that holds two others, neither of which holds the other. @param {Hierarchy} tree @param {number} first @param {number} second */
+function holderOf({ parent, depth }, first, second) {
+  let [a, b] = [first, second];
   while (a !== b) {
     if (depth[a] >= depth[b]) a = parent[a];
     else b = parent[b];

@@ -49,13 +49,13 @@ export function groupRuns(children, isLeaf, group) {
 /** Runs of leaves, and of what is none. @template T @param {T[]} children @param {(child: T) => boolean} isLeaf */
 function runs(children, isLeaf) {
   /** @type {T[][]} */
-  const found = [];
+  const grouped = [];
   for (const child of children) {
-    const last = found.at(-1);
+    const last = grouped.at(-1);
     if (last && isLeaf(last[0]) === isLeaf(child)) last.push(child);
-    else found.push([child]);
+    else grouped.push([child]);
   }
-  return found;
+  return grouped;
 }
 
 /** A run in pieces of one length, a few of them; a short one as it is. @template T @param {T[]} run @param {(children: T[]) => T} group @returns {T[]} */

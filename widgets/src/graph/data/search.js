@@ -13,7 +13,7 @@ const PART_TEXTS = ["name", "module", "type", "role"];
  * @param {Data} data @param {Hierarchy} tree @param {string} text
  * @returns {number[]}
  */
-export function found(data, tree, text) {
+export function searchItems(data, tree, text) {
   if (!text) return [];
   const pattern = patternOf(text);
   const [nodes, parts] = [fitting(data.nodes, NODE_TEXTS, pattern), fitting(data.parts, PART_TEXTS, pattern)];
@@ -46,8 +46,8 @@ function fitting({ texts }, columns, pattern) {
 /** The match after, or before, the item that is looked at; around the end. @param {number[]} items @param {number} at @param {number} step @param {Hierarchy} tree @returns {number} -1 for none */
 export function nextMatch(items, at, step, tree) {
   if (!items.length) return -1;
-  const place = items.indexOf(at);
-  if (place >= 0) return items[(place + step + items.length) % items.length];
+  const index = items.indexOf(at);
+  if (index >= 0) return items[(index + step + items.length) % items.length];
   const order = before(tree, at);
   const next = at < 0 ? 0 : items.findIndex((item) => !order(item));
   const from = next < 0 ? items.length : next;

@@ -40,7 +40,7 @@ export class SharedSelection {
     this.widget = widget;
     this.isTelling = false;
     /** What both sides know. @type {Record<string, any>} */
-    this.told = NONE;
+    this.known = NONE;
   }
 
   /** @param {(change: any) => void} listener @returns {Record<string, (change: any) => void>} listeners by event */
@@ -51,7 +51,7 @@ export class SharedSelection {
   /** Tells what is selected. @param {import("../model/model.js").GraphModel} model @param {number} item @param {boolean} isAsked whether another widget did, whose own limits stay */
   tell(model, item, isAsked) {
     const { selection, ...ids } = traitsOf(model, item);
-    this.told = { ...NONE, ...ids };
+    this.known = { ...NONE, ...ids };
     // Each change is heard here, too, before the others are made.
     this.isTelling = true;
     for (const [name, value] of Object.entries(isAsked ? ids : { ...ids, selection })) this.widget.set(name, value);
@@ -62,10 +62,10 @@ export class SharedSelection {
   /** What was selected elsewhere: undefined if that is not new, null if it is nothing. @param {import("./data.js").Data} data @returns {Asked | null | undefined} */
   news(data) {
     const traits = Object.fromEntries(TRAITS.map((name) => [name, this.widget.get(name) ?? null]));
-    const changed = TRAITS.filter((name) => traits[name] !== this.told[name]);
+    const changed = TRAITS.filter((name) => traits[name] !== this.known[name]);
     if (this.isTelling || !changed.length) return undefined;
-    this.told = { ...NONE, ...traits };
-    const [name] = changed.filter((one) => traits[one] !== null);
+    this.known = { ...NONE, ...traits };
+    const [name] = changed.filter((trait) => traits[trait] !== null);
     const asked = name ? askedFor(data, { ...NONE, [name]: traits[name] }) : null;
     return asked && { ...asked, isOp: name === "selected_op_id" };
   }

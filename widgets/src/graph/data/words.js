@@ -47,7 +47,7 @@ function repeated({ parts }, row) {
 
 /** First and last of a run. @param {Data} data @param {Hierarchy} tree @param {number} item */
 function runTitle(data, tree, item) {
-  const [first, last] = [firstIn(tree, item), lastIn(tree, item)].map((one) => cut(titleOf(data, tree, one), 24));
+  const [first, last] = [firstIn(tree, item), lastIn(tree, item)].map((end) => cut(titleOf(data, tree, end), 24));
   return first === last ? `${first} …` : `${first} … ${last}`;
 }
 
@@ -103,13 +103,13 @@ export function tensorText(dtype, shape) {
 /** What goes along a line: its tensor, or how many and what they have in common. @param {Data} data @param {number[]} edges */
 export function lineText({ edges: { texts } }, edges) {
   const different = new Set(edges.map((edge) => tensorText(textAt(texts.dtype, edge), textAt(texts.shape, edge))));
-  const [one] = different;
-  if (edges.length === 1) return one || "tensor";
-  return different.size === 1 && one ? `${count(edges.length)} × ${one}` : counted(edges.length, "tensor");
+  const [text] = different;
+  if (edges.length === 1) return text || "tensor";
+  return different.size === 1 && text ? `${count(edges.length)} × ${text}` : counted(edges.length, "tensor");
 }
 
 /** The way from the graph down to an item. @param {Data} data @param {Hierarchy} tree @param {number} item */
-export function placeOf(data, tree, item) {
+export function pathOf(data, tree, item) {
   const names = [];
   for (let at = tree.parent[item]; at > ROOT; at = tree.parent[at]) names.push(titleOf(data, tree, at));
   return names.reverse().join(" › ");

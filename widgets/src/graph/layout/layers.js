@@ -26,39 +26,39 @@ export function layersOf(count, pairs) {
   for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
     const isDown = sweep % 2 === 0;
     const order = isDown ? rows : [...rows].reverse();
-    const place = placesIn(rows, rank.length);
-    for (const row of order) sortRow(row, isDown ? above : below, place);
+    const position = placesIn(rows, rank.length);
+    for (const row of order) sortRow(row, isDown ? above : below, position);
   }
   return { count, rank, rows, steps, paths };
 }
 
 /** The pairs with the box first that comes first in an order without cycles. @param {number} count @param {[number, number][]} pairs */
 function oriented(count, pairs) {
-  const place = topological(count, pairs);
-  return pairs.map(([a, b]) => /** @type {[number, number]} */ (place[a] < place[b] ? [a, b] : [b, a]));
+  const position = topological(count, pairs);
+  return pairs.map(([a, b]) => /** @type {[number, number]} */ (position[a] < position[b] ? [a, b] : [b, a]));
 }
 
 /** Place of each box in an order along the pairs; where they make a cycle the first box is next. @param {number} count @param {[number, number][]} pairs */
 function topological(count, pairs) {
   const [next, open] = [neighbours(count, pairs, 0), new Int32Array(count)];
   for (const [, to] of pairs) open[to] += 1;
-  const place = new Int32Array(count).fill(-1);
+  const position = new Int32Array(count).fill(-1);
   const ready = Array.from({ length: count }, (_, box) => box).filter((box) => open[box] === 0).reverse();
   for (let at = 0, first = 0; at < count; at += 1) {
-    while (ready.length && place[/** @type {number} */ (ready.at(-1))] >= 0) ready.pop();
-    while (place[first] >= 0) first += 1;
+    while (ready.length && position[/** @type {number} */ (ready.at(-1))] >= 0) ready.pop();
+    while (position[first] >= 0) first += 1;
     const box = ready.pop() ?? first;
-    place[box] = at;
-    for (const to of [...next[box]].reverse()) if ((open[to] -= 1) === 0 && place[to] < 0) ready.push(to);
+    position[box] = at;
+    for (const to of [...next[box]].reverse()) if ((open[to] -= 1) === 0 && position[to] < 0) ready.push(to);
   }
-  return place;
+  return position;
 }
 
 /** Rank of each box: below all that it reads, sources right above what reads them. @param {number} count @param {[number, number][]} pairs */
 function ranks(count, pairs) {
   const next = neighbours(count, pairs, 0);
-  const place = topological(count, pairs);
-  const order = Array.from(place.keys()).sort((a, b) => place[a] - place[b]);
+  const position = topological(count, pairs);
+  const order = Array.from(position.keys()).sort((a, b) => position[a] - position[b]);
   /** @type {number[]} */
   const rank = new Array(count).fill(0);
   const isSource = new Array(count).fill(true);
@@ -96,15 +96,15 @@ function bent(rank, pairs) {
 /** Places next to each place. @param {number} count @param {[number, number][]} steps @param {0 | 1} end 0: those below, 1: those above */
 export function neighbours(count, steps, end) {
   /** @type {number[][]} */
-  const found = Array.from({ length: count }, () => []);
-  for (const step of steps) found[step[end]].push(step[1 - end]);
-  return found;
+  const lists = Array.from({ length: count }, () => []);
+  for (const step of steps) lists[step[end]].push(step[1 - end]);
+  return lists;
 }
 
 /** Ranks in the order in which a walk along the steps meets them. @param {number[]} rank @param {[number, number][]} steps */
 function firstRows(rank, steps) {
   const next = neighbours(rank.length, steps, 0);
-  const rows = Array.from({ length: 1 + rank.reduce((most, one) => Math.max(most, one), -1) }, () => /** @type {number[]} */ ([]));
+  const rows = Array.from({ length: 1 + rank.reduce((most, level) => Math.max(most, level), -1) }, () => /** @type {number[]} */ ([]));
   const isMet = new Uint8Array(rank.length);
   const first = Array.from(rank.keys()).sort((a, b) => rank[a] - rank[b] || a - b);
   for (const start of first) {
@@ -122,14 +122,14 @@ function firstRows(rank, steps) {
 
 /** @param {number[][]} rows @param {number} count */
 function placesIn(rows, count) {
-  const place = new Float64Array(count);
-  for (const row of rows) row.forEach((at, index) => (place[at] = index));
-  return place;
+  const position = new Float64Array(count);
+  for (const row of rows) row.forEach((at, index) => (position[at] = index));
+  return position;
 }
 
-/** Orders a row by the mean place of the neighbours; those without keep theirs. @param {number[]} row @param {number[][]} beside @param {Float64Array} place */
-function sortRow(row, beside, place) {
-  const wanted = new Map(row.map((at) => [at, beside[at].length ? beside[at].reduce((sum, one) => sum + place[one], 0) / beside[at].length : place[at]]));
-  row.sort((a, b) => /** @type {number} */ (wanted.get(a)) - /** @type {number} */ (wanted.get(b)) || place[a] - place[b]);
-  row.forEach((at, index) => (place[at] = index));
+/** Orders a row by the mean place of the neighbours; those without keep theirs. @param {number[]} row @param {number[][]} beside @param {Float64Array} position */
+function sortRow(row, beside, position) {
+  const wanted = new Map(row.map((at) => [at, beside[at].length ? beside[at].reduce((sum, neighbour) => sum + position[neighbour], 0) / beside[at].length : position[at]]));
+  row.sort((a, b) => /** @type {number} */ (wanted.get(a)) - /** @type {number} */ (wanted.get(b)) || position[a] - position[b]);
+  row.forEach((at, index) => (position[at] = index));
 }

@@ -29,13 +29,13 @@ export const KEYS = [
  */
 export function movedTo(key, drawn, item) {
   const box = drawn.boxOf.get(item);
-  if (!box) return drawn.boxes.find((one) => one.item >= 0)?.item ?? -1;
+  if (!box) return drawn.boxes.find((candidate) => candidate.item >= 0)?.item ?? -1;
   if (key === "ArrowDown" || key === "ArrowUp") return along(drawn, item, key === "ArrowDown");
-  const level = drawn.boxes.filter((one) => one.holder === box.holder && one.item >= 0);
+  const level = drawn.boxes.filter((candidate) => candidate.holder === box.holder && candidate.item >= 0);
   const ordered = [...level].sort((a, b) => a.y + a.height / 2 - b.y - b.height / 2 || a.x - b.x);
   const last = ordered.length - 1;
-  const place = ordered.indexOf(box);
-  const to = { ArrowLeft: Math.max(place - 1, 0), ArrowRight: Math.min(place + 1, last), Home: 0, End: last }[key] ?? place;
+  const index = ordered.indexOf(box);
+  const to = { ArrowLeft: Math.max(index - 1, 0), ArrowRight: Math.min(index + 1, last), Home: 0, End: last }[key] ?? index;
   return ordered[to].item;
 }
 

@@ -46,15 +46,15 @@ function centers(layers, rows, sizes) {
   const width = (/** @type {number} */ at) => (at < count ? sizes[at].width + GAPS.beside : GAPS.bend);
   const center = new Array(rank.length).fill(0);
   for (const row of rows) {
-    let at = -row.reduce((sum, one) => sum + width(one), 0) / 2;
-    for (const one of row) center[one] = (at += width(one)) - width(one) / 2;
+    let at = -row.reduce((sum, box) => sum + width(box), 0) / 2;
+    for (const box of row) center[box] = (at += width(box)) - width(box) / 2;
   }
   const beside = [neighbours(rank.length, steps, 1), neighbours(rank.length, steps, 0)];
   for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
     const near = beside[sweep % 2];
     for (const row of sweep % 2 ? [...rows].reverse() : rows) {
-      const wanted = row.map((one) => (near[one].length ? mean(near[one], center, (other) => (one < count && other >= count ? LOOSE : 1)) : center[one]));
-      const weights = row.map((one) => (one >= count && near[one].every((other) => other >= count) ? STRAIGHT : near[one].length ? 1 : 0.1));
+      const wanted = row.map((box) => (near[box].length ? mean(near[box], center, (neighbour) => (box < count && neighbour >= count ? LOOSE : 1)) : center[box]));
+      const weights = row.map((box) => (box >= count && near[box].every((neighbour) => neighbour >= count) ? STRAIGHT : near[box].length ? 1 : 0.1));
       apart(wanted, weights, row.map(width)).forEach((value, index) => (center[row[index]] = value));
     }
   }
@@ -78,10 +78,10 @@ export function apart(wanted, weights, widths) {
   return blocks.flatMap(({ sum, weight, count }) => new Array(count).fill(sum / weight)).map((value, index) => value + offsets[index]);
 }
 
-/** The mean center of places, each with its weight. @param {number[]} places @param {number[]} center @param {(place: number) => number} weightOf */
+/** The mean center of places, each with its weight. @param {number[]} places @param {number[]} center @param {(box: number) => number} weightOf */
 function mean(places, center, weightOf) {
   const weights = places.map(weightOf);
-  return places.reduce((sum, place, index) => sum + center[place] * weights[index], 0) / weights.reduce((sum, one) => sum + one, 0);
+  return places.reduce((sum, box, index) => sum + center[box] * weights[index], 0) / weights.reduce((sum, box) => sum + box, 0);
 }
 
 /** Tops and heights of the ranks. @param {number[][]} rows @param {import("./layers.js").Layers} layers @param {Size[]} sizes */

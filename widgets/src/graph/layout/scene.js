@@ -80,9 +80,9 @@ export class Scene {
     const has = (/** @type {number} */ end) => (links.some(({ from, to }) => from === end || to === end) ? [end] : []);
     // The outputs come last: where lines make a cycle, what comes first is above.
     const places = [...has(IN), ...this.tree.children[holder], ...has(OUT)];
-    const placeOf = new Map(places.map((item, place) => [item, place]));
+    const indexOf = new Map(places.map((item, index) => [item, index]));
     const pairs = joined(links);
-    const layers = layersOf(places.length, pairs.map(({ from, to }) => [/** @type {number} */ (placeOf.get(from)), /** @type {number} */ (placeOf.get(to))]));
+    const layers = layersOf(places.length, pairs.map(({ from, to }) => [/** @type {number} */ (indexOf.get(from)), /** @type {number} */ (indexOf.get(to))]));
     const level = { places, pairs, layers };
     this.levels.set(holder, level);
     return level;
@@ -134,11 +134,11 @@ export class Scene {
   draw(holder, left, top, drawn) {
     const { places, pairs, layers } = this.level(holder);
     const { x, y, paths } = this.placing(holder);
-    places.forEach((item, place) => {
+    places.forEach((item, index) => {
       const isOpen = this.open.has(item);
       const words = item < 0 ? { title: item === IN ? "in" : "out", subtitle: "" } : this.closedBox(item);
       const { width, height } = this.sizeOf(item);
-      const box = { item, holder, x: left + x[place], y: top + y[place], width, height, isOpen, title: words.title, subtitle: words.subtitle, canOpen: item >= 0 && this.holds(item) };
+      const box = { item, holder, x: left + x[index], y: top + y[index], width, height, isOpen, title: words.title, subtitle: words.subtitle, canOpen: item >= 0 && this.holds(item) };
       drawn.boxes.push(box);
       if (item >= 0) drawn.boxOf.set(item, box);
       if (isOpen) this.draw(item, box.x + PAD + Math.max(0, (width - 2 * PAD - this.placing(item).width) / 2), box.y + HEAD, drawn);

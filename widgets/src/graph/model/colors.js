@@ -42,11 +42,11 @@ function byText(data, tree, way) {
   const known = way === "role" ? ROLES : way === "phase" ? PHASES : textCategories(values);
   const several = { ...CATEGORIES.phase[CATEGORIES.phase.length - 1], label: SEVERAL };
   const categories = [...known, several];
-  const place = new Map(known.map(({ label }, index) => [label, index]));
+  const codeOf = new Map(known.map(({ label }, index) => [label, index]));
   const codes = new Int16Array(tree.kind.length).fill(-1);
   const counts = categories.map(() => 0);
   for (const item of upward(tree)) {
-    codes[item] = ownCode(data, tree, item, way, place) ?? common(tree.children[item], codes, known.length);
+    codes[item] = ownCode(data, tree, item, way, codeOf) ?? common(tree.children[item], codes, known.length);
     if (codes[item] >= 0 && tree.kind[item] === KINDS.node) counts[codes[item]] += 1;
   }
   return { categories, codes, counts };
@@ -57,24 +57,24 @@ function textCategories(values) {
   return deviceCategories(values).slice(0, values.length);
 }
 
-/** The category that an item has by itself. @param {Data} data @param {Hierarchy} tree @param {number} item @param {string} way @param {Map<string, number>} place */
-function ownCode({ nodes, parts }, tree, item, way, place) {
+/** The category that an item has by itself. @param {Data} data @param {Hierarchy} tree @param {number} item @param {string} way @param {Map<string, number>} codeOf */
+function ownCode({ nodes, parts }, tree, item, way, codeOf) {
   const row = tree.row[item];
-  if (tree.kind[item] === KINDS.node) return place.get(textAt(nodes.texts[way], row) ?? "") ?? -1;
+  if (tree.kind[item] === KINDS.node) return codeOf.get(textAt(nodes.texts[way], row) ?? "") ?? -1;
   if (tree.kind[item] === KINDS.run || !parts.texts[way]) return undefined;
-  const known = tree.kind[item] === KINDS.graph ? undefined : place.get(textAt(parts.texts[way], row) ?? "");
+  const known = tree.kind[item] === KINDS.graph ? undefined : codeOf.get(textAt(parts.texts[way], row) ?? "");
   // A part has a role of its own or none; what is in it may have others.
   return known ?? (way === "role" ? -1 : undefined);
 }
 
 /** What all that have a category have in common. @param {number[]} items @param {Int16Array} codes @param {number} several */
 function common(items, codes, several) {
-  let found = -1;
+  let shared = -1;
   for (const item of items) {
-    if (codes[item] < 0 || codes[item] === found) continue;
-    found = found < 0 ? codes[item] : several;
+    if (codes[item] < 0 || codes[item] === shared) continue;
+    shared = shared < 0 ? codes[item] : several;
   }
-  return found;
+  return shared;
 }
 
 /** Items with those below before those above. @param {Hierarchy} tree */

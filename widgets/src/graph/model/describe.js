@@ -6,7 +6,7 @@ import { comparedWords } from "../data/correspondence.js";
 import { numberAt, textAt } from "../data/data.js";
 import { isBelow, leaves } from "../data/edges.js";
 import { KINDS } from "../data/hierarchy.js";
-import { placeOf, subtitleOf, tensorText, titleOf } from "../data/words.js";
+import { pathOf, subtitleOf, tensorText, titleOf } from "../data/words.js";
 
 /** Most tensors that are listed. */
 const MOST = 60;
@@ -20,7 +20,7 @@ const FORMATS = { duration, data_size: dataSize, flops, error: (value) => value.
  * A tensor: what it is called, what it is, and the node at its other end; -1 for the outside.
  *
  * @typedef {{slot: string, tensor: string, node: number, name: string}} Tensor
- * @typedef {{title: string, place: string, fields: [string, string][], attributes: [string, string][],
+ * @typedef {{title: string, path: string, fields: [string, string][], attributes: [string, string][],
  *   lists: {title: string, total: number, tensors: Tensor[]}[]}} Details
  */
 
@@ -33,10 +33,10 @@ export function detailsOf(data, tree, edges, item, amounts) {
   const values = data.values.flatMap(({ name, label, format }) =>
     Number.isNaN(amounts[name][item]) ? [] : [/** @type {[string, string]} */ ([label, FORMATS[format](amounts[name][item])])]);
   const own = tree.kind[item] === KINDS.part ? tree.own[row] : -1;
-  const said = isNode ? row : own;
+  const described = isNode ? row : own;
   return {
-    title: titleOf(data, tree, item), place: placeOf(data, tree, item), fields: [...known([["compared", compared]]), ...fields, ...values],
-    attributes: said < 0 ? [] : attributesOf(textAt(data.nodes.texts.attributes, said)), lists: listsOf(data, tree, edges, item),
+    title: titleOf(data, tree, item), path: pathOf(data, tree, item), fields: [...known([["compared", compared]]), ...fields, ...values],
+    attributes: described < 0 ? [] : attributesOf(textAt(data.nodes.texts.attributes, described)), lists: listsOf(data, tree, edges, item),
   };
 }
 
@@ -73,9 +73,9 @@ function known(fields) {
 function attributesOf(text) {
   if (!text) return [];
   try {
-    const said = JSON.parse(text);
-    if (said === null || typeof said !== "object") return [["attributes", text]];
-    return Object.entries(said).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
+    const attributes = JSON.parse(text);
+    if (attributes === null || typeof attributes !== "object") return [["attributes", text]];
+    return Object.entries(attributes).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
   } catch {
     return [["attributes", text]];
   }
@@ -83,15 +83,15 @@ function attributesOf(text) {
 
 /** @param {Data} data @param {Hierarchy} tree @param {Edges} edges @param {number} item */
 function listsOf(data, tree, edges, item) {
-  const read = [];
-  const given = [];
+  const inputs = [];
+  const outputs = [];
   for (const node of leaves(tree, item)) {
-    for (const edge of edges.in.of(node)) if (!isInside(tree, edges.itemOf(edges.src[edge]), item)) read.push(edge);
-    for (const edge of edges.out.of(node)) if (!isInside(tree, edges.itemOf(edges.dst[edge]), item)) given.push(edge);
+    for (const edge of edges.in.of(node)) if (!isInside(tree, edges.itemOf(edges.src[edge]), item)) inputs.push(edge);
+    for (const edge of edges.out.of(node)) if (!isInside(tree, edges.itemOf(edges.dst[edge]), item)) outputs.push(edge);
   }
-  const list = (/** @type {string} */ title, /** @type {number[]} */ found, /** @type {Int32Array} */ ends) => (
-    { title, total: found.length, tensors: found.slice(0, MOST).map((edge) => tensorOf(data, edge, ends[edge], title === "Reads")) });
-  return [list("Reads", read, edges.src), list("Gives", given, edges.dst)];
+  const list = (/** @type {string} */ title, /** @type {number[]} */ edgeRows, /** @type {Int32Array} */ ends) => (
+    { title, total: edgeRows.length, tensors: edgeRows.slice(0, MOST).map((edge) => tensorOf(data, edge, ends[edge], title === "Reads")) });
+  return [list("Reads", inputs, edges.src), list("Gives", outputs, edges.dst)];
 }
 
 /** @param {Hierarchy} tree @param {number} item @param {number} holder */
@@ -111,6 +111,6 @@ export function announcement(data, tree, item, isOpen, edges) {
   const words = [titleOf(data, tree, item), subtitleOf(data, tree, item), comparedWords(data, tree, item)];
   if (tree.children[item].length) words.push(isOpen ? "open" : "closed");
   else if (tree.kind[item] === KINDS.node) words.push(`reads ${edges.in.of(tree.row[item]).length}, read by ${edges.out.of(tree.row[item]).length}`);
-  const place = placeOf(data, tree, item);
-  return [...words, place ? `in ${place}` : ""].filter(Boolean).join(", ");
+  const path = pathOf(data, tree, item);
+  return [...words, path ? `in ${path}` : ""].filter(Boolean).join(", ");
 }

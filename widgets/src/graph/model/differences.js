@@ -35,14 +35,14 @@ export function byState(data, tree, order) {
 function valuesIn({ nodes, parts }) {
   const isValue = nodes.texts.kind.values.map((kind) => VALUES.has(kind));
   /** @type {Map<number, number[]>} */
-  const found = new Map();
+  const rowsByPart = new Map();
   idsOf(nodes.numbers.part_id, parts.count).forEach((part, row) => {
     if (part < 0 || !isValue[nodes.texts.kind.codes[row]]) return;
-    const rows = found.get(part);
+    const rows = rowsByPart.get(part);
     if (rows) rows.push(row);
-    else found.set(part, [row]);
+    else rowsByPart.set(part, [row]);
   });
-  return found;
+  return rowsByPart;
 }
 
 /** The one state that all have which were compared, else mixed. @param {number[]} states */

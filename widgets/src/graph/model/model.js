@@ -7,7 +7,7 @@ import { detailsOf } from "./describe.js";
 import { Edges, isBelow } from "../data/edges.js";
 import { hierarchyOf, KINDS, pathTo, ROOT } from "../data/hierarchy.js";
 import { Scene } from "../layout/scene.js";
-import { found } from "../data/search.js";
+import { searchItems } from "../data/search.js";
 import { lineText } from "../data/words.js";
 
 /** Most lines from the selected item to what lies on other levels. */
@@ -35,7 +35,7 @@ export class GraphModel {
       const parts = children[at].filter((item) => kind[item] === KINDS.part);
       // Of several parts at the top, which are the phases of a step, the forward is where to begin.
       const open = at === ROOT && parts.length > 1 ? parts.filter((item) => this.isForward(item)) : parts;
-      const largest = open.sort((one, other) => size[other] - size[one] || one - other)[0];
+      const largest = open.sort((left, right) => size[right] - size[left] || left - right)[0];
       const next = others.length ? largest : only;
       boxes += others.length;
       if (next === undefined || this.isRepeats(next) || (others.length && boxes + children[next].length > most)) return;
@@ -86,7 +86,7 @@ export class GraphModel {
 
   /** @param {string} text */
   search(text) {
-    return this.once(`search ${text}`, () => found(this.data, this.tree, text));
+    return this.once(`search ${text}`, () => searchItems(this.data, this.tree, text));
   }
 
   /** Makes an item visible: opens all that holds it. @param {number} item */
@@ -105,7 +105,7 @@ export class GraphModel {
     const drawn = scene.drawn();
     const box = drawn.boxOf.get(item);
     if (!box) return [];
-    const [read, given] = [new Set(), new Set()];
+    const [inputs, outputs] = [new Set(), new Set()];
     const note = (/** @type {Set<number>} */ ends, /** @type {number} */ node) => {
       const end = edges.itemOf(node);
       if (end < 0 || isBelow(tree, end, item)) return;
@@ -113,11 +113,11 @@ export class GraphModel {
       if (tree.parent[shown] !== tree.parent[item]) ends.add(shown);
     };
     for (const edge of edges.crossing(item)) {
-      note(read, edges.src[edge]);
-      note(given, edges.dst[edge]);
+      note(inputs, edges.src[edge]);
+      note(outputs, edges.dst[edge]);
     }
     const boxes = (/** @type {Set<number>} */ ends) => [...ends].map((end) => drawn.boxOf.get(end)).filter(Boolean).slice(0, MOST_FAR);
-    return [...boxes(read).map((from) => ({ from, to: box })), ...boxes(given).map((to) => ({ from: box, to }))];
+    return [...boxes(inputs).map((from) => ({ from, to: box })), ...boxes(outputs).map((to) => ({ from: box, to }))];
   }
 
   /** Rows of the nodes that an item is or holds. @param {number} item @returns {number[]} */

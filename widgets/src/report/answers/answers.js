@@ -27,8 +27,8 @@ export function answerer(table) {
     },
     profile: (message) => ({ columns: profiles(columns, idsOf(message), shown) }),
     position(message) {
-      const place = idsOf(message).indexOf(message[key]);
-      return { [key]: message[key], position: place < 0 ? null : place };
+      const position = idsOf(message).indexOf(message[key]);
+      return { [key]: message[key], position: position < 0 ? null : position };
     },
     modules: () => table.modules,
   };

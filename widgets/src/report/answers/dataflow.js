@@ -4,22 +4,22 @@ import { rowsWhere } from "./tensors.js";
 
 /** The op and all ops called below it, in call order. @param {Float64Array} parent @param {number} opId @returns {Set<number>} */
 export function withChildren(parent, opId) {
-  const found = new Set([opId]);
+  const linked = new Set([opId]);
   for (let isMore = true; isMore; ) {
-    const before = found.size;
+    const before = linked.size;
     // A child is called after its parent, so that one pass finds all but the oddest nesting.
-    for (let row = opId; row < parent.length; row += 1) if (found.has(parent[row])) found.add(row);
-    isMore = found.size > before;
+    for (let row = opId; row < parent.length; row += 1) if (linked.has(parent[row])) linked.add(row);
+    isMore = linked.size > before;
   }
-  return new Set([...found].sort((left, right) => left - right));
+  return new Set([...linked].sort((left, right) => left - right));
 }
 
 /** Ops outside a group that made its inputs, and ops outside that read its outputs, in call order of the readers. @param {import("./tensors.js").Tensors} tensors @param {Set<number>} group */
 export function neighbours(tensors, group) {
-  const found = links(tensors, group);
+  const linked = links(tensors, group);
   return {
-    producers: found.filter(({ reader, maker }) => group.has(reader) && !group.has(maker)).map(({ maker }) => maker),
-    consumers: found.filter(({ reader, maker }) => !group.has(reader) && group.has(maker)).map(({ reader }) => reader),
+    producers: linked.filter(({ reader, maker }) => group.has(reader) && !group.has(maker)).map(({ maker }) => maker),
+    consumers: linked.filter(({ reader, maker }) => !group.has(reader) && group.has(maker)).map(({ reader }) => reader),
   };
 }
 

@@ -50,16 +50,16 @@ function tensorIds(seen, fresh) {
 
 /** @param {Float64Array} opId @param {Int32Array} role @param {Float64Array} off */
 function positions(opId, role, off) {
-  const found = new Float64Array(off.length);
+  const result = new Float64Array(off.length);
   for (let row = 0; row < off.length; row += 1) {
     const isNext = row > 0 && opId[row] === opId[row - 1] && role[row] === role[row - 1];
-    found[row] = (isNext ? found[row - 1] + 1 : 0) + off[row];
+    result[row] = (isNext ? result[row - 1] + 1 : 0) + off[row];
   }
-  return found;
+  return result;
 }
 
 /** Where the statistics of each row stand; -1 for none. @param {Int32Array} has */
 function placesOf(has) {
   let count = 0;
-  return has.map((one) => (one === KEPT ? count++ : -1));
+  return has.map((kind) => (kind === KEPT ? count++ : -1));
 }

@@ -29,9 +29,9 @@ function newColumns({ count, texts, numbers }) {
 /** Whether each op is work on a device. @param {import("./columns.js").TextColumn} level */
 export function isDevice({ values, codes }) {
   const kernel = values.indexOf("kernel");
-  const found = new Uint8Array(codes.length);
-  for (let row = 0; row < found.length; row += 1) found[row] = Number(kernel >= 0 && codes[row] === kernel);
-  return found;
+  const isKernel = new Uint8Array(codes.length);
+  for (let row = 0; row < isKernel.length; row += 1) isKernel[row] = Number(kernel >= 0 && codes[row] === kernel);
+  return isKernel;
 }
 
 /**

@@ -40,8 +40,8 @@ function fits(columns, predicate) {
 function combined(columns, parts, decisive) {
   const mask = new Uint8Array(columns.count).fill(1 - decisive);
   for (const part of parts) {
-    const found = fits(columns, part);
-    for (let row = 0; row < mask.length; row += 1) if (found[row] === decisive) mask[row] = decisive;
+    const partial = fits(columns, part);
+    for (let row = 0; row < mask.length; row += 1) if (partial[row] === decisive) mask[row] = decisive;
   }
   return mask;
 }

@@ -7,7 +7,7 @@ const ranked = new WeakMap();
 
 /** Rows in the order of a query's sort, of which the first part decides first. Throws on an unknown column. @param {import("../columns/columns.js").Columns} table @param {Int32Array} rows @param {{column: string, descending?: boolean}[]} sort */
 export function ordered(table, rows, sort) {
-  return sort.reduceRight((found, { column, descending }) => byRank(found, ranksOf(table, column), Boolean(descending)), rows);
+  return sort.reduceRight((result, { column, descending }) => byRank(result, ranksOf(table, column), Boolean(descending)), rows);
 }
 
 /** Per row the rank of its value in a column, NaN for missing. Texts rank by their UTF-16 code units, in the kernel by their characters: beyond U+FFFF the two differ. @param {import("../columns/columns.js").Columns} table @param {string} name */
@@ -24,15 +24,15 @@ function byRank(rows, ranks, isDescending) {
   for (const row of present) if (ranks[row] > largest) largest = ranks[row];
   // One number of rank and place each: those sort fastest, and ties stay as they are.
   const keys = new Float64Array(length);
-  for (let place = 0; place < length; place += 1) {
-    const rank = ranks[present[place]];
-    keys[place] = (isDescending ? largest - rank : rank) * length + place;
+  for (let index = 0; index < length; index += 1) {
+    const rank = ranks[present[index]];
+    keys[index] = (isDescending ? largest - rank : rank) * length + index;
   }
   keys.sort();
-  const found = new Int32Array(rows.length);
-  for (let place = 0; place < length; place += 1) found[place] = present[keys[place] % length];
-  if (length < rows.length) found.set(rows.filter((row) => Number.isNaN(ranks[row])), length);
-  return found;
+  const result = new Int32Array(rows.length);
+  for (let index = 0; index < length; index += 1) result[index] = present[keys[index] % length];
+  if (length < rows.length) result.set(rows.filter((row) => Number.isNaN(ranks[row])), length);
+  return result;
 }
 
 /** Per row the rank of its number among all, NaN for missing. @param {Float64Array} values */
@@ -44,7 +44,7 @@ function numberRanks(values) {
     for (const value of different) if (count === 0 || value > different[count - 1]) different[count++] = value;
     const sorted = different.subarray(0, count);
     const ranks = new Float64Array(values.length).fill(NaN);
-    for (let row = 0; row < ranks.length; row += 1) if (!Number.isNaN(values[row])) ranks[row] = placeOf(sorted, values[row]);
+    for (let row = 0; row < ranks.length; row += 1) if (!Number.isNaN(values[row])) ranks[row] = indexOf(sorted, values[row]);
     return ranks;
   });
 }
@@ -53,7 +53,7 @@ function numberRanks(values) {
 function textRanks({ values, codes }) {
   const order = values.map((_, code) => code).sort((left, right) => (values[left] < values[right] ? -1 : 1));
   const rank = new Float64Array(values.length);
-  order.forEach((code, place) => (rank[code] = place));
+  order.forEach((code, index) => (rank[code] = index));
   const ranks = new Float64Array(codes.length).fill(NaN);
   for (let row = 0; row < ranks.length; row += 1) if (codes[row] >= 0) ranks[row] = rank[codes[row]];
   return ranks;
@@ -67,7 +67,7 @@ function once(column, make) {
 }
 
 /** Where a value stands among sorted ones that hold it. @param {Float64Array} sorted @param {number} value */
-function placeOf(sorted, value) {
+function indexOf(sorted, value) {
   let [low, high] = [0, sorted.length - 1];
   while (low < high) {
     const middle = (low + high) >> 1;

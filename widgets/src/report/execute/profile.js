@@ -9,7 +9,7 @@ const LOG_SPAN = 100;
 
 /** The profile of each column over these rows, or over an even sample of them. @param {import("../columns/columns.js").Columns} columns @param {Int32Array} ids @param {string[]} names */
 export function profiles(columns, ids, names) {
-  const few = ids.length <= SAMPLE ? ids : Int32Array.from({ length: SAMPLE }, (_, place) => ids[Math.floor((place * ids.length) / SAMPLE)]);
+  const few = ids.length <= SAMPLE ? ids : Int32Array.from({ length: SAMPLE }, (_, index) => ids[Math.floor((index * ids.length) / SAMPLE)]);
   return Object.fromEntries(names.map((name) => {
     const texts = textColumn(columns, name);
     return [name, texts ? ofTexts(texts, few) : ofNumbers(numberColumn(columns, name), few)];
@@ -44,8 +44,8 @@ function ofNumbers(values, ids) {
   const bins = Array.from({ length: BINS }, () => 0);
   for (const row of ids) {
     if (!Number.isFinite(values[row])) continue;
-    const place = span > 0 && span < Infinity ? Math.floor((scaled(values[row]) / span) * BINS) : 0;
-    bins[Math.min(place, BINS - 1)] += 1;
+    const bin = span > 0 && span < Infinity ? Math.floor((scaled(values[row]) / span) * BINS) : 0;
+    bins[Math.min(bin, BINS - 1)] += 1;
   }
   return { bins, low, high, is_log: isLog, missing, count: ids.length };
 }

@@ -14,9 +14,9 @@ export class SearchField {
       type: "search", class: "nb-search", placeholder: options.placeholder, "aria-label": options.label, spellcheck: "false", autocomplete: "off",
       oninput: this.typed.later, onkeydown: (/** @type {KeyboardEvent} */ event) => this.keyed(event),
     });
-    this.found = h("span", { class: "nb-found" });
+    this.matches = h("span", { class: "nb-found" });
     this.steps = h("span", { class: "nb-steps", hidden: true }, button("‹", "Previous match", () => options.onStep(-1)), button("›", "Next match", () => options.onStep(1)));
-    this.element = h("span", { class: "nb-search-box", role: "search", "aria-label": options.label }, this.input, this.steps, this.found);
+    this.element = h("span", { class: "nb-search-box", role: "search", "aria-label": options.label }, this.input, this.steps, this.matches);
   }
 
   /** @param {KeyboardEvent} event */
@@ -45,10 +45,10 @@ export class SearchField {
   }
 
   /** @param {string} text what the search found; "" without one @param {boolean} hasMatches @param {string} [meaning] what its figures are */
-  showFound(text, hasMatches, meaning = "") {
-    this.found.textContent = text;
-    this.found.title = meaning;
-    this.found.toggleAttribute("data-explained", meaning !== "");
+  showMatches(text, hasMatches, meaning = "") {
+    this.matches.textContent = text;
+    this.matches.title = meaning;
+    this.matches.toggleAttribute("data-explained", meaning !== "");
     this.steps.hidden = !hasMatches;
   }
 

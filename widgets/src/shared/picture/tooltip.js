@@ -24,8 +24,8 @@ export class Tooltip {
   place(point, element) {
     if (this.element.hidden || !this.element.parentElement) return;
     const [from, room] = [element.getBoundingClientRect(), this.element.parentElement.getBoundingClientRect()];
-    const place = { x: point.x + from.left - room.left, y: point.y + from.top - room.top };
-    const { left, top } = tooltipPlace(place, { width: this.element.offsetWidth, height: this.element.offsetHeight }, room);
+    const local = { x: point.x + from.left - room.left, y: point.y + from.top - room.top };
+    const { left, top } = tooltipPlace(local, { width: this.element.offsetWidth, height: this.element.offsetHeight }, room);
     this.element.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
   }
 

@@ -28,19 +28,19 @@ export class GridBody {
    * Draws the rows at a list position.
    * @param {number} top
    * @param {import("./scroll.js").Sizes} sizes
-   * @param {(place: number) => any[] | undefined} rowAt
+   * @param {(position: number) => any[] | undefined} rowAt
    * @param {{selected: number | null, active: {row: number, column: number}, isNested: boolean, largest: number}} look
    */
   draw(top, sizes, rowAt, look) {
     const { first, last } = visibleRows(top, sizes);
     this.resize(Math.ceil(sizes.viewHeight / sizes.rowHeight) + 1);
     const used = new Set();
-    for (let place = first; place <= last; place += 1) {
-      const element = this.pool[place % this.pool.length];
+    for (let position = first; position <= last; position += 1) {
+      const element = this.pool[position % this.pool.length];
       used.add(element);
       element.hidden = false;
-      element.style.transform = `translateY(${place * sizes.rowHeight - top}px)`;
-      this.fill(element, place, rowAt(place), look);
+      element.style.transform = `translateY(${position * sizes.rowHeight - top}px)`;
+      this.fill(element, position, rowAt(position), look);
     }
     for (const element of this.pool) if (!used.has(element)) element.hidden = true;
   }
@@ -64,15 +64,15 @@ export class GridBody {
     });
   }
 
-  /** @param {any} element @param {number} place @param {any[] | undefined} row @param {any} look */
-  fill(element, place, row, look) {
+  /** @param {any} element @param {number} position @param {any[] | undefined} row @param {any} look */
+  fill(element, position, row, look) {
     const isSelected = row !== undefined && row[0] === look.selected;
-    element.setAttribute("aria-rowindex", String(place + 3));
+    element.setAttribute("aria-rowindex", String(position + 3));
     element.setAttribute("aria-selected", String(isSelected));
-    element.toggleAttribute("data-odd", place % 2 === 1);
-    element.place = place;
+    element.toggleAttribute("data-odd", position % 2 === 1);
+    element.position = position;
     this.columns.forEach((_, index) => {
-      const isActive = look.active.row === place && look.active.column === index;
+      const isActive = look.active.row === position && look.active.column === index;
       element.children[index].tabIndex = isActive ? 0 : -1;
     });
     if (element.row === row && element.isNested === look.isNested) return;
@@ -99,13 +99,13 @@ export class GridBody {
     }
   }
 
-  /** The element that shows a place, if it is in view. @param {number} place */
-  rowElement(place) {
-    return this.pool.find((element) => !element.hidden && element.place === place);
+  /** The element that shows a position, if it is in view. @param {number} position */
+  rowElement(position) {
+    return this.pool.find((element) => !element.hidden && element.position === position);
   }
 
   /** The place of a row that is in view. @param {number} id */
-  placeOf(id) {
-    return this.pool.find((element) => !element.hidden && element.row?.[0] === id)?.place;
+  positionOf(id) {
+    return this.pool.find((element) => !element.hidden && element.row?.[0] === id)?.position;
   }
 }

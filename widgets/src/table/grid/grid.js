@@ -13,7 +13,7 @@ const NARROWING = 0.82;
 
 export class Grid {
   /**
-   * @param {{id: string, label: string, columnsOf: (names: string[]) => any[], rowAt: (place: number) => any[] | undefined, onView: () => void, onSort: (column: any) => void,
+   * @param {{id: string, label: string, columnsOf: (names: string[]) => any[], rowAt: (position: number) => any[] | undefined, onView: () => void, onSort: (column: any) => void,
    *   onFilter: (name: string, text: string) => void, onSelect: (id: number | null) => void}} options
    */
   constructor(options) {
@@ -173,7 +173,7 @@ export class Grid {
     const target = /** @type {any} */ (event.target);
     const row = target.closest(".nb-row");
     if (row?.row === undefined) return;
-    this.moveTo({ row: row.place, column: Number(target.closest(".nb-cell")?.dataset.column ?? 0) });
+    this.moveTo({ row: row.position, column: Number(target.closest(".nb-cell")?.dataset.column ?? 0) });
     this.options.onSelect(row.row[0]);
   }
 

@@ -5,20 +5,20 @@ export const PAGE_ROWS = 100;
 /** Rows kept before those farthest from the view are let go. */
 const MAX_ROWS = 20_000;
 
-/** A cache of rows by their place in the order. */
+/** A cache of rows by their position in the order. */
 export function createRowCache() {
   /** @type {Map<number, any[]>} */
   const rows = new Map();
   return {
-    /** @param {number} place */
-    get: (place) => rows.get(place),
+    /** @param {number} position */
+    get: (position) => rows.get(position),
 
     /** @param {number} offset @param {any[][]} page */
     add(offset, page) {
       page.forEach((row, index) => rows.set(offset + index, row));
       if (rows.size <= MAX_ROWS) return;
       const byDistance = [...rows.keys()].sort((a, b) => Math.abs(b - offset) - Math.abs(a - offset));
-      for (const place of byDistance.slice(0, rows.size - MAX_ROWS / 2)) rows.delete(place);
+      for (const position of byDistance.slice(0, rows.size - MAX_ROWS / 2)) rows.delete(position);
     },
 
     clear: () => rows.clear(),
@@ -41,9 +41,9 @@ export function createRowCache() {
   };
 }
 
-/** The last missing place in view. @param {Map<number, any[]>} rows @param {number} first @param {number} last */
+/** The last missing position in view. @param {Map<number, any[]>} rows @param {number} first @param {number} last */
 function lastGap(rows, first, last) {
-  let place = last;
-  while (place > first && rows.has(place)) place -= 1;
-  return place;
+  let position = last;
+  while (position > first && rows.has(position)) position -= 1;
+  return position;
 }
