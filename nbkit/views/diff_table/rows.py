@@ -9,6 +9,7 @@ from nbkit.analysis.query.encoded import Columns
 from nbkit.numerics.metrics import COUNTS
 from nbkit.numerics.noise_ratio import STATUSES
 from nbkit.views.summary.names import shown
+from nbkit.views.summary.units import general
 
 FIRST = ("rank", "op", "status", "noise_ratio", "max_abs_error", "max_rel_error")
 # What comparing a whole step adds.
@@ -53,7 +54,7 @@ def scales(rows: Columns) -> list[dict[str, Any]]:
 
 def number(value: float) -> str:
     """A metric for the eye."""
-    return "0" if value == 0 else f"{value:.3g}"
+    return "0" if value == 0 else general(value, 3)
 
 
 def _is_worth_showing(rows: Columns, column: str) -> bool:

@@ -101,7 +101,7 @@ def change_mark(kind: str, usual: float, change: float, *, is_own: bool) -> str:
     """'▲ +18 %', in the words of describe.js; empty for what is the same."""
     if kind in ("added", "removed", "same"):
         return "" if kind == "same" else kind
-    percent = f" {'−' if change < 0 else '+'}{100 * abs(change) / usual:.0f} %" if usual > 0 else ""
+    percent = f" {'−' if change < 0 else '+'}{units.fixed(100 * abs(change) / usual, 0)} %" if usual > 0 else ""
     return f"{'▼' if kind == 'faster' else '▲'}{' self' if is_own else ''}{percent}"
 
 

@@ -9,6 +9,7 @@ from nbkit.analysis.values.producers import producers
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.section import Column, Section, columns
 from nbkit.views.summary.names import shown, shown_module
+from nbkit.views.summary.units import general
 
 CLASSES = ("local", "input", "both", "propagated", "clean")
 MILESTONES = {
@@ -44,16 +45,16 @@ def _row(name: str, place: Mapping[str, Any] | None) -> list[object]:
 
 def _fault(place: Mapping[str, Any]) -> str:
     figures = [("local error", "local_error"), ("propagated error", "propagated_error"), ("noise ratio", "noise_ratio")]
-    parts = [f"{label} {place[name]:.3g}" for label, name in figures if place.get(name) is not None]
+    parts = [f"{label} {general(place[name], 3)}" for label, name in figures if place.get(name) is not None]
     return "; ".join([*parts, *([shown(place["message"])] if place["message"] else [])])
 
 
 def _lost(place: Mapping[str, Any]) -> str:
-    return f"total error {place['total_error']:.3g}, above {place['level']:.3g}"
+    return f"total error {general(place['total_error'], 3)}, above {general(place['level'], 3)}"
 
 
 def _grown(place: Mapping[str, Any]) -> str:
-    return f"total error {place['total_error']:.3g}, of its inputs {place['before']:.3g}"
+    return f"total error {general(place['total_error'], 3)}, of its inputs {general(place['before'], 3)}"
 
 
 WORDING: dict[str, Callable[[Mapping[str, Any]], str]] = {

@@ -24,7 +24,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "change": units.change,
     "bytes": units.data_size,
     "fraction": units.share,
-    "number": lambda value: f"{value:.3g}",
+    "number": lambda value: units.general(value, 3),
 }
 WORDS = ("text", "sentence", "phase")
 # Columns that name a module.

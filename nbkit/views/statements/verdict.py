@@ -79,7 +79,7 @@ def difference_verdict(trace: Trace) -> Statement:
 
 def _difference_words(diffs: pd.DataFrame, row: int) -> Words:
     op, status, noise_ratio = (diffs[name].iloc[row] for name in ("op", "status", "noise_ratio"))
-    ratio = "" if pd.isna(noise_ratio) else f", noise ratio {noise_ratio:.3g}"
+    ratio = "" if pd.isna(noise_ratio) else f", noise ratio {units.general(noise_ratio, 3)}"
     return difference_link(shown(op), row), f" {_place(diffs, row)} ({shown(status)}{ratio})"
 
 

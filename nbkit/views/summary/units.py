@@ -1,11 +1,27 @@
 """Numbers for the eye: the only place that turns microseconds, bytes and counts into text."""
 
-from math import isfinite
+from decimal import ROUND_HALF_UP, Context, Decimal
 
 NULL = "—"
 _DURATIONS = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
 _SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _FLOPS = ((1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1e3, "kFLOP"))
+
+
+def fixed(value: float, digits: int) -> str:
+    """Formats a number with so many decimals; ties round away from zero, as in the widgets: '6.3' for 6.25."""
+    # A product of small whole numbers is exact, so that each tie comes here as an odd one.
+    if value * 2 * 10**digits % 2 != 1:
+        return f"{value:.{digits}f}"
+    return str(Decimal(float(value)).quantize(Decimal((0, (1,), -digits)), ROUND_HALF_UP))
+
+
+def general(value: float, digits: int) -> str:
+    """Formats a number with so many significant digits; ties round away from zero, as in the widgets."""
+    # A tie is exact with one digit more.
+    if float(f"{value:.{digits}e}") == value:
+        value = float(Context(prec=digits, rounding=ROUND_HALF_UP).create_decimal(float(value)))
+    return f"{value:.{digits}g}"
 
 
 def is_null(value: object) -> bool:
@@ -26,7 +42,7 @@ def duration(value_us: float | None) -> str:
         # 999.6 ms would read '1000 ms', so a unit begins where rounding reaches it.
         if size >= factor * 0.9995:
             return f"{_three_digits(value_us / factor)} {unit}"
-    return f"{value_us:.2f} µs" if size else "0 µs"
+    return f"{fixed(value_us, 2)} µs" if size else "0 µs"
 
 
 def change(value_us: float | None) -> str:
@@ -57,14 +73,14 @@ def flops(value: float | None) -> str:
 
 def share(value_fraction: float | None) -> str:
     """A fraction 0..1 as '12.3 %'."""
-    return NULL if value_fraction is None or is_null(value_fraction) else f"{100 * value_fraction:.1f} %"
+    return NULL if value_fraction is None or is_null(value_fraction) else f"{fixed(100 * value_fraction, 1)} %"
 
 
 def statistic(value: float | None) -> str:
     """A tensor statistic with four significant digits; infinities by name."""
     if value is None or is_null(value):
         return NULL
-    return f"{value:.4g}" if isfinite(value) else ("inf" if value > 0 else "-inf")
+    return general(value, 4)
 
 
 def _in_units(value: float | None, units: tuple[tuple[float, str], ...], smallest: str) -> str:
@@ -78,4 +94,4 @@ def _in_units(value: float | None, units: tuple[tuple[float, str], ...], smalles
 
 def _three_digits(value: float) -> str:
     size = abs(value)
-    return f"{value:.0f}" if size >= 99.95 else f"{value:.1f}" if size >= 9.995 else f"{value:.2f}"
+    return fixed(value, 0 if size >= 99.95 else 1 if size >= 9.995 else 2)
