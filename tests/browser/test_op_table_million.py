@@ -1,5 +1,6 @@
 """The op table over 1,000,000 ops: every row reachable, small pages, and nothing that stutters."""
 
+import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,10 +14,10 @@ from tests.fakes import fake_trace
 N_OPS = 1_000_000
 # The budget is 300 ms; a loaded test machine gets more, so that only a real stall fails. bench/ measures the budget.
 PATIENCE_S = 3.0
-FRAMES = """() => new Promise((resolve) => {
+FRAMES = """(distance) => new Promise((resolve) => {
   const grid = document.querySelector(".nb-grid"); const times = []; let last = performance.now();
   const step = () => { const now = performance.now(); times.push(now - last); last = now;
-    grid.scrollTop += 3000; times.length < 60 ? requestAnimationFrame(step) : resolve(times.slice(1)); };
+    grid.scrollTop += distance; times.length < 60 ? requestAnimationFrame(step) : resolve(times.slice(1)); };
   requestAnimationFrame(step);
 })"""
 
@@ -75,14 +76,15 @@ def test_selection_from_python_jumps_far(million: TablePage) -> None:
 
 
 def test_scrolling_through_keeps_its_frames(million: TablePage) -> None:
-    frames = sorted(million.page.evaluate(FRAMES))
-    sys.stdout.write(f"scroll frames: median {frames[len(frames) // 2]:.0f} ms, slowest {frames[-1]:.0f} ms\n")
-    assert frames[len(frames) // 2] < 50
+    # Three frames of 16.7 ms; a loaded machine draws an idle page later, too, and gets three of those.
+    idle, scrolled = (statistics.median(million.page.evaluate(FRAMES, distance)) for distance in (0, 3000))
+    sys.stdout.write(f"median frame: {scrolled:.0f} ms while scrolling, {idle:.0f} ms idle\n")
+    assert scrolled < 3 * max(idle, 1000 / 60)
     assert million.page.locator(".nb-body .nb-row").count() < 60
 
 
 def test_pages_stay_small(million: TablePage) -> None:
-    million.page.evaluate(FRAMES)
+    million.page.evaluate(FRAMES, 3000)
     assert len(million.sizes) > 5
     assert max(million.sizes) <= 50_000
     assert len(str(million.table.get_state(["overview"]))) < 2_000
