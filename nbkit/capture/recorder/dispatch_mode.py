@@ -12,8 +12,15 @@ from torch._ops import OpOverload
 from torch.nn import Parameter
 
 from nbkit.capture.raw.conj_neg import resolving
-from nbkit.capture.raw.recording import ACCUMULATE, NO_NODE, Recording, current_node, next_sequence_number
-from nbkit.capture.raw.source import ENGINE_CODE, place_at_node, user_place
+from nbkit.capture.raw.recording import (
+    ACCUMULATE,
+    NO_NODE,
+    Recording,
+    ThreadState,
+    current_node,
+    next_sequence_number,
+)
+from nbkit.capture.raw.source import ENGINE_CODE, Place, place_at_node, user_place
 from nbkit.capture.raw.statistics import Statistics
 from nbkit.capture.raw.step_mode import StepMode
 from nbkit.capture.raw.tensor_registry import PLAIN
@@ -59,43 +66,85 @@ class OpMode(StepMode):
         self.held: list[Any] = []
         self.__torch_dispatch__ = MethodType(self._recorder(statistics), self)  # type: ignore[method-assign]
 
-    def _recorder(self, statistics: Statistics | None) -> Callable[..., Any]:  # noqa: C901  the hot path, written out
-        """__torch_dispatch__ as a closure: looking each of these names up on self would double the recorder's cost."""
+    def _recorder(self, statistics: Statistics | None) -> Callable[..., Any]:
+        """Makes __torch_dispatch__ as a closure: to look each of these names up on self would double its overhead."""
         recording, main, registry = self.recording, self.recording.main, self.recording.registry
-        runners, kinds, out_names, written = self.runners, self.kinds, self.out_names, self.written
-        known, learn, note_any, number_of = registry.known, registry.learn, self._note_any, registry.number
-        # The native recorder would leave it held over all the ops that it records itself.
-        described, holds_nodes = self._described, recording.native is None
-        ops, append_op = recording.ops, recording.ops.extend
+        runners, out_names, ops, append_op = self.runners, self.out_names, recording.ops, recording.ops.extend
+        known, learn = registry.known, registry.learn
+        locate, note_inputs, note_outputs = self._locator(), self._input_reader(), self._output_reader()
 
-        def __torch_dispatch__(  # noqa: C901
-            _: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None
-        ) -> Any:
+        def __torch_dispatch__(_: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             run = runners.get(id(func))
-            if run is None:
-                run = self._runner(func)
-                if run is None:
-                    return self._hidden(func, args, kwargs or {})
+            if run is None and (run := self._runner(func)) is None:
+                return self._hidden(func, args, kwargs or {})
             node = current_node()
-            thread, place, at_node = main, None, NO_NODE
             if node is not None:
-                at_node = recording.last_node
-                if at_node[0] is not node:
-                    at_node = described(node)
-                    # A node that adds to a gradient holds the leaf, which may be of the step's own making.
-                    if holds_nodes and at_node[2] is not ACCUMULATE:
-                        recording.last_node = at_node
-                try:
-                    frame = _getframe(1)
-                except ValueError:  # a thread that runs no Python: one of autograd's for a device
-                    thread = recording.thread()
-                else:
-                    if frame.f_code is not ENGINE_CODE:  # a custom Function, a hook
-                        thread = recording.thread()
-                        place = place_at_node(frame)
-            elif thread.parent < 0:
-                place = user_place(_getframe(1))
+                thread, place, at_node = locate(node)
+            else:
+                thread, at_node = main, NO_NODE
+                place = user_place(_getframe(1)) if main.parent < 0 else None
             tensors = thread.tensors
+            first = len(tensors)
+            note_inputs(func, tensors, args, kwargs)
+            inputs = len(tensors) - first
+            if statistics is not None:
+                statistics.note(thread, first, (args, kwargs), out_names.get(id(func), ()))
+            if registry.has_complex:
+                run = resolving(run)
+            sequence = next_sequence_number()
+            start = perf_counter_ns()
+            try:
+                out = run(*args, **kwargs) if kwargs else run(*args)
+            except BaseException:
+                end = perf_counter_ns()
+                recording.failed_slot = len(ops)
+                raise
+            else:
+                end = perf_counter_ns()
+                try:
+                    if statistics is None and type(out) is Tensor and id(out) not in known:
+                        tensors.append(learn(out, True))
+                    else:
+                        note_outputs(func, thread, args, out, statistics)
+                except Exception as error:  # the recorder's own trouble must never become the step's
+                    del tensors[first + inputs :]
+                    recording.skip(f"outputs not described ({type(error).__name__})")
+            finally:
+                outputs, number, kind = len(tensors) - first - inputs, at_node[1], at_node[2]
+                append_op((func, thread.context, sequence, number, kind, start, end, place, first, inputs, outputs))
+            return out
+
+        return __torch_dispatch__
+
+    def _locator(self) -> Callable[[Any], tuple[ThreadState, Place | None, Any]]:
+        """Makes the closure that says of an op that an autograd node runs: its thread, its place in code, its node."""
+        recording, described = self.recording, self._described
+        # The native recorder would leave it held over all the ops that it records itself.
+        holds_nodes = recording.native is None
+
+        def locate(node: Any) -> tuple[ThreadState, Place | None, Any]:
+            thread, place, at_node = recording.main, None, recording.last_node
+            if at_node[0] is not node:
+                at_node = described(node)
+                # A node that adds to a gradient holds the leaf, which may be of the step's own making.
+                if holds_nodes and at_node[2] is not ACCUMULATE:
+                    recording.last_node = at_node
+            try:
+                frame = _getframe(2)
+            except ValueError:  # a thread that runs no Python: one of autograd's for a device
+                return recording.thread(), None, at_node
+            if frame.f_code is not ENGINE_CODE:  # a custom Function, a hook
+                thread, place = recording.thread(), place_at_node(frame)
+            return thread, place, at_node
+
+        return locate
+
+    def _input_reader(self) -> Callable[..., None]:  # noqa: C901  the hot path, written out
+        """Makes the closure that puts the tensors that an op takes on the list of its thread."""
+        recording, registry, kinds, out_names = self.recording, self.recording.registry, self.kinds, self.out_names
+        known, number_of, note_any = registry.known, registry.number, self._note_any
+
+        def note_inputs(func: Any, tensors: list[int], args: Any, kwargs: Any) -> None:  # noqa: C901
             first = len(tensors)
             try:
                 for arg in args:
@@ -120,58 +169,29 @@ class OpMode(StepMode):
             except Exception as error:  # the recorder's own trouble must never become the step's
                 del tensors[first:]
                 recording.skip(f"inputs not described ({type(error).__name__})")
-            inputs = len(tensors) - first
-            if statistics is not None:
-                statistics.note(thread, first, (args, kwargs), out_names.get(id(func), ()))
-            if registry.has_complex:
-                run = resolving(run)
-            sequence = next_sequence_number()
-            start = perf_counter_ns()
-            try:
-                out = run(*args, **kwargs) if kwargs else run(*args)
-            except BaseException:
-                end = perf_counter_ns()
-                recording.failed_slot = len(ops)
-                raise
-            else:
-                end = perf_counter_ns()
-                middle, made = len(tensors), out
-                try:
-                    if type(out) is Tensor:
-                        entry = known.get(id(out))
-                        if entry is not None and entry[0]() is out:
-                            tensors.append(entry[1])
-                        else:
-                            tensors.append(learn(out, True))
-                    elif out is None and id(func) in written:
-                        made = [args[position] for position in written[id(func)] if position < len(args)]
-                        note_any(tensors, made, False)
-                    else:
-                        note_any(tensors, out, True)
-                    if statistics is not None:
-                        statistics.note(thread, middle, made, ())
-                except Exception as error:
-                    del tensors[middle:]
-                    recording.skip(f"outputs not described ({type(error).__name__})")
-            finally:
-                append_op(
-                    (
-                        func,
-                        thread.context,
-                        sequence,
-                        at_node[1],
-                        at_node[2],
-                        start,
-                        end,
-                        place,
-                        first,
-                        inputs,
-                        len(tensors) - first - inputs,
-                    )
-                )
-            return out
 
-        return __torch_dispatch__
+        return note_inputs
+
+    def _output_reader(self) -> Callable[..., None]:
+        """Makes the closure that puts the tensors that an op returned, or wrote to, on the list of its thread."""
+        written, note_any = self.written, self._note_any
+        known, learn = self.recording.registry.known, self.recording.registry.learn
+
+        def note_outputs(func: Any, thread: ThreadState, args: Any, out: Any, statistics: Statistics | None) -> None:
+            tensors, made = thread.tensors, out
+            middle = len(tensors)
+            if type(out) is Tensor:
+                entry = known.get(id(out))
+                tensors.append(entry[1] if entry is not None and entry[0]() is out else learn(out, True))
+            elif out is None and id(func) in written:
+                made = [args[position] for position in written[id(func)] if position < len(args)]
+                note_any(tensors, made, False)
+            else:
+                note_any(tensors, out, True)
+            if statistics is not None:
+                statistics.note(thread, middle, made, ())
+
+        return note_outputs
 
     def _runner(self, func: Any) -> Callable[..., Any] | None:
         """What runs an op met for the first time; None for ops that are torch's own questions, not the step's work."""
