@@ -12,8 +12,8 @@ from nbkit.timeline.names import ROOT
 
 def with_marks(events: Events, ranges: Ranges, api: ApiRanges, collectives: Collectives) -> Events:
     """The events with every range under its own name; they start at that of the root range."""
-    marked = {entry.name: entry for entry in ranges.marked.values()}
-    calls = dict.fromkeys(marked, 0)
+    by_mark = {entry.name: entry for entry in ranges.module_ranges.values()}
+    calls = dict.fromkeys(by_mark, 0)
     names, labels = list(events.name), ranges.modules.roots.labels()
     model, module, source, group = (_no_texts(len(events)) for _ in range(4))
     size_bytes = events.integers("size_bytes")
@@ -22,8 +22,8 @@ def with_marks(events: Events, ranges: Ranges, api: ApiRanges, collectives: Coll
     rows = np.flatnonzero(events.integers("block") != 1)
     for row in rows[np.argsort(events.start_ns[rows], kind="stable")].tolist():
         name = names[row]
-        if name in marked:
-            called, names[row] = marked[name].called, marked[name].type
+        if name in by_mark:
+            called, names[row] = by_mark[name].called, by_mark[name].type
             module_call[row] = calls[name]
             calls[name] += 1
             model[row], module[row], events.kind[row] = labels[called.root], called.path, MODULE

@@ -21,8 +21,8 @@ MODULE_MARK = "nbkit mod "  # short: std::string keeps up to 15 characters witho
 ROOT_MARK = "nbkit step"
 
 
-class Marked:
-    """A module in one root model: what its ranges are called, and what that stands for."""
+class ModuleRange:
+    """Names the ranges of one module in one root model, and keeps what the name stands for."""
 
     def __init__(self, called: CalledModule) -> None:
         self.called = called
@@ -31,8 +31,8 @@ class Marked:
         self.module: Any = None  # the reference that takes it out of `met`
 
 
-class Place:
-    """Where one thread stands: how many modules deep, and in which root model."""
+class ThreadPosition:
+    """Says how many modules deep one thread is, and in which root model."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -50,11 +50,11 @@ class Ranges:
     def __init__(self, api: ApiRanges) -> None:
         self.api = api
         self.modules = CalledModules()
-        self.marked: dict[int, Marked] = {}  # by the number of the module
-        self.met: dict[int, dict[int, Marked]] = {}  # by root and id: modules met inside it
+        self.module_ranges: dict[int, ModuleRange] = {}  # by the number of the module
+        self.met: dict[int, dict[int, ModuleRange]] = {}  # by root and id: modules met inside it
         self.main = get_ident()
         self.unrecorded = 0  # calls of modules in threads that the profiler does not see
-        self.places: dict[int, Place] = {}
+        self.places: dict[int, ThreadPosition] = {}
         self.module_patch = Patch(nn.Module, "__call__")
         self.backward_patches = [Patch(torch.autograd, name) for name in ("backward", "grad")]
 
@@ -70,15 +70,15 @@ class Ranges:
     def _module_call(self) -> Callable[..., Any]:
         """What stands for nn.Module.__call__; a closure, since it runs before every module."""
         patch, main = self.module_patch, self.main
-        nothing: dict[int, Marked] = {}
+        nothing: dict[int, ModuleRange] = {}
         met = nothing  # of the root that the main thread is in
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            marked = met.get(id(module))
-            if marked is None or get_ident() != main:
+            module_range = met.get(id(module))
+            if module_range is None or get_ident() != main:
                 return other_call(module, args, kwargs, _getframe(1))
-            marked.called.calls += 1
-            with _RecordFunctionFast(marked.name):
+            module_range.called.calls += 1
+            with _RecordFunctionFast(module_range.name):
                 return patch.before(module, *args, **kwargs)
 
         def other_call(module: nn.Module, args: Any, kwargs: Any, frame: FrameType) -> Any:
@@ -88,16 +88,16 @@ class Ranges:
             if ident != main and current_node() is None:
                 self.unrecorded += 1  # a thread of the user's own
                 return patch.before(module, *args, **kwargs)
-            place = self.places.setdefault(ident, Place())
+            place = self.places.setdefault(ident, ThreadPosition())
             outer_root, outer_met = place.root, met
             with DisableTorchFunction():  # its questions about parameters are not the step's
-                marked = self._find(module, place, frame)
+                module_range = self._find(module, place, frame)
             del frame
             if ident == main:
                 met = self.met.setdefault(place.root, {})
             place.depth += 1
             try:
-                return self._run(module, marked, args, kwargs)
+                return self._run(module, module_range, args, kwargs)
             finally:
                 place.depth -= 1
                 place.root = outer_root
@@ -106,29 +106,29 @@ class Ranges:
 
         return __call__
 
-    def _find(self, module: nn.Module, place: Place, frame: FrameType) -> Marked:
+    def _find(self, module: nn.Module, place: ThreadPosition, frame: FrameType) -> ModuleRange:
         known = len(self.modules.called)
         called = self.modules.find(module, place, not place.depth, frame)
         for new in self.modules.called[known:]:
             self._mark(new, place.root)
-        return self.marked[called.number]
+        return self.module_ranges[called.number]
 
     def _mark(self, called: CalledModule, root: int) -> None:
-        marked = self.marked[called.number] = Marked(called)
+        module_range = self.module_ranges[called.number] = ModuleRange(called)
         module = called.module()
         if not called.may_fuse:
             met, key = self.met.setdefault(root, {}), id(module)
-            marked.module = ref(module, lambda _: met.pop(key, None))  # a later module may have its id
-            met[key] = marked
+            module_range.module = ref(module, lambda _: met.pop(key, None))  # a later module may have its id
+            met[key] = module_range
 
-    def _run(self, module: nn.Module, marked: Marked, args: Any, kwargs: Any) -> Any:
+    def _run(self, module: nn.Module, module_range: ModuleRange, args: Any, kwargs: Any) -> Any:
         """The call in its range; what may take torch's fused path does so without our function mode."""
-        marked.called.calls += 1
-        may_fuse = marked.called.may_fuse and not module.training
+        module_range.called.calls += 1
+        may_fuse = module_range.called.may_fuse and not module.training
         if may_fuse:
             self.api.pause()
         try:
-            with _RecordFunctionFast(marked.name):
+            with _RecordFunctionFast(module_range.name):
                 return self.module_patch.before(module, *args, **kwargs)
         finally:
             if may_fuse:

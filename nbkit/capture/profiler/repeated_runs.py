@@ -48,7 +48,7 @@ def op_places(ops: pd.DataFrame) -> np.ndarray:
 
 
 def timings(samples: pd.DataFrame) -> pd.DataFrame:
-    """Median, quartile distance and minimum of the total time of each op over its repeats."""
+    """Gives median, IQR and minimum of the total time of each op over its repeats."""
     groups = samples.groupby("op_id")["total_time_us"]
     lower, upper = groups.quantile(0.25), groups.quantile(0.75)
     return TIMINGS.frame(

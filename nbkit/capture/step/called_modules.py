@@ -7,7 +7,7 @@ from weakref import ref
 from torch import nn
 
 from nbkit.capture.step.function_mode import FUSED_INFERENCE
-from nbkit.capture.step.root_modules import Roots
+from nbkit.capture.step.root_modules import RootModules
 
 
 class CalledModule:
@@ -36,7 +36,7 @@ class CalledModules:
     """
 
     def __init__(self) -> None:
-        self.roots = Roots()
+        self.roots = RootModules()
         self.called: list[CalledModule] = []
         self.by_place: dict[tuple[int, int], CalledModule] = {}
 

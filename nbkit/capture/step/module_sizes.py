@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 
-class Held(NamedTuple):
+class HeldTensor(NamedTuple):
     """A parameter or buffer as far as the sizes of a module go."""
 
     is_buffer: bool
@@ -16,7 +16,7 @@ class Held(NamedTuple):
 
 
 # By identity; a tensor may be held as both.
-Tensors = dict[tuple[int, bool], Held]
+Tensors = dict[tuple[int, bool], HeldTensor]
 
 
 class ModuleSize(NamedTuple):
@@ -51,7 +51,7 @@ def tensors_below(module: nn.Module, known: dict[int, Tensors]) -> Tensors:
                 if tensor is not None and not is_lazy(tensor):
                     elements = tensor.numel()
                     size = elements * tensor.element_size()
-                    found[id(tensor), is_buffer] = Held(is_buffer, elements, size, tensor.requires_grad)
+                    found[id(tensor), is_buffer] = HeldTensor(is_buffer, elements, size, tensor.requires_grad)
     return found
 
 

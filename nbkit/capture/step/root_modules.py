@@ -64,7 +64,7 @@ def noted_sizes(root: nn.Module, paths: dict[int, str]) -> dict[str, ModuleSize]
 _noted: dict[int, tuple[Any, dict[int, str], dict[str, ModuleSize]]] = {}
 
 
-class Roots:
+class RootModules:
     """The root models of a recording, in the order in which they first ran."""
 
     def __init__(self) -> None:
