@@ -43,10 +43,10 @@ def calls_of(ops: pd.DataFrame, tensors: pd.DataFrame) -> list[Call]:
         op_id = int(op_ids[rows[0]])
         inputs, outputs = ([row for row in rows if roles[row] == role] for role in ("input", "output"))
         phase, model, module, op = (_plain(columns[name][op_id]) for name in columns)
-        packet, given = packet_of(op), tuple(shapes[row] for row in outputs)
-        strict = (phase, model, module, op, given, tuple(_plain(names[row]) for row in inputs))
+        packet, output_shapes = packet_of(op), tuple(shapes[row] for row in outputs)
+        strict = (phase, model, module, op, output_shapes, tuple(_plain(names[row]) for row in inputs))
         kinds = tuple("float" in dtypes[row] or "complex" in dtypes[row] for row in outputs)
-        by_shape = None if packet in CASTS or not given else (phase, module, given, kinds)
+        by_shape = None if packet in CASTS or not output_shapes else (phase, module, output_shapes, kinds)
         calls.append(Call(op_id, inputs, outputs, (strict, (phase, module, packet), by_shape)))
     return calls
 
@@ -68,14 +68,14 @@ def aligned(left: Sequence[Call], right: Sequence[Call]) -> list[Pair]:
 
 def _between(left: Sequence[Call], right: Sequence[Call], level: int) -> Iterator[Pair]:
     if level == len(EVIDENCE) or not (left and right):
-        yield from (Pair(one, None) for one in left)
-        yield from (Pair(None, one) for one in right)
+        yield from (Pair(left_call, None) for left_call in left)
+        yield from (Pair(None, right_call) for right_call in right)
         return
     keys = [_keys(calls, level, _unmatched(side)) for side, calls in enumerate((left, right))]
     for first, second, size, before in _blocks(*keys):
         yield from _between(left[before[0] : first], right[before[1] : second], level + 1)
-        for one, other in zip(left[first : first + size], right[second : second + size], strict=True):
-            yield Pair(one, other, EVIDENCE[level])
+        for left_call, right_call in zip(left[first : first + size], right[second : second + size], strict=True):
+            yield Pair(left_call, right_call, EVIDENCE[level])
 
 
 EVIDENCE = ("name", "name", "structure")
@@ -93,13 +93,15 @@ def _keys(calls: Sequence[Call], level: int, unmatched: Callable[[int], Hashable
 
 def _blocks(left: list[Hashable], right: list[Hashable]) -> Iterator[tuple[int, int, int, tuple[int, int]]]:
     """Runs of equal keys as (start in left, start in right, length, ends of the one before); the last is empty."""
-    same = next((n for n, (one, other) in enumerate(zip(left, right, strict=False)) if one != other), None)
+    same = next(
+        (n for n, (left_key, right_key) in enumerate(zip(left, right, strict=False)) if left_key != right_key), None
+    )
     same = min(len(left), len(right)) if same is None else same
     yield 0, 0, same, (0, 0)
     before = same, same
     # What both begin with is most of it, and is found at once.
-    found = SequenceMatcher(None, left[same:], right[same:], autojunk=False).get_matching_blocks()
-    for block in found:
+    blocks = SequenceMatcher(None, left[same:], right[same:], autojunk=False).get_matching_blocks()
+    for block in blocks:
         first, second = block.a + same, block.b + same
         yield first, second, block.size, before
         before = first + block.size, second + block.size

@@ -35,19 +35,19 @@ def conditioning(packet: str, read: list[Read], made: Read) -> float:
     """How many times as much rounding may weigh in a result as in what the op reads, as far as statistics tell."""
     if packet in DIVIDING:
         return DIVISION
-    floats = [one for one in read if one.eps]
+    floats = [tensor for tensor in read if tensor.eps]
     is_reduced = packet in REDUCING and bool(floats) and made.left.numel < floats[0].left.numel
     if packet in MULTIPLYING:
         factors = floats[:1] if "backward" in packet else floats
-        large, small = prod(_extent(one) for one in factors), _extent(made)
+        large, small = prod(_extent(tensor) for tensor in factors), _extent(made)
     elif packet in TAKING:
-        large, small = max((_extent(one) for one in floats), default=0.0), _extent(made)
+        large, small = max((_extent(tensor) for tensor in floats), default=0.0), _extent(made)
     elif packet in PRODUCTS and len(floats) > 1:
         # What is added to them stands first, but for convolution, where it stands last.
-        one, other = floats[:2] if packet == "convolution" else floats[-2:]
-        large, small = _sum_of_products(one, other, made), _rms(made)
+        first, second = floats[:2] if packet == "convolution" else floats[-2:]
+        large, small = _sum_of_products(first, second, made), _rms(made)
     elif packet in ADDING:
-        large, small = max((_sum(one, made) for one in floats), default=0.0), _rms(made)
+        large, small = max((_sum(tensor, made) for tensor in floats), default=0.0), _rms(made)
     elif floats and (packet in ADDING_TO_FIRST or is_reduced):
         large, small = _sum(floats[0], made), _rms(made)
     else:
@@ -55,25 +55,25 @@ def conditioning(packet: str, read: list[Read], made: Read) -> float:
     return max(1.0, ratio(large, small))
 
 
-def _sum_of_products(one: Read, other: Read, made: Read) -> float:
+def _sum_of_products(first: Read, second: Read, made: Read) -> float:
     """The usual size of a matrix product without cancellation."""
-    terms = sqrt(one.left.numel * other.left.numel / max(made.left.numel, 1))
-    return sqrt(max(terms, 1.0)) * _rms(one) * _rms(other)
+    terms = sqrt(first.left.numel * second.left.numel / max(made.left.numel, 1))
+    return sqrt(max(terms, 1.0)) * _rms(first) * _rms(second)
 
 
-def _sum(one: Read, made: Read) -> float:
+def _sum(tensor: Read, made: Read) -> float:
     """The usual size of a sum of so many elements, of any sign."""
-    return _rms(one) * sqrt(max(one.left.numel / max(made.left.numel, 1), 1.0))
+    return _rms(tensor) * sqrt(max(tensor.left.numel / max(made.left.numel, 1), 1.0))
 
 
-def _rms(one: Read) -> float:
-    return max(one.left.rms, one.right.rms)
+def _rms(tensor: Read) -> float:
+    return max(tensor.left.rms, tensor.right.rms)
 
 
-def _extent(one: Read) -> float:
-    return max(one.left.extent, one.right.extent)
+def _extent(tensor: Read) -> float:
+    return max(tensor.left.extent, tensor.right.extent)
 
 
-def ratio(one: float, other: float) -> float:
-    """One / other; 0/0 is 0, x/0 is inf."""
-    return one / other if other else inf if one else 0.0
+def ratio(dividend: float, divisor: float) -> float:
+    """Divides two numbers: 0/0 is 0, x/0 is inf."""
+    return dividend / divisor if divisor else inf if dividend else 0.0

@@ -28,12 +28,14 @@ def distances(left: pd.DataFrame, right: pd.DataFrame) -> Distances:
     sides = [{name: side[name].to_numpy(np.float64, na_value=np.nan) for name in NEEDED} for side in (left, right)]
     ones = np.ones(len(left))
     columns = {name: _differences(sides[0][name], sides[1][name], ones) for name in ("numel", *COUNTS)}
-    columns = {name: np.where(found > 0, np.inf, 0.0) for name, found in columns.items()}
+    columns = {name: np.where(difference > 0, np.inf, 0.0) for name, difference in columns.items()}
     columns |= {name: _differences(sides[0][name], sides[1][name], scale) for name, scale in _scales(*sides).items()}
     errors, names = np.stack([*columns.values()], axis=1), [*columns]
     what = [
-        f"{names[place]} {sides[0][names[place]][row]:.6g}, there {sides[1][names[place]][row]:.6g}" if error else ""
-        for row, (place, error) in enumerate(zip(errors.argmax(axis=1), errors.max(axis=1), strict=True))
+        f"{names[statistic]} {sides[0][names[statistic]][row]:.6g}, there {sides[1][names[statistic]][row]:.6g}"
+        if error
+        else ""
+        for row, (statistic, error) in enumerate(zip(errors.argmax(axis=1), errors.max(axis=1), strict=True))
     ]
     return Distances(errors.max(axis=1), what)
 
@@ -52,5 +54,5 @@ def _differences(left: Floats, right: Floats, scale: Floats) -> Floats:
     with np.errstate(all="ignore"):
         ratio = np.abs(left - right) / scale
     is_same = (left == right) | (np.isnan(left) & np.isnan(right))
-    found: Floats = np.where(is_same, 0.0, np.where(np.isnan(ratio), np.inf, ratio))
-    return found
+    differences: Floats = np.where(is_same, 0.0, np.where(np.isnan(ratio), np.inf, ratio))
+    return differences

@@ -16,7 +16,7 @@ NAMES = ("op", "module", "phase", "message", "message_values")
 
 
 def milestones(
-    diffs: pd.DataFrame, ops: pd.DataFrame, found: list[Origin], is_noise: Bools
+    diffs: pd.DataFrame, ops: pd.DataFrame, origins: list[Origin], is_noise: Bools
 ) -> dict[str, Milestone | None]:
     """The meta of milestones: `first_divergence`, `largest_growth`, `half_precision_lost_at`; null where there is none.
 
@@ -27,7 +27,7 @@ def milestones(
     """
     total = diffs["total_error"].to_numpy(np.float64)
     eps = np.array([_eps(dtype) for dtype in diffs["dtype"]], dtype=np.float64)
-    before = np.maximum(np.array([one.input_error for one in found], dtype=np.float64), eps)
+    before = np.maximum(np.array([origin.input_error for origin in origins], dtype=np.float64), eps)
     with np.errstate(all="ignore"):
         growth = np.where(np.isnan(total / before) | is_noise, 0.0, total / before)
         is_half_precision_lost = (total > np.sqrt(eps)) & ~is_noise

@@ -20,7 +20,7 @@ HUGE = 1e300
 Key = tuple[str, int]  # role and position of a tensor of an op
 
 
-class Part(NamedTuple):
+class ErrorParts(NamedTuple):
     """The error of some memory: from rounding, from ops at fault, and the op that most of the latter comes from."""
 
     rounding: float = 0.0
@@ -32,7 +32,7 @@ class Part(NamedTuple):
         return self.rounding + self.fault
 
 
-CLEAN = Part()
+CLEAN = ErrorParts()
 
 
 class Row(NamedTuple):
@@ -67,8 +67,8 @@ class Call(NamedTuple):
 def origins(diffs: pd.DataFrame, tensors: pd.DataFrame) -> list[Origin]:
     """The origin of every row of diffs, in their order."""
     rows = _rows_of(diffs)
-    found = [Origin() for _ in range(len(diffs))]
-    memory: dict[int, Part] = {}
+    classified = [Origin() for _ in range(len(diffs))]
+    memory: dict[int, ErrorParts] = {}
     largest: dict[int, int] = {}
     for call in _calls(tensors):
         inputs = call.inputs()
@@ -76,7 +76,7 @@ def origins(diffs: pd.DataFrame, tensors: pd.DataFrame) -> list[Origin]:
         for key, storage in call.storages.items():
             row = rows.get((call.op_id, key))
             if row is not None:
-                found[row.number], part = _classified(row, read, call.op_id)
+                classified[row.number], part = _classified(row, read, call.op_id)
             elif key[0] == "output" and storage not in inputs:
                 part = read  # not compared: nothing is added
             else:
@@ -84,7 +84,7 @@ def origins(diffs: pd.DataFrame, tensors: pd.DataFrame) -> list[Origin]:
             is_whole = call.numels[key] >= largest.get(storage, 0)
             memory[storage] = part if is_whole else _mixed([part, memory.get(storage, CLEAN)])
             largest[storage] = max(call.numels[key], largest.get(storage, 0))
-    return found
+    return classified
 
 
 def _rows_of(diffs: pd.DataFrame) -> dict[tuple[int, Key], Row]:
@@ -106,22 +106,22 @@ def _calls(tensors: pd.DataFrame) -> Iterator[Call]:
     starts = np.flatnonzero(np.diff(op_ids[order], prepend=-1))
     lists = tensors["role"].tolist(), tensors["position"].tolist(), tensors["numel"].tolist()
     for chosen in np.split(order, starts[1:]):
-        keys = [(lists[0][place], lists[1][place]) for place in chosen]
+        keys = [(lists[0][row], lists[1][row]) for row in chosen]
         if keys:
             yield Call(
                 int(op_ids[chosen[0]]),
-                {key: storages[place] for key, place in zip(keys, chosen, strict=True)},
-                {key: lists[2][place] for key, place in zip(keys, chosen, strict=True)},
+                {key: storages[row] for key, row in zip(keys, chosen, strict=True)},
+                {key: lists[2][row] for key, row in zip(keys, chosen, strict=True)},
             )
 
 
-def _mixed(parts: list[Part]) -> Part:
+def _mixed(parts: list[ErrorParts]) -> ErrorParts:
     worst = max(parts, key=lambda part: part.fault, default=CLEAN)
     rounding = max((part.rounding for part in parts), default=0.0)
-    return Part(min(rounding, HUGE), min(worst.fault, HUGE), worst.origin)
+    return ErrorParts(min(rounding, HUGE), min(worst.fault, HUGE), worst.origin)
 
 
-def _classified(row: Row, read: Part, op_id: int) -> tuple[Origin, Part]:
+def _classified(row: Row, read: ErrorParts, op_id: int) -> tuple[Origin, ErrorParts]:
     """The origin of a row whose op has read memory with these errors, and the error of what it has written."""
     share = read.fault / read.total if read.total else 0.0
     propagated = 0.0 if np.isnan(row.propagated) else row.propagated
@@ -129,10 +129,10 @@ def _classified(row: Row, read: Part, op_id: int) -> tuple[Origin, Part]:
     precision = precision_of(row.dtype)
     if row.is_faulty:
         is_propagated = from_faults > max(from_rounding, precision.eps if precision else 0.0)
-        part = Part(from_rounding, from_faults + row.local, op_id if row.local >= from_faults else read.origin)
+        part = ErrorParts(from_rounding, from_faults + row.local, op_id if row.local >= from_faults else read.origin)
         name = "both" if is_propagated else "local"
     else:
-        part = Part(from_rounding + row.local, from_faults, read.origin)
+        part = ErrorParts(from_rounding + row.local, from_faults, read.origin)
         name = "propagated" if from_faults > part.rounding else "clean"
         if np.isnan(row.propagated):
             return Origin(input_error=read.total), CLEAN  # its shadow began anew

@@ -24,21 +24,21 @@ ALONE = {
 def side_by_side(left: Run, right: Run) -> pd.DataFrame:
     """A frame of ALIGNMENT: the ops of two runs, in the order of both, and whose the differences are."""
     pairs = aligned(left.calls, right.calls)
-    found = _reads(left, right, pairs)
+    reads = _reads(left, right, pairs)
     spread = Spread()
     rows = []
     for number, pair in enumerate(pairs):
-        one, other = pair.left, pair.right
-        row = _place(left, right, pair)
-        if one is not None and other is not None:
+        left_call, right_call = pair.left, pair.right
+        row = _row_of(left, right, pair)
+        if left_call is not None and right_call is not None:
             read, made = (
-                [found[couple] for couple in zip(*ends, strict=False)]
-                for ends in ((one.inputs, other.inputs), (one.outputs, other.outputs))
+                [reads[couple] for couple in zip(*ends, strict=False)]
+                for ends in ((left_call.inputs, right_call.inputs), (left_call.outputs, right_call.outputs))
             )
             row |= spread.pair(number, row["op"], read, made, is_guess=pair.evidence == "structure")._asdict()
             row["relation"] = _relation(made[0]) if made else None
         else:
-            side, run, call = (0, left, one) if one is not None else (1, right, other)
+            side, run, call = (0, left, left_call) if left_call is not None else (1, right, right_call)
             assert call is not None
             spread.alone(number, side, run.read(call), run.made(call))
         rows.append(row)
@@ -72,22 +72,22 @@ def _reads(left: Run, right: Run, pairs: Sequence[Pair]) -> dict[Couple, Read]:
             couples += zip(pair.left.inputs, pair.right.inputs, strict=False)
             couples += zip(pair.left.outputs, pair.right.outputs, strict=False)
     tables = [run.table[NEEDED].iloc[[couple[side] for couple in couples]] for side, run in enumerate((left, right))]
-    found = distances(*tables)
+    differences = distances(*tables)
     return {
         couple: Read(left.tensors[couple[0]], right.tensors[couple[1]], error, what)
-        for couple, error, what in zip(couples, found.error.tolist(), found.what, strict=True)
+        for couple, error, what in zip(couples, differences.error.tolist(), differences.what, strict=True)
     }
 
 
-def _place(left: Run, right: Run, pair: Pair) -> dict[str, Any]:
+def _row_of(left: Run, right: Run, pair: Pair) -> dict[str, Any]:
     """What a row says of its op, but for the values."""
-    one, other = pair.left, pair.right
-    row = _texts(left, one) if one is not None else _texts(right, other)
-    if one is not None:
-        row["left_id"] = one.op_id
-    if other is not None:
-        row |= {"right_id": other.op_id, "right_op": right.texts["op"][other.op_id]}
-    action = "right_only" if one is None else "left_only" if other is None else "match"
+    left_call, right_call = pair.left, pair.right
+    row = _texts(left, left_call) if left_call is not None else _texts(right, right_call)
+    if left_call is not None:
+        row["left_id"] = left_call.op_id
+    if right_call is not None:
+        row |= {"right_id": right_call.op_id, "right_op": right.texts["op"][right_call.op_id]}
+    action = "right_only" if left_call is None else "left_only" if right_call is None else "match"
     return {**row, "action": action, "evidence": pair.evidence}
 
 

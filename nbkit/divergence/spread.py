@@ -23,7 +23,7 @@ DRAWING = frozenset(
 UNINITIALISED = frozenset("empty empty_like empty_strided new_empty new_empty_strided resize set".split())
 
 
-class Found(NamedTuple):
+class Verdict(NamedTuple):
     """What a row of the alignment says of the values of its op."""
 
     input_error: float | None = None
@@ -34,7 +34,7 @@ class Found(NamedTuple):
     message: str | None = None
 
 
-class Memory(NamedTuple):
+class MemoryState(NamedTuple):
     """What is known of some memory of one run.
 
     `eps` is that of the coarsest dtype on the way to it, `level` a difference that was allowed; `origin` is the row at
@@ -47,14 +47,14 @@ class Memory(NamedTuple):
     alone: int | None = None
 
 
-UNKNOWN = Memory()
+UNKNOWN = MemoryState()
 
 
 class Cause(NamedTuple):
     """Where the difference of an input began, and why that is the row at hand, if it is."""
 
     origin: int
-    given: str | None = None
+    message: str | None = None
 
 
 class Spread:
@@ -65,113 +65,118 @@ class Spread:
     """
 
     def __init__(self) -> None:
-        self.memories: tuple[dict[int, Memory], dict[int, Memory]] = ({}, {})
+        self.memories: tuple[dict[int, MemoryState], dict[int, MemoryState]] = ({}, {})
         self.culprits: dict[int, str] = {}
         self.unread: dict[int, str] = {}
 
     def alone(self, row: int, side: int, read: list[Tensor], made: list[Tensor]) -> None:
         """Take note of an op that only one run has."""
         memory = self.memories[side]
-        known = [memory.get(one.storage, UNKNOWN) for one in read]
+        known = [memory.get(tensor.storage, UNKNOWN) for tensor in read]
         self._seen(known)
-        eps = max([*(one.eps for one in known), *(one.eps for one in read)], default=0.0)
-        level = max((one.level for one in known), default=0.0)
-        origin = next((one.origin for one in known if one.origin is not None), None)
-        for one in made:
-            if not _is_view(one, read):
-                memory[one.storage] = Memory(max(eps, one.eps), level, origin, row)
+        eps = max([*(state.eps for state in known), *(tensor.eps for tensor in read)], default=0.0)
+        level = max((state.level for state in known), default=0.0)
+        origin = next((state.origin for state in known if state.origin is not None), None)
+        for tensor in made:
+            if not _is_view(tensor, read):
+                memory[tensor.storage] = MemoryState(max(eps, tensor.eps), level, origin, row)
 
-    def pair(self, row: int, op: str, read: list[Read], made: list[Read], *, is_guess: bool = False) -> Found:
+    def pair(self, row: int, op: str, read: list[Read], made: list[Read], *, is_guess: bool = False) -> Verdict:
         """Judge an op that both runs have, and take note of what it has written.
 
         With `is_guess` the two are other ops that give the same shapes: what differs then need not be the same thing.
         """
         packet = packet_of(op)
         if packet in UNINITIALISED or not made:
-            return Found()
-        noise = max([*(self._noise(one) for one in read), *(one.eps for one in made)])
-        known = [memory for one in read for memory in self._known(one)]
+            return Verdict()
+        noise = max([*(self._noise(tensor) for tensor in read), *(tensor.eps for tensor in made)])
+        known = [memory for tensor in read for memory in self._known(tensor)]
         self._seen(known)
         level = max((memory.level for memory in known), default=0.0)
-        before = max((one.error for one in read), default=0.0)
-        factors = [LEEWAY * conditioning(packet, read, one) for one in made]
+        before = max((tensor.error for tensor in read), default=0.0)
+        factors = [LEEWAY * conditioning(packet, read, tensor) for tensor in made]
         allowed = [max(before, noise) * factor for factor in factors]
         worst = max(range(len(made)), key=lambda number: ratio(made[number].error, allowed[number]))
-        found = Found(before, made[worst].error, allowed[worst], "clean")
-        if any(one.error > max(noise * factor, 2 * level) for one, factor in zip(made, factors, strict=True)):
+        verdict = Verdict(before, made[worst].error, allowed[worst], "clean")
+        if any(tensor.error > max(noise * factor, 2 * level) for tensor, factor in zip(made, factors, strict=True)):
             if is_guess:
-                self.alone(row, 0, [one.left for one in read], [one.left for one in made])
-                self.alone(row, 1, [one.right for one in read], [one.right for one in made])
+                self.alone(row, 0, [tensor.left for tensor in read], [tensor.left for tensor in made])
+                self.alone(row, 1, [tensor.right for tensor in read], [tensor.right for tensor in made])
                 if all(memory.origin is None for memory in known):
                     self.unread[row] = f"its result differs: {made[worst].what}"
-                return found._replace(error_class=None)
+                return verdict._replace(error_class=None)
             # Where results agree, other inputs (sums in another order, buffers that are not used) mean nothing.
-            causes = [cause for number, one in enumerate(read) if (cause := self._cause(one, number, row)) is not None]
-            found = _judged(found, row, causes, partial(_message, packet, found, made[worst]))
-        self._write(found, noise, read, made)
-        return found
+            causes = [
+                cause for number, tensor in enumerate(read) if (cause := self._cause(tensor, number, row)) is not None
+            ]
+            verdict = _judged(verdict, row, causes, partial(_message, packet, verdict, made[worst]))
+        self._write(verdict, noise, read, made)
+        return verdict
 
-    def _seen(self, known: list[Memory]) -> None:
+    def _seen(self, known: list[MemoryState]) -> None:
         for memory in known:
             if memory.alone is not None:
                 self.unread.pop(memory.alone, None)
 
-    def _known(self, one: Read) -> list[Memory]:
+    def _known(self, tensor: Read) -> list[MemoryState]:
         """What is known of the memory of a tensor in both runs."""
-        ends = zip(self.memories, (one.left, one.right), strict=True)
-        return [memory.get(tensor.storage, UNKNOWN) for memory, tensor in ends]
+        ends = zip(self.memories, (tensor.left, tensor.right), strict=True)
+        return [memory.get(end.storage, UNKNOWN) for memory, end in ends]
 
-    def _noise(self, one: Read) -> float:
-        return max(one.eps, *(known.eps for known in self._known(one)))
+    def _noise(self, tensor: Read) -> float:
+        return max(tensor.eps, *(known.eps for known in self._known(tensor)))
 
-    def _cause(self, one: Read, number: int, row: int) -> Cause | None:
+    def _cause(self, tensor: Read, number: int, row: int) -> Cause | None:
         """Where an input's difference began; None if it does not differ."""
-        known = self._known(one)
-        if one.error <= LEEWAY * max(self._noise(one), *(memory.level for memory in known)):
+        known = self._known(tensor)
+        if tensor.error <= LEEWAY * max(self._noise(tensor), *(memory.level for memory in known)):
             return None
         for memory in known:
             if memory.origin is not None:
                 return Cause(memory.origin)
         for memory in known:
             if memory.alone is not None:
-                self.culprits[memory.alone] = f"what reads its result differs: {one.what}"
+                self.culprits[memory.alone] = f"what reads its result differs: {tensor.what}"
                 return Cause(memory.alone)
-        what = f"input {number}{f' ({one.left.name})' if one.left.name else ''} differs, "
+        what = f"input {number}{f' ({tensor.left.name})' if tensor.left.name else ''} differs, "
         is_from_outside = known == [UNKNOWN, UNKNOWN]
         why = "and no recorded op made it" if is_from_outside else "though the op that made it agrees"
-        self.memories[0][one.left.storage] = Memory(self._noise(one), 0.0, row)
-        return Cause(row, f"{what}{why}: {one.what}")
+        self.memories[0][tensor.left.storage] = MemoryState(self._noise(tensor), 0.0, row)
+        return Cause(row, f"{what}{why}: {tensor.what}")
 
-    def _write(self, found: Found, noise: float, read: list[Read], made: list[Read]) -> None:
-        is_clean = found.error_class == "clean"
-        sources = [memory.origin for one in read for memory in self._known(one) if memory.origin is not None]
-        origin = found.origin_id if found.origin_id is not None else next(iter(sources), None)
-        for one in made:
+    def _write(self, verdict: Verdict, noise: float, read: list[Read], made: list[Read]) -> None:
+        is_clean = verdict.error_class == "clean"
+        sources = [memory.origin for tensor in read for memory in self._known(tensor) if memory.origin is not None]
+        origin = verdict.origin_id if verdict.origin_id is not None else next(iter(sources), None)
+        for tensor in made:
             # A view of what agrees is the memory that it was.
-            if not (is_clean and _is_view(one.left, [each.left for each in read])):
-                memory = Memory(noise, one.error if is_clean else 0.0, origin)
-                self.memories[0][one.left.storage] = self.memories[1][one.right.storage] = memory
+            if not (is_clean and _is_view(tensor.left, [source.left for source in read])):
+                memory = MemoryState(noise, tensor.error if is_clean else 0.0, origin)
+                self.memories[0][tensor.left.storage] = self.memories[1][tensor.right.storage] = memory
 
 
-def _judged(found: Found, row: int, causes: list[Cause], message: Callable[[], str]) -> Found:
+def _judged(verdict: Verdict, row: int, causes: list[Cause], message: Callable[[], str]) -> Verdict:
     """The same with its class and origin, and with a message where something begins."""
-    assert found.output_error is not None and found.allowed_error is not None
-    given = next((cause.given for cause in causes if cause.given is not None), None)
-    if given is not None:
-        return found._replace(error_class="input", origin_id=row, message=given)
-    if found.output_error > found.allowed_error:
-        return found._replace(error_class="both" if causes else "local", origin_id=row, message=message())
-    return found._replace(error_class="propagated", origin_id=causes[0].origin) if causes else found
+    assert verdict.output_error is not None and verdict.allowed_error is not None
+    message_of_input = next((cause.message for cause in causes if cause.message is not None), None)
+    if message_of_input is not None:
+        return verdict._replace(error_class="input", origin_id=row, message=message_of_input)
+    if verdict.output_error > verdict.allowed_error:
+        return verdict._replace(error_class="both" if causes else "local", origin_id=row, message=message())
+    return verdict._replace(error_class="propagated", origin_id=causes[0].origin) if causes else verdict
 
 
-def _message(packet: str, found: Found, one: Read) -> str:
-    if one.left.numel != one.right.numel:
-        return f"its result has the shape {one.left.shape}, there {one.right.shape}"
+def _message(packet: str, verdict: Verdict, tensor: Read) -> str:
+    if tensor.left.numel != tensor.right.numel:
+        return f"its result has the shape {tensor.left.shape}, there {tensor.right.shape}"
     if packet in DRAWING:
-        return f"its draws differ ({one.what}); give both runs the same seed"
-    return f"its inputs differ by {found.input_error:.2g} at most, its result by {found.output_error:.2g}: {one.what}"
+        return f"its draws differ ({tensor.what}); give both runs the same seed"
+    errors = f"its inputs differ by {verdict.input_error:.2g} at most, its result by {verdict.output_error:.2g}"
+    return f"{errors}: {tensor.what}"
 
 
 def _is_view(made: Tensor, read: list[Tensor]) -> bool:
     """Whether a result is another tensor on the memory of an input."""
-    return any(one.storage == made.storage for one in read) and all(one.tensor_id != made.tensor_id for one in read)
+    return any(tensor.storage == made.storage for tensor in read) and all(
+        tensor.tensor_id != made.tensor_id for tensor in read
+    )

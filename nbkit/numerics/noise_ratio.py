@@ -118,8 +118,8 @@ def where_not_finite(metrics: tuple[int, int, int, int]) -> str | None:
     """What the counts of NaN and Inf of both sides say; None where they agree."""
     actual_nan, expected_nan, actual_inf, expected_inf = metrics
     parts = [
-        f"{found} {name}, expected {wanted}"
-        for name, found, wanted in (("NaN", actual_nan, expected_nan), ("Inf", actual_inf, expected_inf))
-        if found != wanted
+        f"{actual} {name}, expected {expected}"
+        for name, actual, expected in (("NaN", actual_nan, expected_nan), ("Inf", actual_inf, expected_inf))
+        if actual != expected
     ]
     return "; ".join(parts) or None

@@ -18,14 +18,14 @@ class Tolerances:
     (atol, rtol). For an op and a dtype the order is: both, op, dtype, default; of two patterns the one given first.
     """
 
-    def __init__(self, given: Mapping[Any, Any] | None) -> None:
+    def __init__(self, tolerances: Mapping[Any, Any] | None) -> None:
         self.by_op: list[tuple[Any, Matcher, str | None, Tolerance]] = []
         self.by_dtype: dict[str, Tolerance] = {}
         self.unused: set[Any] = set()
         self.known: dict[tuple[str, str], Tolerance | None] = {}
-        if given is not None and not isinstance(given, Mapping):
-            raise OptionError(f"tolerances={given!r} is no dictionary; give such as {{'float16': (1e-3, 1e-3)}}.")
-        for key, value in (given or {}).items():
+        if tolerances is not None and not isinstance(tolerances, Mapping):
+            raise OptionError(f"tolerances={tolerances!r} is no dictionary; give such as {{'float16': (1e-3, 1e-3)}}.")
+        for key, value in (tolerances or {}).items():
             self._add(key, _checked(key, value))
 
     def _add(self, key: Any, tolerance: Tolerance) -> None:
@@ -45,9 +45,9 @@ class Tolerances:
         return self.known[op, dtype]
 
     def _find(self, op: str, dtype: str) -> Tolerance | None:
-        fits = [one for one in self.by_op if one[2] in (dtype, None) and one[1](op)]
+        fits = [entry for entry in self.by_op if entry[2] in (dtype, None) and entry[1](op)]
         # Stable: of two equally special ones the first stays first.
-        for key, _, _, tolerance in sorted(fits, key=lambda one: one[2] is None):
+        for key, _, _, tolerance in sorted(fits, key=lambda entry: entry[2] is None):
             self.unused -= {key}
             return tolerance
         by_dtype = dtype if dtype in self.by_dtype else DEFAULT

@@ -54,9 +54,9 @@ def call_of(trace: Trace, op_id: int) -> OpCall:
     call was not kept, or if its op is not known in this process.
     """
     call = captured_call(trace, op_id)
-    tensors = [tensor_of(one) for one in call.tensors]
+    tensors = [tensor_of(captured) for captured in call.tensors]
     kwargs = {name: decoded(value, tensors) for name, value in call.kwargs.items()}
-    results = tuple(_result(one) for one in call.results)
+    results = tuple(_result(captured) for captured in call.results)
     return OpCall(op_of(call.op), tuple(decoded(list(call.args), tensors)), kwargs, call.device, results)
 
 
@@ -64,15 +64,17 @@ def op_of(name: str) -> OpOverload:
     """The op of this name. Raises OptionError if torch does not know it here."""
     namespace, packet, overload = name.split(".")
     try:
-        found: OpOverload = getattr(getattr(getattr(torch.ops, namespace), packet), overload)
+        op: OpOverload = getattr(getattr(getattr(torch.ops, namespace), packet), overload)
     except AttributeError as error:
         raise OptionError(f"torch knows no op {name!r} here; import the package that brings it.") from error
-    return found
+    return op
 
 
-def _result(kept: CapturedResult) -> OpResult:
-    actual = _tensor(kept.actual).to(getattr(torch, kept.dtype)).reshape(kept.shape)
-    return OpResult(kept.role, kept.position, actual, _tensor(kept.expected).reshape(kept.expected_shape))
+def _result(captured: CapturedResult) -> OpResult:
+    actual = _tensor(captured.actual).to(getattr(torch, captured.dtype)).reshape(captured.shape)
+    return OpResult(
+        captured.role, captured.position, actual, _tensor(captured.expected).reshape(captured.expected_shape)
+    )
 
 
 def _tensor(values: Array) -> Tensor:

@@ -31,8 +31,8 @@ class Origin:
     def __init__(self, args: Any, kwargs: Any, tensors: list[Tensor]) -> None:
         self.args, self.kwargs = mapped_call(args, kwargs, form_of, {})
         # A number from the CPU may stand first among tensors of a device.
-        other = next((tensor.device for tensor in tensors if not tensor.is_cpu), None)
-        self.device = other or kwargs.get("device") or CPU
+        device = next((tensor.device for tensor in tensors if not tensor.is_cpu), None)
+        self.device = device or kwargs.get("device") or CPU
         watch = watch_of(self.device.type)
         self._watching = watch and watch()
         self.setup: tuple[str, ...] = ()
@@ -44,16 +44,16 @@ class Origin:
 
     def call(self, op: str, copies: list[Tensor]) -> tuple[CapturedCall, list[tuple[Tensor, Form]]]:
         """The call without values, and its different tensors in their order, from copies of all of them."""
-        given, found = iter(copies), dict[int, tuple[int, Tensor, Form]]()
+        remaining, forms = iter(copies), dict[int, tuple[int, Tensor, Form]]()
 
         def add(form: Form) -> int:
-            copy = next(given)
+            copy = next(remaining)
             # One tensor has one form, as often as it was given.
-            return found.setdefault(id(form), (len(found), copy, form))[0]
+            return forms.setdefault(id(form), (len(forms), copy, form))[0]
 
         args = encoded(list(self.args), add)
         kwargs = {name: encoded(value, add) for name, value in self.kwargs.items()}
-        tensors = [(copy, form) for _, copy, form in found.values()]
+        tensors = [(copy, form) for _, copy, form in forms.values()]
         return CapturedCall(-1, op, str(self.device), args, kwargs, (), (), self.setup), tensors
 
 
@@ -79,7 +79,7 @@ class CallCapturer:
         self.calls: dict[int, CapturedCall] = {}  # by slot
         self.reasons: dict[int, str] = {}  # by slot
         self.size_bytes = 0
-        self._kept: Counter[bool] = Counter()
+        self._captured: Counter[bool] = Counter()
 
     def origin(self, args: Any, kwargs: Any, tensors: list[Tensor]) -> Origin | None:
         """What must be known of a call with these tensors before it runs; None if nothing is kept."""
@@ -99,9 +99,9 @@ class CallCapturer:
         try:
             if slot in self.calls:
                 self._add(slot, self.calls[slot], row, values)
-            elif self._kept[is_wrong] < self.keep:
+            elif self._captured[is_wrong] < self.keep:
                 self._add(slot, self._first(row, call), row, values)
-                self._kept[is_wrong] += 1
+                self._captured[is_wrong] += 1
         except NotCapturedError as reason:
             self._note(slot, str(reason))
         except Exception as error:  # what is compared must not end because it cannot be kept
@@ -110,18 +110,20 @@ class CallCapturer:
     def found(self, op_ids: Any) -> tuple[dict[int, CapturedCall], dict[str, Any]]:
         """The kept calls by op_id, and what meta says of them; `op_ids` has one for each call, -1 for one left out."""
         numbered = {int(op_ids[slot // OP_FIELDS]): call for slot, call in sorted(self.calls.items())}
-        kept = {op_id: CapturedCall(**{**vars(call), "op_id": op_id}) for op_id, call in numbered.items() if op_id >= 0}
+        captured = {
+            op_id: CapturedCall(**{**vars(call), "op_id": op_id}) for op_id, call in numbered.items() if op_id >= 0
+        }
         reasons = {str(op_ids[slot // OP_FIELDS]): reason for slot, reason in sorted(self.reasons.items())}
         reasons.pop("-1", None)
-        size = sum(call.size_bytes for call in kept.values())
+        size = sum(call.size_bytes for call in captured.values())
         limits = {"keep": self.keep, "keep_bytes": self.keep_bytes}
-        return kept, {"calls": len(kept), "size_bytes": size, **limits, "not_captured": reasons}
+        return captured, {"calls": len(captured), "size_bytes": size, **limits, "not_captured": reasons}
 
     def _first(self, row: dict[str, Any], call: Call) -> CapturedCall:
         assert call.origin is not None
         bare, tensors = call.origin.call(row["op"], call.tensors())
         self._check_room(sum(tensor.numel() * form.dtype.itemsize for tensor, form in tensors))
-        return CapturedCall(**{**vars(bare), "tensors": tuple(captured_tensor(*one) for one in tensors)})
+        return CapturedCall(**{**vars(bare), "tensors": tuple(captured_tensor(*tensor) for tensor in tensors)})
 
     def _add(self, slot: int, call: CapturedCall, row: dict[str, Any], values: Values) -> None:
         inputs = 0 if slot in self.calls else call.size_bytes

@@ -45,18 +45,18 @@ def captured_tensor(values: Tensor, form: Form) -> CapturedTensor:
     return CapturedTensor(_bare(form.dtype), tuple(own.shape), form.stride, str(form.device), data)
 
 
-def tensor_of(kept: CapturedTensor) -> Tensor:
+def tensor_of(captured: CapturedTensor) -> Tensor:
     """The tensor on the CPU, laid out in memory as it was, but for large gaps."""
-    dtype = getattr(torch, kept.dtype)
-    if not kept.data:
-        return torch.empty(kept.shape, dtype=dtype)
-    values = torch.frombuffer(bytearray(kept.data), dtype=dtype).reshape(kept.shape)
-    span = 1 + sum((size - 1) * step for size, step in zip(kept.shape, kept.stride, strict=True))
+    dtype = getattr(torch, captured.dtype)
+    if not captured.data:
+        return torch.empty(captured.shape, dtype=dtype)
+    values = torch.frombuffer(bytearray(captured.data), dtype=dtype).reshape(captured.shape)
+    span = 1 + sum((size - 1) * step for size, step in zip(captured.shape, captured.stride, strict=True))
     if span > MOST_GAPS * values.numel():
         return values
-    once = values[tuple(slice(0, 1) if step == 0 else slice(None) for step in kept.stride)]
+    once = values[tuple(slice(0, 1) if step == 0 else slice(None) for step in captured.stride)]
     try:
-        return torch.empty_strided(once.shape, kept.stride, dtype=dtype).copy_(once).expand(kept.shape)
+        return torch.empty_strided(once.shape, captured.stride, dtype=dtype).copy_(once).expand(captured.shape)
     except RuntimeError:  # elements that share their memory
         return values
 

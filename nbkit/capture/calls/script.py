@@ -54,8 +54,8 @@ def script_of(trace: Trace, op_id: int, folder: str | Path = ".") -> str:
 
 
 def _recorded(call: CapturedCall) -> str:
-    rows = [(one.place, f"{one.role} {one.position}", one.max_abs_error) for one in call.results]
-    return "[" + ", ".join(f"({place}, {name!r}, {_number(error)})" for place, name, error in rows) + "]"
+    rows = [(result.place, f"{result.role} {result.position}", result.max_abs_error) for result in call.results]
+    return "[" + ", ".join(f"({index}, {name!r}, {_number(error)})" for index, name, error in rows) + "]"
 
 
 def _number(value: float | None) -> str:
@@ -97,7 +97,7 @@ def _written(call: CapturedCall, folder: Path) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            torch.save([tensor_of(one) for one in call.tensors], partial)
+            torch.save([tensor_of(tensor) for tensor in call.tensors], partial)
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)

@@ -31,22 +31,22 @@ class ErrorLog:
 
     def __init__(self, mode: ShadowMode) -> None:
         self.mode = mode
-        self.found: list[Errors] = []
+        self.errors: list[Errors] = []
 
-    def note(self, slot: int, actual: Results, expected: Results, given: tuple[Any, Any]) -> None:
+    def note(self, slot: int, actual: Results, expected: Results, arguments: tuple[Any, Any]) -> None:
         """The errors of one call: against the reference from its own inputs, and against its shadow."""
         made, self.mode.made = self.mode.made, {}
-        for index, (tensor, wanted) in enumerate(zip(actual.all, expected.all, strict=True)):
-            if tensor.shape != wanted.shape:
+        for index, (tensor, reference) in enumerate(zip(actual.all, expected.all, strict=True)):
+            if tensor.shape != reference.shape:
                 continue
-            role, position = place(actual, index, given)
-            found = Errors(slot, role, position, norm_ratio(tensor, wanted))
+            role, position = place(actual, index, arguments)
+            errors = Errors(slot, role, position, norm_ratio(tensor, reference))
             shadow = made.get(id(tensor))
             if shadow is not None and shadow.shape == tensor.shape:
                 total = norm_ratio(tensor, shadow)
-                is_noise = _is_noise(tensor, shadow, total, [*all_tensors(*given), *actual.all])
-                found = found._replace(propagated=norm_ratio(wanted, shadow), total=total, is_noise=is_noise)
-            self.found.append(found)
+                is_noise = _is_noise(tensor, shadow, total, [*all_tensors(*arguments), *actual.all])
+                errors = errors._replace(propagated=norm_ratio(reference, shadow), total=total, is_noise=is_noise)
+            self.errors.append(errors)
 
 
 def _is_noise(tensor: Tensor, shadow: Tensor, total: float, around: list[Tensor]) -> bool:
@@ -57,7 +57,7 @@ def _is_noise(tensor: Tensor, shadow: Tensor, total: float, around: list[Tensor]
     precision = precision_of(str(tensor.dtype).removeprefix("torch."))
     if precision is None or total <= sqrt(precision.eps) or _finite(tensor).numel() < _finite(shadow).numel():
         return False
-    scale = max((_rms(one) for one in around if is_shadowed(one)), default=0.0)
+    scale = max((_rms(nearby) for nearby in around if is_shadowed(nearby)), default=0.0)
     return _rms(shadow) < precision.eps * scale
 
 
@@ -72,22 +72,22 @@ def _finite(tensor: Tensor) -> Tensor:
     return values[torch.isfinite(values)]
 
 
-def norm_ratio(found: Tensor, wanted: Tensor) -> float:
+def norm_ratio(actual: Tensor, expected: Tensor) -> float:
     """||found - wanted|| / ||wanted|| in float64: 0/0 is 0, x/0 is inf.
 
     Elements that are both NaN or both the same Inf are left out; it is inf where only one of a pair is not finite.
     """
-    left, right = wide(found), wide(wanted)
-    error, size = (float(torch.linalg.vector_norm(one)) for one in (left - right, right))
+    left, right = wide(actual), wide(expected)
+    error, size = (float(torch.linalg.vector_norm(values)) for values in (left - right, right))
     if not (error < torch.inf and size < torch.inf):
         differs = ~((left != left) & (right != right)) & (left != right)
         left, right = left[differs], right[torch.isfinite(right)]
-        other = wide(wanted)[differs]
-        if not bool((torch.isfinite(left) & torch.isfinite(other)).all()):
+        rest = wide(expected)[differs]
+        if not bool((torch.isfinite(left) & torch.isfinite(rest)).all()):
             return torch.inf
         # What is finite can have a square that is not.
-        scale = max(float(one.abs().amax()) if one.numel() else 0.0 for one in (left, other, right)) or 1.0
-        error = float(torch.linalg.vector_norm(left / scale - other / scale))
+        scale = max(float(values.abs().amax()) if values.numel() else 0.0 for values in (left, rest, right)) or 1.0
+        error = float(torch.linalg.vector_norm(left / scale - rest / scale))
         size = float(torch.linalg.vector_norm(right / scale))
     return error / size if size else torch.inf if error else 0.0
 

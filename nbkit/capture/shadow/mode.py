@@ -17,7 +17,7 @@ from nbkit.capture.replay.substitutes import SUBSTITUTES
 from nbkit.capture.shadow.shadows import Shadows, is_shadowed, is_valueless
 from nbkit.capture.shadow.target import Target
 
-Given = tuple[Any, Any]
+Arguments = tuple[Any, Any]
 # Of these the result is drawn whatever the values of the tensors given.
 VALUELESS = ("rand_like", "randn_like", "randint_like")
 
@@ -44,9 +44,9 @@ class ShadowMode(BelowMode):
             out = func(*args, **kwargs)
             self._work(plan, lambda: self._after_left_out(plan, (args, kwargs), out))
             return out
-        given = self._work(plan, lambda: self._shadow_call(plan, args, kwargs))
+        shadow = self._work(plan, lambda: self._shadow_call(plan, args, kwargs))
         out = func(*args, **kwargs)
-        self._work(plan, lambda: self._follow(plan, (args, kwargs), given, out))
+        self._work(plan, lambda: self._follow(plan, (args, kwargs), shadow, out))
         return out
 
     def _work(self, plan: Plan, work: Callable[[], Any]) -> Any:
@@ -58,24 +58,24 @@ class ShadowMode(BelowMode):
         with torch.inference_mode(False):  # a shadow outlives it, and may be written to outside
             return self.apart(work, trouble)
 
-    def _after_left_out(self, plan: Plan, given: Given, out: Any) -> None:
+    def _after_left_out(self, plan: Plan, arguments: Arguments, out: Any) -> None:
         """Views need nothing, but one that made memory of its own is an op like others."""
         namespace = getattr(plan.func, "namespace", "")
         if namespace in COLLECTIVES:
-            for tensor in all_tensors(*given):
+            for tensor in all_tensors(*arguments):
                 self.shadows.forget(tensor)
             self.shadows.restarts["collectives"] += 1
             return
         if namespace in MARKERS or plan.packet in UNINITIALISED:
             return
-        inputs = _storages(all_tensors(*given))
+        inputs = _storages(all_tensors(*arguments))
         if any(is_shadowed(tensor) and not _storages([tensor]) <= inputs for tensor in tensors_in(out)):
             if plan.packet:
-                self._follow(plan, given, self._shadow_call(plan, *given), out)
+                self._follow(plan, arguments, self._shadow_call(plan, *arguments), out)
             else:
                 self.shadows.restarts["higher-order ops"] += 1
 
-    def _shadow_call(self, plan: Plan, args: Any, kwargs: Any) -> Given:
+    def _shadow_call(self, plan: Plan, args: Any, kwargs: Any) -> Arguments:
         """The call with shadows in place of tensors; others are copied if the op may write to them."""
         written = written_tensors(plan, args, kwargs)
         keeps = all(is_shadowed(tensor) for tensor in written)
@@ -90,23 +90,25 @@ class ShadowMode(BelowMode):
 
         return mapped_call(args, kwargs, self.target.changing(shadow_of), {})
 
-    def _follow(self, plan: Plan, actual: Given, shadow: Given | None, out: Any) -> None:
+    def _follow(self, plan: Plan, actual: Arguments, shadow: Arguments | None, out: Any) -> None:
         tensors = self._results(plan, out, *actual)
         if any(is_valueless(tensor) for tensor in tensors):
             return
-        found = None
+        results = None
         if shadow is not None:
             is_drawn = plan.is_random and draws(plan, *actual)
-            found = self._drawn(plan, actual, shadow, tensors) if is_drawn else self._run(plan, actual, shadow, tensors)
-        if shadow is None or found is None or len(found) != len(tensors):
+            results = (
+                self._drawn(plan, actual, shadow, tensors) if is_drawn else self._run(plan, actual, shadow, tensors)
+            )
+        if shadow is None or results is None or len(results) != len(tensors):
             for tensor in tensors:
                 self.shadows.renew(tensor)
             return
         self.followed += 1
-        self.diverged += sum(map(_differs, tensors[: plan.values], found))
-        self._keep(_storages(all_tensors(*actual)), _storages(all_tensors(*shadow)), tensors, found)
+        self.diverged += sum(map(_differs, tensors[: plan.values], results))
+        self._keep(_storages(all_tensors(*actual)), _storages(all_tensors(*shadow)), tensors, results)
 
-    def _run(self, plan: Plan, actual: Given, shadow: Given, tensors: list[Tensor]) -> list[Tensor] | None:
+    def _run(self, plan: Plan, actual: Arguments, shadow: Arguments, tensors: list[Tensor]) -> list[Tensor] | None:
         """What the op makes of the shadows, if need be narrowed to dtypes that it has a kernel for; None if it cannot.
 
         Vectors without direction get that of the step's.
@@ -117,13 +119,13 @@ class ShadowMode(BelowMode):
             first = error
         for narrow in (mapped_call(*shadow, _in_float32, {}), narrowed_call(shadow, actual)):
             try:
-                found = self._made(plan, *narrow)
+                results = self._made(plan, *narrow)
             except Exception:  # the next one may do, and the first error tells most
                 continue
             for wide, narrowed in zip(written_tensors(plan, *shadow), written_tensors(plan, *narrow), strict=True):
                 wide.copy_(narrowed)
             self.skipped[plan.name] += 1
-            return turned(plan.packet, found, tensors)
+            return turned(plan.packet, results, tensors)
         self.shadows.restarts[f"{plan.name} cannot run on {self.target.text} ({type(first).__name__})"] += 1
         return None
 
@@ -142,25 +144,27 @@ class ShadowMode(BelowMode):
     def _has_substitute(self, plan: Plan) -> bool:
         return plan.packet in SUBSTITUTES and self.target.device == CPU
 
-    def _drawn(self, plan: Plan, actual: Given, shadow: Given, tensors: list[Tensor]) -> list[Tensor] | None:
+    def _drawn(self, plan: Plan, actual: Arguments, shadow: Arguments, tensors: list[Tensor]) -> list[Tensor] | None:
         """What a random op makes of the shadows with the step's own draw; None where that is the step's own result."""
         if plan.packet == "native_dropout":
-            given = bound(plan.func, *shadow)
-            kept = self.target.bring(tensors[1], copy=False)
-            share = 1 - float(given["p"])
-            return [given["input"] * kept * (1 / share if share else 0.0), kept]
-        depends = [one for one in all_tensors(*actual) if is_shadowed(one) and not any(one is t for t in tensors)]
+            arguments = bound(plan.func, *shadow)
+            mask = self.target.bring(tensors[1], copy=False)
+            share = 1 - float(arguments["p"])
+            return [arguments["input"] * mask * (1 / share if share else 0.0), mask]
+        depends = [
+            tensor for tensor in all_tensors(*actual) if is_shadowed(tensor) and not any(tensor is t for t in tensors)
+        ]
         if depends and plan.packet not in VALUELESS:
             self.shadows.restarts[f"{plan.name} draws by values, so the step's own draw is taken"] += 1
         return None
 
-    def _keep(self, old: set[int], shared: set[int], tensors: list[Tensor], found: list[Tensor]) -> None:
+    def _keep(self, old: set[int], shared: set[int], tensors: list[Tensor], results: list[Tensor]) -> None:
         """Make what was found the shadows of the op's tensors; integers and bools stay the step's own.
 
         `old` are the storages of the op's inputs, which need nothing; `shared` are those of their shadows.
         """
         fresh: set[int] = set()
-        for tensor, result in zip(tensors, found, strict=True):
+        for tensor, result in zip(tensors, results, strict=True):
             if not is_shadowed(tensor):
                 self.made[id(tensor)] = result
                 continue

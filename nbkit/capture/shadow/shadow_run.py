@@ -41,12 +41,15 @@ class ShadowRun:
 
     def found(self, diffs: pd.DataFrame, op_ids: np.ndarray) -> tuple[pd.DataFrame, dict[str, Any]]:
         """Diffs with the errors against the shadow, and what meta says of it."""
-        slots = np.array([one.slot // OP_FIELDS for one in self.log.found], dtype=np.int64)
+        slots = np.array([compared.slot // OP_FIELDS for compared in self.log.errors], dtype=np.int64)
         owners = op_ids[slots].tolist() if len(slots) else []
-        log = {(op_id, one.role, one.position): one for op_id, one in zip(owners, self.log.found, strict=True)}
+        log = {
+            (op_id, compared.role, compared.position): compared
+            for op_id, compared in zip(owners, self.log.errors, strict=True)
+        }
         keys = zip(*(diffs[name].tolist() for name in KEYS), strict=True)
         known = [log.get(key, NOTHING) for key in keys]
-        self.is_noise = np.array([one.is_noise for one in known], dtype=bool)
+        self.is_noise = np.array([compared.is_noise for compared in known], dtype=bool)
         for reason, count in self.mode.shadows.restarts.items():
             self.recording.skip(f"shadow began anew: {reason}", count)
         for reason, count in self.mode.skipped.items():
@@ -56,7 +59,9 @@ class ShadowRun:
             "followed_ops": self.mode.followed,
             "diverged_integers": self.mode.diverged,
         }
-        errors = {name: np.array([one[place] for one in known], dtype=np.float64) for name, place in ERRORS.items()}
+        errors = {
+            name: np.array([compared[index] for compared in known], dtype=np.float64) for name, index in ERRORS.items()
+        }
         return DIFFS.check(diffs.assign(**errors)), meta
 
     def completed(
@@ -64,14 +69,14 @@ class ShadowRun:
     ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
         """The frames with classes of the errors, and meta with the op at which the runs part."""
         diffs = frames["diffs"]
-        found = origins(diffs, frames["tensors"])
+        rows = origins(diffs, frames["tensors"])
         classes = {
-            "error_class": pd.Series([one.error_class for one in found], dtype="str"),
-            "origin_op_id": pd.Series([one.origin_op_id for one in found], dtype="Int64"),
+            "error_class": pd.Series([origin.error_class for origin in rows], dtype="str"),
+            "origin_op_id": pd.Series([origin.origin_op_id for origin in rows], dtype="Int64"),
         }
         notes = [*meta["notes"], *self._notes()]
-        parted = milestones(diffs, frames["ops"], found, self.is_noise)
-        return {**frames, "diffs": DIFFS.check(diffs.assign(**classes))}, {**meta, **parted, "notes": notes}
+        diverged = milestones(diffs, frames["ops"], rows, self.is_noise)
+        return {**frames, "diffs": DIFFS.check(diffs.assign(**classes))}, {**meta, **diverged, "notes": notes}
 
     def forget(self) -> None:
         """Let go of all shadows."""
@@ -84,6 +89,6 @@ class ShadowRun:
                 f"The shadow began anew from the step's values at {places}: what was propagated until there is not "
                 f"seen after it."
             )
-        if parted := self.mode.diverged:
-            what = "result" if parted == 1 else "results"
-            yield f"{parted:,} {what} of integers or bools came out otherwise in the shadow; it takes the step's."
+        if diverged := self.mode.diverged:
+            what = "result" if diverged == 1 else "results"
+            yield f"{diverged:,} {what} of integers or bools came out otherwise in the shadow; it takes the step's."

@@ -87,7 +87,7 @@ class Shadows:
 
         def let_go(dead: Any) -> None:
             # Another storage may have the id by now.
-            if (found := shadows.get(key)) is not None and found.held is dead:
+            if (shadow := shadows.get(key)) is not None and shadow.held is dead:
                 del shadows[key]
 
         made = shadows[key] = Shadow(ref(storage, let_go), line, dtype)

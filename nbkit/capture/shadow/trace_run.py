@@ -34,8 +34,8 @@ class TraceRun:
     ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
         """The frames with `alignment`, and meta with the op at which the runs part."""
         alignment = side_by_side(run_of(frames["ops"], frames["tensors"]), self.run)
-        parted = {"first_divergence": first_beginning(alignment), "notes": [*meta["notes"], *notes_on(alignment)]}
-        return {**frames, "alignment": alignment}, {**meta, **parted}
+        divergence = {"first_divergence": first_beginning(alignment), "notes": [*meta["notes"], *notes_on(alignment)]}
+        return {**frames, "alignment": alignment}, {**meta, **divergence}
 
     def forget(self) -> None:
         """Nothing was kept for the step."""

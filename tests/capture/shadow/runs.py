@@ -20,7 +20,7 @@ def shadowed(against: str = "cpu:float64", **options: Any) -> Iterator[Callable[
 
     def shadow_of(tensor: Tensor) -> Tensor:
         with apart():
-            return verb.against.mode.shadows.of(tensor).clone()
+            return verb.observers[0].against.mode.shadows.of(tensor).clone()
 
     with verb:
         yield shadow_of

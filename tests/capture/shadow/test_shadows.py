@@ -147,7 +147,7 @@ def test_a_shadow_is_let_go_with_its_tensor():
             kept = kept.mul(1.1)
         with apart():
             gc.collect()
-            held = [shadow.line.numel() for shadow in verb.against.mode.shadows.shadows.values()]
+            held = [shadow.line.numel() for shadow in verb.observers[0].against.mode.shadows.shadows.values()]
     assert held == [1000, 1000]
 
 
@@ -155,7 +155,10 @@ def test_nothing_is_held_afterwards():
     verb = nbkit.opdiff(against="cpu:float64")
     with verb as trace:
         x = torch.ones(1000).exp()
-        mode, line = ref(verb.against.mode), ref(next(iter(verb.against.mode.shadows.shadows.values())).line)
+        mode, line = (
+            ref(verb.observers[0].against.mode),
+            ref(next(iter(verb.observers[0].against.mode.shadows.shadows.values())).line),
+        )
     held = ref(x.untyped_storage())
     del x
     gc.collect()
