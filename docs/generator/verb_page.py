@@ -63,7 +63,7 @@ def _frames(example: Example) -> str:
 
 def _option(action: argparse.Action) -> list[str]:
     value = "" if action.nargs == 0 else f" {action.metavar}"
-    names = [code(f"{option}{value}") for option in action.option_strings] or [code(action.metavar or action.dest)]
+    names = [code(f"{option}{value}") for option in action.option_strings] or [code(str(action.metavar or action.dest))]
     return [", ".join(names), action.help or ""]
 
 
