@@ -79,7 +79,7 @@ class Metrics(NamedTuple):
         return np.where(self.sum_squared_error == 0, 0.0, ratio)
 
 
-_MAXIMA = ("max_abs_error", "max_rel_error", "max_ulp", "noise_ratio")
+MAXIMA = ("max_abs_error", "max_rel_error", "max_ulp", "noise_ratio")
 
 
 def joined(parts: list[Metrics]) -> Metrics:
@@ -91,7 +91,7 @@ def total(pieces: Metrics) -> Metrics:
     """Metrics of one pair from those of its pieces."""
     columns = zip(Metrics._fields, pieces, strict=True)
     return Metrics(
-        *(np.array([column.max(initial=0.0) if name in _MAXIMA else column.sum()]) for name, column in columns)
+        *(np.array([column.max(initial=0.0) if name in MAXIMA else column.sum()]) for name, column in columns)
     )
 
 
@@ -122,6 +122,12 @@ def measure_one(piece_of: Callable[[int, int], Array], expected: Array, precisio
                 _measured_integers(*part, FIRST) if precision is None else _measured(*part, FIRST, precision, scale)
             )
     return total(joined(pieces))
+
+
+def measured_one(actual: Array, expected: Array, precision: Precision, scale: float) -> Metrics:
+    """Metrics of a piece of a pair whose expected values have the root mean square `scale`."""
+    with np.errstate(all="ignore"):
+        return _measured(actual, expected, FIRST, precision, np.array([scale]))
 
 
 def agreed(actual: Array, expected: Array, precision: Precision) -> tuple[Array, Array]:

@@ -12,6 +12,7 @@ from nbkit.capture.raw.recording import OP_FIELDS
 from nbkit.capture.replay.copies import mapped_call
 from nbkit.capture.replay.reference import CPU, Call
 from nbkit.errors import OptionError
+from nbkit.numerics.metrics import Metrics
 from nbkit.numerics.noise_ratio import RIGHT
 from nbkit.numerics.precision import Array
 from nbkit.patterns import Patterns, op_matcher, split_patterns
@@ -132,7 +133,7 @@ class CallCapturer:
         shape = tuple(json.loads(row["shape"]))
         result = CapturedResult(
             values.place, row["role"], row["position"], row["dtype"], shape, values.expected_shape,
-            row.get("max_abs_error"), np.array(values.actual), np.array(values.expected),
+            _max_abs_error(row), np.array(values.actual), np.array(values.expected),
         )  # fmt: skip
         self.calls[slot] = CapturedCall(**{**vars(call), "results": (*call.results, result)})
         self.size_bytes += size
@@ -144,3 +145,8 @@ class CallCapturer:
     def _note(self, slot: int, reason: str) -> None:
         if len(self.reasons) < MOST_REASONS:
             self.reasons.setdefault(slot, reason)
+
+
+def _max_abs_error(row: dict[str, Any]) -> float | None:
+    metrics = row.get("metrics")
+    return None if metrics is None else float(metrics[Metrics._fields.index("max_abs_error")])

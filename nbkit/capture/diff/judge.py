@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,27 +11,24 @@ from torch import Tensor
 
 from nbkit.capture.calls.capturer import CallCapturer, Values
 from nbkit.capture.diff.conditioning import second_look
+from nbkit.capture.diff.measuring import NOISE, Meter, Numbers
 from nbkit.capture.diff.narrow import narrow, running
-from nbkit.capture.diff.pair import Pair, Row, flat, pieces_of
+from nbkit.capture.diff.pair import Pair, Row, allowed_growth, flat, pieces_of
 from nbkit.capture.diff.reduced import reduced
 from nbkit.capture.diff.scalars import with_rounded_scalars
 from nbkit.capture.diff.ties import ties
-from nbkit.capture.native.library import library
 from nbkit.capture.replay.op_traits import Plan
-from nbkit.capture.replay.reference import CPU, Call, Results
+from nbkit.capture.replay.reference import Call, Results
 from nbkit.errors import first_line
-from nbkit.numerics.metrics import CHUNK, COUNTS, Metrics, measure, measure_one
+from nbkit.numerics.metrics import CHUNK, Metrics, measure, measure_one
 from nbkit.numerics.noise_ratio import accumulates_alike, outside, where_not_finite
-from nbkit.numerics.precision import Array, Precision, precision_of
+from nbkit.numerics.precision import DTYPES, Array, Precision, precision_of
 from nbkit.numerics.tolerances import Tolerances
 from nbkit.schema.message import Message, element, joined
 
 # So many elements of small tensors wait to be measured together: one call of numpy costs what a thousand elements do.
 WAITING = 1 << 16
-MEASURED = (
-    *("max_abs_error", "mean_abs_error", "max_rel_error", "cosine_similarity", "max_ulp", "noise_ratio", "bias_ratio"),
-    *COUNTS,
-)
+DTYPE_NAMES = {getattr(torch, name): name for name in DTYPES if hasattr(torch, name)}
 
 
 class Judge:
@@ -38,7 +36,7 @@ class Judge:
 
     def __init__(self, tolerances: Tolerances, threshold: float, capturer: CallCapturer) -> None:
         self.tolerances, self.threshold, self.capturer = tolerances, threshold, capturer
-        self.library = library()
+        self.meter = Meter()
         self.rows: list[Row] = []
         self.waiting: list[Pair] = []
         self.waiting_elements = 0
@@ -47,8 +45,8 @@ class Judge:
         """A row of this slot of Recording.ops, with what is known without comparing."""
         row: Row = {"slot": slot, "op": plan.name, "role": role, "position": position, **columns}
         if actual is not None:
-            row["dtype"] = str(actual.dtype).removeprefix("torch.")
-            row["shape"] = json.dumps(list(actual.shape))
+            row["dtype"] = DTYPE_NAMES.get(actual.dtype) or str(actual.dtype).removeprefix("torch.")
+            row["shape"] = shape_text(actual.shape)
         self.rows.append(row)
         return row
 
@@ -71,9 +69,11 @@ class Judge:
             self.capturer.offer(row, call, Values(index, flat(actual), flat(expected), tuple(expected.shape)))
             return
         precision = precision_of(row["dtype"])
+        if self._settle(row, call, self.meter.measure(actual, expected, precision), precision, (index, results)):
+            return
         if actual.numel() > CHUNK or not actual.numel():
             large = Pair(row, actual, flat(expected, copy=False), precision, call, results, index)
-            self._finish([large], self._measured(actual, large.expected, precision))
+            self._finish([large], measure_one(pieces_of(actual), large.expected, precision))
             return
         pair = Pair(row, flat(actual), flat(expected), precision, call, results, index)
         self.waiting.append(pair)
@@ -82,13 +82,36 @@ class Judge:
         if self.waiting_elements > WAITING:
             self.finish()
 
-    def _measured(self, actual: Tensor, expected: Array, precision: Precision | None) -> Metrics:
-        """Metrics of a large pair, in one pass where the native recorder is and knows the dtype."""
-        if self.library is not None and precision is not None and actual.layout is torch.strided:
-            found = self.library.measure(actual.detach().to(CPU).contiguous(), torch.from_numpy(expected))
-            if found is not None:
-                return Metrics.of_rows(np.array([found]))
-        return measure_one(pieces_of(actual), expected, precision)
+    def settle_in_pieces(self, row: Row, actual: Tensor, call: Call) -> bool:
+        """Whether a call that is done in pieces is right beyond doubt; its row is filled then."""
+        precision = precision_of(row["dtype"])
+        if precision is None or self.tolerances.of(call.plan.name, row["dtype"]) is not None:
+            return False
+        return self._settle(row, call, self.meter.measure_in_pieces(actual, call.pieces(), precision), precision, None)
+
+    def _settle(
+        self,
+        row: Row,
+        call: Call,
+        numbers: Numbers | None,
+        precision: Precision | None,
+        result: tuple[int, Results] | None,
+    ) -> bool:
+        """Fill the row of a measured tensor that is right beyond doubt; False, with nothing done, if it is not."""
+        if numbers is None or precision is None or self.tolerances.of(call.plan.name, row["dtype"]) is not None:
+            return False
+        noise = numbers[NOISE]
+        if result is not None and accumulates_alike(precision):
+            index, results = result
+            noise /= allowed_growth(call, index, len(results.all), int(numbers[0]))
+        if noise > self.threshold:
+            return False
+        right = {"status": "ok", "op": row["op"], "metrics": numbers, "noise_ratio": noise}
+        if self.capturer.wants(right):
+            return False
+        row |= right
+        row["mismatch_count"], row["mismatch_fraction"] = 0, 0.0
+        return True
 
     def finish(self) -> None:
         """Judge all that waits."""
@@ -106,9 +129,8 @@ class Judge:
                     pair.row.update(failed(error))
 
     def _finish(self, pairs: Sequence[Pair], metrics: Metrics) -> None:
-        columns = {name: getattr(metrics, name).tolist() for name in MEASURED}
-        for number, pair in enumerate(pairs):
-            pair.row.update({name: values[number] for name, values in columns.items()})
+        for pair, *numbers in zip(pairs, *(column.tolist() for column in metrics), strict=True):
+            pair.row["metrics"], pair.row["noise_ratio"] = numbers, numbers[NOISE]
             try:
                 self._judge(pair)
             except Exception as error:  # of the reference, run once more
@@ -171,6 +193,12 @@ class Judge:
         return wrong
 
 
+@lru_cache(maxsize=4096)
+def shape_text(shape: torch.Size) -> str:
+    """A shape as the column of that name has it."""
+    return json.dumps(list(shape))
+
+
 def failed(error: Exception) -> Row:
     """The verdict on what raised while it was compared."""
     return {"status": "failed", "message": could_not(error)}
@@ -199,6 +227,7 @@ def _message(pair: Pair, row: Row, wrong: Array) -> str:
     index = [int(place) for place in np.unravel_index(worst, tuple(json.loads(row["shape"])))]
     values = [element(f"{side[worst]:.9g}") for side in (actual, pair.expected)]
     place = Message(f"worst at {index}: ", values[0], ", expected ", values[1])
-    counts = tuple(row[name] for name in COUNTS)
+    actual_nan, expected_nan, actual_inf, expected_inf = (int(count) for count in row["metrics"][1:5])
+    counts = actual_nan, expected_nan, actual_inf, expected_inf
     parts = [pair.call.note, where_not_finite(counts), place]
     return joined("; ", filter(None, parts))

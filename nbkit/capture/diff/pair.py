@@ -33,7 +33,7 @@ class Pair(NamedTuple):
     @property
     def factor(self) -> float:
         """What accumulation may add to the noise of rounding."""
-        return 1.0 if self.call.plan.is_pointwise else growth(self._input_numels, len(self.expected))
+        return allowed_growth(self.call, self.place, len(self.results.all), len(self.expected))
 
     @property
     def summed(self) -> float:
@@ -43,6 +43,11 @@ class Pair(NamedTuple):
     @property
     def _input_numels(self) -> list[int]:
         return input_numels(self.call, self.place, len(self.results.all))
+
+
+def allowed_growth(call: Call, place: int, count: int, numel: int) -> float:
+    """What accumulation may add to the noise of rounding in the result at a place, one of `count`."""
+    return 1.0 if call.plan.is_pointwise else growth(input_numels(call, place, count), numel)
 
 
 def pieces_of(tensor: Tensor) -> Callable[[int, int], Array]:

@@ -6,12 +6,15 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.diff.options import PHASES
+from nbkit.capture.diff.pair import Row
 from nbkit.capture.raw.recording import OP_FIELDS
+from nbkit.numerics.metrics import COUNTS, Metrics
 from nbkit.numerics.precision import Array
-from nbkit.schema import DIFFS
+from nbkit.schema import DIFFS, nullable
 from nbkit.schema.message import message_values
 
 FROM_OPS = ["op", "module", "phase"]
+MEASURED = ("max_abs_error", "mean_abs_error", "max_rel_error", "cosine_similarity", "max_ulp", "bias_ratio", *COUNTS)
 
 
 def diffs_frame(rows: list[dict[str, Any]], op_ids: Array, ops: pd.DataFrame, phases: frozenset[str]) -> pd.DataFrame:
@@ -26,16 +29,33 @@ def diffs_frame(rows: list[dict[str, Any]], op_ids: Array, ops: pd.DataFrame, ph
     if not phases.issuperset(PHASES):
         wanted[wanted] = ops["phase"].isin(phases).to_numpy()[ids[wanted]]
     ids = ids[wanted]
-    chosen = [row for row, is_wanted in zip(rows, wanted.tolist(), strict=True) if is_wanted]
+    chosen: list[Row] = [row for row, is_wanted in zip(rows, wanted.tolist(), strict=True) if is_wanted]
     chosen = [row | {"message_values": message_values(row.get("message"))} for row in chosen]
-    names = [column.name for column in DIFFS.columns if any(column.name in row for row in chosen)]
+    known = set().union(*chosen) - {"metrics", *FROM_OPS}
+    names = [column.name for column in DIFFS.columns if column.name in known]
     frame = DIFFS.frame(
         {
             "op_id": ids,
             **{name: ops[name].array.take(ids) for name in FROM_OPS},
-            **{name: [row.get(name) for row in chosen] for name in names if name not in FROM_OPS},
+            **{name: [row.get(name) for row in chosen] for name in names},
+            **_measured(chosen),
         }
     )
     if frame["op_id"].is_monotonic_increasing:
         return frame
     return frame.take(np.argsort(ids, kind="stable")).reset_index(drop=True)
+
+
+def _measured(rows: list[Row]) -> dict[str, Any]:
+    """The columns that come from the metrics of each pair; null where there are none."""
+    has = np.array(["metrics" in row for row in rows], dtype=bool)
+    if not has.any():
+        return {}
+    metrics = Metrics.of_rows(np.array([row["metrics"] for row in rows if "metrics" in row], dtype=np.float64))
+    columns: dict[str, Any] = {}
+    for name in MEASURED:
+        is_count = name in COUNTS
+        column = np.full(len(rows), -1 if is_count else np.nan)
+        column[has] = getattr(metrics, name)
+        columns[name] = nullable(column) if is_count else column
+    return columns

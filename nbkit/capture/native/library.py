@@ -17,7 +17,7 @@ from nbkit.errors import RecorderError
 NAME = "nbkit_recorder"
 FOLDER = Path(__file__).parent
 SOURCES = (
-    *("recorder.cpp", "checker.h", "clock.h", "columns.h", "comparable.h", "forwarding.h", "magnitudes.h", "metrics.h"),
+    *("recorder.cpp", "checker.h", "clock.h", "columns.h", "forwarding.h", "magnitudes.h", "metrics.h"),
     *("op_traits.h", "python_call.h", "recorder.h", "tensors.h"),
 )
 

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "columns.h"
-#include "comparable.h"
 #include "forwarding.h"
+#include "metrics.h"
 
 namespace nbkit {
 
@@ -89,7 +89,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
     recorders()[mode.ptr()] = std::make_shared<Recorder>(std::move(recording), std::move(checker));
   });
   module.def("stop", [](py::handle mode) { recorders().erase(mode.ptr()); });
-  module.def("measure", &measured_tensors);
+  module.def("measure", &measured_pair);
   module.def("integers", &integers);
   module.def("objects", &objects);
 }

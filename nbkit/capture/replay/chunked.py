@@ -1,15 +1,15 @@
-"""Large pointwise ops, run piece by piece: what is widened stays in the cache, and memory is that of the result."""
+"""Runs large pointwise ops piece by piece: what is widened stays in the cache, and memory is that of the result."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from nbkit.capture.replay.copies import all_tensors, mapped_call
+from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import Plan
 
-PIECE = 1 << 15
+PIECE = 1 << 16
 
 
 def is_done_in_pieces(plan: Plan, args: Any, kwargs: Any) -> bool:
@@ -28,24 +28,37 @@ def is_done_in_pieces(plan: Plan, args: Any, kwargs: Any) -> bool:
     )
 
 
-def pieced(plan: Plan, args: Any, kwargs: Any, widen: Callable[[Any], Any]) -> Tensor:
-    """The op's result (or the tensor it writes to), each piece run on widened copies of the inputs."""
-    shape = next(tensor.shape for tensor in all_tensors(args, kwargs) if tensor.dim())
-    result: Tensor | None = None
-    for start, end in _spans(shape.numel()):
+class Pieces:
+    """The result of a call in pieces of PIECE elements (or the tensor it writes to), each from widened inputs."""
 
-        def piece(value: Any, start: int = start, end: int = end) -> Any:
-            return widen(value.reshape(-1)[start:end] if isinstance(value, Tensor) and value.dim() else value)
+    def __init__(self, plan: Plan, args: Any, kwargs: Any, widen: Callable[[Any], Any]) -> None:
+        self.run, self.widen = plan.func._op, widen
+        self.shape = next(tensor.shape for tensor in all_tensors(args, kwargs) if tensor.dim())
+        self.args = [self._split(value) for value in args]
+        self.kwargs = {name: self._split(value) for name, value in kwargs.items()}
 
-        part_args, part_kwargs = mapped_call(args, kwargs, piece, {})
-        part = plan.func._op(*part_args, **part_kwargs)
-        if result is None:
-            result = torch.empty(shape.numel(), dtype=part.dtype)
-        result[start:end] = part
-    assert result is not None
-    return result.reshape(shape)
+    def _split(self, value: Any) -> tuple[bool, Any]:
+        """Whether a value has pieces, and these or the value on the reference."""
+        if isinstance(value, Tensor) and value.dim():
+            return True, value.reshape(-1).split(PIECE)
+        return False, self.widen(value) if isinstance(value, Tensor | torch.dtype | torch.device) else value
 
+    def result(self, number: int) -> Tensor:
+        """One piece of the result; what is written to are copies."""
+        args = [self._at(number, *value) for value in self.args]
+        out: Tensor = self.run(*args, **{name: self._at(number, *value) for name, value in self.kwargs.items()})
+        return out
 
-def _spans(numel: int) -> Iterator[tuple[int, int]]:
-    for start in range(0, numel, PIECE):
-        yield start, min(start + PIECE, numel)
+    def _at(self, number: int, is_split: bool, value: Any) -> Any:
+        return self.widen(value[number]) if is_split else value
+
+    def whole(self) -> Tensor:
+        """The result in one piece of memory."""
+        count, result = self.shape.numel(), None
+        for number, start in enumerate(range(0, count, PIECE)):
+            piece = self.result(number)
+            if result is None:
+                result = torch.empty(count, dtype=piece.dtype)
+            result[start : start + PIECE] = piece
+        assert result is not None
+        return result.reshape(self.shape)

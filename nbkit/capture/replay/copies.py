@@ -48,6 +48,8 @@ def mapped(value: Any, change: Callable[[Any], Any], memo: dict[int, Any]) -> An
             found = memo[id(value)] = change(value)
         return found
     kind = type(value)
+    if kind is int or kind is float or value is None:
+        return value
     if kind is list or kind is tuple:
         return kind(mapped(item, change, memo) for item in value)
     if kind is torch.dtype or kind is torch.device:
@@ -93,7 +95,7 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 def all_tensors(args: Any, kwargs: Any) -> list[Tensor]:
     """The tensors of a call in their order, keyword tensors last."""
-    found = list(tensors_in(args))
-    for value in kwargs.values():
-        found.extend(tensors_in(value))
+    found = [arg for arg in args if isinstance(arg, Tensor)]
+    if kwargs or any(isinstance(arg, list | tuple) for arg in args):
+        return [tensor for value in (*args, *kwargs.values()) for tensor in tensors_in(value)]
     return found

@@ -24,11 +24,6 @@ def apart() -> Iterator[None]:
     before = torch.is_grad_enabled()
     torch._C._set_grad_enabled(False)
     try:
-        if not _len_torch_dispatch_stack() and not torch.is_autocast_enabled("cpu"):
-            # The usual case, and an op takes microseconds: no stack of contexts.
-            with torch._C.DisableTorchFunction(), torch._C._SetExcludeDispatchKeyGuard(ZERO_TENSOR, False):
-                yield
-            return
         with ExitStack() as stack:
             stack.enter_context(torch._C.DisableTorchFunction())
             stack.enter_context(torch._C._SetExcludeDispatchKeyGuard(ZERO_TENSOR, False))
@@ -42,11 +37,19 @@ def apart() -> Iterator[None]:
 def timed_apart(recording: Recording, work: Callable[[], Any], on_trouble: Callable[[Exception], object]) -> Any:
     """The result of `work` apart, whose time is not the step's; trouble of ours is told of, never the step's."""
     started = perf_counter_ns()
+    before = torch.is_grad_enabled()
     try:
-        with apart():
+        if _len_torch_dispatch_stack() or torch.is_autocast_enabled("cpu"):
+            with apart():
+                return work()
+        # As apart(), written out: an op takes microseconds.
+        torch._C._set_grad_enabled(False)
+        with torch._C.DisableTorchFunction(), torch._C._SetExcludeDispatchKeyGuard(ZERO_TENSOR, False):
             return work()
     except Exception as error:
+        torch._C._set_grad_enabled(before)
         on_trouble(error)
         return None
     finally:
+        torch._C._set_grad_enabled(before)
         recording.spent.add(started, perf_counter_ns())

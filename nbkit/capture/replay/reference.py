@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.raw.conj_neg import as_bare
-from nbkit.capture.replay.chunked import is_done_in_pieces, pieced
+from nbkit.capture.replay.chunked import Pieces, is_done_in_pieces
 from nbkit.capture.replay.copies import WIDER, all_tensors, cloned, copier, mapped_call, narrowed_call, tensors_in
 from nbkit.capture.replay.devices import read_place
 from nbkit.capture.replay.op_traits import Plan, bound, written_tensors
@@ -116,13 +116,17 @@ class Call:
             return self.once(self.args, self.kwargs, self.reference.function)
         try:
             if self.in_pieces:
-                return Results(pieced(self.plan, self.args, self.kwargs, self.reference.widen(self.plan)), [])
+                return Results(self.pieces().whole(), [])
             self.note = self.reference.narrow.get(self.plan.func)
             return self.once(*self.widened())
         except NOT_OF_DTYPE:
             raise
         except Exception as error:
             return self._narrower(error, given)
+
+    def pieces(self) -> Pieces:
+        """The results of a call that is done in pieces, one by one."""
+        return Pieces(self.plan, self.args, self.kwargs, self.reference.widen(self.plan))
 
     def widened(self) -> tuple[Any, Any]:
         """Arguments and keyword arguments on the reference, in its precision."""

@@ -42,8 +42,14 @@ def random_pair(dtype, length):
     return expected.to(dtype), expected
 
 
+def measured(actual, expected, scale=-1.0):
+    precision = precision_of(str(actual.dtype).removeprefix("torch."))
+    key = precision.digits, precision.min_exponent, precision.largest
+    return library().measure(actual.double(), expected, key, scale)
+
+
 def assert_measured_alike(actual, expected):
-    found = library().measure(actual, expected)
+    found = measured(actual, expected)
     precision = precision_of(str(actual.dtype).removeprefix("torch."))
     values = actual.double().numpy()
     wanted = measure_one(lambda start, end: values[start:end], expected.numpy(), precision)
@@ -67,7 +73,7 @@ def test_metrics_of_a_pair_with_one_odd_element(dtype, kind, place):
     actual, expected = random_pair(getattr(torch, dtype), 2051)
     odd, expected[place] = HOSTILE[kind]
     actual[place] = torch.tensor(odd, dtype=torch.float64).to(actual.dtype)
-    if library().measure(actual, expected) is None:
+    if measured(actual, expected) is None:
         assert not bool(torch.isfinite((actual.double() - expected)[place]))
     else:
         assert_measured_alike(actual, expected)
@@ -77,16 +83,24 @@ def test_metrics_of_a_pair_with_one_odd_element(dtype, kind, place):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_metrics_of_a_pair_of_odd_elements_only(dtype, kind):
     actual, expected = (torch.full((37,), value, dtype=torch.float64) for value in HOSTILE[kind])
-    if library().measure(actual.to(getattr(torch, dtype)), expected) is not None:
+    if measured(actual.to(getattr(torch, dtype)), expected) is not None:
         assert_measured_alike(actual.to(getattr(torch, dtype)), expected)
 
 
 def test_one_that_is_not_finite_on_one_side_only_is_left_to_python():
     x = torch.tensor([1.0, math.nan])
-    assert library().measure(x, torch.ones(2, dtype=torch.float64)) is None
-    assert library().measure(torch.ones(2), x.double()) is None
+    assert measured(x, torch.ones(2, dtype=torch.float64)) is None
+    assert measured(torch.ones(2), x.double()) is None
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64, torch.float8_e4m3fn])
-def test_other_dtypes_are_left_to_python(dtype):
-    assert library().measure(torch.ones(2).to(dtype), torch.ones(2, dtype=torch.float64)) is None
+def test_noise_is_set_against_the_scale_that_is_given():
+    actual, expected = random_pair(torch.float32, 1000)
+    own = float(expected.square().mean().sqrt())
+    numbers = Metrics._fields.index("noise_ratio")
+    assert measured(actual, expected, own)[numbers] == pytest.approx(measured(actual, expected)[numbers], rel=1e-12)
+    assert measured(actual, expected, 0.0)[numbers] > measured(actual, expected, own)[numbers]
+
+
+@pytest.mark.parametrize("odd", [torch.ones(2), torch.ones(4, dtype=torch.float64)[::2], torch.ones(3).double()])
+def test_other_memory_is_left_to_python(odd):
+    assert library().measure(odd, torch.ones(2, dtype=torch.float64), (23, -126, 3.4e38), -1.0) is None
