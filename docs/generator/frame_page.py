@@ -7,7 +7,7 @@ import pandas as pd
 from docs.generator.examples import Example
 from docs.generator.markdown import code, page, table
 from docs.generator.public import public_names
-from nbkit.magics import CELL_MAGICS
+from nbkit.magics import CELL_MAGICS, LINE_MAGICS
 from nbkit.schema import Column, Table
 
 UNITS = {"_us": "microseconds", "_bytes": "bytes", "_fraction": "share, 0 to 1"}
@@ -48,7 +48,7 @@ def _row(column: Column) -> list[str]:
 
 
 def _link(example: Example, docs: Path) -> str:
-    if example.name in CELL_MAGICS:
+    if example.name in CELL_MAGICS or example.name in LINE_MAGICS:
         return f"[{example.name}](../verbs/{example.name}.md)"
     if example.name in public_names():
         return f"[{example.name}](../functions.md#{example.name.lower()})"

@@ -3,6 +3,7 @@
 import pytest
 
 import nbkit as package
+from nbkit.schema import SCHEMA_VERSION
 from tests.fakes import make_ops, make_trace, small_trace, timed_trace
 
 
@@ -59,7 +60,7 @@ def test_who_waits_is_told_what_takes_its_time(nbkit, folder, monkeypatch, capsy
 def test_bad_use_is_one_sentence_and_no_file(nbkit, folder, capsys, words, sentence):
     make_trace(make_ops()).save(folder / "empty")
     meta = small_trace().save(folder / "newer") / "meta.json"
-    meta.write_text(meta.read_text().replace('"schema_version": 1', '"schema_version": 9'))
+    meta.write_text(meta.read_text().replace(f'"schema_version": {SCHEMA_VERSION}', '"schema_version": 9'))
     assert nbkit("report", *words) == 2
     out, err = capsys.readouterr()
     assert err.startswith("python -m nbkit report: ") and sentence in err

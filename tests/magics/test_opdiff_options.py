@@ -26,9 +26,9 @@ def test_values_are_kept_as_asked(kernel):
     assert kernel.value("{call.op for call in kept.captured.values()}") == {"aten.exp.default"}
 
 
-def test_a_cell_beside_another_run_shows_where_they_part(kernel):
+def test_a_cell_beside_another_run_shows_where_they_diverge(kernel):
     reply = kernel.run("%%opdiff --against cpu:float64 -o both\nx.exp().sum()")
-    assert "where the step and cpu:float64 part" in "".join(text for _, text in reply.outputs)
+    assert "where the step and cpu:float64 diverge" in "".join(text for _, text in reply.outputs)
     assert kernel.value("both.meta['against'], set(both.diffs['error_class'])") == ("cpu:float64", {"clean"})
 
 
@@ -55,7 +55,7 @@ def test_a_cell_of_views_says_why_nothing_was_compared(kernel):
         ("--reference gpu", "reference='gpu' cannot be used"),
         ("--against gpu", "against='gpu' is neither a saved trace nor a device that can be used"),
         ("--sample 0", "sample=0 is neither"),
-        ("--sample x", "argument --sample: 'x' is not a whole number; write it in digits, such as 8."),
+        ("--sample x", "argument --sample: 'x' is not a number; write it in digits, such as 8 or 0.5."),
         ("--max-bytes 1G", "argument --max-bytes: '1G' is not a whole number; write it in digits"),
         ("--threshold x", "argument --threshold: 'x' is not a number; write it in digits, such as 8 or 0.5."),
         ("--keep -1", "keep=-1 is no number of calls"),
