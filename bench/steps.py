@@ -21,14 +21,16 @@ LLAMA_WIDE = LlamaConfig(
 class TrainingStep:
     """A LLaMA, its optimizer and one batch (B, T); run() is one training step, forward() only its first part."""
 
-    def __init__(self, name: str, config: LlamaConfig, batch: int, length: int) -> None:
+    def __init__(
+        self, name: str, config: LlamaConfig, batch: int, length: int, device: torch.device | str = "cpu"
+    ) -> None:
         torch.manual_seed(0)
         self.name = name
         self.size = f"{config.num_hidden_layers} layers, width {config.hidden_size}, batch {batch} x {length}"
-        self.model = Llama(config)
+        self.model = Llama(config).to(device)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, foreach=False)
-        self.ids = torch.randint(config.vocab_size, (batch, length))
-        self.targets = torch.randint(config.vocab_size, (batch, length))
+        self.ids = torch.randint(config.vocab_size, (batch, length)).to(device)
+        self.targets = torch.randint(config.vocab_size, (batch, length)).to(device)
 
     def run(self) -> None:
         self.optimizer.zero_grad()
@@ -39,12 +41,12 @@ class TrainingStep:
         self.model(self.ids, self.targets)
 
 
-def launch_bound() -> TrainingStep:
-    return TrainingStep("launch-bound", LLAMA_SMALL, batch=1, length=32)
+def launch_bound(device: torch.device | str = "cpu") -> TrainingStep:
+    return TrainingStep("launch-bound", LLAMA_SMALL, batch=1, length=32, device=device)
 
 
-def compute_bound() -> TrainingStep:
-    return TrainingStep("compute-bound", LLAMA_WIDE, batch=2, length=128)
+def compute_bound(device: torch.device | str = "cpu") -> TrainingStep:
+    return TrainingStep("compute-bound", LLAMA_WIDE, batch=2, length=128, device=device)
 
 
 def count_ops(step: TrainingStep) -> int:

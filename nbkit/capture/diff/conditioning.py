@@ -6,14 +6,16 @@ import numpy as np
 
 from nbkit.capture.diff.fast_exp import noise_of_exp
 from nbkit.capture.diff.pair import Pair, flat
-from nbkit.capture.diff.positions import noise_of_positions
 from nbkit.capture.diff.product_parts import factors_of, part_of
 from nbkit.capture.diff.scalars import noise_of_scalars
+from nbkit.capture.replay.reference import Call
 from nbkit.numerics.noise_ratio import least_level, noise_ratios
 from nbkit.numerics.precision import PRECISIONS, Array, Precision
 
 # Perturbed runs of an op: so many, then so many in all if they were not enough.
 DRAWS = (1, 2, 8, 16)
+# They compute the position that each element is read at in float32, the index with it.
+RESAMPLING = ("upsample_", "_upsample_", "grid_sampler_")
 
 
 class Look(NamedTuple):
@@ -63,3 +65,15 @@ def _look_at_all(pair: Pair, precision: Precision, threshold: float) -> Look:
 
 def _smallest_change(precision: Precision) -> float:
     return min(precision.eps, PRECISIONS["float32"].eps)
+
+
+def noise_of_positions(call: Call, place: int, eps: float) -> float:
+    """What the rounding of positions may add to the result at a place of an op that resamples images; 0 for others.
+
+    A position is off by a part of eps times the index, which moves the result by as much of what neighbours differ by.
+    """
+    if not call.plan.packet.startswith(RESAMPLING):
+        return 0.0
+    image = call.tensors()[0]
+    sides = *image.shape[2:], *call.results().all[place].shape[2:]
+    return eps / 4 * max(sides, default=0) * float(image.abs().max()) if image.numel() else 0.0

@@ -12,11 +12,11 @@ from torch import Tensor
 from nbkit.capture.calls.capturer import CallCapturer, Values
 from nbkit.capture.diff.conditioning import second_look
 from nbkit.capture.diff.measuring import NOISE, Meter, Numbers
-from nbkit.capture.diff.narrow import narrow, running
 from nbkit.capture.diff.pair import Pair, Row, allowed_growth, flat, pieces_of
-from nbkit.capture.diff.reduced import reduced
+from nbkit.capture.diff.reduced import narrow, reduced, running
 from nbkit.capture.diff.scalars import with_rounded_scalars
 from nbkit.capture.diff.ties import ties
+from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import Plan
 from nbkit.capture.replay.reference import Call, Results
 from nbkit.errors import first_line
@@ -50,16 +50,28 @@ class Judge:
         self.rows.append(row)
         return row
 
-    def compare(self, row: Row, actual: Tensor, call: Call, results: Results, index: int) -> None:
+    def compare(
+        self, row: Row, actual: Tensor, call: Call, results: Results, index: int, arguments: tuple[Any, Any]
+    ) -> None:
         """Judge one tensor; a small one waits for others. What raises is a row: others are there all the same."""
         try:
-            self._compare(row, actual, call, results, index)
+            if not self._is_settled(row, actual, call, results, index):
+                call.origin = call.origin or self.capturer.origin(*arguments, all_tensors(*arguments))
+                self._compare(row, actual, call, results, index)
         except Exception as error:
             row |= failed(error)
 
+    def _is_settled(self, row: Row, actual: Tensor, call: Call, results: Results, index: int) -> bool:
+        """Whether a tensor is right beyond doubt; its row is filled then."""
+        expected, precision = results.all[index], precision_of(row["dtype"])
+        row["message"] = call.note
+        is_exact = call.reference.function is not None
+        if actual.shape != expected.shape or _other_dtype(actual.dtype, expected.dtype, is_exact=is_exact):
+            return False
+        return self._settle(row, call, self.meter.measure(actual, expected, precision), precision, (index, results))
+
     def _compare(self, row: Row, actual: Tensor, call: Call, results: Results, index: int) -> None:
         expected = results.all[index]
-        row["message"] = call.note
         if actual.shape != expected.shape:
             row |= {"status": "shape", "message": f"shape {list(actual.shape)}, expected {list(expected.shape)}"}
             self.capturer.offer(row, call, Values(index, flat(actual), flat(expected), tuple(expected.shape)))
@@ -69,8 +81,6 @@ class Judge:
             self.capturer.offer(row, call, Values(index, flat(actual), flat(expected), tuple(expected.shape)))
             return
         precision = precision_of(row["dtype"])
-        if self._settle(row, call, self.meter.measure(actual, expected, precision), precision, (index, results)):
-            return
         if actual.numel() > CHUNK or not actual.numel():
             large = Pair(row, actual, flat(expected, copy=False), precision, call, results, index)
             self._finish([large], measure_one(pieces_of(actual), large.expected, precision))

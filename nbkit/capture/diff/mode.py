@@ -109,12 +109,14 @@ class DiffMode(BelowMode):
                 self.skipped[f"ops whose inputs take more than max_bytes={self.scope.max_bytes} on the reference"] += 1
                 self._row(plan, "skipped", message, tensors[0])
                 return None
-        if plan.written_names and overlap(written_tensors(plan, args, kwargs)):
+        if plan.is_writing and overlap(written_tensors(plan, args, kwargs)):
             self.skipped["ops that write to tensors which share memory"] += 1
             self._row(plan, "skipped", "it writes to tensors which share memory; copies of them would not", tensors[0])
             return None
         call = self.reference.copy(plan, args, kwargs)
-        call.origin = self.judge.capturer.origin(args, kwargs, tensors)
+        if plan.is_writing or "device" in kwargs or not all(tensor.is_cpu for tensor in tensors):
+            # Else asked for by the judge, once there is reason to keep the call: most are right.
+            call.origin = self.judge.capturer.origin(args, kwargs, tensors)
         call.dtypes = frozenset([one.dtype for one in tensors])
         return call
 
@@ -157,7 +159,7 @@ class DiffMode(BelowMode):
         for index, tensor in enumerate(actual.all):
             role, position = place(actual, index, given)
             row = self.judge.add_row(slot, plan, role, position, tensor)
-            self.judge.compare(row, tensor, call, expected, index)
+            self.judge.compare(row, tensor, call, expected, index, given)
         if self.on_compared is not None:
             self.on_compared(slot, actual, expected, given)
 

@@ -12,10 +12,10 @@ from nbkit.capture.calls.capturer import KEEP, KEEP_BYTES, CallCapturer
 from nbkit.capture.diff.judge import Judge
 from nbkit.capture.diff.mode import DiffMode
 from nbkit.capture.diff.module_scope import ModuleScope
-from nbkit.capture.diff.options import Scope, scope
-from nbkit.capture.diff.rows import diffs_frame
+from nbkit.capture.diff.options import PHASES, Scope, scope
+from nbkit.capture.diff.pair import Row
 from nbkit.capture.frames.selection import Selection
-from nbkit.capture.raw.recording import Recording
+from nbkit.capture.raw.recording import OP_FIELDS, Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.replay.isolated import apart
@@ -25,10 +25,17 @@ from nbkit.capture.shadow.reference_run import other_run
 from nbkit.capture.shadow.shadow_run import ShadowRun
 from nbkit.capture.shadow.trace_run import TraceRun
 from nbkit.capture.step.module_calls import ModuleCalls
+from nbkit.numerics.metrics import COUNTS, Metrics
 from nbkit.numerics.noise_ratio import HARMLESS, THRESHOLD
+from nbkit.numerics.precision import Array
 from nbkit.numerics.tolerances import Tolerances
 from nbkit.patterns import Patterns
+from nbkit.schema import DIFFS, nullable
+from nbkit.schema.message import message_values
 from nbkit.trace.trace import Trace
+
+FROM_OPS = ["op", "module", "phase"]
+MEASURED = ("max_abs_error", "mean_abs_error", "max_rel_error", "cosine_similarity", "max_ulp", "bias_ratio", *COUNTS)
 
 
 class opdiff(Recorder):  # noqa: N801  a context manager is named like the function it stands for
@@ -178,3 +185,47 @@ class DiffObserver(Observer):
         del self.recording, self.judge, self.mode, self.module_scope
         if self.against is not None:
             self.against.forget()
+
+
+def diffs_frame(rows: list[dict[str, Any]], op_ids: Array, ops: pd.DataFrame, phases: frozenset[str]) -> pd.DataFrame:
+    """One row per compared tensor of the ops that are in `ops` and in one of the phases, in call order.
+
+    `op_ids` holds one for every slot of Recording.ops, -1 where the op is not in `ops`.
+    """
+    ids = (
+        op_ids[np.array([row["slot"] for row in rows], dtype=np.int64) // OP_FIELDS] if rows else np.zeros(0, np.int64)
+    )
+    wanted = ids >= 0
+    if not phases.issuperset(PHASES):
+        wanted[wanted] = ops["phase"].isin(phases).to_numpy()[ids[wanted]]
+    ids = ids[wanted]
+    chosen: list[Row] = [row for row, is_wanted in zip(rows, wanted.tolist(), strict=True) if is_wanted]
+    chosen = [row | {"message_values": message_values(row.get("message"))} for row in chosen]
+    known = set().union(*chosen) - {"metrics", *FROM_OPS}
+    names = [column.name for column in DIFFS.columns if column.name in known]
+    frame = DIFFS.frame(
+        {
+            "op_id": ids,
+            **{name: ops[name].array.take(ids) for name in FROM_OPS},
+            **{name: [row.get(name) for row in chosen] for name in names},
+            **_measured(chosen),
+        }
+    )
+    if frame["op_id"].is_monotonic_increasing:
+        return frame
+    return frame.take(np.argsort(ids, kind="stable")).reset_index(drop=True)
+
+
+def _measured(rows: list[Row]) -> dict[str, Any]:
+    """The columns that come from the metrics of each pair; null where there are none."""
+    has = np.array(["metrics" in row for row in rows], dtype=bool)
+    if not has.any():
+        return {}
+    metrics = Metrics.of_rows(np.array([row["metrics"] for row in rows if "metrics" in row], dtype=np.float64))
+    columns: dict[str, Any] = {}
+    for name in MEASURED:
+        is_count = name in COUNTS
+        column = np.full(len(rows), -1 if is_count else np.nan)
+        column[has] = getattr(metrics, name)
+        columns[name] = nullable(column) if is_count else column
+    return columns

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from nbkit.capture.diff.made_of import input_numels
+from nbkit.capture.replay.copies import tensors_in
 from nbkit.capture.replay.reference import CPU, Call, Results
 from nbkit.numerics.noise_ratio import growth, summed
 from nbkit.numerics.precision import Array, Precision
@@ -75,3 +75,18 @@ def flat(tensor: Tensor, *, copy: bool = True) -> Array:
         dtype = torch.uint64 if tensor.dtype is torch.uint64 else torch.int64
     values: Array = tensor.to(CPU, dtype, copy=copy).reshape(-1).resolve_neg().numpy()
     return values
+
+
+def input_numels(call: Call, place: int, count: int) -> list[int]:
+    """Counts the elements of each tensor that the result at a place, one of `count`, is made of.
+
+    Of an op on lists of tensors these are the ones that stand where the result stands.
+    """
+    values = [*call.args, *call.kwargs.values()]
+    lists = [list(tensors_in(value)) for value in values if isinstance(value, list | tuple)]
+    lengths = {len(one) for one in lists if one}
+    each = lengths.pop() if len(lengths) == 1 else 0
+    if each and count % each == 0:
+        lists = [one[place % each : place % each + 1] for one in lists]
+    single = [one for value in values if not isinstance(value, list | tuple) for one in tensors_in(value)]
+    return [one.numel() for one in (*single, *(one for some in lists for one in some))]

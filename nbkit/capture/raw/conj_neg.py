@@ -26,11 +26,15 @@ def resolving(run: Callable[..., Any]) -> Callable[..., Any]:
 
 def as_bare(run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """What `run` returns, both in force if an argument is complex."""
-    has_complex = any(map(_is_complex, args)) or any(map(_is_complex, kwargs.values()))
-    return (resolving(run) if has_complex else run)(*args, **kwargs)
+    for value in args:
+        if _is_complex(value):
+            return resolving(run)(*args, **kwargs)
+    if kwargs and any(map(_is_complex, kwargs.values())):
+        return resolving(run)(*args, **kwargs)
+    return run(*args, **kwargs)
 
 
 def _is_complex(value: Any) -> bool:
-    if isinstance(value, list | tuple):
-        return any(map(_is_complex, value))
-    return isinstance(value, Tensor) and value.is_complex()
+    if isinstance(value, Tensor):
+        return value.is_complex()
+    return isinstance(value, list | tuple) and any(map(_is_complex, value))

@@ -1,6 +1,7 @@
 """Arguments of a call for its reference: every tensor copied, dtypes and devices replaced, aliases kept."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import torch
@@ -21,6 +22,7 @@ for _dtype in (torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.float8_e5m2, to
         _table[_dtype] = _wide
 
 
+@cache
 def copier(device: torch.device, dtype: torch.dtype) -> Callable[[Any], Any]:
     """What copies one tensor, dtype or device of a call to the reference's device and precision."""
     wider = WIDER[dtype]
@@ -95,7 +97,12 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 def all_tensors(args: Any, kwargs: Any) -> list[Tensor]:
     """The tensors of a call in their order, keyword tensors last."""
-    found = [arg for arg in args if isinstance(arg, Tensor)]
-    if kwargs or any(isinstance(arg, list | tuple) for arg in args):
-        return [tensor for value in (*args, *kwargs.values()) for tensor in tensors_in(value)]
-    return found
+    tensors: list[Tensor] = []
+    for value in args:
+        if isinstance(value, Tensor):
+            tensors.append(value)
+        elif isinstance(value, list | tuple):
+            tensors.extend(tensors_in(value))
+    for value in kwargs.values():
+        tensors.extend(tensors_in(value))
+    return tensors

@@ -47,6 +47,11 @@ class Plan:
     is_out: bool  # what it writes to is given as out=, and not read
 
     @property
+    def is_writing(self) -> bool:
+        """Whether it writes to an argument, by its schema or not."""
+        return bool(self.written_names)
+
+    @property
     def values(self) -> int | None:
         """How many of its results are values; None if all are."""
         return VALUES.get(self.packet)
