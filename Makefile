@@ -7,7 +7,7 @@ STATIC := nbkit/views/static
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 # What the choice of the recorder can change, and in full: not replay, graphs or times, which have no recorder.
-RECORDED := $(addprefix tests/capture/,raw recorder frames step check calls diff shadow) tests/magics/test_optrace_options.py
+RECORDED := $(addprefix tests/capture/,raw recorder frames step check calls diff) tests/magics/test_optrace_options.py
 .DEFAULT_GOAL := help
 
 .PHONY: help

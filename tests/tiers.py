@@ -47,8 +47,8 @@ FULL = (
 )
 # Long lists of cases of which each tells much the same: one in so many stays, the first of them always.
 SAMPLED = {
-    "capture/shadow/test_bit_identity.py*": 6,
-    "capture/shadow/test_faults.py*": 3,
+    "capture/diff/shadow/test_bit_identity.py*": 6,
+    "capture/diff/shadow/test_faults.py*": 3,
     "capture/recorder/test_watched_bits.py*": 6,
     "capture/recorder/test_bit_identity*.py*": 4,
     "capture/diff/test_faults.py*": 2,

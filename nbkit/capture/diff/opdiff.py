@@ -14,6 +14,9 @@ from nbkit.capture.diff.mode import DiffMode
 from nbkit.capture.diff.module_scope import ModuleScope
 from nbkit.capture.diff.options import PHASES, Scope, scope
 from nbkit.capture.diff.pair import Row
+from nbkit.capture.diff.shadow.reference_run import other_run
+from nbkit.capture.diff.shadow.shadow_run import ShadowRun
+from nbkit.capture.diff.shadow.trace_run import TraceRun
 from nbkit.capture.frames.selection import Selection
 from nbkit.capture.raw.recording import OP_FIELDS, Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
@@ -21,9 +24,6 @@ from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.replay.isolated import apart
 from nbkit.capture.replay.muted_warnings import Quiet
 from nbkit.capture.replay.reference import Function, Reference
-from nbkit.capture.shadow.reference_run import other_run
-from nbkit.capture.shadow.shadow_run import ShadowRun
-from nbkit.capture.shadow.trace_run import TraceRun
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.numerics.metrics import COUNTS, Metrics
 from nbkit.numerics.noise_ratio import HARMLESS, THRESHOLD

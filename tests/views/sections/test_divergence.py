@@ -6,7 +6,7 @@ from torch import nn
 import nbkit
 from nbkit.views.sections.divergence import divergence_sections
 from tests.capture.diff.planted import scaled, with_fault
-from tests.capture.shadow.runs import against
+from tests.capture.diff.shadow.runs import against
 from tests.fakes import small_trace
 
 

@@ -7,8 +7,8 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
+from tests.capture.diff.shadow.runs import same, shadowed, widened
 from tests.capture.models import MODELS, OPTIMIZERS, SHAPES, ConvNet
-from tests.capture.shadow.runs import same, shadowed, widened
 
 
 class EveryFloatIsDouble(TorchDispatchMode):

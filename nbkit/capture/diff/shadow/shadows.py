@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch._subclasses import FakeTensor
 
-from nbkit.capture.shadow.target import Target
+from nbkit.capture.diff.shadow.target import Target
 
 PARTS = {torch.complex128: torch.float64, torch.complex64: torch.float32, torch.complex32: torch.float16}
 OTHER_DTYPE = "memory seen as another dtype"

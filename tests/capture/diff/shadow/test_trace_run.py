@@ -7,8 +7,8 @@ from torch import nn
 
 import nbkit
 from tests.capture.diff.planted import Planted, scaled
+from tests.capture.diff.shadow.runs import against
 from tests.capture.models import record
-from tests.capture.shadow.runs import against
 
 
 def step_of(between=F.relu):

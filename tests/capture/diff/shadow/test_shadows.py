@@ -12,7 +12,7 @@ import nbkit
 from nbkit.capture.replay import op_traits, substitutes
 from nbkit.capture.replay.isolated import apart
 from nbkit.errors import OptionError
-from tests.capture.shadow.runs import against, shadowed
+from tests.capture.diff.shadow.runs import against, shadowed
 
 
 def anew(trace):

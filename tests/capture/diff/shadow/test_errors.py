@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import nbkit
-from nbkit.capture.shadow.errors import norm_ratio
-from tests.capture.shadow.runs import against
+from nbkit.capture.diff.shadow.errors import norm_ratio
+from tests.capture.diff.shadow.runs import against
 
 
 @pytest.mark.parametrize(

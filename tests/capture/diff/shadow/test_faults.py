@@ -6,9 +6,9 @@ import torch.nn.functional as F
 
 import nbkit
 from tests.capture.diff.planted import scaled, with_fault
+from tests.capture.diff.shadow.runs import against
 from tests.capture.diff.test_clean_steps import DTYPES, steps
 from tests.capture.models import MODELS, train_step
-from tests.capture.shadow.runs import against
 
 FAULTY = {
     "rwkv4": "mm.default native_layer_norm_backward.default addcdiv_.default",

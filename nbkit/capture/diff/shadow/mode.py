@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.diff.random_ops import draws
+from nbkit.capture.diff.shadow.shadows import Shadows, is_shadowed, is_valueless
+from nbkit.capture.diff.shadow.target import Target
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors, mapped_call, narrowed_call, tensors_in
@@ -14,8 +16,6 @@ from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, UNINITIALISED, 
 from nbkit.capture.replay.phases import turned
 from nbkit.capture.replay.reference import CPU, Results
 from nbkit.capture.replay.substitutes import SUBSTITUTES
-from nbkit.capture.shadow.shadows import Shadows, is_shadowed, is_valueless
-from nbkit.capture.shadow.target import Target
 
 Arguments = tuple[Any, Any]
 # Of these the result is drawn whatever the values of the tensors given.

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.diff.mode import place
+from nbkit.capture.diff.shadow.mode import ShadowMode
+from nbkit.capture.diff.shadow.shadows import is_shadowed
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.reference import CPU, Results
-from nbkit.capture.shadow.mode import ShadowMode
-from nbkit.capture.shadow.shadows import is_shadowed
 from nbkit.numerics.precision import precision_of
 
 

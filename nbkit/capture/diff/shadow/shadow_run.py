@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.diff.mode import DiffMode
+from nbkit.capture.diff.shadow.errors import ErrorLog, Errors
+from nbkit.capture.diff.shadow.mode import ShadowMode
+from nbkit.capture.diff.shadow.target import Target
 from nbkit.capture.raw.recording import OP_FIELDS, Recording
-from nbkit.capture.shadow.errors import ErrorLog, Errors
-from nbkit.capture.shadow.mode import ShadowMode
-from nbkit.capture.shadow.target import Target
 from nbkit.divergence.milestones import milestones
 from nbkit.divergence.origins import origins
 from nbkit.schema import DIFFS

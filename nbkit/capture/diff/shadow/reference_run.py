@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from nbkit.capture.shadow.shadow_run import ShadowRun
-from nbkit.capture.shadow.target import target
-from nbkit.capture.shadow.trace_run import TraceRun
+from nbkit.capture.diff.shadow.shadow_run import ShadowRun
+from nbkit.capture.diff.shadow.target import target
+from nbkit.capture.diff.shadow.trace_run import TraceRun
 from nbkit.errors import OptionError
 from nbkit.trace.storage import META
 from nbkit.trace.trace import Trace
