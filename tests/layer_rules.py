@@ -1,4 +1,4 @@
-"""The layer rule of nbkit, checked by reading imports: what each layer may import, of nbkit and of others."""
+"""The rules of imports, checked by reading them: what each layer of nbkit may import, and no circles."""
 
 import ast
 import sys
@@ -84,6 +84,56 @@ def broken_rules(root: Path) -> list[str]:
             if reason := _reason(layer, used.module, root):
                 found.append(f"nbkit/{path}:{used.line}: {layer} imports {used.module}, but {reason}")
     return found
+
+
+def circles(root: Path) -> list[str]:
+    """One line per circle: rooms of one folder of `root`/nbkit, files or folders, that import each other."""
+    package = root / "nbkit"
+    edges = _file_imports(package)
+    found = []
+    for folder in sorted({parent for file in edges for parent in file.parents if parent.is_relative_to(package)}):
+        rooms: dict[str, set[str]] = {}
+        for file, targets in edges.items():
+            here = _room(file, folder)
+            rooms.setdefault(here, set()).update(_room(target, folder) for target in targets)
+        for room in _in_circles(rooms):
+            found.append(f"{(folder / room).relative_to(root)} imports what imports it")
+    return found
+
+
+def _file_imports(package: Path) -> dict[Path, set[Path]]:
+    """Per file the files of the package that it imports; faces (`__init__.py`) only hand names on."""
+    names = {".".join(file.relative_to(package.parent).with_suffix("").parts): file for file in package.rglob("*.py")}
+    edges: dict[Path, set[Path]] = {}
+    for name, file in names.items():
+        if file.name == "__init__.py":
+            continue
+        parent = name.rpartition(".")[0]
+        used = [
+            names.get(one.module) or names.get(one.module.rpartition(".")[0])
+            for one in imports(file.read_text(), parent)
+        ]
+        edges[file] = {target for target in used if target is not None and target.name != "__init__.py"}
+    return edges
+
+
+def _room(file: Path, folder: Path) -> str:
+    """The file or folder right in `folder` that a file is or lies in; nothing where it lies elsewhere."""
+    return file.relative_to(folder).parts[0] if file.is_relative_to(folder) else ""
+
+
+def _in_circles(rooms: dict[str, set[str]]) -> list[str]:
+    """Rooms that import themselves through others."""
+    circular = []
+    for room in sorted(rooms.keys() - {""}):
+        seen, waiting = set[str](), list(rooms[room] - {room, ""})
+        while waiting:
+            other = waiting.pop()
+            seen.add(other)
+            waiting += rooms.get(other, set()) - seen - {""}
+        if room in seen:
+            circular.append(room)
+    return circular
 
 
 def broken_outside(source: str, layer: str) -> list[str]:

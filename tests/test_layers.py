@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.layer_rules import broken_outside, broken_rules
+from tests.layer_rules import broken_outside, broken_rules, circles
 
 ROOT = Path(__file__).parents[1]
 
@@ -21,6 +21,28 @@ def make_package(folder: Path, files: dict[str, str]) -> Path:
 def test_nbkit_keeps_the_layer_rule():
     assert (ROOT / "nbkit/schema/table.py").is_file()
     assert broken_rules(ROOT) == []
+
+
+def test_no_files_and_no_folders_import_each_other_in_a_circle():
+    assert circles(ROOT) == []
+
+
+def test_a_circle_of_folders_is_named(tmp_path):
+    files = {
+        "views/a/x.py": "from nbkit.views.b import y",
+        "views/b/y.py": "def f():\n    from nbkit.views.c.z import g",
+        "views/c/z.py": "import importlib\nimportlib.import_module('nbkit.views.a.w')",
+        "views/a/w.py": "import nbkit.schema.table",
+        "schema/table.py": "",
+    }
+    found = circles(make_package(tmp_path, files))
+    assert found == [f"nbkit/views/{name} imports what imports it" for name in ("a", "b", "c")]
+
+
+def test_a_circle_of_files_is_named_in_their_folder(tmp_path):
+    files = {"trace/a.py": "from nbkit.trace.b import B", "trace/b.py": "from nbkit.trace import a", "trace/c.py": ""}
+    found = circles(make_package(tmp_path, files))
+    assert found == ["nbkit/trace/a.py imports what imports it", "nbkit/trace/b.py imports what imports it"]
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "sample_models").glob("*.py")), ids=lambda path: path.name)
