@@ -1,8 +1,10 @@
 """A trace as it leaves the machine."""
 
 import json
+from collections.abc import Callable
 
 import pandas as pd
+import pytest
 import torch
 
 import nbkit
@@ -54,6 +56,42 @@ def test_recorded_messages_have_no_elements_in_a_report() -> None:
     compared = leaving(faulty_trace(), values=False)
     (message, _) = compared.diffs["message"].dropna()[:2]
     assert message.endswith("worst at [4, 6]: …, expected …")
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        pytest.param(
+            lambda: torch.tensor([300.5, 1.0], dtype=torch.float16) * torch.tensor([400.5, 1.0], dtype=torch.float16),
+            "1 of 2 elements is Inf where … does not fit (float16 ends at 6.55e+04), the first at [0]; "
+            "inputs there: …, …",
+            id="overflow",
+        ),
+        pytest.param(
+            lambda: torch.full((4,), 1e-30) * torch.full((4,), 1e-12),
+            "no element of 4 keeps its precision: exact values reach …, float32 is exact from 1.175e-38 on, and … is "
+            "what is left",
+            id="underflow",
+        ),
+        pytest.param(
+            lambda: torch.tensor([[1.5, -2.5]]) @ torch.tensor([[3e38], [-3e38]]),
+            "its only element is Inf where … does not fit (float32 ends at 3.403e+38); inputs: shape [1, 2] from … to "
+            "…; shape [2, 1] from … to …",
+            id="range",
+        ),
+        pytest.param(
+            lambda: torch.tensor([0.0, 1.5e30 + 2e30j]) * torch.tensor([1.0, 2.5e30 + 3e30j]),
+            "1 of 2 elements is Inf where … does not fit (complex64 ends at 3.403e+38), the first at [1]; "
+            "inputs there: …, …",
+            id="complex",
+        ),
+    ],
+)
+def test_no_kind_of_finding_names_an_element_in_a_report(step: Callable[[], torch.Tensor], message: str) -> None:
+    with nbkit.opcheck() as checked:
+        step()
+    assert leaving(checked, values=False).findings["message"].tolist() == [message]
+    assert "…" not in leaving(checked, values=True).findings["message"].item()
 
 
 def test_frames_and_meta_are_shortened_and_the_trace_is_not() -> None:
