@@ -3,7 +3,9 @@
 import json
 import pickle
 
-from nbkit.schema.message import Message, element, joined, message_values, without_elements
+import pytest
+
+from nbkit.schema.message import HIDDEN, Message, element, joined, message_values, without_elements
 
 
 def test_spans_follow_their_parts() -> None:
@@ -27,3 +29,8 @@ def test_a_message_survives_pickling() -> None:
     message = Message("a ", element("1.5"))
     again = pickle.loads(pickle.dumps(message))
     assert (again, again.spans) == (message, message.spans)
+
+
+@pytest.mark.parametrize("spans", ["no JSON", "7", '[["a", 1]]', "[[1]]"])
+def test_of_a_text_whose_spans_cannot_be_read_nothing_is_left(spans):
+    assert without_elements("the first is 7.5", spans) == HIDDEN

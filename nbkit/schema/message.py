@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Self
 
 HIDDEN = "…"
 # What a message is about is no secret: that an element is zero, NaN, Inf or a truth value.
@@ -43,8 +43,15 @@ def message_values(message: object) -> str | None:
     return json.dumps(spans) if spans else None
 
 
-def without_elements(text: str, spans: Any) -> str:
-    """Returns the text with an ellipsis for each of the spans (`message_values`), which stand in their order."""
-    for first, last in reversed(json.loads(spans)):
+def without_elements(text: str, spans: str) -> str:
+    """Returns the text with an ellipsis for each of the spans (`message_values`), which stand in their order.
+
+    Of a text whose spans cannot be read nothing is left: what is an element in it is not known.
+    """
+    try:
+        pairs = [(int(first), int(last)) for first, last in json.loads(spans)]
+    except (ValueError, TypeError):
+        return HIDDEN
+    for first, last in reversed(pairs):
         text = f"{text[:first]}{HIDDEN}{text[last:]}"
     return text
