@@ -3,11 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 BUILD_RECORDER := $(BIN)/python -m nbkit.capture.native.build
 STATIC := nbkit/views/static
-# A worker per core; a file's tests stay together, as they share what they record.
+# A worker per core; a file's tests stay together, as they share what they record, and come in the order of tests/tiers.py.
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What the choice of the recorder can change, and in full: not replay, graphs or times, which have no recorder.
 RECORDED := $(addprefix tests/capture/,raw recorder frames step check calls diff) tests/magics/test_optrace_options.py
+# What the tests need has what the demo needs.
+DEMO := $(or $(wildcard .venv/.installed-test),.venv/.installed-demo)
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -28,7 +30,7 @@ venv: .venv/.installed-test .venv/.installed-lint  ## make .venv with everything
 	@$(BUILD_RECORDER) || true
 
 .PHONY: demo
-demo: .venv/.installed-demo  ## trace, time and check a training step headless, write the report out/demo.html
+demo: $(DEMO)  ## trace, time and check a training step headless, write the report out/demo.html
 	$(BIN)/python notebooks/demo.py
 
 # One sentence where there is no compiler: all but its own tests works without.

@@ -11,7 +11,7 @@ from torch.nn.modules import module as torch_module
 from torch.utils import _python_dispatch
 
 from tests.processes import prepare
-from tests.tiers import seconds_by_folder, tiered
+from tests.tiers import ordered, seconds_by_folder, tiered
 
 GLOBAL_HOOKS = (
     "_global_forward_hooks",
@@ -40,6 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)  # before a choice by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tiered(items)
+    ordered(items)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

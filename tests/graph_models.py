@@ -1,7 +1,7 @@
 """Small models with the structure of large ones, exported by torch: what graphs are read from in the tests.
 
-Everything is made once per session and only if a test asks for it. Parameters are random and all different, so that no
-exporter takes one for another.
+Everything is made once per worker, ONNX files once per run, and only if a test asks for it. Parameters are random and
+all different, so that no exporter takes one for another.
 """
 
 import contextlib
@@ -16,6 +16,7 @@ from torch.export import ExportedProgram
 
 from sample_models.llama import LLAMA_TINY, Llama
 from sample_models.rwkv4 import RWKV4, RWKV4_TINY
+from tests.once import once
 
 SIZES = {"vocab_size": 96, "hidden_size": 32, "num_hidden_layers": 2}
 ATTENTION = {"intermediate_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 32}
@@ -81,7 +82,11 @@ def exported(name: str) -> ExportedProgram:
 @cache
 def onnx_bytes(name: str) -> bytes:
     """The ONNX file that torch.onnx.export makes of the model, weights included."""
-    with contextlib.redirect_stdout(io.StringIO()):
-        program = torch.onnx.export(exported(name), (), dynamo=True, verbose=False)
-    assert program is not None
-    return program.model_proto.SerializeToString()
+
+    def made() -> bytes:
+        with contextlib.redirect_stdout(io.StringIO()):
+            program = torch.onnx.export(exported(name), (), dynamo=True, verbose=False)
+        assert program is not None
+        return program.model_proto.SerializeToString()
+
+    return once(f"{name}.onnx", made)

@@ -149,7 +149,18 @@ class Copy:
 
     def first_failure(self, *words: str) -> str | None:
         """The first test that fails; None if all pass."""
-        command = [sys.executable, "-m", "pytest", *FLAGS, "-n", str(self.workers), "--dist", "loadfile", *words]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            *FLAGS,
+            "-n",
+            str(self.workers),
+            "--dist",
+            "loadfile",
+            "--no-loadscope-reorder",
+            *words,
+        ]
         environment = os.environ | {"PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"}
         environment.pop("CI", None)
         try:

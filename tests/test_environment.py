@@ -3,6 +3,7 @@
 import ast
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -32,13 +33,24 @@ def requirements(*extras: str) -> dict[str, Requirement]:
 
 def undeclared(folder: str, *extras: str) -> set[str]:
     """Third-party modules that the Python files of a folder import and no requirement provides."""
-    declared, homes = requirements(*extras), packages_distributions()
+    declared = requirements(*extras)
+    return {top for top in third_party(folder) if not {canonicalize_name(home) for home in homes(top)} & set(declared)}
+
+
+@cache
+def third_party(folder: str) -> frozenset[str]:
+    """The third-party modules that the Python files of a folder import."""
     sources = (path.read_text() for path in (ROOT / folder).rglob("*.py"))
-    tops = {used.module.split(".")[0] for source in sources for used in imports(source)} - OURS - {""}
-    third_party = tops - sys.stdlib_module_names
-    return {
-        top for top in third_party if not {canonicalize_name(home) for home in homes.get(top, [top])} & set(declared)
-    }
+    tops = {used.module.split(".")[0] for source in sources for used in imports(source)}
+    return frozenset(tops - OURS - {""} - sys.stdlib_module_names)
+
+
+distributions = cache(packages_distributions)
+
+
+def homes(module: str) -> list[str]:
+    """The installed distributions that bring a module."""
+    return list(distributions().get(module, [module]))
 
 
 def conda_requirements() -> dict[str, Requirement]:

@@ -9,7 +9,7 @@ from nbkit.views.static_html.mimebundle import WIDGET_VIEW
 from tests.executed import NOTEBOOKS, executed
 from tests.notebook_files import faults
 
-MOST_SECONDS = 60
+MOST_SECONDS = 60  # of CPU time, so that a loaded machine takes no more
 # What viewers show without a kernel and without JavaScript.
 STILL = {"text/html", "image/svg+xml", "image/png", "text/plain"}
 

@@ -45,6 +45,9 @@ FULL = (
     "simulated/test_device.py::test_importing_nbkit_registers_nothing",
     "magics/test_loading.py::test_import_alone*",
 )
+# Folders whose tests wait for browsers and kernels come first, so that both workers end at the same time; within one,
+# files follow each other, so that a worker keeps its Chromium.
+FIRST = ("browser/", "docs/", "magics/", "test_notebooks.py", "wheel/", "capture/")
 # Long lists of cases of which each tells much the same: one in so many stays, the first of them always.
 SAMPLED = {
     "capture/diff/shadow/test_bit_identity.py*": 6,
@@ -69,6 +72,17 @@ def seconds_by_folder(reports: Iterable[pytest.TestReport]) -> list[str]:
     return [
         f"{folder:<32} {len(tests[folder]):>6} tests {seconds[folder]:>8.1f} s" for folder, _ in seconds.most_common()
     ]
+
+
+def ordered(items: list[pytest.Item]) -> None:
+    """Puts the items of slow folders first; the order within a folder stays."""
+    ranks = {folder: rank for rank, folder in enumerate(FIRST)}
+
+    def rank(item: pytest.Item) -> int:
+        name = item.nodeid.removeprefix("tests/")
+        return next((rank for folder, rank in ranks.items() if name.startswith(folder)), len(FIRST))
+
+    items.sort(key=rank)
 
 
 def tiered(items: Iterable[pytest.Item]) -> None:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 HERE = Path(__file__).parent
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -20,6 +20,8 @@ ARGUMENTS = (
     "--disable-sync",
     "--no-first-run",
 )
+# As long as Playwright's other waits: only what never comes fails, however loaded the machine is.
+expect.set_options(timeout=30_000)
 
 
 def needed(path: str | Path | None, what: str) -> Path:
@@ -60,7 +62,6 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 @pytest.fixture
 def page(chromium: Browser) -> Iterator[Page]:
     context = chromium.new_context(viewport={"width": 1000, "height": 900})
-    context.set_default_timeout(10_000)
     requests: list[str] = []
     errors: list[str] = []
     page = context.new_page()

@@ -69,7 +69,7 @@ def free_port() -> int:
         return port
 
 
-def wait_until_up(url: str, server: subprocess.Popen[bytes], log: Path, seconds: float = 60) -> None:
+def wait_until_up(url: str, server: subprocess.Popen[bytes], log: Path, seconds: float = 120) -> None:
     """Return once the server answers; raises with its log if it ends or does not."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and server.poll() is None:
@@ -82,7 +82,7 @@ def wait_until_up(url: str, server: subprocess.Popen[bytes], log: Path, seconds:
 def run_all(page: Page) -> None:
     """Run every cell, once the kernel is idle. The command is not awaited: on a fresh server it would never end."""
     page.wait_for_function(
-        "window.jupyterapp?.shell.currentWidget?.sessionContext?.kernelDisplayStatus === 'idle'", timeout=60_000
+        "window.jupyterapp?.shell.currentWidget?.sessionContext?.kernelDisplayStatus === 'idle'", timeout=120_000
     )
     page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
 
@@ -95,7 +95,7 @@ def in_kernel(page: Page, expression: str) -> str:
     return str(value["data"]["text/plain"])
 
 
-def wait_for_kernel(page: Page, expression: str, tries: int = 100) -> str:
+def wait_for_kernel(page: Page, expression: str, tries: int = 600) -> str:
     """What the expression is in the kernel once it is not None: a widget's message takes its time to get there."""
     for _ in range(tries):
         if (value := in_kernel(page, expression)) != "None":

@@ -53,10 +53,9 @@ def page(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """The notebook in JupyterLab, all its cells run and both tables filled."""
     with running_lab(tmp_path_factory.mktemp("lab"), CELLS) as url:
         page = chromium.new_page(viewport={"width": 1480, "height": 1400})
-        page.set_default_timeout(20_000)
         page.goto(url)
         run_all(page)
-        expect(rows(page).first).to_be_visible(timeout=60_000)
+        expect(rows(page).first).to_be_visible(timeout=120_000)
         yield page
         page.close()
 

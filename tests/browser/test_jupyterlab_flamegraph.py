@@ -27,17 +27,28 @@ loss = model(tokens[:, :-1], tokens[:, 1:])
 loss.backward()
 optimizer.step()
 optimizer.zero_grad()""",
-    "time.sleep(8)",
 )
+# The last cell keeps the kernel busy until the test has seen what it waits for.
+BUSY = """\
+from pathlib import Path
+for _ in range(2000):
+    time.sleep(0.1)
+    if Path({!r}).exists():
+        break"""
 WAITING = "Waiting for the kernel, which is busy."
 
 
 @pytest.fixture(scope="module")
-def page(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file that ends the last cell."""
+    return tmp_path_factory.mktemp("busy") / "seen"
+
+
+@pytest.fixture(scope="module")
+def page(chromium: Browser, tmp_path_factory: pytest.TempPathFactory, seen: Path) -> Iterator[Page]:
     """The notebook in JupyterLab, its cells running."""
-    with running_lab(tmp_path_factory.mktemp("lab"), CELLS) as url:
+    with running_lab(tmp_path_factory.mktemp("lab"), (*CELLS, BUSY.format(str(seen)))) as url:
         page = chromium.new_page(viewport={"width": 1370, "height": 2000})
-        page.set_default_timeout(20_000)
         page.goto(url)
         run_all(page)
         yield page
@@ -53,9 +64,11 @@ def table(page: Page) -> Locator:
     return pair(page).locator(".nbkit-op-table")
 
 
-def test_the_table_says_that_the_kernel_is_busy_and_fills_in_later(page: Page) -> None:
-    expect(table(page).locator(".nb-waiting")).to_contain_text(WAITING, timeout=60_000)
+def test_the_table_says_that_the_kernel_is_busy_and_fills_in_later(page: Page, seen: Path) -> None:
+    expect(table(page).locator(".nb-waiting")).to_contain_text(WAITING, timeout=120_000)
     assert table(page).locator(".nb-problem").is_hidden()
+    assert table(page).locator("[role=row][aria-selected]").count() == 0
+    seen.touch()
     expect(table(page).locator("[role=row][aria-selected]").first).to_be_visible(timeout=30_000)
     expect(table(page).locator(".nb-waiting")).to_be_hidden()
 

@@ -45,11 +45,10 @@ def page(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """The notebook in JupyterLab, all its cells run and the worst difference opened."""
     with running_lab(tmp_path_factory.mktemp("lab"), CELLS) as url:
         page = chromium.new_page(viewport={"width": 1370, "height": 2400})
-        page.set_default_timeout(20_000)
         page.goto(url)
         run_all(page)
-        expect(rows(page, 1).first).to_be_visible(timeout=60_000)
-        expect(rows(page, 2).first).to_be_visible(timeout=60_000)
+        expect(rows(page, 1).first).to_be_visible(timeout=120_000)
+        expect(rows(page, 2).first).to_be_visible(timeout=120_000)
         rows(page, 1).first.click()
         yield page
         page.close()

@@ -19,7 +19,7 @@ USE = Path(__file__).with_name("use.py")
 # What would let this repository, or a recorder that is built already, stand in for what is installed.
 FOREIGN = ("PYTHONPATH", "NBKIT_RECORDER", "NBKIT_CACHE")
 # Quiet, and without compiling the thousands of modules of torch that nobody imports here.
-PIP = {"PIP_QUIET": "2", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1"}
+PIP = {"PIP_QUIET": "2", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_COMPILE": "0"}
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -2,16 +2,27 @@
 
 import gc
 
+import pytest
 import torch
 
 from nbkit.capture.replay import reference
 from tests.capture.diff.planted import compared
 
 
-def live_bytes():
+@pytest.fixture(autouse=True)
+def nothing_older():
+    """What other tests left is not looked through again and again."""
     gc.collect()
-    tensors = [one for one in gc.get_objects() if type(one) is torch.Tensor and one.layout is torch.strided]
-    return sum(one.untyped_storage().nbytes() for one in tensors)
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+def live_bytes():
+    """Bytes of the strided tensors made since the test began."""
+    gc.collect()
+    tensors = [each for each in gc.get_objects() if type(each) is torch.Tensor and each.layout is torch.strided]
+    return sum(each.untyped_storage().nbytes() for each in tensors)
 
 
 def peak_of(calls, monkeypatch):

@@ -175,7 +175,9 @@ def test_recordings_nest():
 
 
 def test_the_time_of_the_reference_is_not_that_of_the_op():
+    """Of the least of some times, as another process may run while an op does."""
     x = torch.randn(400, 400)
-    trace = compared(lambda: x @ x)
-    assert trace.ops["total_time_us"].max() < trace.meta["wall_us"] / 2
-    assert trace.meta["recorder_us"] > trace.ops["total_time_us"].max()
+    traces = [compared(lambda: x @ x) for _ in range(5)]
+    op_us = min(trace.ops["total_time_us"].max() for trace in traces)
+    assert op_us < min(trace.meta["wall_us"] for trace in traces) / 2
+    assert op_us < min(trace.meta["recorder_us"] for trace in traces)

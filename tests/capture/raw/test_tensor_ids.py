@@ -1,5 +1,7 @@
 """Dataflow ids: never reused when memory is, the same for the same tensor, shared storage for views; names."""
 
+from time import process_time
+
 import numpy as np
 import pytest
 import torch
@@ -155,8 +157,9 @@ def test_metadata_changed_in_place_is_read_anew():
 def test_storages_are_not_walked():
     """Defect B51: a storage is a leaf, however large."""
     x = torch.ones(2**18)
+    started = process_time()
     trace = record(lambda: (x.untyped_storage(), x.storage_offset(), x.dtype, x.shape, x.exp()))
-    assert trace.meta["wall_us"] < 0.5e6
+    assert process_time() - started < 0.5
     assert len(trace.tensors) == 2
 
 

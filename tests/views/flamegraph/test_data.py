@@ -85,9 +85,9 @@ def test_no_ops() -> None:
 
 def test_a_million_ops_take_about_a_second() -> None:
     trace = fake_trace(1_000_000)
-    start = time.perf_counter()
+    start = time.process_time()
     assert flame_state(trace)["count"] == 1_000_000
-    assert time.perf_counter() - start < 5.0  # 0.5 s on a free core
+    assert time.process_time() - start < 5.0  # 0.5 s on a free core
 
 
 def test_names_that_are_the_same_once_cut_are_one() -> None:

@@ -36,7 +36,7 @@ def test_what_tells_of_the_user_is_gone(text: str, short: str) -> None:
 
 
 def test_a_long_word_takes_no_time() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert short_path("W" * 200_000) == "W" * 200_000
     assert short_path("/w" * 100_000 + ":") == "…/w/w:"
-    assert time.perf_counter() - started < 5.0  # minutes if every letter began anew
+    assert time.process_time() - started < 5.0  # minutes if every letter began anew
