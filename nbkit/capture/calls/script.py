@@ -30,7 +30,7 @@ def script_of(trace: Trace, op_id: int, folder: str | Path = ".") -> str:
     call was not kept, NbkitError if the file cannot be written.
     """
     call = captured_call(trace, op_id)
-    plan = plan_of(op_of(call.op))
+    traits = plan_of(op_of(call.op))
     size = sum(len(tensor.data) for tensor in call.tensors)
     where = None if size <= EMBEDDED_BYTES else _written(call, Path(folder))
     head = [
@@ -43,8 +43,8 @@ def script_of(trace: Trace, op_id: int, folder: str | Path = ".") -> str:
         f"DEVICE = {call.device!r}  # where it ran",
         "# Place among the results, name, and largest |actual - expected| in the trace.",
         f"RECORDED = {_recorded(call)}",
-        f"WRITTEN = {plan.written!r}, {plan.written_names!r}  # arguments that it writes to",
-        f"VALUES = {plan.values!r}  # so many of what it returns are values",
+        f"WRITTEN = {traits.written!r}, {traits.written_names!r}  # arguments that it writes to",
+        f"VALUES = {traits.values!r}  # so many of what it returns are values",
         *_inputs(call, where),
         f"ARGS = {_text(list(call.args))}",
         f"KWARGS = {{{', '.join(f'{name!r}: {_text(value)}' for name, value in call.kwargs.items())}}}",

@@ -62,59 +62,59 @@ class Checker:
 
     def around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
         """What runs an op and looks at it; `run` runs it."""
-        plan = plan_of(func)
-        if plan.leave_out is not None:
-            return self._around_left_out(plan, plan.leave_out, run)
-        if plan.written or plan.written_names:
-            return self._around_writing(plan, run)
+        traits = plan_of(func)
+        if traits.leave_out is not None:
+            return self._around_left_out(traits, traits.leave_out, run)
+        if traits.written or traits.written_names:
+            return self._around_writing(traits, run)
 
         def run_and_look(*args: Any, **kwargs: Any) -> Any:
             out = run(*args, **kwargs)
             if type(out) is not Tensor or not self._is_plainly_fine(out, is_whole=True):
-                self._settle(plan, args, kwargs, out, [], True)
+                self._settle(traits, args, kwargs, out, [], True)
             return out
 
         return run_and_look
 
-    def _around_left_out(self, plan: Plan, reason: str, run: Callable[..., Any]) -> Callable[..., Any]:
+    def _around_left_out(self, traits: Plan, reason: str, run: Callable[..., Any]) -> Callable[..., Any]:
         def run_and_count(*args: Any, **kwargs: Any) -> Any:
             self.skipped[reason] += 1
             out = run(*args, **kwargs)
-            if plan.packet in UNINITIALISED and isinstance(out, Tensor):
+            if traits.packet in UNINITIALISED and isinstance(out, Tensor):
                 with DisableTorchFunction():
                     self.memory.note(out, True)  # nothing is there yet
             return out
 
         return run_and_count
 
-    def _around_writing(self, plan: Plan, run: Callable[..., Any]) -> Callable[..., Any]:
+    def _around_writing(self, traits: Plan, run: Callable[..., Any]) -> Callable[..., Any]:
         def run_between_looks(*args: Any, **kwargs: Any) -> Any:
-            written = written_tensors(plan, args, kwargs)
-            was_finite = not asks_before(plan) or self._ask(plan, args, kwargs, written)
+            written = written_tensors(traits, args, kwargs)
+            was_finite = not asks_before(traits) or self._ask(traits, args, kwargs, written)
             out = run(*args, **kwargs)
-            is_one = type(out) is Tensor and was_finite and len(written) == 1 and out is written[0]
-            if not is_one or not self._is_plainly_fine(out, is_whole=False):
-                self._settle(plan, args, kwargs, out, written, was_finite)
+            is_simple = type(out) is Tensor and was_finite and len(written) == 1 and out is written[0]
+            if not is_simple or not self._is_plainly_fine(out, is_whole=False):
+                self._settle(traits, args, kwargs, out, written, was_finite)
             return out
 
         return run_between_looks
 
     def describe(self, func: Any) -> tuple[str | None, bool, bool, bool, list[int]]:
         """What the native recorder is to know of an op; the arguments it writes to by their number in its schema."""
-        plan, arguments = plan_of(func), func._schema.arguments
-        named = [number for number, one in enumerate(arguments) if one.name in plan.written_names and one.kwarg_only]
-        is_uninitialised = plan.packet in UNINITIALISED
-        return plan.leave_out, is_uninitialised, asks_before(plan), plan.is_random, [*plan.written, *named]
+        traits, arguments = plan_of(func), func._schema.arguments
+        named = [number for number, arg in enumerate(arguments) if arg.name in traits.written_names and arg.kwarg_only]
+        is_uninitialised = traits.packet in UNINITIALISED
+        return traits.leave_out, is_uninitialised, asks_before(traits), traits.is_random, [*traits.written, *named]
 
     def ask_about(self, func: Any, args: Any, kwargs: Any) -> bool:
         """Whether what an op of the native recorder is about to write to was finite."""
-        plan = plan_of(func)
-        return self._ask(plan, args, kwargs, written_tensors(plan, args, kwargs))
+        traits = plan_of(func)
+        return self._ask(traits, args, kwargs, written_tensors(traits, args, kwargs))
 
     def look_at(self, func: Any, args: Any, kwargs: Any, out: Any, was_finite: bool) -> None:
         """Look closely at an op of the native recorder."""
-        plan = plan_of(func)
-        self._settle(plan, args, kwargs, out, written_tensors(plan, args, kwargs), was_finite)
+        traits = plan_of(func)
+        self._settle(traits, args, kwargs, out, written_tensors(traits, args, kwargs), was_finite)
 
     def close(self) -> None:
         """Add what the native recorder has settled."""
@@ -125,16 +125,16 @@ class Checker:
             self.recording.spent.add_all(spent)
             self.native = None  # which knows of this object
 
-    def _ask(self, plan: Plan, args: Any, kwargs: Any, written: list[Tensor]) -> bool:
+    def _ask(self, traits: Plan, args: Any, kwargs: Any, written: list[Tensor]) -> bool:
         with DisableTorchFunction():
-            if all(self.memory.was_finite(one) for one in written):  # a question not asked yet says no
+            if all(self.memory.was_finite(tensor) for tensor in written):  # a question not asked yet says no
                 return True
-        return self._counted(plan, lambda: self._look_before(args, kwargs, written)) is not False
+        return self._counted(traits, lambda: self._look_before(args, kwargs, written)) is not False
 
-    def _settle(self, plan: Plan, args: Any, kwargs: Any, out: Any, written: list[Tensor], was_finite: bool) -> None:
-        found = self._counted(plan, lambda: self._look(plan, args, kwargs, out, written, was_finite))
-        if found is not None and self.stop:
-            self.error = NonFiniteError(Message(f"{plan.name}: ", found.message))
+    def _settle(self, traits: Plan, args: Any, kwargs: Any, out: Any, written: list[Tensor], was_finite: bool) -> None:
+        finding = self._counted(traits, lambda: self._look(traits, args, kwargs, out, written, was_finite))
+        if finding is not None and self.stop:
+            self.error = NonFiniteError(Message(f"{traits.name}: ", finding.message))
             raise self.error
 
     def _is_plainly_fine(self, out: Tensor, is_whole: bool) -> bool:
@@ -164,16 +164,16 @@ class Checker:
                 torch._C._set_grad_enabled(True)
             self.recording.spent.add(started, perf_counter_ns())
 
-    def _counted(self, plan: Plan, work: Callable[[], Any]) -> Any:
+    def _counted(self, traits: Plan, work: Callable[[], Any]) -> Any:
         """The result of `work`; trouble of ours is counted by op."""
-        reason = f"could not be looked at: {plan.name}"
+        reason = f"could not be looked at: {traits.name}"
         on_trouble = lambda error: self.skipped.update([f"{reason} ({type(error).__name__})"])  # noqa: E731
         return timed_apart(self.recording, work, on_trouble)
 
     def _look_before(self, args: Any, kwargs: Any, written: list[Tensor]) -> bool:
         """Whether what is about to be written to was finite."""
-        positions = {id(one): position for position, one in enumerate(all_tensors(args, kwargs))}
-        readable = [self._was_finite(one, positions.get(id(one), 0)) for one in written if is_readable(one)]
+        positions = {id(tensor): position for position, tensor in enumerate(all_tensors(args, kwargs))}
+        readable = [self._was_finite(tensor, positions.get(id(tensor), 0)) for tensor in written if is_readable(tensor)]
         return all(readable)  # after all of them have been looked at
 
     def _was_finite(self, tensor: Tensor, position: int) -> bool:
@@ -187,11 +187,11 @@ class Checker:
         return is_finite
 
     def _look(
-        self, plan: Plan, args: Any, kwargs: Any, out: Any, written: list[Tensor], was_finite: bool
+        self, traits: Plan, args: Any, kwargs: Any, out: Any, written: list[Tensor], was_finite: bool
     ) -> Finding | None:
         made = [*tensors_in(out)]
-        made += [one for one in written if not any(one is other for other in made)]
-        result = None
+        made += [tensor for tensor in written if not any(tensor is result for result in made)]
+        first_finding = None
         for position, tensor in enumerate(made):
             if not is_readable(tensor):
                 if is_float(tensor) and tensor.numel():
@@ -201,45 +201,45 @@ class Checker:
             greatest = largest(tensor)
             if isfinite(greatest):
                 self._remember_part(tensor, written)
-                if greatest < smallest_normal(tensor.dtype) and not written and not plan.is_random:
-                    found = self._underflow(plan, args, kwargs, tensor, position)
-                    result = result or found
+                if greatest < smallest_normal(tensor.dtype) and not written and not traits.is_random:
+                    finding = self._underflow(traits, args, kwargs, tensor, position)
+                    first_finding = first_finding or finding
                 continue
-            found = origin_of(plan, args, kwargs, written, tensor, position) if was_finite else None
-            if found is None:
+            finding = origin_of(traits, args, kwargs, written, tensor, position) if was_finite else None
+            if finding is None:
                 self.propagated += 1
-                if self._look_outside(plan, args, kwargs, written) and plan.packet in MOVING and not written:
+                if self._look_outside(traits, args, kwargs, written) and traits.packet in MOVING and not written:
                     continue  # a mask still, which is nobody's result
             else:
-                self._add(found)
-                result = result or found
+                self._add(finding)
+                first_finding = first_finding or finding
             self.memory.note(stored(tensor), False)
-        return result
+        return first_finding
 
     def _remember_part(self, tensor: Tensor, written: list[Tensor]) -> None:
         """What was written is finite; the storage is if all of it was written, or the rest was finite before."""
         is_whole = tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes() if written else True
         self.memory.note(stored(tensor), is_whole or self.memory.was_finite(stored(tensor)) is not False)
 
-    def _underflow(self, plan: Plan, args: Any, kwargs: Any, tensor: Tensor, position: int) -> Finding | None:
-        if not any(is_readable(one) for one in all_tensors(args, kwargs)):
+    def _underflow(self, traits: Plan, args: Any, kwargs: Any, tensor: Tensor, position: int) -> Finding | None:
+        if not any(is_readable(tensor) for tensor in all_tensors(args, kwargs)):
             return None  # made of numbers: zeros, full, arange
         self.reruns += 1
         if self.reruns > MOST_RERUNS:
             self.skipped[MANY_RERUNS] += 1
             return None
-        found = underflow_of(plan, args, kwargs, tensor, position)
-        return None if found is None else self._add(found)
+        finding = underflow_of(traits, args, kwargs, tensor, position)
+        return None if finding is None else self._add(finding)
 
-    def _add(self, found: Finding) -> Finding:
-        found.slot = len(self.recording.ops)
-        self.findings.append(found)
-        return found
+    def _add(self, finding: Finding) -> Finding:
+        finding.slot = len(self.recording.ops)
+        self.findings.append(finding)
+        return finding
 
-    def _look_outside(self, plan: Plan, args: Any, kwargs: Any, written: list[Tensor]) -> bool:
+    def _look_outside(self, traits: Plan, args: Any, kwargs: Any, written: list[Tensor]) -> bool:
         """Tell of inputs that are not finite and that no recorded op made, each storage once; whether one is a mask."""
         has_mask, tensors = False, all_tensors(args, kwargs)
-        overwritten = {storage_of(stored(one)) for one in written}
+        overwritten = {storage_of(stored(tensor)) for tensor in written}
         for position, tensor in enumerate(tensors):
             # One without dimensions is a number that somebody wrote, such as torch.tensor(-inf).
             if not is_readable(tensor) or tensor.dim() == 0 or storage_of(stored(tensor)) in overwritten:
@@ -247,7 +247,7 @@ class Checker:
             known = self.memory.was_finite(stored(tensor))
             if known is False or isfinite(largest(tensor)):
                 continue
-            if known is None and hides(plan, len(tensors)) and is_mask(tensor):
+            if known is None and hides(traits, len(tensors)) and is_mask(tensor):
                 has_mask = True
                 continue
             self._add(unwritten(tensor, position) if known else from_outside(tensor, position))
@@ -255,14 +255,15 @@ class Checker:
         return has_mask
 
 
-def asks_before(plan: Plan) -> bool:
+def asks_before(traits: Plan) -> bool:
     """Whether it matters what was in the memory that an op writes to."""
-    return bool(plan.written or plan.written_names) and plan.packet not in OVERWRITING and not plan.is_out
+    return bool(traits.written or traits.written_names) and traits.packet not in OVERWRITING and not traits.is_out
 
 
-def hides(plan: Plan, tensors: int) -> bool:
+def hides(traits: Plan, tensors: int) -> bool:
     """Whether an op with so many tensors may read the -Inf of a mask."""
-    return plan.packet in MOVING or (plan.packet in MASKING and (tensors > 1 or not plan.packet.startswith("add")))
+    packet = traits.packet
+    return packet in MOVING or (packet in MASKING and (tensors > 1 or not packet.startswith("add")))
 
 
 def is_mask(tensor: Tensor) -> bool:

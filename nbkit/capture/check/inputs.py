@@ -19,11 +19,11 @@ BY_ELEMENT = frozenset(
 )
 
 
-def read_only(plan: Plan, args: Any, kwargs: Any, written: list[Tensor]) -> list[Tensor]:
+def read_only(traits: Plan, args: Any, kwargs: Any, written: list[Tensor]) -> list[Tensor]:
     """The tensors of a call that it leaves as they are; `written` are those that its schema lets it write to."""
-    if plan.packet in UNDECLARED_WRITES and not bound(plan.func, args, kwargs).get("training", True):
+    if traits.packet in UNDECLARED_WRITES and not bound(traits.func, args, kwargs).get("training", True):
         written = []  # running statistics are only read then
-    return [one for one in all_tensors(args, kwargs) if not any(one is other for other in written)]
+    return [tensor for tensor in all_tensors(args, kwargs) if not any(tensor is written_to for written_to in written)]
 
 
 def numbers_in(value: Any) -> Iterator[float]:
@@ -32,44 +32,44 @@ def numbers_in(value: Any) -> Iterator[float]:
         if not isfinite(value):
             yield value
     elif isinstance(value, dict):
-        for one in value.values():
-            yield from numbers_in(one)
+        for item in value.values():
+            yield from numbers_in(item)
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from numbers_in(one)
+        for item in value:
+            yield from numbers_in(item)
 
 
 def inputs_text(
-    plan: Plan, args: Any, kwargs: Any, written: list[Tensor], position: int, place: list[int], shape: torch.Size
+    traits: Plan, args: Any, kwargs: Any, written: list[Tensor], position: int, indices: list[int], shape: torch.Size
 ) -> str:
     """'; inputs there: 1, 0', or the range of each where an element is made of many; what is not known is said."""
-    if plan.packet.startswith("_foreach_"):
-        args, kwargs = _one_of_each(args, position), {name: _of(value, position) for name, value in kwargs.items()}
-    is_pointwise = plan.is_pointwise or plan.packet.startswith("_foreach_")
-    by_element = is_pointwise or plan.packet in BY_ELEMENT
-    inputs = read_only(plan, args, kwargs, written)
-    elements = [element_text(one, place, shape) for one in inputs] if by_element else [None]
-    numbers = list(_numbers_text(plan, args, kwargs, is_pointwise))
+    if traits.packet.startswith("_foreach_"):
+        args, kwargs = _items_of(args, position), {name: _item_of(value, position) for name, value in kwargs.items()}
+    is_pointwise = traits.is_pointwise or traits.packet.startswith("_foreach_")
+    by_element = is_pointwise or traits.packet in BY_ELEMENT
+    inputs = read_only(traits, args, kwargs, written)
+    elements = [element_text(tensor, indices, shape) for tensor in inputs] if by_element else [None]
+    numbers = list(_numbers_text(traits, args, kwargs, is_pointwise))
     if None in elements:
         texts, label, separator = [*map(range_text, inputs), *numbers], "inputs", "; "
     else:
         texts, label, separator = [*filter(None, elements), *numbers], "inputs there", ", "
-    overwrote = "; it overwrote its input" if len(inputs) < len(all_tensors(args, kwargs)) and not plan.is_out else ""
+    overwrote = "; it overwrote its input" if len(inputs) < len(all_tensors(args, kwargs)) and not traits.is_out else ""
     return Message(*([f"; {label}: ", joined(separator, texts)] if texts else []), overwrote)
 
 
-def _one_of_each(args: Any, position: int) -> tuple[Any, ...]:
-    return tuple(_of(arg, position) for arg in args)
+def _items_of(args: Any, position: int) -> tuple[Any, ...]:
+    return tuple(_item_of(arg, position) for arg in args)
 
 
-def _of(value: Any, position: int) -> Any:
+def _item_of(value: Any, position: int) -> Any:
     """What a foreach op takes from an argument for its result number `position`."""
     return value[position] if isinstance(value, list | tuple) and position < len(value) else value
 
 
-def _numbers_text(plan: Plan, args: Any, kwargs: Any, is_pointwise: bool) -> Iterator[str]:
+def _numbers_text(traits: Plan, args: Any, kwargs: Any, is_pointwise: bool) -> Iterator[str]:
     """Numbers that an op computes with: whole ones are sizes and dimensions unless it works element by element."""
-    names = [one.name for one in plan.func._schema.arguments]
+    names = [argument.name for argument in traits.func._schema.arguments]
     kinds = (int, float) if is_pointwise else float
     for name, value in [*zip(names, args, strict=False), *kwargs.items()]:
         if isinstance(value, kinds) and not isinstance(value, bool):

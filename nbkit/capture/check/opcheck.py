@@ -67,22 +67,22 @@ class CheckObserver(Observer):
         return self.checker.around(func, run)
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
-        found = [one for one in self.checker.findings if one.slot // OP_FIELDS < len(op_ids)]
-        rows = op_ids[np.array([one.slot // OP_FIELDS for one in found], dtype=np.int64)]
+        recorded = [finding for finding in self.checker.findings if finding.slot // OP_FIELDS < len(op_ids)]
+        rows = op_ids[np.array([finding.slot // OP_FIELDS for finding in recorded], dtype=np.int64)]
         known = ops[FROM_OPS].iloc[rows].reset_index(drop=True)
         findings = FINDINGS.frame(
             {
                 "op_id": rows,
                 **{name: known[name].array for name in FROM_OPS},
-                "kind": [one.kind for one in found],
-                "role": [one.role for one in found],
-                "position": [one.position for one in found],
-                "dtype": [dtype_text(one.dtype) for one in found],
-                "shape": [sizes_text(one.shape) for one in found],
-                "nan_count": [one.nan_count for one in found],
-                "inf_count": [one.inf_count for one in found],
-                "message": [one.message for one in found],
-                "message_values": [message_values(one.message) for one in found],
+                "kind": [finding.kind for finding in recorded],
+                "role": [finding.role for finding in recorded],
+                "position": [finding.position for finding in recorded],
+                "dtype": [dtype_text(finding.dtype) for finding in recorded],
+                "shape": [sizes_text(finding.shape) for finding in recorded],
+                "nan_count": [finding.nan_count for finding in recorded],
+                "inf_count": [finding.inf_count for finding in recorded],
+                "message": [finding.message for finding in recorded],
+                "message_values": [message_values(finding.message) for finding in recorded],
             }
         )
         for reason, count in self.checker.skipped.items():

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch._subclasses import FakeTensor
 
 from nbkit.capture.check.inputs import inputs_text, numbers_in, read_only
-from nbkit.capture.check.values import counts, first_place, largest, number_text, smallest_normal, values_of
+from nbkit.capture.check.values import counts, first_true, largest, number_text, smallest_normal, values_of
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import Plan
 from nbkit.capture.replay.reference import NoKernelError, Reference
@@ -48,7 +48,7 @@ class Finding:
 
 
 def origin_of(
-    plan: Plan, args: Any, kwargs: Any, written: list[Tensor], tensor: Tensor, position: int
+    traits: Plan, args: Any, kwargs: Any, written: list[Tensor], tensor: Tensor, position: int
 ) -> Finding | None:
     """What began with this result, which holds NaN or Inf; None if the inputs explain it.
 
@@ -57,16 +57,16 @@ def origin_of(
     have been finite.
     """
     nans, infs = counts(tensor)
-    found = [counts(one) for one in read_only(plan, args, kwargs, written) if is_float(one)]
+    non_finite = [counts(tensor) for tensor in read_only(traits, args, kwargs, written) if is_float(tensor)]
     numbers = list(numbers_in((args, kwargs)))
-    had_nan = any(nan for nan, _ in found) or (plan.packet in FILLING and any(map(isnan, numbers)))
-    had_inf = any(inf for _, inf in found) or any(map(isinf, numbers))
+    had_nan = any(nan for nan, _ in non_finite) or (traits.packet in FILLING and any(map(isnan, numbers)))
+    had_inf = any(inf for _, inf in non_finite) or any(map(isinf, numbers))
     if had_nan or (had_inf and not nans):
         return None
     values = values_of(tensor)
-    place = first_place(torch.isnan(values) if nans else torch.isinf(values))
-    precise = None if nans or written else _exact(plan, args, kwargs, position)
-    wide = None if precise is None or precise.shape != values.shape else precise[tuple(place)].item()
+    indices = first_true(torch.isnan(values) if nans else torch.isinf(values))
+    precise = None if nans or written else _exact(traits, args, kwargs, position)
+    wide = None if precise is None or precise.shape != values.shape else precise[tuple(indices)].item()
     overflows = wide is not None and isfinite(abs(wide))
     kind = "nan" if nans else "overflow" if overflows else "inf"
     what = "NaN" if nans else "Inf"
@@ -74,23 +74,23 @@ def origin_of(
         ends_at = number_text(float(torch.finfo(tensor.dtype).max))
         limit = f" does not fit ({_name(tensor)} ends at {ends_at})"
         what = Message(what, " where ", element(number_text(wide)), limit)
-    inputs = inputs_text(plan, args, kwargs, written, position, place, values.shape)
-    message = Message(*_how_many(nans or infs, values, what, place), inputs)
+    inputs = inputs_text(traits, args, kwargs, written, position, indices, values.shape)
+    message = Message(*_how_many(nans or infs, values, what, indices), inputs)
     return Finding(kind, "output", position, tensor, message, nans, infs)
 
 
-def _how_many(bad: int, values: Tensor, what: str, place: list[int]) -> tuple[str, ...]:
+def _how_many(bad: int, values: Tensor, what: str, indices: list[int]) -> tuple[str, ...]:
     """The parts of '3 of 8 elements are NaN, the first at [0, 2]'."""
     if values.numel() == 1:
         return "its only element is ", what
-    return f"{bad:,} of {values.numel():,} elements {'is' if bad == 1 else 'are'} ", what, f", the first at {place}"
+    return f"{bad:,} of {values.numel():,} elements {'is' if bad == 1 else 'are'} ", what, f", the first at {indices}"
 
 
-def underflow_of(plan: Plan, args: Any, kwargs: Any, tensor: Tensor, position: int) -> Finding | None:
+def underflow_of(traits: Plan, args: Any, kwargs: Any, tensor: Tensor, position: int) -> Finding | None:
     """What began with this result of zeros and subnormal numbers; None if that is what it should hold."""
     if not any(largest(one) > 0 for one in all_tensors(args, kwargs) if is_float(one)):
         return None
-    precise = _exact(plan, args, kwargs, position)
+    precise = _exact(traits, args, kwargs, position)
     if precise is None or not is_float(precise) or not (0 < largest(precise) < smallest_normal(tensor.dtype)):
         return None
     message = Message(
@@ -137,12 +137,12 @@ def is_readable(tensor: Tensor) -> bool:
     return is_float(tensor) and tensor.numel() > 0 and not tensor.is_meta and not isinstance(tensor, FakeTensor)
 
 
-def _exact(plan: Plan, args: Any, kwargs: Any, position: int) -> Tensor | None:
+def _exact(traits: Plan, args: Any, kwargs: Any, position: int) -> Tensor | None:
     """The result in float64; None for ops that draw numbers or have no such kernel."""
-    if plan.is_random or plan.written or plan.written_names:
+    if traits.is_random or traits.written or traits.written_names:
         return None
     try:
-        results = exact().copy(plan, args, kwargs).results().all
+        results = exact().copy(traits, args, kwargs).results().all
     except (NoKernelError, RuntimeError):
         return None
     return results[position] if position < len(results) else None

@@ -37,17 +37,17 @@ def counts(tensor: Tensor) -> tuple[int, int]:
     return int(torch.isnan(values).sum()), int(torch.isinf(values).sum())
 
 
-def first_place(mask: Tensor) -> list[int]:
+def first_true(mask: Tensor) -> list[int]:
     """Indices of the first true element of a mask that has one."""
     return [int(index) for index in mask.nonzero()[0]]
 
 
-def element_text(tensor: Tensor, place: list[int], shape: torch.Size) -> str | None:
+def element_text(tensor: Tensor, indices: list[int], shape: torch.Size) -> str | None:
     """The element of a tensor that an elementwise result of this shape has at `place`; None if there is no such one."""
     if tensor.layout is not torch.strided or len(tensor.shape) > len(shape):
         return None
     try:
-        return element(number_text(tensor.expand(shape)[tuple(place)].item()))
+        return element(number_text(tensor.expand(shape)[tuple(indices)].item()))
     except RuntimeError:
         return None
 
