@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from nbkit.capture.profiler.kineto import quiet
+from nbkit.capture.profiler.kineto import muted_stderr
 from sample_models.llama import LLAMA_SMALL, Llama
 
 MEMORY_BUDGET, SPEED_GOAL = 4.0, 30.0
@@ -53,7 +53,7 @@ def record(path: Path, with_stack: bool) -> None:
     model, ids = Llama(LLAMA_SMALL), torch.randint(0, 256, (1, 32))
     optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
     with (
-        quiet([]),
+        muted_stderr([]),
         profile(
             activities=[ProfilerActivity.CPU], record_shapes=True, profile_memory=True, with_stack=with_stack
         ) as recorded,

@@ -10,7 +10,7 @@ from time import perf_counter_ns, thread_time_ns
 
 from bench.peers import Peer
 from bench.steps import TrainingStep
-from nbkit.capture.profiler.kineto import quiet
+from nbkit.capture.profiler.kineto import muted_stderr
 from nbkit.trace.trace import Trace
 
 
@@ -75,7 +75,7 @@ def measure(step: TrainingStep, peers: Sequence[Peer], rounds: int) -> Measureme
 def run_once(peer: Peer, step: TrainingStep) -> Sample:
     """One run of the step under a peer, right after a bare one that brings the step back into the caches."""
     gc.collect()
-    with quiet([]):
+    with muted_stderr([]):
         peer.prepare()
         try:
             step.run()

@@ -24,7 +24,7 @@ from bench.measure import Measurements, measure
 from bench.peers import BARE, Peer, all_peers
 from bench.ratios import Figure, compare, figures_table, markdown
 from bench.steps import TrainingStep, compute_bound, launch_bound
-from nbkit.capture.profiler.kineto import quiet
+from nbkit.capture.profiler.kineto import muted_stderr
 
 OUT = Path(__file__).parents[1] / "out" / "bench" / "timing.md"
 STEP, TOTAL = attrgetter("step"), attrgetter("total")
@@ -136,7 +136,7 @@ def timed_ours(step: TrainingStep) -> dict[str, float]:
 
 def timed_theirs(step: TrainingStep) -> dict[str, float]:
     profiler: AbstractContextManager[profile] = profile(activities=[ProfilerActivity.CPU])
-    with quiet([]), profiler as running:
+    with muted_stderr([]), profiler as running:
         step.run()
     return {row.key: row.self_cpu_time_total for row in running.key_averages() if row.key.startswith("aten::")}
 

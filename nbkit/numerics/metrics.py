@@ -166,13 +166,13 @@ def rms(values: Array) -> float:
 def _measured(actual: Array, expected: Array, starts: Array, precision: Precision, scale: Array) -> Metrics:
     """Metrics of pairs whose expected values have the root mean square `scale`."""
     expected = _within(expected, precision)
-    found = _measured_finite(actual, expected, starts, precision, scale)
-    if np.isfinite(np.add.reduce(found.sum_abs_error)):
-        return found
+    metrics = _measured_finite(actual, expected, starts, precision, scale)
+    if np.isfinite(np.add.reduce(metrics.sum_abs_error)):
+        return metrics
     counts = _counted(actual, expected, starts)
-    found = _measured_finite(*agreed(actual, expected, precision), starts, precision, scale)
+    metrics = _measured_finite(*agreed(actual, expected, precision), starts, precision, scale)
     names = ("actual_nan_count", "expected_nan_count", "actual_inf_count", "expected_inf_count")
-    return found._replace(**dict(zip(names, counts, strict=True)))
+    return metrics._replace(**dict(zip(names, counts, strict=True)))
 
 
 def _measured_finite(actual: Array, expected: Array, starts: Array, precision: Precision, scale: Array) -> Metrics:

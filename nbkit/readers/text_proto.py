@@ -114,17 +114,17 @@ def number(value: str) -> int | float | str:
     if value.removeprefix("-").isdecimal() and len(value) < LONGEST_NUMBER:
         return int(value)
     try:
-        found = float(value)
+        number = float(value)
     except ValueError:
         return value
-    return found if math.isfinite(found) else value
+    return number if math.isfinite(number) else value
 
 
 def _unescaped(text: str) -> str:
     """Returns protobuf writes what is not ASCII as octal bytes of UTF-8."""
 
-    def byte(found: re.Match[str]) -> str:
-        code = found[1]
+    def byte(match: re.Match[str]) -> str:
+        code = match[1]
         if code[0] in "01234567":
             return chr(int(code, 8) & 0xFF)
         if code[0] == "x" and len(code) > 1:

@@ -57,11 +57,11 @@ class Table:
         Absent nullable columns are filled with null. Raises SchemaError on an unknown column, on an absent one that
         has no null, and on values the dtype cannot hold.
         """
-        given = dict(data) if isinstance(data, Mapping) else self._columns_of(data)
-        if unknown := [name for name in given if name not in self.names]:
+        columns = dict(data) if isinstance(data, Mapping) else self._columns_of(data)
+        if unknown := [name for name in columns if name not in self.names]:
             raise SchemaError(f"{self.name} has no column {unknown[0]!r}; its columns are {', '.join(self.names)}.")
-        length = max((len(values) for values in given.values()), default=0)
-        arrays = {column.name: self._array(column, given.get(column.name), length) for column in self.columns}
+        length = max((len(values) for values in columns.values()), default=0)
+        arrays = {column.name: self._array(column, columns.get(column.name), length) for column in self.columns}
         return pd.DataFrame(arrays, index=pd.RangeIndex(length), copy=False)
 
     def check(self, df: pd.DataFrame) -> pd.DataFrame:
@@ -71,7 +71,7 @@ class Table:
                 f"{self.name} is expected as a frame, and this is a {type(df).__name__}; give trace.{self.name}."
             )
         if list(df.columns) != self.names:
-            raise SchemaError(self._other_columns(list(df.columns)))
+            raise SchemaError(self._wrong_columns(list(df.columns)))
         for column, dtype in zip(self.columns, df.dtypes.tolist(), strict=True):
             if dtype is not PLAIN.get(column.dtype) and str(dtype) != column.dtype:
                 raise SchemaError(
@@ -82,13 +82,13 @@ class Table:
             raise SchemaError(f"{self.name} needs a RangeIndex; call .reset_index(drop=True).")
         return df
 
-    def _other_columns(self, given: list[Any]) -> str:
+    def _wrong_columns(self, columns: list[Any]) -> str:
         """Returns what is wrong with the columns of a frame that are not this table's."""
-        for other in TABLES.values():
-            if given == other.names:
-                return f"{self.name} is expected, and this is the frame {other.name}; give trace.{self.name}."
-        missing = [name for name in self.names if name not in given]
-        extra = [str(name) for name in given if name not in self.names]
+        for table in TABLES.values():
+            if columns == table.names:
+                return f"{self.name} is expected, and this is the frame {table.name}; give trace.{self.name}."
+        missing = [name for name in self.names if name not in columns]
+        extra = [str(name) for name in columns if name not in self.names]
         return (
             f"{self.name} needs the columns {', '.join(self.names)} in this order; "
             f"missing: {', '.join(missing) or 'none'}; not expected: {', '.join(extra) or 'none'}."

@@ -21,11 +21,11 @@ PROMOTED = frozenset("cat stack index_copy".split())
 
 def register_autocast(device_type: str) -> list[torch.library.Library]:
     """Register what autocast does with each op; gives the libraries, which the registrations live as long as."""
-    others, library = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
-    others.fallback(torch.library.fallthrough_kernel, KEY)
+    fallthrough, library = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
+    fallthrough.fallback(torch.library.fallthrough_kernel, KEY)
     for op in ops_on_cpu():
         library.impl(op, _casting(op, device_type), KEY)
-    return [others, library]
+    return [fallthrough, library]
 
 
 def ops_on_cpu() -> Iterator[Any]:

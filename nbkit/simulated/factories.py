@@ -60,11 +60,11 @@ def copy_from(source: Tensor, target: Tensor, non_blocking: bool = False) -> Ten
 def refuse_to_load(name: str) -> Callable[[Any, str], None]:
     """What torch.load() calls to place a storage: it raises for the device, whose tensors have none of their own."""
 
-    def place(storage: Any, location: str) -> None:
+    def refuse(storage: Any, location: str) -> None:
         if location.partition(":")[0] == name:
             raise RuntimeError(
                 f"torch.load(map_location={location!r}) cannot fill a simulated device; load with map_location='cpu', "
                 f"then use load_state_dict() or .to({name!r})."
             )
 
-    return place
+    return refuse

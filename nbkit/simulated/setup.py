@@ -26,20 +26,20 @@ def watch_faults() -> Callable[[], tuple[str, ...]]:
 
 def _lines(faults: list[Fault]) -> list[str]:
     name = torch._C._get_privateuse1_backend_name()
-    given = "" if name == "sim" else f", name={name!r}"
+    name_option = "" if name == "sim" else f", name={name!r}"
     lines = [IMPORT, "", f"# The device with the fault that made this result ({', '.join(f.kind for f in faults)})."]
     if not faults:
-        return [IMPORT, "", f"nbkit.SimulatedDevice([]{given})"]
+        return [IMPORT, "", f"nbkit.SimulatedDevice([]{name_option})"]
     for fault in faults:
         dropped = [name for name, without in CONDITIONS.items() if getattr(fault, name) != without]
         if dropped:
             lines.append(f"# Its conditions ({', '.join(dropped)}) were met in the step and are left out here.")
         if fault.remembers:
             lines.append("# It depends on the calls before, which are not here: it may not show.")
-    return [*lines, f"nbkit.SimulatedDevice([{', '.join(map(_text, faults))}]{given})"]
+    return [*lines, f"nbkit.SimulatedDevice([{', '.join(map(_text, faults))}]{name_option})"]
 
 
 def _text(fault: Fault) -> str:
-    given = {"size": fault.size, "output": fault.output}
-    options = "".join(f", {name}={value!r}" for name, value in given.items() if value is not None)
+    settings = {"size": fault.size, "output": fault.output}
+    options = "".join(f", {name}={value!r}" for name, value in settings.items() if value is not None)
     return f"nbkit.Fault({fault.op!r}, {fault.kind!r}{options})"

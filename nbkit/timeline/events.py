@@ -73,19 +73,19 @@ class Events:
                 column = [column[row] for row in rows.tolist()]
             chosen[field.name] = column
         if self.forward is not None:
-            place = np.full(len(self) + 1, ABSENT, dtype=np.int64)  # the last entry answers for -1
-            place[rows] = np.arange(len(rows))
-            chosen["forward"] = place[chosen["forward"]]
+            new_index = np.full(len(self) + 1, ABSENT, dtype=np.int64)  # the last entry answers for -1
+            new_index[rows] = np.arange(len(rows))
+            chosen["forward"] = new_index[chosen["forward"]]
         return Events(**chosen)
 
     def and_more(self, more: "Events") -> "Events":
         """These events and behind them `more`, without `forward`; a column that only one side knows is filled up."""
         both: dict[str, Any] = {}
         for field in fields(self):
-            mine, other = getattr(self, field.name), getattr(more, field.name)
+            mine, theirs = getattr(self, field.name), getattr(more, field.name)
             if field.name in ONE_VALUE:
-                both[field.name] = mine if mine is not None else other
-            elif (mine is None and other is None) or field.name == "forward":
+                both[field.name] = mine if mine is not None else theirs
+            elif (mine is None and theirs is None) or field.name == "forward":
                 both[field.name] = None
             elif field.name in TEXTS:
                 both[field.name] = [*self.texts(field.name), *more.texts(field.name)]

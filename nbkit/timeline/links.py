@@ -52,8 +52,8 @@ def launches(events: Events, work: Ints) -> Ints:
     launch = _rows_by_id(events, "correlation", events.kind == RUNTIME)
     op = _rows_by_id(events, "own_id", events.kind == HOST)
     ids = zip(*(events.integers(name)[work].tolist() for name in ("correlation", "external_id")), strict=True)
-    found = [launch.get(correlation, op.get(external, ABSENT)) for correlation, external in ids]
-    return np.array(found, dtype=np.int64)
+    launched_by = [launch.get(correlation, op.get(external, ABSENT)) for correlation, external in ids]
+    return np.array(launched_by, dtype=np.int64)
 
 
 def _rows_by_id(events: Events, name: str, wanted: Flags) -> dict[int, int]:
@@ -124,10 +124,10 @@ def phases(events: Events, parent: Ints, levels: list[Ints], is_node: Flags, own
     backward = is_node | events.called(lambda name: name in names.BACKWARD_CALLS)
     optimizer, module = events.named(names.is_optimizer_call), events.kind == MODULE
     again = module & (inherited(parent, levels, backward) >= 0)
-    said = np.full(len(events) + 1, OTHER, dtype=np.int64)  # the last entry answers for -1
+    own = np.full(len(events) + 1, OTHER, dtype=np.int64)  # the last entry answers for -1
     for which, number in ((module, FORWARD), (backward | again, BACKWARD), (optimizer, OPTIMIZER)):
-        said[:-1][which] = number
-    phase = said[inherited(parent, levels, backward | optimizer | module)]
+        own[:-1][which] = number
+    phase = own[inherited(parent, levels, backward | optimizer | module)]
     # A step that calls a closure does forward work too: the ops whose gradient it takes before it ends.
     step_of = inherited(parent, levels, optimizer)
     nodes = np.flatnonzero(forward_of >= 0)

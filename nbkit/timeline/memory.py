@@ -32,12 +32,12 @@ def memory_frame(events: Events, op_id: Ints, time_us: npt.NDArray[np.float64]) 
     )
 
 
-def _allocated(told: Ints, delta: Ints, devices: list[str | None]) -> pd.arrays.IntegerArray:
+def _allocated(reported: Ints, delta: Ints, devices: list[str | None]) -> pd.arrays.IntegerArray:
     """Bytes on the device after each event: what its allocator says; on the CPU, where none does, the sum so far."""
     on_host = np.array([device == "cpu" for device in devices], dtype=bool)
-    allocated = told.copy()
+    allocated = reported.copy()
     allocated[on_host] = np.cumsum(delta[on_host])
-    return pd.arrays.IntegerArray(allocated, (told == ABSENT) & ~on_host)
+    return pd.arrays.IntegerArray(allocated, (reported == ABSENT) & ~on_host)
 
 
 def allocation_ids(addresses: list[int], deltas: list[int], devices: list[str | None]) -> tuple[Ints, Ints]:

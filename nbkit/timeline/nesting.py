@@ -16,7 +16,7 @@ def parents(thread: Ints, start: Ints, end: Ints) -> Ints:
 
     The events are in call order. One that ends after the event it began in is not nested in it.
     """
-    found = [-1] * len(start)
+    parent = [-1] * len(start)
     stacks: dict[int, list[int]] = {}
     starts, ends = start.tolist(), end.tolist()
     for row, (number, began, ended) in enumerate(zip(thread.tolist(), starts, ends, strict=True)):
@@ -27,9 +27,9 @@ def parents(thread: Ints, start: Ints, end: Ints) -> Ints:
             at = len(stack) - 1
             while at >= 0 and ends[stack[at]] < ended:
                 at -= 1
-            found[row] = stack[at] if at >= 0 else -1
+            parent[row] = stack[at] if at >= 0 else -1
         stack.append(row)
-    return np.array(found, dtype=np.int64)
+    return np.array(parent, dtype=np.int64)
 
 
 def depth_levels(parent: Ints) -> list[Ints]:

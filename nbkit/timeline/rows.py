@@ -103,10 +103,10 @@ def _named(events: Events) -> tuple[list[str], list[str]]:
     pairs = []
     blocks = events.integers("block").tolist()
     for key in zip(events.kind.tolist(), events.name, events.texts("overload"), blocks, strict=True):
-        found = known.get(key)
-        if found is None:
-            found = known[key] = _op_and_level(*key)
-        pairs.append(found)
+        pair = known.get(key)
+        if pair is None:
+            pair = known[key] = _op_and_level(*key)
+        pairs.append(pair)
     return [op for op, _ in pairs], [level for _, level in pairs]
 
 
@@ -178,10 +178,10 @@ def _self_times(events: Events, links: Links) -> Ints:
     aside = np.isin(events.kind, (KERNEL, MEMORY))
     parent = np.where(aside, ABSENT, links.parent)
     host = np.flatnonzero(~aside)
-    place = np.full(len(events) + 1, ABSENT, dtype=np.int64)  # the last entry answers for -1
-    place[host] = np.arange(len(host))
+    position = np.full(len(events) + 1, ABSENT, dtype=np.int64)  # the last entry answers for -1
+    position[host] = np.arange(len(host))
     start, more = events.start_ns[host], np.zeros(len(events), dtype=np.int64)
-    more[host] = overlaps(place[parent[host]], events.thread[host], start, start + events.duration_ns[host])
+    more[host] = overlaps(position[parent[host]], events.thread[host], start, start + events.duration_ns[host])
     return self_times(parent, events.duration_ns, more)
 
 

@@ -69,7 +69,7 @@ class CapturedCall:
 
     def result(self, role: str, position: int) -> CapturedResult | None:
         """Returns the result in this place of `diffs`; None if it was not kept."""
-        return next((one for one in self.results if (one.role, one.position) == (role, position)), None)
+        return next((result for result in self.results if (result.role, result.position) == (role, position)), None)
 
 
 def write_captured(folder: Path, calls: Mapping[int, CapturedCall]) -> None:
@@ -127,7 +127,7 @@ class _Parts:
 
 
 def _call(outline: dict[str, Any], parts: _Parts) -> CapturedCall:
-    tensors = tuple(CapturedTensor(**_sizes(one, parts.take(one["data"]))) for one in outline["tensors"])
+    tensors = tuple(CapturedTensor(**_sizes(tensor, parts.take(tensor["data"]))) for tensor in outline["tensors"])
     results = tuple(_results(outline["results"], parts))
     return CapturedCall(**{**outline, "tensors": tensors, "results": results, "setup": tuple(outline["setup"])})
 

@@ -6,24 +6,24 @@ from nbkit.errors import OptionError
 from nbkit.trace.trace import Trace
 
 
-def is_number(given: object) -> bool:
+def is_number(value: object) -> bool:
     """Returns whether it is a real number, of Python or numpy."""
-    return isinstance(given, Real)
+    return isinstance(value, Real)
 
 
-def is_whole_number(given: object) -> bool:
+def is_whole_number(value: object) -> bool:
     """Returns whether it is a whole number, of Python or numpy."""
-    return isinstance(given, Integral)
+    return isinstance(value, Integral)
 
 
-def checked_trace(given: object, name: str = "trace") -> Trace:
+def checked_trace(value: object, name: str = "trace") -> Trace:
     """`given`, if it is a trace; else OptionError. `name` is what the caller calls it."""
-    if not isinstance(given, Trace):
+    if not isinstance(value, Trace):
         raise OptionError(
-            f"{name} is expected to be a trace, and this is a {type(given).__name__}; give what a verb such as "
+            f"{name} is expected to be a trace, and this is a {type(value).__name__}; give what a verb such as "
             f"nbkit.optrace() recorded, or nbkit.load(path)."
         )
-    return given
+    return value
 
 
 def checked_op_id(trace: Trace, op_id: object) -> int:

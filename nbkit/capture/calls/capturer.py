@@ -108,7 +108,7 @@ class CallCapturer:
         except Exception as error:  # what is compared must not end because it cannot be kept
             self._note(slot, f"its values could not be copied ({type(error).__name__})")
 
-    def found(self, op_ids: Any) -> tuple[dict[int, CapturedCall], dict[str, Any]]:
+    def captured_calls(self, op_ids: Any) -> tuple[dict[int, CapturedCall], dict[str, Any]]:
         """The kept calls by op_id, and what meta says of them; `op_ids` has one for each call, -1 for one left out."""
         numbered = {int(op_ids[slot // OP_FIELDS]): call for slot, call in sorted(self.calls.items())}
         captured = {

@@ -155,7 +155,7 @@ class DiffObserver(Observer):
             self.recording.skip(f"not compared: {reason}", count)
         has_row = np.zeros(len(ops) + 1, dtype=bool)  # the last entry answers for -1
         has_row[diffs["op_id"].to_numpy()] = True
-        trace.captured, kept = self.judge.capturer.found(np.where(has_row[op_ids], op_ids, -1))
+        trace.captured, kept = self.judge.capturer.captured_calls(np.where(has_row[op_ids], op_ids, -1))
         meta = {
             "reference": self.reference.text,
             "threshold": self.scope.threshold,

@@ -17,10 +17,10 @@ def forward_ops(
 
     `sequences` are the readings of the ops in rows `forward`, both in call order; `first` is the reading at the start.
     """
-    found = np.where(
+    match = np.where(
         copies_slices, np.searchsorted(sequences, nodes, "right") - 1, np.searchsorted(sequences, nodes, "right")
     )
-    valid = (nodes >= first) & (found >= 0) & (found < len(sequences))
+    valid = (nodes >= first) & (match >= 0) & (match < len(sequences))
     rows = np.full(len(nodes), -1, dtype=np.int64)
-    rows[valid] = forward[found[valid]]
+    rows[valid] = forward[match[valid]]
     return rows

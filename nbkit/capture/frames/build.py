@@ -57,7 +57,7 @@ def build(
     return frames, {
         "devices": sorted(devices[1]),
         "skipped": recording.skipped,
-        "filters": selection.given(),
+        "filters": selection.set_options(),
         "notes": selection.unmet(rows.names, [paths[number][1] for number in ran]),
         "filtered_ops": int(rows.keep.sum()) - len(chosen),
         "failed_op_id": int(failed[0]) if len(failed) else None,

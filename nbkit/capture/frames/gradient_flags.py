@@ -45,12 +45,12 @@ def requires_grad_column(
     may_need = np.array(kinds, dtype=bool)[tensors.geometry]
     may_need[[number for number, answer in alive.items() if not answer]] = False
     needs = tensors.requires_grad.copy()
-    places = np.flatnonzero(counts)
-    since = _since(needs, may_need, places, row, record, is_output)
+    positions = np.flatnonzero(counts)
+    since = _since(needs, may_need, positions, row, record, is_output)
     missed = [number for number, answer in alive.items() if answer and since[number] == len(row)]
     if missed:
         needs[missed] = True
-        since = _since(needs, may_need, places, row, record, is_output)
+        since = _since(needs, may_need, positions, row, record, is_output)
     column: np.ndarray = np.arange(len(row)) >= np.array(since, dtype=np.int64)[record]
     return column
 
@@ -58,7 +58,7 @@ def requires_grad_column(
 def _since(
     needs: np.ndarray,
     may_need: np.ndarray,
-    places: np.ndarray,
+    positions: np.ndarray,
     row: np.ndarray,
     record: np.ndarray,
     is_output: np.ndarray,
@@ -68,13 +68,13 @@ def _since(
     since: list[int] = np.where(needs, 0, never).tolist()
     allowed = may_need.tolist()
     current, is_marked = -1, False
-    for place, op, number, output in zip(
-        *(values.tolist() for values in (places, row[places], record[places], is_output[places])), strict=True
+    for position, op, number, output in zip(
+        positions.tolist(), *(values[positions].tolist() for values in (row, record, is_output)), strict=True
     ):
         if op != current:
             current, is_marked = op, False
         if not output:
             is_marked = is_marked or since[number] < never
         elif is_marked and since[number] == never and allowed[number]:
-            since[number] = place
+            since[number] = position
     return since

@@ -19,15 +19,15 @@ def modules_frame(modules: CalledModules, labels: list[str]) -> pd.DataFrame:
     calls: dict[tuple[int, str], int] = {}
     for called in modules.called:
         calls[called.root, called.path] = calls.get((called.root, called.path), 0) + called.calls
-    places: list[tuple[int, str]] = []  # root number and path
+    keys: list[tuple[int, str]] = []  # root number and path
     sizes: list[ModuleSize] = []
     for number, root in enumerate(modules.roots.roots):
         module = root.module()
         of_root = root.sizes if module is None else root.sizes | module_sizes(module)
-        places += [(number, path) for path in of_root]
+        keys += [(number, path) for path in of_root]
         sizes += of_root.values()
-    models = [labels[number] for number, _ in places]
-    return sizes_frame(models, [path for _, path in places], sizes, [calls.get(place, 0) for place in places])
+    models = [labels[number] for number, _ in keys]
+    return sizes_frame(models, [path for _, path in keys], sizes, [calls.get(key, 0) for key in keys])
 
 
 def sizes_frame(models: list[str], paths: list[str], sizes: list[ModuleSize], calls: list[int]) -> pd.DataFrame:
@@ -60,10 +60,10 @@ def _named_tensors(modules: CalledModules) -> Iterator[tuple[int, str, Tensor]]:
     """As named_parameters() and named_buffers() give them, each of which would walk the tree once more."""
     for number, root in enumerate(modules.roots.roots):
         model = root.module()
-        places = [] if model is None else [*model.named_modules()]
+        named = [] if model is None else [*model.named_modules()]
         for store in ("_parameters", "_buffers"):
             seen = set()
-            for path, module in places:
+            for path, module in named:
                 for name, tensor in getattr(module, store).items():
                     # One of a part that has not run yet has no size and refuses every question.
                     if tensor is not None and tensor not in seen and not is_lazy(tensor):

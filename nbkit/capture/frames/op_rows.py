@@ -12,7 +12,7 @@ from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.frames.op_names import op_name
 from nbkit.capture.frames.string_columns import followed, numbered, text_column
 from nbkit.capture.raw.recording import ACCUMULATE, OP_FIELDS, OPTIMIZER_CODE, Context, OpRecord, Recording
-from nbkit.capture.raw.source import place_text
+from nbkit.capture.raw.source import location_text
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.schema import OPS, nullable
 
@@ -108,14 +108,14 @@ class OpRows:
         nodes = self.integers["node"][rows]
         slices = self._has_node_type(lambda kind: getattr(kind, "__name__", "") == "CopySlices")[rows]
         candidates = np.flatnonzero(~self.is_api & (self.thread == 0))
-        found = forward_ops(
+        forward_rows = forward_ops(
             nodes, slices, self.integers["sequence"][candidates], candidates, self.recording.first_sequence
         )
         clones, writes = self._captured_originals()
         shift = np.arange(self.count + 1)  # the last entry answers for -1
         shift[clones], shift[-1] = writes, -1
-        found = shift[found]
-        forward[rows] = np.where(found < rows, found, -1)
+        forward_rows = shift[forward_rows]
+        forward[rows] = np.where(forward_rows < rows, forward_rows, -1)
         return forward
 
     def _modules(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -137,18 +137,19 @@ class OpRows:
 
     def _sources(self) -> tuple[np.ndarray, list[str]]:
         """Number of each row's source line: its own, else its forward op's, else its API call's."""
-        met, places = self.raw.objects("place")
-        own = [place for place in places if place is not None]
+        met, locations = self.raw.objects("location")
+        own = [location for location in locations if location is not None]
         # By identity: comparing code objects compares all that is in them.
         number, keys = numbered([(id(code), offset) for code, offset in own])
-        by_key = {(id(place[0]), place[1]): place for place in own}
-        by_place = np.full(len(places), -1, dtype=np.int64)
-        by_place[[place is not None for place in places]] = number
-        code = by_place[met]
+        by_key = {(id(location[0]), location[1]): location for location in own}
+        code_of = np.full(len(locations), -1, dtype=np.int64)
+        code_of[[location is not None for location in locations]] = number
+        code = code_of[met]
         has_own = code >= 0
         upward = np.where(self.in_node & (self.forward >= 0), self.forward, self.parent)
         stays = has_own | (upward < 0)
-        return code[followed(np.where(stays, np.arange(self.count), upward))], [place_text(by_key[key]) for key in keys]
+        texts = [location_text(by_key[key]) for key in keys]
+        return code[followed(np.where(stays, np.arange(self.count), upward))], texts
 
     def own(self, accumulated: dict[int, tuple[int, str]], paths: list[tuple[int, str]]) -> None:
         """Give the ops that add to a parameter's gradient the module that owns the parameter.

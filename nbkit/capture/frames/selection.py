@@ -20,7 +20,7 @@ class Selection:
     def __post_init__(self) -> None:
         self.op_matchers(), self.module_matcher()  # a bad pattern is refused here, before anything runs
 
-    def given(self) -> dict[str, str]:
+    def set_options(self) -> dict[str, str]:
         """The options that were set, as text."""
         return {
             name: value if isinstance(value, str) else ",".join(value)
@@ -45,10 +45,10 @@ class Selection:
         """A sentence for each pattern that fits none of the ops, or none of the modules, that ran."""
         kinds = {"op": (op_matcher, list(names)), "module": (module_matcher, list(paths))}
         sentences = []
-        for option, given in vars(self).items():
+        for option, patterns in vars(self).items():
             noun = "module" if option.endswith("modules") else "op"
             matcher, ran = kinds[noun]
-            for pattern in split_patterns(given):
+            for pattern in split_patterns(patterns):
                 if not any(map(matcher([pattern]), ran)):
                     sentences.append(f"{option}={pattern!r} fits no {noun} that ran.")
         return sentences

@@ -57,5 +57,5 @@ class TensorColumns:
             return []
         key = number * len(self.geometries) + code
         start, end = self.in_order.searchsorted(key), self.in_order.searchsorted(key + 1)
-        found: list[int] = self.by_memory[start:end].tolist()
-        return found
+        records: list[int] = self.by_memory[start:end].tolist()
+        return records

@@ -12,7 +12,7 @@ from torch.fx import GraphModule, Node
 
 from nbkit.capture.frames.op_names import op_name
 from nbkit.capture.graphs import fx_values
-from nbkit.capture.graphs.fx_inputs import Given, changed_by, given_by, given_to
+from nbkit.capture.graphs.fx_inputs import GraphInput, changed_by, inputs_of, unsigned_input
 from nbkit.graphs.module_paths import Held, ModulePaths
 from nbkit.graphs.rows import GraphRows
 
@@ -28,7 +28,7 @@ def exported_graph(program: ExportedProgram | GraphModule) -> dict[str, pd.DataF
     """
     rows, paths = GraphRows(), ModulePaths()
     if isinstance(program, ExportedProgram):
-        walk = _Walk(rows, paths, program.graph_module, GRAPH, given_by(program), changed_by(program))
+        walk = _Walk(rows, paths, program.graph_module, GRAPH, inputs_of(program), changed_by(program))
     else:
         walk = _Walk(rows, paths, program, GRAPH)
     walk.run()
@@ -58,11 +58,11 @@ class _Walk:
         paths: ModulePaths,
         module: GraphModule,
         graph: str,
-        given: Mapping[str, Given] = {},
-        said_of_outputs: Sequence[dict[str, Any]] = (),
+        inputs: Mapping[str, GraphInput] = {},
+        output_facts: Sequence[dict[str, Any]] = (),
     ) -> None:
         self.rows, self.paths, self.module, self.graph = rows, paths, module, graph
-        self.given, self.said_of_outputs = given, said_of_outputs
+        self.inputs, self.output_facts = inputs, output_facts
         self.values: dict[Node, _Value] = {}
         self.attributes: dict[str, _Value] = {}  # what get_attr nodes stand for, by path
         self.subgraphs: dict[Node, str] = {}
@@ -78,8 +78,9 @@ class _Walk:
             _Walk(self.rows, self.paths, module, graph).run()
 
     def _input(self, node: Node) -> None:
-        given = self.given.get(node.name) or given_to(node)
-        self.values[node] = self._held(given, fx_values.value_of(node) if given.value is None else given.value)
+        graph_input = self.inputs.get(node.name) or unsigned_input(node)
+        value = fx_values.value_of(node) if graph_input.value is None else graph_input.value
+        self.values[node] = self._held(graph_input, value)
 
     def _attribute(self, node: Node) -> None:
         path = str(node.target)
@@ -91,31 +92,31 @@ class _Walk:
             return
         if path not in self.attributes:
             kind = "parameter" if isinstance(held, nn.Parameter) else "buffer" if self._is_buffer(path) else "constant"
-            self.attributes[path] = self._held(Given(kind, path, _holder(kind, path)), held)
+            self.attributes[path] = self._held(GraphInput(kind, path, _holder(kind, path)), held)
         self.values[node] = self.attributes[path]
 
     def _is_buffer(self, path: str) -> bool:
         holder, _, name = path.rpartition(".")
         return name in self.module.get_submodule(holder)._buffers
 
-    def _held(self, given: Given, value: Any) -> _Value:
+    def _held(self, graph_input: GraphInput, value: Any) -> _Value:
         """The node of something from outside of the graph."""
-        is_state = given.kind in ("parameter", "buffer")
+        is_state = graph_input.kind in ("parameter", "buffer")
         symbols = fx_values.symbolic_sizes(value)
         node_id = self.rows.node(
             self.graph,
-            given.kind,
-            given.name,
-            module=given.module,
-            attributes={**given.attributes, **({"sizes": symbols} if symbols else {})},
+            graph_input.kind,
+            graph_input.name,
+            module=graph_input.module,
+            attributes={**graph_input.attributes, **({"sizes": symbols} if symbols else {})},
             **fx_values.tensor_columns(value),
         )
         size = fx_values.sizes(value)
         if is_state and size["numel"] is not None and size["size_bytes"] is not None:
             trainable = isinstance(value, Tensor) and value.requires_grad
-            is_buffer = given.kind == "buffer"
-            self.paths.holds(Held(given.name, id(value), size["numel"], size["size_bytes"], is_buffer, trainable))
-        return _Value(node_id, 0, given.name, given.kind, value, node_id, writes=0)
+            is_buffer = graph_input.kind == "buffer"
+            self.paths.holds(Held(graph_input.name, id(value), size["numel"], size["size_bytes"], is_buffer, trainable))
+        return _Value(node_id, 0, graph_input.name, graph_input.kind, value, node_id, writes=0)
 
     def _call(self, node: Node) -> None:
         source = node.args[0] if node.op == "call_function" and node.target is getitem else None
@@ -129,8 +130,8 @@ class _Walk:
         inside = self._inside(str(node.target)) if node.op == "call_module" else []
         node_id = self._op(node, value)
         self._reads(node, node_id, inside)
-        for other, back in fx_values.written(node):
-            changed = self.values[other]
+        for changed_node, back in fx_values.written(node):
+            changed = self.values[changed_node]
             changed.node_id, changed.port, changed.writes = node_id, back, changed.writes + 1
         self.values[node] = _Value(node_id, 0, node.name, value=value, maker=node_id)
 
@@ -156,21 +157,21 @@ class _Walk:
             module=module,
             phase=fx_values.phase(node),
             source=fx_values.source_line(node),
-            attributes=self._said(node, value, stack[-1][2] if stack else ""),
+            attributes=self._node_attributes(node, value, stack[-1][2] if stack else ""),
             **fx_values.tensor_columns(value),
         )
 
-    def _said(self, node: Node, value: Any, call: str) -> dict[str, Any]:
-        said = {}
-        for place, (name, argument) in enumerate(fx_values.named_arguments(node)):
+    def _node_attributes(self, node: Node, value: Any, call: str) -> dict[str, Any]:
+        attributes = {}
+        for position, (name, argument) in enumerate(fx_values.named_arguments(node)):
             read = fx_values.nodes_in(argument)
             if not read or (isinstance(argument, list | tuple) and len(read) < len(argument)):
-                said[name or f"argument {place}"] = fx_values.plain(argument)
-        graphs = [self.subgraphs[one] for one in node.all_input_nodes if one in self.subgraphs]
+                attributes[name or f"argument {position}"] = fx_values.plain(argument)
+        graphs = [self.subgraphs[read] for read in node.all_input_nodes if read in self.subgraphs]
         if node.op == "call_module" and isinstance(inner := self.module.get_submodule(str(node.target)), GraphModule):
             graphs.append(self._subgraph(inner, str(node.target)))
         more = {"graphs": graphs, "sizes": fx_values.symbolic_sizes(value), "module_call": call}
-        return {**said, **{name: text for name, text in more.items() if text}}
+        return {**attributes, **{name: text for name, text in more.items() if text}}
 
     def _subgraph(self, module: GraphModule, path: str) -> str:
         graph = f"{self.graph} {path}" if self.graph == GRAPH else f"{self.graph}.{path}"
@@ -183,14 +184,14 @@ class _Walk:
         called = self.module.get_submodule(path)
         if isinstance(called, GraphModule):
             return []  # a further graph, whose own nodes read them
-        found = []
+        held_tensors = []
         for kind, named in (("parameter", called.named_parameters()), ("buffer", called.named_buffers())):
             for name, tensor in named:
                 whole = f"{path}.{name}"
                 if whole not in self.attributes:
-                    self.attributes[whole] = self._held(Given(kind, whole, _holder(kind, whole)), tensor)
-                found.append((name, self.attributes[whole]))
-        return found
+                    self.attributes[whole] = self._held(GraphInput(kind, whole, _holder(kind, whole)), tensor)
+                held_tensors.append((name, self.attributes[whole]))
+        return held_tensors
 
     def _reads(self, node: Node, node_id: int, inside: list[tuple[str, _Value]]) -> None:
         port = 0
@@ -211,12 +212,12 @@ class _Walk:
 
     def _outputs(self, node: Node) -> None:
         leaves = _leaves(node.args[0])
-        for place, leaf in enumerate(leaves):
-            name = "output" if len(leaves) == 1 else f"output_{place}"
-            said = self.said_of_outputs[place] if place < len(self.said_of_outputs) else {}
+        for position, leaf in enumerate(leaves):
+            name = "output" if len(leaves) == 1 else f"output_{position}"
+            facts = self.output_facts[position] if position < len(self.output_facts) else {}
             constant = {} if isinstance(leaf, Node) else {"value": fx_values.plain(leaf)}
             columns = fx_values.tensor_columns(fx_values.value_of(leaf)) if isinstance(leaf, Node) else {}
-            node_id = self.rows.node(self.graph, "output", name, attributes={**said, **constant}, **columns)
+            node_id = self.rows.node(self.graph, "output", name, attributes={**facts, **constant}, **columns)
             if isinstance(leaf, Node):
                 value = self.values[leaf]
                 self._edge(value, node_id, 0)

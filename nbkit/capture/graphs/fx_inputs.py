@@ -24,7 +24,7 @@ CHANGED = {
 
 
 @dataclass(frozen=True)
-class Given:
+class GraphInput:
     """An input of a graph: its kind, the name to give it, the module that holds it, its value if the program has it."""
 
     kind: str
@@ -34,16 +34,16 @@ class Given:
     attributes: dict[str, Any] = field(default_factory=dict)
 
 
-def given_by(program: ExportedProgram) -> dict[str, Given]:
+def inputs_of(program: ExportedProgram) -> dict[str, GraphInput]:
     """The inputs of a program's graph, by the names of their placeholders."""
     first: dict[int, str] = {}
-    return {spec.arg.name: _given(program, spec, first) for spec in program.graph_signature.input_specs}
+    return {spec.arg.name: _graph_input(program, spec, first) for spec in program.graph_signature.input_specs}
 
 
-def _given(program: ExportedProgram, spec: InputSpec, first: dict[int, str]) -> Given:
+def _graph_input(program: ExportedProgram, spec: InputSpec, first: dict[int, str]) -> GraphInput:
     kind = KINDS.get(spec.kind, "input")
     if kind == "input" or spec.target is None:
-        return Given("input", spec.arg.name)
+        return GraphInput("input", spec.arg.name)
     value = program.state_dict.get(spec.target, program.constants.get(spec.target))
     attributes: dict[str, Any] = {} if spec.persistent is not False else {"persistent": False}
     if kind == "parameter" and value is not None and not value.requires_grad:
@@ -51,21 +51,21 @@ def _given(program: ExportedProgram, spec: InputSpec, first: dict[int, str]) -> 
     if value is not None and first.setdefault(id(value), spec.target) != spec.target:
         attributes["same_as"] = first[id(value)]
     module = None if kind == "constant" else spec.target.rpartition(".")[0]
-    return Given(kind, spec.target, module, value, attributes)
+    return GraphInput(kind, spec.target, module, value, attributes)
 
 
-def given_to(node: Node) -> Given:
+def unsigned_input(node: Node) -> GraphInput:
     """An input of a graph without a signature: dynamo keeps the parameters of a model as such."""
     value = value_of(node)
-    return Given("parameter" if isinstance(value, nn.Parameter) else "input", node.name)
+    return GraphInput("parameter" if isinstance(value, nn.Parameter) else "input", node.name)
 
 
 def changed_by(program: ExportedProgram) -> list[dict[str, Any]]:
     """Per output of a program's graph what it says besides: which buffer or input it is the new value of."""
-    return [_said(spec) for spec in program.graph_signature.output_specs]
+    return [_output_facts(spec) for spec in program.graph_signature.output_specs]
 
 
-def _said(spec: OutputSpec) -> dict[str, Any]:
+def _output_facts(spec: OutputSpec) -> dict[str, Any]:
     if spec.kind in CHANGED:
         return {"new_value_of": spec.target}
     return {} if spec.kind is OutputKind.USER_OUTPUT else {"kind": spec.kind.name.lower(), "target": spec.target}

@@ -61,16 +61,16 @@ def sizes(tensor: Any) -> dict[str, int | None]:
 def named_arguments(node: Node) -> Iterator[tuple[str | None, Any]]:
     """Arguments in call order with the names that the op's schema has for them."""
     names = [argument.name for argument in node.target._schema.arguments] if isinstance(node.target, OpOverload) else []
-    for place, argument in enumerate(node.args):
-        yield names[place] if place < len(names) else None, argument
+    for position, argument in enumerate(node.args):
+        yield names[position] if position < len(names) else None, argument
     yield from node.kwargs.items()
 
 
 def nodes_in(argument: Any) -> list[Node]:
     """The FX nodes of an argument, lists flattened."""
-    found: list[Node] = []
-    torch.fx.map_arg(argument, found.append)
-    return found
+    nodes: list[Node] = []
+    torch.fx.map_arg(argument, nodes.append)
+    return nodes
 
 
 def written(node: Node) -> list[tuple[Node, int | None]]:
@@ -79,13 +79,13 @@ def written(node: Node) -> list[tuple[Node, int | None]]:
         return []
     schema = node.target._schema
     ports = {frozenset(out.alias_info.before_set): port for port, out in enumerate(schema.returns) if out.alias_info}
-    given = dict(named_arguments(node))
-    found = []
+    arguments = dict(named_arguments(node))
+    overwritten = []
     for argument in schema.arguments:
         if argument.alias_info is not None and argument.is_write:
             port = ports.get(frozenset(argument.alias_info.before_set))
-            found += [(one, port) for one in nodes_in(given.get(argument.name))]
-    return found
+            overwritten += [(written_node, port) for written_node in nodes_in(arguments.get(argument.name))]
+    return overwritten
 
 
 def plain(argument: Any) -> Any:
@@ -107,7 +107,7 @@ def module_stack(node: Node) -> list[tuple[str, str, str]]:
     A backward node of a joint graph belongs where its forward node ran.
     """
     stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}
-    found = []
+    modules = []
     for key, (path, kind) in stack.items():
         if key.startswith("_empty_nn_module_stack"):
             continue
@@ -115,8 +115,8 @@ def module_stack(node: Node) -> list[tuple[str, str, str]]:
         if root := DYNAMO_ROOT.match(path):
             path = DYNAMO_PIECE.sub(r".\1", path[root.end() :]).strip(".")
         name = kind.__name__ if isinstance(kind, type) else str(kind).rpartition(".")[2]
-        found.append((path, name, repeat or key.partition("@")[2]))
-    return found
+        modules.append((path, name, repeat or key.partition("@")[2]))
+    return modules
 
 
 def source_line(node: Node) -> str | None:

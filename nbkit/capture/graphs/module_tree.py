@@ -10,7 +10,7 @@ from torch.nn.parameter import is_lazy
 
 from nbkit.capture.frames.module_rows import sizes_frame
 from nbkit.capture.frames.tensor_rows import dtype_text
-from nbkit.capture.raw.source import is_user_code, place_text
+from nbkit.capture.raw.source import is_user_code, location_text
 from nbkit.capture.step.module_sizes import module_sizes
 from nbkit.errors import first_line
 from nbkit.graphs.rows import GraphRows
@@ -42,7 +42,7 @@ class _Walk:
 
     def module(self, path: str, module: nn.Module) -> None:
         first = self.met.setdefault(id(module), path)
-        attributes = _told(module) if first == path else {"same_as": first}
+        attributes = _repr_facts(module) if first == path else {"same_as": first}
         type_name = type(module).__name__
         self.rows.node(
             GRAPH, "module", path, op=type_name, module=path, source=_forward_line(module), attributes=attributes
@@ -91,7 +91,7 @@ def _shape(tensor: Tensor) -> list[int | None] | None:
     return [size if type(size) is int else None for size in tensor.shape]
 
 
-def _told(module: nn.Module) -> dict[str, Any]:
+def _repr_facts(module: nn.Module) -> dict[str, Any]:
     """What a module says about itself in the repr of its model; an error there is the class's own."""
     try:
         text = module.extra_repr()
@@ -106,4 +106,4 @@ def _forward_line(module: nn.Module) -> str | None:
     forward: Callable[..., Any] | None = getattr(type(module), "forward", None)
     if not isinstance(forward, FunctionType) or not is_user_code(forward.__code__):
         return None
-    return place_text((forward.__code__, 0))
+    return location_text((forward.__code__, 0))

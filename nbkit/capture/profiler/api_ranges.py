@@ -7,7 +7,7 @@ from torch._C._profiler import _RecordFunctionFast
 
 from nbkit.capture.frames.op_names import op_name
 from nbkit.capture.raw.pausable_mode import PausableMode
-from nbkit.capture.raw.source import Place, place_text, user_place
+from nbkit.capture.raw.source import CodeLocation, location_text, user_location
 from nbkit.capture.step.function_mode import METHOD_WRAPPER
 
 API_MARK = "nbkit api call "
@@ -18,17 +18,17 @@ class ApiRanges(PausableMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.calls: list[tuple[Any, Place | None]] = []
+        self.calls: list[tuple[Any, CodeLocation | None]] = []
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if type(func) is METHOD_WRAPPER or op_name(func).startswith("profiler."):
             return func(*args, **(kwargs or {}))
         number = len(self.calls)
-        self.calls.append((func, user_place(_getframe(1))))
+        self.calls.append((func, user_location(_getframe(1))))
         with _RecordFunctionFast(f"{API_MARK}{number}"):
             return func(*args, **(kwargs or {}))
 
     def described(self, number: int) -> tuple[str, str | None]:
         """Name and source line of a call."""
-        func, place = self.calls[number]
-        return op_name(func), None if place is None else place_text(place)
+        func, location = self.calls[number]
+        return op_name(func), None if location is None else location_text(location)

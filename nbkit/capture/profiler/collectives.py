@@ -57,8 +57,8 @@ class Collectives:
         def call(*args: Any, **kwargs: Any) -> Any:
             number = next(self.numbers)
             try:
-                given = signature.bind(*args, **kwargs).arguments
-                described = (size_bytes(given.get(sent)), group_name(given.get("group")))
+                arguments = signature.bind(*args, **kwargs).arguments
+                described = (size_bytes(arguments.get(sent)), group_name(arguments.get("group")))
             except Exception:  # a call that torch refuses: its own words are for the user
                 described = (None, None)
             self.calls[number] = (f"torch.distributed.{patch.name}", *described)
@@ -79,7 +79,7 @@ def size_bytes(value: Any) -> int | None:
 
 def group_name(group: Any) -> str | None:
     """Description and ranks of a process group: "default_pg (2 ranks)"."""
-    found = group if group is not None else dist.distributed_c10d._get_default_group()
-    words = getattr(found, "group_desc", None) or getattr(found, "group_name", None)
+    process_group = group if group is not None else dist.distributed_c10d._get_default_group()
+    words = getattr(process_group, "group_desc", None) or getattr(process_group, "group_name", None)
     ranks = dist.get_world_size(group)
     return f"{words} ({ranks} rank{'s' if ranks != 1 else ''})" if words and ranks > 0 else words

@@ -10,7 +10,7 @@ ERROR = 2
 LIBRARIES = ("libc10.so", "libc10.dylib", "c10.dll")
 
 
-class QuietCppLog:
+class MutedCppLog:
     """Holds back C++ warnings between start() and stop().
 
     A memory recording makes torch log "Memory block of unknown size was allocated before the profiling started" at

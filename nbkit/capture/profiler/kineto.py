@@ -19,7 +19,7 @@ from torch._C._autograd import _disable_profiler, _enable_profiler, _prepare_pro
 from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _EventType, _ExperimentalConfig
 from torch.autograd import profiler
 
-from nbkit.capture.profiler.cpp_log import QuietCppLog
+from nbkit.capture.profiler.cpp_log import MutedCppLog
 from nbkit.errors import OptionError, first_line, nearest
 
 # What Kineto tells about itself; anything else that it prints is kept as a note.
@@ -52,7 +52,7 @@ class Kineto:
     def __init__(self, options: KinetoOptions) -> None:
         self.options = options
         self.notes: list[str] = []
-        self.log = QuietCppLog()
+        self.log = MutedCppLog()
         self.thread = current_thread()
         self.is_lost = False
 
@@ -79,7 +79,7 @@ class Kineto:
             _ExperimentalConfig(capture_overload_names=True, expose_kineto_event_metadata=options.device is not None),
         )
         activities = {ProfilerActivity.CPU} | ({DEVICES[options.device]} if options.device else set())
-        with quiet(self.notes):
+        with muted_stderr(self.notes):
             _prepare_profiler(config, activities)
             _enable_profiler(config, activities)
         if options.memory:
@@ -96,7 +96,7 @@ class Kineto:
             return None
         try:
             self._wait()
-            with quiet(self.notes):
+            with muted_stderr(self.notes):
                 return _disable_profiler()
         finally:
             Kineto.running = None
@@ -118,7 +118,7 @@ def check_free() -> None:
     running = Kineto.running
     if running is not None and running.is_lost:
         if running.thread is current_thread() and _profiler_enabled():
-            with quiet(running.notes):
+            with muted_stderr(running.notes):
                 _disable_profiler()
         if running.thread is current_thread() or not running.thread.is_alive():
             running = Kineto.running = None
@@ -135,27 +135,28 @@ def device_to_record(device: str | torch.device | None) -> str | None:
 
     Raises OptionError for a device that is not known or not there.
     """
-    found = torch.accelerator.current_accelerator(check_available=True)
-    present = None if found is None else found.type if found.type in DEVICES else "privateuse1"
+    accelerator = torch.accelerator.current_accelerator(check_available=True)
+    present = None if accelerator is None else accelerator.type if accelerator.type in DEVICES else "privateuse1"
     if device is None:
         return present
     kind = str(device).partition(":")[0]
     if kind == "cpu":
         return None
-    if kind not in DEVICES and (found is None or kind != found.type):
+    if kind not in DEVICES and (accelerator is None or kind != accelerator.type):
         raise OptionError(f"device={device!r} is not known; {nearest(kind, ['cpu', *DEVICES])}")
-    if present is None or kind not in (present, found.type if found else None):
-        raise OptionError(f"device={device!r} is not there: torch sees {found.type if found else 'only the CPU'}.")
+    if present is None or kind not in (present, accelerator.type if accelerator else None):
+        devices = accelerator.type if accelerator else "only the CPU"
+        raise OptionError(f"device={device!r} is not there: torch sees {devices}.")
     return present
 
 
 @contextmanager
-def quiet(notes: list[str]) -> Iterator[None]:
+def muted_stderr(notes: list[str]) -> Iterator[None]:
     """Keep what Kineto writes to the file descriptor of stderr, past sys.stderr, out of the user's cell."""
     if sys.stderr is not None:  # a process without a console has none
         sys.stderr.flush()
     try:
-        kept = os.dup(2)
+        saved = os.dup(2)
     except OSError:  # stderr is closed: nobody would see it
         yield
         return
@@ -164,8 +165,8 @@ def quiet(notes: list[str]) -> Iterator[None]:
         try:
             yield
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(saved, 2)
+            os.close(saved)
             file.seek(0)
             lines = file.read().decode(errors="replace").splitlines()
             notes += [line for line in lines if line.strip() and not line.startswith(CHATTER)]

@@ -54,7 +54,7 @@ class Ranges:
         self.met: dict[int, dict[int, ModuleRange]] = {}  # by root and id: modules met inside it
         self.main = get_ident()
         self.unrecorded = 0  # calls of modules in threads that the profiler does not see
-        self.places: dict[int, ThreadPosition] = {}
+        self.positions: dict[int, ThreadPosition] = {}
         self.module_patch = Patch(nn.Module, "__call__")
         self.backward_patches = [Patch(torch.autograd, name) for name in ("backward", "grad")]
 
@@ -88,29 +88,29 @@ class Ranges:
             if ident != main and current_node() is None:
                 self.unrecorded += 1  # a thread of the user's own
                 return patch.before(module, *args, **kwargs)
-            place = self.places.setdefault(ident, ThreadPosition())
-            outer_root, outer_met = place.root, met
+            position = self.positions.setdefault(ident, ThreadPosition())
+            outer_root, outer_met = position.root, met
             with DisableTorchFunction():  # its questions about parameters are not the step's
-                module_range = self._find(module, place, frame)
+                module_range = self._find(module, position, frame)
             del frame
             if ident == main:
-                met = self.met.setdefault(place.root, {})
-            place.depth += 1
+                met = self.met.setdefault(position.root, {})
+            position.depth += 1
             try:
                 return self._run(module, module_range, args, kwargs)
             finally:
-                place.depth -= 1
-                place.root = outer_root
+                position.depth -= 1
+                position.root = outer_root
                 if ident == main:
                     met = outer_met
 
         return __call__
 
-    def _find(self, module: nn.Module, place: ThreadPosition, frame: FrameType) -> ModuleRange:
+    def _find(self, module: nn.Module, position: ThreadPosition, frame: FrameType) -> ModuleRange:
         known = len(self.modules.called)
-        called = self.modules.find(module, place, not place.depth, frame)
+        called = self.modules.find(module, position, not position.depth, frame)
         for new in self.modules.called[known:]:
-            self._mark(new, place.root)
+            self._mark(new, position.root)
         return self.module_ranges[called.number]
 
     def _mark(self, called: CalledModule, root: int) -> None:

@@ -18,12 +18,12 @@ def repeat_frames(runs: Sequence[tuple[Frames, float]]) -> tuple[int, Frames]:
     shown = int(order[(len(runs) - 1) // 2])
     if len(runs) < 2:
         return shown, {}
-    places = [op_places(frames["ops"]) for frames, _ in runs]
+    keys = [op_keys(frames["ops"]) for frames, _ in runs]
     parts = []
     for number, (frames, _) in enumerate(runs):
-        found = pd.Index(places[number]).get_indexer(pd.Index(places[shown]))
-        op_ids = np.flatnonzero(found >= 0)
-        rows = frames["ops"].iloc[found[op_ids]]
+        match = pd.Index(keys[number]).get_indexer(pd.Index(keys[shown]))
+        op_ids = np.flatnonzero(match >= 0)
+        rows = frames["ops"].iloc[match[op_ids]]
         times = {name: rows[name].to_numpy() for name in TIMES}
         parts.append(pd.DataFrame({"op_id": op_ids, "repeat": number, **times}))
     joined = pd.concat(parts, ignore_index=True)
@@ -31,7 +31,7 @@ def repeat_frames(runs: Sequence[tuple[Frames, float]]) -> tuple[int, Frames]:
     return shown, {"samples": samples, "timings": timings(samples)}
 
 
-def op_places(ops: pd.DataFrame) -> np.ndarray:
+def op_keys(ops: pd.DataFrame) -> np.ndarray:
     """Per op a number that is the same for the same op of another run: its chain of names and its place among its like.
 
     Two ops are the same if they and all they are nested in have the same names and stand at the same count among
@@ -41,10 +41,10 @@ def op_places(ops: pd.DataFrame) -> np.ndarray:
     names = pd.util.hash_array(ops["op"].to_numpy(object), categorize=True).astype(np.uint64)
     nth = ops.groupby([parent, names]).cumcount().to_numpy().astype(np.uint64)
     own = pd.util.hash_array(names ^ (nth * np.uint64(0x9E3779B97F4A7C15)))
-    place = own.copy()
+    key = own.copy()
     for rows in depth_levels(parent)[1:]:
-        place[rows] = pd.util.hash_array(place[parent[rows]] * np.uint64(31) + own[rows])
-    return place
+        key[rows] = pd.util.hash_array(key[parent[rows]] * np.uint64(31) + own[rows])
+    return key
 
 
 def timings(samples: pd.DataFrame) -> pd.DataFrame:

@@ -27,7 +27,7 @@ class NativeRegistry(TensorRegistry):
         if known is not None:
             return known
         entry = self.known.get(id(tensor))
-        return entry[1] if entry is not None and entry[0]() is tensor else self.learn_other(tensor, fresh)
+        return entry[1] if entry is not None and entry[0]() is tensor else self.learn_any(tensor, fresh)
 
     def storage_number(self, storage: torch.UntypedStorage, device: torch.device) -> int:
         number: int = self.tensors.storage_number(storage, device)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from nbkit.capture.raw.native_registry import NativeRegistry
-from nbkit.capture.raw.source import Place
+from nbkit.capture.raw.source import CodeLocation
 from nbkit.capture.raw.tensor_registry import TensorRegistry
 
 current_node = torch._C._current_autograd_node
@@ -37,7 +37,7 @@ class OpRecord(NamedTuple):
     node_type: Any  # class of that node, None outside a backward pass; of an API call: whether it returned a tensor
     start: int  # ns
     end: int
-    place: Place | None
+    location: CodeLocation | None
     first_tensor: int  # thread.tensors from here: inputs, then outputs; -1 for API calls
     inputs: int
     outputs: int
@@ -122,10 +122,10 @@ class Recording:
         state = self.threads.get(ident)
         if state is None:
             state = self.threads[ident] = ThreadState(ident, len(self.threads), self.main.parent)
-            self.place(state)
+            self.update_context(state)
         return state
 
-    def place(self, thread: ThreadState) -> None:
+    def update_context(self, thread: ThreadState) -> None:
         """Bring the thread's context up to date after its API call, its module or the optimizer has changed."""
         code = self.code
         if code == CLOSURE_CODE:

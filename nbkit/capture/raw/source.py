@@ -11,7 +11,7 @@ from torch._ops import OpOverload
 from torch.autograd import graph
 
 # A place in code: the code object and the instruction's offset; turned into a line only once the step is over.
-Place = tuple[CodeType, int]
+CodeLocation = tuple[CodeType, int]
 
 _STDLIB = os.path.join(sysconfig.get_paths()["stdlib"], "")
 _PURELIBS = tuple(os.path.join(sysconfig.get_paths()[key], "") for key in ("purelib", "platlib"))
@@ -45,7 +45,7 @@ def is_user_frame(frame: FrameType) -> bool:
     return is_user_code(frame.f_code) if known is None else known[1]
 
 
-def user_place(frame: FrameType | None) -> Place | None:
+def user_location(frame: FrameType | None) -> CodeLocation | None:
     """The innermost place at or above `frame` that is user code; None where there is none (an engine thread)."""
     known = _known
     while frame is not None:
@@ -57,17 +57,17 @@ def user_place(frame: FrameType | None) -> Place | None:
     return None
 
 
-def place_at_node(frame: FrameType | None) -> Place | None:
+def node_location(frame: FrameType | None) -> CodeLocation | None:
     """The same of an op that an autograd node runs: None where the engine itself runs the node, not Python code."""
     # Another recording inside this one may have seen the op first.
     while frame is not None and (frame.f_code is _CALL_CODE or frame.f_code.co_filename.startswith(CAPTURE)):
         frame = frame.f_back
-    return None if frame is not None and frame.f_code is ENGINE_CODE else user_place(frame)
+    return None if frame is not None and frame.f_code is ENGINE_CODE else user_location(frame)
 
 
-def place_text(place: Place) -> str:
+def location_text(location: CodeLocation) -> str:
     """`Cell In[7], line 3` for a notebook cell, else `path/file.py:12`, relative to the working directory inside it."""
-    code, offset = place
+    code, offset = location
     return line_text(code.co_filename, _line(code, offset))
 
 

@@ -62,7 +62,7 @@ class TensorRegistry:
             held = entry[0]()
             if held is tensor or (held is not None and type(tensor) in PLAIN and held is tensor.untyped_storage()):
                 return entry[1]
-        return self.learn(tensor, fresh) if type(tensor) in PLAIN else self.learn_other(tensor, fresh)
+        return self.learn(tensor, fresh) if type(tensor) in PLAIN else self.learn_any(tensor, fresh)
 
     def storage_number(self, storage: torch.UntypedStorage, device: torch.device) -> int:
         """Number of a storage, a new one if it is met for the first time."""
@@ -94,7 +94,7 @@ class TensorRegistry:
                 storage = tensor.untyped_storage()
                 stride = tensor.stride()
             except RuntimeError:  # sparse, nested and other layouts
-                return self.learn_other(tensor, fresh)
+                return self.learn_any(tensor, fresh)
             # storage_number(), written out.
             entry = storages.get(id(storage))
             if entry is None or entry[0]() is not storage:
@@ -116,7 +116,7 @@ class TensorRegistry:
 
         return learn
 
-    def learn_other(self, tensor: Tensor, fresh: bool) -> int:
+    def learn_any(self, tensor: Tensor, fresh: bool) -> int:
         """The same for a tensor of any layout and type."""
         try:
             # A subclass may hook attribute access: its own code must not run because of us.

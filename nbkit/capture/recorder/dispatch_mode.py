@@ -20,7 +20,7 @@ from nbkit.capture.raw.recording import (
     current_node,
     next_sequence_number,
 )
-from nbkit.capture.raw.source import ENGINE_CODE, Place, place_at_node, user_place
+from nbkit.capture.raw.source import ENGINE_CODE, CodeLocation, node_location, user_location
 from nbkit.capture.raw.statistics import Statistics
 from nbkit.capture.raw.step_mode import StepMode
 from nbkit.capture.raw.tensor_registry import PLAIN
@@ -79,10 +79,10 @@ class OpMode(StepMode):
                 return self._hidden(func, args, kwargs or {})
             node = current_node()
             if node is not None:
-                thread, place, at_node = locate(node)
+                thread, location, at_node = locate(node)
             else:
                 thread, at_node = main, NO_NODE
-                place = user_place(_getframe(1)) if main.parent < 0 else None
+                location = user_location(_getframe(1)) if main.parent < 0 else None
             tensors = thread.tensors
             first = len(tensors)
             note_inputs(func, tensors, args, kwargs)
@@ -111,19 +111,19 @@ class OpMode(StepMode):
                     recording.skip(f"outputs not described ({type(error).__name__})")
             finally:
                 outputs, number, kind = len(tensors) - first - inputs, at_node[1], at_node[2]
-                append_op((func, thread.context, sequence, number, kind, start, end, place, first, inputs, outputs))
+                append_op((func, thread.context, sequence, number, kind, start, end, location, first, inputs, outputs))
             return out
 
         return __torch_dispatch__
 
-    def _locator(self) -> Callable[[Any], tuple[ThreadState, Place | None, Any]]:
+    def _locator(self) -> Callable[[Any], tuple[ThreadState, CodeLocation | None, Any]]:
         """Makes the closure that says of an op that an autograd node runs: its thread, its place in code, its node."""
         recording, described = self.recording, self._described
         # The native recorder would leave it held over all the ops that it records itself.
         holds_nodes = recording.native is None
 
-        def locate(node: Any) -> tuple[ThreadState, Place | None, Any]:
-            thread, place, at_node = recording.main, None, recording.last_node
+        def locate(node: Any) -> tuple[ThreadState, CodeLocation | None, Any]:
+            thread, location, at_node = recording.main, None, recording.last_node
             if at_node[0] is not node:
                 at_node = described(node)
                 # A node that adds to a gradient holds the leaf, which may be of the step's own making.
@@ -134,8 +134,8 @@ class OpMode(StepMode):
             except ValueError:  # a thread that runs no Python: one of autograd's for a device
                 return recording.thread(), None, at_node
             if frame.f_code is not ENGINE_CODE:  # a custom Function, a hook
-                thread, place = recording.thread(), place_at_node(frame)
-            return thread, place, at_node
+                thread, location = recording.thread(), node_location(frame)
+            return thread, location, at_node
 
         return locate
 
@@ -236,7 +236,7 @@ class OpMode(StepMode):
     def __enter__(self) -> "OpMode":
         super().__enter__()  # type: ignore[no-untyped-call]
         if native := self.recording.native:
-            native.install(OpMode, is_special, user_place, place_at_node, ENGINE_CODE)
+            native.install(OpMode, is_special, user_location, node_location, ENGINE_CODE)
             checkers = [observer.native for observer in self.observers if observer.native is not None]
             assert len(checkers) <= 1  # it knows only opcheck's
             native.start(self, self.recording, *(checkers or [None]))
@@ -282,17 +282,17 @@ def loses_versions(func: OpOverload) -> bool:
 
 def counting(run: Callable[..., Any], func: OpOverload) -> Callable[..., Any]:
     """`run` with the counters of the written lists one higher afterwards, where it left them as they were."""
-    positions = [(index, one.name) for index, one in enumerate(func._schema.arguments) if one.is_write]
+    positions = [(index, argument.name) for index, argument in enumerate(func._schema.arguments) if argument.is_write]
 
     def run_and_count(*args: Any, **kwargs: Any) -> Any:
         lists = [args[index] if index < len(args) else kwargs.get(name) for index, name in positions]
-        written = [one for tensors in lists for one in tensors or () if not one.is_inference()]
-        before = [one._version for one in written]
+        written = [tensor for tensors in lists for tensor in tensors or () if not tensor.is_inference()]
+        before = [tensor._version for tensor in written]
         out = run(*args, **kwargs)
         # All of them first: two may be views of one tensor, which has one counter.
-        left_alone = [one for one, version in zip(written, before, strict=True) if one._version == version]
-        for one in left_alone:
-            torch.autograd.graph.increment_version(one)
+        left_alone = [tensor for tensor, version in zip(written, before, strict=True) if tensor._version == version]
+        for tensor in left_alone:
+            torch.autograd.graph.increment_version(tensor)
         return out
 
     return run_and_count

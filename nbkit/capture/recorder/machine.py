@@ -18,5 +18,5 @@ def _accelerators() -> list[str]:
     if kind is None:
         return []
     names = getattr(torch.get_device_module(kind), "get_device_name", None)
-    found = [f"{kind.type}:{index}" for index in range(torch.accelerator.device_count())]
-    return [f"{name} ({names(index)})" if names else name for index, name in enumerate(found)]
+    devices = [f"{kind.type}:{index}" for index in range(torch.accelerator.device_count())]
+    return [f"{name} ({names(index)})" if names else name for index, name in enumerate(devices)]

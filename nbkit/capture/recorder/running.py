@@ -19,8 +19,8 @@ def check_nesting(verb: str) -> None:
     """Raises OptionError where `verb` begins inside a recording whose frames, or its own, would then be wrong."""
     outer = next((recording.verb for recording in running() if (recording.verb == TIMING) != (verb == TIMING)), None)
     if outer is not None:
-        other = outer if verb == TIMING else verb
+        inner = outer if verb == TIMING else verb
         raise OptionError(
-            f"{verb} cannot run inside {outer}: {TIMING} would count the work of {other} as the step's. Record the "
+            f"{verb} cannot run inside {outer}: {TIMING} would count the work of {inner} as the step's. Record the "
             f"step once with each."
         )

@@ -29,7 +29,7 @@ class Caller(Protocol):
 
 
 class CalledModules:
-    """The modules met so far; `by_place` finds one by (id, root) without a question asked.
+    """The modules met so far; `by_module` finds one by (id, root) without a question asked.
 
     All modules of a root are met before its first call: asked one by one, between the ops of the step, each would cost
     as much as several ops.
@@ -38,7 +38,7 @@ class CalledModules:
     def __init__(self) -> None:
         self.roots = RootModules()
         self.called: list[CalledModule] = []
-        self.by_place: dict[tuple[int, int], CalledModule] = {}
+        self.by_module: dict[tuple[int, int], CalledModule] = {}
 
     def find(self, module: nn.Module, caller: Caller, is_outermost: bool, frame: FrameType) -> CalledModule:
         """The entry of a module met for the first time in this root, or called from outside any module."""
@@ -48,7 +48,7 @@ class CalledModules:
             if len(self.roots.roots) > before:
                 self._meet_all(caller.root)
         root = caller.root
-        called = self.by_place.get((id(module), root))
+        called = self.by_module.get((id(module), root))
         if called is not None and called.module() is module:
             return called
         path = self._path(module, root)
@@ -74,6 +74,6 @@ class CalledModules:
             self._meet(module, root, root, path)
 
     def _meet(self, module: nn.Module, inside: int, root: int, path: str) -> CalledModule:
-        called = self.by_place[id(module), inside] = CalledModule(module, len(self.called), root, path)
+        called = self.by_module[id(module), inside] = CalledModule(module, len(self.called), root, path)
         self.called.append(called)
         return called

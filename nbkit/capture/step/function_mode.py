@@ -20,7 +20,7 @@ from nbkit.capture.raw.recording import (
     ThreadState,
     next_sequence_number,
 )
-from nbkit.capture.raw.source import CAPTURE, user_place
+from nbkit.capture.raw.source import CAPTURE, user_location
 
 GRADIENT = Tensor.grad
 METHOD_WRAPPER = type(Tensor.shape.__get__)  # type: ignore[attr-defined]
@@ -43,7 +43,7 @@ class ApiMode(PausableMode):
     def _recorder(self) -> Callable[..., Any]:
         """__torch_function__ as a closure, as in OpMode."""
         recording, main, forget = self.recording, self.recording.main, self.recording.registry.forget
-        ops, reserve, rearrange = recording.ops, recording.ops.extend, recording.place
+        ops, reserve, rearrange = recording.ops, recording.ops.extend, recording.update_context
 
         def __torch_function__(_: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if type(func) is METHOD_WRAPPER:  # x.shape, x.grad = y: properties, hundreds a step
@@ -62,7 +62,7 @@ class ApiMode(PausableMode):
                 rearrange(thread)
             else:
                 thread.context = (slot, *context[1:])
-            place = user_place(_getframe(1))
+            location = user_location(_getframe(1))
             sequence = next_sequence_number()
             keep = True
             reserve(NOTHING_YET)
@@ -79,7 +79,7 @@ class ApiMode(PausableMode):
                 end = perf_counter_ns()
                 thread.parent, thread.context = outer, context
                 recording.last_node = NO_NODE
-                ops[slot : slot + OP_FIELDS] = (func, context, sequence, -1, keep, start, end, place, -1, 0, 0)
+                ops[slot : slot + OP_FIELDS] = (func, context, sequence, -1, keep, start, end, location, -1, 0, 0)
             if func in RESETTING:
                 forget(args[0])
             return out

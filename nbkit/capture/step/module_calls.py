@@ -29,7 +29,7 @@ class ModuleCalls(CalledModules):
         if self.patch.function is not None:
             return
         patch = self.patch
-        recording, main, api, find, by_place = self.recording, self.recording.main, self.api, self.find, self.by_place
+        recording, main, api, find, by_module = self.recording, self.recording.main, self.api, self.find, self.by_module
         module_calls = recording.module_calls
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
@@ -38,13 +38,13 @@ class ModuleCalls(CalledModules):
                 return patch.before(module, *args, **kwargs)  # a thread of the user's own, which is not recorded
             thread = main if node is None else recording.thread()
             outer, outer_root, context = thread.module_call, thread.root, thread.context
-            called = by_place.get((id(module), outer_root)) if outer >= 0 else None
+            called = by_module.get((id(module), outer_root)) if outer >= 0 else None
             if called is None or called.module() is not module:
                 called = find(module, thread, thread.module_call < 0, _getframe(1))
             thread.module_call = len(module_calls)
             module_calls.append((called.number, called.calls, node is not None))
             called.calls += 1
-            recording.place(thread)
+            recording.update_context(thread)
             change = api.enter_module(module, called.may_fuse, thread)
             try:
                 return patch.before(module, *args, **kwargs)

@@ -40,19 +40,19 @@ def tensors_below(module: nn.Module, known: dict[int, Tensors]) -> Tensors:
 
     As module.parameters() gives them, which would walk the whole tree below each module again.
     """
-    found = known.get(id(module))
-    if found is None:
-        found = known[id(module)] = {}  # before the children: a module may hold itself
+    held = known.get(id(module))
+    if held is None:
+        held = known[id(module)] = {}  # before the children: a module may hold itself
         for child in module._modules.values():
             if child is not None:
-                found.update(tensors_below(child, known))
+                held.update(tensors_below(child, known))
         for store, is_buffer in ((module._parameters, False), (module._buffers, True)):
             for tensor in store.values():
                 if tensor is not None and not is_lazy(tensor):
                     elements = tensor.numel()
                     size = elements * tensor.element_size()
-                    found[id(tensor), is_buffer] = HeldTensor(is_buffer, elements, size, tensor.requires_grad)
-    return found
+                    held[id(tensor), is_buffer] = HeldTensor(is_buffer, elements, size, tensor.requires_grad)
+    return held
 
 
 def _size(module: nn.Module, tensors: Tensors) -> ModuleSize:

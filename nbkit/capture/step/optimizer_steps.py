@@ -15,7 +15,7 @@ from nbkit.capture.raw.recording import (
     Recording,
     next_sequence_number,
 )
-from nbkit.capture.raw.source import user_place
+from nbkit.capture.raw.source import user_location
 from nbkit.capture.step.function_mode import ApiMode
 
 
@@ -72,7 +72,7 @@ class OptimizerSteps:
             -1,
             True,
             perf_counter_ns(),
-            user_place(sys._getframe(1)),
+            user_location(sys._getframe(1)),
         )
         off = is_torch and closure is None
         if off:
@@ -83,7 +83,7 @@ class OptimizerSteps:
         recording.code = CLOSURE_CODE if closure is not None else OPTIMIZER_CODE
         if optimizer.defaults.get("differentiable"):
             recording.code = OPTIMIZER_CODE
-        recording.place(thread)
+        recording.update_context(thread)
 
     def _end(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self.running:
@@ -93,13 +93,13 @@ class OptimizerSteps:
     def _finish(self) -> None:
         recording = self.recording
         recording.code, recording.main.parent, off, slot, row = self.running.pop()
-        *head, place = row
+        *head, location = row
         # The step's own row belongs to the optimizer phase, wherever it was called from.
         context = (*head[1][:2], OPTIMIZER_CODE, *head[1][3:])
-        recording.ops[slot : slot + OP_FIELDS] = (head[0], context, *head[2:], perf_counter_ns(), place, -1, 0, 0)
+        recording.ops[slot : slot + OP_FIELDS] = (head[0], context, *head[2:], perf_counter_ns(), location, -1, 0, 0)
         if off:
             self.api.resume()
-        recording.place(recording.main)
+        recording.update_context(recording.main)
 
 
 def step_name(optimizer: Any) -> str:

@@ -121,10 +121,10 @@ def module_variables(frame: FrameType) -> list[tuple[str, nn.Module]]:
     is_function = bool(frame.f_code.co_flags & inspect.CO_OPTIMIZED)
     before = {id(item) for item in gc.get_referents(frame) if type(item) is dict} if is_function else set()
     variables = frame.f_locals
-    found = [(name, value) for name, value in list(variables.items()) if isinstance(value, nn.Module)]
+    modules = [(name, value) for name, value in list(variables.items()) if isinstance(value, nn.Module)]
     if is_function and type(variables) is dict and id(variables) not in before:
         variables.clear()
-    return found
+    return modules
 
 
 def _holds(holder: nn.Module, module: nn.Module) -> bool:

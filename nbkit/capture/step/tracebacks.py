@@ -13,10 +13,10 @@ def came_from_op(error: BaseException, message: str | None) -> bool:
 
     The native recorder leaves no frame in the traceback: it kept the `message` of the last op that raised in C++.
     """
-    for one in _chain(error):
-        if message and message in str(one):
+    for linked in _chain(error):
+        if message and message in str(linked):
             return True
-        for frame, _ in walk_tb(one.__traceback__):
+        for frame, _ in walk_tb(linked.__traceback__):
             if frame.f_code.co_name in _CALLS and frame.f_code.co_filename.startswith(CAPTURE):
                 return True
     return False
@@ -24,28 +24,28 @@ def came_from_op(error: BaseException, message: str | None) -> bool:
 
 def without_our_frames(error: BaseException) -> None:
     """Take the recorder's frames out of the tracebacks of an error and of what it was raised from or during."""
-    for one in _chain(error):
-        one.__traceback__ = _cleaned(one.__traceback__)
+    for linked in _chain(error):
+        linked.__traceback__ = _cleaned(linked.__traceback__)
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    found: list[BaseException] = []
+    chain: list[BaseException] = []
     pending: list[BaseException | None] = [error]
     while pending:
-        one = pending.pop()
-        if one is not None and not any(one is other for other in found):
-            found.append(one)
-            pending += [one.__cause__, one.__context__]
-    return found
+        linked = pending.pop()
+        if linked is not None and not any(linked is earlier for earlier in chain):
+            chain.append(linked)
+            pending += [linked.__cause__, linked.__context__]
+    return chain
 
 
 def _cleaned(traceback: TracebackType | None) -> TracebackType | None:
     while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(CAPTURE):
         traceback = traceback.tb_next
-    place = traceback
-    while place is not None:
-        place.tb_next = _cleaned_next(place.tb_next)
-        place = place.tb_next
+    entry = traceback
+    while entry is not None:
+        entry.tb_next = _cleaned_next(entry.tb_next)
+        entry = entry.tb_next
     return traceback
 
 

@@ -7,15 +7,15 @@ import numpy as np
 from nbkit.timeline.events import ABSENT, HOST, Events, Ints
 from nbkit.timeline.names import BACKWARD_NODE
 
-Place = tuple[int, int]  # thread and time in ns
+ThreadTime = tuple[int, int]  # thread and time in ns
 
 
 class Flows:
     """Both ends of each arrow, matched by its id; an end lies at the start of the event it belongs to."""
 
     def __init__(self) -> None:
-        self._tails: dict[Hashable, Place] = {}
-        self._heads: list[tuple[Hashable, Place]] = []
+        self._tails: dict[Hashable, ThreadTime] = {}
+        self._heads: list[tuple[Hashable, ThreadTime]] = []
 
     def add(self, phase: str, key: Hashable, thread: int, time_ns: int) -> None:
         """Adds an arrow's tail (phase "s") or its head ("f")."""
@@ -38,16 +38,16 @@ class Flows:
         return forward
 
 
-def innermost_at(events: Events, places: set[Place]) -> dict[Place, int]:
+def innermost_at(events: Events, points: set[ThreadTime]) -> dict[ThreadTime, int]:
     """Returns the host event that begins at each place: the shortest, if several do."""
-    times = np.fromiter({time for _, time in places}, dtype=np.int64)
+    times = np.fromiter({time for _, time in points}, dtype=np.int64)
     rows = np.flatnonzero((events.kind == HOST) & np.isin(events.start_ns, times))
     rows = rows[np.argsort(-events.duration_ns[rows], kind="stable")]
     begun = zip(events.thread[rows].tolist(), events.start_ns[rows].tolist(), strict=True)
-    return {place: row for place, row in zip(begun, rows.tolist(), strict=True) if place in places}
+    return {point: row for point, row in zip(begun, rows.tolist(), strict=True) if point in points}
 
 
-def nodes_around(events: Events, places: list[Place]) -> list[int]:
+def nodes_around(events: Events, points: list[ThreadTime]) -> list[int]:
     """The backward node at each place: torch draws arrows to the op inside of the node's range; -1 if there is none."""
     is_node = {name: name.startswith(BACKWARD_NODE) for name in set(events.name)}
     marked = np.fromiter((is_node[name] for name in events.name), dtype=np.bool_, count=len(events))
@@ -55,7 +55,7 @@ def nodes_around(events: Events, places: list[Place]) -> list[int]:
     nodes = nodes[np.lexsort((-events.duration_ns[nodes], events.start_ns[nodes]))]
     by_thread = {int(thread): nodes[events.thread[nodes] == thread] for thread in np.unique(events.thread[nodes])}
     result = []
-    for thread, time in places:
+    for thread, time in points:
         rows = by_thread.get(thread)
         at = -1 if rows is None else int(np.searchsorted(events.start_ns[rows], time, side="right")) - 1
         row = int(rows[at]) if rows is not None and at >= 0 else ABSENT

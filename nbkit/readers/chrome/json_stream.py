@@ -49,9 +49,9 @@ class JsonStream:
 
     def take(self, expected: str) -> None:
         """Go past the next character, which has to be this one."""
-        found = self.peek()
-        if found != expected:
-            raise JsonError(f"expected {expected!r}, found {found!r}", self.position, is_cut=not found)
+        character = self.peek()
+        if character != expected:
+            raise JsonError(f"expected {expected!r}, found {character!r}", self.position, is_cut=not character)
         self._at += 1
 
     def fields(self) -> Iterator[str]:
@@ -96,11 +96,11 @@ class JsonStream:
 
     def _last_in_window(self, decoder: json.JSONDecoder) -> Iterator[Any]:
         """Yields the value that the window cuts off, if there is one before the list ends."""
-        while (found := self.peek()) == ",":
+        while (character := self.peek()) == ",":
             self._at += 1
-        if not found:
+        if not character:
             raise JsonError("the list has no end", self.position, is_cut=True)
-        if found != "]":
+        if character != "]":
             yield self.value(decoder)
 
     def value(self, decoder: json.JSONDecoder) -> Any:
@@ -108,7 +108,7 @@ class JsonStream:
         self.peek()
         while True:
             try:
-                found, end = decoder.raw_decode(self._text, self._at)
+                value, end = decoder.raw_decode(self._text, self._at)
             except JSONDecodeError as error:
                 if not self._is_cut(error):
                     raise JsonError(error.msg.lower(), self._dropped + error.pos, is_cut=False) from error
@@ -117,7 +117,7 @@ class JsonStream:
             else:
                 if end < len(self._text) - NUMBER_TAIL or not self._more():
                     self._at = end
-                    return found
+                    return value
 
     def _is_cut(self, error: JSONDecodeError) -> bool:
         length = len(self._text)

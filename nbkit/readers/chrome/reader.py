@@ -79,7 +79,7 @@ class _Reading:
         if isinstance(self.events, SavedEvents):
             return self.events.trace()
         if not len(self.events):
-            raise TraceError(f"{self.path} has {_found(self.events, self.count)}; {EXPECTED}.")
+            raise TraceError(f"{self.path} has {_counted(self.events, self.count)}; {EXPECTED}.")
         made = timeline(self.events.events())
         frames = {"ops": made.ops} if made.memory is None else {"ops": made.ops, "memory": made.memory}
         return Trace(frames, self._meta(self.events, made.ops))
@@ -114,7 +114,7 @@ def _created(around: Mapping[str, Any], events: ChromeEvents) -> str | None:
     return datetime.fromtimestamp(moment, UTC).isoformat()
 
 
-def _found(events: ChromeEvents, count: int) -> str:
+def _counted(events: ChromeEvents, count: int) -> str:
     if not count:
         return "no events"
     categories = [repr(name) for name, _ in events.categories.most_common(3)]
@@ -123,7 +123,7 @@ def _found(events: ChromeEvents, count: int) -> str:
 
 
 def _fault(path: Path, error: JsonError, count: int) -> TraceError:
-    place = f"after {count:,} events, at character {error.position:,}"
+    position = f"after {count:,} events, at character {error.position:,}"
     if error.is_cut:
-        return TraceError(f"{path} is cut off {place}; copy it again whole, or export it again.")
-    return TraceError(f"{path} is damaged {place}: {error}; copy it again, or export it again.")
+        return TraceError(f"{path} is cut off {position}; copy it again whole, or export it again.")
+    return TraceError(f"{path} is damaged {position}: {error}; copy it again, or export it again.")

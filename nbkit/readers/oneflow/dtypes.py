@@ -69,12 +69,12 @@ def shape_of(parent: Message) -> tuple[int, ...] | None:
 
 def sbp_names(parent: Message) -> list[str] | None:
     """Returns the distribution in the field `nd_sbp`, in the words of the listing: ["S(0)"]; None if there is none."""
-    found: list[Any] = parent.get("nd_sbp", [])
-    if not found:
+    distributions: list[Any] = parent.get("nd_sbp", [])
+    if not distributions:
         return None
-    if isinstance(found[0], str):
+    if isinstance(distributions[0], str):
         return texts(parent, "nd_sbp")
-    return [sbp_name(one) for nd_sbp in messages(parent, "nd_sbp") for one in messages(nd_sbp, "sbp_parallel")]
+    return [sbp_name(axis) for nd_sbp in messages(parent, "nd_sbp") for axis in messages(nd_sbp, "sbp_parallel")]
 
 
 def sbp_name(parallel: Message) -> str:

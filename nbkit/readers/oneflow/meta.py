@@ -94,9 +94,9 @@ def notes(log: Log, mojibake: Mojibake, lines: TextLines, about: Sequence[Mappin
             f"{mojibake.count} lines hold text of a mistaken encoding, kept as it is; "
             f"{mojibake.mended} of them could be repaired in meta['oneflow']['mojibake']."
         )
-    if any(one["thread"] and not one["has_modules"] for one in about[1:]):
+    if any(part["thread"] and not part["has_modules"] for part in about[1:]):
         result.append("Module lines name no rank: calls of modules are those of all ranks whose lines are mixed.")
-    if any(one["is_cut"] for one in log.facts.sets):
+    if any(part["is_cut"] for part in log.facts.sets):
         result.append("glog cut the list of a set of ops: its last name is left out, and more may have followed.")
     if log.skipped.count > len(log.skipped.rows):
         result.append(f"{log.skipped.count:,} lines could not be read; meta['skipped_lines'] has the first ones.")

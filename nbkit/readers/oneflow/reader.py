@@ -37,10 +37,10 @@ def read_oneflow_log(path: Path) -> Trace:
     lines, mojibake = text_lines(path), Mojibake()
     log = _read(lines, mojibake)
     rows, modules, about = GraphRows(), [], []
-    found = deque(runs(log.graphs))
+    unwritten = deque(runs(log.graphs))
     log.graphs.clear()
-    while found:
-        run = found.popleft()  # what was written is not held twice
+    while unwritten:
+        run = unwritten.popleft()  # what was written is not held twice
         _mark_lost(log, run)
         left_out = _leave_out_damaged(run)
         about.append({**graph_facts(run, _write(rows, run)), "left_out": left_out})

@@ -70,14 +70,14 @@ class GraphReader:
             self.types[value.name] = type_columns(value.type)
         kinds = {value.name: exporter.metadata(value).get(exporter.INPUT_KIND) for value in graph.value_info}
         weights = exporter.linear_weights(graph.node, self.reading.signature)
-        held = {tensor.name for tensor in graph.initializer} | {one.values.name for one in graph.sparse_initializer}
+        held = {tensor.name for tensor in graph.initializer} | {item.values.name for item in graph.sparse_initializer}
         for value in graph.input:
             if value.name not in held:  # of old files all initializers are inputs, too
-                self._given("input", value.name)
-        for tensor in (*graph.initializer, *(one.values for one in graph.sparse_initializer)):
+                self._entry("input", value.name)
+        for tensor in (*graph.initializer, *(item.values for item in graph.sparse_initializer)):
             self._initializer(tensor, kinds.get(tensor.name), weights.get(tensor.name))
-        for one in graph.sparse_initializer:
-            self.values[one.values.name].columns["shape"] = list(one.dims)
+        for item in graph.sparse_initializer:
+            self.values[item.values.name].columns["shape"] = list(item.dims)
         self._nodes(list(graph.node), [value.name for value in graph.output])
 
     def read_function(self, function: FunctionProto) -> None:
@@ -85,7 +85,7 @@ class GraphReader:
         for value in function.value_info:
             self.types[value.name] = type_columns(value.type)
         for name in function.input:
-            self._given("input", name)
+            self._entry("input", name)
         self._nodes(list(function.node), list(function.output))
 
     def _nodes(self, nodes: list[NodeProto], outputs: list[str]) -> None:
@@ -93,8 +93,8 @@ class GraphReader:
         for node, node_id in zip(nodes, made, strict=True):
             self._reads(node, node_id)
         for name in outputs:
-            columns, said = self.types.get(name, ({}, {}))
-            node_id = self.rows.node(self.graph, "output", name, attributes=said, **columns)
+            columns, attributes = self.types.get(name, ({}, {}))
+            node_id = self.rows.node(self.graph, "output", name, attributes=attributes, **columns)
             self._edge(name, node_id, 0, None)
             if self.values[name].kind == "temporary":
                 self.values[name].kind = "output"
@@ -104,9 +104,9 @@ class GraphReader:
             counts: dict[str, Any] = {"reads": value.reads, "writes": value.writes, **size}
             self.rows.tensor(self.graph, name, value.kind, node_id=value.node_id, **value.columns, **counts)
 
-    def _given(self, kind: str, name: str, **said_besides: Any) -> None:
-        columns, said = self.types.get(name, ({}, {}))
-        node_id = self.rows.node(self.graph, kind, name, attributes={**said, **said_besides}, **columns)
+    def _entry(self, kind: str, name: str, **more: Any) -> None:
+        columns, attributes = self.types.get(name, ({}, {}))
+        node_id = self.rows.node(self.graph, kind, name, attributes={**attributes, **more}, **columns)
         self.values[name] = _Value(node_id, 0, kind, columns)
 
     def _initializer(self, tensor: TensorProto, exported_as: str | None, weight_of: str | None) -> None:
@@ -118,30 +118,30 @@ class GraphReader:
         if kind is None and weight_of is not None:
             kind = "parameter"
         if kind is None:
-            told = self.reading.signature and not exported_as
-            kind = "parameter" if is_number and not told and (size["numel"] or 0) > 1 else "constant"
+            is_unlisted = self.reading.signature and not exported_as
+            kind = "parameter" if is_number and not is_unlisted and (size["numel"] or 0) > 1 else "constant"
         path = weight_of or tensor.name
         module = path.rpartition(".")[0] if kind != "constant" and ("." in path or self.reading.signature) else None
-        said: dict[str, Any] = {"initializer": tensor.name} if path != tensor.name else {}
+        attributes: dict[str, Any] = {"initializer": tensor.name} if path != tensor.name else {}
         external = {entry.key: entry.value for entry in tensor.external_data}
         if external:
-            said["external_data"] = external
-        node_id = self.rows.node(self.graph, kind, path, module=module, attributes=said, **columns)
+            attributes["external_data"] = external
+        node_id = self.rows.node(self.graph, kind, path, module=module, attributes=attributes, **columns)
         self.values[tensor.name] = _Value(node_id, 0, kind, columns)
         if module is not None and size["numel"] is not None and size["size_bytes"] is not None:
             self.reading.modules.holds(Held(path, path, size["numel"], size["size_bytes"], kind == "buffer"))
 
     def _node(self, number: int, node: NodeProto) -> int:
         self.reading.domains.add(node.domain)
-        said = exporter.metadata(node)
-        scope = exporter.scope_of(said, node.name, self.reading.is_torch)
+        metadata = exporter.metadata(node)
+        scope = exporter.scope_of(metadata, node.name, self.reading.is_torch)
         for path, kind in scope.modules:
             self.reading.modules.called(path, kind or None)
-        columns, told = self.types.get(node.output[0], ({}, {})) if node.output else ({}, {})
-        attributes = {**self._attributes(node), **told}
+        columns, type_attributes = self.types.get(node.output[0], ({}, {})) if node.output else ({}, {})
+        attributes = {**self._attributes(node), **type_attributes}
         if scope.torch_op:
             attributes["torch_op"] = scope.torch_op
-        if more := {key: text for key, text in said.items() if key not in exporter.OURS}:
+        if more := {key: text for key, text in metadata.items() if key not in exporter.OURS}:
             attributes["metadata"] = more
         is_constant = node.op_type == "Constant" and node.domain in DEFAULT_DOMAINS
         kind = "constant" if is_constant else "op"
@@ -153,7 +153,7 @@ class GraphReader:
             node.name or (node.output[0] if node.output else f"{node.op_type}_{number}"),
             op=None if is_constant else op_name(node),
             module=scope.module,
-            source=exporter.source_of(said.get(exporter.STACK, "")),
+            source=exporter.source_of(metadata.get(exporter.STACK, "")),
             attributes=attributes,
             **columns,
         )
@@ -165,10 +165,12 @@ class GraphReader:
         return node_id
 
     def _attributes(self, node: NodeProto) -> dict[str, Any]:
-        said = {one.name: attribute_value(one) for one in node.attribute if not (one.graphs or one.HasField("g"))}
+        attributes = {
+            item.name: attribute_value(item) for item in node.attribute if not (item.graphs or item.HasField("g"))
+        }
         if node.doc_string:
-            said["doc_string"] = node.doc_string
-        return said
+            attributes["doc_string"] = node.doc_string
+        return attributes
 
     def _reads(self, node: NodeProto, node_id: int) -> None:
         for port, name in enumerate(node.input):
@@ -200,11 +202,11 @@ class GraphReader:
 
     def _from_outside(self, name: str) -> _Value:
         """Returns a value of the graph around becomes an input; one that no graph makes comes from nowhere."""
-        found = self.outer.find(name) if self.outer is not None else None
-        if found is None:
+        outside_value = self.outer.find(name) if self.outer is not None else None
+        if outside_value is None:
             return _Value(None, None, "input", self.types.get(name, ({}, {}))[0])
         self.captured[name] = None
-        columns = self.types.get(name, ({}, {}))[0] or found.columns
+        columns = self.types.get(name, ({}, {}))[0] or outside_value.columns
         node_id = self.rows.node(self.graph, "input", name, attributes={"captured": True}, **columns)
         return _Value(node_id, 0, "input", columns)
 
@@ -241,4 +243,4 @@ def _slots(op_type: str, version: int, domain: str) -> tuple[str, ...]:
         schema = defs.get_schema(op_type, version, "" if domain in DEFAULT_DOMAINS else domain)
     except (defs.SchemaError, TypeError):  # of another domain, or of a version that this onnx does not know
         return ()
-    return tuple(one.name for one in schema.inputs)
+    return tuple(slot.name for slot in schema.inputs)

@@ -39,10 +39,10 @@ def metadata(of: Any) -> dict[str, str]:
     return {prop.key: prop.value for prop in of.metadata_props}
 
 
-def scope_of(said: Mapping[str, str], name: str, is_torch: bool) -> Scope:
+def scope_of(entries: Mapping[str, str], name: str, is_torch: bool) -> Scope:
     """Modules around a node: as the exporter lists them, or from the node's name as its predecessor wrote it."""
-    if SCOPES in said:
-        paths, classes = names(said[SCOPES]), names(said.get(CLASSES, "[]"))
+    if SCOPES in entries:
+        paths, classes = names(entries[SCOPES]), names(entries.get(CLASSES, "[]"))
         kinds = [kind.rpartition(".")[2] for kind in classes[:-1]]
         modules = [
             (path.partition("@")[0], kind) for path, kind in zip(paths, [*kinds, *[""] * len(paths)], strict=False)
@@ -60,10 +60,10 @@ def names(text: str) -> list[str]:
     if len(text) > LONGEST:
         return []
     try:
-        found = ast.literal_eval(text)  # literals only: nothing in it can run
+        items = ast.literal_eval(text)  # literals only: nothing in it can run
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return []
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+    return [item for item in items if isinstance(item, str)] if isinstance(items, list) else []
 
 
 @cache
@@ -75,10 +75,10 @@ def source_of(stack: str) -> str | None:
     return None
 
 
-def signature_of(said: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+def signature_of(entries: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """Returns kind and path of the parameters, buffers and constants of the exported program, by their placeholders."""
-    found = INPUT_SPEC.findall(said.get(SIGNATURE, ""))
-    return {placeholder: (KINDS[kind], target) for placeholder, kind, target in found}
+    inputs = INPUT_SPEC.findall(entries.get(SIGNATURE, ""))
+    return {placeholder: (KINDS[kind], target) for placeholder, kind, target in inputs}
 
 
 def linear_weights(nodes: Iterable[Any], signature: Mapping[str, tuple[str, str]]) -> dict[str, str]:

@@ -36,7 +36,7 @@ def read_onnx_model(path: str | Path) -> Trace:
     model = _parsed(path, _data(path))
     mended = mend_texts(model)
     opsets = {opset.domain: opset.version for opset in model.opset_import}
-    opsets |= {domain: opsets[other] for domain in DEFAULT_DOMAINS for other in DEFAULT_DOMAINS if other in opsets}
+    opsets |= {domain: opsets[alias] for domain in DEFAULT_DOMAINS for alias in DEFAULT_DOMAINS if alias in opsets}
     is_torch = model.producer_name == "pytorch"
     reading = Reading(opsets, is_torch, exporter.signature_of(exporter.metadata(model.graph)))
     try:
@@ -79,7 +79,7 @@ def _parsed(path: Path, data: bytes) -> ModelProto:
 def _meta(path: Path, model: ModelProto, reading: Reading, mended: int) -> dict[str, Any]:
     opsets = {opset.domain or "ai.onnx": opset.version for opset in model.opset_import}
     external = sorted(
-        {entry.value for one in model.graph.initializer for entry in one.external_data if entry.key == "location"}
+        {entry.value for item in model.graph.initializer for entry in item.external_data if entry.key == "location"}
     )
     unknown = sorted(reading.domains - set(reading.opsets))
     return {
@@ -100,7 +100,7 @@ def _meta(path: Path, model: ModelProto, reading: Reading, mended: int) -> dict[
             "model_version": model.model_version,
             "doc_string": model.doc_string,
             "metadata": exporter.metadata(model),
-            "functions": [f"{one.domain}.{one.name}" for one in model.functions],
+            "functions": [f"{item.domain}.{item.name}" for item in model.functions],
             "external_data": external,
             "absent_parameters": _absent(model, reading),
         },
@@ -125,7 +125,7 @@ def _absent(model: ModelProto, reading: Reading) -> list[str]:
     """Parameters of the exported program that the file has neither by name nor transposed: now part of constants, or
     another parameter has the same values.
     """
-    present = {one.name for one in model.graph.initializer}
+    present = {item.name for item in model.graph.initializer}
     present |= set(exporter.linear_weights(model.graph.node, reading.signature).values())
     return [target for kind, target in reading.signature.values() if kind == "parameter" and target not in present]
 
@@ -142,9 +142,9 @@ def mend_texts(message: Any) -> int:
                     setattr(message, field.name, _decoded(value))
                     count += 1
                 continue
-            for place, one in enumerate(value):
-                if isinstance(one, bytes):
-                    value[place] = _decoded(one)
+            for position, item in enumerate(value):
+                if isinstance(item, bytes):
+                    value[position] = _decoded(item)
                     count += 1
     return count
 

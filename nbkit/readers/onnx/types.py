@@ -52,13 +52,13 @@ def type_columns(value: TypeProto) -> tuple[dict[str, Any], dict[str, Any]]:
         return {}, {} if kind is None else {"type": kind.removesuffix("_type")}
     tensor = getattr(value, kind)
     columns: dict[str, Any] = {"dtype": dtype_name(tensor.elem_type)}
-    said: dict[str, Any] = {} if kind == "tensor_type" else {"type": "sparse_tensor"}
+    attributes: dict[str, Any] = {} if kind == "tensor_type" else {"type": "sparse_tensor"}
     if tensor.HasField("shape"):
         sizes = [size.dim_value if size.HasField("dim_value") else None for size in tensor.shape.dim]
         columns["shape"] = sizes
         if any(size.dim_param for size in tensor.shape.dim):
-            said["sizes"] = [size.dim_param or str(size.dim_value) for size in tensor.shape.dim]
-    return columns, said
+            attributes["sizes"] = [size.dim_param or str(size.dim_value) for size in tensor.shape.dim]
+    return columns, attributes
 
 
 def tensor_columns(tensor: TensorProto) -> dict[str, Any]:
@@ -104,10 +104,10 @@ def attribute_value(attribute: AttributeProto) -> Any:
     if kind in ("FLOATS", "INTS"):
         return _some(list(attribute.floats if kind == "FLOATS" else attribute.ints))
     if kind == "STRINGS":
-        return _some([_text(one) for one in attribute.strings])
+        return _some([_text(item) for item in attribute.strings])
     if kind in ("TENSOR", "TENSORS"):
-        told = [_tensor(one) for one in ([attribute.t] if kind == "TENSOR" else attribute.tensors)]
-        return told[0] if kind == "TENSOR" else told
+        tensors = [_tensor(item) for item in ([attribute.t] if kind == "TENSOR" else attribute.tensors)]
+        return tensors[0] if kind == "TENSOR" else tensors
     return kind.lower()
 
 
@@ -123,11 +123,11 @@ def _tensor(tensor: TensorProto) -> dict[str, Any]:
     """Returns what a tensor is, and its values if they are few and in this file."""
     from onnx import TensorProto, numpy_helper
 
-    told = tensor_columns(tensor)
-    numel = sizes(told["dtype"], told["shape"])["numel"]
+    columns = tensor_columns(tensor)
+    numel = sizes(columns["dtype"], columns["shape"])["numel"]
     if numel is not None and numel <= FEW and tensor.data_location != TensorProto.EXTERNAL:
         try:
-            told["value"] = numpy_helper.to_array(tensor).tolist()
+            columns["value"] = numpy_helper.to_array(tensor).tolist()
         except (ValueError, TypeError) as error:  # fewer bytes than its shape says, an unknown element type
-            told["value"] = f"unreadable: {error}"
-    return told
+            columns["value"] = f"unreadable: {error}"
+    return columns

@@ -37,11 +37,11 @@ def is_communication(kind: str) -> bool:
 
 def collective(operation: Operation) -> dict[str, Any]:
     """Returns its ring, peer and root, None where it has none, and the tensors that it moves."""
-    found = operation.attributes
+    attributes = operation.attributes
     tensors = [name for _, names in operation.inputs for name in names]
     tensors = tensors or [name for _, names in operation.outputs for name in names]
-    root = next((found[name] for name in ROOTS if name in found), None)
-    return {"ring": found.get("ring_id"), "peer": found.get("peer"), "root": root, "tensors": tensors}
+    root = next((attributes[name] for name in ROOTS if name in attributes), None)
+    return {"ring": attributes.get("ring_id"), "peer": attributes.get("peer"), "root": root, "tensors": tensors}
 
 
 class Meshes:
@@ -72,11 +72,11 @@ def _meshes(blocks: Iterable[Block]) -> Iterator[tuple[dict[str, Any], bool]]:
     for block in blocks:
         holders: list[Operation | Variable] = [*block.operations, *block.variables.values()]
         for holder in holders:
-            found = holder.attributes.get("dist_attr") or holder.attributes.get("op_dist_attr")
-            mesh = found.get("process_mesh", found.get("mesh")) if isinstance(found, dict) else None
+            dist_attr = holder.attributes.get("dist_attr") or holder.attributes.get("op_dist_attr")
+            mesh = dist_attr.get("process_mesh", dist_attr.get("mesh")) if isinstance(dist_attr, dict) else None
             if isinstance(mesh, dict) and isinstance(mesh.get("process_ids"), list):
-                kept = {name: value for name, value in mesh.items() if name != "annotated"}
-                yield kept, isinstance(holder, Operation)
+                plain = {name: value for name, value in mesh.items() if name != "annotated"}
+                yield plain, isinstance(holder, Operation)
 
 
 def sharding(blocks: Iterable[Block]) -> dict[str, Any]:

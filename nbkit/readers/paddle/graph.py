@@ -49,8 +49,8 @@ class BlockGraph:
         states = [variable.name for variable in variables if variable.persistable and variable.name not in made]
         for name in dict.fromkeys([*states, *outside]):
             self._outside_node(name)
-        for place, operation in enumerate(operations):
-            self.nodes[place] = self._operation(operation)
+        for index, operation in enumerate(operations):
+            self.nodes[index] = self._operation(operation)
         for name in dict.fromkeys([*self._block.variables, *self._makers]):
             self._tensor(name)
 
@@ -172,10 +172,10 @@ class BlockGraph:
 
 def _around(program: Program, block: Block) -> list[Block]:
     """Returns the block itself and those that hold it, from the inside out."""
-    found = {block.index: block}
-    while (parent := program.blocks.get(block.parent)) and parent.index not in found:
-        found[parent.index] = block = parent
-    return list(found.values())
+    blocks = {block.index: block}
+    while (parent := program.blocks.get(block.parent)) and parent.index not in blocks:
+        blocks[parent.index] = block = parent
+    return list(blocks.values())
 
 
 def _scope(program: Program, block: Block) -> Mapping[str, Variable]:
@@ -229,6 +229,6 @@ def _by_slot(slots: list[tuple[str | None, list[str]]]) -> dict[str, list[str]] 
 def _source(callstack: Any) -> str | None:
     """Returns innermost line of the user's own code in a call stack, else its innermost line."""
     lines = [CODE_LINE.match(line) for line in callstack] if isinstance(callstack, list) else []
-    places = [match for match in lines if match]
-    own = [match for match in places if not OWN_CODE.search(match[1])]
-    return f"{(own or places)[-1][1]}:{(own or places)[-1][2]}" if places else None
+    locations = [match for match in lines if match]
+    own = [match for match in locations if not OWN_CODE.search(match[1])]
+    return f"{(own or locations)[-1][1]}:{(own or locations)[-1][2]}" if locations else None

@@ -28,11 +28,11 @@ def writes(operation: Operation) -> Iterator[tuple[int, str]]:
 def from_outside(block: Block) -> list[str]:
     """Names that are read before the block writes them, in the order of their first reading."""
     written: set[str] = set()
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for operation in block.operations:
-        found |= {name: None for _, _, name in reads(operation) if name not in written}
+        names |= {name: None for _, _, name in reads(operation) if name not in written}
         written.update(name for _, name in writes(operation))
-    return list(found)
+    return list(names)
 
 
 class Writers:

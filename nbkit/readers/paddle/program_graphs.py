@@ -38,9 +38,9 @@ class ProgramGraphs:
         links = {name: getattr(block, name) for name in ("parent", "forward", "backward")}
         counts = {"operations": len(block.operations), "variables": len(block.variables)}
         self._blocks.append({"graph": graph.graph, "rank": program.rank, "line": block.line, **links, **counts})
-        for place, operation in enumerate(block.operations):
+        for index, operation in enumerate(block.operations):
             if is_communication(operation.bare_type):
-                row = {"node_id": graph.nodes[place], "operation": operation.type}
+                row = {"node_id": graph.nodes[index], "operation": operation.type}
                 self._communication.append({**row, **collective(operation)})
 
     def facts(self) -> dict[str, Any]:

@@ -48,10 +48,10 @@ class Plan:
 
 def _checked(faults: object) -> list[Fault]:
     """`faults`, if it is a collection of faults; else OptionError."""
-    given = list(faults) if isinstance(faults, Iterable) else None
-    if given is None or not all(isinstance(one, Fault) for one in given):
+    checked = list(faults) if isinstance(faults, Iterable) else None
+    if checked is None or not all(isinstance(fault, Fault) for fault in checked):
         raise OptionError(f"{faults!r} is no list of faults; give such as [nbkit.Fault('aten.mm')].")
-    return given
+    return checked
 
 
 _active: list[Plan] = [Plan()]

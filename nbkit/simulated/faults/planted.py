@@ -109,9 +109,9 @@ def run_spoilt(planted: list[PlantedFault], func: Any, args: Any, kwargs: Any) -
 
 def _overwrite(results: list[Tensor], wrong: list[Tensor]) -> None:
     with torch.no_grad():
-        for right, other in zip(results, wrong, strict=True):
-            if not same_bits(right, other):
-                right.copy_(other)
+        for right, spoilt in zip(results, wrong, strict=True):
+            if not same_bits(right, spoilt):
+                right.copy_(spoilt)
 
 
 def same_bits(left: Tensor, right: Tensor) -> bool:

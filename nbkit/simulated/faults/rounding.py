@@ -29,7 +29,7 @@ def rounding_ratio(call: Call, wrong: list[Tensor]) -> float | None:
         return None
     spreads = _spreads(call)
     pairs = zip(call.results, wrong, strict=True)
-    return max((_ratio(right, other, spreads[n]) for n, (right, other) in enumerate(pairs)), default=0.0)
+    return max((_ratio(right, spoilt, spreads[n]) for n, (right, spoilt) in enumerate(pairs)), default=0.0)
 
 
 def _is_drawing(call: Call) -> bool:
@@ -57,10 +57,10 @@ def _spreads(call: Call) -> list[Any]:
     generator = torch.Generator().manual_seed(SEED)
     try:
         center = _wide_run(call, None)
-        spreads = [torch.zeros_like(one, dtype=torch.float64) for one in center]
+        spreads = [torch.zeros_like(result, dtype=torch.float64) for result in center]
         for _ in range(DRAWS):
-            for number, one in enumerate(_wide_run(call, generator)):
-                moved = (one - center[number]).abs().double() if one.dtype in WIDE.values() else spreads[number]
+            for number, result in enumerate(_wide_run(call, generator)):
+                moved = (result - center[number]).abs().double() if result.dtype in WIDE.values() else spreads[number]
                 spreads[number] = torch.maximum(spreads[number], moved.nan_to_num(nan=0.0, posinf=0.0))
     except RuntimeError:
         return [0.0] * len(call.results)

@@ -49,8 +49,8 @@ def _frames(ops: pd.DataFrame) -> tuple[Ints, list[dict[str, Any]]]:
     frames = []
     for op, source in keys:
         file, _, line = source.rpartition(":")
-        place = {"file": file, "line": int(line)} if file and line.isdigit() else {"file": source} if source else {}
-        frames.append({"name": op, **place})
+        location = {"file": file, "line": int(line)} if file and line.isdigit() else {"file": source} if source else {}
+        frames.append({"name": op, **location})
     return np.asarray(codes, dtype=np.int64), frames
 
 

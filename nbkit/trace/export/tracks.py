@@ -33,9 +33,9 @@ def tracks(ops: pd.DataFrame) -> Tracks:
     pairs = list(zip(line.tolist(), lane.tolist(), strict=True))
     # The host before devices, threads and streams by number.
     order = sorted(set(pairs), key=lambda pair: (keys[pair[0]][0] != HOST, *keys[pair[0]], pair[1]))
-    place = {pair: number for number, pair in enumerate(order)}
+    number_of = {pair: number for number, pair in enumerate(order)}
     return Tracks(
-        np.fromiter((place[pair] for pair in pairs), dtype=np.int64, count=len(pairs)),
+        np.fromiter((number_of[pair] for pair in pairs), dtype=np.int64, count=len(pairs)),
         tuple(_name(*keys[number]) + (f" ({layer + 1})" if layer else "") for number, layer in order),
         tuple(keys[number][0] for number, _ in order),
     )

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import nbkit
-from nbkit.capture.profiler.repeated_runs import op_places
+from nbkit.capture.profiler.repeated_runs import op_keys
 from nbkit.schema import SAMPLES, TIMINGS
 from tests.capture.models import train_step
 
@@ -81,9 +81,9 @@ def test_an_exception_while_warming_up_leaves_an_empty_trace():
 
 def test_places_tell_equal_ops_apart_and_are_the_same_in_every_run():
     trace = nbkit.optime(warmup=1, repeats=2).run(train_step("llama"))
-    places = op_places(trace.ops)
-    assert len(set(places.tolist())) == len(places)
-    assert trace.timings["repeats"].tolist() == [2] * len(places)
+    keys = op_keys(trace.ops)
+    assert len(set(keys.tolist())) == len(keys)
+    assert trace.timings["repeats"].tolist() == [2] * len(keys)
 
 
 def test_a_block_cannot_be_repeated_and_says_how_a_step_can():

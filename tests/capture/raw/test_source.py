@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from nbkit.capture.raw.source import is_user_code, place_text
+from nbkit.capture.raw.source import is_user_code, location_text
 from tests.capture.helper import doubled
 from tests.capture.models import aten, record
 
@@ -85,7 +85,7 @@ def test_code_without_a_file_is_named_as_it_calls_itself():
 
 def test_torch_and_the_recorder_are_not_user_code():
     assert not is_user_code(nn.Linear.forward.__code__)
-    assert not is_user_code(place_text.__code__)
+    assert not is_user_code(location_text.__code__)
     assert not is_user_code(linecache.getline.__code__)
     assert is_user_code(f1.__code__)
     assert is_user_code(pytest.raises.__code__)
@@ -93,4 +93,4 @@ def test_torch_and_the_recorder_are_not_user_code():
 
 def test_the_text_of_a_place():
     frame = _getframe()
-    assert place_text((frame.f_code, frame.f_lasti)) == line(test_the_text_of_a_place, 2)
+    assert location_text((frame.f_code, frame.f_lasti)) == line(test_the_text_of_a_place, 2)

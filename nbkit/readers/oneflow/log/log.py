@@ -30,13 +30,13 @@ class Log:
         self.is_cut = False
         self.created: str | None = None
 
-    def count(self, found: Glog) -> None:
+    def count(self, head: Glog) -> None:
         """Counts a glog line."""
         self.glog_lines += 1
-        self.sites[found.site] += 1
-        self.threads[found.thread] += 1
-        if self.created is None and (at := moment(found.date, found.time)) is not None:
-            self.created = at.isoformat() if len(found.date) == 8 else None
+        self.sites[head.site] += 1
+        self.threads[head.thread] += 1
+        if self.created is None and (at := moment(head.date, head.time)) is not None:
+            self.created = at.isoformat() if len(head.date) == 8 else None
             self.metrics.seen(at)
 
     def cut(self, line: int, text: str) -> None:

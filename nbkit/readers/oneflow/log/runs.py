@@ -26,8 +26,8 @@ def runs(graphs: Graphs) -> list[Run]:
     result: list[Run] = []
     numbers: Counter[str] = Counter()
     for name, rank in _keys(graphs):
-        traced = [one for one in graphs.traced if (one.name, one.rank) == (name, rank) and one.ops]
-        listings = [one for one in graphs.listings if (one.name, one.rank) == (name, rank)]
+        traced = [part for part in graphs.traced if (part.name, part.rank) == (name, rank) and part.ops]
+        listings = [part for part in graphs.listings if (part.name, part.rank) == (name, rank)]
         trees = [tree for known, of, tree in graphs.trees if (known, of) == (name, rank) and not tree.is_empty]
         for ops, listing, built in zip_longest(traced, listings, trees):
             numbers[name] += 1
@@ -39,6 +39,6 @@ def runs(graphs: Graphs) -> list[Run]:
 
 def _keys(graphs: Graphs) -> list[tuple[str, str | None]]:
     """Names and ranks in the order in which the log first has them."""
-    of_traced = [(one.name, one.rank) for one in graphs.traced]
+    of_traced = [(part.name, part.rank) for part in graphs.traced]
     of_trees = [(name, rank) for name, rank, _ in graphs.trees]
-    return list(dict.fromkeys([*of_traced, *of_trees, *((one.name, one.rank) for one in graphs.listings)]))
+    return list(dict.fromkeys([*of_traced, *of_trees, *((part.name, part.rank) for part in graphs.listings)]))

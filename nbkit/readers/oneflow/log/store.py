@@ -89,7 +89,7 @@ class Graphs:
         run.ops[op].is_added = True
         return run.ops[op]
 
-    def given(self, name: str, rank: str | None, thread: str | None, op: TracedOp) -> None:
+    def printed(self, name: str, rank: str | None, thread: str | None, op: TracedOp) -> None:
         """The line that says that an op was taken holds all of it; it may be the second time that it is printed."""
         known = self._run(name, rank, thread).ops.get(op.name)
         if known is None or known.is_added or known.is_damaged:
@@ -108,10 +108,10 @@ class Graphs:
     def close(self, listing: Listing) -> None:
         """Ends a listing: if the graph was printed before, it is the same one."""
         listing.runs = sum((run.name, run.rank) == (listing.name, listing.rank) for run in self.traced)
-        for other in self.listings:
-            same = (other.name, other.rank, other.runs) == (listing.name, listing.rank, listing.runs)
-            if same and other.hashes[: len(listing.hashes)] == listing.hashes and listing.hashes:
-                other.copies += 1
+        for earlier in self.listings:
+            same = (earlier.name, earlier.rank, earlier.runs) == (listing.name, listing.rank, listing.runs)
+            if same and earlier.hashes[: len(listing.hashes)] == listing.hashes and listing.hashes:
+                earlier.copies += 1
                 return
         self.listings.append(listing)
 

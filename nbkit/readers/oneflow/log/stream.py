@@ -52,11 +52,11 @@ class Stream:
 
     def close(self) -> None:
         """Ends all that is open: the log has ended."""
-        said = self._log.skipped.count
+        skipped = self._log.skipped.count
         is_cut = self._body is not None and self._body.is_cut
         self._end_body()
         self._log.is_cut = self._log.is_cut or is_cut
-        if is_cut and self._log.skipped.count == said:
+        if is_cut and self._log.skipped.count == skipped:
             self._log.cut(*self._begun)
         if self._tree.listing is not None and self._tree.is_open:
             self._log.cut(self._tree.listing.line, f"the listing of {self._tree.listing.name}")
@@ -79,12 +79,12 @@ class Stream:
             self._end_body()
 
     def _record(self, number: int, line: str) -> bool:
-        if found := glog(line):
-            self._log.count(found)
-            self._thread = found.thread
-            if found.severity == "F":
-                self._log.error(number, found.message)
-            self._message(number, found.message, found)
+        if head := glog(line):
+            self._log.count(head)
+            self._thread = head.thread
+            if head.severity == "F":
+                self._log.error(number, head.message)
+            self._message(number, head.message, head)
             return True
         if line[0] == ")":
             if line == ")":
@@ -145,14 +145,14 @@ class Stream:
         if self._log.stages.line(number, name, stage.strip().removeprefix("'s").strip()):
             self._log.graphs.built(name, self._rank)
 
-    def _message(self, number: int, text: str, found: Glog | None) -> bool:
+    def _message(self, number: int, text: str, head: Glog | None) -> bool:
         """Takes what a message says, with or without glog's head; False if it is nothing that is kept."""
         facts = self._log.facts
         if (at := text.find(LAZY)) >= 0:
             graph, _, rest = text[at + len(LAZY) :].partition(" ")
             return self._lazy(number, graph, rest)
         if " compiling with pass " in text or " time elapsed: " in text:
-            return found is not None and facts.pass_line(text, moment(found.date, found.time), found.thread)
+            return head is not None and facts.pass_line(text, moment(head.date, head.time), head.thread)
         if text.startswith(SETS) and " include: " in text:
             name, _, first = text.partition(" include: ")
             self._start(self._set(name, text), number, first)
@@ -208,7 +208,7 @@ class Stream:
                 self._log.skipped.add(number, "", "an op whose text has no name")
                 return
             op.is_damaged = not is_whole
-            (self._log.graphs.given if is_taken else self._log.graphs.tried)(*key, op)
+            (self._log.graphs.printed if is_taken else self._log.graphs.tried)(*key, op)
 
         return ProtoBody(number, done, self._log.skipped)
 

@@ -77,9 +77,9 @@ def compiled_kind(op: CompiledOp, run: Run) -> str:
 def _phases(run: Run, listing: Listing, made_by: Mapping[str, str | None]) -> dict[str, str | None]:
     """Returns phase of each op by name: of the op it was made for, else of those that read what it makes."""
     known: dict[str, str | None] = dict(_captured_phases(run, listing))
-    others = [op for op in listing.ops if op.name not in known and compiled_kind(op, run) not in ("input", "output")]
+    unnamed = [op for op in listing.ops if op.name not in known and compiled_kind(op, run) not in ("input", "output")]
     names = {op.name for op in listing.ops} | set(known)
-    for op in others:
+    for op in unnamed:
         if made_by[op.name] == "optimizer":
             known[op.name] = "optimizer"
         elif made_by[op.name] is not None:
@@ -90,7 +90,7 @@ def _phases(run: Run, listing: Listing, made_by: Mapping[str, str | None]) -> di
     for op in listing.ops:
         for tensor, _ in op.inputs:
             readers.setdefault(makers.get(tensor, ""), []).append(op.name)
-    by_readers(known, readers, [op.name for op in others if made_by[op.name] and known.get(op.name) is None])
+    by_readers(known, readers, [op.name for op in unnamed if made_by[op.name] and known.get(op.name) is None])
     return known
 
 
@@ -104,11 +104,11 @@ def _captured_phases(run: Run, listing: Listing) -> dict[str, str]:
         if (parts := split_name(op.name)) and inserted_by(op.name, run.tree.parameters) is None
     }
     in_order = sorted(numbered, key=lambda name: numbered[name][2])
-    first, phase, found = first_gradient((name, numbered[name][1]) for name in in_order), "forward", {}
+    first, phase, phases = first_gradient((name, numbered[name][1]) for name in in_order), "forward", {}
     for name in in_order:
         phase = "backward" if name == first else phase
-        found[name] = phase
-    return found
+        phases[name] = phase
+    return phases
 
 
 def _slots(op: CompiledOp, before: TracedOp | None) -> list[str | None]:

@@ -25,11 +25,11 @@ def hidden_inputs(run: Run) -> dict[str, list[dict[str, str]]]:
         if op.op != ADDITION or op.name in compiled or len(op.inputs) != 2:
             continue
         tensors = [tensor for _, tensor in op.inputs]
-        kept = stands_for.get(op.outputs[0] if op.outputs else "")
-        if kept in tensors:
-            other = tensors[1 - tensors.index(kept)]
-            result.setdefault(kept.rpartition("/")[0], []).append(
-                {"op": op.name, "tensor": stands_for.get(other, other)}
+        replacement = stands_for.get(op.outputs[0] if op.outputs else "")
+        if replacement in tensors:
+            addend = tensors[1 - tensors.index(replacement)]
+            result.setdefault(replacement.rpartition("/")[0], []).append(
+                {"op": op.name, "tensor": stands_for.get(addend, addend)}
             )
     return result
 

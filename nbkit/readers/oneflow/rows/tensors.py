@@ -43,28 +43,28 @@ class Flow:
     def write(self, rows: GraphRows) -> list[str]:
         """Write the rows of edges and tensors; the tensors that are read and come from outside."""
         reads: Counter[str] = Counter()
-        others: dict[str, list[list[str]]] = {}
+        read_sbp: dict[str, list[list[str]]] = {}
         outside: dict[str, None] = {}
-        for one in self.read:
-            src, port, _, made = self.made.get(one.tensor, (None, None, "", UNKNOWN))
-            seen = one.seen if one.seen is not UNKNOWN else made
-            columns = {"slot": one.slot, "dtype": seen.dtype}
-            rows.edge(src, one.node, one.tensor, dst_port=one.port, src_port=port, shape=seen.shape, **columns)
-            reads[one.tensor] += 1
+        for read in self.read:
+            src, port, _, made = self.made.get(read.tensor, (None, None, "", UNKNOWN))
+            seen = read.seen if read.seen is not UNKNOWN else made
+            columns = {"slot": read.slot, "dtype": seen.dtype}
+            rows.edge(src, read.node, read.tensor, dst_port=read.port, src_port=port, shape=seen.shape, **columns)
+            reads[read.tensor] += 1
             if src is None:
-                outside[one.tensor] = None
-            elif seen.sbp != made.sbp and list(seen.sbp) not in others.setdefault(one.tensor, []):
-                others[one.tensor].append(list(seen.sbp))
+                outside[read.tensor] = None
+            elif seen.sbp != made.sbp and list(seen.sbp) not in read_sbp.setdefault(read.tensor, []):
+                read_sbp[read.tensor].append(list(seen.sbp))
         for tensor, (node, _, kind, made) in self.made.items():
-            self._tensor(rows, tensor, node, kind, made, reads[tensor], others.get(tensor))
+            self._tensor(rows, tensor, node, kind, made, reads[tensor], read_sbp.get(tensor))
         return list(outside)
 
     def _tensor(
-        self, rows: GraphRows, tensor: str, node: int, kind: str, made: Description, reads: int, others: Any
+        self, rows: GraphRows, tensor: str, node: int, kind: str, made: Description, reads: int, read_sbp: Any
     ) -> None:
         attributes: dict[str, Any] = {"sbp": list(made.sbp)} if made.sbp else {}
-        if others:
-            attributes["read_with_sbp"] = others
+        if read_sbp:
+            attributes["read_with_sbp"] = read_sbp
         numel = element_count(made.shape)
         size = ELEMENT_BYTES.get(made.dtype or "")
         rows.tensor(

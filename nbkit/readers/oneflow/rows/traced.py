@@ -14,18 +14,18 @@ from nbkit.readers.oneflow.text.traced import TracedOp
 
 # The forms in order of version; in the last one the innermost frame comes first.
 FRAME = re.compile(r"file '([^']+)', line (\d+)")
-PLACE = re.compile(r" at '([^']+)': line (\d+)")
+LOCATION = re.compile(r" at '([^']+)': line (\d+)")
 FILE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def traced_phases(traced: Traced) -> dict[str, str]:
     """Returns phase of each op by name; variables, inputs and outputs have none."""
     ops = [(op.name, op.op) for op in traced.ops.values() if op.kind == "op"]
-    first, phase, found = first_gradient(ops), "forward", {}
+    first, phase, phases = first_gradient(ops), "forward", {}
     for name, _ in ops:
         phase = "backward" if name == first else phase
-        found[name] = phase
-    return found
+        phases[name] = phase
+    return phases
 
 
 def kind_of(op: TracedOp, run: Run) -> str:
@@ -106,5 +106,5 @@ def source_of(loc: str | None) -> str | None:
         return None
     if match := FILE.search(loc):
         return f"{match[1]}:{match[2]}"
-    places = PLACE.findall(loc) or FRAME.findall(loc)
-    return f"{places[-1][0]}:{places[-1][1]}" if places else None
+    locations = LOCATION.findall(loc) or FRAME.findall(loc)
+    return f"{locations[-1][0]}:{locations[-1][1]}" if locations else None

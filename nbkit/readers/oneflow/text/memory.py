@@ -63,8 +63,8 @@ class Memory:
         if match is None:
             return False
         graph, rank, device, plan, size, plan_rank, plan_device = match.groups()
-        place = {"rank": _int(rank or plan_rank), "device": _int(device or plan_device)}
-        self.plans.append({"graph": graph or plan, **place, "total_mb": finite(size)})
+        where = {"rank": _int(rank or plan_rank), "device": _int(device or plan_device)}
+        self.plans.append({"graph": graph or plan, **where, "total_mb": finite(size)})
         return True
 
     def _part(self, text: str) -> bool:
@@ -81,21 +81,21 @@ class Memory:
     def _tensor(self, text: str) -> bool:
         if match := IN_CHUNK.search(text):
             chunk, block, order, duration = map(_int, match.groups()[:4])
-            place = {"kind": "chunk", "chunk": chunk, "block": block, "order": order, "duration": duration}
-            self.tensors.append({"tensor": match[6], "mb": finite(match[5]), **place})
+            where = {"kind": "chunk", "chunk": chunk, "block": block, "order": order, "duration": duration}
+            self.tensors.append({"tensor": match[6], "mb": finite(match[5]), **where})
         elif match := ALONE.search(text):
-            place = {"kind": match[3], "device": int(match[1]), "block": int(match[2])}
-            self.tensors.append({"tensor": match[5], "mb": finite(match[4]), **place})
+            where = {"kind": match[3], "device": int(match[1]), "block": int(match[2])}
+            self.tensors.append({"tensor": match[5], "mb": finite(match[4]), **where})
         return match is not None
 
 
 def finite(text: str) -> float | None:
     """Returns the number that a text says; None if it says none, or one that JSON does not have."""
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
         return None
-    return found if math.isfinite(found) else None
+    return number if math.isfinite(number) else None
 
 
 def _int(text: str | None) -> int | None:

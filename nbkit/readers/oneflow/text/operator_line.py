@@ -63,32 +63,32 @@ class OperatorLines:
         results = text[arrow + len(ARROW) : min(ends, default=len(text))].rstrip(",: ")
         if not name or not _is_whole(results, bool(ends)):
             return None
-        given = text[name_end + 1 : arrow]
+        inputs = text[name_end + 1 : arrow]
         return CompiledOp(
             name,
             line,
             module,
-            self._arguments(name, given),
+            self._arguments(name, inputs),
             self._arguments(name, results.removesuffix(")") if ends else results[:-2]),
             self._placement(text, placement, location),
             text[location + len(LOCATION) : -2] if location >= 0 else None,
-            lists_in(given) if "[" in given else [],
-            is_damaged=given.count("sbp=(") != given.count(DTYPE) or results.count("sbp=(") != results.count(DTYPE),
+            lists_in(inputs) if "[" in inputs else [],
+            is_damaged=inputs.count("sbp=(") != inputs.count(DTYPE) or results.count("sbp=(") != results.count(DTYPE),
         )
 
     def _placement(self, text: str, placement: int, location: int) -> str | None:
         if placement < 0:
             return None
         end = location if location > placement else len(text) - 1
-        found = text[placement + len(PLACEMENT) : end].removesuffix(")")
-        if found not in self._texts:
-            self._texts[found] = device_of(found)
-        return self._texts[found]
+        placed = text[placement + len(PLACEMENT) : end].removesuffix(")")
+        if placed not in self._texts:
+            self._texts[placed] = device_of(placed)
+        return self._texts[placed]
 
     def _arguments(self, op: str, text: str) -> list[Argument]:
         if "sbp=(" not in text:
             return self._bare(op, text)
-        found, at = [], 0
+        arguments, at = [], 0
         while (sbp := text.find("sbp=(", at)) >= 0:
             size = text.find(SIZE, sbp)
             dtype = text.find(DTYPE, size) if size >= 0 else -1
@@ -96,9 +96,9 @@ class OperatorLines:
             if end < 0:
                 break
             name = text[at:sbp].lstrip("), []").rstrip("(").removesuffix(":")
-            found.append((self._tensor(op, name), self._description(text[sbp:end])))
+            arguments.append((self._tensor(op, name), self._description(text[sbp:end])))
             at = end + 1
-        return found
+        return arguments
 
     def _bare(self, op: str, text: str) -> list[Argument]:
         """Names alone, as the first versions printed them; "..." stands for what was left out."""
@@ -121,14 +121,14 @@ class OperatorLines:
 
 def lists_in(arguments: str) -> list[list[int]]:
     """Returns first and last position of the tensors of each list in brackets."""
-    found, before, at = [], 0, 0
+    lists, before, at = [], 0, 0
     while (start := arguments.find("[", at)) >= 0 and (end := arguments.find("]", start)) >= 0:
         before += arguments.count("sbp=(", at, start)
         count = arguments.count("sbp=(", start, end)
         if count:
-            found.append([before, before + count - 1])
+            lists.append([before, before + count - 1])
         before, at = before + count, end
-    return found
+    return lists
 
 
 def sizes(text: str) -> tuple[int, ...] | None:

@@ -33,5 +33,5 @@ def _until(text: str, start: str, ends: str) -> str | None:
     if at < 0:
         return None
     rest = text[at + len(start) :]
-    stop = min((found for end in ends if (found := rest.find(end)) >= 0), default=len(rest))
+    stop = min((position for end in ends if (position := rest.find(end)) >= 0), default=len(rest))
     return rest[:stop] or None

@@ -65,14 +65,14 @@ def _fill_user(made: TracedOp, user: Message) -> None:
     for slot, tensors in _in_order(user, "input"):
         made.inputs += [(slot, tensor) for tensor in tensors]
     made.outputs = [tensor for _, tensors in _in_order(user, "output") for tensor in tensors]
-    attributes = {text(one, "key") or "": plain(message(one, "value")) for one in messages(user, "attr")}
+    attributes = {text(entry, "key") or "": plain(message(entry, "value")) for entry in messages(user, "attr")}
     if attributes:
         made.attributes["attr"] = {name: _listed(value) for name, value in attributes.items()}
 
 
 def _in_order(user: Message, key: str) -> list[tuple[str, list[str]]]:
     """Returns slots and their tensors in call order: the printed map is sorted by name."""
-    slots = {text(one, "key") or "": texts(message(one, "value"), "s") for one in messages(user, key)}
+    slots = {text(entry, "key") or "": texts(message(entry, "value"), "s") for entry in messages(user, key)}
     order = dict.fromkeys([*texts(user, f"{key}_order"), *slots])
     return [(slot, slots[slot]) for slot in order if slot in slots]
 
@@ -133,7 +133,7 @@ def described(fields: Message) -> dict[str, Description]:
         for key, value in _pairs(message(fields, "arg_signature"), "bn_in_op2lbi")
     }
     sbp = {
-        key: tuple(sbp_name(one) for one in messages(value, "sbp_parallel"))
+        key: tuple(sbp_name(parallel) for parallel in messages(value, "sbp_parallel"))
         for key, value in _pairs(message(fields, "nd_sbp_signature"), "bn_in_op2nd_sbp")
     } or {key: (sbp_name(value),) for key, value in _pairs(message(fields, "sbp_signature"), "bn_in_op2sbp_parallel")}
     blobs = _pairs(message(fields, "logical_blob_desc_signature"), "bn_in_op2blob_desc")
@@ -147,4 +147,4 @@ def described(fields: Message) -> dict[str, Description]:
 
 def _pairs(parent: Message, field: str) -> list[tuple[str, Message]]:
     """Returns a printed map: its keys and the messages they stand for."""
-    return [(text(one, "key") or "", message(one, "value")) for one in messages(parent, field)]
+    return [(text(entry, "key") or "", message(entry, "value")) for entry in messages(parent, field)]

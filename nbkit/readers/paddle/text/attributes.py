@@ -28,16 +28,16 @@ def parse(text: str, *, is_sorted: bool = True) -> tuple[dict[str, Any], bool]:
     if is_sorted:
         starts = _ascending(starts)
     ends = [start for start, _, _ in starts[1:]] + [len(text)]
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     whole = True
     for (_, name, position), end in zip(starts, ends, strict=True):
         raw = text[position:end]
         if name == DIST_ATTR and raw.startswith("{"):
             whole = whole and raw.endswith("}")
-            found.setdefault(name, dist_attr.parse(raw))
+            attributes.setdefault(name, dist_attr.parse(raw))
         else:
-            found.setdefault(name, value(raw))
-    return found, whole
+            attributes.setdefault(name, value(raw))
+    return attributes, whole
 
 
 def _starts(text: str, first: re.Match[str]) -> list[tuple[int, str, int]]:
@@ -100,13 +100,13 @@ def _longest(names: list[str], above: str) -> list[int]:
     ends: list[int] = []
     before: list[int] = []
     for index, name in enumerate(names):
-        place = bisect_left(smallest, name) if name > above else -1
-        before.append(ends[place - 1] if place > 0 else -1)
-        if place == len(smallest):
+        rank = bisect_left(smallest, name) if name > above else -1
+        before.append(ends[rank - 1] if rank > 0 else -1)
+        if rank == len(smallest):
             smallest.append(name)
             ends.append(index)
-        elif place >= 0 and smallest[place] != name:
-            smallest[place], ends[place] = name, index
+        elif rank >= 0 and smallest[rank] != name:
+            smallest[rank], ends[rank] = name, index
     chain = []
     index = ends[-1] if ends else -1
     while index >= 0:

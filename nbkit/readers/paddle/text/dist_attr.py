@@ -27,20 +27,20 @@ def closing(text: str, position: int) -> int | None:
 
 def parse(text: str) -> dict[str, Any]:
     """The fields of `{...}` by their names; its mesh as `process_mesh`, its tensors as a list below `tensors`."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     tensors: list[dict[str, Any]] = []
     for field in _fields(text.strip().removeprefix("{").removesuffix("}")):
         key, _, content = field.rpartition(": ") if field.endswith("]") else field.partition(": ")
         key, content = key.strip(), content.strip()
         if key.startswith(MESH):
-            found[MESH] = {"annotated": _annotated(key), **_mesh(content)}
+            fields[MESH] = {"annotated": _annotated(key), **_mesh(content)}
         elif MAPPING in key:
             tensors.append(_tensor(key, content))
         elif key.startswith("partial on dims") and tensors:
             tensors[-1]["partial on dims"] = value(content)
         elif key:
-            found[key] = value(content)
-    return {**found, "tensors": tensors} if tensors else found
+            fields[key] = value(content)
+    return {**fields, "tensors": tensors} if tensors else fields
 
 
 def _fields(text: str) -> Iterator[str]:

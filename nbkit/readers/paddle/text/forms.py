@@ -73,12 +73,12 @@ class AnyReader:
 
     def line(self, number: int, text: str) -> None:
         """Takes the next line, its number from 1."""
-        if (other := self._other(text)) is not None:
+        if (reader := self._next_reader(text)) is not None:
             if self._current is not None:
                 self._current.close()
-            self._current = other
-            if other is self._pir and self._brace:
-                other.line(*self._brace)
+            self._current = reader
+            if reader is self._pir and self._brace:
+                reader.line(*self._brace)
         if self._current is not None:
             self._current.line(number, text)
         if len(self._programs) > 1:
@@ -98,7 +98,7 @@ class AnyReader:
         program.rank = self._rank
         self._ended(program)
 
-    def _other(self, text: str) -> ReadableReader | PirReader | ProtobufReader | None:
+    def _next_reader(self, text: str) -> ReadableReader | PirReader | ProtobufReader | None:
         """The reader of a form that begins here and is not that of the lines before; inside a program none begins."""
         current = self._current
         if current is not None and current.is_open and not text.startswith(("{ // block", "blocks {")):

@@ -118,18 +118,18 @@ def _inputs(text: str, position: int) -> tuple[Slots, int | None]:
 
 def slots(text: str, position: int, end: str) -> tuple[Slots, int | None]:
     """Returns slots from `position` up to the mark `end` and where that ends; None for it where they cannot be read."""
-    found: Slots = []
+    pairs: Slots = []
     if end and text.startswith(end, position):
-        return found, position + 1
+        return pairs, position + 1
     while match := SLOT.match(text, position):
         names = string_list(text, match.end())
         if names is None:
-            return found, None
-        found.append((match[1], names[0]))
+            return pairs, None
+        pairs.append((match[1], names[0]))
         position = names[1]
         if end and text.startswith(end, position):
-            return found, position + 1
+            return pairs, position + 1
         if not text.startswith(", ", position) or (not end and not SLOT.match(text, position + 2)):
-            return found, None if end else position
+            return pairs, None if end else position
         position += 2
-    return found, None
+    return pairs, None

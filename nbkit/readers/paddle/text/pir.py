@@ -118,15 +118,15 @@ class PirReader:
         if not self._open:
             return
         block, holder = self._open[-1]
-        found = []
+        arguments = []
         for piece in split(text.removeprefix("^").removeprefix("kw:"))[0]:
             if match := ARGUMENT.match(piece):
                 held = piece[match.end() :].strip()
                 facts = attributes(split(held, 1)[0]) if held.startswith("{") else {}
-                found.append(Variable(match[0], "argument", attributes=facts, line=number))
-                block.declare(found[-1])
+                arguments.append(Variable(match[0], "argument", attributes=facts, line=number))
+                block.declare(arguments[-1])
         if holder is not None and holder.bare_type == "while":
-            self._carry(found, _carried(holder))
+            self._carry(arguments, _carried(holder))
 
     def _carry(self, targets: list[Variable], names: list[str]) -> None:
         """Gives results and arguments of a loop, whose types are not printed, those of what goes into it."""

@@ -96,18 +96,18 @@ def _results(operation: Operation, names: list[str], types: list[str] | None) ->
     if types is not None and len(types) != len(names):
         operation.damage = operation.damage or "it has other numbers of results and of types"
     result = [pir_text.typed(name, text) for name, text in zip(names, known, strict=True)]
-    for place, variable in enumerate(result):
+    for position, variable in enumerate(result):
         variable.persistable = operation.kind in ("parameter", "buffer")
         variable.is_parameter = operation.kind == "parameter"
-        if isinstance(stop := _of(operation, "stop_gradient", place), bool):
+        if isinstance(stop := _of(operation, "stop_gradient", position), bool):
             variable.attributes["stop_gradient"] = stop
     return result
 
 
-def _of(operation: Operation, name: str, place: int) -> Any:
+def _of(operation: Operation, name: str, position: int) -> Any:
     """Returns what a list of the attributes says of one result."""
     held = operation.attributes.get(name)
-    return held[place] if isinstance(held, list) and place < len(held) else None
+    return held[position] if isinstance(held, list) and position < len(held) else None
 
 
 def _name(operation: Operation) -> None:

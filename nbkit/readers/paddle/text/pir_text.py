@@ -72,10 +72,10 @@ def typed(name: str, text: str) -> Variable:
     if match is None:
         return variable
     variable.type = f"{match[1]}.{match[2]}" if match[1] else match[2]
-    first, *others = split(text, match.end())[0] or [""]
+    first, *layout = split(text, match.end())[0] or [""]
     if sizes := SIZES.fullmatch(first):
         variable.shape = tuple(int(size) for size in sizes[1].split("x") if size)
         variable.dtype = dtype_name(sizes[2])
-    if others:
-        variable.attributes["dist_attr"] = value("{" + ",".join(others) + "}")
+    if layout:
+        variable.attributes["dist_attr"] = value("{" + ",".join(layout) + "}")
     return variable

@@ -39,8 +39,8 @@ def variable(message: Message) -> Variable | None:
         persistable=_first(message, "persistable") is True,
         is_parameter=_first(message, "is_parameter") if "is_parameter" in message else None,
     )
-    kept = ("stop_gradient", "need_check_feed")
-    result.attributes = {field: _first(message, field) for field in kept if field in message}
+    fields = ("stop_gradient", "need_check_feed")
+    result.attributes = {field: _first(message, field) for field in fields if field in message}
     result.attributes.update(_attributes(message.get("attrs", [])))
     return result
 
@@ -65,9 +65,9 @@ def find_parameters(program: Program) -> None:
     variables = [variable for block in program.blocks.values() for variable in block.variables.values()]
     if any(variable.is_parameter for variable in variables):
         return
-    operations = [operation for block in program.blocks.values() for operation in block.operations]
-    updated = {name for one in operations for slot, names in one.inputs if slot == "Param" for name in names}
-    written = {name for one in operations for _, names in one.outputs for name in names}
+    operations = [op for block in program.blocks.values() for op in block.operations]
+    updated = {name for op in operations for slot, names in op.inputs if slot == "Param" for name in names}
+    written = {name for op in operations for _, names in op.outputs for name in names}
     for state in variables:
         if state.persistable and state.dtype is not None:
             state.is_parameter = state.name in updated if updated else state.name not in written
@@ -78,8 +78,8 @@ def _first(message: Message, field: str) -> Any:
 
 
 def _message(message: Message, field: str) -> Message:
-    found = _first(message, field)
-    return found if isinstance(found, dict) else {}
+    value = _first(message, field)
+    return value if isinstance(value, dict) else {}
 
 
 def _tensors(kind: Message) -> Iterator[Message]:

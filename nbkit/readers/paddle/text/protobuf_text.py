@@ -80,7 +80,7 @@ class ProtobufReader:
         if name in RECORDS and len(self._open) == 1:
             self._record(name, message, line, is_cut=is_cut)
         elif name == "blocks" and self._block:
-            self._place()
+            self._insert_block()
             if self._program and not is_cut:
                 self._program.closed = True
         elif 0 < len(self._open) < DEEPEST:
@@ -91,11 +91,11 @@ class ProtobufReader:
         self._open[-1][1].setdefault(name, []).append(value)
         if len(self._open) == 1 and self._block and isinstance(value, int):
             if name == "idx" and 0 <= value < MOST_BLOCKS:
-                self._place(value)
+                self._insert_block(value)
             elif name in ("parent_idx", "forward_block_idx"):
                 setattr(self._block, name.partition("_")[0], value)
 
-    def _place(self, index: int = 0) -> None:
+    def _insert_block(self, index: int = 0) -> None:
         """Gives the block its index, if it has none, and its place in this program or in the next."""
         if self._block is None or self._block.index >= 0:
             return
@@ -109,7 +109,7 @@ class ProtobufReader:
         self._program.closed = False
 
     def _record(self, name: str, message: Message, line: int, *, is_cut: bool) -> None:
-        self._place()
+        self._insert_block()
         if self._block is None:
             return
         variable = protobuf_records.variable(message) if name == "vars" else None

@@ -50,7 +50,7 @@ class ReadableReader:
         elif operations.is_operation(text):
             self._start_record(number, text)
         elif self._is_open:
-            self._other(number, stripped)
+            self._no_record(number, stripped)
         elif " : " in text:
             self._declaration(number, text)
 
@@ -70,8 +70,8 @@ class ReadableReader:
         if before := match.string[: match.start()].strip():
             self._prefix.learn(before)
         self._block = Block(index, line=number)
-        for name, other in LINKS.findall(match.string):
-            setattr(self._block, name, int(other))
+        for name, block in LINKS.findall(match.string):
+            setattr(self._block, name, int(block))
         program.blocks[index] = self._block
         program.closed = False
         self._is_open = True
@@ -101,7 +101,7 @@ class ReadableReader:
             self._skipped.add(number, text, damage)
         return True
 
-    def _other(self, number: int, text: str) -> None:
+    def _no_record(self, number: int, text: str) -> None:
         """Takes a line in a block that begins no record: its end, a declaration after junk, or junk."""
         if text.rstrip() == "}":
             self._is_open = False
@@ -148,9 +148,9 @@ class ReadableReader:
         # Lines after one that was cut are not its own.
         text = record[0] if is_cut else "\n".join(record)
         self._operation(self._record_line, text)
-        for offset, other in enumerate(record[1:], 1) if is_cut else ():
-            if other.strip():
-                self._skipped.add(self._record_line + offset, other, OUTSIDE)
+        for offset, text in enumerate(record[1:], 1) if is_cut else ():
+            if text.strip():
+                self._skipped.add(self._record_line + offset, text, OUTSIDE)
 
     def _operation(self, number: int, text: str) -> None:
         read = operations.parse(text)

@@ -27,18 +27,18 @@ def parse(text: str) -> tuple[Variable, str | None] | None:
     if start is None:
         return None
     declared, _, _ = text.partition(DIST_ATTR + "{")
-    found = _last(declared, start.end()) or _last(text, start.end())
-    if found is None:
+    match = _last(declared, start.end()) or _last(text, start.end())
+    if match is None:
         return None
     variable = Variable(
-        name=text[start.end() : found.start()],
-        type=found[1],
+        name=text[start.end() : match.start()],
+        type=match[1],
         persistable=bool(start[1]),
         is_parameter=start[3] != "var",
     )
     if variable.is_parameter:
         variable.attributes["trainable"] = bool(start[2])
-    return variable, _fill(variable, text[found.end() :])
+    return variable, _fill(variable, text[match.end() :])
 
 
 def before(text: str) -> str:
@@ -50,9 +50,9 @@ def before(text: str) -> str:
 def _start(text: str) -> re.Match[str] | None:
     if match := WORDS.match(text):
         return match
-    places = (text.find(word) for word in KEYWORDS)
-    place = min((place for place in places if place >= 0), default=-1)
-    return WORDS.match(text, place) if place >= 0 else None
+    positions = (text.find(word) for word in KEYWORDS)
+    position = min((position for position in positions if position >= 0), default=-1)
+    return WORDS.match(text, position) if position >= 0 else None
 
 
 def _last(text: str, position: int) -> re.Match[str] | None:

@@ -66,8 +66,8 @@ def _added_product(call: Call, bits: int) -> Tensor:
 
 def _sum(call: Call, bits: int) -> Tensor:
     values, dims = wide(call.inputs[0]), _reduced(call)
-    kept = [dim for dim in range(values.dim()) if dim not in dims]
-    rows = values.permute(*kept, *dims).reshape(*(values.shape[dim] for dim in kept), -1)
+    remaining = [dim for dim in range(values.dim()) if dim not in dims]
+    rows = values.permute(*remaining, *dims).reshape(*(values.shape[dim] for dim in remaining), -1)
     if not rows.numel():
         raise NotApplicableError(f"{call.func} has nothing to sum in an empty tensor")
     return accumulated(lambda a, b: rows[..., a:b].sum(-1), rows.shape[-1], bits).reshape(call.results[0].shape)
@@ -94,9 +94,9 @@ def _convolution(call: Call, bits: int) -> Tensor:
 
 def _reduced(call: Call) -> list[int]:
     """Returns the axes that a sum runs over."""
-    given, count = call.argument("dim"), call.inputs[0].dim()
-    given = [given] if isinstance(given, int) else given
-    return sorted(dim % count for dim in given) if given and count else list(range(count))
+    dims, count = call.argument("dim"), call.inputs[0].dim()
+    dims = [dims] if isinstance(dims, int) else dims
+    return sorted(dim % count for dim in dims) if dims and count else list(range(count))
 
 
 SUMS: dict[str, Callable[[Call, int], Tensor]] = {

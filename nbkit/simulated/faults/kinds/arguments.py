@@ -25,8 +25,8 @@ def wrong_axis(call: Call, size: None, memory: dict[Any, Any]) -> Results | None
     if x.shape[axis] % 2 == 0:
         return None
     reduced = {axis % x.dim() for axis in axes}
-    other = next(number for number in reversed(range(x.dim())) if number not in reduced)
-    read = x.transpose(axis, other).reshape(x.shape)
+    neighbour = next(number for number in reversed(range(x.dim())) if number not in reduced)
+    read = x.transpose(axis, neighbour).reshape(x.shape)
     return call.rerun({call.func._schema.arguments[0].name: read})
 
 

@@ -22,10 +22,10 @@ def nan_masked_rows(call: Call, size: None, memory: dict[Any, Any]) -> Results:
         wrong[..., 0, :] = torch.nan
         return [wrong, *call.results[1:]]
     rows = [_row_mask(tensor, result, call) for tensor in tensors_in([*call.inputs, *call.named_inputs.values()])]
-    found = [mask for mask in rows if mask is not None]
-    if not found:
+    masks = [mask for mask in rows if mask is not None]
+    if not masks:
         raise NotApplicableError(f"{call.func} has no mask: no bool input and no -inf in rows that fit its result")
-    hidden = torch.stack(found).any(0)
+    hidden = torch.stack(masks).any(0)
     return [torch.where(hidden, torch.nan, result), *call.results[1:]]
 
 
