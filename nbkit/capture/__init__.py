@@ -1,1 +1,1 @@
-"""Recording a running torch step."""
+"""Records a running torch step."""

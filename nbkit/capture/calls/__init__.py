@@ -1,1 +1,1 @@
-"""Captured calls: an op with its values, as plain data and as tensors again."""
+"""Captures calls: turns an op and its values into plain data, and back into tensors."""

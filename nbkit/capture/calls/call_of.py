@@ -1,4 +1,4 @@
-"""call_of: one call of a recorded step with the values it had."""
+"""Rebuilds one call of a recorded step with the values it had."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ from nbkit.trace.trace import Trace
 
 @dataclass(frozen=True)
 class OpResult:
-    """A compared result: `actual` in its own dtype, `expected` as the reference gave it, in float64 unless exact."""
+    """Holds a compared result: `actual` in its own dtype, `expected` of the reference, in float64 unless exact."""
 
     role: str
     position: int
@@ -28,7 +28,7 @@ class OpResult:
 
 @dataclass(frozen=True)
 class OpCall:
-    """One call: `op(*args, **kwargs)` runs it again on the CPU; `device` is where it ran in the step."""
+    """Describes one call: `op(*args, **kwargs)` runs it again on the CPU; `device` is where it ran in the step."""
 
     op: OpOverload
     args: tuple[Any, ...]
@@ -38,17 +38,17 @@ class OpCall:
 
     @property
     def actual(self) -> Tensor:
-        """What it gave in the step: the first of the results that were kept."""
+        """Returns what the step computed: the first of the results that were kept."""
         return self.results[0].actual
 
     @property
     def expected(self) -> Tensor:
-        """What the reference made of it."""
+        """Returns what the reference computed for it."""
         return self.results[0].expected
 
 
 def call_of(trace: Trace, op_id: int) -> OpCall:
-    """The call with its inputs, from before it ran, and the results that were kept, all as tensors on the CPU.
+    """Returns the call with its inputs from before it ran and the results that were kept, all as tensors on the CPU.
 
     `nbkit.opdiff` keeps the first wrong calls of a step; see its `keep` and `keep_ops`. Raises OptionError if this
     call was not kept, or if its op is not known in this process.
@@ -61,7 +61,7 @@ def call_of(trace: Trace, op_id: int) -> OpCall:
 
 
 def op_of(name: str) -> OpOverload:
-    """The op of this name. Raises OptionError if torch does not know it here."""
+    """Returns the op of this name. Raises OptionError if torch does not know it here."""
     namespace, packet, overload = name.split(".")
     try:
         op: OpOverload = getattr(getattr(getattr(torch.ops, namespace), packet), overload)

@@ -1,4 +1,4 @@
-"""The capturer: copies of inputs and results of the first calls that are wrong, bounded in number and bytes."""
+"""Copies inputs and results of the first calls that are wrong, bounded in number and bytes."""
 
 import json
 from collections import Counter
@@ -27,7 +27,7 @@ MOST_REASONS = 100
 
 
 class Origin:
-    """What the copies of a call's inputs do not tell: its arguments with forms for tensors, how its device is made."""
+    """Holds what copies of a call's inputs do not tell: its arguments with forms for tensors, its device's setup."""
 
     def __init__(self, args: Any, kwargs: Any, tensors: list[Tensor]) -> None:
         self.args, self.kwargs = mapped_call(args, kwargs, form_of, {})
@@ -39,12 +39,12 @@ class Origin:
         self.setup: tuple[str, ...] = ()
 
     def has_run(self) -> None:
-        """To be told as soon as the op has run."""
+        """Notes that the op has run; to be called right after it."""
         if self._watching is not None:
             self.setup, self._watching = self._watching(), None
 
     def call(self, op: str, copies: list[Tensor]) -> tuple[CapturedCall, list[tuple[Tensor, Form]]]:
-        """The call without values, and its different tensors in their order, from copies of all of them."""
+        """Returns the call without values, and its different tensors in their order, from copies of all of them."""
         remaining, forms = iter(copies), dict[int, tuple[int, Tensor, Form]]()
 
         def add(form: Form) -> int:
@@ -59,7 +59,7 @@ class Origin:
 
 
 class Values(NamedTuple):
-    """A compared tensor and its reference, flat."""
+    """Holds a compared tensor and its reference, flat."""
 
     place: int
     actual: Array
@@ -68,7 +68,7 @@ class Values(NamedTuple):
 
 
 class CallCapturer:
-    """Keeps at most `keep` wrong calls, and as many right ones of the ops that are asked for, in `keep_bytes`."""
+    """Keeps at most `keep` wrong calls, and as many correct ones of the ops that are asked for, in `keep_bytes`."""
 
     def __init__(self, keep: int = KEEP, keep_bytes: int = KEEP_BYTES, keep_ops: Patterns = None) -> None:
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 0:
@@ -83,17 +83,17 @@ class CallCapturer:
         self._captured: Counter[bool] = Counter()
 
     def origin(self, args: Any, kwargs: Any, tensors: list[Tensor]) -> Origin | None:
-        """What must be known of a call with these tensors before it runs; None if nothing is kept."""
+        """Returns what must be known of a call with these tensors before it runs; None if nothing is kept."""
         return Origin(args, kwargs, tensors) if self.keep else None
 
     def wants(self, row: dict[str, Any]) -> bool:
-        """Whether there is reason to keep a judged tensor."""
+        """Returns whether there is reason to keep a judged tensor."""
         if row["status"] in RIGHT:
             return self._is_asked_for is not None and self._is_asked_for(row["op"])
         return self.keep > 0
 
     def offer(self, row: dict[str, Any], call: Call, values: Values) -> None:
-        """Keep a judged tensor with its call, if there is reason and room to."""
+        """Keeps a judged tensor with its call, if there is reason and room to."""
         if call.origin is None or not self.wants(row):
             return
         is_wrong, slot = row["status"] not in RIGHT, row["slot"]
@@ -109,7 +109,7 @@ class CallCapturer:
             self._note(slot, f"its values could not be copied ({type(error).__name__})")
 
     def captured_calls(self, op_ids: Any) -> tuple[dict[int, CapturedCall], dict[str, Any]]:
-        """The kept calls by op_id, and what meta says of them; `op_ids` has one for each call, -1 for one left out."""
+        """Returns the captured calls by op_id, and what meta says of them; `op_ids` is -1 for a call left out."""
         numbered = {int(op_ids[slot // OP_FIELDS]): call for slot, call in sorted(self.calls.items())}
         captured = {
             op_id: CapturedCall(**{**vars(call), "op_id": op_id}) for op_id, call in numbered.items() if op_id >= 0

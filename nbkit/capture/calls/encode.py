@@ -1,4 +1,4 @@
-"""Arguments of a call as JSON data and bytes, and back."""
+"""Encodes arguments of a call as JSON data and bytes, and decodes them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -15,11 +15,11 @@ WIDE = (torch.float64, torch.complex128)
 
 
 class NotCapturedError(Exception):
-    """A call whose values cannot be kept, with the reason."""
+    """Says why the values of a call cannot be kept."""
 
 
 class Form(NamedTuple):
-    """What a copy in another precision does not tell of a tensor."""
+    """Describes what a copy in another precision does not tell of a tensor."""
 
     dtype: torch.dtype
     stride: tuple[int, ...] | None  # null for what is not dense
@@ -27,7 +27,7 @@ class Form(NamedTuple):
 
 
 def form_of(value: Any) -> Any:
-    """The form of a tensor; anything else as it is."""
+    """Returns the form of a tensor; anything else as it is."""
     if not isinstance(value, Tensor):
         return value
     is_dense = value.layout is torch.strided and not value.is_quantized
@@ -35,7 +35,7 @@ def form_of(value: Any) -> Any:
 
 
 def captured_tensor(values: Tensor, form: Form) -> CapturedTensor:
-    """The tensor of this form from a copy of its values. Raises NotCapturedError where that would not be it."""
+    """Returns the tensor of this form from a copy of its values. Raises NotCapturedError where that would not be it."""
     if form.stride is None:
         raise NotCapturedError("it has sparse or quantised tensors")
     if form.dtype in WIDE and values.dtype is not form.dtype:
@@ -46,7 +46,7 @@ def captured_tensor(values: Tensor, form: Form) -> CapturedTensor:
 
 
 def tensor_of(captured: CapturedTensor) -> Tensor:
-    """The tensor on the CPU, laid out in memory as it was, but for large gaps."""
+    """Returns the tensor on the CPU, laid out in memory as it was, but for large gaps."""
     dtype = getattr(torch, captured.dtype)
     if not captured.data:
         return torch.empty(captured.shape, dtype=dtype)
@@ -62,7 +62,7 @@ def tensor_of(captured: CapturedTensor) -> Tensor:
 
 
 def encoded(value: Any, add: Callable[[Form], int]) -> Any:
-    """An argument as JSON data; `add` gives each tensor its place. Raises NotCapturedError on what has no such form."""
+    """Returns an argument as JSON data; `add` numbers each tensor. Raises NotCapturedError on what has no such form."""
     if isinstance(value, Form):
         return {"tensor": add(value)}
     if value is None or isinstance(value, bool | int | float | str):
@@ -78,7 +78,7 @@ def encoded(value: Any, add: Callable[[Form], int]) -> Any:
 
 
 def decoded(value: Any, tensors: Sequence[Tensor]) -> Any:
-    """The argument that encoded() was given, with these tensors."""
+    """Returns the argument that encoded() was called with, with these tensors."""
     if isinstance(value, list):
         return [decoded(item, tensors) for item in value]
     if not isinstance(value, dict):

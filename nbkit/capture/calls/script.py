@@ -1,4 +1,4 @@
-"""script_of: a Python script that runs one call of a recorded step alone, in a fresh process."""
+"""Writes a Python script that runs one call of a recorded step alone, in a fresh process."""
 
 import base64
 import math
@@ -22,7 +22,7 @@ LINE = 100
 
 
 def script_of(trace: Trace, op_id: int, folder: str | Path = ".") -> str:
-    """The script as text: it needs torch alone, and nbkit for faults of a simulated device.
+    """Returns the script as text: it needs torch alone, and nbkit for faults of a simulated device.
 
     It runs the op on the device of the step, if that is there, and on the CPU in float64 from the same inputs, and
     prints both, the largest difference, and whether that is the one of the trace. Inputs of more than 32 KiB are
@@ -108,7 +108,7 @@ def _written(call: CapturedCall, folder: Path) -> Path:
 
 
 def _text(value: Any) -> str:
-    """An encoded argument as Python."""
+    """Returns an encoded argument as Python."""
     if isinstance(value, list):
         return f"[{', '.join(map(_text, value))}]"
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""The part of the script that is the same for every op: runs it twice and prints what differs."""
+"""Holds the part of the script that is the same for every op: it runs the op twice and prints what differs."""
 
 BODY = '''
 WIDER = {torch.float16: 0, torch.bfloat16: 0, torch.float32: 0, torch.complex32: 1, torch.complex64: 1}

@@ -1,1 +1,1 @@
-"""opcheck: the first op that makes a NaN, an Inf or an overflow."""
+"""Finds the first op that makes a NaN, an Inf or an overflow (opcheck)."""

@@ -1,4 +1,4 @@
-"""What opcheck adds to the recorder: it looks at what each op returns and writes, for the first that goes wrong.
+"""Checks what each op returns and writes, and reports the first op that goes wrong.
 
 The native recorder settles the usual case by itself (nbkit/capture/native/checker.h) and asks here about every other.
 """
@@ -46,7 +46,7 @@ MOVING = frozenset(
 
 
 class Checker:
-    """Finds the ops that make a NaN, an Inf or nothing but underflow; what they return is passed on as it is."""
+    """Finds the ops that make a NaN, an Inf or nothing but underflow; passes on what they return as it is."""
 
     def __init__(self, recording: Recording, stop: bool) -> None:
         self.recording, self.stop = recording, stop
@@ -61,7 +61,7 @@ class Checker:
             self.native = recording.native.Checker(self.memory, self)
 
     def around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
-        """What runs an op and looks at it; `run` runs it."""
+        """Returns a function that runs an op by `run` and checks its result."""
         traits = plan_of(func)
         if traits.leave_out is not None:
             return self._around_left_out(traits, traits.leave_out, run)
@@ -100,24 +100,24 @@ class Checker:
         return run_between_looks
 
     def describe(self, func: Any) -> tuple[str | None, bool, bool, bool, list[int]]:
-        """What the native recorder is to know of an op; the arguments it writes to by their number in its schema."""
+        """Returns what the native recorder needs to know of an op; the arguments it writes to by their number."""
         traits, arguments = plan_of(func), func._schema.arguments
         named = [number for number, arg in enumerate(arguments) if arg.name in traits.written_names and arg.kwarg_only]
         is_uninitialised = traits.packet in UNINITIALISED
         return traits.leave_out, is_uninitialised, asks_before(traits), traits.is_random, [*traits.written, *named]
 
     def ask_about(self, func: Any, args: Any, kwargs: Any) -> bool:
-        """Whether what an op of the native recorder is about to write to was finite."""
+        """Returns whether what an op of the native recorder is about to write to was finite."""
         traits = plan_of(func)
         return self._ask(traits, args, kwargs, written_tensors(traits, args, kwargs))
 
     def look_at(self, func: Any, args: Any, kwargs: Any, out: Any, was_finite: bool) -> None:
-        """Look closely at an op of the native recorder."""
+        """Checks an op of the native recorder closely."""
         traits = plan_of(func)
         self._settle(traits, args, kwargs, out, written_tensors(traits, args, kwargs), was_finite)
 
     def close(self) -> None:
-        """Add what the native recorder has settled."""
+        """Adds what the native recorder has counted."""
         if self.native is not None:
             checked, left_out, spent = self.native.counts()
             self.checked += checked
@@ -138,7 +138,7 @@ class Checker:
             raise self.error
 
     def _is_plainly_fine(self, out: Tensor, is_whole: bool) -> bool:
-        """Whether a result is finite and far from underflow, by one sum: the usual case, at a tenth of the price."""
+        """Returns whether one sum shows a result to be finite and far from underflow: usual, and a tenth as costly."""
         started, grad = perf_counter_ns(), torch.is_grad_enabled()
         if grad:
             torch._C._set_grad_enabled(False)
@@ -165,13 +165,13 @@ class Checker:
             self.recording.spent.add(started, perf_counter_ns())
 
     def _counted(self, traits: Plan, work: Callable[[], Any]) -> Any:
-        """The result of `work`; trouble of ours is counted by op."""
+        """Returns the result of `work`; counts errors of our own by op."""
         reason = f"could not be looked at: {traits.name}"
         on_trouble = lambda error: self.skipped.update([f"{reason} ({type(error).__name__})"])  # noqa: E731
         return timed_apart(self.recording, work, on_trouble)
 
     def _look_before(self, args: Any, kwargs: Any, written: list[Tensor]) -> bool:
-        """Whether what is about to be written to was finite."""
+        """Returns whether what is about to be written to was finite."""
         positions = {id(tensor): position for position, tensor in enumerate(all_tensors(args, kwargs))}
         readable = [self._was_finite(tensor, positions.get(id(tensor), 0)) for tensor in written if is_readable(tensor)]
         return all(readable)  # after all of them have been looked at
@@ -217,7 +217,7 @@ class Checker:
         return first_finding
 
     def _remember_part(self, tensor: Tensor, written: list[Tensor]) -> None:
-        """What was written is finite; the storage is if all of it was written, or the rest was finite before."""
+        """Notes that what was written is finite; so is the storage if all of it was written or the rest was finite."""
         is_whole = tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes() if written else True
         self.memory.note(stored(tensor), is_whole or self.memory.was_finite(stored(tensor)) is not False)
 
@@ -237,7 +237,7 @@ class Checker:
         return finding
 
     def _look_outside(self, traits: Plan, args: Any, kwargs: Any, written: list[Tensor]) -> bool:
-        """Tell of inputs that are not finite and that no recorded op made, each storage once; whether one is a mask."""
+        """Reports non-finite inputs that no recorded op made, each storage once; returns whether one is a mask."""
         has_mask, tensors = False, all_tensors(args, kwargs)
         overwritten = {storage_of(stored(tensor)) for tensor in written}
         for position, tensor in enumerate(tensors):
@@ -256,18 +256,18 @@ class Checker:
 
 
 def asks_before(traits: Plan) -> bool:
-    """Whether it matters what was in the memory that an op writes to."""
+    """Returns whether it matters what was in the memory that an op writes to."""
     return bool(traits.written or traits.written_names) and traits.packet not in OVERWRITING and not traits.is_out
 
 
 def hides(traits: Plan, tensors: int) -> bool:
-    """Whether an op with so many tensors may read the -Inf of a mask."""
+    """Returns whether an op with so many tensors may read the -Inf of a mask."""
     packet = traits.packet
     return packet in MOVING or (packet in MASKING and (tensors > 1 or not packet.startswith("add")))
 
 
 def is_mask(tensor: Tensor) -> bool:
-    """Whether all that is not finite in a tensor is -Inf, as in what is added to scores to hide some of them."""
+    """Returns whether all that is not finite in a tensor is -Inf, as in what is added to scores to mask some."""
     if tensor.requires_grad or not tensor.is_floating_point():
         return False
     values = values_of(tensor)

@@ -1,4 +1,4 @@
-"""What went into an op, in words: the elements that made a bad one where they are known, else each input's range."""
+"""Describes an op's inputs in words: the elements behind a bad one where they are known, else each input's range."""
 
 from collections.abc import Iterator
 from math import isfinite
@@ -20,14 +20,14 @@ BY_ELEMENT = frozenset(
 
 
 def read_only(traits: Plan, args: Any, kwargs: Any, written: list[Tensor]) -> list[Tensor]:
-    """The tensors of a call that it leaves as they are; `written` are those that its schema lets it write to."""
+    """Returns the tensors of a call that it does not write to; `written` are those that its schema lets it write to."""
     if traits.packet in UNDECLARED_WRITES and not bound(traits.func, args, kwargs).get("training", True):
         written = []  # running statistics are only read then
     return [tensor for tensor in all_tensors(args, kwargs) if not any(tensor is written_to for written_to in written)]
 
 
 def numbers_in(value: Any) -> Iterator[float]:
-    """The numbers that are not finite among the arguments of a call."""
+    """Yields the numbers that are not finite among the arguments of a call."""
     if isinstance(value, float):
         if not isfinite(value):
             yield value
@@ -42,7 +42,7 @@ def numbers_in(value: Any) -> Iterator[float]:
 def inputs_text(
     traits: Plan, args: Any, kwargs: Any, written: list[Tensor], position: int, indices: list[int], shape: torch.Size
 ) -> str:
-    """'; inputs there: 1, 0', or the range of each where an element is made of many; what is not known is said."""
+    """Returns '; inputs there: 1, 0', or the range of each where an element is made of many; unknown ones are named."""
     if traits.packet.startswith("_foreach_"):
         args, kwargs = _items_of(args, position), {name: _item_of(value, position) for name, value in kwargs.items()}
     is_pointwise = traits.is_pointwise or traits.packet.startswith("_foreach_")
@@ -63,12 +63,12 @@ def _items_of(args: Any, position: int) -> tuple[Any, ...]:
 
 
 def _item_of(value: Any, position: int) -> Any:
-    """What a foreach op takes from an argument for its result number `position`."""
+    """Returns what a foreach op takes from an argument for its result number `position`."""
     return value[position] if isinstance(value, list | tuple) and position < len(value) else value
 
 
 def _numbers_text(traits: Plan, args: Any, kwargs: Any, is_pointwise: bool) -> Iterator[str]:
-    """Numbers that an op computes with: whole ones are sizes and dimensions unless it works element by element."""
+    """Yields the numbers an op computes with; whole ones are sizes and dimensions unless it is elementwise."""
     names = [argument.name for argument in traits.func._schema.arguments]
     kinds = (int, float) if is_pointwise else float
     for name, value in [*zip(names, args, strict=False), *kwargs.items()]:

@@ -1,4 +1,4 @@
-"""opcheck: the first op of a step that makes a NaN, an Inf or loses all precision."""
+"""Finds the first op of a step that makes a NaN, an Inf or loses all precision (opcheck)."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
@@ -26,7 +26,7 @@ SCALED = (
 
 
 class opcheck(Recorder):  # noqa: N801  a context manager is named like the function it stands for
-    """Context manager that finds the ops where NaN, Inf and lost precision begin; gives a Trace with `findings`.
+    """Finds the ops where NaN, Inf and lost precision begin, as a context manager; gives a Trace with `findings`.
 
     The trace is that of `optrace`, and what runs inside computes the same bits as without it. After every aten op,
     forward, backward and optimizer, its result is looked at. `findings` has a row for each op that goes wrong by
@@ -53,7 +53,7 @@ class opcheck(Recorder):  # noqa: N801  a context manager is named like the func
 
 
 class CheckObserver(Observer):
-    """Looks at what each op returns and writes; adds the frame `findings`."""
+    """Checks what each op returns and writes; adds the frame `findings`."""
 
     def __init__(self, stop: bool = False) -> None:
         self.stop = stop
@@ -95,7 +95,7 @@ class CheckObserver(Observer):
         }
 
     def _say_where(self, findings: pd.DataFrame) -> None:
-        """Add to the error that ends the step where its op is: the traceback of a backward op shows its caller only."""
+        """Adds to the error that ends the step where its op is: a traceback of a backward op shows its caller only."""
         if self.checker.error is not None and len(findings):
             last = findings.iloc[-1]
             module = f"module {last['module'] or 'root'}" if isinstance(last["module"], str) else "outside modules"
@@ -110,7 +110,7 @@ class CheckObserver(Observer):
 
 
 def with_names(findings: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
-    """Findings whose messages say which parameter or buffer an input is, also where an op read a view of it."""
+    """Returns findings whose messages name the parameter or buffer an input is, also where an op read a view of it."""
     is_input = (findings["kind"] == "input").to_numpy()
     if not is_input.any():
         return findings
@@ -128,13 +128,13 @@ def with_names(findings: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
 
 
 def _guess(op: str, phase: str) -> str | None:
-    """What a tensor without a name is by the place where it came in."""
+    """Returns what a tensor without a name probably is, from where it came in."""
     if phase == "optimizer":
         return "a gradient or the state of the optimizer"
     return "the gradient of an earlier backward pass" if phase == "backward" and op == "aten.add_.Tensor" else None
 
 
 def _is_scaled(findings: pd.DataFrame, ops: pd.DataFrame) -> bool:
-    """Whether something went wrong in a backward pass whose gradients a GradScaler looked at."""
+    """Returns whether something went wrong in a backward pass whose gradients a GradScaler looked at."""
     is_backward = (findings["phase"] == "backward") & findings["kind"].isin(["nan", "inf", "overflow"])
     return bool(is_backward.any()) and bool(ops["op"].str.contains("_amp_foreach_non_finite_check_and_unscale_").any())

@@ -1,4 +1,4 @@
-"""Where a NaN, an Inf or a result without precision begins: at the op whose inputs do not explain it."""
+"""Finds where a NaN, an Inf or a result without precision begins: at the op whose inputs do not explain it."""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,13 +25,13 @@ FILLING = frozenset(
 
 @cache
 def exact() -> Reference:
-    """What results are held against: made at first use, since it tries the device."""
+    """Returns the reference that results are compared with; made at first use, since it tries the device."""
     return Reference("cpu:float64")
 
 
 @dataclass
 class Finding:
-    """One op that goes wrong by itself, or an input that came in from outside; kinds as in the findings frame."""
+    """Describes one op that goes wrong by itself, or an input that came in from outside; kinds as in `findings`."""
 
     kind: str
     role: str
@@ -50,7 +50,7 @@ class Finding:
 def origin_of(
     traits: Plan, args: Any, kwargs: Any, written: list[Tensor], tensor: Tensor, position: int
 ) -> Finding | None:
-    """What began with this result, which holds NaN or Inf; None if the inputs explain it.
+    """Returns what began with this result, which holds NaN or Inf; None if the inputs explain it.
 
     A NaN is explained by a NaN that went in, one given to an op that fills memory included; an Inf by either, a number
     such as the -inf of a mask included. `written` are the inputs that the op has overwritten, which the caller knows to
@@ -80,14 +80,14 @@ def origin_of(
 
 
 def _how_many(bad: int, values: Tensor, what: str, indices: list[int]) -> tuple[str, ...]:
-    """The parts of '3 of 8 elements are NaN, the first at [0, 2]'."""
+    """Returns the parts of '3 of 8 elements are NaN, the first at [0, 2]'."""
     if values.numel() == 1:
         return "its only element is ", what
     return f"{bad:,} of {values.numel():,} elements {'is' if bad == 1 else 'are'} ", what, f", the first at {indices}"
 
 
 def underflow_of(traits: Plan, args: Any, kwargs: Any, tensor: Tensor, position: int) -> Finding | None:
-    """What began with this result of zeros and subnormal numbers; None if that is what it should hold."""
+    """Returns what began with this result of zeros and subnormal numbers; None if that is what it should hold."""
     if not any(largest(one) > 0 for one in all_tensors(args, kwargs) if is_float(one)):
         return None
     precise = _exact(traits, args, kwargs, position)
@@ -104,7 +104,7 @@ def underflow_of(traits: Plan, args: Any, kwargs: Any, tensor: Tensor, position:
 
 
 def from_outside(tensor: Tensor, position: int) -> Finding:
-    """An input that no recorded op made holds NaN or Inf already."""
+    """Reports an input that no recorded op made and that holds NaN or Inf already."""
     nans, infs = counts(tensor)
     return Finding(
         "input", "input", position, tensor, f"came into the recorded code with {_held(tensor, nans, infs)}", nans, infs
@@ -112,7 +112,7 @@ def from_outside(tensor: Tensor, position: int) -> Finding:
 
 
 def unwritten(tensor: Tensor, position: int) -> Finding:
-    """An input holds NaN or Inf though all that the recorded ops wrote to its memory is finite."""
+    """Reports an input that holds NaN or Inf though all that the recorded ops wrote to its memory is finite."""
     nans, infs = counts(tensor)
     message = (
         f"holds {_held(tensor, nans, infs)} that no recorded op put there: memory from empty() that was not filled, or "
@@ -128,17 +128,17 @@ def _held(tensor: Tensor, nans: int, infs: int) -> str:
 
 
 def is_float(tensor: Tensor) -> bool:
-    """Whether a tensor holds numbers that can fail to be finite."""
+    """Returns whether a tensor holds numbers that can fail to be finite."""
     return tensor.is_floating_point() or tensor.is_complex()
 
 
 def is_readable(tensor: Tensor) -> bool:
-    """Whether a tensor has values that can fail to be finite."""
+    """Returns whether a tensor has values that can fail to be finite."""
     return is_float(tensor) and tensor.numel() > 0 and not tensor.is_meta and not isinstance(tensor, FakeTensor)
 
 
 def _exact(traits: Plan, args: Any, kwargs: Any, position: int) -> Tensor | None:
-    """The result in float64; None for ops that draw numbers or have no such kernel."""
+    """Returns the result in float64; None for ops that draw numbers or have no such kernel."""
     if traits.is_random or traits.written or traits.written_names:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What is asked of a tensor's values: its greatest magnitude, its NaN and Inf, an element, its range."""
+"""Reads a tensor's values: its greatest magnitude, its NaN and Inf, an element, its range."""
 
 import torch
 from torch import Tensor
@@ -10,13 +10,13 @@ NARROWEST = (torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.float8_e5m2, torc
 
 
 def values_of(tensor: Tensor) -> Tensor:
-    """The stored values of a tensor of any layout, float8 widened since torch computes nothing in it."""
+    """Returns the stored values of a tensor of any layout, float8 widened since torch computes nothing in it."""
     values = tensor if tensor.layout is torch.strided and not tensor.is_nested else dense(tensor)
     return values.to(torch.float32) if values.dtype in NARROWEST else values
 
 
 def largest(tensor: Tensor) -> float:
-    """The greatest magnitude of its values; NaN if one is NaN, 0 without values."""
+    """Returns the greatest magnitude of its values; NaN if one is NaN, 0 without values."""
     values = values_of(tensor)
     if not values.numel():
         return 0.0
@@ -27,23 +27,23 @@ def largest(tensor: Tensor) -> float:
 
 
 def smallest_normal(dtype: torch.dtype) -> float:
-    """The least magnitude that a dtype holds in full precision."""
+    """Returns the least magnitude that a dtype holds in full precision."""
     return float(torch.finfo(dtype).smallest_normal)
 
 
 def counts(tensor: Tensor) -> tuple[int, int]:
-    """How many of its values are NaN, and how many are Inf."""
+    """Counts how many of its values are NaN, and how many are Inf."""
     values = values_of(tensor)
     return int(torch.isnan(values).sum()), int(torch.isinf(values).sum())
 
 
 def first_true(mask: Tensor) -> list[int]:
-    """Indices of the first true element of a mask that has one."""
+    """Returns the indices of the first true element of a mask that has one."""
     return [int(index) for index in mask.nonzero()[0]]
 
 
 def element_text(tensor: Tensor, indices: list[int], shape: torch.Size) -> str | None:
-    """The element of a tensor that an elementwise result of this shape has at `place`; None if there is no such one."""
+    """Returns the element of a tensor behind `indices` of an elementwise result of this shape; None if it has none."""
     if tensor.layout is not torch.strided or len(tensor.shape) > len(shape):
         return None
     try:
@@ -53,7 +53,7 @@ def element_text(tensor: Tensor, indices: list[int], shape: torch.Size) -> str |
 
 
 def range_text(tensor: Tensor) -> str:
-    """'shape [2, 3] from -1.5 to 4'."""
+    """Returns 'shape [2, 3] from -1.5 to 4'."""
     values = values_of(tensor)
     shape = f"shape {list(tensor.shape)}"
     if values.is_complex() or not values.numel():
@@ -63,5 +63,5 @@ def range_text(tensor: Tensor) -> str:
 
 
 def number_text(value: float | complex | bool) -> str:
-    """A number with as many digits as a reader needs."""
+    """Returns a number with as many digits as a reader needs."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

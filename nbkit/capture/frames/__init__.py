@@ -1,1 +1,1 @@
-"""The frames of a trace from the raw record."""
+"""Builds the frames of a trace from the raw record."""

@@ -1,4 +1,4 @@
-"""Forward and backward partners: which forward op an autograd node was made for."""
+"""Links forward and backward: finds the forward op that an autograd node was made for."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ Integers = np.ndarray
 def forward_ops(
     nodes: Integers, copies_slices: np.ndarray, sequences: Integers, forward: Integers, first: int
 ) -> Integers:
-    """Row of the forward op of each autograd node, -1 where the node is older than the recording.
+    """Returns the row of the forward op of each autograd node, -1 where the node is older than the recording.
 
     torch's counter gives every node a number when it is made, and a node is made right before its op is dispatched: the
     op's reading of the counter is one more. So the op of node n is the first whose reading exceeds n. The one kind made

@@ -1,4 +1,4 @@
-"""From the raw record of a step to the frames and meta of a trace."""
+"""Builds the frames and meta of a trace from the raw record of a step."""
 
 import platform
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ from nbkit.capture.step.module_calls import ModuleCalls
 def build(
     recording: Recording, modules: ModuleCalls, statistics: Statistics | None, selection: Selection, getters: int
 ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
-    """The frames (ops, tensors, modules) and the part of meta that follows from the recording.
+    """Returns the frames (ops, tensors, modules) and the part of meta that follows from the recording.
 
     Beside it `failed_op_id` and, for every slot of recording.ops, the op_id in `op_ids`; -1 of one that was left out.
     """
@@ -66,13 +66,13 @@ def build(
 
 
 def versions() -> dict[str, str]:
-    """Versions that a reader of the trace needs."""
+    """Returns the versions that a reader of the trace needs."""
     return {"nbkit": own_version(), "torch": torch.__version__, "python": platform.python_version()}
 
 
 @cache
 def own_version() -> str:
-    """Version of the installed nbkit, looked up once per process: that reads and parses a file."""
+    """Returns the version of the installed nbkit, looked up once per process: that reads and parses a file."""
     try:
         return version("nbkit-torch")
     except PackageNotFoundError:  # run from a source tree that was never installed
@@ -84,7 +84,7 @@ def now_text() -> str:
 
 
 def tensor_spans(recording: Recording, rows: OpRows) -> Spans:
-    """For each thread its aten ops and where their tensors stand among the records that it met."""
+    """Returns for each thread its aten ops and where their tensors stand among the records that it met."""
     spans = {}
     for thread in recording.threads.values():
         mine = np.flatnonzero((rows.thread == thread.number) & ~rows.is_api)
@@ -95,7 +95,7 @@ def tensor_spans(recording: Recording, rows: OpRows) -> Spans:
 
 
 def row_devices(rows: OpRows, tensors: TensorColumns, spans: Spans) -> tuple[np.ndarray, list[str]]:
-    """Device of each row as a number and the names: of its first output, else its first input, else its first op."""
+    """Returns each row's device as a number, and the names: of its first output, else first input, else first op."""
     by_record = np.append(tensors.device, -1)
     device = np.full(rows.count, -1, dtype=np.int64)
     for mine, first, inputs, outputs, records in spans.values():

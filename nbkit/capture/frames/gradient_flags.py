@@ -1,4 +1,4 @@
-"""Which tensors required a gradient at which op, worked out after the step."""
+"""Works out after the step which tensors required a gradient at which op."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ ONLY_FIRST = frozenset(
 
 
 def only_first(names: list[str]) -> np.ndarray:
-    """Whether each op, by name, has a differentiable output in the first place alone."""
+    """Returns whether each op, by name, has a differentiable output in the first position alone."""
     return np.array([name.rpartition(".")[0] in ONLY_FIRST for name in names], dtype=bool)
 
 
@@ -34,7 +34,7 @@ def requires_grad_column(
     is_output: np.ndarray,
     counts: np.ndarray,
 ) -> np.ndarray:
-    """Whether each tensor required a gradient at that op; rows are ordered by op.
+    """Returns whether each tensor required a gradient at that op; rows are ordered by op.
 
     A tensor leaves the dispatcher before autograd marks it, so what was read of an output is too early: it requires a
     gradient if its op made an autograd node (`counts`, false also for an output that is not differentiable) and one of
@@ -63,7 +63,7 @@ def _since(
     record: np.ndarray,
     is_output: np.ndarray,
 ) -> list[int]:
-    """Place in the column from which on each record requires a gradient; its length for never."""
+    """Returns the position in the column from which on each record requires a gradient; its length for never."""
     never = len(row)
     since: list[int] = np.where(needs, 0, never).tolist()
     allowed = may_need.tolist()

@@ -1,4 +1,4 @@
-"""The modules frame, and the names of parameters and buffers, from the root models of a recording."""
+"""Builds the modules frame, and names parameters and buffers, from the root models of a recording."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from nbkit.schema import MODULES
 
 
 def modules_frame(modules: CalledModules, labels: list[str]) -> pd.DataFrame:
-    """One row per module of every root model, in named_modules() order; one that is gone is as it was when it ran."""
+    """Returns a row per module of each root model, in named_modules() order; one that is gone as it was when it ran."""
     calls: dict[tuple[int, str], int] = {}
     for called in modules.called:
         calls[called.root, called.path] = calls.get((called.root, called.path), 0) + called.calls
@@ -31,7 +31,7 @@ def modules_frame(modules: CalledModules, labels: list[str]) -> pd.DataFrame:
 
 
 def sizes_frame(models: list[str], paths: list[str], sizes: list[ModuleSize], calls: list[int]) -> pd.DataFrame:
-    """The modules frame of these paths, each in the root model of that label, with its size and number of calls."""
+    """Returns the modules frame of these paths, each in the root model of that label, with size and number of calls."""
     counted = ModuleSize._fields[1:]
     counts = np.array([size[1:] for size in sizes], dtype=np.int64).reshape(-1, len(counted))
     columns = {
@@ -46,7 +46,7 @@ def sizes_frame(models: list[str], paths: list[str], sizes: list[ModuleSize], ca
 
 
 def tensor_names(modules: CalledModules, tensors: TensorColumns) -> tuple[dict[int, str], dict[int, tuple[int, str]]]:
-    """Names of the tensor records that are parameters or buffers, and (root, module path) of their owners."""
+    """Returns names of the tensor records that are parameters or buffers, and (root, module path) of their owners."""
     names: dict[int, str] = {}
     owners: dict[int, tuple[int, str]] = {}
     for number, name, tensor in _named_tensors(modules):
@@ -57,7 +57,7 @@ def tensor_names(modules: CalledModules, tensors: TensorColumns) -> tuple[dict[i
 
 
 def _named_tensors(modules: CalledModules) -> Iterator[tuple[int, str, Tensor]]:
-    """As named_parameters() and named_buffers() give them, each of which would walk the tree once more."""
+    """Yields what named_parameters() and named_buffers() give, each of which would walk the tree once more."""
     for number, root in enumerate(modules.roots.roots):
         model = root.module()
         named = [] if model is None else [*model.named_modules()]

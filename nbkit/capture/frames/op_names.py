@@ -1,4 +1,4 @@
-"""The name of an op: `aten.addmm.default`, `torch.nn.functional.linear`, `torch.Tensor.add_`."""
+"""Names an op: `aten.addmm.default`, `torch.nn.functional.linear`, `torch.Tensor.add_`."""
 
 from functools import cache
 from typing import Any
@@ -9,7 +9,7 @@ from torch.overrides import resolve_name
 
 @cache
 def op_name(func: Any) -> str:
-    """Name of a dispatcher op, an API function, or text as it is."""
+    """Returns the name of a dispatcher op, an API function, or text as it is."""
     if isinstance(func, str):
         return func
     if isinstance(func, OpOverload):

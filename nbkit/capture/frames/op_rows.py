@@ -1,4 +1,4 @@
-"""The ops frame from the raw record: rows in call order, linked to parents, forward ops, modules and source lines."""
+"""Builds the ops frame from the raw record: in call order, linked to parents, forward ops, modules and source lines."""
 
 from collections.abc import Callable
 from itertools import compress
@@ -24,7 +24,7 @@ BACKWARD_CALLS = frozenset({"torch.Tensor.backward", "torch.autograd.backward", 
 
 
 class OpRows:
-    """The kept rows of a recording as arrays; frame() is the result, the rest is what the tensor rows need too."""
+    """Holds the kept rows of a recording as arrays; frame() is the result, the rest is for the tensor rows too."""
 
     def __init__(self, recording: Recording, modules: ModuleCalls) -> None:
         self.recording = recording
@@ -62,19 +62,19 @@ class OpRows:
         self.drop_empty_calls()
 
     def drop_empty_calls(self) -> None:
-        """Leave out API calls that ran no op and returned no tensor (x.size(), torch.is_complex(x)): count them."""
+        """Leaves out, and counts, API calls that ran no op and returned no tensor (x.size(), torch.is_complex(x))."""
         is_parent = np.zeros(self.count, dtype=bool)
         is_parent[self.parent[self.parent >= 0]] = True
         self.keep = ~self.is_api | is_parent | self._has_node_type(lambda kind: kind is True)
         self.empty_calls = int((~self.keep).sum())
 
     def _has_node_type(self, fits: Callable[[Any], bool]) -> np.ndarray:
-        """Whether the node_type of each row fits."""
+        """Returns whether the node_type of each row fits."""
         answers: np.ndarray = np.array([fits(kind) for kind in self.node_types], dtype=bool)[self.node_type]
         return answers
 
     def _made_node(self) -> np.ndarray:
-        """Whether autograd made a node for the op: its counter moved on since the op before, in that thread."""
+        """Returns whether autograd made a node for the op: its counter moved on since the op before, in that thread."""
         made = np.zeros(self.count, dtype=bool)
         for number in range(len(self.recording.threads)):
             rows = np.flatnonzero((self.thread == number) & ~self.is_api)
@@ -85,7 +85,7 @@ class OpRows:
         return made
 
     def _captured_originals(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of clones that come right before an in-place op, with no node made in between, and of those ops.
+        """Returns rows of clones right before an in-place op, with no node made in between, and of those ops.
 
         Autograd makes the node of an in-place op, then clones what the op overwrites if the gradient needs it, then
         runs the op: the node belongs to the second. The node of a clone itself runs no ops.
@@ -100,7 +100,7 @@ class OpRows:
         return first[pairs], second[pairs]
 
     def _forward(self) -> np.ndarray:
-        """Row of the forward op of every op that an autograd node ran; -1 for others."""
+        """Returns the row of the forward op of every op that an autograd node ran; -1 for others."""
         forward = np.full(self.count, -1, dtype=np.int64)
         rows = np.flatnonzero(self.in_node & ~self.accumulates)
         if not len(rows):
@@ -119,7 +119,7 @@ class OpRows:
         return forward
 
     def _modules(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Root number, module number and call number of each row; -1 outside any module."""
+        """Returns root number, module number and call number of each row; -1 outside any module."""
         calls = np.array(self.recording.module_calls, dtype=np.int64).reshape(-1, 3)
         roots = np.array([module.root for module in self.modules.called], dtype=np.int64)
         call = self.integers["module_call"].copy()
@@ -136,7 +136,7 @@ class OpRows:
         return root, module, number
 
     def _sources(self) -> tuple[np.ndarray, list[str]]:
-        """Number of each row's source line: its own, else its forward op's, else its API call's."""
+        """Returns each row's source line as a number (its own, else its forward op's or API call's), and the texts."""
         met, locations = self.raw.objects("location")
         own = [location for location in locations if location is not None]
         # By identity: comparing code objects compares all that is in them.
@@ -152,7 +152,7 @@ class OpRows:
         return code[followed(np.where(stays, np.arange(self.count), upward))], texts
 
     def own(self, accumulated: dict[int, tuple[int, str]], paths: list[tuple[int, str]]) -> None:
-        """Give the ops that add to a parameter's gradient the module that owns the parameter.
+        """Gives the ops that add to a parameter's gradient the module that owns the parameter.
 
         `accumulated` maps a tensor record to (root, module path) of the parameter; `paths` are (root, path) of the
         modules by number, to which owners that did not run themselves are added.
@@ -167,7 +167,7 @@ class OpRows:
                 self.module[row], self.root[row] = numbers[owner], owner[0]
 
     def phases(self) -> np.ndarray:
-        """Phase of each row, as an index into PHASES."""
+        """Returns the phase of each row, as an index into PHASES."""
         in_module = self.integers["module_call"] >= 0
         phase = np.where(in_module, FORWARD, OTHER)
         phase[self.made_node] = FORWARD
@@ -189,7 +189,7 @@ class OpRows:
         return phase
 
     def leave_out(self, spans: np.ndarray) -> None:
-        """Take the time of these spans (ns, one after the other) out of the calls in which they were spent."""
+        """Takes the time of these spans (ns, one after the other) out of the calls in which they were spent."""
         start, end = self.integers["start"], self.integers["end"]
         total = np.concatenate(([0], np.cumsum(spans[:, 1] - spans[:, 0])))
         within = total[np.searchsorted(spans[:, 0], end)] - total[np.searchsorted(spans[:, 0], start)]
@@ -207,7 +207,7 @@ class OpRows:
         paths: list[tuple[int, str]],
         devices: tuple[np.ndarray, list[str]],
     ) -> pd.DataFrame:
-        """The ops frame of the rows in `chosen`, ids dense."""
+        """Returns the ops frame of the rows in `chosen`, ids dense."""
         ids = np.full(self.count + 1, -1, dtype=np.int64)  # the last entry answers for -1
         ids[chosen] = np.arange(len(chosen))
         total = (self.integers["end"] - self.integers["start"]) / 1e3

@@ -1,4 +1,4 @@
-"""Which recorded rows the op and module filters let through."""
+"""Selects the recorded rows that the op and module filters let through."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from nbkit.patterns import Matcher, Patterns, module_matcher, op_matcher, select
 
 @dataclass(frozen=True)
 class Selection:
-    """Op and module patterns, compiled; an unset one lets everything through."""
+    """Holds op and module patterns, compiled; an unset one lets everything through."""
 
     ops: Patterns = None
     exclude_ops: Patterns = None
@@ -21,7 +21,7 @@ class Selection:
         self.op_matchers(), self.module_matcher()  # a bad pattern is refused here, before anything runs
 
     def set_options(self) -> dict[str, str]:
-        """The options that were set, as text."""
+        """Returns the options that were set, as text."""
         return {
             name: value if isinstance(value, str) else ",".join(value)
             for name, value in vars(self).items()
@@ -29,11 +29,11 @@ class Selection:
         }
 
     def op_matchers(self) -> tuple[Matcher | None, Matcher | None]:
-        """Matchers of wanted and unwanted op names; None where nothing was said."""
+        """Returns matchers of wanted and unwanted op names; None where no pattern was set."""
         return _if_set(self.ops, op_matcher(self.ops)), _if_set(self.exclude_ops, op_matcher(self.exclude_ops))
 
     def module_matcher(self) -> Matcher | None:
-        """Matcher of wanted module paths; None where nothing was said."""
+        """Returns the matcher of wanted module paths; None where no pattern was set."""
         if self.modules is None and self.exclude_modules is None:
             return None
         return selects(
@@ -42,7 +42,7 @@ class Selection:
         )
 
     def unmet(self, names: Iterable[str], paths: Iterable[str]) -> list[str]:
-        """A sentence for each pattern that fits none of the ops, or none of the modules, that ran."""
+        """Returns a sentence for each pattern that fits none of the ops, or none of the modules, that ran."""
         kinds = {"op": (op_matcher, list(names)), "module": (module_matcher, list(paths))}
         sentences = []
         for option, patterns in vars(self).items():
@@ -56,7 +56,7 @@ class Selection:
     def rows(
         self, name_code: np.ndarray, names: list[str], parent: np.ndarray, module: np.ndarray, paths: list[str]
     ) -> np.ndarray:
-        """Whether each row is wanted: by its own name or that of the API call above it, and by its module."""
+        """Returns whether each row is wanted: by its own name or that of the API call above it, and by its module."""
         include, exclude = self.op_matchers()
         wanted = np.ones(len(name_code), dtype=bool)
         if include is not None:

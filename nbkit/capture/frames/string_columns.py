@@ -1,4 +1,4 @@
-"""Columns built from numbers: each distinct value is handled once and taken by its number."""
+"""Builds columns from numbers: handles each distinct value once and takes it by its number."""
 
 from collections.abc import Collection, Hashable, Sequence
 from typing import Any, TypeVar
@@ -13,13 +13,13 @@ Value = TypeVar("Value", bound=Hashable)
 
 
 def numbered(values: Collection[Value]) -> tuple[np.ndarray, list[Value]]:
-    """Number of each value, dense from 0 in order of appearance, and the distinct values."""
+    """Returns the number of each value, dense from 0 in order of appearance, and the distinct values."""
     numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
     return np.fromiter(map(numbers.__getitem__, values), np.int64, len(values)), list(numbers)
 
 
 def numbered_objects(values: Sequence[Any]) -> tuple[np.ndarray, list[Any]]:
-    """The same for objects, told apart by identity: their own comparison may be slow or not defined."""
+    """Does the same for objects, told apart by identity: their own comparison may be slow or not defined."""
     identities = list(map(id, values))
     distinct = dict(zip(identities, values, strict=True))
     numbers = {identity: number for number, identity in enumerate(distinct)}
@@ -27,14 +27,14 @@ def numbered_objects(values: Sequence[Any]) -> tuple[np.ndarray, list[Any]]:
 
 
 def followed(pointers: np.ndarray) -> np.ndarray:
-    """Where each row ends up that points at an earlier row, on and on, until one that points at itself."""
+    """Follows each row that points at an earlier row, on and on, until one that points at itself."""
     while not np.array_equal(further := pointers[pointers], pointers):
         pointers = further
     return pointers
 
 
 def text_column(codes: np.ndarray, texts: Sequence[str | None]) -> ExtensionArray:
-    """`str` array of `texts[code]` for each code; a negative code is null."""
+    """Returns the `str` array of `texts[code]` for each code; a negative code is null."""
     values = pa.array(texts, pa.large_string())
     is_null = codes < 0
     indices = pa.array(codes, mask=is_null) if is_null.any() else pa.array(codes)
@@ -43,6 +43,6 @@ def text_column(codes: np.ndarray, texts: Sequence[str | None]) -> ExtensionArra
 
 
 def texts(values: Sequence[str | None]) -> ExtensionArray:
-    """`str` array of texts that are mostly different from each other."""
+    """Returns the `str` array of texts that are mostly different from each other."""
     column: ExtensionArray = TEXT.__from_arrow__(pa.array(values, pa.large_string()))  # type: ignore[attr-defined]
     return column

@@ -1,4 +1,4 @@
-"""What the registry kept of every tensor it met, as columns: one entry per tensor record."""
+"""Reads what the registry kept of every tensor as columns: one entry per tensor record."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from nbkit.capture.raw.tensor_registry import FIELDS, TensorRegistry
 
 
 class TensorColumns:
-    """The registry's records, read once when the step is over.
+    """Holds the registry's records, read once when the step is over.
 
     A step has many tensors but few geometries (shape, stride, offset, dtype): those are numbered, and whatever follows
     from them is worked out once for each.
@@ -45,7 +45,7 @@ class TensorColumns:
         return device, devices
 
     def records_of(self, tensor: Tensor) -> list[int]:
-        """Numbers of the records that describe this memory in this geometry."""
+        """Returns the numbers of the records that describe this memory in this geometry."""
         try:
             storage = tensor.untyped_storage()
             geometry = (tensor.shape, tensor.stride(), tensor.storage_offset(), tensor.dtype)

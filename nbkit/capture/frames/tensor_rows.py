@@ -1,4 +1,4 @@
-"""The tensors frame from the raw record: identities resolved, metadata written as text."""
+"""Builds the tensors frame from the raw record: resolves identities, writes metadata as text."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ STATISTICS = ("mean", "std", "min", "max", "norm", "nan_count", "inf_count")
 
 
 class TensorSpans(NamedTuple):
-    """Where the tensors of one thread's ops stand: one entry per op, but for `records`."""
+    """Holds where the tensors of one thread's ops stand: one entry per op, but for `records`."""
 
     rows: np.ndarray
     first: np.ndarray  # index into records: inputs, then outputs
@@ -33,7 +33,7 @@ Spans = Mapping[int, TensorSpans]  # by thread number
 
 
 def sizes_text(sizes: Any) -> str:
-    """JSON list of sizes; an unknown or symbolic one is null."""
+    """Returns a JSON list of sizes; an unknown or symbolic one is null."""
     return "[" + ", ".join(str(int(size)) if isinstance(size, int) else "null" for size in sizes) + "]"
 
 
@@ -42,7 +42,7 @@ def dtype_text(dtype: torch.dtype) -> str:
 
 
 def tensor_ids(tensors: TensorColumns) -> np.ndarray:
-    """Tensor number of each record, dense from 0.
+    """Returns the tensor number of each record, dense from 0.
 
     A tensor that came out of an op is new. One that was met otherwise (autograd wraps saved tensors anew, `.data`,
     `from_numpy`) is the last one with the same memory and geometry, if there is one.
@@ -61,7 +61,7 @@ def tensor_ids(tensors: TensorColumns) -> np.ndarray:
 
 
 def flat_positions(first: np.ndarray, inputs: np.ndarray, outputs: np.ndarray) -> tuple[np.ndarray, ...]:
-    """For every tensor of every op: row of the op, index in the thread's list, whether an output, position."""
+    """Returns for every tensor of every op: row of the op, index in the thread's list, whether an output, position."""
     counts = inputs + outputs
     row = np.repeat(np.arange(len(first)), counts)
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -79,7 +79,7 @@ def tensors_frame(
     names: Mapping[int, str],
     statistics: Mapping[tuple[int, int], Values] | None,
 ) -> pd.DataFrame:
-    """Rows for the aten ops.
+    """Returns the tensors frame of the aten ops.
 
     `made_node` and `only_first` say of each row whether its op made an autograd node and has one differentiable output.
     """
@@ -110,7 +110,7 @@ def tensors_frame(
 
 
 def record_columns(tensors: TensorColumns, record: np.ndarray, names: Mapping[int, str]) -> dict[str, Any]:
-    """Columns that follow from the tensor alone."""
+    """Returns the columns that follow from the tensor alone."""
     geometries = tensors.geometries
     geometry = tensors.geometry[record]
     numel = np.array([element_count(shape) for shape, *_ in geometries], dtype=np.int64)

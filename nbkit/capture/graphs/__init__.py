@@ -1,1 +1,1 @@
-"""Graphs of live models: the module tree, and what torch.export and FX made of a model."""
+"""Builds graphs of live models: the module tree, and what torch.export and FX made of a model."""

@@ -1,4 +1,4 @@
-"""The graph of a program that torch.export, FX or dynamo made of a model."""
+"""Builds the graph of a program that torch.export, FX or dynamo made of a model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ GRAPH = "export"
 
 
 def exported_graph(program: ExportedProgram | GraphModule) -> dict[str, pd.DataFrame]:
-    """The frames nodes, edges, graph_tensors and modules of a program; those of its subgraphs are further graphs.
+    """Returns the frames nodes, edges, graph_tensors and modules of a program; its subgraphs are further graphs.
 
     Nodes are its ops, parameters, buffers, constants, inputs and outputs in its own order; getitem on the results of an
     op is no node, but the src_port of an edge. An op that reads what another one has overwritten reads from that one,
@@ -37,7 +37,7 @@ def exported_graph(program: ExportedProgram | GraphModule) -> dict[str, pd.DataF
 
 @dataclass
 class _Value:
-    """Where the value of an FX node comes from now, and what its row of graph_tensors will say."""
+    """Holds where the value of an FX node comes from now, and what its row of graph_tensors will say."""
 
     node_id: int
     port: int | None
@@ -50,7 +50,7 @@ class _Value:
 
 
 class _Walk:
-    """One graph of a program, node by node."""
+    """Walks one graph of a program, node by node."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class _Walk:
         return name in self.module.get_submodule(holder)._buffers
 
     def _held(self, graph_input: GraphInput, value: Any) -> _Value:
-        """The node of something from outside of the graph."""
+        """Adds the node of something from outside of the graph."""
         is_state = graph_input.kind in ("parameter", "buffer")
         symbols = fx_values.symbolic_sizes(value)
         node_id = self.rows.node(
@@ -180,7 +180,7 @@ class _Walk:
         return graph
 
     def _inside(self, path: str) -> list[tuple[str, _Value]]:
-        """Parameters and buffers of a module that is called as a whole, which it reads besides its arguments."""
+        """Returns parameters and buffers of a module called as a whole, which it reads besides its arguments."""
         called = self.module.get_submodule(path)
         if isinstance(called, GraphModule):
             return []  # a further graph, whose own nodes read them

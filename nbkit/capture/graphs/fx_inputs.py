@@ -1,4 +1,4 @@
-"""What the inputs and outputs of an exported program are: parameters, buffers, constants, changed state."""
+"""Describes the inputs and outputs of an exported program: parameters, buffers, constants, changed state."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +25,7 @@ CHANGED = {
 
 @dataclass(frozen=True)
 class GraphInput:
-    """An input of a graph: its kind, the name to give it, the module that holds it, its value if the program has it."""
+    """Describes an input of a graph: kind, name to give it, module that holds it, its value if the program has it."""
 
     kind: str
     name: str
@@ -35,7 +35,7 @@ class GraphInput:
 
 
 def inputs_of(program: ExportedProgram) -> dict[str, GraphInput]:
-    """The inputs of a program's graph, by the names of their placeholders."""
+    """Returns the inputs of a program's graph, by the names of their placeholders."""
     first: dict[int, str] = {}
     return {spec.arg.name: _graph_input(program, spec, first) for spec in program.graph_signature.input_specs}
 
@@ -55,13 +55,13 @@ def _graph_input(program: ExportedProgram, spec: InputSpec, first: dict[int, str
 
 
 def unsigned_input(node: Node) -> GraphInput:
-    """An input of a graph without a signature: dynamo keeps the parameters of a model as such."""
+    """Describes an input of a graph without a signature: dynamo keeps the parameters of a model as such."""
     value = value_of(node)
     return GraphInput("parameter" if isinstance(value, nn.Parameter) else "input", node.name)
 
 
 def changed_by(program: ExportedProgram) -> list[dict[str, Any]]:
-    """Per output of a program's graph what it says besides: which buffer or input it is the new value of."""
+    """Returns for each output of a program's graph which buffer or input it is the new value of."""
     return [_output_facts(spec) for spec in program.graph_signature.output_specs]
 
 

@@ -1,4 +1,4 @@
-"""What an FX node says of its value and of itself: tensors, sizes, arguments, module path, source line."""
+"""Reads an FX node: its value's tensors and sizes, its arguments, module path and source line."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ PHASES = {"is_forward": "forward", "is_backward": "backward", "must_be_in_backwa
 
 
 def value_of(node: Node) -> Any:
-    """The example value, fake or described, that torch keeps of a node's result; None if it keeps none."""
+    """Returns the example value, fake or described, that torch keeps of a node's result; None if it keeps none."""
     for name in ("val", "example_value", "tensor_meta"):
         if (value := node.meta.get(name)) is not None:
             return value
@@ -27,7 +27,7 @@ def value_of(node: Node) -> Any:
 
 
 def tensor_columns(value: Any) -> dict[str, Any]:
-    """Columns dtype, shape and device of a tensor, or of the first tensor in a list; unknown ones are left out."""
+    """Returns dtype, shape and device of a tensor, or of the first tensor in a list; leaves out unknown ones."""
     if isinstance(value, list | tuple) and not hasattr(value, "dtype"):
         value = next((item for item in value if hasattr(item, "dtype")), None)
     if not hasattr(value, "dtype") or not hasattr(value, "shape"):
@@ -41,14 +41,14 @@ def tensor_columns(value: Any) -> dict[str, Any]:
 
 
 def symbolic_sizes(value: Any) -> list[str] | None:
-    """The sizes of a tensor as text, where one of them is a symbol."""
+    """Returns the sizes of a tensor as text, where one of them is a symbol."""
     if not isinstance(value, Tensor) or value.is_nested or all(type(size) is int for size in value.shape):
         return None
     return [str(size) for size in value.shape]
 
 
 def sizes(tensor: Any) -> dict[str, int | None]:
-    """Columns numel and size_bytes of a tensor of known sizes, else nulls."""
+    """Returns numel and size_bytes of a tensor of known sizes, else nulls."""
     known = tensor_columns(tensor).get("shape")
     if known is None or None in known:
         return {"numel": None, "size_bytes": None}
@@ -59,7 +59,7 @@ def sizes(tensor: Any) -> dict[str, int | None]:
 
 
 def named_arguments(node: Node) -> Iterator[tuple[str | None, Any]]:
-    """Arguments in call order with the names that the op's schema has for them."""
+    """Yields arguments in call order with the names that the op's schema has for them."""
     names = [argument.name for argument in node.target._schema.arguments] if isinstance(node.target, OpOverload) else []
     for position, argument in enumerate(node.args):
         yield names[position] if position < len(names) else None, argument
@@ -67,14 +67,14 @@ def named_arguments(node: Node) -> Iterator[tuple[str | None, Any]]:
 
 
 def nodes_in(argument: Any) -> list[Node]:
-    """The FX nodes of an argument, lists flattened."""
+    """Returns the FX nodes of an argument, lists flattened."""
     nodes: list[Node] = []
     torch.fx.map_arg(argument, nodes.append)
     return nodes
 
 
 def written(node: Node) -> list[tuple[Node, int | None]]:
-    """Nodes whose value an op overwrites, each with the port on which it comes back, if it does."""
+    """Returns nodes whose value an op overwrites, each with the port on which it comes back, if it does."""
     if not isinstance(node.target, OpOverload):
         return []
     schema = node.target._schema
@@ -89,7 +89,7 @@ def written(node: Node) -> list[tuple[Node, int | None]]:
 
 
 def plain(argument: Any) -> Any:
-    """An argument as JSON data: nodes by name, torch's words as text."""
+    """Returns an argument as JSON data: nodes by name, torch's words as text."""
     if isinstance(argument, Node):
         return f"%{argument.name}"
     if isinstance(argument, list | tuple):
@@ -102,7 +102,7 @@ def plain(argument: Any) -> Any:
 
 
 def module_stack(node: Node) -> list[tuple[str, str, str]]:
-    """Modules around a node from the root on: path, class and what tells this call of it from others.
+    """Returns the modules around a node from the root on: path, class and what tells this call of it from others.
 
     A backward node of a joint graph belongs where its forward node ran.
     """
@@ -120,7 +120,7 @@ def module_stack(node: Node) -> list[tuple[str, str, str]]:
 
 
 def source_line(node: Node) -> str | None:
-    """The innermost line outside torch of the stack trace that a node keeps."""
+    """Returns the innermost line outside torch of the stack trace that a node keeps."""
     for file, line in reversed(FRAME.findall(node.meta.get("stack_trace") or "")):
         if is_user_file(file) and not file.startswith("torch/"):  # as some passes of torch.fx write it
             return line_text(file, int(line))
@@ -128,5 +128,5 @@ def source_line(node: Node) -> str | None:
 
 
 def phase(node: Node) -> str | None:
-    """Forward or backward, where torch has said so for splitting a joint graph."""
+    """Returns forward or backward, where torch has said so for splitting a joint graph."""
     return PHASES.get(node.meta.get("partitioner_tag", ""))

@@ -1,4 +1,4 @@
-"""live_graph: the graph of something that lives in this process, whatever torch calls it."""
+"""Builds the graph of something that lives in this process, whatever torch calls it."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from nbkit.trace.trace import Trace
 
 
 def live_graph(source: Any) -> Trace:
-    """A trace of the graph of a module (its tree), or of an exported program or FX graph (its ops).
+    """Returns a trace of the graph of a module (its tree), or of an exported program or FX graph (its ops).
 
     Its nodes have no roles or parts yet. Raises OptionError if it is none of these.
     """
@@ -48,6 +48,6 @@ def _trace(frames: dict[str, pd.DataFrame], source: Any, kind: str) -> Trace:
 
 
 def _root_class(modules: pd.DataFrame) -> str | None:
-    """The class of the model, which an exported program knows by the calls of its modules alone."""
+    """Returns the class of the model, which an exported program knows by the calls of its modules alone."""
     known = modules.loc[modules["module"] == "", "type"].dropna().tolist()
     return known[0] if known else None

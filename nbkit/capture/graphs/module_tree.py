@@ -1,4 +1,4 @@
-"""The module tree of a model as a graph: its modules, parameters and buffers, each where it stands."""
+"""Builds the module tree of a model as a graph: its modules, parameters and buffers, each where it stands."""
 
 from collections.abc import Callable
 from types import FunctionType
@@ -19,7 +19,7 @@ GRAPH = "module tree"
 
 
 def module_tree(model: nn.Module) -> dict[str, pd.DataFrame]:
-    """The frames nodes, edges, graph_tensors and modules of a model that need not have run.
+    """Returns the frames nodes, edges, graph_tensors and modules of a model that need not have run.
 
     A node per module, each followed by its parameters, its buffers and the modules in it. What stands under several
     paths (tied weights, a module that is used twice) has a node for each, of which all but the first say "same_as" in
@@ -34,7 +34,7 @@ def module_tree(model: nn.Module) -> dict[str, pd.DataFrame]:
 
 
 class _Walk:
-    """A walk through the tree; `met` has the first path of every module and tensor, by identity."""
+    """Walks through the tree; `met` has the first path of every module and tensor, by identity."""
 
     def __init__(self, rows: GraphRows) -> None:
         self.rows = rows
@@ -92,7 +92,7 @@ def _shape(tensor: Tensor) -> list[int | None] | None:
 
 
 def _repr_facts(module: nn.Module) -> dict[str, Any]:
-    """What a module says about itself in the repr of its model; an error there is the class's own."""
+    """Returns what a module says about itself in the repr of its model; an error there is the class's own."""
     try:
         text = module.extra_repr()
     except Exception as error:
@@ -102,7 +102,7 @@ def _repr_facts(module: nn.Module) -> dict[str, Any]:
 
 
 def _forward_line(module: nn.Module) -> str | None:
-    """Where the forward of the module's class is written; null for torch's own classes."""
+    """Returns where the forward of the module's class is written; null for torch's own classes."""
     forward: Callable[..., Any] | None = getattr(type(module), "forward", None)
     if not isinstance(forward, FunctionType) or not is_user_code(forward.__code__):
         return None

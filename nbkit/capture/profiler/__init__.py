@@ -1,1 +1,1 @@
-"""Recording on the profiler's clock: Kineto's events, ranges, repeats."""
+"""Records a step on the profiler's clock: Kineto's events, ranges, repeats."""

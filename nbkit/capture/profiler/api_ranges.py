@@ -1,4 +1,4 @@
-"""Ranges of Python's calls of torch, with the line each was made from; only where the user asks for stacks."""
+"""Puts ranges around Python's calls of torch, with the line each was made from; only where the user asks for stacks."""
 
 from sys import _getframe
 from typing import Any
@@ -14,7 +14,7 @@ API_MARK = "nbkit api call "
 
 
 class ApiRanges(PausableMode):
-    """A range around every outermost API call; properties such as x.shape and the profiler's own calls are left out."""
+    """Puts a range around every outermost API call, except properties such as x.shape and the profiler's own calls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,6 +29,6 @@ class ApiRanges(PausableMode):
             return func(*args, **(kwargs or {}))
 
     def described(self, number: int) -> tuple[str, str | None]:
-        """Name and source line of a call."""
+        """Returns name and source line of a call."""
         func, location = self.calls[number]
         return op_name(func), None if location is None else location_text(location)

@@ -1,4 +1,4 @@
-"""Collectives on the profiler's timeline: calls of torch.distributed with the bytes they move and their group."""
+"""Records collectives on the profiler's timeline: calls of torch.distributed, the bytes they move and their group."""
 
 import inspect
 from collections.abc import Callable
@@ -69,7 +69,7 @@ class Collectives:
 
 
 def size_bytes(value: Any) -> int | None:
-    """Bytes of a tensor or of a list of them; None for anything else."""
+    """Returns the bytes of a tensor or of a list of them; None for anything else."""
     if isinstance(value, Tensor):
         return value.numel() * value.element_size()
     if isinstance(value, list | tuple) and all(isinstance(item, Tensor) for item in value):
@@ -78,7 +78,7 @@ def size_bytes(value: Any) -> int | None:
 
 
 def group_name(group: Any) -> str | None:
-    """Description and ranks of a process group: "default_pg (2 ranks)"."""
+    """Returns description and ranks of a process group: "default_pg (2 ranks)"."""
     process_group = group if group is not None else dist.distributed_c10d._get_default_group()
     words = getattr(process_group, "group_desc", None) or getattr(process_group, "group_name", None)
     ranks = dist.get_world_size(group)

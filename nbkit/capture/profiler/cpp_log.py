@@ -1,4 +1,4 @@
-"""The level of torch's C++ log, which has no Python name: from it warnings would reach the user's cell."""
+"""Sets the level of torch's C++ log, which has no Python name: its warnings would reach the user's cell."""
 
 import ctypes
 from functools import cache
@@ -33,7 +33,7 @@ class MutedCppLog:
 
 @cache
 def _log_level() -> ctypes.c_int | None:
-    """The variable of the C++ library; None where this build of torch has no such symbol."""
+    """Returns the variable of the C++ library; None where this build of torch has no such symbol."""
     for name in LIBRARIES:
         path = Path(torch.__file__).parent / "lib" / name
         if path.exists():

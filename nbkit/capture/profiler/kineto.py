@@ -1,4 +1,4 @@
-"""torch.profiler's own engine, Kineto: switched on around a step, its raw events read into columns.
+"""Switches torch.profiler's own engine, Kineto, on around a step.
 
 The raw events are read directly: `profile.events()` makes a Python object of each, which takes most of its time.
 """
@@ -35,7 +35,7 @@ DEVICES = {
 
 @dataclass(frozen=True)
 class KinetoOptions:
-    """What Kineto records beyond names and times; `device` is a key of DEVICES, None for the CPU alone."""
+    """Says what Kineto records beyond names and times; `device` is a key of DEVICES, None for the CPU alone."""
 
     memory: bool
     shapes: bool
@@ -43,7 +43,7 @@ class KinetoOptions:
 
 
 class Kineto:
-    """One run of the engine. `start()` and `stop()` print nothing; what Kineto had to say is in `notes`."""
+    """Runs the engine once. `start()` and `stop()` print nothing; what Kineto had to say is in `notes`."""
 
     # The one that is on: torch's engine is one per process, and a second start from another thread crashes it.
     running: ClassVar["Kineto | None"] = None
@@ -57,7 +57,7 @@ class Kineto:
         self.is_lost = False
 
     def start(self) -> None:
-        """Switch it on for this thread and the threads autograd runs for it. Raises OptionError if it is on already."""
+        """Switches it on for this thread and autograd's threads for it. Raises OptionError if it is on already."""
         with Kineto.lock:
             check_free()
             Kineto.running, self.thread = self, current_thread()
@@ -86,7 +86,7 @@ class Kineto:
             self.log.start()
 
     def stop(self) -> Any:
-        """Switch it off; the raw result. Work that a device has not finished is waited for.
+        """Switches it off and returns the raw result. Work that a device has not finished is waited for.
 
         Only the thread that switched it on can switch it off: in any other the result is None.
         """
@@ -102,7 +102,7 @@ class Kineto:
             Kineto.running = None
 
     def _wait(self) -> None:
-        """Wait for the device; one that has failed, as after an assertion in a kernel, has no more to say."""
+        """Waits for the device; one that has failed, as after an assertion in a kernel, has no more to say."""
         if self.options.device is not None and self.options.device != "privateuse1":
             try:
                 getattr(torch, self.options.device).synchronize()
@@ -111,7 +111,7 @@ class Kineto:
 
 
 def check_free() -> None:
-    """Raise OptionError if a profiler is on: there can be only one in a process.
+    """Raises OptionError if a profiler is on: there can be only one in a process.
 
     One of ours that was left in another thread is switched off where it runs, which is the first chance to do so.
     """
@@ -131,7 +131,7 @@ def check_free() -> None:
 
 
 def device_to_record(device: str | torch.device | None) -> str | None:
-    """The key of DEVICES for the option `device`: None picks the accelerator that is there, "cpu" none.
+    """Returns the key of DEVICES for the option `device`: None picks the accelerator that is there, "cpu" none.
 
     Raises OptionError for a device that is not known or not there.
     """
@@ -152,7 +152,7 @@ def device_to_record(device: str | torch.device | None) -> str | None:
 
 @contextmanager
 def muted_stderr(notes: list[str]) -> Iterator[None]:
-    """Keep what Kineto writes to the file descriptor of stderr, past sys.stderr, out of the user's cell."""
+    """Keeps what Kineto writes to the file descriptor of stderr, past sys.stderr, out of the user's cell."""
     if sys.stderr is not None:  # a process without a console has none
         sys.stderr.flush()
     try:
@@ -173,7 +173,7 @@ def muted_stderr(notes: list[str]) -> Iterator[None]:
 
 
 def allocations(result: Any) -> Iterator[Any]:
-    """The allocation events of a result, in tree order; only there do addresses and totals stand."""
+    """Returns the allocation events of a result, in tree order; only there do addresses and totals stand."""
     pending = list(result.experimental_event_tree())
     while pending:
         node = pending.pop()
@@ -184,7 +184,7 @@ def allocations(result: Any) -> Iterator[Any]:
 
 @cache
 def event_overhead_us(options: KinetoOptions) -> float:
-    """Microseconds that recording adds per event, measured once per process; the fastest of the rounds.
+    """Measures the microseconds that recording adds per event, once per process; the fastest of the rounds.
 
     The first use of Kineto in a process takes far longer than later ones: this is that use. It draws no random numbers.
     """

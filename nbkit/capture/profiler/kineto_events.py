@@ -1,4 +1,4 @@
-"""From Kineto's raw result to timeline events."""
+"""Turns Kineto's raw result into timeline events."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ ELSEWHERE = ("cpu_instant_event",)
 
 
 def read(result: Any, options: KinetoOptions, skip: Callable[[str], None]) -> Events:
-    """The events of a result, none if it is None; `skip` counts those of a kind that `ops` has no place for."""
+    """Returns the events of a result, none if it is None; `skip` counts those of a kind that `ops` does not hold."""
     raw, kinds, blocks = [], [], []
     for event in () if result is None else result.events():
         activity = event.activity_type()
@@ -85,7 +85,7 @@ def _shapes(event: Any) -> str | None:
 
 
 def _flops(events: Events, raw: list[Any]) -> list[int]:
-    """FLOPs of each event; its arguments other than tensors are only read where there are any."""
+    """Returns the FLOPs of each event; its arguments other than tensors are only read where there are any."""
     known = {name.replace(".", "::"): formula for name, formula in formulas().items()}
     results: dict[tuple[str, str, str], int] = {}
     flops = [ABSENT] * len(raw)
@@ -101,7 +101,7 @@ def _flops(events: Events, raw: list[Any]) -> list[int]:
 
 
 def _moved(event: Any) -> int:
-    """Bytes that a process group's own range moves ("gloo:all_reduce"); -1 for other events."""
+    """Returns the bytes that a process group's own range moves ("gloo:all_reduce"); -1 for other events."""
     if not event.name().startswith(PROCESS_GROUPS):
         return ABSENT
     sizes = [
@@ -111,7 +111,7 @@ def _moved(event: Any) -> int:
 
 
 def _add_device(events: Events, raw: list[Any], kind: Any) -> None:
-    """Fill in what only device work, and the calls that launch it, have."""
+    """Fills in what only device work, and the calls that launch it, have."""
     is_host = kind == HOST
     own = _integers([event.correlation_id() for event in raw])
     events.own_id = np.where(is_host, own, 0)
@@ -127,7 +127,7 @@ def _add_device(events: Events, raw: list[Any], kind: Any) -> None:
 
 
 def _details(event: Any) -> dict[str, Any]:
-    """What Kineto knows of an event beyond its columns: the inside of a JSON object."""
+    """Returns what Kineto knows of an event beyond its columns: the inside of a JSON object."""
     try:
         details = json.loads(f"{{{event.metadata_json()}}}")
     except ValueError:
@@ -136,7 +136,7 @@ def _details(event: Any) -> dict[str, Any]:
 
 
 def _with_memory(events: Events, result: Any) -> Events:
-    """The events and, behind them, the allocations."""
+    """Returns the events and, behind them, the allocations."""
     nodes = list(allocations(result))
     fields = [node.extra_fields for node in nodes]
     behind = Events(

@@ -1,4 +1,4 @@
-"""optime: where the time and memory of a step go, on the profiler's own clock."""
+"""Times a step and its memory on the profiler's own clock (optime)."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -36,7 +36,7 @@ TAKEN = "nothing was recorded: another profiler began inside the recording and t
 
 @dataclass
 class Run:
-    """One recorded run of the step: its frames, and what is known about it."""
+    """Holds one recorded run of the step: its frames, and what is known about it."""
 
     frames: dict[str, pd.DataFrame]
     wall_us: float
@@ -45,7 +45,8 @@ class Run:
 
 
 class optime:  # noqa: N801  a context manager is named like the function it stands for
-    """Context manager that times every op run inside it with torch.profiler's engine; gives a Trace, filled at its end.
+    """Times every op run inside it with torch.profiler's engine, as a context manager; gives a Trace, filled at its
+    end.
 
     `trace.ops` holds modules, API calls, aten ops, autograd nodes and, on a device, driver calls and kernels, nested on
     one timeline, with self and total time on host and device; backward work has the module of its forward op. After
@@ -93,7 +94,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         self.is_called_again = False
 
     def run(self, function: Callable[[], object]) -> Trace:
-        """The trace of `function()`, called `warmup` times without recording, then `repeats` times (once if 0).
+        """Returns the trace of `function()`, called `warmup` times without recording, then `repeats` times (once if 0).
 
         Raises OptionError for what cannot be called.
         """
@@ -108,7 +109,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         return trace
 
     def rounds(self) -> Iterator[int]:
-        """One item per run of the step that is due, the recording switched on and off around each."""
+        """Yields once per run of the step that is due, and switches the recording on and off around each."""
         self.is_called_again = True
         yield from range(self.warmup)
         for number in range(max(self.repeats, 1)):
@@ -117,13 +118,13 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             self.end_run()
 
     def begin_run(self) -> None:
-        """A run of the step begins: for callers that cannot put their step into a function or a loop over rounds()."""
+        """Begins a run of the step: for callers that cannot put their step into a function or a loop over rounds()."""
         self.is_called_again = True
         if self.recording is None:
             self.recording = KinetoRecording(self.options, self.stacks)
 
     def end_run(self) -> None:
-        """The run that begin_run() began is over; what comes until the next one is not recorded."""
+        """Ends the run that begin_run() began; what comes until the next one is not recorded."""
         recording, self.recording = self.recording, None
         if recording is not None:
             self.runs.append(recording.end())
@@ -184,7 +185,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
 
 
 class KinetoRecording:
-    """One recording that is on, from its making to end()."""
+    """Is one recording that is on, from its making to end()."""
 
     def __init__(self, options: KinetoOptions, stacks: bool) -> None:
         self.options = options
@@ -213,7 +214,7 @@ class KinetoRecording:
         self.result = self.kineto.stop()
 
     def end(self) -> Run:
-        """Switch everything off; the frames of what was recorded."""
+        """Switches everything off and returns the frames of what was recorded."""
         self.root.__exit__(None, None, None)
         wall_us = (perf_counter_ns() - self.start_ns) / 1e3
         self.ends.close()
@@ -230,5 +231,5 @@ class KinetoRecording:
         return Run(frames, wall_us, self.skipped, self.kineto.notes)
 
     def skip(self, reason: str, count: int = 1) -> None:
-        """Count something that is not in the frames, so that the trace can say so."""
+        """Counts something that is not in the frames, so that the trace can say so."""
         self.skipped[reason] = self.skipped.get(reason, 0) + count

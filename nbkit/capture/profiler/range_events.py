@@ -1,4 +1,4 @@
-"""The ranges of a recording, found again among its events: names and modules in place of the marks."""
+"""Finds the ranges of a recording among its events, and puts names and modules in place of the marks."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from nbkit.timeline.names import ROOT
 
 
 def with_marks(events: Events, ranges: Ranges, api: ApiRanges, collectives: Collectives) -> Events:
-    """The events with every range under its own name; they start at that of the root range."""
+    """Returns the events with every range under its own name; they start at that of the root range."""
     by_mark = {entry.name: entry for entry in ranges.module_ranges.values()}
     calls = dict.fromkeys(by_mark, 0)
     names, labels = list(events.name), ranges.modules.roots.labels()

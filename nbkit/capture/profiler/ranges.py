@@ -1,4 +1,4 @@
-"""Ranges on the profiler's timeline: the recorded code itself, the forward calls of modules, backward passes."""
+"""Puts ranges on the profiler's timeline: the recorded code itself, forward calls of modules, backward passes."""
 
 from collections.abc import Callable
 from sys import _getframe
@@ -68,7 +68,7 @@ class Ranges:
             patch.remove()
 
     def _module_call(self) -> Callable[..., Any]:
-        """What stands for nn.Module.__call__; a closure, since it runs before every module."""
+        """Returns what stands for nn.Module.__call__; a closure, since it runs before every module."""
         patch, main = self.module_patch, self.main
         nothing: dict[int, ModuleRange] = {}
         met = nothing  # of the root that the main thread is in
@@ -82,7 +82,7 @@ class Ranges:
                 return patch.before(module, *args, **kwargs)
 
         def other_call(module: nn.Module, args: Any, kwargs: Any, frame: FrameType) -> Any:
-            """A call in another thread, of a root model, or of a module that is met for the first time there."""
+            """Runs a call in another thread, of a root model, or of a module that is met for the first time there."""
             nonlocal met
             ident = get_ident()
             if ident != main and current_node() is None:
@@ -122,7 +122,7 @@ class Ranges:
             met[key] = module_range
 
     def _run(self, module: nn.Module, module_range: ModuleRange, args: Any, kwargs: Any) -> Any:
-        """The call in its range; what may take torch's fused path does so without our function mode."""
+        """Runs the call in its range; what may take torch's fused path does so without our function mode."""
         module_range.called.calls += 1
         may_fuse = module_range.called.may_fuse and not module.training
         if may_fuse:

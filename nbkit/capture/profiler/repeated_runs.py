@@ -1,4 +1,4 @@
-"""Several runs of one step: the one that is shown, and the times of its ops in all of them."""
+"""Puts several runs of one step together: the one that is shown, and the times of its ops in all of them."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ TIMES = ("total_time_us", "self_time_us", "self_device_time_us")
 
 
 def repeat_frames(runs: Sequence[tuple[Frames, float]]) -> tuple[int, Frames]:
-    """Index of the run of median wall time, and `samples` and `timings` of its ops; no frames for a single run."""
+    """Returns the index of the run of median wall time, and `samples` and `timings` of its ops if there are several."""
     order = np.argsort([wall_us for _, wall_us in runs], kind="stable")
     shown = int(order[(len(runs) - 1) // 2])
     if len(runs) < 2:
@@ -32,7 +32,8 @@ def repeat_frames(runs: Sequence[tuple[Frames, float]]) -> tuple[int, Frames]:
 
 
 def op_keys(ops: pd.DataFrame) -> np.ndarray:
-    """Per op a number that is the same for the same op of another run: its chain of names and its place among its like.
+    """Returns per op a number that is the same for the same op of another run: its chain of names and its rank among
+    its like.
 
     Two ops are the same if they and all they are nested in have the same names and stand at the same count among
     siblings of that name.

@@ -1,4 +1,4 @@
-"""Running an op with torch's lazy conj() and neg() in force, as it runs without a dispatch mode.
+"""Runs an op with torch's lazy conj() and neg() in force, as it runs without a dispatch mode.
 
 Inside a mode's handler torch leaves out the keys that resolve them (2.13). A kernel that is made of other ops then
 computes with numbers that were not conjugated: linalg.pinv of a complex matrix is wrong below an empty mode.
@@ -15,7 +15,7 @@ NotExcluded = torch._C._SetExcludeDispatchKeyGuard
 
 
 def resolving(run: Callable[..., Any]) -> Callable[..., Any]:
-    """`run` with both in force; that takes microseconds, and only complex numbers need it."""
+    """Returns `run` with both in force; that takes microseconds, and only complex numbers need it."""
 
     def run_resolving(*args: Any, **kwargs: Any) -> Any:
         with NotExcluded(CONJUGATE, False), NotExcluded(NEGATIVE, False):
@@ -25,7 +25,7 @@ def resolving(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def as_bare(run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """What `run` returns, both in force if an argument is complex."""
+    """Returns what `run` returns, both in force if an argument is complex."""
     for value in args:
         if _is_complex(value):
             return resolving(run)(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""The tensor registry of a recording with the native recorder: one set of numbers for both."""
+"""Keeps the tensor registry of a recording with the native recorder: one set of numbers for both."""
 
 from typing import Any
 

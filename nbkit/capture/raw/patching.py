@@ -1,4 +1,4 @@
-"""A function of torch replaced for a while; patches of several recordings may end in any order."""
+"""Replaces a function of torch for a while; patches of several recordings may end in any order."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ class Patch:
         setattr(self.holder, self.name, function)
 
     def remove(self) -> None:
-        """Put back what was there, or take the patch out from below a later one; nothing if it is not installed."""
+        """Puts back what was there, or takes the patch out from below a later one; nothing if it is not installed."""
         current = getattr(self.holder, self.name)
         if current is self.function:
             setattr(self.holder, self.name, self.before)

@@ -1,4 +1,4 @@
-"""A torch function mode that can step aside for a while."""
+"""Defines a torch function mode that can step aside for a while."""
 
 from collections.abc import Callable
 from types import MethodType
@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 
 class PausableMode(TorchFunctionMode):
-    """Base of the recorders of API calls; on from entering to leaving, except between pause() and resume()."""
+    """Is the base of the recorders of API calls; on from entering to leaving, except between pause() and resume()."""
 
     def __init__(self) -> None:
         self.pauses: list[Callable[[], object]] = []  # what ends each
@@ -24,11 +24,11 @@ class PausableMode(TorchFunctionMode):
         return self
 
     def is_on(self) -> bool:
-        """Whether the running thread's stack of function modes holds this one."""
+        """Returns whether the running thread's stack of function modes holds this one."""
         return any(_get_function_stack_at(index) is self for index in range(_len_torch_function_stack()))
 
     def pause(self) -> None:
-        """Take the mode off for a while; below another mode it stays and passes calls on instead. Pauses nest."""
+        """Takes the mode off for a while; below another mode it stays and passes calls on instead. Pauses nest."""
         if self._pop():
             self.pauses.append(self._push)
             return
@@ -37,7 +37,7 @@ class PausableMode(TorchFunctionMode):
         self.pauses.append(lambda: setattr(self, "__torch_function__", handler))
 
     def resume(self) -> None:
-        """End the last pause."""
+        """Ends the last pause."""
         if self.pauses:
             self.pauses.pop()()
 

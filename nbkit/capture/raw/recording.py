@@ -1,4 +1,4 @@
-"""The raw record of a step while it runs: plain tuples and integers, turned into frames afterwards."""
+"""Holds the raw record of a step while it runs: plain tuples and integers, turned into frames afterwards."""
 
 from threading import get_ident
 from time import perf_counter_ns
@@ -18,7 +18,7 @@ PLAIN_CODE, OPTIMIZER_CODE, CLOSURE_CODE = 0, 1, 2
 
 
 class Context(NamedTuple):
-    """What stays the same over many ops; a thread holds the current one as a plain tuple."""
+    """Holds what stays the same over many ops; a thread holds the current one as a plain tuple."""
 
     parent: int  # index into Recording.ops of the API call around, -1 at the top
     module_call: int  # index into Recording.module_calls, -1 outside
@@ -28,7 +28,7 @@ class Context(NamedTuple):
 
 
 class OpRecord(NamedTuple):
-    """One call of an op. The hot path extends one flat list by these fields: small objects cost collections."""
+    """Holds one call of an op. The hot path extends one flat list by these fields: small objects cost collections."""
 
     name: Any  # the OpOverload, the API function, or text
     context: Any  # Context
@@ -49,7 +49,7 @@ NO_NODE: tuple[Any, int, Any] = (None, -1, None)
 
 
 class ModuleCall(NamedTuple):
-    """One forward call of a module."""
+    """Describes one forward call of a module."""
 
     module: int  # index into ModuleCalls.modules
     call: int  # how often that module had been called before
@@ -67,18 +67,18 @@ class TimeSpans:
         self._pairs.append((start, end))
 
     def add_all(self, spans: bytes) -> None:
-        """int64, start and end of each span after the other."""
+        """Adds an int64 array, start and end of each span after the other."""
         self._arrays.append(np.frombuffer(spans, dtype=np.int64).reshape(-1, 2))
 
     def array(self) -> np.ndarray:
-        """(spans, 2), one after the other."""
+        """Returns the spans as (spans, 2), in the order they were added."""
         pairs = np.array(self._pairs, dtype=np.int64).reshape(-1, 2)
         spans: np.ndarray = np.concatenate([pairs, *self._arrays])
         return spans[np.argsort(spans[:, 0], kind="stable")]
 
 
 class ThreadState:
-    """Where one thread of the step stands."""
+    """Holds where one thread of the step stands."""
 
     def __init__(self, ident: int, number: int, parent: int = -1) -> None:
         self.ident = ident
@@ -91,7 +91,7 @@ class ThreadState:
 
 
 class Recording:
-    """Everything one optrace has seen so far; `native` is the library that records aten ops, None in Python."""
+    """Holds everything one optrace has seen so far; `native` is the library that records aten ops, None in Python."""
 
     def __init__(self, native: Any | None = None) -> None:
         self.native = native
@@ -117,7 +117,7 @@ class Recording:
         self.end = self.start
 
     def thread(self) -> ThreadState:
-        """State of the running thread; autograd's device threads work for the call that the main thread waits in."""
+        """Returns the running thread's state; autograd's device threads work for the call the main thread waits in."""
         ident = get_ident()
         state = self.threads.get(ident)
         if state is None:
@@ -126,7 +126,7 @@ class Recording:
         return state
 
     def update_context(self, thread: ThreadState) -> None:
-        """Bring the thread's context up to date after its API call, its module or the optimizer has changed."""
+        """Brings the thread's context up to date after its API call, its module or the optimizer has changed."""
         code = self.code
         if code == CLOSURE_CODE:
             # An optimizer's own work runs without gradients, the closure it calls with them.
@@ -134,7 +134,7 @@ class Recording:
         thread.context = (thread.parent, thread.module_call, code, self.step, thread.number)
 
     def skip(self, reason: str, count: int = 1) -> None:
-        """Count something that is not in the frames, so that the trace can say so."""
+        """Counts something that is not in the frames, so that the trace can say so."""
         self.skipped[reason] = self.skipped.get(reason, 0) + count
 
 

@@ -1,4 +1,4 @@
-"""Source lines: which frame led to an op, and how its line is written."""
+"""Finds source lines: which frame led to an op, and how its line is written."""
 
 import os
 import sys
@@ -26,27 +26,27 @@ ENGINE_CODE = graph._engine_run_backward.__code__  # in which the main thread wa
 
 
 def is_user_code(code: CodeType) -> bool:
-    """Whether a frame of this code is the user's (or a library's on top of torch), not torch's, Python's or ours."""
+    """Returns whether a frame of this code is the user's (or a library's above torch): not torch's, Python's, ours."""
     answer = is_user_file(code.co_filename)
     _known[id(code)] = code, answer
     return answer
 
 
 def is_user_file(name: str) -> bool:
-    """The same of the code of a file."""
+    """Returns the same of the code of a file."""
     in_stdlib = name.startswith(_STDLIB) and not name.startswith(_PURELIBS)
     generated = name.startswith(("<frozen", "<eval_with_key>", "<string>"))
     return not (name.startswith(_HIDDEN) or in_stdlib or generated)
 
 
 def is_user_frame(frame: FrameType) -> bool:
-    """Whether a frame runs user code."""
+    """Returns whether a frame runs user code."""
     known = _known.get(id(frame.f_code))
     return is_user_code(frame.f_code) if known is None else known[1]
 
 
 def user_location(frame: FrameType | None) -> CodeLocation | None:
-    """The innermost place at or above `frame` that is user code; None where there is none (an engine thread)."""
+    """Returns the innermost user code at or above `frame`; None where there is none (an engine thread)."""
     known = _known
     while frame is not None:
         code = frame.f_code
@@ -58,7 +58,7 @@ def user_location(frame: FrameType | None) -> CodeLocation | None:
 
 
 def node_location(frame: FrameType | None) -> CodeLocation | None:
-    """The same of an op that an autograd node runs: None where the engine itself runs the node, not Python code."""
+    """Returns the same of an autograd node's op; None where the engine runs the node, not Python code."""
     # Another recording inside this one may have seen the op first.
     while frame is not None and (frame.f_code is _CALL_CODE or frame.f_code.co_filename.startswith(CAPTURE)):
         frame = frame.f_back
@@ -66,13 +66,13 @@ def node_location(frame: FrameType | None) -> CodeLocation | None:
 
 
 def location_text(location: CodeLocation) -> str:
-    """`Cell In[7], line 3` for a notebook cell, else `path/file.py:12`, relative to the working directory inside it."""
+    """Returns `Cell In[7], line 3` for a notebook cell, else `path/file.py:12`, relative in the working directory."""
     code, offset = location
     return line_text(code.co_filename, _line(code, offset))
 
 
 def line_text(filename: str, line: int) -> str:
-    """The same for a line of a file."""
+    """Returns the same for a line of a file."""
     if (cell := _cell_name(filename)) is not None:
         return f"{cell}, line {line}"
     return f"{_short_path(filename, os.getcwd())}:{line}"
@@ -80,7 +80,7 @@ def line_text(filename: str, line: int) -> str:
 
 @cache
 def _short_path(path: str, folder: str) -> str:
-    """An absolute path relative to `folder`, if it is inside."""
+    """Returns an absolute path relative to `folder`, if it is inside."""
     if not os.path.isabs(path) or os.path.splitdrive(path)[0] != os.path.splitdrive(folder)[0]:
         return path
     relative = os.path.relpath(path, folder)

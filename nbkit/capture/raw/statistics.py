@@ -1,4 +1,4 @@
-"""Value statistics of the tensors of a step (values="stats"), computed in float64 without touching the step."""
+"""Computes value statistics of the tensors of a step (values="stats") in float64 without touching the step."""
 
 from collections.abc import Collection
 from math import isfinite, sqrt
@@ -18,7 +18,7 @@ NOTHING: Values = (None, None, None, None, None, None, None)
 
 
 class Statistics:
-    """Statistics by (thread number, position in thread.tensors).
+    """Holds statistics by (thread number, position in thread.tensors).
 
     Every tensor is read at every op: a version counter would save work, but writes through `.data` pass it by.
     """
@@ -28,7 +28,7 @@ class Statistics:
         self.values: dict[tuple[int, int], Values] = {}
 
     def note(self, thread: ThreadState, position: int, value: Any, without: Collection[str]) -> None:
-        """Read the tensors of `value` in the order in which they stand in thread.tensors from `position`."""
+        """Reads the tensors of `value` in the order in which they stand in thread.tensors from `position`."""
         start = perf_counter_ns()
         for offset, tensor in enumerate(_flat(value, without)):
             self.values[thread.number, position + offset] = self._read(tensor)
@@ -45,7 +45,7 @@ class Statistics:
 
 
 def tensor_values(tensor: Tensor) -> Values:
-    """Statistics of the finite values of a tensor of any layout and dtype; empty, meta and fake ones have none."""
+    """Returns statistics of a tensor's finite values, of any layout and dtype; empty, meta and fake ones have none."""
     if tensor.is_meta or isinstance(tensor, FakeTensor):
         return NOTHING
     x = dense(tensor.detach())
@@ -71,7 +71,7 @@ def tensor_values(tensor: Tensor) -> Values:
 
 
 def dense(tensor: Tensor) -> Tensor:
-    """The stored values of a tensor of any layout as a strided one."""
+    """Returns the stored values of a tensor of any layout as a strided one."""
     if tensor.is_quantized:
         return tensor.dequantize()
     if tensor.is_nested:

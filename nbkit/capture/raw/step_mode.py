@@ -1,10 +1,10 @@
-"""The base of the dispatch modes that a step runs under."""
+"""Defines the base of the dispatch modes that a step runs under."""
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class StepMode(TorchDispatchMode):
-    """A mode under which higher-order ops and compiled code do as they do without it."""
+    """Lets higher-order ops and compiled code do as they do without a mode."""
 
     supports_higher_order_operators = True
 

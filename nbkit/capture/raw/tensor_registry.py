@@ -1,4 +1,4 @@
-"""Tensor identity and metadata: every tensor the step touches gets a number that is never reused."""
+"""Identifies tensors: every tensor the step touches gets a number that is never reused, and its metadata is kept."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ PLAIN = frozenset({Tensor, torch.nn.Parameter, torch.nn.Buffer})
 
 
 class TensorRecord(NamedTuple):
-    """What was read of a tensor when it was first met."""
+    """Holds what was read of a tensor when it was first met."""
 
     fresh: bool  # came out of an op, so it is not an earlier tensor seen through another Python object
     storage: int  # number of its storage, -1 where it has none of its own
@@ -52,11 +52,11 @@ class TensorRegistry:
         self.learn: Callable[[Tensor, bool], int] = self._learner()
 
     def forget(self, tensor: Any) -> None:
-        """Read this tensor anew when it is next met: its metadata was changed in place."""
+        """Reads this tensor anew when it is next met: its metadata was changed in place."""
         self.known.pop(id(tensor), None)
 
     def number(self, tensor: Tensor, fresh: bool = False) -> int:
-        """Number of a tensor, `fresh` if it came out of an op just now; -1 if its metadata cannot be read."""
+        """Returns the number of a tensor, `fresh` if an op just made it; -1 if its metadata cannot be read."""
         entry = self.known.get(id(tensor))
         if entry is not None:
             held = entry[0]()
@@ -65,7 +65,7 @@ class TensorRegistry:
         return self.learn(tensor, fresh) if type(tensor) in PLAIN else self.learn_any(tensor, fresh)
 
     def storage_number(self, storage: torch.UntypedStorage, device: torch.device) -> int:
-        """Number of a storage, a new one if it is met for the first time."""
+        """Returns the number of a storage, a new one if it is met for the first time."""
         number = self.find_storage(storage)
         if number is None:
             number = len(self.devices)
@@ -74,22 +74,22 @@ class TensorRegistry:
         return number
 
     def find_storage(self, storage: torch.UntypedStorage) -> int | None:
-        """Number of a storage that was met before."""
+        """Returns the number of a storage that was met before."""
         entry = self.storages.get(id(storage))
         return entry[1] if entry is not None and entry[0]() is storage else None
 
     def survivors(self) -> dict[int, bool]:
-        """Whether each tensor that is still alive requires a gradient, by number; parameters left out."""
+        """Returns whether each tensor that is still alive requires a gradient, by number; parameters left out."""
         held = [(tensor, number) for anchor, number in self.known.values() if (tensor := anchor()) is not None]
         return {number: tensor.requires_grad for tensor, number in held if isinstance(tensor, Tensor)}
 
     def _learner(self) -> Callable[[Tensor, bool], int]:
-        """The hot part as a closure: looking names up on self costs as much as the work."""
+        """Returns the hot part as a closure: looking names up on self costs as much as the work."""
         known, storages, fields, extend = self.known, self.storages, self.fields, self.fields.extend
         devices, new_device, geometries, count = self.devices, self.devices.append, self.geometries, len(FIELDS)
 
         def learn(tensor: Tensor, fresh: bool) -> int:
-            """Number of a tensor of a PLAIN type that is not known yet; -1 if its metadata cannot be read."""
+            """Numbers a tensor of a PLAIN type that is not known yet; -1 if its metadata cannot be read."""
             try:
                 storage = tensor.untyped_storage()
                 stride = tensor.stride()
@@ -117,7 +117,7 @@ class TensorRegistry:
         return learn
 
     def learn_any(self, tensor: Tensor, fresh: bool) -> int:
-        """The same for a tensor of any layout and type."""
+        """Numbers a tensor of any layout and type in the same way."""
         try:
             # A subclass may hook attribute access: its own code must not run because of us.
             with torch._C.DisableTorchFunction():
@@ -158,14 +158,14 @@ def _shape_and_bytes(tensor: Tensor) -> tuple[Any, int]:
 
 
 def nested_sizes(tensor: Tensor) -> tuple[Any, ...]:
-    """Sizes of a nested tensor with None where its pieces differ."""
+    """Returns sizes of a nested tensor with None where its pieces differ."""
     pieces = [piece.shape for piece in tensor.unbind()]
     rows = list(zip(*pieces, strict=True))
     return (len(pieces), *(sizes[0] if len(set(sizes)) == 1 else None for sizes in rows))
 
 
 def size_bytes(tensor: Tensor) -> int:
-    """Bytes that a tensor of any layout holds: -1 if they follow from its shape, -2 if torch does not tell."""
+    """Returns the bytes that a tensor of any layout holds: -1 if its shape tells them, -2 if torch does not tell."""
     parts: list[Tensor]
     if tensor.layout is torch.sparse_coo:
         parts = [tensor._indices(), tensor._values()]

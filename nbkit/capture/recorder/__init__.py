@@ -1,1 +1,1 @@
-"""The recorder of a step: the mode that sees its aten ops, and the Recorder with its observers."""
+"""Records a step: the mode that sees its aten ops, and the Recorder with its observers."""

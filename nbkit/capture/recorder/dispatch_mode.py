@@ -1,4 +1,4 @@
-"""The dispatch mode that sees every aten op, forward and backward; the hot path of a recording."""
+"""Sees every aten op, forward and backward, by a dispatch mode; the hot path of a recording."""
 
 from collections.abc import Callable, Sequence
 from sys import _getframe
@@ -194,7 +194,7 @@ class OpMode(StepMode):
         return note_outputs
 
     def _runner(self, func: Any) -> Callable[..., Any] | None:
-        """What runs an op met for the first time; None for ops that are torch's own questions, not the step's work."""
+        """Returns what runs an op met for the first time; None for torch's own queries, no work of the step."""
         # Raising in a dispatch mode from a prim op under FakeTensorMode aborts the process: those are left alone.
         if isinstance(func, OpOverload) and func.namespace in HIDDEN_NAMESPACES:
             return None
@@ -268,12 +268,12 @@ class OpMode(StepMode):
 
 
 def is_special(func: OpOverload) -> bool:
-    """Whether an op takes more than running and writing a row, so that the native recorder leaves it to OpMode."""
+    """Returns whether an op takes more than running and writing a row, so that the native recorder leaves it out."""
     return func.namespace in HIDDEN_NAMESPACES or func._opname in RESHAPING or loses_versions(func)
 
 
 def loses_versions(func: OpOverload) -> bool:
-    """Whether torch leaves version counters alone when the op runs under a dispatch mode, as any mode makes it.
+    """Returns whether torch leaves version counters alone when the op runs under a dispatch mode, as any mode makes it.
 
     Without a mode, a foreach op without a kernel of its own counts the writes of the single ops that it is made of.
     """
@@ -281,7 +281,7 @@ def loses_versions(func: OpOverload) -> bool:
 
 
 def counting(run: Callable[..., Any], func: OpOverload) -> Callable[..., Any]:
-    """`run` with the counters of the written lists one higher afterwards, where it left them as they were."""
+    """Returns `run` with the counters of the written lists one higher afterwards, where it left them as they were."""
     positions = [(index, argument.name) for index, argument in enumerate(func._schema.arguments) if argument.is_write]
 
     def run_and_count(*args: Any, **kwargs: Any) -> Any:

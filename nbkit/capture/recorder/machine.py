@@ -1,4 +1,4 @@
-"""What recordings are made with here: versions, the recorder, devices."""
+"""Describes what recordings are made with here: versions, the recorder, devices."""
 
 import torch
 
@@ -7,13 +7,13 @@ from nbkit.capture.native.library import library
 
 
 def machine() -> dict[str, str]:
-    """Versions, recorder and devices by name, as text."""
+    """Returns versions, recorder and devices by name, as text."""
     recorder = "python (nbkit.build_recorder() builds the faster one)" if library() is None else "native"
     return {**versions(), "recorder": recorder, "devices": ", ".join(["cpu", *_accelerators()])}
 
 
 def _accelerators() -> list[str]:
-    """The devices of the accelerator that torch was built for, with their names where torch knows them."""
+    """Returns the devices of the accelerator that torch was built for, with their names where torch knows them."""
     kind = torch.accelerator.current_accelerator(check_available=True)
     if kind is None:
         return []

@@ -1,4 +1,4 @@
-"""What a verb adds to a recording: the hooks that the recorder calls."""
+"""Defines what a verb adds to a recording: the hooks that the recorder calls."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -28,20 +28,20 @@ class Observer:
     native: Any = None
 
     def below(self, recording: Recording, modules: ModuleCalls) -> AbstractContextManager[object]:
-        """Begin with a recording; what comes back is entered below the mode that records aten ops."""
+        """Begins with a recording; what comes back is entered below the mode that records aten ops."""
         return nullcontext()
 
     def around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
-        """What runs each call of an op: `run`, or a function that calls it and sees what goes in and comes out."""
+        """Returns what runs each call of an op: `run`, or a function that calls it and sees its inputs and results."""
         return run
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
-        """Frames and meta to add; `op_ids` holds one per slot of recording.ops. What is neither is put on `trace`."""
+        """Returns frames and meta to add, puts the rest on `trace`; `op_ids` holds one per slot of recording.ops."""
         return {}, {}
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
-        """All frames and meta of the trace, after putting together what stands in several of them."""
+        """Returns all frames and meta of the trace, after putting together what stands in several of them."""
         return frames, meta
 
     def forget(self) -> None:
-        """Let go of the recording and of all that was kept for it."""
+        """Lets go of the recording and of all that was kept for it."""

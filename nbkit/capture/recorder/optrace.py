@@ -1,4 +1,4 @@
-"""optrace: record every op of a model step."""
+"""Records every op of a model step (optrace)."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ VALUES = ("stats",)
 
 
 class optrace(Recorder):  # noqa: N801  a context manager is named like the function it stands for
-    """Context manager that records every op run inside it; gives a Trace, filled when it ends.
+    """Records every op run inside it, as a context manager; gives a Trace, filled when it ends.
 
     API calls (`torch.nn.functional.linear`) and the aten ops below them, forward, backward and optimizer, with module
     path, source line, shapes, dtypes, strides, devices and dataflow. What runs inside computes the same bits as without

@@ -18,7 +18,7 @@ ROUNDS, REPEATS, OPS = 5, 20, 6
 
 
 def recorder_us(recording: Recording) -> float:
-    """Estimated microseconds that recording added to the step: recorded calls times the overhead of one here.
+    """Estimates the microseconds that recording added to the step: recorded calls times the overhead of one here.
 
     Reading values and running a reference are measured, not estimated. The rest is a lower bound: in a real step the
     recorder also finds colder caches than in this measurement.
@@ -33,7 +33,7 @@ def recorder_us(recording: Recording) -> float:
 
 @cache
 def call_overheads_us(native: Any | None) -> tuple[float, float]:
-    """Microseconds that recording adds to one aten op and to one API call, measured once per process and recorder.
+    """Measures the microseconds that recording adds to an aten op and an API call, once per process and recorder.
 
     Ops of several kinds on small tensors, bare and under each mode in turn, the fastest of the rounds, since what
     disturbs them only adds. It draws no random numbers, and the user's own modes see none of it.

@@ -1,4 +1,4 @@
-"""The recording of a model step, with the observers of the verbs that look at its ops."""
+"""Records a model step, with the observers of the verbs that look at its ops."""
 
 import gc
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ from nbkit.trace.trace import Trace
 
 
 class Recorder:
-    """Context manager that records every op run inside it, with any number of observers; gives a Trace.
+    """Records every op run inside it, as a context manager with any number of observers; gives a Trace.
 
     Observers share the one recording: its frames are theirs, and each adds its own. Of each kind there is one at most.
     """
@@ -130,7 +130,7 @@ class Recorder:
         self.trace._fill(frames, meta)
 
     def _forget(self) -> None:
-        """Let go of weak references and raw rows: of no use any more, and a kept recorder should weigh nothing."""
+        """Lets go of weak references and raw rows: of no use any more, and a kept recorder should weigh nothing."""
         for observer in self.observers:
             observer.forget()
         vars(self.recording.registry).clear()
@@ -150,7 +150,7 @@ def gc_paused() -> Iterator[None]:
 
 
 def describe_error(error: BaseException, failed: int | None, ops: pd.DataFrame) -> dict[str, Any]:
-    """What stopped the recorded code: type, message, and the op that raised it, if one did."""
+    """Describes what stopped the recorded code: type, message, and the op that raised it, if one did."""
     source = ops["source"].iloc[failed] if failed is not None else None
     return {
         "type": type(error).__name__,

@@ -1,4 +1,4 @@
-"""The recordings that a thread is in, and which of them cannot run inside each other."""
+"""Tracks the recordings that a thread is in, and refuses those that cannot run inside each other."""
 
 from threading import local
 from typing import Any
@@ -10,7 +10,7 @@ _thread = local()
 
 
 def running() -> list[Any]:
-    """The recordings that this thread is in, outermost first."""
+    """Returns the recordings that this thread is in, outermost first."""
     recordings: list[Any] = vars(_thread).setdefault("running", [])
     return recordings
 

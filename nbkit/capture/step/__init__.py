@@ -1,1 +1,1 @@
-"""What stands around the aten ops of a step: API calls, modules, optimizers, compiled regions."""
+"""Records what stands around the aten ops of a step: API calls, modules, optimizers, compiled regions."""

@@ -1,4 +1,4 @@
-"""The modules of the root models that a recording has seen run."""
+"""Keeps the modules of the root models that a recording has seen run."""
 
 from types import FrameType
 from typing import Any, Protocol
@@ -11,7 +11,7 @@ from nbkit.capture.step.root_modules import RootModules
 
 
 class CalledModule:
-    """A module: where it stands in its root model, and how often it was called."""
+    """Describes a module: where it stands in its root model, and how often it was called."""
 
     def __init__(self, module: nn.Module, number: int, root: int, path: str) -> None:
         self.module: Any = ref(module)
@@ -23,13 +23,13 @@ class CalledModule:
 
 
 class Caller(Protocol):
-    """Where a thread stands: the root model it is in; the outermost call of a module sets it."""
+    """Holds where a thread stands: the root model it is in; the outermost call of a module sets it."""
 
     root: int
 
 
 class CalledModules:
-    """The modules met so far; `by_module` finds one by (id, root) without a question asked.
+    """Keeps the modules met so far; `by_module` finds one by (id, root) without a query.
 
     All modules of a root are met before its first call: asked one by one, between the ops of the step, each would cost
     as much as several ops.
@@ -41,7 +41,7 @@ class CalledModules:
         self.by_module: dict[tuple[int, int], CalledModule] = {}
 
     def find(self, module: nn.Module, caller: Caller, is_outermost: bool, frame: FrameType) -> CalledModule:
-        """The entry of a module met for the first time in this root, or called from outside any module."""
+        """Returns the entry of a module met for the first time in this root, or called from outside any module."""
         if is_outermost:
             before = len(self.roots.roots)
             caller.root = self.roots.find(module, frame)
@@ -58,7 +58,7 @@ class CalledModules:
         return self._meet(module, caller.root, root, path)
 
     def _path(self, module: nn.Module, number: int) -> str | None:
-        """Path of a module in a root. One that is new there may have been put around others: those move with it."""
+        """Returns the path of a module in a root. A new one may have been put around others, which move with it."""
         root = self.roots.roots[number]
         scans = root.scans
         path = root.path(module)

@@ -1,4 +1,4 @@
-"""Regions run by torch.compile: the recorder's Python parts step aside, so that nothing is compiled anew or broken."""
+"""Steps aside for regions run by torch.compile, so that nothing is compiled anew or broken."""
 
 import importlib.util
 import sys
@@ -14,13 +14,13 @@ SETTER, WRAPPER = "_maybe_set_eval_frame", "compile_wrapper"
 
 
 class Skipping(Protocol):
-    """A recording that counts what it leaves out."""
+    """Is a recording that counts what it leaves out."""
 
     def skip(self, reason: str) -> None: ...
 
 
 class Installed(Protocol):
-    """A part of a recorder that can be taken out of torch and put back."""
+    """Is a part of a recorder that can be taken out of torch and put back."""
 
     def install(self) -> None: ...
 
@@ -57,7 +57,7 @@ class CompiledRegions:
         self.wrappers.clear()
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        """Import hook: let the real finder find dynamo, and watch it once it has run.
+        """Lets the real finder find dynamo, as an import hook, and watches it once it has run.
 
         It notes nn.Module.__call__ when it is imported, and must not note ours.
         """

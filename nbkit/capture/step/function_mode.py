@@ -1,4 +1,4 @@
-"""The function mode that sees API calls (torch.nn.functional.linear, torch.Tensor.add_): parents of the aten ops."""
+"""Sees API calls (torch.nn.functional.linear, torch.Tensor.add_), parents of the aten ops, by a function mode."""
 
 from collections.abc import Callable
 from sys import _getframe
@@ -41,7 +41,7 @@ class ApiMode(PausableMode):
         self.__torch_function__ = MethodType(self._recorder(), self)  # type: ignore[method-assign]
 
     def _recorder(self) -> Callable[..., Any]:
-        """__torch_function__ as a closure, as in OpMode."""
+        """Returns __torch_function__ as a closure, as in OpMode."""
         recording, main, forget = self.recording, self.recording.main, self.recording.registry.forget
         ops, reserve, rearrange = recording.ops, recording.ops.extend, recording.update_context
 
@@ -87,7 +87,7 @@ class ApiMode(PausableMode):
         return __torch_function__
 
     def enter_module(self, module: nn.Module, may_fuse: bool, thread: ThreadState) -> Callable[[], Any] | None:
-        """Switch the mode for one module call where that is needed; what undoes it.
+        """Switches the mode for one module call where that is needed; returns what undoes it.
 
         It is off inside an API call and inside torch's own optimizers; a module that runs there (a checkpointed part
         run again in the backward pass, an optimizer's closure) is user code again.

@@ -1,4 +1,4 @@
-"""Which module an op runs in: the forward calls of modules while a recording is on."""
+"""Records which module an op runs in: the forward calls of modules while a recording is on."""
 
 from sys import _getframe
 from threading import get_ident

@@ -1,4 +1,4 @@
-"""What the modules of a model are: type, parameters and buffers of each, shared ones counted once."""
+"""Sizes up the modules of a model: type, parameters and buffers of each, shared ones counted once."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from torch.nn.parameter import is_lazy
 
 
 class HeldTensor(NamedTuple):
-    """A parameter or buffer as far as the sizes of a module go."""
+    """Describes a parameter or buffer as far as the sizes of a module go."""
 
     is_buffer: bool
     elements: int
@@ -20,7 +20,7 @@ Tensors = dict[tuple[int, bool], HeldTensor]
 
 
 class ModuleSize(NamedTuple):
-    """One module; sizes include the modules in it."""
+    """Describes one module; sizes include the modules in it."""
 
     type: str
     params: int
@@ -30,13 +30,13 @@ class ModuleSize(NamedTuple):
 
 
 def module_sizes(root: nn.Module) -> dict[str, ModuleSize]:
-    """The size of every module by its named_modules() path."""
+    """Returns the size of every module by its named_modules() path."""
     known: dict[int, Tensors] = {}
     return {path: _size(module, tensors_below(module, known)) for path, module in root.named_modules()}
 
 
 def tensors_below(module: nn.Module, known: dict[int, Tensors]) -> Tensors:
-    """Tensors that a module and those in it hold; `known` keeps what is worked out already.
+    """Returns the tensors that a module and those in it hold; `known` keeps what is worked out already.
 
     As module.parameters() gives them, which would walk the whole tree below each module again.
     """

@@ -1,4 +1,4 @@
-"""Optimizer steps: the phase, the step count and the API row under which an optimizer's ops stand."""
+"""Follows optimizer steps: phase, step count and the API row under which an optimizer's ops stand."""
 
 import sys
 from time import perf_counter_ns
@@ -49,7 +49,7 @@ class OptimizerSteps:
         self.handles = []
 
     def on_profiler_op(self, func: Any) -> None:
-        """The step runs inside a profiler range that closes also when it raises, which the post hook misses."""
+        """Runs the step inside a profiler range that closes also when it raises, which the post hook misses."""
         if not self.running:
             return
         if func._opname.startswith("_record_function_enter"):
@@ -103,7 +103,7 @@ class OptimizerSteps:
 
 
 def step_name(optimizer: Any) -> str:
-    """`torch.optim.AdamW.step` for torch's own, module and class for others."""
+    """Returns `torch.optim.AdamW.step` for torch's own, module and class for others."""
     kind = type(optimizer)
     module = "torch.optim" if getattr(torch.optim, kind.__name__, None) is kind else kind.__module__
     return f"{module}.{kind.__qualname__}.step"

@@ -1,4 +1,4 @@
-"""Root models: which model a module belongs to, and its named_modules() path in it."""
+"""Finds root models: which model a module belongs to, and its named_modules() path in it."""
 
 import gc
 import inspect
@@ -13,7 +13,7 @@ from nbkit.capture.step.module_sizes import ModuleSize, module_sizes
 
 
 class Root:
-    """One root model: its class name, and path and size of every module it holds."""
+    """Holds one root model: its class name, and path and size of every module it holds."""
 
     def __init__(self, module: nn.Module) -> None:
         self.module: Any = ref(module)
@@ -24,14 +24,14 @@ class Root:
         self.scan(module)
 
     def scan(self, module: nn.Module) -> None:
-        """Note the paths of all modules it holds now."""
+        """Notes the paths of all modules it holds now."""
         self.scans += 1
         paths = {id(child): path for path, child in module.named_modules()}
         self.paths |= paths
         self.sizes |= noted_sizes(module, paths)
 
     def path(self, module: nn.Module) -> str | None:
-        """named_modules() path of a module in this root; None if it is not part of it."""
+        """Returns the named_modules() path of a module in this root; None if it is not part of it."""
         root = self.module()
         if root is None:
             return None
@@ -43,13 +43,13 @@ class Root:
         return self.paths[id(module)] if self._stands(root, module) else None
 
     def _stands(self, root: nn.Module, module: nn.Module) -> bool:
-        """Whether the noted path is right: modules move, and the id of one that is gone may come back."""
+        """Returns whether the noted path is right: modules move, and the id of one that is gone may come back."""
         path = self.paths.get(id(module))
         return path is not None and _at(root, path) is module
 
 
 def noted_sizes(root: nn.Module, paths: dict[int, str]) -> dict[str, ModuleSize]:
-    """Sizes of the modules as a recording before this one found them, if the model holds the same ones; else measured.
+    """Returns the sizes an earlier recording noted if the model still holds the same modules; else measures them.
 
     Measuring takes as long as some hundred ops, inside the step; a model that lives on is measured again after it.
     """
@@ -65,13 +65,14 @@ _noted: dict[int, tuple[Any, dict[int, str], dict[str, ModuleSize]]] = {}
 
 
 class RootModules:
-    """The root models of a recording, in the order in which they first ran."""
+    """Keeps the root models of a recording, in the order in which they first ran."""
 
     def __init__(self) -> None:
         self.roots: list[Root] = []
 
     def find(self, module: nn.Module, frame: FrameType | None) -> int:
-        """Number of the root that an outermost called module belongs to; a root met for the first time is added.
+        """Returns the number of the root that an outermost called module belongs to; adds a root met for the first
+        time.
 
         A module called as an attribute (`model.encoder(x)`, or inside a method such as `model.generate()`) belongs to
         the model that holds it in the variables of the calling frames.
@@ -84,7 +85,7 @@ class RootModules:
         return len(self.roots) - 1
 
     def labels(self) -> list[str]:
-        """Class name of each root, numbered from the second of the same class on: Net, Net#2."""
+        """Returns the class name of each root, numbered from the second of the same class on: Net, Net#2."""
         seen: dict[str, int] = {}
         labels = []
         for root in self.roots:
@@ -94,7 +95,7 @@ class RootModules:
 
 
 def outermost_holder(module: nn.Module, frame: FrameType | None) -> nn.Module:
-    """The model that `module` was reached through, judged by the variables of the user's frames from `frame` up."""
+    """Returns the model that `module` was reached through, judged by variables of the user's frames from `frame` up."""
     current = module
     while frame is not None:
         if is_user_frame(frame):
@@ -113,7 +114,7 @@ def outermost_holder(module: nn.Module, frame: FrameType | None) -> nn.Module:
 
 
 def module_variables(frame: FrameType) -> list[tuple[str, nn.Module]]:
-    """Variables of a frame that are modules.
+    """Returns the variables of a frame that are modules.
 
     Before Python 3.13 reading f_locals of a function leaves a dict on the frame that would keep every local tensor
     alive until it returns: one that was not there before is emptied again.

@@ -1,4 +1,4 @@
-"""Tracebacks of the user's errors without the recorder's frames."""
+"""Cleans tracebacks of the user's errors of the recorder's frames."""
 
 from traceback import walk_tb
 from types import TracebackType
@@ -9,7 +9,7 @@ _CALLS = ("__torch_dispatch__", "__torch_function__")
 
 
 def came_from_op(error: BaseException, message: str | None) -> bool:
-    """Whether an error, or what it was raised from or during, was raised inside a recorded call.
+    """Returns whether an error, or what it was raised from or during, was raised inside a recorded call.
 
     The native recorder leaves no frame in the traceback: it kept the `message` of the last op that raised in C++.
     """
@@ -23,7 +23,7 @@ def came_from_op(error: BaseException, message: str | None) -> bool:
 
 
 def without_our_frames(error: BaseException) -> None:
-    """Take the recorder's frames out of the tracebacks of an error and of what it was raised from or during."""
+    """Takes the recorder's frames out of the tracebacks of an error and of what it was raised from or during."""
     for linked in _chain(error):
         linked.__traceback__ = _cleaned(linked.__traceback__)
 
