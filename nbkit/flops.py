@@ -1,4 +1,4 @@
-"""FLOPs of an op from its arguments: one table of formulas for recordings, trace files and estimates."""
+"""Computes the FLOPs of an op from its arguments: one table of formulas for recordings, trace files and estimates."""
 
 import re
 import sys
@@ -64,7 +64,7 @@ def call_flops(formula: Formula, shapes: Sequence[Any], values: Sequence[Any] = 
 
 
 def _product(left: Shape, right: Shape, *_: Any) -> int:
-    """(..., m, k) by (..., k, n)."""
+    """Returns FLOPs of (..., m, k) by (..., k, n)."""
     return 2 * prod(left) * right[-1]
 
 
@@ -73,24 +73,24 @@ def _biased_product(_: Shape, left: Shape, right: Shape, *__: Any) -> int:
 
 
 def _attention(query: Shape, key: Shape, value: Shape, *_: Any) -> int:
-    """Query (B, H, S, E), key (B, G, L, E), value (B, G, L, V): the scores, and their product with the values."""
+    """Counts query (B, H, S, E), key (B, G, L, E), value (B, G, L, V): scores, and their product with the values."""
     return 2 * prod(query[:-1]) * key[-2] * (query[-1] + value[-1])
 
 
 def _attention_backward(_: Shape, query: Shape, key: Shape, value: Shape, *__: Any) -> int:
-    """Returns the scores again, and for each of the two products the gradients of both factors."""
+    """Counts the scores again, and for each of the two products the gradients of both factors."""
     return 2 * prod(query[:-1]) * key[-2] * (3 * query[-1] + 2 * value[-1])
 
 
 def _convolution(
     x: Shape, weight: Shape, _: Any, stride: Shape, padding: Shape, dilation: Shape, transposed: bool, *__: Any
 ) -> int:
-    """Each position of the result (of the input, if transposed) uses every weight once."""
+    """Counts each weight once per position of the result (of the input, if transposed)."""
     return 2 * x[0] * prod(weight) * prod(x[2:] if transposed else _sizes(x, weight, stride, padding, dilation))
 
 
 def _convolution_backward(gradient: Shape, x: Shape, weight: Shape, *options: Any) -> int:
-    """The gradients of the input and of the weight cost as much as the convolution, each."""
+    """Counts the gradients of input and weight as much as the convolution, each."""
     transposed, wanted = options[-4], options[-1]
     count: int = sum(wanted[:2])
     return count * 2 * x[0] * prod(weight) * prod((x if transposed else gradient)[2:])
@@ -111,7 +111,7 @@ def _slow_convolution(x: Shape, weight: Shape, _: Any, __: Any, stride: Shape, p
 
 
 def _sizes(x: Shape, weight: Shape, stride: Shape, padding: Shape, dilation: Shape) -> list[int]:
-    """Sizes of a convolution's result beyond batch and channels; an option of one value holds for all of them."""
+    """Returns the sizes of a convolution's result beyond batch and channels; an option of one value holds for all."""
     dims = len(x) - 2
     steps, pads, gaps = (list(option) * (dims if len(option) == 1 else 1) for option in (stride, padding, dilation))
     return [

@@ -1,4 +1,4 @@
-"""Name patterns: plain names are literal, `*`, `?` and `[...]` make a glob, `re:` starts a regular expression."""
+"""Matches names: plain names are literal, `*`, `?` and `[...]` make a glob, `re:` starts a regular expression."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence

@@ -1,1 +1,1 @@
-"""Where two runs of one step diverge: pure functions on frames."""
+"""Finds where two runs of one step diverge: pure functions on frames."""

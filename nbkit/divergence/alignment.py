@@ -1,4 +1,4 @@
-"""Which op of one recording is which op of another: by where it stands, what it is called and what it gives."""
+"""Aligns the ops of two recordings by module, name and results."""
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -14,7 +14,7 @@ CASTS = ("_to_copy", "copy", "clone", "detach", "lift_fresh", "alias")
 
 
 class Call(NamedTuple):
-    """An aten op of a recording, and the rows in `tensors` of what it reads and gives."""
+    """Holds an aten op of a recording, and the rows in `tensors` of what it reads and returns."""
 
     op_id: int
     inputs: list[int]
@@ -23,7 +23,7 @@ class Call(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two calls that are the same op, or one without a counterpart."""
+    """Holds two calls that are the same op, or one without a counterpart."""
 
     left: Call | None
     right: Call | None
@@ -31,7 +31,7 @@ class Pair(NamedTuple):
 
 
 def calls_of(ops: pd.DataFrame, tensors: pd.DataFrame) -> list[Call]:
-    """The aten ops that tensors go into or come out of, in call order."""
+    """Returns the aten ops that tensors go into or come out of, in call order."""
     op_ids = tensors["op_id"].to_numpy()
     order = np.argsort(op_ids, kind="stable")
     starts = np.flatnonzero(np.diff(op_ids[order], prepend=-1))
@@ -52,13 +52,13 @@ def calls_of(ops: pd.DataFrame, tensors: pd.DataFrame) -> list[Call]:
 
 
 def packet_of(op: str | None) -> str:
-    """The name of an aten op without overload and in-place mark: "relu" of "aten.relu_.default"."""
+    """Returns the name of an aten op without overload and in-place mark: "relu" of "aten.relu_.default"."""
     name = re.sub(r"^aten\.", "", op or "").split(".")[0]
     return name.removesuffix("_for_cpu").rstrip("_") or name
 
 
 def aligned(left: Sequence[Call], right: Sequence[Call]) -> list[Pair]:
-    """Pairs and calls without a counterpart, each run in its own order.
+    """Returns pairs and calls without a counterpart, each run in its own order.
 
     Calls of the same module, name, shapes and parameters first; between those, the same op of that module whatever its
     overload; and last, whatever gives the same shapes there, so that an op that was replaced meets what replaced it.
@@ -92,7 +92,7 @@ def _keys(calls: Sequence[Call], level: int, unmatched: Callable[[int], Hashable
 
 
 def _blocks(left: list[Hashable], right: list[Hashable]) -> Iterator[tuple[int, int, int, tuple[int, int]]]:
-    """Runs of equal keys as (start in left, start in right, length, ends of the one before); the last is empty."""
+    """Returns runs of equal keys as (start in left, in right, length, ends of the one before); the last is empty."""
     same = next(
         (n for n, (left_key, right_key) in enumerate(zip(left, right, strict=False)) if left_key != right_key), None
     )

@@ -1,4 +1,4 @@
-"""How much more rounding weighs in a result than in what it comes from, as far as statistics of tensors tell."""
+"""Estimates how much more rounding weighs in a result than in its inputs, as far as statistics of tensors tell."""
 
 from math import inf, prod, sqrt
 
@@ -32,7 +32,7 @@ TAKING = frozenset(
 
 
 def conditioning(packet: str, read: list[Read], made: Read) -> float:
-    """How many times as much rounding may weigh in a result as in what the op reads, as far as statistics tell."""
+    """Estimates how many times as much rounding may weigh in a result as in what the op reads."""
     if packet in DIVIDING:
         return DIVISION
     floats = [tensor for tensor in read if tensor.eps]
@@ -56,13 +56,13 @@ def conditioning(packet: str, read: list[Read], made: Read) -> float:
 
 
 def _sum_of_products(first: Read, second: Read, made: Read) -> float:
-    """The usual size of a matrix product without cancellation."""
+    """Returns the usual size of a matrix product without cancellation."""
     terms = sqrt(first.left.numel * second.left.numel / max(made.left.numel, 1))
     return sqrt(max(terms, 1.0)) * _rms(first) * _rms(second)
 
 
 def _sum(tensor: Read, made: Read) -> float:
-    """The usual size of a sum of so many elements, of any sign."""
+    """Returns the usual size of a sum of so many elements, of any sign."""
     return _rms(tensor) * sqrt(max(tensor.left.numel / max(made.left.numel, 1), 1.0))
 
 

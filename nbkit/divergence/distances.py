@@ -1,4 +1,4 @@
-"""How far apart two tensors are at least, by the statistics that traces hold of them."""
+"""Measures how far apart two tensors are at least, by the statistics that traces hold of them."""
 
 from typing import NamedTuple
 
@@ -13,14 +13,14 @@ NEEDED = [*STATISTICS, *COUNTS, "numel"]
 
 
 class Distances(NamedTuple):
-    """Of each pair of tensors: the largest relative difference of a statistic, and which one that is, in words."""
+    """Holds for each pair of tensors the largest relative difference of a statistic, and which one, in words."""
 
     error: Floats
     what: list[str]
 
 
 def distances(left: pd.DataFrame, right: pd.DataFrame) -> Distances:
-    """Differences of norms over the norm, of mean and std over the rms, of min and max over the largest value.
+    """Returns differences of norms over the norm, of mean and std over the rms, of min and max over the largest value.
 
     Two equal tensors have 0, and so have two of which nothing is known; inf where NaN and Inf are not as many, or
     elements. It is a lower bound: other values can have the same statistics. Both frames have the columns NEEDED.
@@ -41,7 +41,7 @@ def distances(left: pd.DataFrame, right: pd.DataFrame) -> Distances:
 
 
 def _scales(left: dict[str, Floats], right: dict[str, Floats]) -> dict[str, Floats]:
-    """What each statistic's difference is taken relative to."""
+    """Returns what each statistic's difference is relative to."""
     norm = np.fmax(left["norm"], right["norm"])
     rms = norm / np.sqrt(np.maximum(left["numel"], 1))
     ends = [np.fmax(np.abs(side["min"]), np.abs(side["max"])) for side in (left, right)]
@@ -50,7 +50,7 @@ def _scales(left: dict[str, Floats], right: dict[str, Floats]) -> dict[str, Floa
 
 
 def _differences(left: Floats, right: Floats, scale: Floats) -> Floats:
-    """Of equal ones 0, of two unknown ones too; inf where one is unknown."""
+    """Returns 0 for equal ones and for two unknown ones; inf where one is unknown."""
     with np.errstate(all="ignore"):
         ratio = np.abs(left - right) / scale
     is_same = (left == right) | (np.isnan(left) & np.isnan(right))

@@ -1,4 +1,4 @@
-"""Of each compared tensor: whether its error is its op's own or came in with the inputs, and from which op.
+"""Tells for each compared tensor whether its error is local or propagated from its inputs, and from which op.
 
 The error of every memory is kept in two parts: what goes back to rounding, and what goes back to ops at fault, with the
 op that most of this comes from. An op mixes the parts of what it reads; what it inherits is divided as they are, and
@@ -21,7 +21,7 @@ Key = tuple[str, int]  # role and position of a tensor of an op
 
 
 class ErrorParts(NamedTuple):
-    """The error of some memory: from rounding, from ops at fault, and the op that most of the latter comes from."""
+    """Splits the error of some memory: from rounding, from ops at fault, and the op behind most of the latter."""
 
     rounding: float = 0.0
     fault: float = 0.0
@@ -36,7 +36,7 @@ CLEAN = ErrorParts()
 
 
 class Row(NamedTuple):
-    """What is needed of a row of diffs."""
+    """Holds what is needed of a row of diffs."""
 
     number: int
     dtype: str
@@ -46,7 +46,7 @@ class Row(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Of a row of diffs: its class, the op at fault that its error goes back to, and the largest error of its inputs"""
+    """Holds the class of a row of diffs, the op at fault that its error goes back to, and its inputs' largest error"""
 
     error_class: str | None = None
     origin_op_id: int | None = None
@@ -54,7 +54,7 @@ class Origin(NamedTuple):
 
 
 class Call(NamedTuple):
-    """An op: the storage of each of its tensors."""
+    """Holds an op: the storage of each of its tensors."""
 
     op_id: int
     storages: dict[Key, int]
@@ -65,7 +65,7 @@ class Call(NamedTuple):
 
 
 def origins(diffs: pd.DataFrame, tensors: pd.DataFrame) -> list[Origin]:
-    """The origin of every row of diffs, in their order."""
+    """Returns the origin of every row of diffs, in their order."""
     rows = _rows_of(diffs)
     classified = [Origin() for _ in range(len(diffs))]
     memory: dict[int, ErrorParts] = {}
@@ -98,7 +98,7 @@ def _rows_of(diffs: pd.DataFrame) -> dict[tuple[int, Key], Row]:
 
 
 def _calls(tensors: pd.DataFrame) -> Iterator[Call]:
-    """The ops with tensors, in call order."""
+    """Returns the ops with tensors, in call order."""
     # A tensor without a storage of its own (a sparse one) is told by its own number.
     storages = tensors["storage_id"].fillna(-1 - tensors["tensor_id"]).astype("int64").tolist()
     op_ids = tensors["op_id"].to_numpy()
@@ -122,7 +122,7 @@ def _mixed(parts: list[ErrorParts]) -> ErrorParts:
 
 
 def _classified(row: Row, read: ErrorParts, op_id: int) -> tuple[Origin, ErrorParts]:
-    """The origin of a row whose op has read memory with these errors, and the error of what it has written."""
+    """Returns the origin of a row whose op has read memory with these errors, and the error of what it has written."""
     share = read.fault / read.total if read.total else 0.0
     propagated = 0.0 if np.isnan(row.propagated) else row.propagated
     from_faults, from_rounding = share * propagated, (1 - share) * propagated

@@ -1,4 +1,4 @@
-"""A recorded run as it is compared with another: its aten ops, and what is known of the tensors of each."""
+"""Holds a recorded run for comparison: its aten ops, and what is known of the tensors of each."""
 
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ TEXTS = ("op", "module", "phase", "source")
 
 
 class Tensor(NamedTuple):
-    """A tensor into or out of an op."""
+    """Describes a tensor into or out of an op."""
 
     storage: int
     tensor_id: int
@@ -29,7 +29,7 @@ class Tensor(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A tensor of both runs, at the same place of the same op."""
+    """Holds a tensor of both runs, at the same position of the same op."""
 
     left: Tensor
     right: Tensor
@@ -42,7 +42,7 @@ class Read(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a run's ops are called and where they are, the calls with tensors among them, and each row of `tensors`."""
+    """Holds what a run's ops are called and where they are, its calls with tensors, and each row of `tensors`."""
 
     texts: dict[str, list[Any]]  # by column of ops, in the order of op_id
     table: pd.DataFrame
@@ -50,16 +50,16 @@ class Run(NamedTuple):
     tensors: list[Tensor]
 
     def read(self, call: Call) -> list[Tensor]:
-        """What a call is given."""
+        """Returns the tensors that a call reads."""
         return [self.tensors[row] for row in call.inputs]
 
     def made(self, call: Call) -> list[Tensor]:
-        """What a call gives."""
+        """Returns the tensors that a call returns."""
         return [self.tensors[row] for row in call.outputs]
 
 
 def run_of(ops: pd.DataFrame, tensors: pd.DataFrame) -> Run:
-    """The run that these frames of a trace hold."""
+    """Returns the run that these frames of a trace hold."""
     OPS.check(ops)
     TENSORS.check(tensors)
     # A tensor without a storage of its own (a sparse one) is told by its own number.
@@ -75,7 +75,7 @@ def run_of(ops: pd.DataFrame, tensors: pd.DataFrame) -> Run:
 
 
 def has_values(tensors: pd.DataFrame) -> bool:
-    """Whether a recording holds statistics of its tensors."""
+    """Returns whether a recording holds statistics of its tensors."""
     return bool(tensors["norm"].notna().any())
 
 

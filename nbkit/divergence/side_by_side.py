@@ -1,4 +1,4 @@
-"""Two recorded runs side by side: every aten op of both, how far its values differ, and where that began."""
+"""Puts two recorded runs side by side: every aten op of both, how far its values differ, and where that began."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ ALONE = {
 
 
 def side_by_side(left: Run, right: Run) -> pd.DataFrame:
-    """A frame of ALIGNMENT: the ops of two runs, in the order of both, and whose the differences are."""
+    """Returns a frame of ALIGNMENT: the ops of two runs, in the order of both, and whose the differences are."""
     pairs = aligned(left.calls, right.calls)
     reads = _reads(left, right, pairs)
     spread = Spread()
@@ -49,7 +49,7 @@ def side_by_side(left: Run, right: Run) -> pd.DataFrame:
 
 
 def first_beginning(alignment: pd.DataFrame) -> dict[str, Any] | None:
-    """The first row at which a difference begins, as data: where it is and what differs; None if there is none."""
+    """Returns the first row at which a difference begins, as data: where it is, what differs; None without one."""
     begins = alignment[alignment["error_class"].isin(BEGINNINGS)]
     if not len(begins):
         return None
@@ -65,7 +65,7 @@ def first_beginning(alignment: pd.DataFrame) -> dict[str, Any] | None:
 
 
 def _reads(left: Run, right: Run, pairs: Sequence[Pair]) -> dict[Couple, Read]:
-    """What is known of the tensors at equal places of matched calls, by their rows in both runs."""
+    """Returns what is known of the tensors at equal positions of matched calls, by their rows in both runs."""
     couples: list[Couple] = []
     for pair in pairs:
         if pair.left is not None and pair.right is not None:
@@ -80,7 +80,7 @@ def _reads(left: Run, right: Run, pairs: Sequence[Pair]) -> dict[Couple, Read]:
 
 
 def _row_of(left: Run, right: Run, pair: Pair) -> dict[str, Any]:
-    """What a row says of its op, but for the values."""
+    """Returns what a row says of its op, but for the values."""
     left_call, right_call = pair.left, pair.right
     row = _texts(left, left_call) if left_call is not None else _texts(right, right_call)
     if left_call is not None:
@@ -110,7 +110,7 @@ def _sizes(shape: str) -> list[str]:
 
 
 def comparable(frames: Mapping[str, pd.DataFrame], which: str) -> Run:
-    """The run in the frames of a trace, which an error calls `which`. Raises OptionError if it holds no statistics."""
+    """Returns the run in a trace's frames; errors call it `which`. Raises OptionError if it holds no statistics."""
     ops, tensors = frames.get("ops"), frames.get("tensors")
     if ops is None or tensors is None or not has_values(tensors):
         raise OptionError(
@@ -121,7 +121,7 @@ def comparable(frames: Mapping[str, pd.DataFrame], which: str) -> Run:
 
 
 def notes_on(alignment: pd.DataFrame) -> list[str]:
-    """Sentences that a view of the alignment should show."""
+    """Returns sentences that a view of the alignment should show."""
     counts = alignment["action"].value_counts()
     alone = {name: int(counts.get(name, 0)) for name in ("left_only", "right_only")}
     if not counts.get("match", 0):

@@ -1,4 +1,4 @@
-"""How a difference of two recorded runs spreads: which op it begins at, and which only read what differs already.
+"""Follows how a difference of two recorded runs spreads: which op it begins at, and which only read what differs.
 
 Known are statistics, not values, so that a difference can hide; what is seen is judged by the inputs of the op. Results
 may differ by LEEWAY times as much as the inputs do, or as the coarsest dtype that led there rounds, and by more where
@@ -24,7 +24,7 @@ UNINITIALISED = frozenset("empty empty_like empty_strided new_empty new_empty_st
 
 
 class Verdict(NamedTuple):
-    """What a row of the alignment says of the values of its op."""
+    """Holds what a row of the alignment says of the values of its op."""
 
     input_error: float | None = None
     output_error: float | None = None
@@ -35,7 +35,7 @@ class Verdict(NamedTuple):
 
 
 class MemoryState(NamedTuple):
-    """What is known of some memory of one run.
+    """Holds what is known of some memory of one run.
 
     `eps` is that of the coarsest dtype on the way to it, `level` a difference that was allowed; `origin` is the row at
     which its difference began, and `alone` that of an op that only this run has.
@@ -51,14 +51,14 @@ UNKNOWN = MemoryState()
 
 
 class Cause(NamedTuple):
-    """Where the difference of an input began, and why that is the row at hand, if it is."""
+    """Says where the difference of an input began, and why that is the row at hand, if it is."""
 
     origin: int
     message: str | None = None
 
 
 class Spread:
-    """What is known of the memory of both runs, as its methods are told of one op after the other.
+    """Tracks the memory of both runs, as its methods are told of one op after the other.
 
     `culprits` are the rows of ops without a counterpart at which differences began, with what differs; `unread` those
     of an op in another's place that has another result, which nothing has read so far.
@@ -70,7 +70,7 @@ class Spread:
         self.unread: dict[int, str] = {}
 
     def alone(self, row: int, side: int, read: list[Tensor], made: list[Tensor]) -> None:
-        """Take note of an op that only one run has."""
+        """Notes an op that only one run has."""
         memory = self.memories[side]
         known = [memory.get(tensor.storage, UNKNOWN) for tensor in read]
         self._seen(known)
@@ -82,7 +82,7 @@ class Spread:
                 memory[tensor.storage] = MemoryState(max(eps, tensor.eps), level, origin, row)
 
     def pair(self, row: int, op: str, read: list[Read], made: list[Read], *, is_guess: bool = False) -> Verdict:
-        """Judge an op that both runs have, and take note of what it has written.
+        """Judges an op that both runs have, and notes what it has written.
 
         With `is_guess` the two are other ops that give the same shapes: what differs then need not be the same thing.
         """
@@ -119,7 +119,7 @@ class Spread:
                 self.unread.pop(memory.alone, None)
 
     def _known(self, tensor: Read) -> list[MemoryState]:
-        """What is known of the memory of a tensor in both runs."""
+        """Returns what is known of the memory of a tensor in both runs."""
         ends = zip(self.memories, (tensor.left, tensor.right), strict=True)
         return [memory.get(end.storage, UNKNOWN) for memory, end in ends]
 
@@ -127,7 +127,7 @@ class Spread:
         return max(tensor.eps, *(known.eps for known in self._known(tensor)))
 
     def _cause(self, tensor: Read, number: int, row: int) -> Cause | None:
-        """Where an input's difference began; None if it does not differ."""
+        """Returns where an input's difference began; None if it does not differ."""
         known = self._known(tensor)
         if tensor.error <= LEEWAY * max(self._noise(tensor), *(memory.level for memory in known)):
             return None
@@ -156,7 +156,7 @@ class Spread:
 
 
 def _judged(verdict: Verdict, row: int, causes: list[Cause], message: Callable[[], str]) -> Verdict:
-    """The same with its class and origin, and with a message where something begins."""
+    """Returns the same with its class and origin, and with a message where something begins."""
     assert verdict.output_error is not None and verdict.allowed_error is not None
     message_of_input = next((cause.message for cause in causes if cause.message is not None), None)
     if message_of_input is not None:
@@ -176,7 +176,7 @@ def _message(packet: str, verdict: Verdict, tensor: Read) -> str:
 
 
 def _is_view(made: Tensor, read: list[Tensor]) -> bool:
-    """Whether a result is another tensor on the memory of an input."""
+    """Returns whether a result is another tensor on the memory of an input."""
     return any(tensor.storage == made.storage for tensor in read) and all(
         tensor.tensor_id != made.tensor_id for tensor in read
     )

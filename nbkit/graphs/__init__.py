@@ -1,1 +1,1 @@
-"""Graphs of any source: what their parts may be called, and how rows become frames."""
+"""Names the parts of graphs of any source, and turns rows into frames."""

@@ -1,4 +1,4 @@
-"""What ops of different frameworks do, in the same words: aten, OneFlow, Paddle (old and PIR) and ONNX."""
+"""Tells what ops of different frameworks do, in the same words: aten, OneFlow, Paddle (old and PIR) and ONNX."""
 
 import re
 from functools import cache
@@ -89,7 +89,7 @@ _GRADIENTS = re.compile(r"(?:doublegrad|paramgrad|grad|backward)$")
 
 @cache
 def op_kind(op: str | None) -> str:
-    """The kind of an op as a word of `NAMES`, with GRADIENT behind it for its gradient; else its own name, folded.
+    """Returns an op's kind as a word of `NAMES`, with GRADIENT behind it for its gradient; else its own name, folded.
 
     Null has the kind "".
     """

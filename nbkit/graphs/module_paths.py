@@ -1,4 +1,4 @@
-"""ModulePaths: the modules frame of a graph that only names them, path by path, as its nodes do."""
+"""Builds the modules frame of a graph that only names them, path by path, as its nodes do."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class _Module:
 
 @dataclass(frozen=True)
 class Held:
-    """A parameter or buffer: `identity` is the same for those that are one tensor."""
+    """Describes a parameter or buffer: `identity` is the same for those that are one tensor."""
 
     path: str
     identity: object
@@ -27,7 +27,7 @@ class Held:
 
 
 class ModulePaths:
-    """Modules by path, in the order in which they were first named, parents before what they hold."""
+    """Collects modules by path, in the order in which they were first named, parents before what they hold."""
 
     def __init__(self) -> None:
         self._modules: dict[str, _Module] = {}
@@ -86,7 +86,7 @@ class ModulePaths:
 
 
 def holders(path: str) -> Iterator[str]:
-    """Yields paths of the modules that hold what stands at `path`, the root first."""
+    """Yields paths of the modules that hold `path`, the root first."""
     pieces = path.split(".") if path else []
     for end in range(len(pieces)):
         yield ".".join(pieces[:end])

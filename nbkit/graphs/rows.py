@@ -1,4 +1,4 @@
-"""GraphRows: the rows of nodes, edges and tensors that a reader meets one by one, and the frames they become."""
+"""Collects the rows of nodes, edges and tensors that a reader meets one by one, and makes frames of them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
 def json_text(value: Any) -> str:
-    """JSON text of attributes or of a shape, as the frames hold it; what JSON does not know becomes its text."""
+    """Returns attributes or a shape as JSON text, as the frames hold it; what JSON does not know becomes its text."""
     return ENCODER.encode(value)
 
 
@@ -23,7 +23,7 @@ def _shape_text(shape: tuple[int | None, ...]) -> str:
 
 
 class Rows:
-    """Rows of one table, held as tuples: a graph of a million nodes has to fit."""
+    """Holds rows of one table as tuples: a graph of a million nodes has to fit."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -46,7 +46,7 @@ class Rows:
 
 
 class GraphRows:
-    """Rows of a graph's frames; `node()` and `edge()` take what they do not name as null."""
+    """Collects rows of a graph's frames; `node()` and `edge()` take what they do not name as null."""
 
     def __init__(self) -> None:
         self._nodes, self._edges, self._tensors = Rows(NODES), Rows(EDGES), Rows(GRAPH_TENSORS)
@@ -61,7 +61,7 @@ class GraphRows:
         attributes: Mapping[str, Any] = {},
         **columns: Any,
     ) -> int:
-        """Returns node_id of a new row of nodes; `columns` are others of its columns."""
+        """Adds a row of nodes and returns its node_id; `columns` are others of its columns."""
         node_id = len(self._nodes)
         row = {"node_id": node_id, "graph": graph, "kind": kind, "name": name, **columns}
         row["attributes"] = json_text(attributes) if attributes else None

@@ -1,1 +1,1 @@
-"""How far two tensors are apart, and how far they may be: metrics, precision of dtypes, tolerances, noise ratios."""
+"""Measures how far two tensors are apart and may be: metrics, precision of dtypes, tolerances, noise ratios."""

@@ -1,4 +1,4 @@
-"""Metrics of a compared pair: how far `actual` is from `expected`, computed in float64 and never after rounding down.
+"""Measures how far `actual` is from `expected`, pair by pair, in float64 and never after rounding down.
 
 Definitions, for every frame that has these columns:
 
@@ -33,7 +33,7 @@ FIRST = np.zeros(1, dtype=np.intp)
 
 
 class Metrics(NamedTuple):
-    """Columns with one value per pair; the sums let pieces of a pair be put together."""
+    """Holds columns with one value per pair; the sums let pieces of a pair be put together."""
 
     numel: Array
     actual_nan_count: Array
@@ -53,18 +53,18 @@ class Metrics(NamedTuple):
 
     @classmethod
     def of_rows(cls, rows: Array) -> "Metrics":
-        """Metrics from rows of numbers, one for each pair."""
+        """Returns metrics from rows of numbers, one for each pair."""
         columns = cls(*rows.T)
         return columns._replace(**{name: getattr(columns, name).astype(np.int64) for name in COUNTS})
 
     @property
     def mean_abs_error(self) -> Array:
-        """Mean over the elements; 0 of an empty pair."""
+        """Returns the mean over the elements; 0 of an empty pair."""
         return self.sum_abs_error / np.maximum(self.numel, 1)
 
     @property
     def cosine_similarity(self) -> Array:
-        """Cosine of the angle between the two, from -1 to 1."""
+        """Returns the cosine of the angle between the two, from -1 to 1."""
         with np.errstate(all="ignore"):
             # The roots first: the product of the squares can overflow where the cosine does not.
             cosine = self.inner / np.sqrt(self.actual_square) / np.sqrt(self.expected_square)
@@ -73,7 +73,7 @@ class Metrics(NamedTuple):
 
     @property
     def bias_ratio(self) -> Array:
-        """|mean signed error| over rms error / sqrt(numel); 0 of an exact pair."""
+        """Returns |mean signed error| over rms error / sqrt(numel); 0 of an exact pair."""
         with np.errstate(all="ignore"):
             ratio = np.abs(self.sum_error) / np.sqrt(self.sum_squared_error)
         return np.where(self.sum_squared_error == 0, 0.0, ratio)
@@ -83,12 +83,12 @@ MAXIMA = ("max_abs_error", "max_rel_error", "max_ulp", "noise_ratio")
 
 
 def joined(parts: list[Metrics]) -> Metrics:
-    """Metrics of many pairs as one."""
+    """Returns metrics of many pairs as one."""
     return Metrics(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def total(pieces: Metrics) -> Metrics:
-    """Metrics of one pair from those of its pieces."""
+    """Returns metrics of one pair from those of its pieces."""
     columns = zip(Metrics._fields, pieces, strict=True)
     return Metrics(
         *(np.array([column.max(initial=0.0) if name in MAXIMA else column.sum()]) for name, column in columns)
@@ -96,7 +96,7 @@ def total(pieces: Metrics) -> Metrics:
 
 
 def measure(actual: Array, expected: Array, starts: Array, precision: Precision | None) -> Metrics:
-    """Metrics of pairs that stand one after the other in flat arrays, each from its start to the next.
+    """Returns metrics of pairs that stand one after the other in flat arrays, each from its start to the next.
 
     The arrays are float64 or complex128 with the precision of the compared dtype, or integers and None. No pair is
     empty.
@@ -111,7 +111,7 @@ def measure(actual: Array, expected: Array, starts: Array, precision: Precision 
 
 
 def measure_one(piece_of: Callable[[int, int], Array], expected: Array, precision: Precision | None) -> Metrics:
-    """Metrics of one pair of any size: `piece_of` gives a part of `actual`, which need not be at hand as a whole."""
+    """Measures one pair of any size: `piece_of` gives a part of `actual`, which need not be at hand as a whole."""
     if not len(expected):
         return Metrics(*(np.zeros(1) for _ in Metrics._fields))
     pieces, scale = [], np.array([0.0 if precision is None else rms(expected)])
@@ -125,13 +125,13 @@ def measure_one(piece_of: Callable[[int, int], Array], expected: Array, precisio
 
 
 def measured_one(actual: Array, expected: Array, precision: Precision, scale: float) -> Metrics:
-    """Metrics of a piece of a pair whose expected values have the root mean square `scale`."""
+    """Returns metrics of a piece of a pair whose expected values have the root mean square `scale`."""
     with np.errstate(all="ignore"):
         return _measured(actual, expected, FIRST, precision, np.array([scale]))
 
 
 def agreed(actual: Array, expected: Array, precision: Precision) -> tuple[Array, Array]:
-    """The pair with zeros where both are NaN, both the same Inf, or `actual` overflowed as its dtype has to."""
+    """Returns the pair with zeros where both are NaN, both the same Inf, or `actual` overflowed as its dtype has to."""
     expected = _within(expected, precision)
     if np.isfinite(np.add.reduce(actual)) and np.isfinite(np.add.reduce(expected)):
         return actual, expected
@@ -145,14 +145,14 @@ def agreed(actual: Array, expected: Array, precision: Precision) -> tuple[Array,
 
 
 def _within(expected: Array, precision: Precision) -> Array:
-    """What a dtype without Inf makes of the reference: it stops at its largest number, or gives NaN."""
+    """Returns what a dtype without Inf makes of the reference: it stops at its largest number, or gives NaN."""
     if precision.has_inf:
         return expected
     return np.clip(expected, -precision.largest, precision.largest)
 
 
 def rms(values: Array) -> float:
-    """Root mean square of the finite values; 0 where there is none."""
+    """Returns the root mean square of the finite values; 0 where there is none."""
     with np.errstate(all="ignore"):
         square = float(_dot(values, values, FIRST)[0])
         if np.isfinite(square):
@@ -164,7 +164,7 @@ def rms(values: Array) -> float:
 
 
 def _measured(actual: Array, expected: Array, starts: Array, precision: Precision, scale: Array) -> Metrics:
-    """Metrics of pairs whose expected values have the root mean square `scale`."""
+    """Returns metrics of pairs whose expected values have the root mean square `scale`."""
     expected = _within(expected, precision)
     metrics = _measured_finite(actual, expected, starts, precision, scale)
     if np.isfinite(np.add.reduce(metrics.sum_abs_error)):
@@ -176,7 +176,7 @@ def _measured(actual: Array, expected: Array, starts: Array, precision: Precisio
 
 
 def _measured_finite(actual: Array, expected: Array, starts: Array, precision: Precision, scale: Array) -> Metrics:
-    """Few passes over the data, since they are what comparing costs; NaN and Inf are not counted."""
+    """Measures in few passes over the data, since they are what comparing costs; NaN and Inf are not counted."""
     error = actual - expected
     size, expected_size = np.abs(error), np.abs(expected)
     relative = size / expected_size
@@ -201,7 +201,7 @@ def _measured_finite(actual: Array, expected: Array, starts: Array, precision: P
 
 
 def _noise_ratio(size: Array, expected_size: Array, starts: Array, precision: Precision, scale: Array) -> Array:
-    """Overwrites `expected_size`."""
+    """Returns the noise ratio of each pair; overwrites `expected_size`."""
     level = scale + precision.spacing / precision.eps
     expected_size += level[0] if len(level) == 1 else np.repeat(level, _lengths(starts, len(size)))
     np.divide(size, expected_size, out=expected_size)
@@ -230,7 +230,7 @@ def _measured_integers(actual: Array, expected: Array, starts: Array) -> Metrics
 
 
 def _integer_error(actual: Array, expected: Array) -> Array:
-    """Signed difference without wrap-around: modulo 2^64, the larger less the smaller is exact."""
+    """Returns the signed difference without wrap-around: modulo 2^64, the larger less the smaller is exact."""
     wide = np.uint64 if actual.dtype == np.uint64 else np.int64
     left, right = actual.astype(wide), expected.astype(wide)
     unsigned = left.view(np.uint64), right.view(np.uint64)
@@ -240,13 +240,13 @@ def _integer_error(actual: Array, expected: Array) -> Array:
 
 
 def _counted(actual: Array, expected: Array, starts: Array) -> tuple[Array, ...]:
-    """NaN counts of both sides, then Inf counts of both."""
+    """Returns NaN counts of both sides, then Inf counts of both."""
     tests = (np.isnan(actual), np.isnan(expected), np.isinf(actual), np.isinf(expected))
     return tuple(np.add.reduceat(test, starts, dtype=np.int64) for test in tests)
 
 
 def _dot(left: Array, right: Array, starts: Array) -> Array:
-    """Sum of products of each pair; of complex ones the real part of the inner product."""
+    """Returns the sum of products of each pair; of complex ones the real part of the inner product."""
     if len(starts) == 1:
         # So short that a BLAS does not wake its threads, which costs milliseconds on a busy machine.
         spans = range(0, len(left), BLAS_LENGTH)

@@ -1,4 +1,4 @@
-"""When a difference is an error: it is set against what the op's own conditioning and its dtype allow.
+"""Tells when a difference is an error: sets it against what the op's own conditioning and its dtype allow.
 
 For an op f, inputs x, output y in the device's dtype and r = f(x) in float64 from the same inputs:
 
@@ -37,7 +37,7 @@ HARMLESS = STATUSES[4:]
 
 
 def growth(input_numels: Sequence[int], output_numel: int) -> float:
-    """How much more the rounding of partial sums may do, from how many numbers an element of the output is made of.
+    """Returns how much more rounding of partial sums may do, from how many numbers an element of the output is made of.
 
     A tenth of the root of that is what one running sum makes (an eighth is allowed); beyond 4,096 good kernels add in
     blocks, so that the factor is at most 8.
@@ -46,7 +46,7 @@ def growth(input_numels: Sequence[int], output_numel: int) -> float:
 
 
 def running_growth(length: float) -> float:
-    """What a single running sum of more than 4,096 numbers takes, as that of torch's float32 norm on the CPU.
+    """Returns the same for a single running sum of over 4,096 numbers, as that of torch's float32 norm on the CPU.
 
     Beyond 262,144 small numbers lose most of their bits to the sum: the error grows like the length itself.
     """
@@ -54,7 +54,7 @@ def running_growth(length: float) -> float:
 
 
 def summed(input_numels: Sequence[int], output_numel: int) -> float:
-    """Of how many numbers an element of the output is made: K for a product of (m, K) and (K, n), and a sum of K."""
+    """Counts the numbers an element of the output is made of: K for a product of (m, K) and (K, n), and a sum of K."""
     two = sorted(input_numels)[-2:]
     if not two or not output_numel:
         return 1.0
@@ -63,7 +63,7 @@ def summed(input_numels: Sequence[int], output_numel: int) -> float:
 
 
 def accumulates_alike(precision: Precision) -> bool:
-    """Whether results of this precision are accumulated in it; narrower ones are in float32."""
+    """Returns whether results of this precision are accumulated in it; narrower ones are in float32."""
     return precision.digits >= 23
 
 
@@ -75,7 +75,7 @@ def noise_ratios(
     factor: float = 1.0,
     level: float | None = None,
 ) -> Array:
-    """Noise ratio of every element of a pair; inf where NaN or Inf stand on one side only.
+    """Returns the noise ratio of every element of a pair; inf where NaN or Inf stand on one side only.
 
     `factor` is growth(). Of elements that are only a part of a tensor, `level` is the root mean square of q for all.
     """
@@ -92,7 +92,7 @@ def noise_ratios(
 
 
 def least_level(expected: Array, precision: Precision, factor: float) -> float:
-    """What the root mean square of q is at least: that of its part that needs no conditioning."""
+    """Returns the least root mean square of q: that of its part that needs no conditioning."""
     return rms(_own_scale(expected, precision, factor))
 
 
@@ -103,7 +103,7 @@ def _own_scale(expected: Array, precision: Precision, factor: float) -> Array:
 
 
 def outside(actual: Array, expected: Array, precision: Precision | None, tolerance: tuple[float, float]) -> Array:
-    """Which elements are further from `expected` than atol + rtol |expected|, or NaN or Inf on one side only."""
+    """Returns which elements are further off than atol + rtol |expected|, or NaN or Inf on one side only."""
     atol, rtol = tolerance
     with np.errstate(all="ignore"):
         if precision is not None:
@@ -115,7 +115,7 @@ def outside(actual: Array, expected: Array, precision: Precision | None, toleran
 
 
 def where_not_finite(metrics: tuple[int, int, int, int]) -> str | None:
-    """What the counts of NaN and Inf of both sides say; None where they agree."""
+    """Returns what the counts of NaN and Inf of both sides say; None where they agree."""
     actual_nan, expected_nan, actual_inf, expected_inf = metrics
     parts = [
         f"{actual} {name}, expected {expected}"

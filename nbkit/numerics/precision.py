@@ -1,4 +1,4 @@
-"""What each floating-point dtype can hold, and distances counted in its values (ULP)."""
+"""Tells what each floating-point dtype can hold, and measures distances in its values (ULP)."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ Array = npt.NDArray[Any]
 
 
 class Precision(NamedTuple):
-    """What a floating-point dtype can hold."""
+    """Describes what a floating-point dtype can hold."""
 
     digits: int  # bits after the leading one
     min_exponent: int  # of the smallest normal number
@@ -18,17 +18,17 @@ class Precision(NamedTuple):
 
     @property
     def eps(self) -> float:
-        """Distance from 1 to the next number."""
+        """Returns the distance from 1 to the next number."""
         return float(2.0**-self.digits)
 
     @property
     def least(self) -> float:
-        """The smallest normal number."""
+        """Returns the smallest normal number."""
         return float(2.0**self.min_exponent)
 
     @property
     def spacing(self) -> float:
-        """Distance of two numbers near zero."""
+        """Returns the distance of two numbers near zero."""
         return float(2.0 ** max(self.min_exponent - self.digits, -1074))
 
 
@@ -49,14 +49,14 @@ DTYPES = (*PRECISIONS, *_PARTS, *_EXACT)
 
 
 def precision_of(dtype: str) -> Precision | None:
-    """Precision of a floating-point dtype, or of the parts of a complex one; None for integers and bools."""
+    """Returns the precision of a floating-point dtype, or of a complex one's parts; None for integers and bools."""
     return PRECISIONS.get(_PARTS.get(dtype, dtype))
 
 
 def largest_ulp(
     actual: Array, expected: Array, expected_size: Array, relative: Array, starts: Array, precision: Precision
 ) -> Array:
-    """Largest distance in values of the dtype of each pair, from its start to the next; NaN where an element is NaN.
+    """Returns each pair's largest distance in values of the dtype, from its start to the next; NaN where one is NaN.
 
     The arrays are float64 or complex128, of which the worse part counts; fractional, as `expected` is not rounded.
     `relative` are the rel errors and `expected_size` is |expected|.
@@ -78,7 +78,7 @@ def largest_ulp(
 
 
 def _distance(actual: Array, expected: Array, chosen: Array, precision: Precision) -> Array:
-    """Distance of the chosen elements, whatever they are."""
+    """Returns the distance of the chosen elements, whatever they are."""
     ends = actual[chosen], expected[chosen]
     same_sign = np.signbit(ends[0]) == np.signbit(ends[1])
     first, second = (_values_below(np.abs(end), precision) for end in ends)
@@ -87,7 +87,7 @@ def _distance(actual: Array, expected: Array, chosen: Array, precision: Precisio
 
 
 def _values_below(size: Array, precision: Precision) -> Array:
-    """How many values of the dtype lie between zero and `size`, the last step a fraction."""
+    """Returns how many values of the dtype lie between zero and `size`, the last step a fraction."""
     least = precision.least
     above = (size.view(np.int64) - np.float64(least).view(np.int64)) * 2.0 ** (precision.digits - 52)
     # In two steps, as the spacing of the smallest numbers has no inverse in float64.

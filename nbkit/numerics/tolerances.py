@@ -1,4 +1,4 @@
-"""Tolerances a user sets for single ops or dtypes, in place of the verdict by noise ratio."""
+"""Holds tolerances a user sets for single ops or dtypes, in place of the verdict by noise ratio."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ DEFAULT = "default"
 
 
 class Tolerances:
-    """Absolute and relative tolerance by op and dtype; what is more special wins.
+    """Holds absolute and relative tolerance by op and dtype; what is more special wins.
 
     Keys are an op pattern ("aten.mm", "*norm*"), a dtype ("bfloat16"), a tuple of both, or "default"; values are
     (atol, rtol). For an op and a dtype the order is: both, op, dtype, default; of two patterns the one given first.
@@ -39,7 +39,7 @@ class Tolerances:
         self.by_op.append((key, op_matcher(op), dtype, tolerance))
 
     def of(self, op: str, dtype: str) -> Tolerance | None:
-        """(atol, rtol) for this op and dtype; None where nothing was set."""
+        """Returns (atol, rtol) for this op and dtype; None where nothing was set."""
         if (op, dtype) not in self.known:
             self.known[op, dtype] = self._find(op, dtype)
         return self.known[op, dtype]

@@ -1,4 +1,4 @@
-"""The frames: every table's columns, their dtypes and their meaning, in one place."""
+"""Defines the frames: every table's columns, their dtypes and their meaning, in one place."""
 
 from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, PARTS
 from nbkit.schema.recording import (

@@ -1,4 +1,4 @@
-"""The tables of graphs: their nodes, edges, tensors and parts; and the training metrics that a log holds."""
+"""Defines the tables of graphs: nodes, edges, tensors and parts; and the training metrics that a log holds."""
 
 from nbkit.schema.table import table
 

@@ -1,4 +1,4 @@
-"""Message: a text for a frame that knows where it holds elements of tensors, so that a report can leave them out."""
+"""Marks in a text for a frame where it holds elements of tensors, so that a report can leave them out."""
 
 import json
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ TOLD = frozenset({"0", "-0", "0.0", "-0.0", "nan", "inf", "-inf", "True", "False
 
 
 class Message(str):
-    """The parts, one after the other; `spans` are beginnings and ends of the elements of tensors in it."""
+    """Joins the parts, one after the other; `spans` are beginnings and ends of the elements of tensors in it."""
 
     spans: tuple[tuple[int, int], ...]
 

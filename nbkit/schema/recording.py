@@ -1,4 +1,4 @@
-"""The tables of a recorded step: its ops and tensors, their times, and what comparing them found."""
+"""Defines the tables of a recorded step: its ops and tensors, their times, and what comparing them showed."""
 
 from nbkit.schema.table import table
 

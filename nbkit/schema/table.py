@@ -1,4 +1,4 @@
-"""Table: the columns of one frame with their dtypes and meaning; it builds such frames and checks them."""
+"""Defines a table: the columns of one frame with their dtypes and meaning; builds such frames and checks them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ def nullable(values: npt.NDArray[np.integer]) -> pd.arrays.IntegerArray:
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its name (with the unit suffix), pandas dtype and one-line meaning."""
+    """Describes one column: its name (with the unit suffix), pandas dtype and one-line meaning."""
 
     name: str
     dtype: str
@@ -41,7 +41,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of one frame, in order."""
+    """Describes the columns of one frame, in order."""
 
     name: str
     row: str
@@ -65,7 +65,7 @@ class Table:
         return pd.DataFrame(arrays, index=pd.RangeIndex(length), copy=False)
 
     def check(self, df: pd.DataFrame) -> pd.DataFrame:
-        """Returns `df` itself, if it has exactly this table's columns and dtypes and a RangeIndex; else SchemaError."""
+        """Returns `df` itself; raises SchemaError unless it has this table's columns and dtypes and a RangeIndex."""
         if not isinstance(df, pd.DataFrame):
             raise SchemaError(
                 f"{self.name} is expected as a frame, and this is a {type(df).__name__}; give trace.{self.name}."

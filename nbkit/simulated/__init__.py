@@ -1,4 +1,4 @@
-"""A simulated accelerator: real `tensor.device`, computed on the CPU, with faults that can be planted per op."""
+"""Simulates an accelerator: real `tensor.device`, computed on the CPU, with faults that can be planted per op."""
 
 from nbkit.simulated.device import SimulatedDevice
 from nbkit.simulated.faults.fault import Fault

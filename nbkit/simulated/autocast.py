@@ -1,4 +1,4 @@
-"""torch.autocast on a simulated device: the same ops as on the CPU are cast, and in the same way."""
+"""Makes torch.autocast cast the same ops on a simulated device as on the CPU, and in the same way."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,7 +20,7 @@ PROMOTED = frozenset("cat stack index_copy".split())
 
 
 def register_autocast(device_type: str) -> list[torch.library.Library]:
-    """Register what autocast does with each op; gives the libraries, which the registrations live as long as."""
+    """Registers what autocast does with each op; returns the libraries, which the registrations live as long as."""
     fallthrough, library = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
     fallthrough.fallback(torch.library.fallthrough_kernel, KEY)
     for op in ops_on_cpu():

@@ -1,4 +1,4 @@
-"""The one place that touches torch's experimental API for backends in Python; once done it holds for the process."""
+"""Registers the backend with torch's experimental API for backends in Python; once done it holds for the process."""
 
 import atexit
 import time
@@ -17,7 +17,7 @@ _ours: list[str] = []
 
 
 def register_backend(name: str) -> bool:
-    """Make `name` a device type of torch in this process; whether it was new.
+    """Makes `name` a device type of torch in this process; returns whether it was new.
 
     Raises OptionError where this torch has no backends in Python, where `name` cannot be one, and where the one slot
     that torch has for them is taken, also by an earlier call with another name.
@@ -45,7 +45,7 @@ def register_backend(name: str) -> bool:
 
 
 def _let_autograd_finish() -> None:
-    """Give autograd's thread for the device time to let go of its last backward pass.
+    """Gives autograd's thread for the device time to let go of its last backward pass.
 
     backward() returns before that thread has freed what it worked on, for which it needs the interpreter: if that ends
     first, the process aborts (torch 2.13).
@@ -54,7 +54,7 @@ def _let_autograd_finish() -> None:
 
 
 def check_name(name: str) -> None:
-    """Raise OptionError unless torch can take `name` as that of a new device type."""
+    """Raises OptionError unless torch can take `name` as that of a new device type."""
     if not isinstance(name, str) or not name.isidentifier() or not name.islower():
         raise OptionError(f"name={name!r} is no name of a device type; take lower-case letters, such as 'sim'.")
     if hasattr(torch, name) or hasattr(Tensor, name):
@@ -66,7 +66,7 @@ def _way_out(taken: str) -> str:
 
 
 class DeviceModule:
-    """What torch finds as `torch.sim`: the calls that its generic code makes of an accelerator.
+    """Answers as `torch.sim` the calls that torch's generic code makes of an accelerator.
 
     The device computes on the CPU, so it has nothing to wait for, and its random numbers come from the CPU's generator.
     """

@@ -1,4 +1,4 @@
-"""One call of an op on CPU tensors, with its inputs as they were before and its results, so that it can be redone."""
+"""Holds one call of an op on CPU tensors, with its earlier inputs and its results, so that it can be redone."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ Results = list[Tensor]
 
 
 class NotApplicableError(Exception):
-    """A kind of fault that cannot befall this op; the text says why."""
+    """Says why a kind of fault cannot befall an op."""
 
 
 @dataclass
 class Call:
-    """An op, its arguments and, once run, its results: the tensors it wrote, then the ones it made.
+    """Holds an op, its arguments and, once run, its results: the tensors it wrote, then the ones it made.
 
     `before` holds copies of the written tensors; `inputs` and `named_inputs` are the arguments with those in place.
     """
@@ -33,7 +33,7 @@ class Call:
 
     @cached_property
     def name(self) -> str:
-        """Name of the op without namespace, overload and the underscore of the in-place form: add."""
+        """Returns the name of the op without namespace, overload and the underscore of the in-place form: add."""
         return str(self.func._schema.name.partition("::")[2]).rstrip("_")
 
     @property
@@ -45,7 +45,7 @@ class Call:
         return {name: self._as_before(arg) for name, arg in self.kwargs.items()}
 
     def argument(self, name: str) -> Any:
-        """Value of an argument by its name in the schema, its default if it was not given, None if there is none."""
+        """Returns an argument by its name in the schema, its default if it was left out, None if there is none."""
         for position, argument in enumerate(self.func._schema.arguments):
             if argument.name == name:
                 if name in self.kwargs or position < len(self.args):
@@ -60,7 +60,7 @@ class Call:
         return out
 
     def check_computes(self) -> None:
-        """Raise NotApplicableError for an op without values of its own: a view of an input, memory not yet written."""
+        """Raises NotApplicableError for an op without values of its own: a view of an input, memory not yet written."""
         if self.name.startswith(("empty", "new_empty")):
             raise NotApplicableError(f"{self.func} makes memory and writes nothing into it")
         memories = {tensor.untyped_storage()._cdata for tensor in tensors_in((self.args, self.kwargs))}
@@ -69,7 +69,7 @@ class Call:
                 raise NotApplicableError(f"{self.func} gives a view of its input and computes nothing")
 
     def rerun(self, changed: Mapping[str, Any]) -> Results:
-        """The results of the op with some arguments changed, by their names in the schema; the true ones stay."""
+        """Returns the op's results with some arguments changed, by their names in the schema; the true ones stay."""
         args, kwargs = tree_map_only(Tensor, Tensor.clone, (self.inputs, self.named_inputs))
         for position, argument in enumerate(self.func._schema.arguments):
             if argument.name in changed:

@@ -1,4 +1,4 @@
-"""Composite ops that torch takes apart in another way for an accelerator than for the CPU: here as for the CPU.
+"""Runs composite ops as torch does on the CPU, where for an accelerator it would take them apart in another way.
 
 Each registered function stands in for a composite of torch and calls ops of the device, which autograd records.
 """
@@ -45,7 +45,7 @@ def attention(
 
 
 def dropout(x: Tensor, p: float, train: bool) -> Tensor:
-    """torch.dropout by a mask and a product, which round otherwise than the fused op of accelerators."""
+    """Computes torch.dropout by a mask and a product, which round differently from the fused op of accelerators."""
     if not train or p == 0 or not x.numel():
         return x
     if p == 1:
@@ -64,7 +64,7 @@ def gru(  # noqa: PLR0913  torch's own signature
     bidirectional: bool,
     batch_first: bool,
 ) -> tuple[Tensor, Tensor]:
-    """torch.gru: each layer projects its whole input at once, then goes step by step."""
+    """Computes torch.gru: each layer projects its whole input at once, then goes step by step."""
     x = x.transpose(0, 1) if batch_first else x
     cells, size = hx.unbind(0), 4 if has_biases else 2
     last: list[Tensor] = []
@@ -93,7 +93,7 @@ def gru_states(steps: Sequence[Tensor], hidden: Tensor, weight: Any, bias: Any) 
 
 
 def gru_gates(of_input: Tensor, of_hidden: Tensor, hidden: Tensor) -> Tensor:
-    """The next state of a GRU cell. The in-place ops are torch's own: they decide what autograd keeps and rounds."""
+    """Returns a GRU cell's next state. Its in-place ops are torch's own: they decide what autograd keeps and rounds."""
     input_parts, hidden_parts = of_input.unsafe_chunk(3, 1), of_hidden.unsafe_chunk(3, 1)
     reset = hidden_parts[0].add_(input_parts[0]).sigmoid_()
     update = hidden_parts[1].add_(input_parts[1]).sigmoid_()

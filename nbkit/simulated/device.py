@@ -1,4 +1,4 @@
-"""SimulatedDevice: an accelerator for any laptop, whose ops go wrong in chosen ways."""
+"""Simulates an accelerator on any laptop, whose ops go wrong in chosen ways."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from nbkit.trace.device_setups import register_setup
 
 
 class SimulatedDevice:
-    """The simulated accelerator of this process, with the faults that hold on it from now on.
+    """Simulates the accelerator of this process, with the faults that hold on it from now on.
 
     `torch_device` goes wherever torch takes a device; so does the text "sim", or another `name`. The values are those
     of torch's CPU kernels, to the bit, but for the faults; random numbers come from the CPU's generator. A process has
@@ -44,12 +44,12 @@ class SimulatedDevice:
         return f"SimulatedDevice({[planted.fault for planted in self._plan.own]!r}, name={self.torch_device.type!r})"
 
     def report(self) -> pd.DataFrame:
-        """Returns a FAULTS frame of the faults given to the device: how often each fired, or why it did not."""
+        """Returns a FAULTS frame of the device's faults: how often each fired, or why it did not."""
         return self._plan.report()
 
     @contextmanager
     def planted(self, *faults: Fault) -> Iterator[Plan]:
-        """Faults that hold in the block, before those that held already; `.report()` of what it gives tells of them."""
+        """Plants faults that hold in the block, before earlier ones; yields an object whose `.report()` tells of them."""
         plan = Plan(faults, active_plan())
         enter(plan)
         try:

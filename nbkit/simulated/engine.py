@@ -1,4 +1,4 @@
-"""Backward passes also where autograd started before the device was there, and so has no thread for it."""
+"""Runs backward passes also where autograd started before the device was there, and so has no thread for it."""
 
 import torch
 
@@ -6,7 +6,7 @@ _without_thread: list[torch.device] = []
 
 
 def prepare_engine(device: torch.device) -> None:
-    """Find out whether autograd has a thread for the device, by a backward pass of one op.
+    """Finds out whether autograd has a thread for the device, by a backward pass of one op.
 
     torch makes the threads of all devices in the first backward pass of a process and never again: after one on the
     CPU alone, an internal assertion fails for a device that is registered later (torch 2.13).
@@ -22,7 +22,7 @@ def prepare_engine(device: torch.device) -> None:
 
 
 def let_this_thread_run_backward() -> None:
-    """Where autograd has no thread for the device, let the calling thread run its backward passes itself.
+    """Lets the calling thread run backward passes itself where autograd has no thread for the device.
 
     The setting is the thread's own, and torch.autograd.set_multithreading_enabled is its public face. It changes
     nothing for passes on the CPU alone, which run in the calling thread anyway.

@@ -1,4 +1,4 @@
-"""What torch runs without the tensor's own code: making memory on the device, and copies to and from it."""
+"""Registers what torch runs without the tensor's own code: making memory on the device, and copies to and from it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ _libraries: list[torch.library.Library] = []
 
 
 def register_kernels(device: torch.device) -> None:
-    """Register the kernels of the device's factories, of torch's direct copies and of its composite ops."""
+    """Registers the kernels of the device's factories, of torch's direct copies and of its composite ops."""
     library = torch.library.Library("aten", "IMPL")
     for op in MAKERS:
         library.impl(op, _factory(op, device), "PrivateUse1")
@@ -52,13 +52,13 @@ def _whole(op: Any) -> Callable[..., Any]:
 
 
 def copy_from(source: Tensor, target: Tensor, non_blocking: bool = False) -> Tensor:
-    """`target` with the values of `source`; torch.tensor() copies this way, with dispatch to Python switched off."""
+    """Returns `target` with the values of `source`; torch.tensor() copies this way, dispatch to Python switched off."""
     getattr(target, "raw", target).copy_(getattr(source, "raw", source))
     return target
 
 
 def refuse_to_load(name: str) -> Callable[[Any, str], None]:
-    """What torch.load() calls to place a storage: it raises for the device, whose tensors have none of their own."""
+    """Returns what torch.load() calls to place a storage: it raises for the device, whose tensors have none."""
 
     def refuse(storage: Any, location: str) -> None:
         if location.partition(":")[0] == name:

@@ -1,4 +1,4 @@
-"""Module.to("cpu") and its kin keep the parameters of a simulated device the objects they are."""
+"""Keeps the parameters of a simulated device the objects they are under Module.to("cpu") and its kin."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -14,7 +14,7 @@ REFUSAL = "_apply(): Couldn't swap "
 
 
 def keep_parameters_when_moved() -> None:
-    """From now on, a module with parameters on a simulated device swaps their content when it is converted.
+    """Makes a module with parameters on a simulated device swap their content when it is converted.
 
     torch would make new parameters on the way back to the CPU, which optimizers and tied modules do not know. It has a
     flag for swapping instead, which is on only while such a module is converted.

@@ -1,4 +1,4 @@
-"""How an op of the simulated device runs: on the CPU tensors inside, and what comes out is wrapped again."""
+"""Runs an op of the simulated device: on the CPU tensors inside, and wraps what comes out again."""
 
 from typing import Any
 
@@ -56,13 +56,13 @@ def _decomposed(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def check_index(device: torch.device | None) -> None:
-    """Raise RuntimeError for a second device of the kind: there is one."""
+    """Raises RuntimeError for a second device of the kind: there is one."""
     if device is not None and device.index:
         raise RuntimeError(f"There is no {device}: a process has one simulated device, {device.type}:0.")
 
 
 class Crossing:
-    """The tensors of one op on their way in and out: device tensors met, and CPU tensors given next to them."""
+    """Takes the tensors of one op in and out: device tensors met, and CPU tensors next to them."""
 
     def __init__(self, kind: Any) -> None:
         self.kind = kind
@@ -83,7 +83,7 @@ class Crossing:
         return value
 
     def check_devices(self, func: Any, name: str) -> None:
-        """Raise torch's error of mixed devices; a number in a 0-dim CPU tensor may meet any device."""
+        """Raises torch's error of mixed devices; a number in a 0-dim CPU tensor may meet any device."""
         if self.hosts and name not in MIXED and any(host.dim() for host in self.hosts):
             raise RuntimeError(
                 f"Expected all tensors to be on the same device, but found at least two devices, {self.home} and "
@@ -91,7 +91,7 @@ class Crossing:
             )
 
     def wrap(self, value: Any, host_output: int | None = None) -> Any:
-        """`value` with its CPU tensors wrapped: those that came in as what they were, views on the memory of a base."""
+        """Wraps the CPU tensors of `value`: those that came in as what they were, views on the memory of a base."""
         if isinstance(value, Tensor):
             return self.held.get(id(value)) if id(value) in self.held else self._wrap_new(value)
         if isinstance(value, list | tuple):
@@ -109,7 +109,7 @@ class Crossing:
         return made
 
     def align(self) -> None:
-        """Give the tensors the sizes, strides and offset of their raw ones, which the op may have changed in place."""
+        """Gives the tensors the sizes, strides and offset of their raw ones, which the op may have changed in place."""
         for tensor in self.held.values():
             raw = tensor.raw
             if (raw.size(), raw.stride(), raw.storage_offset()) == (

@@ -1,4 +1,4 @@
-"""How a simulated device is made again in a fresh process, with the faults that fired in one call of an op."""
+"""Writes how a simulated device is made again in a fresh process, with the faults that fired in one call of an op."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ CONDITIONS = {"phase": None, "min_numel": 0, "nth_call": None, "where": None}
 
 
 def watch_faults() -> Callable[[], tuple[str, ...]]:
-    """What gives, once an op has run, lines of Python that make a device with the faults that fired in between."""
+    """Returns what gives, once an op has run, lines of Python that make a device with the faults that fired."""
     faults = active_plan().all
     before = [planted.fired for planted in faults]
 

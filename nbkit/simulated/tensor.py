@@ -1,4 +1,4 @@
-"""The tensor of a simulated device: what torch and the user see of it, and the CPU tensor that holds its values."""
+"""Defines the tensor of a simulated device: what torch and the user see, and the CPU tensor that holds its values."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from nbkit.simulated.ops import run_op
 
 
 class SimulatedTensor(Tensor):
-    """A tensor whose `device` is the simulated one; `raw` is the CPU tensor that it computes with.
+    """Pretends to be on the simulated `device`; `raw` is the CPU tensor that it computes with.
 
     Views of one memory are views of one raw memory, with the same sizes, strides and offset.
     """

@@ -1,4 +1,4 @@
-"""What a profiler saw on its clock, as frames: shared by the live recording and by the readers of trace files."""
+"""Turns what a profiler saw on its clock into frames, for live recordings and for the readers of trace files."""
 
 from nbkit.timeline.events import HOST, KERNEL, MEMORY, MODULE, RUNTIME, Events
 from nbkit.timeline.rows import Timeline, timeline

@@ -1,4 +1,4 @@
-"""Events: what a profiler saw on its clock, column by column; the common form of a live recording and of a file."""
+"""Holds what a profiler saw on its clock, column by column; the common form of a live recording and of a file."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -23,7 +23,7 @@ ONE_VALUE = ("origin_ns", "main_thread")
 
 @dataclass
 class Events:
-    """The events of a recording in any order; all columns have one entry per event, and None is a column nobody knows.
+    """Holds the events of a recording in any order; a column has one entry per event, or is None where nobody knows it.
 
     `name` is as the profiler writes it ("aten::mm", "autograd::engine::evaluate_function: MulBackward0"). Integers that
     are not known are -1, except for ids: 0 is no id.
@@ -100,7 +100,7 @@ class Events:
         return np.asarray(codes, dtype=np.int64), [str(name) for name in different]
 
     def named(self, test: Callable[[str], bool]) -> npt.NDArray[np.bool_]:
-        """Which events on the host have a name that passes the test; modules do not, whatever their class is called."""
+        """Returns which host events have a name that passes the test; modules never do, whatever their class is called."""
         codes, different = self.name_codes
         passed = np.array([test(name) for name in different], dtype=np.bool_)
         return passed[codes] & (self.kind == HOST) if len(self) else passed
@@ -112,7 +112,7 @@ class Events:
 
     @cached_property
     def is_dispatcher_call(self) -> npt.NDArray[np.bool_]:
-        """Which events are calls of the dispatcher."""
+        """Returns which events are calls of the dispatcher."""
         return self.called(lambda name: op_and_level(name, None)[1] == "aten")
 
     def integers(self, name: str) -> Ints:

@@ -1,4 +1,4 @@
-"""What an event belongs to: its parent, the forward op of a backward event, its module and its phase."""
+"""Links each event to its parent, the forward op of a backward event, its module and its phase."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass
 class Links:
-    """What each event belongs to, as indices of events; -1 is none."""
+    """Holds what each event belongs to, as indices of events; -1 is none."""
 
     parent: Ints
     levels: list[Ints]  # indices level by level, parents first
@@ -36,7 +36,7 @@ def link(events: Events) -> Links:
 
 
 def all_parents(events: Events) -> Ints:
-    """Index of the event around each; of device work the runtime call that launched it, else the op that did."""
+    """Returns the index of the event around each; of device work the runtime call that launched it, else the op."""
     parent = np.full(len(events), ABSENT, dtype=np.int64)
     host = np.flatnonzero(events.kind != KERNEL)
     start, duration = events.start_ns[host], events.duration_ns[host]
@@ -48,7 +48,7 @@ def all_parents(events: Events) -> Ints:
 
 
 def launches(events: Events, work: Ints) -> Ints:
-    """Returns index of the runtime call that launched each of these events of device work, else of the op that did."""
+    """Returns the index of the runtime call that launched each of these events of device work, else of the op."""
     launch = _rows_by_id(events, "correlation", events.kind == RUNTIME)
     op = _rows_by_id(events, "own_id", events.kind == HOST)
     ids = zip(*(events.integers(name)[work].tolist() for name in ("correlation", "external_id")), strict=True)
@@ -80,7 +80,7 @@ def forward_events(events: Events, parent: Ints, is_node: Flags) -> Ints:
 
 
 def node_sequences(events: Events, parent: Ints, is_node: Flags) -> tuple[Ints, Ints]:
-    """`sequence` and `forward_thread` of the events; those of a node that has none are those of its call inside it.
+    """Returns `sequence` and `forward_thread` of the events; a node that has none has those of its call inside it.
 
     The profiler gives both to the node itself only where its call is the first thing inside: not after a tensor's hook.
     """
@@ -120,7 +120,7 @@ def owners(events: Events, parent: Ints, levels: list[Ints], is_node: Flags, for
 
 
 def phases(events: Events, parent: Ints, levels: list[Ints], is_node: Flags, owner: Ints, forward_of: Ints) -> Ints:
-    """Returns per event its phase, an index into PHASES; what says it is the innermost call around the event."""
+    """Returns per event its phase, an index into PHASES; the innermost call around the event decides."""
     backward = is_node | events.called(lambda name: name in names.BACKWARD_CALLS)
     optimizer, module = events.named(names.is_optimizer_call), events.kind == MODULE
     again = module & (inherited(parent, levels, backward) >= 0)
@@ -138,7 +138,7 @@ def phases(events: Events, parent: Ints, levels: list[Ints], is_node: Flags, own
 
 
 def _spread(events: Events, parent: Ints, levels: list[Ints], phase: Ints, made: Ints) -> Ints:
-    """An op outside of modules does forward work if an op inside it makes a node, and so do all ops inside it.
+    """Spreads forward work: an op outside modules does it if an op in it makes a node, and so do all ops in it.
 
     `made` are the calls that made a node: ops, and functions with a backward of their own.
     """

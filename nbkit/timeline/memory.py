@@ -1,4 +1,4 @@
-"""The `memory` frame of a timeline."""
+"""Builds the `memory` frame of a timeline."""
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ UNKNOWN = (ABSENT, 0)  # no address
 
 
 def memory_frame(events: Events, op_id: Ints, time_us: npt.NDArray[np.float64]) -> pd.DataFrame | None:
-    """Allocations and frees in order of time; None if there are none. `op_id` and `time_us` are those of the events."""
+    """Returns allocations and frees in order of time, if there are any; `op_id` and `time_us` are the events'."""
     rows = np.flatnonzero(events.kind == MEMORY)
     if not len(rows):
         return None
@@ -33,7 +33,7 @@ def memory_frame(events: Events, op_id: Ints, time_us: npt.NDArray[np.float64]) 
 
 
 def _allocated(reported: Ints, delta: Ints, devices: list[str | None]) -> pd.arrays.IntegerArray:
-    """Bytes on the device after each event: what its allocator says; on the CPU, where none does, the sum so far."""
+    """Returns bytes on the device after each event: from its allocator; on the CPU, which has none, the sum so far."""
     on_host = np.array([device == "cpu" for device in devices], dtype=bool)
     allocated = reported.copy()
     allocated[on_host] = np.cumsum(delta[on_host])
@@ -41,7 +41,8 @@ def _allocated(reported: Ints, delta: Ints, devices: list[str | None]) -> pd.arr
 
 
 def allocation_ids(addresses: list[int], deltas: list[int], devices: list[str | None]) -> tuple[Ints, Ints]:
-    """A number per allocation, the same for its free, -1 for the free of what came before; and bytes freed unseen.
+    """Returns a number per allocation, the same for its free, -1 for the free of what came before; and bytes freed
+    unseen.
 
     What a thread frees that is not recorded shows once its address is allocated again.
     """

@@ -1,4 +1,4 @@
-"""Names and levels of events: from what the profiler writes to what `ops` holds."""
+"""Turns names of events from what the profiler writes into `op` and `level`."""
 
 import re
 
@@ -12,7 +12,7 @@ ROOT = "step"
 
 
 def op_and_level(name: str, overload: str | None) -> tuple[str, str]:
-    """`op` and `level` of a host event: aten.mm.default of aten::mm, torch.optim.AdamW.step of an optimizer's range."""
+    """Returns `op` and `level` of a host event: aten.mm.default of aten::mm, torch.optim.AdamW.step of its range."""
     if DISPATCHER_CALL.fullmatch(name):
         suffix = "" if overload is None else f".{overload or 'default'}"
         return name.replace("::", ".") + suffix, "aten"

@@ -1,4 +1,4 @@
-"""Nested intervals: which event lies inside which, and what that makes of their times."""
+"""Nests intervals: which event lies inside which, and what that makes of their times."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,7 +7,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def call_order(start: Ints, duration: Ints) -> Ints:
-    """Indices in order of start; of those that start together the longer first, so that a parent precedes its parts."""
+    """Returns indices in order of start; of those that start together the longer first, so that parents come first."""
     return np.lexsort((-duration, start)).astype(np.int64)
 
 
@@ -98,7 +98,7 @@ def _last_open(by_parent: Ints, above: Ints, row: int, later: int, start: Ints, 
 
 
 def subtree_sums(parent: Ints, levels: list[Ints], value: npt.NDArray[np.float64] | Ints) -> npt.NDArray[np.float64]:
-    """Returns sum of `value` over each event and all below it."""
+    """Returns the sum of `value` over each event and all below it."""
     total = value.astype(np.float64)
     for rows in reversed(levels[1:]):
         np.add.at(total, parent[rows], total[rows])

@@ -1,4 +1,4 @@
-"""From events to the frames `ops` and `memory`."""
+"""Turns events into the frames `ops` and `memory`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ FIXED_LEVELS = {MODULE: "module", RUNTIME: "runtime", KERNEL: "kernel"}
 
 @dataclass(frozen=True)
 class Timeline:
-    """The frames of a timeline; `memory` is None where no allocation was recorded."""
+    """Holds the frames of a timeline; `memory` is None where no allocation was recorded."""
 
     ops: pd.DataFrame
     memory: pd.DataFrame | None
@@ -91,7 +91,7 @@ def _ops(events: Events, links: Links, rows: Ints, op_id: Ints, start_us: npt.ND
 
 
 def _texts(values: Sequence[str | None]) -> pd.api.extensions.ExtensionArray:
-    """Text column; built over the few different texts, since a frame of a million rows has some thousands of them."""
+    """Returns a text column, built over the few different texts: a frame of a million rows has some thousands."""
     codes, different = pd.factorize(np.array(values, dtype=object))
     known = pd.array([*different.tolist(), None], dtype="str")
     return known.take(np.asarray(codes, dtype=np.intp))  # -1 takes the last, the null
@@ -122,7 +122,7 @@ def _owned(events: Events, name: str, owner: Ints) -> list[str | None]:
 
 
 def _sources(events: Events, links: Links) -> Texts:
-    """Returns source line of each event: its own, else that of the call around it."""
+    """Returns the source line of each event: its own, else that of the call around it."""
     own = events.texts("source")
     if events.source is None:
         return own
@@ -131,7 +131,7 @@ def _sources(events: Events, links: Links) -> Texts:
 
 
 def _flops(events: Events, links: Links) -> Ints:
-    """Returns FLOPs of each event; those of an op inside an op of known FLOPs are among them, and not counted again."""
+    """Returns the FLOPs of each event; an op inside an op of known FLOPs is not counted again."""
     flops = events.integers("flops")
     is_known = flops > 0
     counted_above = np.append(inherited(links.parent, links.levels, is_known), ABSENT)[links.parent] >= 0
@@ -146,7 +146,7 @@ def _steps(events: Events) -> Ints:
 
 
 def _devices(events: Events, links: Links) -> Sequence[str | None]:
-    """Returns device of each event: its own, for an op that launched work that of the work, else the host's."""
+    """Returns the device of each event: its own, for an op that launched work that of the work, else the host's."""
     device = [
         known or ("cpu" if kind in (HOST, MODULE) else None)
         for known, kind in zip(events.texts("device"), events.kind.tolist(), strict=True)
@@ -174,7 +174,7 @@ def _threads(events: Events, links: Links) -> Ints:
 
 
 def _self_times(events: Events, links: Links) -> Ints:
-    """Self time of each event in ns; neither device work nor an instant takes from that of the call around it."""
+    """Returns self time of each event in ns; device work and instants take nothing from the call around them."""
     aside = np.isin(events.kind, (KERNEL, MEMORY))
     parent = np.where(aside, ABSENT, links.parent)
     host = np.flatnonzero(~aside)

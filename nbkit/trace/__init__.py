@@ -1,1 +1,1 @@
-"""Trace: the frames of one recording with what is known of it; saved, loaded and exported."""
+"""Holds the trace: the frames of one recording with what is known of it; saved, loaded and exported."""

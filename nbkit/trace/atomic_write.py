@@ -1,4 +1,4 @@
-"""A file written whole or not at all."""
+"""Writes a file whole or not at all."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Which calls of a trace have their values, and why others have not."""
+"""Tells which calls of a trace have their values, and why others have not."""
 
 from nbkit.errors import OptionError
 from nbkit.numerics.noise_ratio import HARMLESS

@@ -1,4 +1,4 @@
-"""Kept calls: the values of single calls of ops, as plain bytes and numbers, so that a trace can be saved with them."""
+"""Holds captured calls: the values of single calls of ops, as plain bytes and numbers that a trace can save."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ INDEX, VALUES = "kept.json", "kept.bin"
 
 @dataclass(frozen=True)
 class CapturedTensor:
-    """An input of a call, from before it ran; `data` are its values in their own dtype, one after the other."""
+    """Holds an input of a call, from before it ran; `data` are its values in their own dtype, one after the other."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -26,7 +26,7 @@ class CapturedTensor:
 
 @dataclass(frozen=True)
 class CapturedResult:
-    """A tensor that a call returned or wrote to, and what the reference made of it: flat float64, complex128 or int64.
+    """Holds a tensor that a call returned or wrote to, and its reference: flat float64, complex128 or int64.
 
     `place` counts what the call returned and then what it wrote to without returning it; role and position are those
     of `diffs`. The shapes differ where the call gave a tensor of another shape than the reference.
@@ -45,7 +45,7 @@ class CapturedResult:
 
 @dataclass(frozen=True)
 class CapturedCall:
-    """One call: the op's name, its arguments as JSON data, its tensors, and those results that were to be kept.
+    """Holds one call: the op's name, its arguments as JSON data, its tensors, and the results that were kept.
 
     In arguments {"tensor": 0} stands for a tensor by its place, and other objects of torch are named likewise.
     `setup` are lines of Python that make its device in a fresh process; `note` says what is not quite as it was.
@@ -63,17 +63,17 @@ class CapturedCall:
 
     @property
     def size_bytes(self) -> int:
-        """Memory that it takes."""
+        """Returns the memory that it takes."""
         inputs = sum(len(tensor.data) for tensor in self.tensors)
         return inputs + sum(result.actual.nbytes + result.expected.nbytes for result in self.results)
 
     def result(self, role: str, position: int) -> CapturedResult | None:
-        """Returns the result in this place of `diffs`; None if it was not kept."""
+        """Returns the result with this role and position in `diffs`; None if it was not kept."""
         return next((result for result in self.results if (result.role, result.position) == (role, position)), None)
 
 
 def write_captured(folder: Path, calls: Mapping[int, CapturedCall]) -> None:
-    """Write the calls into an existing folder: an index in JSON and one file of bytes. Nothing in it is ever run."""
+    """Writes the calls into an existing folder: an index in JSON and one file of bytes. Nothing in it is ever run."""
     parts = list[bytes]()
     index = [_outline(call, parts) for call in calls.values()]
     (folder / INDEX).write_text(json.dumps(index), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What public functions ask of their arguments, before they use them."""
+"""Checks arguments of public functions before they are used."""
 
 from numbers import Integral, Real
 
@@ -7,17 +7,17 @@ from nbkit.trace.trace import Trace
 
 
 def is_number(value: object) -> bool:
-    """Returns whether it is a real number, of Python or numpy."""
+    """Returns whether a value is a real number, of Python or numpy."""
     return isinstance(value, Real)
 
 
 def is_whole_number(value: object) -> bool:
-    """Returns whether it is a whole number, of Python or numpy."""
+    """Returns whether a value is a whole number, of Python or numpy."""
     return isinstance(value, Integral)
 
 
 def checked_trace(value: object, name: str = "trace") -> Trace:
-    """`given`, if it is a trace; else OptionError. `name` is what the caller calls it."""
+    """Returns `value`, if it is a trace; else raises OptionError. `name` is what the caller calls it."""
     if not isinstance(value, Trace):
         raise OptionError(
             f"{name} is expected to be a trace, and this is a {type(value).__name__}; give what a verb such as "
@@ -27,7 +27,7 @@ def checked_trace(value: object, name: str = "trace") -> Trace:
 
 
 def checked_op_id(trace: Trace, op_id: object) -> int:
-    """`op_id`, if it is that of an op of the trace; else OptionError."""
+    """Returns `op_id`, if it is that of an op of the trace; else raises OptionError."""
     count = len(trace.frames.get("ops", ()))
     number = int(op_id) if isinstance(op_id, Integral) else -1
     if not 0 <= number < count:

@@ -1,4 +1,4 @@
-"""How a device of this process is made again in a fresh one: the device's own layer says so, who needs it asks."""
+"""Registers how a device of this process is made again in a fresh one: its own layer says so, whoever needs it asks."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ _WATCHES: dict[str, Watch] = {}
 
 
 def register_setup(device_type: str, watch: Watch) -> None:
-    """Let devices of this type be made again by what `watch` says."""
+    """Lets devices of this type be made again by what `watch` says."""
     _WATCHES[device_type] = watch
 
 

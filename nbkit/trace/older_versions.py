@@ -31,7 +31,7 @@ def upgraded_frame(name: str, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _all_of_it(message: str) -> str:
-    """The column `message_values` of a message that does not say where it holds elements: anywhere, for all we know."""
+    """Returns `message_values` of a message that does not say where it holds elements: anywhere, for all we know."""
     return f"[[0, {len(message)}]]"
 
 

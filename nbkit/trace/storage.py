@@ -1,4 +1,4 @@
-"""A trace on disk: a folder with one Parquet file per frame and meta.json, written whole or not at all."""
+"""Stores a trace on disk: a folder with one Parquet file per frame and meta.json, written whole or not at all."""
 
 import json
 import os
@@ -24,7 +24,7 @@ META = "meta.json"
 def write(
     path: Path, frames: dict[str, pd.DataFrame], meta: dict[str, Any], captured: Mapping[int, CapturedCall] = {}
 ) -> Path:
-    """Write the folder beside `path` under a temporary name and rename it; raises TraceError, SchemaError."""
+    """Writes the folder beside `path` under a temporary name and renames it; raises TraceError, SchemaError."""
     partial: Path | None = None
     try:
         _check_replaceable(path)
@@ -53,7 +53,7 @@ def write(
 
 
 def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int, CapturedCall]]:
-    """Frames, meta and captured calls of the folder at `path`; raises TraceError."""
+    """Returns frames, meta and captured calls of the folder at `path`; raises TraceError."""
     if not path.exists():
         raise TraceError(f"There is no {path}; give the folder that Trace.save() wrote.")
     if not (path / META).is_file():
@@ -71,7 +71,7 @@ def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int,
 
 
 def _read_meta(path: Path) -> tuple[int, list[str], dict[str, Any]]:
-    """Schema version, names of the frames, and the rest of meta.json; raises ValueError if it is no such file."""
+    """Returns schema version, names of frames, and the rest of meta.json; raises ValueError if it is no such file."""
     try:
         meta = json.loads((path / META).read_text(encoding="utf-8"))
     except ValueError as error:
@@ -98,7 +98,7 @@ def _read_frame(path: Path, name: str, version: int) -> pd.DataFrame:
 
 
 def _arrow_table(name: str, frame: pd.DataFrame) -> pa.Table:
-    """Returns what pa.Table.from_pandas gives, in half the time: that works the schema out anew for every frame.
+    """Returns what pa.Table.from_pandas returns, in half the time: that works the schema out anew for every frame.
 
     Raises SchemaError for a frame that was changed since it was recorded and does not fit its table any more.
     """
@@ -114,7 +114,7 @@ def _arrow_schema(name: str) -> pa.Schema:
 
 
 def _replace(partial: Path, path: Path) -> None:
-    """Put the finished folder in place; the old one, if any, is set aside first and removed last."""
+    """Puts the finished folder in place; the old one, if any, is set aside first and removed last."""
     if not path.exists():
         partial.rename(path)
         return

@@ -1,4 +1,4 @@
-"""Trace: the frames of one recording and what is known about it as a whole."""
+"""Holds the frames of one recording and what is known about it as a whole."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ from nbkit.trace.export.speedscope import write_speedscope
 
 
 class Presenter(Protocol):
-    """How a trace shows itself; the package root installs the one of the views layer."""
+    """Shows a trace; the package root installs the one of the views layer."""
 
     def summary(self, trace: "Trace") -> str: ...
 
@@ -23,7 +23,7 @@ class Presenter(Protocol):
 
 
 class Trace:
-    """One recording: pandas frames by name (`trace.ops`, `trace.tensors`, ...) and `trace.meta`.
+    """Holds one recording: pandas frames by name (`trace.ops`, `trace.tensors`, ...) and `trace.meta`.
 
     `meta` is JSON data: verb, name, created, versions, devices, complete, error, skipped (reason -> count), wall_us,
     recorder (of optrace: "native" or "python"), recorder_us, notes and counts. Frames have the columns of
@@ -44,7 +44,7 @@ class Trace:
         self._fill(frames, meta)
 
     def _fill(self, frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any]) -> None:
-        """Take over the result of a recording that was announced as this object when it began."""
+        """Takes over the result of a recording that was announced as this object when it began."""
         if not isinstance(frames, Mapping):
             raise SchemaError(
                 f"A trace is made of frames by name, and this is a {type(frames).__name__}; "
@@ -68,11 +68,11 @@ class Trace:
 
     @property
     def complete(self) -> bool:
-        """Whether the recorded code ran to its end."""
+        """Returns whether the recorded code ran to its end."""
         return bool(self.meta.get("complete", False))
 
     def save(self, path: str | Path, *, values: Literal["captured"] | None = None) -> Path:
-        """Write the trace as a folder: a Parquet file per frame and meta.json; the folder's path.
+        """Writes the trace as a folder: a Parquet file per frame and meta.json; returns the folder's path.
 
         `values="captured"` writes the values of `captured` with it, which stay in this process otherwise.
 
@@ -85,11 +85,11 @@ class Trace:
 
     @classmethod
     def load(cls, path: str | Path) -> "Trace":
-        """The trace saved at `path`. Raises TraceError if it is absent, damaged or of a newer schema version."""
+        """Returns the trace saved at `path`. Raises TraceError if that is absent, damaged or of a newer schema."""
         return cls(*storage.read(Path(path)))
 
     def export_chrome_trace(self, path: str | Path) -> Path:
-        """Write a Chrome trace for ui.perfetto.dev or chrome://tracing, gzipped if `path` ends in .gz; its path.
+        """Writes a Chrome trace (ui.perfetto.dev, chrome://tracing), gzipped if `path` ends in .gz; returns its path.
 
         `nbkit.load()` reads the frames `ops`, `memory`, `modules` and `timings` back from it as they are. Raises
         TraceError if it cannot be written, or if ops have no times.
@@ -97,11 +97,11 @@ class Trace:
         return write_chrome_trace(self.ops, self.frames, self.meta, path)
 
     def export_speedscope(self, path: str | Path) -> Path:
-        """Write a file for speedscope.app, a profile per thread and stream; its path. Raises TraceError likewise."""
+        """Writes a file for speedscope.app, a profile per thread and stream; returns its path. Raises TraceError too."""
         return write_speedscope(self.ops, self.meta, path)
 
     def summary(self) -> str:
-        """A few lines of text: what ran, how long, slowest ops and modules, what was skipped, what recording cost."""
+        """Returns a few lines of text: what ran, how long, slowest ops and modules, what was skipped, overhead."""
         return self.presenter.summary(self) if self.presenter else repr(self)
 
     def __repr__(self) -> str:

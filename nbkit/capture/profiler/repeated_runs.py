@@ -32,8 +32,7 @@ def repeat_frames(runs: Sequence[tuple[Frames, float]]) -> tuple[int, Frames]:
 
 
 def op_keys(ops: pd.DataFrame) -> np.ndarray:
-    """Returns per op a number that is the same for the same op of another run: its chain of names and its rank among
-    its like.
+    """Returns per op a number that is the same for the same op of another run: from its names and rank among its like.
 
     Two ops are the same if they and all they are nested in have the same names and stand at the same count among
     siblings of that name.

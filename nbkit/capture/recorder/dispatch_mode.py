@@ -268,7 +268,7 @@ class OpMode(StepMode):
 
 
 def is_special(func: OpOverload) -> bool:
-    """Returns whether an op takes more than running and writing a row, so that the native recorder leaves it out."""
+    """Returns whether an op takes more than running and writing a row: the native recorder leaves those to OpMode."""
     return func.namespace in HIDDEN_NAMESPACES or func._opname in RESHAPING or loses_versions(func)
 
 

@@ -71,8 +71,7 @@ class RootModules:
         self.roots: list[Root] = []
 
     def find(self, module: nn.Module, frame: FrameType | None) -> int:
-        """Returns the number of the root that an outermost called module belongs to; adds a root met for the first
-        time.
+        """Returns the number of the root that an outermost called module belongs to; adds a root that is new.
 
         A module called as an attribute (`model.encoder(x)`, or inside a method such as `model.generate()`) belongs to
         the model that holds it in the variables of the calling frames.

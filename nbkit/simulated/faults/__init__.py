@@ -1,1 +1,1 @@
-"""Planted faults: which ops are hit, and what each kind does."""
+"""Plants faults: which ops are hit, and what each kind does."""

@@ -1,4 +1,4 @@
-"""Fault: what goes wrong in which ops of a simulated device, and when."""
+"""Describes a fault: what goes wrong in which ops of a simulated device, and when."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ COUNTS = (("min_numel", 0, "number of elements"), ("nth_call", 1, "call"), ("out
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault of a simulated device.
+    """Describes one fault of a simulated device.
 
     Args:
         op: names of the aten ops that have it, as in optrace: "aten.addmm", "softmax", "*norm_backward", "re:...".
@@ -66,16 +66,16 @@ class Fault:
 
     @property
     def amount(self) -> Any:
-        """`size`, or the kind's own where none was given."""
+        """Returns `size`, or the kind's own where none was set."""
         return KINDS[self.kind].default_size if self.size is None else self.size
 
     @property
     def remembers(self) -> bool:
-        """Whether it needs to see also the calls in which it does not fire."""
+        """Returns whether it needs to see also the calls in which it does not fire."""
         return KINDS[self.kind].remembers
 
     def fits(self, call_tensors: Sequence[Tensor]) -> bool:
-        """Whether a call of an op that the pattern names, with these input tensors, meets the other conditions."""
+        """Returns whether a call of an op that the pattern names, with these inputs, meets the other conditions."""
         if self.phase is not None and self.phase != PHASES[in_backward()]:
             return False
         if max((tensor.numel() for tensor in call_tensors), default=0) < self.min_numel:
@@ -83,7 +83,7 @@ class Fault:
         return self.where is None or bool(self.where(call_tensors))
 
     def spoil(self, call: Call, memory: dict[Any, Any]) -> list[Tensor] | None:
-        """Returns the wrong results in place of `call.results`; None where there is nothing wrong to give yet."""
+        """Returns the wrong results in place of `call.results`; None where there is nothing wrong to return yet."""
         call.check_computes()
         results = KINDS[self.kind].spoil(call, self.amount, memory)
         if results is None or self.output is None:

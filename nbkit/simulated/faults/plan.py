@@ -1,4 +1,4 @@
-"""Plan: the faults of a simulated device that hold together, and the report about them."""
+"""Collects the faults of a simulated device that hold together, and reports on them."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,7 +12,7 @@ from nbkit.simulated.faults.planted import PlantedFault, run_spoilt
 
 
 class Plan:
-    """Faults that hold together: those of a device, or of one block, which adds to what held before it."""
+    """Holds faults that act together: those of a device, or of one block, which adds to what held before it."""
 
     def __init__(self, faults: Iterable[Fault] = (), parent: "Plan | None" = None) -> None:
         self.own = [PlantedFault(fault) for fault in _checked(faults)]
@@ -41,13 +41,13 @@ class Plan:
         return run
 
     def report(self) -> pd.DataFrame:
-        """The FAULTS frame: one row per fault, in the order given, with how often it was met, fired and mattered."""
+        """Returns the FAULTS frame: one row per fault, in order, with how often it was met, fired and mattered."""
         rows = [planted.row(self.seen) for planted in self.own]
         return FAULTS.frame([{"fault_id": number, **row} for number, row in enumerate(rows)])
 
 
 def _checked(faults: object) -> list[Fault]:
-    """`faults`, if it is a collection of faults; else OptionError."""
+    """Returns `faults` as a list, if it is a collection of faults; else raises OptionError."""
     checked = list(faults) if isinstance(faults, Iterable) else None
     if checked is None or not all(isinstance(fault, Fault) for fault in checked):
         raise OptionError(f"{faults!r} is no list of faults; give such as [nbkit.Fault('aten.mm')].")
@@ -58,20 +58,20 @@ _active: list[Plan] = [Plan()]
 
 
 def active_plan() -> Plan:
-    """The faults that hold now, in every thread: autograd runs backward passes of a device in one of its own."""
+    """Returns the faults that hold now, in every thread: autograd runs a device's backward passes in one of its own."""
     return _active[-1]
 
 
 def enter(plan: Plan) -> None:
-    """Let `plan` hold until it is left."""
+    """Lets `plan` hold until it is left."""
     _active.append(plan)
 
 
 def leave(plan: Plan) -> None:
-    """Let what held before `plan` hold again."""
+    """Lets what held before `plan` hold again."""
     _active.remove(plan)
 
 
 def replace_base(plan: Plan) -> None:
-    """Let `plan` be what holds outside all blocks."""
+    """Lets `plan` be what holds outside all blocks."""
     _active[0] = plan

@@ -1,4 +1,4 @@
-"""PlantedFault: one fault of a device at work, with the count of what became of it."""
+"""Runs one fault of a device, and counts what became of it."""
 
 from collections.abc import Collection
 from typing import Any
@@ -17,7 +17,7 @@ VOID = "each result was correct to the bit: the fault is below rounding, or void
 
 
 class PlantedFault:
-    """A fault and what became of it."""
+    """Holds a fault and what became of it."""
 
     def __init__(self, fault: Fault) -> None:
         self.fault = fault
@@ -35,7 +35,7 @@ class PlantedFault:
         return fits
 
     def wrong_results(self, call: Call) -> list[Tensor] | None:
-        """Returns what the call is to give instead; None where this fault does not fire."""
+        """Returns what the call is to return instead; None where this fault does not fire."""
         is_due = self.fault.nth_call in (None, self.fitting)
         try:
             wrong = self.fault.spoil(call, self.memory) if is_due or self.fault.remembers else None
@@ -52,7 +52,7 @@ class PlantedFault:
         return wrong
 
     def fire(self, call: Call, wrong: list[Tensor]) -> None:
-        """Write the wrong results over the right ones, and note how far they are from them."""
+        """Writes the wrong results over the correct ones, and notes how far they are from them."""
         self.fired += 1
         if all(map(same_bits, call.results, wrong)):
             return

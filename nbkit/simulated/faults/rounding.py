@@ -1,4 +1,4 @@
-"""How far a fault moved a result, beside what rounding could have done to it."""
+"""Measures how far a fault moved a result, beside what rounding could have done to it."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def _ratio(right: Tensor, wrong: Tensor, spread: Tensor | float) -> float:
 
 
 def _spreads(call: Call) -> list[Any]:
-    """For each result what changing the inputs by eps does to its elements; 0 where the op cannot be run in float64."""
+    """Returns for each result what changing the inputs by eps does to its elements; 0 where float64 cannot run it."""
     generator = torch.Generator().manual_seed(SEED)
     try:
         center = _wide_run(call, None)

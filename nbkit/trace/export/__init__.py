@@ -1,1 +1,1 @@
-"""Files that other tools open, written from a trace."""
+"""Writes files that other tools open, from a trace."""

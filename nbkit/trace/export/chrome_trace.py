@@ -1,4 +1,4 @@
-"""A trace as a Chrome trace, which ui.perfetto.dev and chrome://tracing open, and nbkit.load() reads back as it was."""
+"""Writes a Chrome trace, which ui.perfetto.dev and chrome://tracing open, and nbkit.load() reads back as it was."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -49,7 +49,7 @@ def write_chrome_trace(
 
 
 def _head(frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what is no event: meta, and the frames that are written beside."""
+    """Returns all that is no event: meta, and the frames that are written beside."""
     beside = {table.name: _columns(frames[table.name], table) for table in BESIDE if table.name in frames}
     written = {OPS.name, MEMORY.name, *beside}
     left = [name for name, frame in frames.items() if name not in written and len(frame)]
@@ -70,14 +70,14 @@ def _plain(column: pd.Series) -> list[Any]:
 
 
 def _rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Each row's values by column, without those that are missing."""
+    """Yields each row's values by column, without those that are missing."""
     names = list(frame.columns)
     for values in zip(*(_plain(frame[name]) for name in names), strict=True):
         yield {name: value for name, value in zip(names, values, strict=True) if value is not None}
 
 
 def _names(placed: Tracks) -> Iterator[Event]:
-    """Names and order of processes (the host and each device) and of their threads."""
+    """Yields names and order of processes (the host and each device) and of their threads."""
     processes = _processes(placed)
     for name, pid in processes.items():
         yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": name}}

@@ -1,4 +1,4 @@
-"""A trace as a speedscope file: one profile of nested open and close events per thread and stream.
+"""Writes a speedscope file: one profile of nested open and close events per thread and stream.
 
 The format: https://www.speedscope.app/file-format-schema.json
 """

@@ -1,4 +1,4 @@
-"""Tracks of a trace: the lines of a timeline on which its ops are drawn, each correctly nested."""
+"""Lays a trace out on tracks: the lines of a timeline on which its ops are drawn, each correctly nested."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ Line = tuple[str, int]  # the host or a device, and the number of a thread or st
 
 @dataclass(frozen=True)
 class Tracks:
-    """`number` is the track of each op; a track has a name, and belongs to the group "host" or to a device."""
+    """Holds tracks: `number` is that of each op; a track has a name, and belongs to the group "host" or to a device."""
 
     number: Ints
     names: tuple[str, ...]
@@ -23,7 +23,8 @@ class Tracks:
 
 
 def tracks(ops: pd.DataFrame) -> Tracks:
-    """A track per thread and per stream of a device; where ops cross without nesting, the later ones get a lane more.
+    """Returns a track per thread and per stream of a device; where ops cross without nesting, later ones get one more
+    lane.
 
     Raises TraceError if an op has no time.
     """
@@ -42,7 +43,7 @@ def tracks(ops: pd.DataFrame) -> Tracks:
 
 
 def times_ns(ops: pd.DataFrame) -> tuple[Ints, Ints]:
-    """Start and end of each op in ns. Raises TraceError if one has no time."""
+    """Returns start and end of each op in ns. Raises TraceError if one has no time."""
     start, total = ops["start_us"].to_numpy(), ops["total_time_us"].to_numpy()
     if not np.isfinite(start + total).all():
         raise TraceError(

@@ -1,4 +1,4 @@
-"""The kinds of faults that a simulated device can have, by name."""
+"""Lists the kinds of faults that a simulated device can have, by name."""
 
 from nbkit.simulated.faults.kinds.accumulation import low_precision_accumulation
 from nbkit.simulated.faults.kinds.arguments import wrong_axis, wrong_epsilon

@@ -1,4 +1,4 @@
-"""Sums and products whose accumulator keeps too few bits."""
+"""Spoils sums and products by an accumulator that keeps too few bits."""
 
 from collections.abc import Callable
 from math import ceil
@@ -34,14 +34,14 @@ def accumulated(part: Part, length: int, bits: int) -> Tensor:
 
 
 def rounded(values: Tensor, bits: int) -> Tensor:
-    """Returns `values` to the nearest numbers of `bits` mantissa bits after the leading one; NaN and Inf stay."""
+    """Rounds `values` to the nearest numbers of `bits` mantissa bits after the leading one; NaN and Inf stay."""
     mantissa, exponent = torch.frexp(values)  # the mantissa is in [0.5, 1)
     near = torch.ldexp((mantissa * 2.0 ** (bits + 1)).round(), exponent - bits - 1)
     return torch.where(values.isfinite(), near, values)
 
 
 def wide(tensor: Tensor) -> Tensor:
-    """Returns `tensor` in float32, or in float64 where it is that: the terms themselves are not to lose anything."""
+    """Returns `tensor` in float32, or in float64 where it is that: the terms themselves must not lose anything."""
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
 

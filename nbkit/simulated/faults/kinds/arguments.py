@@ -1,4 +1,4 @@
-"""Ops that run with a wrong argument: another axis, another epsilon."""
+"""Runs ops with a wrong argument: another axis, another epsilon."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""An exponential function that is only approximated, in the ops built on it."""
+"""Approximates the exponential function in the ops built on it."""
 
 from collections.abc import Callable
 from functools import cache
@@ -16,7 +16,7 @@ Exp = Callable[[Tensor], Tensor]
 
 
 def approximate_exp(call: Call, size: float, memory: dict[Any, Any]) -> Results:
-    """The op with 2**fraction as a polynomial of degree `size`: relative errors 4e-2, 2e-3, 1e-4, 4e-6 for 1 to 4."""
+    """Computes 2**fraction as a polynomial of degree `size`: relative errors 4e-2, 2e-3, 1e-4, 4e-6 for 1 to 4."""
     if call.name not in FORMULAS:
         raise NotApplicableError(f"{call.func} is not built on exp; {', '.join(sorted(FORMULAS))} are")
     result = call.results[0]
@@ -40,7 +40,7 @@ def fast_exp(x: Tensor, degree: int) -> Tensor:
 
 @cache
 def coefficients(degree: int) -> tuple[float, ...]:
-    """Of the polynomial that meets 2**x in the Chebyshev points of [0, 1], constant term first."""
+    """Returns coefficients of the polynomial that meets 2**x in the Chebyshev points of [0, 1], constant term first."""
     fitted = Chebyshev.interpolate(lambda x: 2.0**x, degree, domain=[0, 1])
     return tuple(fitted.convert(kind=Polynomial).coef.tolist())
 

@@ -1,4 +1,4 @@
-"""Kind: one way in which an op can go wrong."""
+"""Defines one way in which an op can go wrong."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Spoil = Callable[[Call, Any, dict[Any, Any]], Results | None]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of fault: its name, what it does, and what its size measures (None: it has no size).
+    """Describes a kind of fault: its name, what it does, and what its size measures (None: it has no size).
 
     `needs` is what a call must have to be spoilt, of kinds that spare others; `remembers` is True for one that has to
     see the calls in which it does not fire.
@@ -32,7 +32,7 @@ class Kind:
     remembers: bool = False
 
     def check_size(self, size: float | None) -> None:
-        """Raise OptionError unless the kind has a size and this is one; None is always good."""
+        """Raises OptionError unless the kind has a size and this is one; None is always good."""
         if size is None:
             return
         if self.size_meaning is None:

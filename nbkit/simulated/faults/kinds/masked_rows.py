@@ -1,4 +1,4 @@
-"""NaN in masked rows, as of a kernel that divides by the sum of what the mask has left."""
+"""Puts NaN in masked rows, as a kernel does that divides by the sum of what the mask has left."""
 
 from typing import Any
 

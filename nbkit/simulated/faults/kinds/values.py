@@ -1,4 +1,4 @@
-"""Faults in the values of a result: an error of a given size, flushed denormals, a lost write, the result before."""
+"""Spoils the values of a result: an error of a given size, flushed denormals, a lost write, the previous result."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def relative_error(call: Call, size: float, memory: dict[Any, Any]) -> Results:
 
 
 def flush_denormals(call: Call, size: None, memory: dict[Any, Any]) -> Results:
-    """Zeros, with the sign kept, in place of values below the dtype's smallest normal number."""
+    """Returns zeros, with the sign kept, in place of values below the dtype's smallest normal number."""
     require_floats(call)
     return [_flushed(result) if is_real(result) else result for result in call.results]
 
@@ -26,7 +26,7 @@ def is_real(tensor: Tensor) -> bool:
 
 
 def require_floats(call: Call) -> None:
-    """Raise NotApplicableError unless some result holds floating-point or complex numbers."""
+    """Raises NotApplicableError unless some result holds floating-point or complex numbers."""
     if not any(is_real(result) for result in call.results):
         raise NotApplicableError(f"{call.func} has no floating-point result")
 
@@ -44,7 +44,7 @@ def _flushed(tensor: Tensor) -> Tensor:
 
 
 def dropped_write(call: Call, size: None, memory: dict[Any, Any]) -> Results:
-    """Returns the tensors that the op writes into as they were before."""
+    """Returns the tensors that the op writes to as they were before."""
     if not call.before:
         raise NotApplicableError(f"{call.func} writes into none of its inputs")
     return [*call.before.values(), *call.results[len(call.before) :]]
