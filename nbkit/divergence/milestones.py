@@ -18,7 +18,7 @@ NAMES = ("op", "module", "phase", "message", "message_values")
 def milestones(
     diffs: pd.DataFrame, ops: pd.DataFrame, origins: list[Origin], is_noise: Bools
 ) -> dict[str, Milestone | None]:
-    """Returns milestones for meta: `first_divergence`, `largest_growth`, `half_precision_lost_at`; null if there is none.
+    """Returns milestones for meta: `first_divergence`, `largest_growth`, `half_precision_lost_at`; null for none.
 
     first_divergence: the first op whose own error is more than its dtype and conditioning allow. largest_growth: the op
     whose result's total error is the largest multiple of the largest one of its inputs (or of the dtype's eps, if that

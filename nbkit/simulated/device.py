@@ -49,7 +49,7 @@ class SimulatedDevice:
 
     @contextmanager
     def planted(self, *faults: Fault) -> Iterator[Plan]:
-        """Plants faults that hold in the block, before earlier ones; yields an object whose `.report()` tells of them."""
+        """Plants faults for the block, before earlier ones; yields an object whose `.report()` tells of them."""
         plan = Plan(faults, active_plan())
         enter(plan)
         try:

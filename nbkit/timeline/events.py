@@ -100,7 +100,7 @@ class Events:
         return np.asarray(codes, dtype=np.int64), [str(name) for name in different]
 
     def named(self, test: Callable[[str], bool]) -> npt.NDArray[np.bool_]:
-        """Returns which host events have a name that passes the test; modules never do, whatever their class is called."""
+        """Returns which host events have a name that passes the test; modules never do, whatever their class."""
         codes, different = self.name_codes
         passed = np.array([test(name) for name in different], dtype=np.bool_)
         return passed[codes] & (self.kind == HOST) if len(self) else passed

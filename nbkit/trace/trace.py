@@ -97,7 +97,7 @@ class Trace:
         return write_chrome_trace(self.ops, self.frames, self.meta, path)
 
     def export_speedscope(self, path: str | Path) -> Path:
-        """Writes a file for speedscope.app, a profile per thread and stream; returns its path. Raises TraceError too."""
+        """Writes a file for speedscope.app, a profile per thread and stream; returns its path. Raises TraceError."""
         return write_speedscope(self.ops, self.meta, path)
 
     def summary(self) -> str:

@@ -45,7 +45,7 @@ class Run:
 
 
 class optime:  # noqa: N801  a context manager is named like the function it stands for
-    """Times every op run inside it with torch.profiler's engine, as a context manager; gives a Trace, filled at the end.
+    """Times every op run inside it with torch.profiler's engine, as a context manager; gives a Trace, filled at exit.
 
     `trace.ops` holds modules, API calls, aten ops, autograd nodes and, on a device, driver calls and kernels, nested on
     one timeline, with self and total time on host and device; backward work has the module of its forward op. After
