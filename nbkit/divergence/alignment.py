@@ -92,7 +92,7 @@ def _keys(calls: Sequence[Call], level: int, unmatched: Callable[[int], Hashable
 
 
 def _blocks(left: list[Hashable], right: list[Hashable]) -> Iterator[tuple[int, int, int, tuple[int, int]]]:
-    """Returns runs of equal keys as (start in left, in right, length, ends of the one before); the last is empty."""
+    """Yields runs of equal keys as (start in left, in right, length, ends of the one before); the last is empty."""
     same = next(
         (n for n, (left_key, right_key) in enumerate(zip(left, right, strict=False)) if left_key != right_key), None
     )

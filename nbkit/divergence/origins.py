@@ -98,7 +98,7 @@ def _rows_of(diffs: pd.DataFrame) -> dict[tuple[int, Key], Row]:
 
 
 def _calls(tensors: pd.DataFrame) -> Iterator[Call]:
-    """Returns the ops with tensors, in call order."""
+    """Yields the ops with tensors, in call order."""
     # A tensor without a storage of its own (a sparse one) is told by its own number.
     storages = tensors["storage_id"].fillna(-1 - tensors["tensor_id"]).astype("int64").tolist()
     op_ids = tensors["op_id"].to_numpy()

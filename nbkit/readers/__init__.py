@@ -1,1 +1,1 @@
-"""Files of other tools as traces."""
+"""Reads files of other tools as traces."""

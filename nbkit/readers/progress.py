@@ -1,4 +1,4 @@
-"""Progress: one line on stderr while a large file is read."""
+"""Shows one line of progress on stderr while a large file is read."""
 
 import sys
 from time import monotonic
@@ -20,7 +20,7 @@ class Progress:
         self._width = 0
 
     def update(self, done_bytes: int) -> None:
-        """`done_bytes` of the file have been read."""
+        """Notes that `done_bytes` of the file have been read."""
         now = monotonic()
         if now < self._next:
             return
@@ -31,7 +31,7 @@ class Progress:
         self._write(f"reading {self.name}: {share:.0%} of {total:,.0f} MB, {speed:.0f} MB/s")
 
     def close(self) -> None:
-        """Take the line away again."""
+        """Takes the line away again."""
         if self._width:
             self._write("")
             self.stream.write("\r")

@@ -1,4 +1,4 @@
-"""What kind of file a path is, told from its content."""
+"""Tells what kind of file a path is from its content."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ LINES, WINDOW = 20_000, 500
 
 
 def reader_of(path: Path) -> Reader:
-    """Returns what reads the file: of no kind that is known, it is for the reader of Chrome traces to say so.
+    """Returns what reads the file: one of no known kind is for the reader of Chrome traces to refuse.
 
     Raises TraceError if it cannot be read at all.
     """
@@ -41,7 +41,7 @@ def reader_of(path: Path) -> Reader:
 
 
 def _head(path: Path) -> bytes:
-    """Returns the first bytes of a file; none if it cannot be read, which who reads it as text says."""
+    """Returns the first bytes of a file; none if it cannot be read, which whoever reads it as text reports."""
     try:
         with path.open("rb") as file:
             return file.read(16)

@@ -1,4 +1,4 @@
-"""Lines of a file that could not be read, for `meta["skipped_lines"]`."""
+"""Collects lines of a file that could not be read, for `meta["skipped_lines"]`."""
 
 from typing import Any
 

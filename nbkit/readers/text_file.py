@@ -1,4 +1,4 @@
-"""Text of a file that may be gzipped or in UTF-16: piece by piece, or line by line."""
+"""Reads text of a file that may be gzipped or in UTF-16: piece by piece, or line by line."""
 
 import codecs
 import gzip
@@ -42,7 +42,7 @@ def text_pieces(path: Path) -> Iterator[str]:
 
 
 def text_lines(path: Path) -> "TextLines":
-    """The lines of the file without their ends, decoded and unpacked like `text_pieces()`; progress is shown meanwhile.
+    """Returns the file's lines without their ends, decoded and unpacked like `text_pieces()`; shows progress meanwhile.
 
     They are read while they are iterated over, which raises TraceError if the file cannot be read. What is wrong with
     the text itself raises nothing: it is in the attributes of the result. An empty file has no lines.
@@ -51,7 +51,7 @@ def text_lines(path: Path) -> "TextLines":
 
 
 class TextLines:
-    """Lines of a text file, read once and forwards; what was wrong with it so far is in the attributes.
+    """Reads the lines of a text file once and forwards; what was wrong with it so far is in the attributes.
 
     `undecodable_bytes` became U+FFFD; `shortened` counts lines that were longer than LONGEST_LINE characters;
     `damage` says what ended the reading too early, and is None for a file that was read to its end.
@@ -102,7 +102,7 @@ class TextLines:
 
 
 class Decoder:
-    """Text of bytes that come in pieces: UTF-16 where they begin with its byte order mark, else UTF-8."""
+    """Decodes text of bytes that come in pieces: UTF-16 where they begin with its byte order mark, else UTF-8."""
 
     def __init__(self) -> None:
         self.undecodable_bytes = 0

@@ -1,4 +1,4 @@
-"""Protobuf messages as text: a field in each line, read line by line."""
+"""Reads protobuf messages as text: a field in each line, line by line."""
 
 import math
 import re
@@ -14,7 +14,7 @@ LONGEST_NUMBER = 40
 
 
 class TextProto:
-    """One message that is read line by line; `fields` holds what was read: of each field the list of its values."""
+    """Reads one message line by line; `fields` holds what was read: of each field the list of its values."""
 
     def __init__(self) -> None:
         self.fields: Message = {}
@@ -22,16 +22,16 @@ class TextProto:
 
     @property
     def is_closed(self) -> bool:
-        """Whether every brace that was opened has been closed."""
+        """Returns whether every brace that was opened has been closed."""
         return len(self._open) == 1
 
     @property
     def is_whole(self) -> bool:
-        """Whether it can be all of a message that holds others: there is one, and none is open."""
+        """Returns whether it can be all of a message that holds others: there is one, and none is open."""
         return self.is_closed and any(isinstance(values[0], dict) for values in self.fields.values())
 
     def add(self, text: str) -> bool:
-        """Take a line without the white space around it; False, and nothing has changed, if it is no field."""
+        """Takes a line without the white space around it; returns False, and nothing has changed, if it is no field."""
         key, value = _parsed(text)
         if value is not None:
             self._open[-1].setdefault(key, []).append(value)
@@ -51,7 +51,7 @@ class TextProto:
 
 @lru_cache(maxsize=1024)
 def _parsed(text: str) -> tuple[str, str | None]:
-    """Key and value of a line; a key alone where it opens a message, CLOSES or NO_FIELD. Most lines come often."""
+    """Returns key and value of a line; a key alone where it opens a message; CLOSES; NO_FIELD. Most lines recur."""
     if text == CLOSES:
         return CLOSES, None
     key, colon, value = text.partition(": ")
@@ -121,7 +121,7 @@ def number(value: str) -> int | float | str:
 
 
 def _unescaped(text: str) -> str:
-    """Returns protobuf writes what is not ASCII as octal bytes of UTF-8."""
+    """Decodes a text in which protobuf writes what is not ASCII as octal bytes of UTF-8."""
 
     def byte(match: re.Match[str]) -> str:
         code = match[1]

@@ -173,7 +173,7 @@ def muted_stderr(notes: list[str]) -> Iterator[None]:
 
 
 def allocations(result: Any) -> Iterator[Any]:
-    """Returns the allocation events of a result, in tree order; only there do addresses and totals stand."""
+    """Yields the allocation events of a result, in tree order; only there do addresses and totals stand."""
     pending = list(result.experimental_event_tree())
     while pending:
         node = pending.pop()

@@ -1,1 +1,1 @@
-"""Chrome traces of torch.profiler and of nbkit itself."""
+"""Reads Chrome traces of torch.profiler and of nbkit itself."""

@@ -1,4 +1,4 @@
-"""Collectives in a Chrome trace: how many bytes an event moves, in which process group."""
+"""Reads collectives in a Chrome trace: how many bytes an event moves, in which process group."""
 
 from collections.abc import Mapping
 from math import prod
@@ -24,7 +24,7 @@ def collective_bytes(name: str, args: Mapping[str, Any]) -> int | None:
 
 
 def collective_group(args: Mapping[str, Any]) -> str | None:
-    """Description (else name) and ranks of the process group: "default_pg (2 ranks)"; None if it has neither."""
+    """Returns description or name, and ranks, of the process group: "default_pg (2 ranks)"; None if it has neither."""
     words = str(args.get("Process Group Description") or args.get("Process Group Name") or "")
     ranks = whole(args.get("Group size"))
     return f"{words} ({ranks} rank{'s' if ranks != 1 else ''})" if words and ranks else words or None

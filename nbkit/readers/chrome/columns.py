@@ -1,4 +1,4 @@
-"""Columns that grow event by event in little memory."""
+"""Grows columns event by event in little memory."""
 
 from array import array
 
@@ -8,7 +8,7 @@ from nbkit.timeline.events import Ints
 
 
 class Sparse:
-    """An integer column that few events have a value in."""
+    """Collects an integer column that few events have a value in."""
 
     def __init__(self) -> None:
         self._rows = array("q")
@@ -18,7 +18,7 @@ class Sparse:
         return len(self._rows)
 
     def put(self, row: int, value: int) -> None:
-        """Give `row` this value."""
+        """Gives `row` this value."""
         self._rows.append(row)
         self._values.append(value)
 
@@ -30,7 +30,7 @@ class Sparse:
 
 
 class SparseTexts:
-    """A text column that few events, or few different texts, fill."""
+    """Collects a text column that few events, or few different texts, fill."""
 
     def __init__(self) -> None:
         self._rows = array("q")
@@ -41,7 +41,7 @@ class SparseTexts:
         return len(self._rows)
 
     def put(self, row: int, text: str) -> None:
-        """Give `row` this text."""
+        """Gives `row` this text."""
         self._rows.append(row)
         self._codes.append(self._known.setdefault(text, len(self._known)))
 

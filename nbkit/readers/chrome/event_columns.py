@@ -1,4 +1,4 @@
-"""The columns of a timeline while they grow, event by event, in little memory."""
+"""Grows the columns of a timeline, event by event, in little memory."""
 
 from array import array
 
@@ -14,7 +14,7 @@ TEXTS = ("device", "group", "input_shapes", "source")
 
 
 class EventColumns:
-    """Rows are numbered in the order of `append`; the other columns are filled by row."""
+    """Numbers rows in the order of `append`; the other columns are filled by row."""
 
     def __init__(self) -> None:
         self._name: list[str] = []
@@ -29,7 +29,7 @@ class EventColumns:
         return len(self._kind)
 
     def append(self, name: str, kind: int, start: int, duration: int, thread: int) -> int:
-        """Returns a new row, with its times in ns; its number."""
+        """Adds a row with its times in ns, and returns its number."""
         self._name.append(self._known.setdefault(name, name))
         self._kind.append(kind)
         self._start.append(start)
@@ -46,13 +46,13 @@ class EventColumns:
         return known
 
     def number(self, name: str, row: int, value: object) -> None:
-        """Fill in an integer column, if the value is an integer."""
+        """Fills in an integer column, if the value is an integer."""
         number = value if type(value) is int else whole(value)
         if number is not None:
             self._numbers[name].put(row, number)
 
     def text(self, name: str, row: int, value: str) -> None:
-        """Fill in a text column."""
+        """Fills in a text column."""
         self._texts[name].put(row, value)
 
     def events(self) -> Events:

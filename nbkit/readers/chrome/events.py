@@ -1,4 +1,4 @@
-"""Events of torch.profiler's Chrome trace, one after the other, into the columns of a timeline."""
+"""Puts events of torch.profiler's Chrome trace, one after the other, into the columns of a timeline."""
 
 from collections import Counter
 from typing import Any
@@ -16,7 +16,7 @@ Event = dict[str, Any]
 
 
 class ChromeEvents:
-    """The events that have a place in `ops` or `memory`; `skipped` counts the others by reason."""
+    """Takes the events that have a place in `ops` or `memory`; `skipped` counts the others by reason."""
 
     def __init__(self) -> None:
         self.skipped: Counter[str] = Counter()
@@ -32,7 +32,7 @@ class ChromeEvents:
         return len(self._columns)
 
     def add(self, event: Any) -> None:
-        """Take the next event of a file, or count why it is skipped."""
+        """Takes the next event of a file, or counts why it is skipped."""
         if not isinstance(event, dict):
             self.skipped["list entries that are no events"] += 1
             return
@@ -114,7 +114,7 @@ class ChromeEvents:
         self._collective(row, name, args)
 
     def _launch(self, row: int, args: Event) -> None:
-        """Fills what says which op made a runtime call or device work."""
+        """Fills in which op made a runtime call or device work."""
         self._columns.number("correlation", row, args.get("correlation"))
         self._columns.number("external_id", row, args.get("External id") or args.get("external id"))
 
@@ -156,7 +156,7 @@ class ChromeEvents:
             self.skipped[f"arrows of the category {category!r}"] += 1
 
     def _device_name(self, device: str | None) -> str | None:
-        """Returns device work tells only its number; which kind of device it is, the runtime's category says."""
+        """Names a device: device work tells only its number; which kind it is, the runtime's category says."""
         return f"{self._accelerator}{device}" if device is not None and device.startswith(":") else device
 
 

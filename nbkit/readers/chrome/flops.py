@@ -1,4 +1,4 @@
-"""FLOPs of the events of a Chrome trace: what the file says, else what their arguments tell."""
+"""Reads the FLOPs of the events of a Chrome trace: what the file says, else what their arguments tell."""
 
 from ast import literal_eval
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from nbkit.flops import call_flops, formulas
 
 
 class EventFlops:
-    """FLOPs by op and arguments, each worked out once."""
+    """Holds FLOPs by op and arguments, each worked out once."""
 
     def __init__(self) -> None:
         self._formulas = {name.replace(".", "::"): formula for name, formula in formulas().items()}
@@ -29,7 +29,7 @@ class EventFlops:
 
 
 def _value(text: object) -> Any:
-    """Returns the value that is written so; None for a tensor, which has no text, and for what is no plain value."""
+    """Returns the value behind a text; None for a tensor, which has no text, and for what is no plain value."""
     try:
         return literal_eval(str(text))
     except (ValueError, SyntaxError, MemoryError, RecursionError):

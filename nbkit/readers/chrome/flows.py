@@ -1,4 +1,4 @@
-"""Arrows of a Chrome trace from forward ops to the backward nodes that compute their gradients."""
+"""Matches arrows of a Chrome trace, from forward ops to the backward nodes that compute their gradients."""
 
 from collections.abc import Hashable
 
@@ -11,7 +11,7 @@ ThreadTime = tuple[int, int]  # thread and time in ns
 
 
 class Flows:
-    """Both ends of each arrow, matched by its id; an end lies at the start of the event it belongs to."""
+    """Holds both ends of each arrow, matched by its id; an end lies at the start of the event it belongs to."""
 
     def __init__(self) -> None:
         self._tails: dict[Hashable, ThreadTime] = {}
@@ -25,7 +25,7 @@ class Flows:
             self._heads.append((key, (thread, time_ns)))
 
     def forward(self, events: Events) -> Ints | None:
-        """Per event the index of its forward op, for backward nodes; -1 elsewhere. None if the file has no arrows."""
+        """Returns per backward node the index of its forward op, -1 elsewhere; None if the file has no arrows."""
         pairs = [(self._tails[key], head) for key, head in self._heads if key in self._tails]
         if not pairs:
             return None
@@ -39,7 +39,7 @@ class Flows:
 
 
 def innermost_at(events: Events, points: set[ThreadTime]) -> dict[ThreadTime, int]:
-    """Returns the host event that begins at each place: the shortest, if several do."""
+    """Returns the host event that begins at each point: the shortest, if several do."""
     times = np.fromiter({time for _, time in points}, dtype=np.int64)
     rows = np.flatnonzero((events.kind == HOST) & np.isin(events.start_ns, times))
     rows = rows[np.argsort(-events.duration_ns[rows], kind="stable")]
@@ -48,7 +48,7 @@ def innermost_at(events: Events, points: set[ThreadTime]) -> dict[ThreadTime, in
 
 
 def nodes_around(events: Events, points: list[ThreadTime]) -> list[int]:
-    """The backward node at each place: torch draws arrows to the op inside of the node's range; -1 if there is none."""
+    """Returns the backward node around each point: torch draws arrows to the op in the node's range; -1 if none."""
     is_node = {name: name.startswith(BACKWARD_NODE) for name in set(events.name)}
     marked = np.fromiter((is_node[name] for name in events.name), dtype=np.bool_, count=len(events))
     nodes = np.flatnonzero(marked & (events.kind == HOST))

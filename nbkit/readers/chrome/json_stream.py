@@ -1,4 +1,4 @@
-"""JSON of any size, value by value, in a window over its text: memory is that of the largest single value."""
+"""Reads JSON of any size, value by value, in a window over its text: memory is that of the largest single value."""
 
 import json
 import re
@@ -17,7 +17,7 @@ LARGEST = 1 << 26
 
 
 class JsonError(Exception):
-    """The text is not JSON: where the fault is, and whether the text merely ends too early."""
+    """Says where a text is not JSON, and whether it merely ends too early."""
 
     def __init__(self, message: str, position: int, is_cut: bool) -> None:
         super().__init__(message)
@@ -26,7 +26,7 @@ class JsonError(Exception):
 
 
 class JsonStream:
-    """The values of a JSON text, read forwards; raises JsonError where the text is not JSON or ends too early."""
+    """Reads the values of a JSON text forwards; raises JsonError where the text is not JSON or ends too early."""
 
     def __init__(self, pieces: Iterator[str]) -> None:
         self._pieces = pieces
@@ -37,7 +37,7 @@ class JsonStream:
 
     @property
     def position(self) -> int:
-        """Characters read so far."""
+        """Returns how many characters were read so far."""
         return self._dropped + self._at
 
     def peek(self) -> str:
@@ -48,7 +48,7 @@ class JsonStream:
                 return self._text[self._at : self._at + 1]
 
     def take(self, expected: str) -> None:
-        """Go past the next character, which has to be this one."""
+        """Goes past the next character, which has to be this one."""
         character = self.peek()
         if character != expected:
             raise JsonError(f"expected {expected!r}, found {character!r}", self.position, is_cut=not character)
@@ -126,7 +126,7 @@ class JsonStream:
         return error.pos >= length - CUT
 
     def _more(self) -> bool:
-        """Drop what was read and at least double the rest, so that a large value is tried a few times only.
+        """Drops what was read and at least doubles the rest, so that a large value is tried a few times only.
 
         False, and nothing has changed, at the end of the text.
         """

@@ -1,4 +1,4 @@
-"""Words of torch.profiler's Chrome traces: categories, device types, element sizes, frames of Python."""
+"""Reads words of torch.profiler's Chrome traces: categories, device types, element sizes, frames of Python."""
 
 import re
 import sys
@@ -67,13 +67,13 @@ INTERPRETER_PATH = re.compile(r"(^|.*/)lib/python3\.\d+/(?!(site|dist)-packages/
 
 
 def element_bytes(dtype: object) -> int | None:
-    """Returns bytes of an element of a dtype as a trace names it; None if the name is not known."""
+    """Returns the bytes of an element of a dtype as a trace names it; None if the name is not known."""
     name = str(dtype)
     return 1 if name.startswith("Float8") else ELEMENT_BYTES.get(name)
 
 
 def user_line(frame: str) -> str | None:
-    """`path/file.py:12` of a Python frame "path/file.py(12): function"; None if it is torch's or Python's own."""
+    """Returns `path/file.py:12` of a Python frame "path/file.py(12): function"; None for torch's or Python's own."""
     match = PYTHON_FRAME.fullmatch(frame)
     if match is None:
         return None

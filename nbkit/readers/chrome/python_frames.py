@@ -1,4 +1,4 @@
-"""Frames of Python in a Chrome trace: they give the ops inside their source lines."""
+"""Reads frames of Python in a Chrome trace: they give the ops inside their source lines."""
 
 from array import array
 
@@ -11,7 +11,7 @@ from nbkit.timeline.nesting import call_order, depth_levels, inherited, parents
 
 
 class PythonFrames:
-    """Frames of the user's code; those of torch and of Python itself are left out."""
+    """Collects frames of the user's code; those of torch and of Python itself are left out."""
 
     def __init__(self) -> None:
         self._start, self._duration, self._thread, self._code = array("q"), array("q"), array("q"), array("q")

@@ -1,4 +1,4 @@
-"""Chrome traces, as torch.profiler and nbkit write them, as a Trace."""
+"""Reads Chrome traces, as torch.profiler and nbkit write them, as a Trace."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ PLAIN = json.JSONDecoder(strict=False)
 
 
 def read_chrome_trace(path: str | Path) -> Trace:
-    """The trace in a Chrome trace file, gzipped or not: `ops`, `memory` where allocations were recorded, and meta.
+    """Returns the trace of a Chrome trace file, gzipped or not: `ops`, `memory` if allocations were recorded, and meta.
 
     The file is read in a stream. A file that nbkit wrote gives the frames it was written from. Module paths and
     overloads are unknown in others; what has no place in a frame is counted in meta["skipped"]. Raises TraceError if
@@ -39,7 +39,7 @@ def read_chrome_trace(path: str | Path) -> Trace:
 
 
 class _Reading:
-    """One file being read: what stands around the list of events, and the events."""
+    """Reads one file: what stands around the list of events, and the events."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""Events of a Chrome trace that nbkit wrote: the frames as they were."""
+"""Reads events of a Chrome trace that nbkit wrote: the frames as they were."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ Event = dict[str, Any]
 
 
 class SavedEvents:
-    """Rows of `ops` and `memory` by column; every other event only draws what they say."""
+    """Collects rows of `ops` and `memory` by column; every other event only draws what they say."""
 
     def __init__(self, path: Path, head: Any) -> None:
         version = head.get("schema_version") if isinstance(head, dict) else None
@@ -28,7 +28,7 @@ class SavedEvents:
         self._texts: dict[str, str] = {}  # each text once
 
     def add(self, event: Any) -> None:
-        """Take the next event of the file. Raises TraceError if it is not as nbkit writes it."""
+        """Takes the next event of the file. Raises TraceError if it is not as nbkit writes it."""
         try:
             phase = event["ph"]
             if phase == "X":

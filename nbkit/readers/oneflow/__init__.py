@@ -1,1 +1,1 @@
-"""OneFlow nn.Graph debug logs: the traced and the compiled graph, modules, passes, memory and training metrics."""
+"""Reads OneFlow nn.Graph debug logs: traced and compiled graph, modules, passes, memory and training metrics."""

@@ -1,4 +1,4 @@
-"""Names of OneFlow's dtypes and distributions (SBP) as the frames write them."""
+"""Turns names of OneFlow's dtypes and distributions (SBP) into those of the frames."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ PARALLEL = {"broadcast_parallel": "B", "partial_sum_parallel": "P"}
 
 
 def dtype_name(name: str | None) -> str | None:
-    """The dtype of a protobuf name (kFloat) or of a Python one (oneflow.float32), without prefix; None for None."""
+    """Returns the dtype of a protobuf name (kFloat) or a Python one (oneflow.float32), without prefix, if any."""
     if name is None:
         return None
     return DTYPES.get(name, name.removeprefix("oneflow.").removeprefix("flow."))
@@ -53,7 +53,7 @@ def dims(shape: Message) -> tuple[int, ...] | None:
 
 
 def element_count(shape: tuple[int, ...] | None) -> int | None:
-    """Returns number of elements; None where a size is unknown."""
+    """Returns the number of elements; None where a size is unknown."""
     if shape is None or min(shape, default=0) < 0:
         return None
     count = 1
@@ -78,7 +78,7 @@ def sbp_names(parent: Message) -> list[str] | None:
 
 
 def sbp_name(parallel: Message) -> str:
-    """B, P or S(axis) of one sbp_parallel message."""
+    """Returns B, P or S(axis) of one sbp_parallel message."""
     for field, name in PARALLEL.items():
         if field in parallel:
             return name

@@ -1,4 +1,4 @@
-"""meta of a OneFlow log: what it says beside its frames, as JSON data."""
+"""Builds meta of a OneFlow log: what it says beside its frames, as JSON data."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

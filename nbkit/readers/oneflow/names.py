@@ -1,4 +1,4 @@
-"""Names of ops: the module path in them, and what put an op there that the user's code did not."""
+"""Reads names of ops: the module path in them, and what put an op there that the user's code did not."""
 
 from collections.abc import Container
 
@@ -21,7 +21,7 @@ STATE = ("m", "v", "momentum", "max_v", "sum", "mean_square", "mean_gradient", "
 
 
 def split_name(name: str) -> tuple[str, str, int] | None:
-    """Module path, op type and number of "path-type-N"; the path is "" where there is none. None for other names."""
+    """Returns module path, op type and number of "path-type-N"; the path may be "". None for other names."""
     front, dash, number = name.rpartition("-")
     if not dash or not number.isdecimal() or len(number) > 9:
         return None
@@ -35,7 +35,7 @@ def holder(path: str) -> str:
 
 
 def base_of(name: str, known: Container[str]) -> str | None:
-    """Of an op that a pass made for another one: that other one; None if it is none of the known ones."""
+    """Returns the op that a pass made this one for; None if it is none of the known ones."""
     for cast in CASTS:
         if name.endswith(cast):
             name = name.removesuffix(cast).rpartition("-")[0].removesuffix(PINNED)
@@ -98,7 +98,7 @@ def op_type(name: str) -> str | None:
 
 
 def _last_word(name: str) -> str | None:
-    """scalar_add of System-Train-TrainStep-ScalarAdd."""
+    """Returns scalar_add of System-Train-TrainStep-ScalarAdd."""
     words = [word for word in name.split("-") if not word.isdecimal()]
     last = words[-1].partition("_")[0]
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in last).lstrip("_") or None

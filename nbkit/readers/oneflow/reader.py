@@ -1,4 +1,4 @@
-"""read_oneflow_log: the trace of a OneFlow nn.Graph debug log."""
+"""Reads a OneFlow nn.Graph debug log as a trace."""
 
 import re
 from collections import deque
@@ -28,7 +28,7 @@ def looks_like(head: str) -> bool:
 
 
 def read_oneflow_log(path: Path) -> Trace:
-    """The graphs of the log: nodes, edges, graph_tensors, modules and metrics; the rest of what it says in meta.
+    """Returns the log's graphs (nodes, edges, graph_tensors, modules), metrics, and the rest of what it says in meta.
 
     Each nn.Graph has two graphs: "NAME traced", the ops that the user's code and autograd added, and "NAME compiled",
     what the compiler passes made of them. Lines that cannot be read are in meta["skipped_lines"]. Raises
@@ -71,7 +71,7 @@ def _read(lines: TextLines, mojibake: Mojibake) -> Log:
 
 
 def _mark_lost(log: Log, run: Run) -> None:
-    """Where ops are printed whole, one that is not has lost its text; a free tensor never has one."""
+    """Marks ops that have lost their text where ops are printed whole; a free tensor never has one."""
     ops = list(run.traced.ops.values()) if run.traced else []
     if any(op.has_text for op in ops):
         for op in ops:
@@ -81,7 +81,7 @@ def _mark_lost(log: Log, run: Run) -> None:
 
 
 def _leave_out_damaged(run: Run) -> list[str]:
-    """Returns an op that is not whole is only one of the graph if a line says so; the names of those that are not."""
+    """Leaves out ops that are not whole, unless a line says that the graph has them; returns the names left out."""
     ops = run.traced.ops if run.traced else {}
     names = [op.name for op in ops.values() if op.is_damaged and not op.is_added]
     for name in names:
@@ -90,13 +90,13 @@ def _leave_out_damaged(run: Run) -> list[str]:
 
 
 def _fixed(run: Run) -> set[str]:
-    """Names of the variables that are not to be trained."""
+    """Returns names of the variables that are not to be trained."""
     ops = run.traced.ops.values() if run.traced else ()
     return {op.name for op in ops if op.attributes.get("trainable") is False}
 
 
 def _write(rows: GraphRows, run: Run) -> dict[str, list[str]]:
-    """Write both graphs of a run; the tensors that come from outside, by graph."""
+    """Writes both graphs of a run; returns the tensors that come from outside, by graph."""
     outside = {}
     if run.traced is not None:
         outside["traced"] = write_traced(rows, run, run.traced)

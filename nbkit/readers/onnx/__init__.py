@@ -1,1 +1,1 @@
-"""ONNX models as graphs."""
+"""Reads ONNX models as graphs."""

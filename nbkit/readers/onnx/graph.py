@@ -1,4 +1,4 @@
-"""One graph of an ONNX model as rows: the main graph, a branch or loop body in it, or a function."""
+"""Turns one graph of an ONNX model into rows: the main graph, a branch or loop body in it, or a function."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFAULT_DOMAINS = ("", "ai.onnx")
 
 @dataclass
 class Reading:
-    """What all graphs of a model share while they are read."""
+    """Holds what all graphs of a model share while they are read."""
 
     opsets: Mapping[str, int]
     is_torch: bool
@@ -43,7 +43,7 @@ class Reading:
 
 @dataclass
 class _Value:
-    """A value of a graph: which node makes it on which port, and what is known of it."""
+    """Holds a value of a graph: which node makes it on which port, and what is known of it."""
 
     node_id: int | None
     port: int | None
@@ -201,7 +201,7 @@ class GraphReader:
         self.rows.edge(value.node_id, node_id, name, src_port=value.port, dst_port=port, slot=slot, **value.columns)
 
     def _from_outside(self, name: str) -> _Value:
-        """Returns a value of the graph around becomes an input; one that no graph makes comes from nowhere."""
+        """Makes a value of the graph around an input; one that no graph makes comes from nowhere."""
         outside_value = self.outer.find(name) if self.outer is not None else None
         if outside_value is None:
             return _Value(None, None, "input", self.types.get(name, ({}, {}))[0])
@@ -225,7 +225,7 @@ def inner_graphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
 
 
 def op_name(node: NodeProto) -> str:
-    """`MatMul`, `com.microsoft.FusedMatMul`."""
+    """Returns `MatMul`, `com.microsoft.FusedMatMul`."""
     return node.op_type if node.domain in DEFAULT_DOMAINS else f"{node.domain}.{node.op_type}"
 
 

@@ -1,4 +1,4 @@
-"""What torch.onnx.export leaves in a file about the model: modules, classes, source lines, parameters."""
+"""Reads what torch.onnx.export leaves in a file about the model: modules, classes, source lines, parameters."""
 
 import ast
 import re
@@ -24,7 +24,7 @@ LONGEST = 100_000
 
 
 class Scope(NamedTuple):
-    """Where a node comes from in the model."""
+    """Says where a node comes from in the model."""
 
     modules: list[tuple[str, str]]  # path and class of the modules around it, the root first
     torch_op: str | None
@@ -40,7 +40,7 @@ def metadata(of: Any) -> dict[str, str]:
 
 
 def scope_of(entries: Mapping[str, str], name: str, is_torch: bool) -> Scope:
-    """Modules around a node: as the exporter lists them, or from the node's name as its predecessor wrote it."""
+    """Returns the modules around a node: as the exporter lists them, or from the name that its predecessor wrote."""
     if SCOPES in entries:
         paths, classes = names(entries[SCOPES]), names(entries.get(CLASSES, "[]"))
         kinds = [kind.rpartition(".")[2] for kind in classes[:-1]]
@@ -82,7 +82,7 @@ def signature_of(entries: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 
 
 def linear_weights(nodes: Iterable[Any], signature: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """Paths of the parameters of linear layers by the constants that the exporter's optimiser transposed them into.
+    """Returns paths of linear layers' weights by the constants that the exporter's optimiser transposed them into.
 
     A product that was made of aten.linear has that layer's weight as its second factor, under whatever name.
     """

@@ -1,4 +1,4 @@
-"""ONNX models as a Trace: the main graph, branches and loop bodies, functions; no weights are kept."""
+"""Reads ONNX models as a Trace: the main graph, branches and loop bodies, functions; no weights are kept."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _absent(model: ModelProto, reading: Reading) -> list[str]:
 
 
 def mend_texts(message: Any) -> int:
-    """Number of such texts in a message and all it holds; each is text afterwards, with U+FFFD for bad bytes."""
+    """Mends such texts in a message and all it holds, with U+FFFD for bad bytes; returns their number."""
     count = 0
     for field, value in message.ListFields():
         if field.message_type is not None:

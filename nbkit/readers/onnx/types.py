@@ -1,4 +1,4 @@
-"""Dtypes, shapes and attribute values of ONNX as the frames hold them."""
+"""Turns dtypes, shapes and attribute values of ONNX into those of the frames."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def dtype_name(code: int) -> str | None:
 
 
 def element_bits(dtype: str | None) -> int | None:
-    """Returns bits of an element; null where unknown or where they differ."""
+    """Returns the bits of an element; null where unknown or where they differ."""
     if dtype is None or dtype in BITS:
         return BITS.get(dtype or "")
     digits = "".join(letter if letter.isdigit() else " " for letter in dtype.partition("_")[0]).split()
@@ -46,7 +46,7 @@ def element_bits(dtype: str | None) -> int | None:
 
 
 def type_columns(value: TypeProto) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Columns dtype and shape of a value's type, and what they do not say: symbols of sizes, a type of no tensor."""
+    """Returns dtype and shape of a value's type, and what they do not say: symbols of sizes, a type of no tensor."""
     kind = value.WhichOneof("value")
     if kind not in ("tensor_type", "sparse_tensor_type"):
         return {}, {} if kind is None else {"type": kind.removesuffix("_type")}
@@ -91,7 +91,7 @@ def constant_columns(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def attribute_value(attribute: AttributeProto) -> Any:
-    """Returns the value of an attribute as JSON data; of a graph nothing: it is a further graph."""
+    """Returns the value of an attribute as JSON data; nothing of a graph, which is a further graph."""
     from onnx import AttributeProto
 
     kind = AttributeProto.AttributeType.Name(attribute.type)

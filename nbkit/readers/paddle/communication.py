@@ -1,4 +1,4 @@
-"""What a program says of its other processes: collectives, the mesh, and which parameters its optimizer owns."""
+"""Reads what a program says of its other processes: collectives, the mesh, the parameters its optimizer owns."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -45,7 +45,7 @@ def collective(operation: Operation) -> dict[str, Any]:
 
 
 class Meshes:
-    """The process meshes that programs name, each with how many operations it has."""
+    """Counts the process meshes that programs name, each with how many operations it has."""
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[str, Any]] = {}
@@ -57,7 +57,7 @@ class Meshes:
             row["operations"] += is_operation
 
     def parallelism(self) -> dict[str, Any]:
-        """Sizes of the largest mesh's dimensions (dp, pp, mp ...), its ranks, and all meshes; empty without any."""
+        """Returns sizes of the largest mesh's dimensions (dp, pp ...), its ranks, and all meshes, if there are any."""
         if not self._rows:
             return {}
         rows = list(self._rows.values())
@@ -80,7 +80,7 @@ def _meshes(blocks: Iterable[Block]) -> Iterator[tuple[dict[str, Any], bool]]:
 
 
 def sharding(blocks: Iterable[Block]) -> dict[str, Any]:
-    """Parameters that the optimizer here updates, and those that are only received, by the root that sends them.
+    """Returns parameters that the optimizer here updates, and those only received, by the root that sends them.
 
     Empty where no parameter is only received: then the optimizer is not shared out.
     """

@@ -1,4 +1,4 @@
-"""Element types: the one name that nbkit has for each, of the names in Paddle's texts, and their sizes."""
+"""Names element types: the one name that nbkit has for each, of the names in Paddle's texts, and their sizes."""
 
 SIZES = {
     "bool": 1,
@@ -50,6 +50,6 @@ SHORT = {
 
 
 def dtype_name(text: str) -> str:
-    """Returns name of the element type: `VarType.FP32`, `paddle.float32`, `f32` and `float32` are float32."""
+    """Returns the name of the element type: `VarType.FP32`, `paddle.float32`, `f32` and `float32` are float32."""
     name = text.rpartition(".")[2].strip().lower()
     return SHORT.get(name, name)

@@ -1,4 +1,4 @@
-"""One block of a program as rows: a node per state variable, outside input and operation, and an edge per reading."""
+"""Turns a block of a program into rows: a node per state variable, outside input and operation, an edge per reading."""
 
 import re
 from collections import Counter
@@ -82,7 +82,7 @@ class BlockGraph:
         return f"{self._prefix}block {index}"
 
     def _owner(self, name: str) -> int:
-        """Returns index of the nearest block around this one that declares the name."""
+        """Returns the index of the nearest block around this one that declares the name."""
         return next(block.index for block in _around(self._program, self._block) if name in block.variables)
 
     def _operation(self, operation: Operation) -> int:
@@ -200,7 +200,7 @@ def _type(variable: Variable | None) -> dict[str, Any]:
 
 
 def _numel(shape: tuple[int, ...] | None) -> int | None:
-    """Elements of a shape: none where a size is 0, unknown where one is; what no int64 holds is unknown, too."""
+    """Returns the elements of a shape: none where a size is 0, unknown where one is or where no int64 holds it."""
     if shape is None or (0 not in shape and any(size < 0 for size in shape)):
         return None
     product = 1
@@ -217,7 +217,7 @@ def _facts(variable: Variable | None) -> dict[str, Any]:
 
 
 def _by_slot(slots: list[tuple[str | None, list[str]]]) -> dict[str, list[str]] | list[str]:
-    """Names by slot; a plain list where slots have no names."""
+    """Returns names by slot; a plain list where slots have no names."""
     if any(slot is None for slot, _ in slots):
         return [name for _, names in slots for name in names]
     result: dict[str, list[str]] = {}
@@ -227,7 +227,7 @@ def _by_slot(slots: list[tuple[str | None, list[str]]]) -> dict[str, list[str]] 
 
 
 def _source(callstack: Any) -> str | None:
-    """Returns innermost line of the user's own code in a call stack, else its innermost line."""
+    """Returns the innermost line of the user's own code in a call stack, else its innermost line."""
     lines = [CODE_LINE.match(line) for line in callstack] if isinstance(callstack, list) else []
     locations = [match for match in lines if match]
     own = [match for match in locations if not OWN_CODE.search(match[1])]

@@ -1,4 +1,4 @@
-"""Links: which node made a tensor that an operation reads, where names are written several times."""
+"""Finds which node made a tensor that an operation reads, where names are written several times."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from nbkit.readers.paddle.records import PLACEHOLDERS, Block, Operation, Variabl
 
 
 def reads(operation: Operation) -> Iterator[tuple[int, str | None, str]]:
-    """Port, slot and name of each tensor that is read, in the order of the text; placeholders keep their port."""
+    """Yields port, slot and name of each tensor that is read, in the text's order; placeholders keep their port."""
     port = 0
     for slot, names in operation.inputs:
         for name in names:
@@ -26,7 +26,7 @@ def writes(operation: Operation) -> Iterator[tuple[int, str]]:
 
 
 def from_outside(block: Block) -> list[str]:
-    """Names that are read before the block writes them, in the order of their first reading."""
+    """Returns names that are read before the block writes them, in the order of their first reading."""
     written: set[str] = set()
     names: dict[str, None] = {}
     for operation in block.operations:
@@ -36,7 +36,7 @@ def from_outside(block: Block) -> list[str]:
 
 
 class Writers:
-    """The last writer of each name so far, as node and port."""
+    """Keeps the last writer of each name so far, as node and port."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[int, int]] = {}

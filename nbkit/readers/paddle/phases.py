@@ -1,4 +1,4 @@
-"""Phase of an operation, and what put it into the program, as its op_role, namescope and names say."""
+"""Tells the phase of an operation, and what put it into the program, from its op_role, namescope and names."""
 
 import re
 
@@ -20,7 +20,7 @@ COMMUNICATION_SCOPES = ("reshard", "data_parallel", "synchronization", "sharding
 
 
 def phase(operation: Operation) -> str | None:
-    """forward, backward, recompute, optimizer or other; None where the program does not say."""
+    """Returns forward, backward, recompute, optimizer or other; None where the program does not say."""
     role = operation.attributes.get("op_role")
     kind = operation.bare_type
     if not isinstance(role, int) or role < 0 or role >= 4096:
@@ -33,7 +33,7 @@ def phase(operation: Operation) -> str | None:
 
 
 def inserted(operation: Operation, phase: str | None) -> str | None:
-    """What put the operation there: amp, autograd, communication, optimizer or recompute; None for the user's code."""
+    """Returns what put the operation there: amp, autograd, communication, optimizer, recompute; None for the user."""
     scope = operation.attributes.get("op_namescope")
     scopes = scope.rstrip("/") if isinstance(scope, str) else ""
     kind = operation.bare_type

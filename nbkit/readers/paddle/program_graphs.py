@@ -1,4 +1,4 @@
-"""Programs as rows, one after the other, and what they say beside their graphs."""
+"""Turns programs into rows, one after the other, and collects what they say beside their graphs."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from nbkit.readers.paddle.records import Block, Program
 
 
 class ProgramGraphs:
-    """Rows of the programs that were added; `form` is that of the first, `is_whole` of them all."""
+    """Holds rows of the programs that were added; `form` is that of the first, `is_whole` of them all."""
 
     def __init__(self) -> None:
         self.rows = GraphRows()
@@ -44,7 +44,7 @@ class ProgramGraphs:
                 self._communication.append({**row, **collective(operation)})
 
     def facts(self) -> dict[str, Any]:
-        """Blocks with their links, communication, parallelism by the largest mesh, sharding of the optimizer."""
+        """Returns blocks with links, communication, parallelism by the largest mesh, sharding of the optimizer."""
         return {
             "blocks": self._blocks,
             "communication": self._communication,

@@ -1,4 +1,4 @@
-"""read_paddle_program: a Paddle program as a trace with one graph per block."""
+"""Reads a Paddle program as a trace with one graph per block."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a Paddle program is made of, in whichever of its texts: variables, operations, blocks."""
+"""Holds what a Paddle program is made of, in whichever of its texts: variables, operations, blocks."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +11,7 @@ PLACEHOLDERS = frozenset({"@EMPTY@", "<<NULL VALUE>>"})
 
 @dataclass
 class Variable:
-    """One declared variable or value; `is_parameter` is None where the text does not tell it from other state."""
+    """Holds one declared variable or value; `is_parameter` is None where the text does not tell it from other state."""
 
     name: str
     type: str
@@ -25,7 +25,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class BlockReference:
-    """Value of an attribute: other blocks of the same program."""
+    """Refers to other blocks of the same program, as an attribute's value."""
 
     indices: tuple[int, ...]
     is_list: bool = False
@@ -33,7 +33,7 @@ class BlockReference:
 
 @dataclass(frozen=True)
 class VariableReference:
-    """Value of an attribute: variables that the operation reads."""
+    """Refers to variables that the operation reads, as an attribute's value."""
 
     names: tuple[str, ...]
     is_list: bool = False
@@ -41,7 +41,7 @@ class VariableReference:
 
 @dataclass
 class Operation:
-    """One operation; `damage` says what of its record could not be read, `name` is its own where it has one."""
+    """Holds one operation; `damage` says what of its record could not be read, `name` is its own where it has one."""
 
     type: str
     inputs: Slots = field(default_factory=list)
@@ -54,13 +54,13 @@ class Operation:
 
     @property
     def bare_type(self) -> str:
-        """Type without PIR's dialect and its mark of operations in place."""
+        """Returns the type without PIR's dialect and its mark of operations in place."""
         return self.type.rpartition(".")[2].removesuffix("_")
 
 
 @dataclass
 class Block:
-    """The variables by name and the operations of one block; -1 stands for no other block."""
+    """Holds the variables by name and the operations of one block; -1 stands for no other block."""
 
     index: int
     parent: int = -1
@@ -77,7 +77,7 @@ class Block:
 
 @dataclass
 class Program:
-    """The blocks of one program by index; `form` is the spelling of its text, `rank` the process that printed it."""
+    """Holds a program's blocks by index; `form` is the spelling of its text, `rank` the process that printed it."""
 
     form: str
     blocks: dict[int, Block] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Program:
 
     @property
     def is_whole(self) -> bool:
-        """Whether its text came to an end, and every block is there that an attribute names."""
+        """Returns whether its text came to an end, and every block is there that an attribute names."""
         operations = (operation for block in self.blocks.values() for operation in block.operations)
         values = (value for operation in operations for value in operation.attributes.values())
         named = {index for value in values if isinstance(value, BlockReference) for index in value.indices}

@@ -1,1 +1,1 @@
-"""A OneFlow log while it is read: streams of lines per rank, and the graphs that they fill."""
+"""Reads a OneFlow log: streams of lines per rank, and the graphs that they fill."""

@@ -1,4 +1,4 @@
-"""A log that is being read: what was found so far, over the streams of all ranks."""
+"""Holds what was read so far of a log, over the streams of all ranks."""
 
 from collections import Counter
 
@@ -13,7 +13,7 @@ MOST_ERRORS = 100
 
 
 class Log:
-    """Everything that a log said; the streams fill it."""
+    """Holds everything that a log said; the streams fill it."""
 
     def __init__(self) -> None:
         self.graphs = Graphs()

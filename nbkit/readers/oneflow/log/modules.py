@@ -1,4 +1,4 @@
-"""The module tree of a graph: modules, parameters and buffers as they were printed."""
+"""Builds the module tree of a graph: modules, parameters and buffers as they were printed."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +9,7 @@ from nbkit.readers.oneflow.text.tensor_text import TensorText
 
 @dataclass(slots=True)
 class ModuleTree:
-    """Modules by path in the order of their first line; types, arguments, calls; their tensors by path."""
+    """Holds modules by path in the order of their first line; types, arguments, calls; their tensors by path."""
 
     types: dict[str, str] = field(default_factory=dict)
     arguments: dict[str, str] = field(default_factory=dict)
@@ -20,7 +20,7 @@ class ModuleTree:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was printed of it."""
+        """Returns whether nothing was printed of it."""
         return not (self.types or self.parameters or self.buffers)
 
     def module(self, path: str, type_: str, arguments: str) -> None:
@@ -89,7 +89,7 @@ def _depth(path: str, tree: ModuleTree) -> int:
 
 
 def _add(totals: dict[str, dict[str, int]], path: str, sums: dict[str, int]) -> None:
-    """Add to the module that holds the tensor, and to all above it."""
+    """Adds to the module that holds the tensor, and to all above it."""
     while path:
         path = path.rpartition(".")[0]
         if path in totals:

@@ -1,4 +1,4 @@
-"""Runs of graphs: which traced ops, listing and module tree belong together, and what the graph is called."""
+"""Matches runs of graphs: which traced ops, listing and module tree belong together, and what the graph is called."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from nbkit.readers.oneflow.log.store import Graphs, Listing, Traced
 
 @dataclass(frozen=True)
 class Run:
-    """One graph of the log: `label` is its name, numbered from the second one of that name on."""
+    """Holds one graph of the log: `label` is its name, numbered from the second one of that name on."""
 
     label: str
     name: str
@@ -38,7 +38,7 @@ def runs(graphs: Graphs) -> list[Run]:
 
 
 def _keys(graphs: Graphs) -> list[tuple[str, str | None]]:
-    """Names and ranks in the order in which the log first has them."""
+    """Returns names and ranks in the order in which the log first has them."""
     of_traced = [(part.name, part.rank) for part in graphs.traced]
     of_trees = [(name, rank) for name, rank, _ in graphs.trees]
     return list(dict.fromkeys([*of_traced, *of_trees, *((part.name, part.rank) for part in graphs.listings)]))

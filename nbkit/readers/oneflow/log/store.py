@@ -1,4 +1,4 @@
-"""The graphs of a log while it is read: traced ops, listings and module trees, each run on its own."""
+"""Holds the graphs of a log while it is read: traced ops, listings and module trees, each run on its own."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ from nbkit.readers.oneflow.text.traced import TracedOp
 
 @dataclass(slots=True)
 class Traced:
-    """The ops that one thread added to one graph, in order; `tensors` are those that level 3 describes."""
+    """Holds the ops that one thread added to one graph, in order; `tensors` are those that level 3 describes."""
 
     name: str
     rank: str | None
@@ -20,14 +20,14 @@ class Traced:
     last: TracedOp | None = None
 
     def put(self, op: TracedOp) -> None:
-        """Adds an op; one that was tried before and not taken is replaced."""
+        """Adds an op; replaces one that was tried before and not taken."""
         self.ops[op.name] = op
         self.last = op
 
 
 @dataclass(slots=True)
 class Listing:
-    """One printed compiled graph; `hashes` of its lines tell a graph that is printed again.
+    """Holds one printed compiled graph; `hashes` of its lines tell a graph that is printed again.
 
     `runs` is how often the graph had been traced then: after another time it is another graph, though it be equal.
     """
@@ -43,7 +43,7 @@ class Listing:
 
 
 class Graphs:
-    """All runs of all graphs of a log."""
+    """Holds all runs of all graphs of a log."""
 
     def __init__(self) -> None:
         self.classes: dict[str, str] = {}
@@ -53,7 +53,7 @@ class Graphs:
         self._runs: dict[tuple[str | None, str | None, str], Traced] = {}
 
     def clear(self) -> None:
-        """Forget all graphs: whoever asked for them holds them."""
+        """Forgets all graphs: whoever asked for them holds them."""
         for held in (self.traced, self.trees, self.listings, self._runs):
             held.clear()
 
@@ -80,7 +80,7 @@ class Graphs:
         run.put(op)
 
     def added(self, name: str, rank: str | None, thread: str | None, op: str, line: int) -> TracedOp:
-        """Returns a line says that an op was taken; one that nothing was said of before is known by its name alone."""
+        """Takes a line that says that an op was taken; one not mentioned before is known by its name alone."""
         run = self._run(name, rank, thread)
         if op in run.ops and run.ops[op].is_added:
             run = self._start(name, rank, thread)
@@ -90,7 +90,7 @@ class Graphs:
         return run.ops[op]
 
     def printed(self, name: str, rank: str | None, thread: str | None, op: TracedOp) -> None:
-        """The line that says that an op was taken holds all of it; it may be the second time that it is printed."""
+        """Takes a line that says that an op was taken and holds all of it; it may be printed for the second time."""
         known = self._run(name, rank, thread).ops.get(op.name)
         if known is None or known.is_added or known.is_damaged:
             self.tried(name, rank, thread, op)
@@ -125,7 +125,7 @@ class Graphs:
 
 
 def _by_name(op: str, graph: str, line: int) -> TracedOp:
-    """Returns an op of which nothing but its name is known."""
+    """Returns an op of which only the name is known."""
     parts = split_name(op)
     made = TracedOp(op, line, outputs=[f"{op}/out"], has_text=False)
     if op.startswith((f"_{graph}_input", f"_{graph}-input")):

@@ -1,4 +1,4 @@
-"""The lines of one rank: what each one is, and the record of several lines that is being read."""
+"""Reads the lines of one rank: what each one is, and the record of several lines that is being read."""
 
 from collections.abc import Callable
 
@@ -38,7 +38,7 @@ class Stream:
         self._begun = (0, "")
 
     def take(self, number: int, line: str) -> bool:
-        """Take a line; False if it is nothing that a OneFlow log says."""
+        """Takes a line; returns False if it is nothing that a OneFlow log says."""
         if self.field is not None and self.field(line):
             return True
         body = self._body
@@ -146,7 +146,7 @@ class Stream:
             self._log.graphs.built(name, self._rank)
 
     def _message(self, number: int, text: str, head: Glog | None) -> bool:
-        """Takes what a message says, with or without glog's head; False if it is nothing that is kept."""
+        """Takes what a message says, with or without glog's head; returns False if it is nothing that is kept."""
         facts = self._log.facts
         if (at := text.find(LAZY)) >= 0:
             graph, _, rest = text[at + len(LAZY) :].partition(" ")

@@ -1,4 +1,4 @@
-"""Lines of the module tree and of the listing: GRAPH, MODULE, INPUT, OUTPUT, PARAMETER, BUFFER, OPERATOR."""
+"""Reads lines of the module tree and of the listing: GRAPH, MODULE, INPUT, OUTPUT, PARAMETER, BUFFER, OPERATOR."""
 
 from collections.abc import Callable
 
@@ -30,12 +30,12 @@ class TreeLines:
 
     @property
     def tree(self) -> ModuleTree:
-        """The tree that the next line belongs to."""
+        """Returns the tree that the next line belongs to."""
         return self.listing.tree if self.listing is not None else self._graphs.tree(self.graph, self._rank)
 
     @property
     def is_open(self) -> bool:
-        """Whether the listing has modules that were not closed."""
+        """Returns whether the listing has modules that were not closed."""
         return bool(self._path)
 
     def begin(self, line: int, name: str, type_: str) -> None:

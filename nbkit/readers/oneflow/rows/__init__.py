@@ -1,1 +1,1 @@
-"""Rows of the frames from what a OneFlow log said."""
+"""Builds rows of the frames from what a OneFlow log said."""

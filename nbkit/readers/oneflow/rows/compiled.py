@@ -1,4 +1,4 @@
-"""Rows of the compiled graph: what the passes made of the traced one, from its listing."""
+"""Builds rows of the compiled graph, from its listing: what the passes made of the traced one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from nbkit.readers.oneflow.text.traced import TracedOp
 
 
 def write_compiled(rows: GraphRows, run: Run, listing: Listing) -> list[str]:
-    """Write the graph "NAME compiled"; the tensors that come from outside of it."""
+    """Writes the graph "NAME compiled"; returns the tensors that come from outside of it."""
     flow = Flow(f"{run.label} compiled")
     traced: Mapping[str, TracedOp] = run.traced.ops if run.traced else {}
     made_by = {op.name: inserted(op, run) for op in listing.ops}
@@ -49,7 +49,7 @@ def write_compiled(rows: GraphRows, run: Run, listing: Listing) -> list[str]:
 
 
 def inserted(op: CompiledOp, run: Run) -> str | None:
-    """What put an op there that was not traced; None for those that were, and where there is no traced graph."""
+    """Returns what put an op there that was not traced; None for traced ones, and where there is no traced graph."""
     if run.traced is not None and op.name in run.traced.ops:
         return None
     variables = run.tree.parameters or (run.traced.ops if run.traced else {})
@@ -60,7 +60,7 @@ def inserted(op: CompiledOp, run: Run) -> str | None:
 
 
 def compiled_kind(op: CompiledOp, run: Run) -> str:
-    """parameter, buffer, input, output or op; state that passes added is a buffer."""
+    """Returns parameter, buffer, input, output or op; state that passes added is a buffer."""
     before = run.traced.ops.get(op.name) if run.traced else None
     if before is not None:
         return kind_of(before, run)
@@ -112,7 +112,7 @@ def _captured_phases(run: Run, listing: Listing) -> dict[str, str]:
 
 
 def _slots(op: CompiledOp, before: TracedOp | None) -> list[str | None]:
-    """Names of the inputs, where the traced op had as many."""
+    """Returns names of the inputs, where the traced op had as many."""
     if before is None or len(before.inputs) != len(op.inputs):
         return [None] * len(op.inputs)
     return [slot for slot, _ in before.inputs]

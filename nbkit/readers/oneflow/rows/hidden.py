@@ -1,4 +1,4 @@
-"""Additions that a pass fused into another op: that op reads one tensor more than its line in the listing says."""
+"""Finds additions that a pass fused into another op: it reads one tensor more than its line in the listing says."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ ADDITION = "add_n"
 
 
 def hidden_inputs(run: Run) -> dict[str, list[dict[str, str]]]:
-    """By op: the traced additions that it computes as well, each with the tensor that it adds to its result.
+    """Returns by op the traced additions that it computes as well, each with the tensor that it adds to its result.
 
     FuseAddToOutputPass leaves out an addition where one of its two inputs can be added to by the op that makes it:
     the readers of the sum then read that input instead, which is how it is told here.
@@ -35,7 +35,7 @@ def hidden_inputs(run: Run) -> dict[str, list[dict[str, str]]]:
 
 
 def _stands_for(traced: Mapping[str, TracedOp], compiled: Mapping[str, CompiledOp]) -> dict[str, str]:
-    """Of each tensor that was pruned the one that its readers read instead."""
+    """Returns for each tensor that was pruned the one that its readers read instead."""
     pruned = {tensor for op in traced.values() if op.name not in compiled for tensor in op.outputs}
     result: dict[str, str] = {}
     for op in compiled.values():

@@ -1,4 +1,4 @@
-"""Forward, backward or optimizer: told where gradients begin, and from what an op is made for."""
+"""Tells forward, backward and optimizer apart: by where gradients begin, and by what an op is made for."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,7 +12,7 @@ LONGEST_CHAIN = 8
 
 
 def first_gradient(ops: Iterable[tuple[str, str | None]]) -> str | None:
-    """Name of the op that begins the backward phase, of (name, op type) in call order; None if there is none."""
+    """Returns the name of the op that begins the backward phase, of (name, op type) in call order; None without one."""
     candidate, has_gradients = None, False
     for name, op in ops:
         if op == FIRST_GRADIENT:
@@ -30,7 +30,7 @@ def earliest(phases: Iterable[str | None]) -> str | None:
 
 
 def by_readers(known: dict[str, str | None], readers: Mapping[str, list[str]], unknown: Iterable[str]) -> None:
-    """Fill the phases of ops that only help others: that of the first op that reads what they make."""
+    """Fills the phases of ops that only help others: that of the first op that reads what they make."""
     waiting = list(unknown)
     for _ in range(LONGEST_CHAIN):
         phases = {name: earliest(known.get(reader) for reader in readers.get(name, ())) for name in waiting}

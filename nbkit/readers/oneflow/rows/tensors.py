@@ -1,4 +1,4 @@
-"""Rows of edges and tensors of one graph, from its nodes' inputs and outputs."""
+"""Builds rows of edges and tensors of one graph, from its nodes' inputs and outputs."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ KINDS = {"parameter", "buffer", "input", "output", "constant"}
 
 @dataclass(slots=True)
 class Reading:
-    """An input of a node: its slot, the tensor and how the node sees it."""
+    """Holds an input of a node: its slot, the tensor and how the node sees it."""
 
     node: int
     port: int
@@ -24,7 +24,7 @@ class Reading:
 
 @dataclass(slots=True)
 class Flow:
-    """What the nodes of one graph read and make, while its rows are written."""
+    """Holds what the nodes of one graph read and make, while its rows are written."""
 
     graph: str
     made: dict[str, tuple[int, int, str, Description]] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Flow:
         self.read.append(Reading(node, port, slot, tensor, seen))
 
     def write(self, rows: GraphRows) -> list[str]:
-        """Write the rows of edges and tensors; the tensors that are read and come from outside."""
+        """Writes the rows of edges and tensors; returns the tensors that are read and come from outside."""
         reads: Counter[str] = Counter()
         read_sbp: dict[str, list[list[str]]] = {}
         outside: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""Rows of the traced graph: what the user's code and autograd added, in call order."""
+"""Builds rows of the traced graph: what the user's code and autograd added, in call order."""
 
 import re
 from typing import Any
@@ -29,12 +29,12 @@ def traced_phases(traced: Traced) -> dict[str, str]:
 
 
 def kind_of(op: TracedOp, run: Run) -> str:
-    """Returns its kind; a variable that the module tree calls a buffer is one."""
+    """Returns the kind of an op; a variable that the module tree calls a buffer is one."""
     return "buffer" if op.kind == "parameter" and op.name in run.tree.buffers else op.kind
 
 
 def module_of(name: str, kind: str, run: Run) -> str | None:
-    """Path of the module that an op's name begins with, "" outside of all; of a variable the module that holds it."""
+    """Returns the module path that an op's name begins with, "" outside of all; of a variable its module's."""
     if kind in ("input", "output"):
         return ""
     if kind in ("parameter", "buffer"):
@@ -44,7 +44,7 @@ def module_of(name: str, kind: str, run: Run) -> str | None:
 
 
 def write_traced(rows: GraphRows, run: Run, traced: Traced) -> list[str]:
-    """Write the graph "NAME traced"; the tensors that come from outside of it."""
+    """Writes the graph "NAME traced"; returns the tensors that come from outside of it."""
     flow, phases, listed = Flow(f"{run.label} traced"), traced_phases(traced), _listed(run)
     for op in traced.ops.values():
         kind = kind_of(op, run)

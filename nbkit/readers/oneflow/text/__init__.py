@@ -1,1 +1,1 @@
-"""What the lines of a OneFlow log say."""
+"""Reads what the lines of a OneFlow log say."""

@@ -1,4 +1,4 @@
-"""What a log says beside its graphs: passes, sets of AMP, memory, variables, times, errors."""
+"""Reads what a log says beside its graphs: passes, sets of AMP, memory, variables, times, errors."""
 
 import re
 from datetime import datetime
@@ -25,7 +25,7 @@ def moment(date: str, time: str) -> datetime | None:
 
 
 class Facts:
-    """Side records of the log, as JSON data."""
+    """Holds side records of the log, as JSON data."""
 
     def __init__(self) -> None:
         self.passes: list[dict[str, Any]] = []
@@ -39,7 +39,7 @@ class Facts:
         self._started: dict[tuple[str | None, str, str], datetime] = {}
 
     def pass_line(self, message: str, at: datetime | None, thread: str | None = None) -> bool:
-        """Takes a line on a compiler pass, of a thread; False if it is none."""
+        """Takes a line on a compiler pass, of a thread; returns False if it is none."""
         if elapsed := ELAPSED.match(message):
             self._pass(elapsed[1], None, elapsed[2], int(elapsed[3]) / 1000)
             return True
@@ -65,7 +65,7 @@ class Facts:
         self.passes.append({"graph": graph, "number": number, "name": name, "seconds": seconds})
 
     def compiled(self, message: str) -> bool:
-        """Takes how long a graph took to compile; False if the line does not say it."""
+        """Takes how long a graph took to compile; returns False if the line does not say it."""
         match = COMPILED.match(message)
         if match is not None:
             self.compile_seconds[match[1]] = finite(match[2]) or 0.0
@@ -77,14 +77,14 @@ class Facts:
 
 
 class Stages:
-    """Seconds of the stages of each graph, in the words of the log, each time that one was finished."""
+    """Holds seconds of the stages of each graph, in the words of the log, each time that one was finished."""
 
     def __init__(self) -> None:
         self.seconds: list[dict[str, Any]] = []
         self.failed: list[tuple[int, str]] = []
 
     def line(self, number: int, graph: str, text: str) -> bool:
-        """Takes what is said behind "(GRAPH:name:Class) "; whether its building has ended with that."""
+        """Takes what is said behind "(GRAPH:name:Class) "; returns whether its building has ended with that."""
         if FAILED in text:
             self.failed.append((number, text))
             return text.startswith(BUILDING)

@@ -1,4 +1,4 @@
-"""Lines of LiBai's logger: training metrics, and the time of the log's own clock."""
+"""Reads lines of LiBai's logger: training metrics, and the time of the log's own clock."""
 
 import re
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ HALF_A_YEAR = timedelta(days=183)
 
 
 class Metrics:
-    """Rows of metrics; `iterations` is how many the run was to have, if it says so."""
+    """Holds rows of metrics; `iterations` is how many the run was to have, if it says so."""
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
@@ -39,7 +39,7 @@ class Metrics:
             self.begin = at.replace(year=LEAP_YEAR)
 
     def line(self, text: str, rank: str | None) -> bool:
-        """Takes a line of LiBai's logger; False if it is none."""
+        """Takes a line of LiBai's logger; returns False if it is none."""
         match = LINE.match(text)
         if match is None:
             return False

@@ -1,4 +1,4 @@
-"""Lines of a OneFlow log without what was put before them: colours, rank tags, times and marks of other tools."""
+"""Strips lines of a OneFlow log of what was put before them: colours, rank tags, times and marks of other tools."""
 
 import re
 from typing import NamedTuple
@@ -26,7 +26,7 @@ MOST_PREFIXES = 4
 
 
 class Glog(NamedTuple):
-    """The head of a glog line, and its message."""
+    """Holds the head of a glog line, and its message."""
 
     severity: str
     date: str
@@ -62,7 +62,7 @@ class Cleaner:
         return rank, text
 
     def learn(self, text: str) -> str | None:
-        """The record in a line that begins with something else, if there is one; its prefix is known from then on."""
+        """Returns the record in a line that begins with something else, if there is one; learns its prefix."""
         match = MARK.search(text, 1)
         if match is None:
             return None

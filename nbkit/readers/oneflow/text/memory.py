@@ -1,4 +1,4 @@
-"""Memory of a plan: what each device needs, its blocks, and at level 3 every tensor in them. Units are 10^6 bytes."""
+"""Reads a plan's memory: what each device needs, its blocks, at level 3 every tensor in them. Units are 10^6 bytes."""
 
 import math
 import re
@@ -29,7 +29,7 @@ UNIT = "10^6 bytes, whatever the log calls it"
 
 
 class Memory:
-    """Rows of JSON data: `plans`, one per rank and device; `blocks`; `tensors`."""
+    """Holds rows of JSON data: `plans`, one per rank and device; `blocks`; `tensors`."""
 
     def __init__(self) -> None:
         self.plans: list[dict[str, Any]] = []
@@ -37,11 +37,11 @@ class Memory:
         self.tensors: list[dict[str, Any]] = []
 
     def line(self, text: str) -> bool:
-        """Takes a line on memory; False if it is none."""
+        """Takes a line on memory; returns False if it is none."""
         return self._block(text) or self._plan(text) or self._tensor(text) or self._part(text)
 
     def shape(self, text: str) -> bool:
-        """Takes the line below that of a tensor, with its shape and dtype; False if it is none."""
+        """Takes the line below that of a tensor, with its shape and dtype; returns False if it is none."""
         match = SHAPE.match(text)
         if match is None or not self.tensors:
             return False

@@ -1,4 +1,4 @@
-"""Text whose encoding was mistaken once: counted, kept as it is, and mended where that loses nothing."""
+"""Counts text whose encoding was mistaken once, keeps it as it is, and mends it where that loses nothing."""
 
 MOST = 50
 # UTF-8 that was read as cp1252 has these for the first byte of most characters.
@@ -6,7 +6,7 @@ SIGNS = ("Ã", "Â", "â", "å", "ä", "æ", "ç", "è", "é", "ï", "ã", "\uff
 
 
 class Mojibake:
-    """Lines of such text, with what they were where that can be told."""
+    """Counts lines of such text, and keeps what they were where that can be told."""
 
     def __init__(self) -> None:
         self.lines: list[dict[str, str | int | None]] = []
@@ -27,7 +27,7 @@ class Mojibake:
 
 
 def repaired(line: str) -> str | None:
-    """The text before its UTF-8 was read as cp1252; None if it was not, or if bytes of it were lost."""
+    """Returns the text before its UTF-8 was read as cp1252; None if it was not, or if bytes of it were lost."""
     try:
         whole = line.encode("cp1252").decode("utf-8")
     except (UnicodeEncodeError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Records of several lines: each takes the lines that are its own, and says what came of it when it ends."""
+"""Reads records of several lines: each takes the lines that are its own, and says what came of it when it ends."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -20,16 +20,16 @@ WORDS_OF_ERRORS = ("Error", "Exception", "Interrupt", "Exit", "Warning")
 
 
 class Body(Protocol):
-    """A record that is being read."""
+    """Reads a record line by line."""
 
     is_finished: bool
 
     @property
     def is_cut(self) -> bool:
-        """Whether something of it is missing so far."""
+        """Returns whether something of it is missing so far."""
 
     def add(self, number: int, line: str) -> bool:
-        """Take a line; False if it is none of this record's, which has ended then."""
+        """Takes a line; returns False if it is none of this record's, which has ended then."""
 
     def close(self) -> None:
         """Ends the record."""
@@ -41,7 +41,7 @@ def begins_record(line: str) -> bool:
 
 
 class ProtoBody:
-    """A message in text form; ends with a blank line. `done` gets its fields and whether all of it was readable.
+    """Reads a message in text form; ends with a blank line. `done` gets its fields and whether all of it was readable.
 
     `field` takes a line that is a field, as `add` would: nearly all lines of a log are.
     """
@@ -82,7 +82,7 @@ class ProtoBody:
 
 
 class AddBody:
-    """What follows "add op :": the name of the op, or in the first versions its whole text once more."""
+    """Reads what follows "add op :": the name of the op, or in the first versions its whole text once more."""
 
     def __init__(self, done: Callable[[str, bool], None], whole: Callable[[], ProtoBody]) -> None:
         self.is_finished = False
@@ -113,7 +113,7 @@ class AddBody:
 
 
 class TensorBody:
-    """A line that holds a tensor's text, which wraps; ends where its brackets do. `done` gets all of it."""
+    """Reads a line that holds a tensor's text, which wraps; ends where its brackets do. `done` gets all of it."""
 
     def __init__(self, done: Callable[[str], None]) -> None:
         self.is_finished = False
@@ -138,7 +138,7 @@ class TensorBody:
 
 
 class SetBody:
-    """Names of ops, one a line with commas between; `done` gets them and whether glog cut them off."""
+    """Reads names of ops, one a line with commas between; `done` gets them and whether glog cut them off."""
 
     def __init__(self, head: str, done: Callable[[list[str], bool], None]) -> None:
         self.is_finished = False
@@ -165,7 +165,7 @@ class SetBody:
 
 
 class TracebackBody:
-    """A Python traceback; ends with the line that names the exception, which `done` gets with the number of that."""
+    """Reads a Python traceback; ends with the line of the exception, which `done` gets with its number."""
 
     def __init__(self, done: Callable[[int, str], None]) -> None:
         self.is_finished = False
@@ -187,4 +187,4 @@ class TracebackBody:
         return True
 
     def close(self) -> None:
-        """What it says was given when its last line came."""
+        """Does nothing: all was passed on when its last line came."""

@@ -1,4 +1,4 @@
-"""OPERATOR lines of the compiled graph: an op with its arguments and results."""
+"""Reads OPERATOR lines of the compiled graph: an op with its arguments and results."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,7 +13,7 @@ PLACEMENT, LOCATION = "placement=(", ", location=("
 
 
 class Description(NamedTuple):
-    """What the listing says of a tensor where it is read or made."""
+    """Holds what the listing says of a tensor where it is read or made."""
 
     sbp: tuple[str, ...]
     shape: tuple[int, ...] | None
@@ -26,7 +26,7 @@ Argument = tuple[str, Description]
 
 @dataclass(slots=True)
 class CompiledOp:
-    """An op of the compiled graph: its arguments and results in call order, lists flattened.
+    """Holds an op of the compiled graph: its arguments and results in call order, lists flattened.
 
     `lists` are the [first, last] inputs of each argument that is a list.
     """
@@ -101,7 +101,7 @@ class OperatorLines:
         return arguments
 
     def _bare(self, op: str, text: str) -> list[Argument]:
-        """Names alone, as the first versions printed them; "..." stands for what was left out."""
+        """Returns names alone, as the first versions printed them; "..." stands for what was left out."""
         names = [name.strip("[] ") for name in text.split(",")]
         return [(self._tensor(op, name), UNKNOWN) for name in names if name and name != "..."]
 

@@ -1,4 +1,4 @@
-"""Texts of tensors as Python prints them: inputs, outputs, parameters and buffers of modules."""
+"""Reads texts of tensors as Python prints them: inputs, outputs, parameters and buffers of modules."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from nbkit.readers.oneflow.text.operator_line import sizes
 
 @dataclass(frozen=True, slots=True)
 class TensorText:
-    """What `tensor(..., size=(8, 1024), dtype=oneflow.float32)` says."""
+    """Holds what `tensor(..., size=(8, 1024), dtype=oneflow.float32)` says."""
 
     shape: tuple[int, ...] | None
     dtype: str | None
@@ -16,7 +16,7 @@ class TensorText:
 
 
 def tensor_text(text: str) -> TensorText:
-    """Shape, dtype and whether it has a gradient, where the text says them."""
+    """Returns shape, dtype and whether it has a gradient, where the text says them."""
     dtype = _until(text, "dtype=", ",)\n ")
     return TensorText(_shape(text), dtype_name(dtype), "requires_grad=True" in text or "accumulate_grad" in text)
 

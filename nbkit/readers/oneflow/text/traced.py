@@ -1,4 +1,4 @@
-"""Ops of the traced graph: what the text of an operator's configuration says."""
+"""Reads ops of the traced graph: what the text of an operator's configuration says."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +17,7 @@ RESULTS = ("out", "y")
 
 @dataclass(slots=True)
 class TracedOp:
-    """An op as it was added to a graph: inputs are (slot, tensor) and outputs tensors, both in call order.
+    """Holds an op as it was added to a graph: inputs are (slot, tensor) and outputs tensors, both in call order.
 
     `has_text` is False where its name is all that was printed; `is_added` where no line says that the graph took it;
     `is_damaged` is True where some of its text was unreadable.

@@ -1,1 +1,1 @@
-"""The texts that Paddle prints a program in: readable, protobuf and PIR."""
+"""Reads the texts that Paddle prints a program in: readable, protobuf and PIR."""

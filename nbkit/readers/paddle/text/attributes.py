@@ -1,4 +1,4 @@
-"""Attributes of a readable operation: `name = value, name = value`, where a value may be text without quotes.
+"""Reads attributes of a readable operation: `name = value, name = value`, where a value may be text without quotes.
 
 Such text may hold `, word = ` itself. Paddle prints attributes sorted by name, so what begins one is told by the order.
 """
@@ -20,7 +20,7 @@ MOST_TRIES = 5
 
 
 def parse(text: str, *, is_sorted: bool = True) -> tuple[dict[str, Any], bool]:
-    """The attributes by name, and whether all of the text was read; dist_attr as `dist_attr.parse()` gives it."""
+    """Returns attributes by name, and whether all of the text was read; dist_attr as `dist_attr.parse()` returns it."""
     match = FIRST.match(text)
     if match is None:
         return {}, not text.strip(" ,")
@@ -41,7 +41,7 @@ def parse(text: str, *, is_sorted: bool = True) -> tuple[dict[str, Any], bool]:
 
 
 def _starts(text: str, first: re.Match[str]) -> list[tuple[int, str, int]]:
-    """Where an attribute may begin, its name and where its value does; nothing inside of a list or of dist_attr."""
+    """Yields where an attribute may begin, its name, where its value does; nothing inside a list or dist_attr."""
     starts = [(0, first[1], first.end())]
     tries = MOST_TRIES
     while True:
@@ -62,7 +62,7 @@ def _starts(text: str, first: re.Match[str]) -> list[tuple[int, str, int]]:
 
 
 def _reaches_end(text: str, position: int) -> bool:
-    """Whether the braces at `position` enclose the rest; also where they are cut or a name has brackets of its own."""
+    """Returns whether the braces at `position` enclose the rest; also where they are cut or a name has brackets."""
     end = dist_attr.closing(text, position)
     return end is None or end == len(text) - 1
 
@@ -92,7 +92,7 @@ def _ascending(starts: list[tuple[int, str, int]]) -> list[tuple[int, str, int]]
 
 
 def _longest(names: list[str], above: str) -> list[int]:
-    """Indices of the longest ascending chain of names above `above`; of equally long ones that of smaller names.
+    """Returns the longest ascending chain of names above `above`, as indices; of equally long ones the smaller names.
 
     Those stand later: what is taken for an attribute too early hides the ones behind it.
     """

@@ -1,4 +1,4 @@
-"""dist_attr: how an operation or a variable is laid over the process mesh.
+"""Reads dist_attr: how an operation or a variable is laid over the process mesh.
 
 It is read by its brackets, never by quotes: `tmp_45's dims_mapping` has a lone one.
 """
@@ -26,7 +26,7 @@ def closing(text: str, position: int) -> int | None:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The fields of `{...}` by their names; its mesh as `process_mesh`, its tensors as a list below `tensors`."""
+    """Returns the fields of `{...}` by name; its mesh as `process_mesh`, its tensors as a list below `tensors`."""
     fields: dict[str, Any] = {}
     tensors: list[dict[str, Any]] = []
     for field in _fields(text.strip().removeprefix("{").removesuffix("}")):
@@ -58,7 +58,7 @@ def _fields(text: str) -> Iterator[str]:
 
 
 def _mesh(text: str) -> dict[str, Any]:
-    """Shape, processes and names of the dimensions of `{shape: [2,1], process_ids: [1,3], dim_names: [dp,mp]}`."""
+    """Returns shape, processes and dimension names of `{shape: [2,1], process_ids: [1,3], dim_names: [dp,mp]}`."""
     fields = (field.partition(": ") for field in _fields(text.removeprefix("{").removesuffix("}")))
     return {key.strip(): value(content.strip()) for key, _, content in fields if key.strip()}
 

@@ -1,4 +1,4 @@
-"""The forms of text that a Paddle program has: which of them a line begins, and the reader that takes it on."""
+"""Tells the forms of text that a Paddle program has: which of them a line begins, and the reader that takes it on."""
 
 import re
 from collections.abc import Callable
@@ -99,7 +99,7 @@ class AnyReader:
         self._ended(program)
 
     def _next_reader(self, text: str) -> ReadableReader | PirReader | ProtobufReader | None:
-        """The reader of a form that begins here and is not that of the lines before; inside a program none begins."""
+        """Returns the reader of another form that begins here, if one does; inside a program none begins."""
         current = self._current
         if current is not None and current.is_open and not text.startswith(("{ // block", "blocks {")):
             return None

@@ -1,4 +1,4 @@
-"""Operations of readable programs: `{Out=['y']} = TYPE(inputs={X=['x']}, name = value)`, and the spelling of 2018."""
+"""Reads operations of readable programs: `{Out=['y']} = TYPE(inputs={X=['x']}, name = value)`, and as of 2018."""
 
 import re
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MOST_BRACES = 100
 
 @dataclass(frozen=True)
 class Start:
-    """Where an operation's record begins and its inputs do, its type and outputs; `damage` as in Operation."""
+    """Holds where an operation's record and its inputs begin, its type and outputs; `damage` as in Operation."""
 
     position: int
     inputs: int
@@ -55,7 +55,7 @@ def parse(text: str) -> tuple[Operation, str] | None:
 
 
 def _fill_attributes(operation: Operation, rest: str, *, is_sorted: bool) -> str | None:
-    """Takes the attributes from what follows the inputs; what could not be read of it."""
+    """Takes the attributes from what follows the inputs; returns what could not be read of it."""
     if not rest:
         return "its record is cut"
     if not rest.startswith((",", ")")):
@@ -102,7 +102,7 @@ def _start_without_braces(text: str, limit: int) -> Start | None:
 
 
 def _inputs(text: str, position: int) -> tuple[Slots, int | None]:
-    """The inputs and where they end: `{X=['x']}`, of 2018 `[x, y]` or `X=['x']`; no end where they are damaged."""
+    """Returns inputs and where they end: `{X=['x']}`, of 2018 `[x, y]` or `X=['x']`; no end where they are damaged."""
     if text.startswith("{", position):
         return slots(text, position + 1, "}")
     if text.startswith("[", position):

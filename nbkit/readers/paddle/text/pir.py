@@ -1,4 +1,4 @@
-"""Programs in PIR text: operations line by line, their regions as blocks of their own."""
+"""Reads programs in PIR text: operations line by line, their regions as blocks of their own."""
 
 import re
 
@@ -34,7 +34,7 @@ class PirReader:
 
     @property
     def is_open(self) -> bool:
-        """Whether a program has begun and not ended."""
+        """Returns whether a program has begun and not ended."""
         return bool(self._open)
 
     def line(self, number: int, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Operations of PIR text: `(%2) = "pd_op.add" (%0, %1) {name:value} : (TYPE, TYPE) -> TYPE`."""
+"""Reads operations of PIR text: `(%2) = "pd_op.add" (%0, %1) {name:value} : (TYPE, TYPE) -> TYPE`."""
 
 import re
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ STATE = ("persistable", "is_persistable", "is_persisable")
 
 @dataclass
 class Line:
-    """An operation, its results as variables, what stands before it, and whether a region begins at its end."""
+    """Holds an operation, its results as variables, what stands before it, and whether a region begins at its end."""
 
     operation: Operation
     results: list[Variable]
@@ -48,7 +48,7 @@ def parse(text: str) -> Line | None:
 
 
 def _fill(operation: Operation, rest: str) -> list[str] | None:
-    """Takes operands and attributes from what follows the name; the types of the results, None where not printed."""
+    """Takes operands and attributes from what follows the name; returns the results' types, None where not printed."""
     if not rest.startswith("("):
         operation.damage = "its operands cannot be read"
         return None
@@ -123,7 +123,7 @@ def _name(operation: Operation) -> None:
 
 
 def _is_state(attributes: dict[str, Any]) -> bool:
-    """Whether a parameter is state of the optimizer: to 2.6 that was a parameter, too, and only its name tells it."""
+    """Returns whether a parameter is state of the optimizer: to 2.6 only its name told it from a parameter."""
     return (
         "is_parameter" not in attributes and OPTIMIZER_STATE.search(str(attributes.get("parameter_name"))) is not None
     )

@@ -1,4 +1,4 @@
-"""Pieces of PIR text: commas outside of brackets and strings, attributes, types."""
+"""Reads pieces of PIR text: commas outside of brackets and strings, attributes, types."""
 
 import re
 from typing import Any

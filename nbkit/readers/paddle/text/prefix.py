@@ -1,4 +1,4 @@
-"""Prefix: what a log puts before each line of a program, such as a rank, a time or `# `."""
+"""Strips what a log puts before each line of a program, such as a rank, a time or `# `."""
 
 import re
 
@@ -7,13 +7,13 @@ LONGEST = 200
 
 
 class Prefix:
-    """Learned from the line that begins a program; digits in it may be others in other lines."""
+    """Learns a prefix from the line that begins a program; digits in it may be others in other lines."""
 
     def __init__(self) -> None:
         self._pattern: re.Pattern[str] | None = None
 
     def learn(self, text: str) -> None:
-        """`text` stands before a program's first record in its line."""
+        """Learns the prefix from `text`, which stands before a program's first record in its line."""
         text = text.rstrip()
         if text and len(text) <= LONGEST:
             self._pattern = re.compile(r"\d+".join(map(re.escape, DIGITS.split(text))))

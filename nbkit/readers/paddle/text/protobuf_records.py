@@ -1,4 +1,4 @@
-"""Variables and operations of protobuf text, from their messages."""
+"""Makes variables and operations of protobuf text from their messages."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -83,7 +83,7 @@ def _message(message: Message, field: str) -> Message:
 
 
 def _tensors(kind: Message) -> Iterator[Message]:
-    """The messages with an element type in the type of a variable: `lod_tensor { tensor {` or `selected_rows {`."""
+    """Yields the messages with an element type in a variable's type: `lod_tensor { tensor {` or `selected_rows {`."""
     for values in kind.values():
         for inner in values:
             if isinstance(inner, dict):

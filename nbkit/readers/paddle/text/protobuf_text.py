@@ -1,4 +1,4 @@
-"""Programs as protobuf text (`Program.to_string()`, and `str(program)` of the first releases), one field per line."""
+"""Reads programs as protobuf text (`Program.to_string()`, `str(program)` of the first releases), one field per line."""
 
 import re
 
@@ -35,7 +35,7 @@ class ProtobufReader:
 
     @property
     def is_open(self) -> bool:
-        """Whether a block has begun and not ended."""
+        """Returns whether a block has begun and not ended."""
         return bool(self._open)
 
     def line(self, number: int, text: str) -> None:
@@ -60,7 +60,7 @@ class ProtobufReader:
             protobuf_records.find_parameters(self._program)
 
     def _begin(self, number: int, name: str) -> None:
-        """A message begins; one that can only stand further out ends those that have lost their ends."""
+        """Begins a message; one that can only stand further out ends those that have lost their ends."""
         depth = 0 if name in TOP else 1 if name in RECORDS else None
         while depth is not None and len(self._open) > depth:
             self._end(is_cut=True)

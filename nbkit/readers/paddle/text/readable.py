@@ -1,4 +1,4 @@
-"""Readable programs, line by line: headers of blocks, declarations, operations, and what stands between them."""
+"""Reads readable programs, line by line: headers of blocks, declarations, operations, and what stands between them."""
 
 import re
 
@@ -32,7 +32,7 @@ class ReadableReader:
 
     @property
     def is_open(self) -> bool:
-        """Whether a block has begun and not ended."""
+        """Returns whether a block has begun and not ended."""
         return self._is_open
 
     def line(self, number: int, text: str) -> None:
@@ -82,7 +82,7 @@ class ReadableReader:
         return self._program
 
     def _current(self, number: int) -> Block:
-        """Returns the block of a record; of one that no header precedes that of a program without headers."""
+        """Returns the block of a record; where no header precedes it, that of a program without headers."""
         if self._block is None:
             self._block = self._new_program(HEADLESS).blocks[0] = Block(0, line=number)
         return self._block

@@ -1,4 +1,4 @@
-"""Quoted strings and lists of them, as Python and C++ print them."""
+"""Reads quoted strings and lists of them, as Python and C++ print them."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Values of attributes: numbers, booleans, lists, references to blocks and variables; all else is text."""
+"""Reads values of attributes: numbers, booleans, lists, references to blocks and variables; all else is text."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Declarations of variables in readable programs of all ages."""
+"""Reads declarations of variables in readable programs of all ages."""
 
 import re
 from typing import Any
@@ -63,7 +63,7 @@ def _last(text: str, position: int) -> re.Match[str] | None:
 
 
 def _fill(variable: Variable, rest: str) -> str | None:
-    """Takes shape, dtype and attributes from what follows the type; what could not be read of it."""
+    """Takes shape, dtype and attributes from what follows the type; returns what could not be read of it."""
     if rest.startswith(")"):  # the types without a shape end in a lone bracket
         return _fill_attributes(variable, rest[1:])
     match = TAIL.match(rest)
