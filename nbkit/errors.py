@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 
 class NbkitError(Exception):
-    """Is the base of every error nbkit raises on bad input."""
+    """Serves as base of every error nbkit raises on bad input."""
 
 
 class SchemaError(NbkitError):

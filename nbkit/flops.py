@@ -55,7 +55,7 @@ def formulas() -> dict[str, Formula]:
 
 
 def call_flops(formula: Formula, shapes: Sequence[Any], values: Sequence[Any] = ()) -> int | None:
-    """Returns FLOPs of a call, whose `values` are null for tensors; None if the formula cannot tell."""
+    """Returns the FLOPs of a call, whose `values` are null for tensors; None if the formula cannot tell."""
     call = [shape if value is None else value for shape, value in zip_longest(shapes, values)]
     try:
         return int(formula(*call))
@@ -64,7 +64,7 @@ def call_flops(formula: Formula, shapes: Sequence[Any], values: Sequence[Any] = 
 
 
 def _product(left: Shape, right: Shape, *_: Any) -> int:
-    """Returns FLOPs of (..., m, k) by (..., k, n)."""
+    """Counts (..., m, k) by (..., k, n)."""
     return 2 * prod(left) * right[-1]
 
 

@@ -16,7 +16,7 @@ root of K. What is computed in the accumulator's precision is therefore allowed 
 of K = 4,096 float32 products of numbers between 0 and 1 has a ratio of 11.6 without it and of 1.5 with it.
 
 A fault below the rounding of the result (ratio < 1) cannot be told from a single op. The bias ratio shows one that
-leans to one side; it decides nothing, since equal elements are rounded alike, however right the op is.
+is biased; it decides nothing, since equal elements are rounded alike, however correct the op is.
 """
 
 from collections.abc import Sequence

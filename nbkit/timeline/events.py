@@ -79,7 +79,7 @@ class Events:
         return Events(**chosen)
 
     def and_more(self, more: "Events") -> "Events":
-        """These events and behind them `more`, without `forward`; a column that only one side knows is filled up."""
+        """Appends `more` to these events, without `forward`; a column that only one side knows is filled up."""
         both: dict[str, Any] = {}
         for field in fields(self):
             mine, theirs = getattr(self, field.name), getattr(more, field.name)
@@ -95,7 +95,7 @@ class Events:
 
     @cached_property
     def name_codes(self) -> tuple[Ints, list[str]]:
-        """The different names, and per event the index of its own; few, so that a question is asked of each once."""
+        """Returns the different names, and per event the index of its own; few, so that each is looked at once."""
         codes, different = pd.factorize(np.array(self.name, dtype=object))
         return np.asarray(codes, dtype=np.int64), [str(name) for name in different]
 

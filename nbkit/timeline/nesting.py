@@ -60,7 +60,7 @@ def inherited(parent: Ints, levels: list[Ints], own: npt.NDArray[np.bool_]) -> I
 
 
 def self_times(parent: Ints, duration: Ints, more: Ints | int = 0) -> Ints:
-    """Returns duration less that of the direct children, plus `more`; never negative."""
+    """Returns each duration less that of the direct children, plus `more`; never negative."""
     inside = np.zeros(len(parent), dtype=np.int64)
     rows = parent >= 0
     np.add.at(inside, parent[rows], duration[rows])

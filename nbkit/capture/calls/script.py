@@ -41,7 +41,7 @@ def script_of(trace: Trace, op_id: int, folder: str | Path = ".") -> str:
         "",
         f"OP = torch.ops.{call.op}",
         f"DEVICE = {call.device!r}  # where it ran",
-        "# Place among the results, name, and largest |actual - expected| in the trace.",
+        "# Position among the results, name, and largest |actual - expected| in the trace.",
         f"RECORDED = {_recorded(call)}",
         f"WRITTEN = {traits.written!r}, {traits.written_names!r}  # arguments that it writes to",
         f"VALUES = {traits.values!r}  # so many of what it returns are values",

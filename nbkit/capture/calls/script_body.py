@@ -6,7 +6,7 @@ WIDER |= {getattr(torch, name): 0 for name in dir(torch) if name.startswith("flo
 
 
 def changed(value, device, wide):
-    """A copy of an argument on a device; in `wide`, a floating-point and a complex dtype, if that is given."""
+    """Copies an argument to a device; in `wide`, a floating-point and a complex dtype, if there is one."""
     if isinstance(value, torch.Tensor):
         dtype = wide[WIDER[value.dtype]] if wide and value.dtype in WIDER else value.dtype
         return torch.empty_like(value, device=device, dtype=dtype).copy_(value)
@@ -18,27 +18,27 @@ def changed(value, device, wide):
 
 
 def flat(value):
-    return [one for item in value for one in flat(item)] if isinstance(value, list | tuple) else [value]
+    return [leaf for item in value for leaf in flat(item)] if isinstance(value, list | tuple) else [value]
 
 
 def run(device, wide=None):
-    """What the op returns and writes to, on the CPU."""
-    copies = {id(one): changed(one, device, wide) for one in TENSORS}
+    """Returns what the op returns and writes to, on the CPU."""
+    copies = {id(tensor): changed(tensor, device, wide) for tensor in TENSORS}
 
-    def given(value):
+    def converted(value):
         if isinstance(value, torch.Tensor):
             return copies[id(value)]
-        return [given(one) for one in value] if isinstance(value, list) else changed(value, device, wide)
+        return [converted(item) for item in value] if isinstance(value, list) else changed(value, device, wide)
 
-    args, kwargs = [given(one) for one in ARGS], {name: given(one) for name, one in KWARGS.items()}
+    args, kwargs = [converted(arg) for arg in ARGS], {name: converted(arg) for name, arg in KWARGS.items()}
     with torch.no_grad():
         out = OP(*args, **kwargs)
-    results = [one for one in flat(out) if isinstance(one, torch.Tensor)][:VALUES]
-    written = [args[place] for place in WRITTEN[0] if place < len(args)]
+    results = [item for item in flat(out) if isinstance(item, torch.Tensor)][:VALUES]
+    written = [args[position] for position in WRITTEN[0] if position < len(args)]
     written += [kwargs[name] for name in WRITTEN[1] if name in kwargs]
-    others = [one for one in flat(written) if isinstance(one, torch.Tensor)]
-    results += [one for one in others if not any(one is result for result in results)]
-    return [one.detach().cpu() for one in results]
+    tensors = [item for item in flat(written) if isinstance(item, torch.Tensor)]
+    results += [tensor for tensor in tensors if not any(tensor is result for result in results)]
+    return [result.detach().cpu() for result in results]
 
 
 def reference():
@@ -78,8 +78,8 @@ expected_results, precision = tried(reference, "cpu") or (None, "")
 if actual_results is None or expected_results is None:
     print(f"There is nothing to compare. On {DEVICE}: {actual_results}\\nOn cpu: {expected_results}")
     RECORDED = []
-for place, name, recorded in RECORDED:
-    actual, expected = actual_results[place], expected_results[place]
+for position, name, recorded in RECORDED:
+    actual, expected = actual_results[position], expected_results[position]
     RESULT_DTYPE = actual.dtype
     print(f"{name} on {DEVICE}, {actual.dtype}:\\n{actual}\\n{name} on cpu, {precision}:\\n{expected}")
     if actual.shape != expected.shape:
@@ -87,12 +87,12 @@ for place, name, recorded in RECORDED:
         continue
     errors = difference(actual, expected).reshape(-1)
     worst = int(torch.where(errors.isnan(), float("inf"), errors).argmax()) if len(errors) else 0
-    found = float(errors[worst]) if len(errors) else 0.0
-    index = [int(one) for one in torch.unravel_index(torch.tensor(worst), actual.shape)] if len(errors) else []
-    print(f"largest difference: {found:.9g} at {index}")
+    error = float(errors[worst]) if len(errors) else 0.0
+    index = [int(i) for i in torch.unravel_index(torch.tensor(worst), actual.shape)] if len(errors) else []
+    print(f"largest difference: {error:.9g} at {index}")
     if recorded is None:
         continue
-    is_same = found != found if recorded != recorded else recorded / 2 <= found <= 2 * recorded
+    is_same = error != error if recorded != recorded else recorded / 2 <= error <= 2 * recorded
     if is_same:
         print(f"That is what the trace says ({recorded:.9g}).")
     else:

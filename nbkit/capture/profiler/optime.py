@@ -184,7 +184,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
 
 
 class KinetoRecording:
-    """Is one recording that is on, from its making to end()."""
+    """Keeps one recording on, from its making to end()."""
 
     def __init__(self, options: KinetoOptions, stacks: bool) -> None:
         self.options = options

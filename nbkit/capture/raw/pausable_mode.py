@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 
 class PausableMode(TorchFunctionMode):
-    """Is the base of the recorders of API calls; on from entering to leaving, except between pause() and resume()."""
+    """Serves as base of the recorders of API calls; on while entered, except between pause() and resume()."""
 
     def __init__(self) -> None:
         self.pauses: list[Callable[[], object]] = []  # what ends each

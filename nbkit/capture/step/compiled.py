@@ -14,13 +14,13 @@ SETTER, WRAPPER = "_maybe_set_eval_frame", "compile_wrapper"
 
 
 class Skipping(Protocol):
-    """Is a recording that counts what it leaves out."""
+    """Counts what a recording leaves out."""
 
     def skip(self, reason: str) -> None: ...
 
 
 class Installed(Protocol):
-    """Is a part of a recorder that can be taken out of torch and put back."""
+    """Takes a part of a recorder out of torch and puts it back."""
 
     def install(self) -> None: ...
 

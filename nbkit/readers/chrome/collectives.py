@@ -9,7 +9,7 @@ from nbkit.readers.chrome.names import COLLECTIVE_BLOCK, element_bytes
 
 
 def collective_bytes(name: str, args: Mapping[str, Any]) -> int | None:
-    """Returns bytes that go into a collective; None if the event is none or does not tell."""
+    """Returns the bytes that go into a collective; None if the event is none or does not tell."""
     if "Collective name" in args:
         elements, size = whole(args.get("In msg nelems")), element_bytes(args.get("dtype"))
         return None if elements is None or size is None else elements * size

@@ -30,7 +30,7 @@ def split_name(name: str) -> tuple[str, str, int] | None:
 
 
 def holder(path: str) -> str:
-    """Returns path of the module that holds a variable: 'model.emb' of 'model.emb.weight'."""
+    """Returns the path of the module that holds a variable: 'model.emb' of 'model.emb.weight'."""
     return path.rpartition(".")[0]
 
 

@@ -195,7 +195,7 @@ def _sizes(shape: tuple[int, ...] | None) -> list[int | None] | None:
 
 
 def _type(variable: Variable | None) -> dict[str, Any]:
-    """Returns columns dtype and shape."""
+    """Returns the columns dtype and shape."""
     return {"dtype": variable.dtype, "shape": _sizes(variable.shape)} if variable else {}
 
 
@@ -210,7 +210,7 @@ def _numel(shape: tuple[int, ...] | None) -> int | None:
 
 
 def _facts(variable: Variable | None) -> dict[str, Any]:
-    """Returns attributes of a tensor's row."""
+    """Returns the attributes of a tensor's row."""
     if variable is None:
         return {"declared": False}
     return {"type": variable.type, "persistable": variable.persistable, **variable.attributes}

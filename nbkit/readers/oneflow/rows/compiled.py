@@ -75,7 +75,7 @@ def compiled_kind(op: CompiledOp, run: Run) -> str:
 
 
 def _phases(run: Run, listing: Listing, made_by: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Returns phase of each op by name: of the op it was made for, else of those that read what it makes."""
+    """Returns each op's phase by name: of the op it was made for, else of those that read what it makes."""
     known: dict[str, str | None] = dict(_captured_phases(run, listing))
     unnamed = [op for op in listing.ops if op.name not in known and compiled_kind(op, run) not in ("input", "output")]
     names = {op.name for op in listing.ops} | set(known)
@@ -95,7 +95,7 @@ def _phases(run: Run, listing: Listing, made_by: Mapping[str, str | None]) -> di
 
 
 def _captured_phases(run: Run, listing: Listing) -> dict[str, str]:
-    """Returns phases of the traced ops; without a traced graph of the ops whose number says when they were made."""
+    """Returns each traced op's phase; without a traced graph that of the ops whose number says when they were made."""
     if run.traced is not None:
         return traced_phases(run.traced)
     numbered = {

@@ -19,7 +19,7 @@ FILE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def traced_phases(traced: Traced) -> dict[str, str]:
-    """Returns phase of each op by name; variables, inputs and outputs have none."""
+    """Returns each op's phase by name; variables, inputs and outputs have none."""
     ops = [(op.name, op.op) for op in traced.ops.values() if op.kind == "op"]
     first, phase, phases = first_gradient(ops), "forward", {}
     for name, _ in ops:
