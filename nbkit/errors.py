@@ -9,27 +9,27 @@ class NbkitError(Exception):
 
 
 class SchemaError(NbkitError):
-    """Says that a frame does not have the columns or dtypes its table promises."""
+    """A frame does not have the columns or dtypes its table promises."""
 
 
 class TraceError(NbkitError):
-    """Says that a trace cannot be saved or read."""
+    """A trace cannot be saved or read."""
 
 
 class PatternError(NbkitError):
-    """Says that an op or module pattern cannot be used."""
+    """An op or module pattern cannot be used."""
 
 
 class OptionError(NbkitError):
-    """Says that an option of a verb has a value it does not know."""
+    """An option of a verb has a value it does not know."""
 
 
 class RecorderError(NbkitError):
-    """Says that the native recorder cannot be built or used."""
+    """The native recorder cannot be built or used."""
 
 
 class NonFiniteError(NbkitError):
-    """Says that opcheck stopped the step at the first op that made a NaN, an Inf or nothing but underflow."""
+    """opcheck stopped the step at the first op that made a NaN, an Inf or nothing but underflow."""
 
 
 def first_line(error: BaseException) -> str:
