@@ -41,8 +41,7 @@ def _allocated(reported: Ints, delta: Ints, devices: list[str | None]) -> pd.arr
 
 
 def allocation_ids(addresses: list[int], deltas: list[int], devices: list[str | None]) -> tuple[Ints, Ints]:
-    """Returns a number per allocation, the same for its free, -1 for the free of what came before; and bytes freed
-    unseen.
+    """Returns a number per allocation and its free (-1 for the free of what came before), and bytes freed unseen.
 
     What a thread frees that is not recorded shows once its address is allocated again.
     """

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nbkit.capture.frames.autograd_links import forward_ops
 from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.frames.op_names import op_name
 from nbkit.capture.frames.string_columns import followed, numbered, text_column
@@ -230,3 +229,24 @@ class OpRows:
             "source": text_column(self.source_code[chosen], self.sources),
         }
         return OPS.frame(columns)
+
+
+def forward_ops(
+    nodes: np.ndarray, copies_slices: np.ndarray, sequences: np.ndarray, forward: np.ndarray, first: int
+) -> np.ndarray:
+    """Returns the row of the forward op of each autograd node, -1 where the node is older than the recording.
+
+    torch's counter gives every node a number when it is made, and a node is made right before its op is dispatched: the
+    op's reading of the counter is one more. So the op of node n is the first whose reading exceeds n. The one kind made
+    after its op, on an in-place write through a view, is CopySlices: there it is the last op whose reading does not.
+    Source: torch/csrc/autograd/function.h (sequence_nr), torch/csrc/autograd/variable.cpp (rebase_history).
+
+    `sequences` are the readings of the ops in rows `forward`, both in call order; `first` is the reading at the start.
+    """
+    match = np.where(
+        copies_slices, np.searchsorted(sequences, nodes, "right") - 1, np.searchsorted(sequences, nodes, "right")
+    )
+    valid = (nodes >= first) & (match >= 0) & (match < len(sequences))
+    rows = np.full(len(nodes), -1, dtype=np.int64)
+    rows[valid] = forward[match[valid]]
+    return rows

@@ -4,10 +4,9 @@ from collections import Counter
 from typing import Any
 
 from nbkit.readers.chrome import names
-from nbkit.readers.chrome.collectives import collective_bytes, collective_group
+from nbkit.readers.chrome.arguments import EventFlops, collective_bytes, collective_group
 from nbkit.readers.chrome.columns import nanoseconds, whole
 from nbkit.readers.chrome.event_columns import EventColumns
-from nbkit.readers.chrome.flops import EventFlops
 from nbkit.readers.chrome.flows import Flows
 from nbkit.readers.chrome.python_frames import PythonFrames
 from nbkit.timeline.events import HOST, MEMORY, MODULE, RUNTIME, Events

@@ -23,8 +23,7 @@ class Tracks:
 
 
 def tracks(ops: pd.DataFrame) -> Tracks:
-    """Returns a track per thread and per stream of a device; where ops cross without nesting, later ones get one more
-    lane.
+    """Returns a track per thread and per stream of a device; where ops cross without nesting, later ones get their own.
 
     Raises TraceError if an op has no time.
     """

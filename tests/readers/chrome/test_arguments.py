@@ -2,7 +2,7 @@
 
 import pytest
 
-from nbkit.readers.chrome.collectives import collective_bytes, collective_group
+from nbkit.readers.chrome.arguments import collective_bytes, collective_group
 
 SENT = {"Collective name": "allreduce", "In msg nelems": 10}
 

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from nbkit.capture.frames.autograd_links import forward_ops
+from nbkit.capture.frames.op_rows import forward_ops
 from tests.capture.models import aten, record
 
 A = [1.5, -0.5, 0.25, 2.0]
