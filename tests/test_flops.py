@@ -1,4 +1,4 @@
-"""FLOP formulas, against closed forms, torch's own counter and torch's own formulas."""
+"""Tests FLOP formulas against closed forms, torch's own counter and torch's own formulas."""
 
 import pytest
 import torch
@@ -17,7 +17,7 @@ TRANSPOSED = [[2, 4, 10], [4, 6, 3], None, [2], [0], [1], True, [1], 1]  # 10 to
 
 @pytest.fixture
 def table():
-    """The table as it was before, after the test."""
+    """Restores the table as it was before, after the test."""
     before = dict(FORMULAS)
     yield FORMULAS
     FORMULAS.clear()

@@ -1,4 +1,4 @@
-"""Messages that know where they hold elements of tensors."""
+"""Tests messages that know where they hold elements of tensors."""
 
 import json
 import pickle

@@ -1,4 +1,4 @@
-"""Patterns: plain names literal, globs, re: for regular expressions; bad ones refused in one sentence."""
+"""Tests patterns: plain names literal, globs, re: for regular expressions; bad ones refused in one sentence."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Frames: exactly the promised columns, dtypes and index; wrong ones are refused in one sentence."""
+"""Tests frames: exactly the promised columns, dtypes and index; wrong ones are refused in one sentence."""
 
 import numpy as np
 import pandas as pd

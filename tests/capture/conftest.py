@@ -1,4 +1,4 @@
-"""One thread for the tiny models of these tests: on busy cores, threads mostly wait for each other."""
+"""Sets one thread for the tiny models of these tests: on busy cores, threads mostly wait for each other."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A backward pass in autograd's device thread, on any machine: run as a script, prints what optrace recorded as JSON.
+"""Runs a backward pass in autograd's device thread, on any machine: as a script, prints what optrace recorded as JSON.
 
 The device is the simulated one. Making it changes the whole process, hence the script.
 """

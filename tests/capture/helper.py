@@ -1,4 +1,4 @@
-"""A helper in a file of its own, whose lines must be named as the place of the ops it runs."""
+"""Holds a helper in a file of its own, whose lines must be named as the source of the ops it runs."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Steps of every kind that must compute the same bits whatever watches them, and all that one run of a step leaves.
+"""Defines steps of every kind that must compute the same bits whatever watches them, and all that one run leaves.
 
 A test of a verb reads:
 
@@ -31,7 +31,7 @@ ONLY_FLOAT32 = frozenset({"saved_tensors_hooks"})
 
 
 class FusedAttention(nn.Module):
-    """One product for queries, keys and values, cut with chunk(3)."""
+    """Computes one product for queries, keys and values, cut with chunk(3)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ def fused_qkv(dtype: torch.dtype, way: Callable[..., Any] | None = None) -> Iter
 
 
 def autocast_dropouts(dtype: torch.dtype) -> Iterator[Any]:
-    """Two dropouts under autocast, whose cache of cast weights is shared by both forward calls."""
+    """Runs two dropouts under autocast, whose cache of cast weights is shared by both forward calls."""
     model, x = mlp().to(dtype), torch.randn(5, 6, dtype=dtype)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     with torch.autocast("cpu", torch.bfloat16):
@@ -68,7 +68,7 @@ def autocast_dropouts(dtype: torch.dtype) -> Iterator[Any]:
 
 
 def in_place(dtype: torch.dtype) -> Iterator[Any]:
-    """Chains, views, slices, indices, a None result."""
+    """Runs chains, views, slices, indices, a None result."""
     x = torch.rand(3, 4, 5, dtype=dtype, requires_grad=True)
     y = x.clone()
     y[0, 0, 0] = 1.0
@@ -85,7 +85,7 @@ def in_place(dtype: torch.dtype) -> Iterator[Any]:
 
 
 def out_arguments(dtype: torch.dtype) -> Iterator[Any]:
-    """exp(x, out=x), results of another size, of two tensors, into a view."""
+    """Runs exp(x, out=x), results of another size, of two tensors, into a view."""
     x, z = torch.rand(6, dtype=dtype), torch.zeros(4, 6, dtype=dtype)
     torch.exp(x, out=x)
     torch.mul(x, 2, out=z[1])
@@ -97,7 +97,7 @@ def out_arguments(dtype: torch.dtype) -> Iterator[Any]:
 
 
 def aliases(dtype: torch.dtype) -> Iterator[Any]:
-    """One tensor as several arguments, results that are an input, data and detached views of a leaf."""
+    """Passes one tensor as several arguments; has results that are an input, data and detached views of a leaf."""
     x, w = torch.randn(4, 4, dtype=dtype), torch.randn(4, 4, dtype=dtype, requires_grad=True)
     same = x.contiguous() is x, x.to(dtype) is x
     x.add_(x).mul_(x.t().clone())
@@ -110,7 +110,7 @@ def aliases(dtype: torch.dtype) -> Iterator[Any]:
 
 
 def random_draws(dtype: torch.dtype) -> Iterator[Any]:
-    """Every generator: torch's own, one of the user's, numpy's and Python's."""
+    """Draws from every generator: torch's own, one of the user's, numpy's and Python's."""
     own, x = torch.Generator().manual_seed(11), torch.randn(40, dtype=dtype)
     x = F.dropout(F.dropout(x, 0.5), 0.3)
     yield from (x, torch.randn(3, generator=own), x.bernoulli(0.5), torch.randperm(9), torch.rand_like(x))
@@ -119,7 +119,7 @@ def random_draws(dtype: torch.dtype) -> Iterator[Any]:
 
 
 def warned(dtype: torch.dtype) -> Iterator[Any]:
-    """Steps that torch warns of, in Python and in C++, forward and backward."""
+    """Runs steps that torch warns of, in Python and in C++, forward and backward."""
     x = torch.ones(1, dtype=dtype, requires_grad=True)
     torch.add(torch.ones(4), 1, out=torch.ones(2))
     yield torch.ones(1, dtype=dtype).var()
@@ -129,7 +129,7 @@ def warned(dtype: torch.dtype) -> Iterator[Any]:
 
 
 def grad_modes(dtype: torch.dtype) -> Iterator[Any]:
-    """Gradients on, off and in inference mode; flags as seen between the ops."""
+    """Runs with gradients on, off and in inference mode; returns flags as seen between the ops."""
     x = torch.ones(3, dtype=dtype, requires_grad=True)
     for mode in (torch.no_grad, torch.inference_mode, torch.enable_grad):
         with mode():
@@ -172,7 +172,7 @@ each_step = pytest.mark.parametrize(("name", "dtype"), CASES)
 
 
 def left_by(name: str, dtype: str, watch: AbstractContextManager[Any] | None = None) -> list[Any]:
-    """All that one run of a step leaves, under `watch` if given: values, generators, warnings and torch's flags."""
+    """Returns all that one run of a step leaves, under `watch` if there is one: values, generators, warnings, flags."""
     torch.manual_seed(7)
     np.random.seed(7)
     random.seed(7)
@@ -186,7 +186,7 @@ def left_by(name: str, dtype: str, watch: AbstractContextManager[Any] | None = N
 
 @contextmanager
 def warned_of(action: Any = "always") -> Iterator[list[tuple[str, str]]]:
-    """Kind and text of the warnings that are shown under a filter, those that torch gives once included."""
+    """Returns kind and text of the warnings that are shown under a filter, those that torch gives once included."""
     messages: list[tuple[str, str]] = []
     before = torch.is_warn_always_enabled()
     torch.set_warn_always(True)

@@ -1,4 +1,4 @@
-"""Small models and steps that the tests of the recorder share, and the references they are compared with."""
+"""Defines small models and steps that the tests of the recorder share, and the references they are compared with."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ Step = Callable[[], Any]
 
 
 class ConvNet(nn.Module):
-    """Convolution, BatchNorm (buffers change in training), pooling."""
+    """Has a convolution, BatchNorm (buffers change in training) and pooling."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class ConvNet(nn.Module):
 
 
 class GRUNet(nn.Module):
-    """A GRU and a linear head on its last state."""
+    """Has a GRU and a linear head on its last state."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class GRUNet(nn.Module):
 
 
 def mlp() -> nn.Sequential:
-    """Two dropouts in a row of layers: both must draw what they would draw untraced."""
+    """Makes two dropouts in a row of layers: both must draw what they would draw untraced."""
     return nn.Sequential(
         nn.Linear(6, 16), nn.ReLU(), nn.Dropout(0.3), nn.Linear(16, 16), nn.Tanh(), nn.Dropout(0.5), nn.Linear(16, 3)
     )
@@ -64,7 +64,7 @@ OPTIMIZERS: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
 
 
 def loss_of(model: nn.Module, name: str) -> Tensor:
-    """The loss on a random batch drawn from the global generator, so that the RNG state matters."""
+    """Returns the loss on a random batch drawn from the global generator, so that the RNG state matters."""
     if name in ("rwkv4", "llama"):
         ids = torch.randint(0, 96, (2, 5))
         return model(ids[:, :-1], ids[:, 1:])
@@ -73,7 +73,7 @@ def loss_of(model: nn.Module, name: str) -> Tensor:
 
 
 def trained(name: str, optimizer: str, steps: int = 3, dtype: torch.dtype = torch.float32) -> Iterator[Any]:
-    """Three training steps from a fixed seed: all that a step leaves behind, one value after the other."""
+    """Runs three training steps from a fixed seed; returns all that a step leaves behind, one value after the other."""
     torch.manual_seed(7)
     model = MODELS[name]().to(dtype)
     updates = OPTIMIZERS[optimizer](model.parameters())
@@ -90,7 +90,7 @@ def trained(name: str, optimizer: str, steps: int = 3, dtype: torch.dtype = torc
 
 
 def train_step(name: str = "mlp", optimizer: str = "adamw") -> Step:
-    """One training step of a model that exists already, as a function."""
+    """Returns one training step of a model that exists already, as a function."""
     model = MODELS[name]()
     updates = OPTIMIZERS[optimizer](model.parameters())
 
@@ -103,7 +103,7 @@ def train_step(name: str = "mlp", optimizer: str = "adamw") -> Step:
 
 
 def bits(values: Any) -> list[Any]:
-    """Values as Python data that compares equal only if every bit of every tensor is the same."""
+    """Returns values as Python data that compares equal only if every bit of every tensor is the same."""
     return [raw(value) if isinstance(value, Tensor) else value for value in values]
 
 
@@ -114,14 +114,14 @@ def raw(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def record(step: Step, **options: Any) -> Trace:
-    """The trace of one run of `step`."""
+    """Returns the trace of one run of `step`."""
     with nbkit.optrace(**options) as trace:
         step()
     return trace
 
 
 class SeenOps(TorchDispatchMode):
-    """The bare reference: counts the ops that reach a dispatch mode, torch's own range markers and questions aside."""
+    """Counts the ops that reach a bare dispatch mode, torch's own range markers and metadata ops aside."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -134,23 +134,23 @@ class SeenOps(TorchDispatchMode):
 
 
 def seen_ops(step: Step) -> Counter[str]:
-    """Multiset of the ops of `step` as a bare dispatch mode sees them."""
+    """Returns the multiset of the ops of `step` as a bare dispatch mode sees them."""
     with SeenOps() as seen:
         step()
     return seen.counts
 
 
 def recorded_ops(trace: Trace) -> Counter[str]:
-    """Multiset of the aten-level ops of a trace."""
+    """Returns the multiset of the aten-level ops of a trace."""
     return Counter(trace.ops["op"][trace.ops["level"] == "aten"])
 
 
 def aten(trace: Trace, name: str | None = None) -> Any:
-    """The aten rows of a trace, or those of one packet (`aten.add`)."""
+    """Returns the aten rows of a trace, or those of one packet (`aten.add`)."""
     rows = trace.ops[trace.ops["level"] == "aten"]
     return rows if name is None else rows[rows["op"].str.startswith(f"{name}.")]
 
 
 def tensor_rows(trace: Trace, name: str, role: str) -> Any:
-    """Tensor rows of a role of the ops of one packet, in call order."""
+    """Returns tensor rows of a role of the ops of one packet, in call order."""
     return trace.tensors[trace.tensors["op_id"].isin(aten(trace, name)["op_id"]) & (trace.tensors["role"] == role)]

@@ -1,4 +1,4 @@
-"""What the tests of optime share: recorded runs, and the same step under torch's own profiler."""
+"""Defines what the tests of optime share: recorded runs, and the same step under torch's own profiler."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -12,14 +12,14 @@ from nbkit import Trace
 
 
 def timed(step: Callable[[], Any], **options: Any) -> Trace:
-    """The optime trace of one run of `step`."""
+    """Returns the optime trace of one run of `step`."""
     with nbkit.optime(**options) as trace:
         step()
     return trace
 
 
 def profiler_counts(step: Callable[[], Any]) -> Counter[str]:
-    """How often torch.profiler sees each dispatcher call of `step`, by name without overload: aten.mm.
+    """Counts how often torch.profiler sees each dispatcher call of `step`, by name without overload: aten.mm.
 
     Its own results are counted: `events()` leaves out an event whose only child has the same name.
     """
@@ -30,16 +30,16 @@ def profiler_counts(step: Callable[[], Any]) -> Counter[str]:
 
 
 def recorded_counts(trace: Trace) -> Counter[str]:
-    """How often `ops` holds each dispatcher call, by name without overload."""
+    """Counts how often `ops` holds each dispatcher call, by name without overload."""
     names = trace.ops.loc[trace.ops["level"] == "aten", "op"]
     return Counter(".".join(name.split(".")[:2]) for name in names)
 
 
 def level(trace: Trace, name: str) -> pd.DataFrame:
-    """The rows of one level."""
+    """Returns the rows of one level."""
     return trace.ops[trace.ops["level"] == name]
 
 
 def named(trace: Trace, op: str) -> pd.DataFrame:
-    """The rows of one op."""
+    """Returns the rows of one op."""
     return trace.ops[trace.ops["op"] == op]

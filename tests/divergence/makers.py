@@ -1,4 +1,4 @@
-"""Frames of an opdiff trace beside another run, from literal rows."""
+"""Makes frames of an opdiff trace beside a shadow run, from literal rows."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ BASE = {"role": "output", "position": 0, "phase": "forward", "dtype": "float32",
 
 
 def make_diffs(*rows: dict[str, Any]) -> pd.DataFrame:
-    """A row for the first output of each op in turn; what a row leaves out is filled in (an ok float32 result)."""
+    """Makes a row for the first output of each op in turn; fills in what a row leaves out (an ok float32 result)."""
     return DIFFS.frame([{"op_id": number, "op": "aten.exp.default", **BASE, **row} for number, row in enumerate(rows)])
 
 
 def make_chain(length: int) -> pd.DataFrame:
-    """Tensors of ops each of which reads what the one before it has written; the first reads tensor 0."""
+    """Makes tensors of ops each of which reads what the one before it has written; the first reads tensor 0."""
     calls = (((number, "input", number), (number, "output", number + 1)) for number in range(length))
     return make_tensors(*(row for call in calls for row in call))

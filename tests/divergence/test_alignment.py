@@ -1,11 +1,11 @@
-"""Which op of one run is which of another, from literal runs."""
+"""Tests which op of one run is which of another, from literal runs."""
 
 from nbkit.divergence.alignment import aligned, calls_of, packet_of
 from tests.fakes import make_ops, make_tensors
 
 
 def run(*ops):
-    """Calls of ops given as "name", "module name" or "module name shape"."""
+    """Makes calls of ops from "name", "module name" or "module name shape"."""
     rows = []
     for text in ops:
         *module, name = text.split(" [")[0].split(" ")

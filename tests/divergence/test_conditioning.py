@@ -1,4 +1,4 @@
-"""How much more rounding weighs in a result than in what is read, by hand."""
+"""Tests how much more rounding weighs in a result than in what is read, by hand."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How far two tensors are apart by their statistics, by hand."""
+"""Tests how far two tensors are apart by their statistics, by hand."""
 
 from math import inf, nan
 

@@ -1,4 +1,4 @@
-"""The ops that meta names: the first at fault, the one that lost half of the digits, the largest growth."""
+"""Tests the ops that meta names: the first at fault, the one that lost half of the digits, the largest growth."""
 
 import numpy as np
 import pytest

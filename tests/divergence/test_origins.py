@@ -1,4 +1,4 @@
-"""Whether an error is its op's own, and which op it goes back to."""
+"""Tests whether an error is its op's own, and which op it goes back to."""
 
 from nbkit.divergence.origins import origins
 from tests.divergence.makers import make_chain, make_diffs

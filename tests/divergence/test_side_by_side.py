@@ -1,4 +1,4 @@
-"""Where the difference of two recorded runs begins, from literal statistics."""
+"""Tests where the difference of two recorded runs begins, from literal statistics."""
 
 import pytest
 
@@ -10,7 +10,7 @@ CALLS = ((0, "input", 0), (0, "output", 1), (1, "input", 1), (1, "output", 2), (
 
 
 def run(norms, ops=("exp", "sin", "tanh"), calls=CALLS, **changes):
-    """A run of ops in a chain; `norms` are those of tensors 0, 1, 2 ..."""
+    """Makes a run of ops in a chain; `norms` are those of tensors 0, 1, 2 ..."""
     tensors = make_tensors(*calls)
     tensors["norm"] = [norms[number] for number in tensors["tensor_id"]]
     tensors["min"], tensors["max"] = -tensors["norm"], tensors["norm"]

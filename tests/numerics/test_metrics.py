@@ -1,4 +1,4 @@
-"""Metrics of pairs, each definition against literal values; docs/known_defects.md has the numbers."""
+"""Tests metrics of pairs, each definition against literal values; docs/known_defects.md has the numbers."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ INF, NAN = np.inf, np.nan
 
 
 def metrics(actual, expected, dtype="float32"):
-    """All columns of one pair, as a dictionary."""
+    """Returns all columns of one pair, as a dictionary."""
     arrays = [np.asarray(side).reshape(-1) for side in (actual, expected)]
     if dtype is not None:
         arrays = [side.astype(np.complex128 if np.iscomplexobj(side) else np.float64) for side in arrays]

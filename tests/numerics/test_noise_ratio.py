@@ -1,4 +1,4 @@
-"""Noise ratios of single elements, tolerances, and how accumulation may grow."""
+"""Tests noise ratios of single elements, tolerances, and how accumulation may grow."""
 
 import numpy as np
 

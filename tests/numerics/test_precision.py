@@ -1,4 +1,4 @@
-"""What dtypes hold, against torch's own figures, and distances in their values, against torch.nextafter."""
+"""Tests what dtypes hold against torch's own figures, and distances in their values against torch.nextafter."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tolerances of the user: what is more special wins, and a mistake is refused before anything runs."""
+"""Tests tolerances of the user: what is more special wins, and a mistake is refused before anything runs."""
 
 import pytest
 

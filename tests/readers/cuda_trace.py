@@ -1,4 +1,4 @@
-"""A Chrome trace in the form that torch 2.x writes on CUDA, by hand: one product, one copy, one all-reduce."""
+"""Makes a Chrome trace in the form that torch 2.x writes on CUDA, by hand: one product, one copy, one all-reduce."""
 
 from typing import Any
 
@@ -16,21 +16,21 @@ AROUND: dict[str, Any] = {
 
 
 def device(category: str, name: str, start: float, duration: float, **fields: Any) -> dict[str, Any]:
-    """Work on stream `stream` of device 0."""
+    """Makes work on stream `stream` of device 0."""
     stream = fields["stream"]
     event = slice_(category, name, start, duration, pid=0, tid=stream)
     return {**event, "args": {"device": 0, **KERNEL, **{key.replace("_", " "): v for key, v in fields.items()}}}
 
 
 def runtime(name: str, start: float, duration: float, external: int | None, correlation: int) -> dict[str, Any]:
-    """A call of the CUDA runtime."""
+    """Makes a call of the CUDA runtime."""
     event = slice_("cuda_runtime", name, start, duration, cbid=211, correlation=correlation)
     event["args"] |= {} if external is None else {"External id": external}
     return event
 
 
 def events() -> list[dict[str, Any]]:
-    """All events, in the order in which Kineto writes them: host, device, arrows, spans."""
+    """Returns all events, in the order in which Kineto writes them: host, device, arrows, spans."""
     comms = slice_("cpu_op", "record_param_comms", 62.0, 18.0, External_id=5)
     comms["args"] |= {**COLLECTIVE, **GROUP, "dtype": "BFloat16"}
     nccl = device("kernel", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 90.0, 40.0, stream=16, correlation=103)

@@ -1,4 +1,4 @@
-"""Chrome traces for the readers' tests: real ones that torch.profiler exports here, and literal ones."""
+"""Makes Chrome traces for the readers' tests: real ones that torch.profiler exports here, and literal ones."""
 
 import gzip
 import json
@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 
 class Block(nn.Module):
-    """Two layers; the second one runs again in the backward pass."""
+    """Has two layers; the second one runs again in the backward pass."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class Block(nn.Module):
 
 
 def training_step() -> None:
-    """Forward, backward and AdamW step of a block of its own."""
+    """Runs forward, backward and AdamW step of a block of its own."""
     model = Block()
     optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
     with record_function("my forward"):
@@ -35,7 +35,7 @@ def training_step() -> None:
 
 
 def threaded_step() -> None:
-    """A training step in each of two threads at once, then one in this thread."""
+    """Runs a training step in each of two threads at once, then one in this thread."""
     threads = [threading.Thread(target=training_step) for _ in range(2)]
     for thread in threads:
         thread.start()
@@ -45,7 +45,7 @@ def threaded_step() -> None:
 
 
 def profiled(step: Any, all_threads: bool = False, **options: Any) -> profile:
-    """The profile of one run of `step`."""
+    """Returns the profile of one run of `step`."""
     config = _ExperimentalConfig(profile_all_threads=all_threads)
     with profile(activities=[ProfilerActivity.CPU], experimental_config=config, **options) as recorded:
         step()
@@ -53,13 +53,13 @@ def profiled(step: Any, all_threads: bool = False, **options: Any) -> profile:
 
 
 def exported(recorded: profile, path: Path) -> Path:
-    """The Chrome trace of a profile; its path."""
+    """Writes the Chrome trace of a profile; returns its path."""
     recorded.export_chrome_trace(str(path))
     return path
 
 
 def written(path: Path, events: list[Any], **around: Any) -> Path:
-    """A Chrome trace of these events, gzipped whatever it is called if `around` says packed=True."""
+    """Writes a Chrome trace of these events, gzipped whatever it is called if `around` says packed=True."""
     packed = around.pop("packed", False)
     text = json.dumps({"schemaVersion": 1, **around, "traceEvents": events}).encode()
     path.write_bytes(gzip.compress(text) if packed else text)
@@ -67,7 +67,7 @@ def written(path: Path, events: list[Any], **around: Any) -> Path:
 
 
 def slice_(category: str, name: str, start: float, duration: float, **fields: Any) -> dict[str, Any]:
-    """A complete event of thread 7 of process 7; `fields` beside pid and tid are its args, "_" stands for a blank."""
+    """Makes a complete event of thread 7 of process 7; `fields` but pid and tid are its args, "_" is a blank."""
     place = {"pid": fields.pop("pid", 7), "tid": fields.pop("tid", 7)}
     args = {key.replace("_", " "): value for key, value in fields.items()}
     return {"ph": "X", "cat": category, "name": name, **place, "ts": start, "dur": duration, "args": args}

@@ -1,4 +1,4 @@
-"""ONNX models as text, for the tests of their reader."""
+"""Makes ONNX models from text, for the tests of their reader."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ torch_jit (float[2, 4] x) => (float[2, 4] y)
 
 
 def written(text: str, folder: Path, names: tuple[str, ...] = ()) -> Path:
-    """The path of the model as a file, which onnx itself finds right; `names` are those of its nodes."""
+    """Writes the model to a file, which onnx itself checks; returns its path; `names` are those of its nodes."""
     model = parser.parse_model(text)
     for node, node_name in zip(model.graph.node, names, strict=False):
         node.name = node_name

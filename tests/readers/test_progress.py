@@ -17,7 +17,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """The time in seconds, to be set."""
+    """Sets the time in seconds."""
     now = [0.0]
     monkeypatch.setattr(progress, "monotonic", lambda: now[0])
     return now

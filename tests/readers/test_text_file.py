@@ -1,4 +1,4 @@
-"""Lines of text files: encodings, line ends, gzip, and what is wrong with them."""
+"""Tests lines of text files: encodings, line ends, gzip, and what is wrong with them."""
 
 import gzip
 

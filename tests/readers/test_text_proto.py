@@ -1,4 +1,4 @@
-"""Protobuf messages in text form, line by line."""
+"""Tests protobuf messages in text form, line by line."""
 
 import pytest
 

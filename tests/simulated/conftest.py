@@ -1,4 +1,4 @@
-"""The simulated device of this test process, without faults before and after each test."""
+"""Sets up the simulated device of this test process, without faults before and after each test."""
 
 from collections.abc import Iterator
 

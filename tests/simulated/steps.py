@@ -1,4 +1,4 @@
-"""Training steps on the CPU and on the simulated device, and all that they leave behind, to be compared to the bit."""
+"""Runs training steps on the CPU and on the simulated device, and collects what they leave, to compare bits."""
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +13,7 @@ OPTIMIZERS = {
 
 
 def loss_of(model, name, device, dtype=torch.float32):
-    """The loss on a random batch drawn on the CPU."""
+    """Returns the loss on a random batch drawn on the CPU."""
     if name in ("rwkv4", "llama"):
         ids = torch.randint(0, 96, (2, 5)).to(device)
         return model(ids[:, :-1], ids[:, 1:])
@@ -21,7 +21,7 @@ def loss_of(model, name, device, dtype=torch.float32):
 
 
 def trained(name, device, dtype=torch.float32, optimizer="adamw", autocast=False):
-    """Bits of losses, gradients, parameters, buffers, optimizer and random state over three steps."""
+    """Returns bits of losses, gradients, parameters, buffers, optimizer and random state over three steps."""
     torch.manual_seed(7)
     model = MODELS[name]().to(dtype).to(device)
     updates = OPTIMIZERS[optimizer](model.parameters())

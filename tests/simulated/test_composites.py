@@ -1,4 +1,4 @@
-"""Ops that torch takes apart: recurrent cells and attention give what they give on the CPU."""
+"""Tests ops that torch takes apart: recurrent cells and attention give what they give on the CPU."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from torch import nn
 
 
 def both(compute):
-    """Results of `compute(device)` on the CPU and on the simulated device, drawn from the same seed."""
+    """Returns results of `compute(device)` on the CPU and on the simulated device, drawn from the same seed."""
     results = []
     for device in ("cpu", "sim"):
         torch.manual_seed(1)

@@ -1,4 +1,4 @@
-"""Making the simulated device: once per process, at first use, and with a clear sentence where torch cannot have it."""
+"""Tests making the simulated device: once per process, at first use, with one sentence where torch cannot have it."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(script, python=PYTHON):
-    """What a script prints in a process of its own, as the device is there for good; fails if the script does."""
+    """Returns what a script prints in a process of its own, as the device is there for good; fails if it fails."""
     command = [*python, "-c", script]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Tensors made on the simulated device: factories, random numbers, default device."""
+"""Tests tensors made on the simulated device: factories, random numbers, default device."""
 
 import pytest
 import torch

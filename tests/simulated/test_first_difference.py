@@ -11,7 +11,7 @@ from tests.simulated.steps import OPTIMIZERS, loss_of
 
 
 class Outputs(TorchDispatchMode):
-    """Name of every op with the bits of what it returned and wrote; of memory that is only made there are none."""
+    """Notes the name of every op with the bits of what it returned and wrote; none of memory that is only made."""
 
     def __init__(self):
         super().__init__()

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def ran(fault, step, tmp_path):
-    """What the script of the first wrong call prints, and the row's error."""
+    """Returns what the script of the first wrong call prints, and the row's error."""
     with nbkit.SimulatedDevice().planted(fault), nbkit.opdiff() as trace:
         step()
     op_id, call = next(iter(trace.captured.items()))

@@ -1,4 +1,4 @@
-"""The verbs that look for faults, on the simulated device: the planted op is the one they name."""
+"""Tests the verbs that look for faults, on the simulated device: the planted op is the one they name."""
 
 import pytest
 import torch

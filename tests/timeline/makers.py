@@ -1,4 +1,4 @@
-"""Small hand-made timelines."""
+"""Makes small timelines by hand."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ __all__ = ["HOST", "KERNEL", "MEMORY", "MODULE", "RUNTIME", "events"]
 
 
 def events(*rows: dict[str, Any], **more: Any) -> Events:
-    """Events from rows of `name`, `start`, `end` (ns) and any other column; what a row leaves out is not known."""
+    """Makes events from rows of `name`, `start`, `end` (ns) and any other column; others are not known."""
     columns: dict[str, Any] = {}
     for name in {key for row in rows for key in row} - {"name", "start", "end", "kind", "thread"}:
         values = [row.get(name) for row in rows]

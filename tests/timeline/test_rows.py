@@ -1,4 +1,4 @@
-"""Device work on a timeline: whose it is, and what it makes of the times."""
+"""Tests device work on a timeline: whose it is, and what it makes of the times."""
 
 import pytest
 

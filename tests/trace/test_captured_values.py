@@ -1,4 +1,4 @@
-"""Kept calls in files: the same after a round trip, and a damaged file is said."""
+"""Tests captured calls in files: the same after a round trip, and a damaged file is reported."""
 
 import json
 

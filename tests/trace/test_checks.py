@@ -1,4 +1,4 @@
-"""Functions that take a trace say what they were given instead, and which ops there are."""
+"""Tests that functions that take a trace say what they were passed instead, and which ops there are."""
 
 import pytest
 

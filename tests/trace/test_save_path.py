@@ -1,4 +1,4 @@
-"""Whether a trace can be saved is known before anything runs."""
+"""Tests that it is known before anything runs whether a trace can be saved."""
 
 import pytest
 

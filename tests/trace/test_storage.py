@@ -1,4 +1,4 @@
-"""Saving and loading: equal after a round trip, whole or not at all, one sentence for whatever is wrong."""
+"""Tests saving and loading: equal after a round trip, whole or not at all, one sentence for whatever is wrong."""
 
 import errno
 import json
@@ -107,7 +107,7 @@ STAGES = {
 
 
 def fails_at(monkeypatch, stage, call, error):
-    """Let the n-th call of a stage of saving raise."""
+    """Lets the n-th call of a stage of saving raise."""
     owner, name = STAGES[stage]
     original, calls = getattr(owner, name), []
 

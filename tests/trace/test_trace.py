@@ -1,4 +1,4 @@
-"""Trace: frames as attributes, errors that name what is there, its text."""
+"""Tests a trace: frames as attributes, errors that name what is there, its text."""
 
 import pytest
 

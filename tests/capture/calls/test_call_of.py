@@ -1,4 +1,4 @@
-"""call_of: the call's tensors as they were, and one sentence where there are none."""
+"""Tests call_of: the call's tensors as they were, and one sentence where there are none."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""What opdiff keeps: the first wrong calls, right ones only if asked for, within its bounds."""
+"""Tests what opdiff keeps: the first wrong calls, correct ones only if asked for, within its bounds."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""script_of: the script runs in a fresh process with torch alone and says what differs, honestly."""
+"""Tests that script_of's script runs in a fresh process with torch alone and says what differs, honestly."""
 
 import subprocess
 
@@ -14,7 +14,7 @@ RUN = "import sys; sys.modules['nbkit'] = None; [exec(open(file).read(), {}) for
 
 
 def ran(script, tmp_path):
-    """What the script prints in a process that cannot import nbkit."""
+    """Returns what the script prints in a process that cannot import nbkit."""
     (tmp_path / "alone.py").write_text(script)
     done = subprocess.run([*PYTHON, "-c", RUN, tmp_path / "alone.py"], capture_output=True, text=True)
     assert done.stderr == ""

@@ -1,4 +1,4 @@
-"""Which op is named for a NaN, an Inf, an overflow or an underflow, and which is not."""
+"""Tests which op is named for a NaN, an Inf, an overflow or an underflow, and which is not."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What a finding says: the elements that made the bad one, numbers among them, and nothing that is not so."""
+"""Tests what a finding says: the elements that made the bad one, numbers among them, and nothing that is not so."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""opcheck(stop=True): the step ends at the op that went wrong, the trace so far is kept."""
+"""Tests opcheck(stop=True): the step ends at the op that went wrong, the trace so far is kept."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""NaN and Inf that no op of the step made: parameters, buffers, old gradients, memory never filled, numbers, masks."""
+"""Tests NaN and Inf that no op of the step made: parameters, buffers, old gradients, unfilled memory, masks."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A flat list of records read as columns."""
+"""Tests a flat list of records read as columns."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The modules frame: sizes of each module, shared and lazy tensors included."""
+"""Tests the modules frame: sizes of each module, shared and lazy tensors included."""
 
 import torch
 from torch import nn
@@ -8,7 +8,7 @@ from tests.capture.models import record
 
 
 class Shared(nn.Module):
-    """One layer held twice, and one that has not run yet."""
+    """Holds one layer twice, and one that has not run yet."""
 
     def __init__(self) -> None:
         super().__init__()

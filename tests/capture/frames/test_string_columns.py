@@ -1,4 +1,4 @@
-"""Columns built from numbers."""
+"""Tests columns built from numbers."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Tensor records as columns: identity and names across autograd's own wrappers."""
+"""Tests tensor records as columns: identity and names across autograd's own wrappers."""
 
 import torch
 

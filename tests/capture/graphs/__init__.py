@@ -1,1 +1,1 @@
-"""Graphs of live models."""
+"""Tests graphs of live models."""

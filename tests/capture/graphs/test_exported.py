@@ -1,4 +1,4 @@
-"""The graph of an exported program: its nodes and edges are those that torch.fx says it has."""
+"""Tests that nodes and edges of an exported program's graph are those that torch.fx says it has."""
 
 import json
 from operator import getitem
@@ -16,7 +16,7 @@ def by_name(frames):
 
 
 def edge_names(frames, graph="export"):
-    """Edges of a graph as (maker, port, reader, slot)."""
+    """Returns edges of a graph as (maker, port, reader, slot)."""
     nodes = frames["nodes"]
     edges = frames["edges"][nodes["graph"][frames["edges"]["dst"]].eq(graph).to_numpy()]
     makers, readers = nodes["name"][edges["src"]], nodes["name"][edges["dst"]]
@@ -71,7 +71,7 @@ def test_modules_are_paths_and_classes_of_the_model(name):
 
 
 class Odd(nn.Module):
-    """A shared layer called twice, a changed buffer, two results, a branch, constants, many kinds of output."""
+    """Has a shared layer called twice, a changed buffer, two results, a branch, constants, many kinds of output."""
 
     def __init__(self) -> None:
         super().__init__()

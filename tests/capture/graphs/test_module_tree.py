@@ -1,4 +1,4 @@
-"""The module tree: every module, parameter and buffer of a model once per path, as torch itself lists them."""
+"""Tests that the module tree has every module, parameter and buffer once per path, as torch itself lists them."""
 
 import json
 
@@ -12,7 +12,7 @@ from sample_models.rwkv4 import RWKV4, RWKV4_TINY
 
 
 class Tied(nn.Module):
-    """Tied weights, a layer under two paths, a lazy layer, a buffer that is not saved and a frozen parameter."""
+    """Has tied weights, a layer under two paths, a lazy layer, a buffer that is not saved and a frozen parameter."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""optime: every event of the profiler once, nested on one timeline, with modules, phases and forward partners."""
+"""Tests optime: every event of the profiler once, nested on one timeline, with modules, phases and forward partners."""
 
 import numpy as np
 import pytest

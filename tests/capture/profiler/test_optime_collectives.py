@@ -1,4 +1,4 @@
-"""Collectives in an optime trace: bytes and group."""
+"""Tests collectives in an optime trace: bytes and group."""
 
 import pytest
 import torch

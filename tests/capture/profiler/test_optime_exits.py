@@ -1,4 +1,4 @@
-"""optime: its ends, its options and what it says; nothing of the profiler reaches the user."""
+"""Tests how optime ends, its options and what it says; nothing of the profiler reaches the user."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""The partners of backward events, against the arrows that torch's own trace file draws."""
+"""Tests the partners of backward events against the arrows that torch's own trace file draws."""
 
 import json
 from decimal import Decimal
@@ -17,7 +17,7 @@ OPTIONS = KinetoOptions(memory=False, shapes=False, device=None)
 
 
 def recorded(step, path):
-    """Raw events of a step, and the trace file that torch writes of the same recording.
+    """Returns raw events of a step, and the trace file that torch writes of the same recording.
 
     Its times count from a fixed day, and a float does not hold the nanoseconds of more than 104 days.
     """
@@ -31,7 +31,7 @@ def recorded(step, path):
 
 
 def arrows(file: dict) -> set[tuple[int, int]]:
-    """Starts in ns of the forward and the backward event of each arrow."""
+    """Returns starts in ns of the forward and the backward event of each arrow."""
     ends = {"s": {}, "f": {}}
     for event in file["traceEvents"]:
         if event.get("cat") == "fwdbwd":
@@ -40,7 +40,7 @@ def arrows(file: dict) -> set[tuple[int, int]]:
 
 
 def linked(events: Events) -> set[tuple[int, int]]:
-    """The same from our links: those of the nodes themselves, which lie one level inside."""
+    """Returns the same from our links: those of the nodes themselves, which lie one level inside."""
     links = link(events)
     rows = [
         row for row, name in enumerate(events.name) if name.startswith("autograd::engine") and links.forward[row] >= 0

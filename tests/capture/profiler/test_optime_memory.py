@@ -1,4 +1,4 @@
-"""optime(memory=True): allocations and frees with the op that made them."""
+"""Tests optime(memory=True): allocations and frees with the op that made them."""
 
 import pytest
 import torch

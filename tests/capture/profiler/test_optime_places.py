@@ -1,4 +1,4 @@
-"""optime: phase, module and forward op of what runs in unusual places."""
+"""Tests phase, module and forward op in optime of what runs in unusual places."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from tests.capture.timed import named, timed
 
 
 class Square(torch.autograd.Function):
-    """x * x, with a backward of its own."""
+    """Computes x * x, with a backward of its own."""
 
     @staticmethod
     def forward(ctx, x):

@@ -1,4 +1,4 @@
-"""optime over several runs: what is shown, and the times of each op in all of them."""
+"""Tests optime over several runs: what is shown, and the times of each op in all of them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""optime and threads, and other profilers: one recording per process, and no other's events in it."""
+"""Tests optime with threads and other profilers: one recording per process, and no other's events in it."""
 
 import threading
 
@@ -14,7 +14,7 @@ from tests.capture.timed import level, named, timed
 
 
 def in_thread(function):
-    """Run the function in a thread of its own; what it raised."""
+    """Runs the function in a thread of its own; returns what it raised."""
     raised = []
 
     def run():

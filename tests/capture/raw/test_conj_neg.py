@@ -16,7 +16,7 @@ class EmptyMode(TorchDispatchMode):
 
 
 def step():
-    """The pseudo-inverse, and a gradient that takes one in the backward pass."""
+    """Computes the pseudo-inverse, and a gradient that takes one in the backward pass."""
     leaf = MATRIX.clone().requires_grad_()
     torch.linalg.lstsq(leaf, RIGHT).solution.abs().sum().backward()
     return torch.linalg.pinv(MATRIX), leaf.grad

@@ -129,7 +129,7 @@ def test_a_fake_mode_around_the_recording():
 
 
 class Tagged(Tensor):
-    """A subclass with __torch_function__: what it does must be seen as before."""
+    """Is a subclass with __torch_function__: what it does must be seen as before."""
 
     seen: list[str] = []
 
@@ -154,7 +154,7 @@ def test_a_subclass_with_torch_function_sees_what_it_sees_bare():
 
 
 class Wrapped(Tensor):
-    """A subclass with __torch_dispatch__ that holds a plain tensor."""
+    """Holds a plain tensor, as a subclass with __torch_dispatch__."""
 
     @staticmethod
     def __new__(cls, inner):
@@ -180,7 +180,7 @@ def test_a_subclass_with_torch_dispatch_passes(values):
 
 
 class Rude(Tensor):
-    """A subclass that refuses every question."""
+    """Refuses every query, as a subclass."""
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):

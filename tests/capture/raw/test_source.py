@@ -1,4 +1,4 @@
-"""Source lines: the innermost user line that led to an op, relative to the working directory, also for backward ops."""
+"""Tests source lines: the innermost user line that led to an op, relative to the working directory, also backward."""
 
 import linecache
 from sys import _getframe

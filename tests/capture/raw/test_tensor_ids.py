@@ -1,4 +1,4 @@
-"""Dataflow ids: never reused when memory is, the same for the same tensor, shared storage for views; names."""
+"""Tests dataflow ids: never reused when memory is, the same for the same tensor, shared storage for views; names."""
 
 from time import process_time
 

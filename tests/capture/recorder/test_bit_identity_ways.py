@@ -1,4 +1,4 @@
-"""Bit-identity of the ways to train that torch offers: autocast, checkpoints, scalers, double backward, closures."""
+"""Tests bit-identity of torch's ways to train: autocast, checkpoints, scalers, double backward, closures."""
 
 import copy
 from contextlib import nullcontext
@@ -148,7 +148,7 @@ WAYS = {
 
 
 def left_by(way, model, options=None):
-    """All that one run of a way leaves behind, from a fixed seed; and its trace if options are given."""
+    """Returns all that one run of a way leaves behind, from a fixed seed; and its trace if options are set."""
     model = copy.deepcopy(model)
     torch.manual_seed(3)
     x, out, trace = torch.randn(5, 6), [], None

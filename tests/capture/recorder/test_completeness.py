@@ -1,4 +1,4 @@
-"""Nothing is missing: the ops that a bare dispatch mode and torch.profiler see, with modules and forward partners."""
+"""Tests that nothing is missing: ops that a bare dispatch mode and torch.profiler see, modules, forward partners."""
 
 from collections import Counter
 
@@ -71,7 +71,7 @@ UNLIKE = {
 
 
 def outermost(event, names):
-    """Whether no event around this one is an op of `names` too."""
+    """Returns whether no event around this one is an op of `names` too."""
     above = event.cpu_parent
     while above is not None:
         if above.name in names:

@@ -1,4 +1,4 @@
-"""The device column: also of calls whose ops stand several levels below them."""
+"""Tests the device column: also of calls whose ops stand several levels below them."""
 
 import torch
 from torch import nn

@@ -17,7 +17,7 @@ from tests.capture.models import aten, record, recorded_ops
 
 
 def installed():
-    """Everything a recorder may have put somewhere."""
+    """Returns everything a recorder may have put somewhere."""
     dynamo = sys.modules.get("torch._dynamo.eval_frame")
     return {
         "call": nn.Module.__call__,

@@ -15,7 +15,7 @@ EDGES = ["src", "src_port", "dst", "dst_port", "dtype", "shape"]
 
 
 def recorded_step(mode=None):
-    """The trace of the second training step."""
+    """Returns the trace of the second training step."""
     model = Llama(LLAMA_TINY)
     ids = torch.arange(16).reshape(2, 8)
     if mode is not None:

@@ -17,7 +17,7 @@ from tests.capture.models import aten, record, train_step
 
 @pytest.fixture(autouse=True)
 def no_collections() -> Iterator[None]:
-    """What dies here dies by its last reference, as in a bare step between two collections."""
+    """Pauses the collector: what dies here dies by its last reference, as in a bare step between two collections."""
     gc.collect()
     gc.disable()
     yield
@@ -30,7 +30,7 @@ def alive(references):
 
 @contextmanager
 def optrace(**options):
-    """nbkit.optrace, whose trace is let go at the end."""
+    """Runs nbkit.optrace, whose trace is let go at the end."""
     with nbkit.optrace(**options):
         yield
 
@@ -39,7 +39,7 @@ RECORDERS = {"bare": nullcontext, "default": optrace, "stats": lambda: optrace(v
 
 
 def step_references(model, optimizer):
-    """Weak references to what one training step makes, judged once its variables are gone."""
+    """Returns weak references to what one training step makes, judged once its variables are gone."""
     x = torch.randn(4, 6)
     hidden = model[:4](x)
     loss = model[4:](hidden).pow(2).mean()

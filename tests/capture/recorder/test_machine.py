@@ -1,4 +1,4 @@
-"""What recordings are made with here."""
+"""Tests what recordings say of the machine they are made on."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Each verb inside each: both traces are as if the verb were alone, or one sentence refuses it before anything runs."""
+"""Tests each verb inside each: both traces are as if the verb were alone, or one sentence refuses it beforehand."""
 
 from contextlib import ExitStack
 from itertools import product
@@ -28,14 +28,14 @@ PAIRS = [*product(VERBS, VERBS)]
 
 @pytest.fixture(params=["native", "python"], autouse=True)
 def recorder(request, monkeypatch):
-    """Both recorders, the native one where it is built."""
+    """Runs both recorders, the native one where it is built."""
     monkeypatch.delenv("NBKIT_RECORDER", raising=False)
     if request.param == "python":
         monkeypatch.setenv("NBKIT_RECORDER", "python")
 
 
 def recorded(*watches):
-    """The traces of one training step, outermost first, and all that the step left, to the bit."""
+    """Returns the traces of one training step, outermost first, and all that the step left, to the bit."""
     torch.manual_seed(7)
     model = MODELS["mlp"]()
     optimizer = OPTIMIZERS["adamw"](model.parameters())
@@ -49,7 +49,7 @@ def recorded(*watches):
 
 
 def timeless(trace):
-    """The frames of a trace without the times, which differ from run to run."""
+    """Returns the frames of a trace without the times, which differ from run to run."""
     return {**trace.frames, "ops": trace.ops.drop(columns=TIMES)}
 
 

@@ -1,4 +1,4 @@
-"""Observers: the hooks of one in their order; several in one recording give what each gives alone."""
+"""Tests observers: the hooks of one in their order; several in one recording give what each gives alone."""
 
 from contextlib import contextmanager
 
@@ -56,11 +56,11 @@ class Diary(Observer):
 
 
 class SecondDiary(Diary):
-    """Of each kind a recording takes one."""
+    """Is a second one: of each kind a recording takes one."""
 
 
 def both(**options):
-    """opcheck and opdiff in one recording."""
+    """Returns opcheck and opdiff in one recording."""
     everything = scope(Selection(), None, 1, None, THRESHOLD)
     return Recorder(CheckObserver(**options), DiffObserver(everything, Reference("cpu"), Tolerances(None)))
 

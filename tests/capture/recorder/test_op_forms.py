@@ -1,4 +1,4 @@
-"""Ops in every form, with in-place writes, views, repeated inputs and odd results: they are seen and take effect."""
+"""Tests that ops in every form (in-place writes, views, repeated inputs, odd results) are seen and take effect."""
 
 import torch
 import torch.nn.functional as F

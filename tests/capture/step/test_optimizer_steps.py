@@ -1,4 +1,4 @@
-"""Optimizer steps: their phase, row and step count; torch's own, the user's, with a closure, and ones that fail."""
+"""Tests optimizer steps: phase, row and step count; torch's own, the user's, with a closure, and ones that fail."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from tests.capture.models import aten, record
 
 
 class Plain(torch.optim.Optimizer):
-    """A user's optimizer."""
+    """Is a user's optimizer."""
 
     def __init__(self, parameters):
         super().__init__(parameters, {})

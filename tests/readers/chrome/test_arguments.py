@@ -1,4 +1,4 @@
-"""Bytes and group of a collective, as c10d and gloo write them into a trace."""
+"""Tests bytes and group of a collective, as c10d and gloo write them into a trace."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Times and frames as they stand in a Chrome trace."""
+"""Tests times and frames as they stand in a Chrome trace."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Source lines of ops, from the frames of Python around them or from their own stacks."""
+"""Tests source lines of ops, from the frames of Python around them or from their own stacks."""
 
 import nbkit
 from tests.readers.exports import slice_, written

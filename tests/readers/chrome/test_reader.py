@@ -14,13 +14,13 @@ from tests.readers.exports import exported, profiled, slice_, threaded_step, tra
 
 @pytest.fixture(scope="module")
 def threaded(tmp_path_factory):
-    """A profile of three training steps on three threads, and the trace of its export."""
+    """Returns a profile of three training steps on three threads, and the trace of its export."""
     recorded = profiled(threaded_step, all_threads=True, record_shapes=True)
     return recorded, nbkit.load(exported(recorded, tmp_path_factory.mktemp("traces") / "t.json"))
 
 
 def raw(recorded):
-    """The profiler's own events; `events()` leaves some out."""
+    """Returns the profiler's own events; `events()` leaves some out."""
     return [event for event in recorded.profiler.kineto_results.events() if event.activity_type() == "cpu_op"]
 
 

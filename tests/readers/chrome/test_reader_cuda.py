@@ -1,4 +1,4 @@
-"""A CUDA trace as torch 2.x writes it: what launched each kernel, on which stream, and how long it ran."""
+"""Tests a CUDA trace as torch 2.x writes it: what launched each kernel, on which stream, and how long it ran."""
 
 import pandas as pd
 import pytest

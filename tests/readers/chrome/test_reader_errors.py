@@ -14,7 +14,7 @@ WHOLE = json.dumps({"schemaVersion": 1, "traceEvents": EVENTS, "traceName": "t"}
 
 
 def said(tmp_path, content, name="t.json"):
-    """What loading a file of this content says; it is one line that names the file."""
+    """Returns what loading a file of this content says; it is one line that names the file."""
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(TraceError) as raised:

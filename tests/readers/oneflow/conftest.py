@@ -1,4 +1,4 @@
-"""The real log, read once: a LiBai run of RWKV-4 under OneFlow with graph.debug = 2; it is not in the repository."""
+"""Reads the real log once: a LiBai run of RWKV-4 under OneFlow with graph.debug = 2; it is not in the repository."""
 
 from pathlib import Path
 

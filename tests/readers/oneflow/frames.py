@@ -1,4 +1,4 @@
-"""Short ways to ask for parts of a trace's frames."""
+"""Asks for parts of a trace's frames in short ways."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ def tensors_of(trace: Trace, graph: str) -> pd.DataFrame:
 
 
 def attributes(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The attributes of each row; {} where there are none."""
+    """Returns the attributes of each row; {} where there are none."""
     return [json.loads(text) if isinstance(text, str) else {} for text in frame["attributes"]]
 
 

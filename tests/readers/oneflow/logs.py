@@ -1,4 +1,4 @@
-"""Small OneFlow logs in the spelling of 2022: one linear layer, its loss, gradients and an Adam step."""
+"""Makes small OneFlow logs in the spelling of 2022: one linear layer, its loss, gradients and an Adam step."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ LOC = (
 
 
 def read(folder: Path, text: str | bytes) -> Trace:
-    """The trace of a log with this text."""
+    """Returns the trace of a log with this text."""
     path = folder / "run.log"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return read_oneflow_log(path)
@@ -37,14 +37,14 @@ def added(name: str, graph: str = "Net_0", thread: int = 7) -> list[str]:
 
 
 def op(name: str, conf: Sequence[str], graph: str = "Net_0", thread: int = 7, loc: str | None = None) -> list[str]:
-    """An op that is tried and added; `conf` are the lines of its own configuration."""
+    """Returns an op that is tried and added; `conf` are the lines of its own configuration."""
     body = [f'name: "{name}"', 'device_tag: "cuda"', "scope_symbol_id: 5"]
     body += [] if loc is None else [f'loc: "{loc}"']
     return [*tried([*body, *conf], graph, thread), *added(name, graph, thread)]
 
 
 def user(kind: str, inputs: Slots, outputs: Slots, attributes: Mapping[str, str] = {}) -> list[str]:
-    """The configuration of a user op; slots are printed by name and their order apart, as protobuf does."""
+    """Returns the configuration of a user op; slots are printed by name and their order apart, as protobuf does."""
     lines = ["user_conf {", f'  op_type_name: "{kind}"']
     for field, slots in (("input", inputs), ("output", outputs)):
         for slot in sorted(slots):
@@ -69,14 +69,14 @@ def interface(kind: str, *sizes: int, source: str | None = None) -> list[str]:
 
 
 def tensor(sizes: str, *rest: str) -> str:
-    """A tensor as Python prints it, wrapped."""
+    """Returns a tensor as Python prints it, wrapped."""
     end = "".join(f", {one}" for one in rest)
     first = f"tensor(..., placement={CUDA},\n       sbp=(oneflow.sbp.broadcast,)"
     return f"{first}, size=({sizes}), dtype=oneflow.float32{end})"
 
 
 def operator(name: str, inputs: Sequence[str], outputs: Sequence[str], placement: str = CUDA) -> str:
-    """An OPERATOR line; arguments as "tensor|sizes" or "tensor|sizes|dtype"."""
+    """Returns an OPERATOR line; arguments as "tensor|sizes" or "tensor|sizes|dtype"."""
     return f"(OPERATOR: {name}({_arguments(inputs)}) -> ({_arguments(outputs)}), placement=({placement}))"
 
 
@@ -92,7 +92,7 @@ def _argument(argument: str) -> str:
 
 
 def traced(graph: str = "Net_0", thread: int = 7) -> list[list[str]]:
-    """The records of the ops, each whole."""
+    """Returns the records of the ops, each whole."""
     x, weight, product = f"_{graph}_input.0.0_x/out", "model.fc.weight/out", "model.fc-matmul-0/out_0"
     attributes = {"alpha": "at_double: 0.5", "transpose_b": "at_bool: true"}
     steps: list[tuple[str, list[str], str | None]] = [
@@ -112,7 +112,7 @@ def traced(graph: str = "Net_0", thread: int = 7) -> list[list[str]]:
 
 
 def built(graph: str = "Net_0", thread: int = 7) -> list[list[str]]:
-    """The records while the graph is built: stages, the module tree and the traced ops."""
+    """Returns the records while the graph is built: stages, the module tree and the traced ops."""
     head = f"(GRAPH:{graph}:Net)"
     weight = f"(PARAMETER:model.fc.weight:{tensor('2, 4', 'grad_fn=<accumulate_grad>')})"
     tree = [["(MODULE:model:MLP())"], ["(MODULE:model.fc:Linear(in_features=4, out_features=2, bias=False))"]]
@@ -122,7 +122,7 @@ def built(graph: str = "Net_0", thread: int = 7) -> list[list[str]]:
 
 
 def listing(graph: str = "Net_0") -> list[str]:
-    """The compiled graph as printed."""
+    """Returns the compiled graph as printed."""
     x, cast = f"_{graph}_input.0.0_x", "model.fc.weight-out-cast_f2h"
     update = ["model.fc.weight|2, 4", "model.fc-add_n-3/out_0|2, 4", "System-Train-LearningRate-Scheduler_6/out|1"]
     update = ["model.fc.weight/out|2, 4", *update[1:], "model.fc.weight-m/out|2, 4"]
@@ -162,7 +162,7 @@ def listing(graph: str = "Net_0") -> list[str]:
 
 
 def passes(graph: str = "Net_0", thread: int = 7) -> list[list[str]]:
-    """Two compiler passes, the set of AMP, memory and the end of compiling."""
+    """Returns two compiler passes, the set of AMP, memory and the end of compiling."""
     name = f"{graph} %s compiling with pass pass_cnt_0-AutoMixedPrecision"
     return [
         [glog(name % "start", thread, 2.0)],
@@ -188,7 +188,7 @@ EVENTS = [
 
 
 def records() -> list[list[str]]:
-    """All records of one run, each the list of its lines."""
+    """Returns all records of one run, each the list of its lines."""
     return [*built(), *passes(), listing(), *([line] for line in EVENTS)]
 
 
@@ -197,7 +197,7 @@ def text(parts: Sequence[Sequence[str]]) -> str:
 
 
 def same(left: Trace, right: Trace, but: Sequence[str] = ()) -> dict[str, Any]:
-    """The frames that differ, the columns of `but` left out; {} where none does."""
+    """Returns the frames that differ, the columns of `but` left out; {} where none does."""
     found = {}
     for name, frame in left.frames.items():
         other = right.frames[name]

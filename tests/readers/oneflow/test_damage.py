@@ -1,4 +1,4 @@
-"""Logs that are cut, or have junk in them: what was readable is kept, what was not is named."""
+"""Tests logs that are cut, or have junk in them: what was readable is kept, what was not is named."""
 
 import pytest
 
@@ -11,7 +11,7 @@ JUNK = "\x00\x01\ufffd\x7fELF \x02\x03"
 
 
 def whole_ops(text: str) -> list[str]:
-    """Names of the traced ops whose records a cut log has to its end."""
+    """Returns names of the traced ops whose records a cut log has to its end."""
     ops = logs.traced()
     return [op[-1] for op in ops if logs.text([op])[:-1] in text]
 

@@ -1,4 +1,4 @@
-"""Logs that were mangled by chance, and lines of 30 kB: no exception, and no time without bound."""
+"""Tests logs that were mangled by chance, and lines of 30 kB: no exception, and no time without bound."""
 
 import random
 from time import process_time
@@ -16,7 +16,7 @@ PARTS += [b"Lazy nn.Graph name Net_0 try to add op: \n"]
 
 
 def mutated(source: random.Random) -> bytes:
-    """The log with some of it cut out, doubled, moved or overwritten."""
+    """Returns the log with some of it cut out, doubled, moved or overwritten."""
     data = bytearray(TEXT)
     for _ in range(source.randint(1, 12)):
         start = source.randrange(len(data))

@@ -1,4 +1,4 @@
-"""What the names of ops tell."""
+"""Tests what the names of ops tell."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A whole small log: what each frame holds."""
+"""Tests a whole small log: what each frame holds."""
 
 import json
 

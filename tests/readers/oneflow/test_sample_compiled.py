@@ -1,4 +1,4 @@
-"""The compiled graph of the real log, against numbers that were counted without nbkit."""
+"""Tests the compiled graph of the real log against numbers that were counted without nbkit."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What the real log says beside its graphs, against numbers that were counted without nbkit."""
+"""Tests what the real log says beside its graphs against numbers that were counted without nbkit."""
 
 from itertools import islice
 

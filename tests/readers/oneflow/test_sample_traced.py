@@ -1,4 +1,4 @@
-"""The traced graph of the real log, against numbers that were counted without nbkit."""
+"""Tests the traced graph of the real log against numbers that were counted without nbkit."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Spellings of other versions of OneFlow, from 0.5 to 1.0, and of other levels of debugging."""
+"""Tests spellings of other versions of OneFlow, from 0.5 to 1.0, and of other levels of debugging."""
 
 import pytest
 

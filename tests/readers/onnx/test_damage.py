@@ -1,4 +1,4 @@
-"""ONNX files that are damaged, incomplete or hostile: one sentence, or all that can be read; nothing is run."""
+"""Tests ONNX files that are damaged, incomplete or hostile: one sentence, or all that can be read; nothing is run."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""ONNX models: nodes, edges, shapes and parameters against onnx, onnxruntime and the model that was exported."""
+"""Tests ONNX models: nodes, edges, shapes and parameters against onnx, onnxruntime and the model that was exported."""
 
 import json
 
@@ -13,14 +13,14 @@ from tests.readers.onnx_files import BRANCHES, LOOP, SCOPED, written
 
 @pytest.fixture(scope="module", params=["llama", "rwkv4"])
 def exported(request, tmp_path_factory):
-    """Name of a model, its file and the trace of that."""
+    """Returns name of a model, its file and the trace of that."""
     path = tmp_path_factory.mktemp("onnx") / f"{request.param}.onnx"
     path.write_bytes(onnx_bytes(request.param))
     return request.param, path, read_onnx_model(path)
 
 
 def edge_names(trace, graph):
-    """Edges of a graph as (maker, port, reader, slot)."""
+    """Returns edges of a graph as (maker, port, reader, slot)."""
     nodes, edges = trace.nodes, trace.edges
     edges = edges[nodes["graph"][edges["dst"]].eq(graph).to_numpy()]
     columns = nodes["name"][edges["src"]], edges["src_port"], nodes["name"][edges["dst"]], edges["slot"].fillna("")

@@ -1,4 +1,4 @@
-"""The LLaMA pipeline program, where its file is beside the repository, read once."""
+"""Reads the LLaMA pipeline program once, where its file is beside the repository."""
 
 from pathlib import Path
 

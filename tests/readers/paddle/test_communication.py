@@ -1,4 +1,4 @@
-"""Collectives, meshes and the sharing of the optimizer."""
+"""Tests collectives, meshes and the sharding of the optimizer."""
 
 from tests.readers.paddle.texts import MODERN, PIR, WHILE
 

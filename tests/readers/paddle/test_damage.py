@@ -1,4 +1,4 @@
-"""Damaged and odd files: whole records are kept, the others said, and nothing is raised but TraceError."""
+"""Tests damaged and odd files: whole records are kept, the others reported, and nothing is raised but TraceError."""
 
 import gzip
 import re

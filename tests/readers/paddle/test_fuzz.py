@@ -1,4 +1,4 @@
-"""Mutated programs of every form: no exception but TraceError, and frames that hold together."""
+"""Tests mutated programs of every form: no exception but TraceError, and frames that hold together."""
 
 import json
 import random

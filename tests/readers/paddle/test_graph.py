@@ -1,4 +1,4 @@
-"""Rows of a block: the last writer, other blocks, sizes, sources."""
+"""Tests rows of a block: the last writer, other blocks, sizes, sources."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The LLaMA pipeline program of a real training run, against the numbers that were counted by other means."""
+"""Tests the LLaMA pipeline program of a real training run against the numbers that were counted by other means."""
 
 from collections import Counter
 

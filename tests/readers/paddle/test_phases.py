@@ -1,4 +1,4 @@
-"""Phases and what was inserted, from op_role, namescope and names."""
+"""Tests phases and what was inserted, from op_role, namescope and names."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Small programs in every text that Paddle has had: hand-made, a record of each form."""
+"""Holds small programs in every text that Paddle has had: hand-made, a record of each form."""
 
 # A while loop with its gradient block, in the form of 2.1 to 2.6.
 WHILE = """{ // block_idx:0  parent_idx:-1  forward_idx:-1  backward_idx:-1

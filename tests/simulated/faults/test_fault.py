@@ -1,4 +1,4 @@
-"""A fault: its options, when it fires, and what the report says about one that did not."""
+"""Tests a fault: its options, when it fires, and what the report says about one that did not."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ def x():
 
 
 def report_of(device, fault, step):
-    """The last columns of the report on a fault planted while `step` ran."""
+    """Returns the last columns of the report on a fault planted while `step` ran."""
     with device.planted(fault) as planted:
         step()
     return FAULTS.check(planted.report())[LAST].iloc[0].tolist()

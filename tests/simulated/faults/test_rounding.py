@@ -1,4 +1,4 @@
-"""How far a fault moved a result beside rounding, on literal values."""
+"""Tests how far a fault moved a result beside rounding, on literal values."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Exported Chrome traces: what viewers need is there, and nbkit reads back the very frames that were written."""
+"""Tests exported Chrome traces: what viewers need is there, and nbkit reads back the very frames that were written."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ from tests.readers.exports import exported, profiled, threaded_step, training_st
 
 
 def assert_equal(actual, expected):
-    """Equal frames and meta, dtypes and order included."""
+    """Checks that frames and meta are equal, dtypes and order included."""
     assert list(actual.frames) == list(expected.frames)
     for name, frame in expected.frames.items():
         pd.testing.assert_frame_equal(actual.frames[name], frame, check_exact=True)
@@ -24,7 +24,7 @@ def assert_equal(actual, expected):
 
 
 def drawn(trace, path):
-    """The events of the exported file by phase."""
+    """Returns the events of the exported file by phase."""
     found = defaultdict(list)
     for event in json.loads(trace.export_chrome_trace(path).read_text())["traceEvents"]:
         found[event["ph"]].append(event)

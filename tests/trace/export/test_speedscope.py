@@ -16,7 +16,7 @@ UNITS = {"none", "nanoseconds", "microseconds", "milliseconds", "seconds", "byte
 
 
 def exported_file(trace, path):
-    """The file's content, after it has passed the rules of the schema."""
+    """Returns the file's content, after it has passed the rules of the schema."""
     content = json.loads(trace.export_speedscope(path).read_text())
     assert {"$schema", "shared", "profiles"} <= content.keys()
     assert content["$schema"] == "https://www.speedscope.app/file-format-schema.json"
@@ -29,7 +29,7 @@ def exported_file(trace, path):
 
 
 def check_profile(profile, frames):
-    """The rules for an evented profile: known fields, times that never fall, frames that close in reverse order."""
+    """Checks the rules for an evented profile: known fields, times that never fall, frames closed in reverse order."""
     assert profile.keys() == {"type", "name", "unit", "startValue", "endValue", "events"}
     assert profile["type"] == "evented" and profile["unit"] in UNITS
     times = [profile["startValue"], *(event["at"] for event in profile["events"]), profile["endValue"]]
@@ -45,7 +45,7 @@ def check_profile(profile, frames):
 
 
 def opened(content):
-    """How often each frame is opened, by name."""
+    """Counts how often each frame is opened, by name."""
     names = [frame["name"] for frame in content["shared"]["frames"]]
     return Counter(names[e["frame"]] for p in content["profiles"] for e in p["events"] if e["type"] == "O")
 

@@ -1,4 +1,4 @@
-"""Tracks: one per thread and stream, and what crosses goes into another lane."""
+"""Tests tracks: one per thread and stream, and what crosses goes into another lane."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Training metrics of LiBai's logger in both of its forms."""
+"""Tests training metrics of LiBai's logger in both of its forms."""
 
 from nbkit.readers.oneflow.text.libai import Metrics
 from tests.readers.oneflow import logs

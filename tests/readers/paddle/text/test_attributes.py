@@ -1,4 +1,4 @@
-"""Attributes, told apart by the order of their names where values are text without quotes."""
+"""Tests attributes, told apart by the order of their names where values are text without quotes."""
 
 import pytest
 

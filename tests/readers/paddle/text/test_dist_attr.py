@@ -1,4 +1,4 @@
-"""dist_attr, by its brackets."""
+"""Tests dist_attr, by its brackets."""
 
 from nbkit.readers.paddle.text.dist_attr import parse
 

@@ -1,4 +1,4 @@
-"""The forms of a program's text: the same program in each gives the same graph."""
+"""Tests the forms of a program's text: the same program in each gives the same graph."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Operations of readable programs."""
+"""Tests operations of readable programs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""PIR text: values, types, regions."""
+"""Tests PIR text: values, types, regions."""
 
 import json
 

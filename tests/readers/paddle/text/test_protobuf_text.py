@@ -1,4 +1,4 @@
-"""Protobuf text: messages, types of attributes, blocks, cut and damaged records."""
+"""Tests protobuf text: messages, types of attributes, blocks, cut and damaged records."""
 
 from tests.readers.paddle.facts import attributes, operations, tensors
 from tests.readers.paddle.texts import PROTOBUF

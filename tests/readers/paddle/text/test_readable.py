@@ -1,4 +1,4 @@
-"""Readable programs: blocks, what stands between records, records of several lines."""
+"""Tests readable programs: blocks, what stands between records, records of several lines."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Quoted strings as Python and C++ print them."""
+"""Tests quoted strings as Python and C++ print them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Values of attributes."""
+"""Tests values of attributes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Declarations of variables in readable programs."""
+"""Tests declarations of variables in readable programs."""
 
 import pytest
 

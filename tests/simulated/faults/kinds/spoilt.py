@@ -1,4 +1,4 @@
-"""One op with a fault, next to the same op without."""
+"""Runs one op with a fault next to the same op without."""
 
 import torch
 
@@ -6,7 +6,7 @@ from nbkit import Fault
 
 
 def spoilt(device, fault, compute, *inputs):
-    """What `compute` gives on the CPU, and on the device under the fault, which must have fired once and mattered."""
+    """Returns what `compute` gives on the CPU, and on the device under the fault, which must fire and matter."""
     expected = compute(*[tensor.clone() for tensor in inputs])
     with device.planted(fault) as planted:
         actual = compute(*[tensor.to("sim") for tensor in inputs]).cpu()
@@ -16,7 +16,7 @@ def spoilt(device, fault, compute, *inputs):
 
 
 def obstacle(device, op, kind, compute, *inputs):
-    """Why the fault could not befall the op, whose result must be right to the bit."""
+    """Returns why the fault could not befall the op, whose result must be correct to the bit."""
     with device.planted(Fault(op, kind)) as planted:
         actual = compute(*[tensor.to("sim") for tensor in inputs]).cpu()
     assert torch.equal(actual, compute(*inputs))

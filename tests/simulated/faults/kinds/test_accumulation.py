@@ -1,4 +1,4 @@
-"""Accumulators that keep too few bits: against sums made one by one in torch's own bfloat16."""
+"""Tests accumulators that keep too few bits against sums made one by one in torch's own bfloat16."""
 
 import pytest
 import torch

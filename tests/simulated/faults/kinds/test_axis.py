@@ -1,4 +1,4 @@
-"""The wrong axis: only for odd sizes, and with the shape of the right result."""
+"""Tests the wrong axis: only for odd sizes, and with the shape of the correct result."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""A wrong epsilon: the op with another value of its argument, by torch itself."""
+"""Tests a wrong epsilon: the op with another value of its argument, by torch itself."""
 
 import torch
 import torch.nn.functional as F

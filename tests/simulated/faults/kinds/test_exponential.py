@@ -1,4 +1,4 @@
-"""An approximated exp: as wrong as the documentation says, in every op built on it."""
+"""Tests an approximated exp: as wrong as the documentation says, in every op built on it."""
 
 import pytest
 import torch

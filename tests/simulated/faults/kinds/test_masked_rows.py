@@ -1,4 +1,4 @@
-"""NaN in masked rows, and only there."""
+"""Tests NaN in masked rows, and only there."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ MASK = torch.tensor([[False, False, False], [False, True, False]])
 
 
 def rows_of_nan(tensor):
-    """For each row whether it is all NaN; a row of which only a part is fails."""
+    """Returns for each row whether it is all NaN; a row of which only a part is fails."""
     assert torch.equal(tensor.isnan().all(-1), tensor.isnan().any(-1))
     return tensor.isnan().all(-1).tolist()
 

@@ -1,4 +1,4 @@
-"""An error of a given size, and flushed denormals."""
+"""Tests an error of a given size, and flushed denormals."""
 
 import pytest
 import torch

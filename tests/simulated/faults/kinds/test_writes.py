@@ -1,4 +1,4 @@
-"""Writes that never arrive, results of the call before."""
+"""Tests writes that never arrive, and results of the call before."""
 
 import torch
 
