@@ -6,7 +6,7 @@ from typing import Self
 
 HIDDEN = "…"
 # What a message is about is no secret: that an element is zero, NaN, Inf or a truth value.
-TOLD = frozenset({"0", "-0", "0.0", "-0.0", "nan", "inf", "-inf", "True", "False"})
+PUBLIC_VALUES = frozenset({"0", "-0", "0.0", "-0.0", "nan", "inf", "-inf", "True", "False"})
 
 
 class Message(str):
@@ -27,7 +27,7 @@ class Message(str):
 def element(text: str) -> Message:
     """Returns the text of an element of a tensor as part of a message."""
     message = Message(text)
-    message.spans = () if text in TOLD else ((0, len(text)),)
+    message.spans = () if text in PUBLIC_VALUES else ((0, len(text)),)
     return message
 
 

@@ -92,10 +92,10 @@ def read_captured(folder: Path) -> dict[int, CapturedCall]:
 
 
 def _outline(call: CapturedCall, parts: list[bytes]) -> dict[str, Any]:
-    tensors = [{**asdict(one), "data": _put(one.data, parts)} for one in call.tensors]
+    tensors = [{**asdict(part), "data": _put(part.data, parts)} for part in call.tensors]
     results = [
-        {**vars(one), "actual": _put_array(one.actual, parts), "expected": _put_array(one.expected, parts)}
-        for one in call.results
+        {**vars(part), "actual": _put_array(part.actual, parts), "expected": _put_array(part.expected, parts)}
+        for part in call.results
     ]
     return {**vars(call), "kwargs": dict(call.kwargs), "tensors": tensors, "results": results}
 

@@ -88,7 +88,7 @@ def _how_many(bad: int, values: Tensor, what: str, indices: list[int]) -> tuple[
 
 def underflow_of(traits: Plan, args: Any, kwargs: Any, tensor: Tensor, position: int) -> Finding | None:
     """Returns what began with this result of zeros and subnormal numbers; None if that is what it should hold."""
-    if not any(largest(one) > 0 for one in all_tensors(args, kwargs) if is_float(one)):
+    if not any(largest(source) > 0 for source in all_tensors(args, kwargs) if is_float(source)):
         return None
     precise = _exact(traits, args, kwargs, position)
     if precise is None or not is_float(precise) or not (0 < largest(precise) < smallest_normal(tensor.dtype)):

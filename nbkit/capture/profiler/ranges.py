@@ -76,12 +76,12 @@ class Ranges:
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             module_range = met.get(id(module))
             if module_range is None or get_ident() != main:
-                return other_call(module, args, kwargs, _getframe(1))
+                return slow_call(module, args, kwargs, _getframe(1))
             module_range.called.calls += 1
             with _RecordFunctionFast(module_range.name):
                 return patch.before(module, *args, **kwargs)
 
-        def other_call(module: nn.Module, args: Any, kwargs: Any, frame: FrameType) -> Any:
+        def slow_call(module: nn.Module, args: Any, kwargs: Any, frame: FrameType) -> Any:
             """Runs a call in another thread, of a root model, or of a module that is met for the first time there."""
             nonlocal met
             ident = get_ident()
