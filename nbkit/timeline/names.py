@@ -26,7 +26,7 @@ def is_python_call(name: str) -> bool:
 
 
 def block_and_level(name: str) -> tuple[str, str]:
-    """Returns `op` and `level` of a block that was named by hand, which only an optimizer's range is more than."""
+    """Returns `op` and `level` of a block that was named by hand; only an optimizer's range is more than that."""
     return op_and_level(name, None) if is_optimizer_call(name) else (name, "range")
 
 

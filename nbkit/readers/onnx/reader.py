@@ -122,9 +122,7 @@ def _notes(model: ModelProto, unknown: list[str], mended: int) -> list[str]:
 
 
 def _absent(model: ModelProto, reading: Reading) -> list[str]:
-    """Parameters of the exported program that the file has neither by name nor transposed: now part of constants, or
-    another parameter has the same values.
-    """
+    """Returns parameters of the exported program that the file lacks: part of constants now, or equal to another."""
     present = {item.name for item in model.graph.initializer}
     present |= set(exporter.linear_weights(model.graph.node, reading.signature).values())
     return [target for kind, target in reading.signature.values() if kind == "parameter" and target not in present]

@@ -37,7 +37,7 @@ class Glog(NamedTuple):
 
 
 def glog(text: str) -> Glog | None:
-    """Returns the glog line that `text` is; None if it is another."""
+    """Returns the glog line in `text`; None if it is no such line."""
     if text[:1] not in "IWEF" or not (match := GLOG.match(text)):
         return None
     return Glog._make((*match.groups(), text[match.end() :]))
