@@ -34,6 +34,8 @@ def test_under_a_kernel_the_view_of_one_widget_comes_with_its_twins(monkeypatch)
     trace = small_trace()
     bundle, _ = display.mimebundle(trace)
     assert sorted(bundle) == [WIDGET_VIEW, "text/html", "text/plain"]
+    model = display._WIDGETS[trace].model_id
+    assert bundle[WIDGET_VIEW] == {"version_major": 2, "version_minor": 1, "model_id": model}
     assert display.mimebundle(trace)[0][WIDGET_VIEW] == bundle[WIDGET_VIEW]
     assert display.mimebundle(small_trace())[0][WIDGET_VIEW] != bundle[WIDGET_VIEW]
 

@@ -59,6 +59,12 @@ def test_what_is_no_attribute_is_said(text):
     assert parse(text) == ({}, False)
 
 
+def test_a_name_in_dist_attr_begins_no_attribute():
+    for end, is_complete in (("}", True), ("", False)):
+        attributes, is_whole = parse(f"op_role = 0, dist_attr = {{op type: f, z = 1's dims_mapping (input): [0]{end}")
+        assert (list(attributes), is_whole) == (["op_role", "dist_attr"], is_complete)
+
+
 def test_a_cut_dist_attr_is_said():
     attributes, is_whole = parse("op_role = 0, dist_attr = {op type: f, process_mesh (annotated): {shape: [2")
     assert not is_whole
