@@ -66,14 +66,14 @@ class Crossing:
 
     def __init__(self, kind: Any) -> None:
         self.kind = kind
-        self.held: dict[int, Any] = {}  # device tensors by the id of their raw one
+        self.by_raw: dict[int, Any] = {}  # device tensors by the id of their raw one
         self.hosts: list[Tensor] = []
         self.home = CPU
 
     def unwrap(self, value: Any) -> Any:
         """Returns `value` with CPU tensors in place of the device's."""
         if isinstance(value, self.kind):
-            self.held[id(value.raw)] = value
+            self.by_raw[id(value.raw)] = value
             self.home = value.device
             return value.raw
         if isinstance(value, Tensor):
@@ -93,7 +93,7 @@ class Crossing:
     def wrap(self, value: Any, host_output: int | None = None) -> Any:
         """Wraps the CPU tensors of `value`: those that came in as what they were, views on the memory of a base."""
         if isinstance(value, Tensor):
-            return self.held.get(id(value)) if id(value) in self.held else self._wrap_new(value)
+            return self.by_raw.get(id(value)) if id(value) in self.by_raw else self._wrap_new(value)
         if isinstance(value, list | tuple):
             return type(value)(item if n == host_output else self.wrap(item) for n, item in enumerate(value))
         return value
@@ -101,7 +101,7 @@ class Crossing:
     def _wrap_new(self, raw: Tensor) -> Any:
         made = self.kind(raw, self.home)
         memory = raw.untyped_storage()._cdata
-        for tensor in self.held.values():
+        for tensor in self.by_raw.values():
             if tensor.raw.untyped_storage()._cdata == memory:
                 # torch and the recorders tell shared memory by the storage object.
                 torch._functionalize_unsafe_set(made, tensor)
@@ -110,7 +110,7 @@ class Crossing:
 
     def align(self) -> None:
         """Gives the tensors the sizes, strides and offset of their raw ones, which the op may have changed in place."""
-        for tensor in self.held.values():
+        for tensor in self.by_raw.values():
             raw = tensor.raw
             if (raw.size(), raw.stride(), raw.storage_offset()) == (
                 tensor.size(),

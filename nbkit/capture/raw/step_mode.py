@@ -4,7 +4,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class StepMode(TorchDispatchMode):
-    """Lets higher-order ops and compiled code do as they do without a mode."""
+    """Changes nothing for higher-order ops and compiled code, as the base of the modes that see a step's ops."""
 
     supports_higher_order_operators = True
 

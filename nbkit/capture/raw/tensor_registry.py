@@ -52,7 +52,7 @@ class TensorRegistry:
         self.learn: Callable[[Tensor, bool], int] = self._learner()
 
     def forget(self, tensor: Any) -> None:
-        """Reads this tensor anew when it is next met: its metadata was changed in place."""
+        """Forgets this tensor, so that it is read anew when it is next met: its metadata was changed in place."""
         self.known.pop(id(tensor), None)
 
     def number(self, tensor: Tensor, fresh: bool = False) -> int:

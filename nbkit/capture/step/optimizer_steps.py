@@ -49,7 +49,7 @@ class OptimizerSteps:
         self.handles = []
 
     def on_profiler_op(self, func: Any) -> None:
-        """Runs the step inside a profiler range that closes also when it raises, which the post hook misses."""
+        """Ends the step where its profiler range closes: also when it raises, which the post hook misses."""
         if not self.running:
             return
         if func._opname.startswith("_record_function_enter"):
