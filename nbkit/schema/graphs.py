@@ -25,7 +25,7 @@ NODES = table(
     (
         "role",
         "str",
-        "part it plays: embedding, rotary (positions), norm, block, attention, time_mix, channel_mix (RWKV), mlp, "
+        "role in the model: embedding, rotary (positions), norm, block, attention, time_mix, channel_mix (RWKV), mlp, "
         "head, loss (and the first value of its gradient), residual (an addition to the stream), optimizer, "
         "communication or cast; null where not recognised",
     ),
@@ -94,7 +94,7 @@ PARTS = table(
     ("repeat_of", "Int64", "first part of the same form beside it, itself included; null if it is the only one"),
     ("nodes", "int64", "nodes in it and below"),
     ("params", "Int64", "parameter elements in it and below, shared ones once; null if unknown"),
-    ("evidence", "str", "what its role was told from; null without a role"),
+    ("evidence", "str", "what its role was recognised by; null without a role"),
 )
 METRICS = table(
     "metrics",
@@ -120,7 +120,7 @@ CORRESPONDENCE = table(
     (
         "evidence",
         "str",
-        "what the match was told from: name; role; shape: no other in that part has it; structure: dataflow and order",
+        "what the match was found by: name; role; shape: no other in that part has it; structure: dataflow and order",
     ),
     ("role", "str", "as in nodes, of the left side if it has it"),
     ("phase", "str", "as in nodes, of the left side if it has it"),

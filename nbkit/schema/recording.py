@@ -81,7 +81,7 @@ MODULES = table(
     ("model", "str", "root model: its class name, numbered where there are several"),
     ("module", "str", "named_modules() path; '' is the root"),
     ("type", "str", "class name"),
-    ("role", "str", "part it plays: embedding, norm, attention, ...; null where not recognised"),
+    ("role", "str", "role in the model: embedding, norm, attention, ...; null where not recognised"),
     ("parent", "str", "path of the module that holds it; null for the root"),
     ("depth", "int64", "number of modules above it"),
     ("calls", "int64", "how often its forward ran in the recording"),
@@ -113,7 +113,7 @@ TIMINGS = table(
     "timings",
     "op of one run, timed over all repeats of the step",
     ("op_id", "int64", "the op; ops holds the repeat of median wall time"),
-    ("repeats", "int64", "how many repeats had this op at this place"),
+    ("repeats", "int64", "how many repeats had this op at this position"),
     ("median_us", "float64", "median of total_time_us"),
     ("iqr_us", "float64", "interquartile range (IQR) of total_time_us"),
     ("min_us", "float64", "min of total_time_us"),
@@ -130,7 +130,7 @@ SAMPLES = table(
 FAULTS = table(
     "faults",
     "fault planted in a simulated device",
-    ("fault_id", "int64", "the fault, dense from 0 in the order given"),
+    ("fault_id", "int64", "the fault, dense from 0 in the order of the list"),
     ("op", "str", "pattern of the ops that have it"),
     ("kind", "str", "what goes wrong; a name of nbkit.FAULT_KINDS"),
     ("size", "float64", "how much, in the measure of the kind; null for kinds without"),
@@ -139,7 +139,7 @@ FAULTS = table(
     ("nth_call", "Int64", "the one call, from 1, that it is in; null for all"),
     ("calls", "int64", "calls of ops that its pattern names"),
     ("fired", "int64", "calls in which it made the result"),
-    ("changed", "int64", "calls in which that result differed from the right one in at least a bit"),
+    ("changed", "int64", "calls in which that result differed from the correct one in at least a bit"),
     (
         "rounding_ratio",
         "float64",
@@ -183,7 +183,7 @@ DIFFS = table(
         "noise_ratio",
         "float64",
         "largest error over what rounding of result and inputs allows: of order 1 for a correct op, an upper bound "
-        "where it is below the threshold; inf where NaN or Inf stand at other places, or integers differ",
+        "where it is below the threshold; inf where NaN or Inf stand elsewhere, or integers differ",
     ),
     ("bias_ratio", "float64", "|mean signed error| over rms error / sqrt(numel): how biased the errors are"),
     (
@@ -207,7 +207,7 @@ DIFFS = table(
     (
         "status",
         "str",
-        "ok, mismatch, shape, dtype, reduced (right for fewer bits, as with TF32), skipped (not compared) or "
+        "ok, mismatch, shape, dtype, reduced (correct for fewer bits, as with TF32), skipped (not compared) or "
         "failed (the reference raised)",
     ),
     ("message", "str", "what a reader must know: why, where, or how it was compared; null if nothing"),
@@ -255,7 +255,7 @@ ALIGNMENT = table(
         "str",
         "how the first results are the same: same, cast (to another dtype), permute, reshape, other (other numel)",
     ),
-    ("evidence", "str", "name: the same op at the same place; structure: other ops that give the same shapes there"),
+    ("evidence", "str", "name: the same op at the same position; structure: other ops that give the same shapes there"),
     ("op", "str", "as in ops, of the left recording if it has the op"),
     ("right_op", "str", "as in ops, of the right recording"),
     ("module", "str", "as in ops"),

@@ -18,7 +18,7 @@ def test_rounding_is_clean_however_it_grows():
     assert classes(diffs, make_chain(3)) == [("clean", None)] * 3
 
 
-def test_what_follows_an_op_at_fault_inherits_from_it():
+def test_what_follows_an_op_at_fault_propagates_its_error():
     assert classes(make_diffs(RIGHT, WRONG, AFTER, AFTER), make_chain(4)) == [
         ("clean", None),
         ("local", 1),

@@ -30,7 +30,7 @@ def test_equal_runs_are_clean():
     assert first_beginning(found) is None and notes_on(found) == []
 
 
-def test_a_difference_begins_once_and_is_inherited_from_there():
+def test_a_difference_begins_once_and_is_propagated_from_there():
     left, right = run([1.0, 1.01, 1.02, 1.03]), run([1.0] * 4)
     assert compared(left, right) == [("local", 0), ("propagated", 0), ("propagated", 0)]
     first = first_beginning(side_by_side(left, right))

@@ -28,7 +28,7 @@ def test_the_page_of_a_frame_shows_rows_without_times(tmp_path):
     assert (
         "One row per op of one run, timed over all repeats of the step. Filled by [optime](../verbs/optime.md)." in text
     )
-    assert "| `repeats` | int64 | no |  | how many repeats had this op at this place |" in text
+    assert "| `repeats` | int64 | no |  | how many repeats had this op at this position |" in text
     assert "| column | row 0 | row 1 | row 3 |" in text
     assert "| `op_id` | 0 | 1 | 3 |" in text
     assert "| `median_us` | ... | ... | ... |" in text

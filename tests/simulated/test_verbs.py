@@ -46,14 +46,14 @@ def test_the_planted_op_is_the_only_mismatch(device, op, kind):
     assert wrong and all(name.startswith(f"aten.{op}.") for name in wrong), diffs.to_string()
 
 
-def test_the_planted_op_is_where_the_runs_part_and_later_ones_inherit(device):
+def test_the_planted_op_is_where_the_runs_diverge_and_later_ones_propagate(device):
     trace = compared(device, nbkit.Fault("native_layer_norm", "wrong_epsilon"), against="cpu:float64")
     first, diffs = trace.meta["first_divergence"], trace.diffs.set_index("op_id")
     assert (first["op"], first["module"], first["phase"]) == ("aten.native_layer_norm.default", "1", "forward")
     assert "test_verbs.py:" in first["source"]
     assert set(diffs.index[diffs["error_class"] == "local"]) == {first["op_id"]}
-    inherited = diffs[diffs["error_class"] == "propagated"]
-    assert len(inherited) and (inherited.index > first["op_id"]).all() and (inherited["local_error"] < 1e-6).all()
+    propagated = diffs[diffs["error_class"] == "propagated"]
+    assert len(propagated) and (propagated.index > first["op_id"]).all() and (propagated["local_error"] < 1e-6).all()
 
 
 def test_a_fault_of_the_other_run_is_no_fault_of_the_step_and_half_lost_names_it(device):

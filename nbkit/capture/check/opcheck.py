@@ -32,8 +32,8 @@ class opcheck(Recorder):  # noqa: N801  a context manager is named like the func
     forward, backward and optimizer, its result is looked at. `findings` has a row for each op that goes wrong by
     itself, in call order: a NaN though no NaN went in, an Inf though all that went in was finite, results that fell
     below what their dtype can hold; and one for each tensor that came in with NaN or Inf, or lies in memory that was
-    never filled. What later ops inherit is counted in `meta["propagated_ops"]`. A number that is given on purpose, such
-    as the -inf of an attention mask, made in the step or before, is no finding. `nbkit.producers(trace, op_id)` tells
+    never filled. Ops that only pass them on are counted in `meta["propagated_ops"]`. Expected NaN/Inf constants, such
+    as the -inf of an attention mask, made in the step or before, are no finding. `nbkit.producers(trace, op_id)` tells
     where the inputs came from.
 
     Args:

@@ -81,7 +81,7 @@ def test_what_is_given_on_purpose_is_no_finding(case):
     assert kinds(HEALTHY[case]) == []
 
 
-def test_what_inherits_is_counted_not_named():
+def test_what_propagates_is_counted_not_named():
     trace = found(lambda: torch.zeros(2).log().exp().log().neg())
     assert trace.findings["op"].tolist() == ["aten.log.default", "aten.log.default"]
     assert trace.meta["propagated_ops"] == 1
@@ -128,7 +128,7 @@ def test_a_part_written_with_nan_keeps_the_whole_from_being_clean():
         x[1] = 1.0
         x.add_(1)
 
-    assert kinds(step) == []  # given as a number; add_ inherits it
+    assert kinds(step) == []  # given as a number; add_ propagates it
 
 
 def test_each_tensor_of_a_list_has_its_finding():

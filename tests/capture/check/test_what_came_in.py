@@ -86,7 +86,7 @@ def test_data_with_inf_that_is_no_mask_is_a_finding():
     assert kinds(lambda: data * torch.ones(2)) == [("mul", "input")]
 
 
-def test_the_gradient_of_a_sparse_embedding_inherits():
+def test_the_gradient_of_a_sparse_embedding_propagates():
     table = nn.Embedding(5, 3, sparse=True)
     table.weight.data.zero_()
     optimizer = torch.optim.SparseAdam(table.parameters())
