@@ -119,7 +119,7 @@ def chosen(count: int, seed: int, only: list[str]) -> list[Mutation]:
 
 
 def near(module: Path, root: Path) -> list[Path]:
-    """Test files that most likely see a module: its own, those of what imports it, and those beside its own."""
+    """Test files that most likely see a module: its own, those of what imports it, those beside its own, and above."""
     tests, package = root / "tests", root / "nbkit"
     files = [path for path in sorted(tests.rglob("test_*.py")) if "browser" not in path.parts]
     mirrored = tests.joinpath(*module.parts[1:-1])
@@ -127,7 +127,8 @@ def near(module: Path, root: Path) -> list[Path]:
     own = [tests.joinpath(*path.parts[1:-1], f"test_{path.stem}.py") for path in (module, *users)]
     importing = [path for path in files if _uses(path, module)]
     beside = [path for path in files if path.parent == mirrored]
-    return [path for path in dict.fromkeys([own[0], *importing, *own[1:], *beside]) if path in files]
+    above = [path for path in files if path.parent == mirrored.parent != tests]
+    return [path for path in dict.fromkeys([own[0], *importing, *own[1:], *beside, *above]) if path in files]
 
 
 @cache

@@ -41,7 +41,7 @@ def running_lab(folder: Path, cells: Sequence[str]) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}/doc/tree/step.ipynb?reset"
         finally:
             server.terminate()
-            server.wait(20)
+            server.wait(120)
 
 
 def server_command(folder: Path, port: int) -> list[str]:
