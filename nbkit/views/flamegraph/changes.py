@@ -113,6 +113,6 @@ def noise_note(difference: State) -> str:
     unknown = SINGLE if max(before, now) < 2 else ONE_SIDE
     factor, share = difference["single_factor"], units.share(difference["single_share"])
     return (
-        f"{unknown}; coloured from {factor:g} times as long or short and {share} of all time on · "
+        f"{unknown}; coloured: at least {factor:g} times as long or as short, by {share} of all time · "
         f"record both with repeats (-r 10)"
     )

@@ -28,7 +28,7 @@ def check_sections(trace: Trace, count: int) -> list[Section]:
     """The findings in call order, and the ops that the first one goes back to."""
     findings = FINDINGS.check(trace.frames.get("findings", FINDINGS.frame()))
     if not len(findings):
-        return [Section("Where values go wrong", (Column("op", "sentence"),), [[nothing_text(trace)]])]
+        return [Section("Where values go wrong", (Column("", "sentence"),), [[nothing_text(trace)]])]
     more = and_more(len(findings), count)
     rows = [_finding(row) for _, row in findings.head(count).iterrows()]
     return [Section("Where values go wrong, first to last", FINDING, rows, more), *_origin(trace, findings)]

@@ -120,7 +120,8 @@ def _table(section: Section) -> str:
     )
     more = f'<tr><td colspan="{len(columns)}">{escape(section.caption)}</td></tr>' if section.caption else ""
     caption = f"<caption>{escape(section.title)}</caption>"
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}{more}</tbody></table>"
+    labels = f"<thead><tr>{head}</tr></thead>" if any(column.label for column in columns) else ""
+    return f"<table>{caption}{labels}<tbody>{body}{more}</tbody></table>"
 
 
 def _look(column: Column) -> str:

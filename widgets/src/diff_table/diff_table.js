@@ -23,16 +23,17 @@ function detail(view) {
 
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el }) {
-  const { n_rows: rowCount, numbers, harmless } = model.get("overview");
+  const { n_rows: rowCount, numbers, harmless, figures } = model.get("overview");
   const isNumber = new Set(numbers);
   const total = rowCount.toLocaleString("en");
+  const bad = figures.some((/** @type {[string, string]} */ [status]) => status === "failed") ? "mismatched or failed" : "mismatched";
   const view = new TableView(model, el, {
     name: "nbkit-diff-table", label: "Differences", nothing: "No compared tensor matches.", all: "All tensors", trait: "selected_row", key: "row", rowCount,
     everything, isFiltered, predicates: (state) => predicates(state, harmless), tools, detail,
-    columnsOf: (names) => diffColumnsOf(names, isNumber), natural: "", amount: (value) => (value ? `${count(value)} mismatched` : ""),
+    columnsOf: (names) => diffColumnsOf(names, isNumber), natural: "", amount: (value) => (value ? `≠ ${count(value)}` : ""),
     count: ({ matched, amount }, isLimited) => {
       const text = isLimited ? `${matched.toLocaleString("en")} of ${total} tensors` : `${total} tensors`;
-      return [text, `${count(amount)} mismatched`, `${count(amount)} of them mismatched`];
+      return [text, `${count(amount)} ${bad}`, `${count(amount)} of them ${bad}`];
     },
   });
   return () => view.destroy();

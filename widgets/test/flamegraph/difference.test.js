@@ -97,7 +97,7 @@ test("time order says what it cannot draw, the merged view has it", () => {
   const choice = { order: "time", group: "none", clock: "host", color: "difference" };
   assert.match(views.legendNote(views.view(choice), choice) ?? "", /2 removed frames not drawn in time order: choose left heavy$/);
   const heavy = { ...choice, order: "heavy" };
-  const note = "one run each: noise unknown; coloured from 2 times as long or short and 0.5 % of all time on · record both with repeats (-r 10)";
+  const note = "one run each: noise unknown; coloured: at least 2 times as long or as short, by 0.5 % of all time · record both with repeats (-r 10)";
   assert.equal(views.legendNote(views.view(heavy), heavy), note);
   assert.equal(views.legendNote(views.view(choice), { ...choice, color: "phase" }), null);
 });

@@ -134,7 +134,7 @@ export function titleOf({ group, order }) {
 /** What the colours of a difference stand for. @param {import("../data/data.js").Noise} noise @param {boolean} isJudged */
 function noiseNote({ repeats, factor, share: least }, isJudged) {
   if (isJudged) return `slower, faster: beyond the noise of ${repeats[1]} repeats, ${repeats[0]} before`;
-  return `${unknownText(repeats)}; coloured from ${factor} times as long or short and ${share(least)} of all time on · record both with repeats (-r 10)`;
+  return `${unknownText(repeats)}; coloured: at least ${factor} times as long or as short, by ${share(least)} of all time · record both with repeats (-r 10)`;
 }
 
 /** Gives each row the code of its merged frame. @param {import("../data/difference.js").Difference} delta */
