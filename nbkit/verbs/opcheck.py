@@ -30,7 +30,7 @@ def _sections(trace: Trace, count: int) -> list[Section]:
 
 OPCHECK = Verb(
     "opcheck",
-    view=replace(OPS_VIEW, widget=_widget, sections=_sections, verdict=check_verdict, found=check_sections),
+    view=replace(OPS_VIEW, widget=_widget, sections=_sections, verdict=check_verdict, outcome=check_sections),
     recorder=Recorder(
         function=_function,
         summary="find where NaN, Inf and lost precision begin",

@@ -58,7 +58,7 @@ OPDIFF = Verb(
         sections=_sections,
         charts=_charts,
         verdict=difference_verdict,
-        found=verdict_sections,
+        outcome=verdict_sections,
         panels=_panels,
     ),
     recorder=Recorder(

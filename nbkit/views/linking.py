@@ -50,16 +50,16 @@ def link(flame: FlameGraph, table: OpTable) -> Callable[[], None]:
     return unlink
 
 
-def link_graph(graph: GraphView, others: OpTable | FlameGraph) -> Callable[[], None]:
+def link_graph(graph: GraphView, ops_widget: OpTable | FlameGraph) -> Callable[[], None]:
     """Link both ways; calling what comes back ends it.
 
     A selected node selects the op that it stands for; a selected part shows only its ops in an op table. Of a graph
     that was not recorded with these ops, those of the same module are its ops.
     """
-    ops = traitlets.link((graph, "selected_op_id"), (others, "selected_op_id"))
-    if not isinstance(others, OpTable):
+    ops = traitlets.link((graph, "selected_op_id"), (ops_widget, "selected_op_id"))
+    if not isinstance(ops_widget, OpTable):
         return ops.unlink
-    table: OpTable = others
+    table: OpTable = ops_widget
 
     def show_selected(change: dict[str, Any]) -> None:
         ids = None if graph.selection is None else _ops_of(graph, table)

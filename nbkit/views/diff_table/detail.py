@@ -60,9 +60,9 @@ def _why_not(trace: Trace, row: int) -> str:
 def _worst(captured: CapturedResult) -> dict[str, Any] | None:
     if captured.shape != captured.expected_shape:
         return None
-    found = worst_elements(captured, WORST)
+    worst = worst_elements(captured, WORST)
     columns = ["index", "actual", "expected", "abs error", "rel error"]
-    values = (found[name].tolist() for name in ("index", "actual", "expected", "abs_error", "rel_error"))
+    values = (worst[name].tolist() for name in ("index", "actual", "expected", "abs_error", "rel_error"))
     rows = [
         [index, _value(actual), _value(expected), number(size), number(share)]
         for index, actual, expected, size, share in zip(*values, strict=True)

@@ -60,10 +60,10 @@ def _judged(tree: FlameTree, difference: State) -> pd.DataFrame:
     columns = {name: np.frombuffer(packed[name], kind) for name, kind in TYPES.items()}
     frames = pd.DataFrame(np.nan, range(len(tree.parent)), ["usual_us", "change_us", "noise_us"]).assign(is_own=False)
     # Frames of merged calls have rows of their own: none is given by one above that of its row.
-    places = tree.frame_of[0][columns["row"]]
+    rows = tree.frame_of[0][columns["row"]]
     for name in ("usual", "change", "noise"):
-        frames.loc[places, f"{name}_us"] = columns[name]
-    frames.loc[places, "is_own"] = columns["own"] == 1
+        frames.loc[rows, f"{name}_us"] = columns[name]
+    frames.loc[rows, "is_own"] = columns["own"] == 1
     return frames
 
 

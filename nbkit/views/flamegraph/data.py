@@ -75,9 +75,9 @@ def _module_paths(ops: pd.DataFrame) -> tuple[Ints, list[str]]:
 
 def _named(codes: npt.NDArray[np.intp], names: list[str]) -> tuple[Ints, list[str]]:
     """The codes and the shown names of them, each name once: names may be the same once they are cut."""
-    place: dict[str, int] = {}
-    places = [place.setdefault(shown(name, NAME_LIMIT), len(place)) for name in names]
-    return np.array([*places, -1], np.int32)[codes], list(place)
+    code_of: dict[str, int] = {}
+    new_codes = [code_of.setdefault(shown(name, NAME_LIMIT), len(code_of)) for name in names]
+    return np.array([*new_codes, -1], np.int32)[codes], list(code_of)
 
 
 def _tracks(ops: pd.DataFrame) -> tuple[list[dict[str, str]], Ints]:
@@ -95,8 +95,8 @@ def _tracks(ops: pd.DataFrame) -> tuple[list[dict[str, str]], Ints]:
 
 
 def _stream_name(device: object, stream: object) -> str:
-    place = shown(device) if isinstance(device, str) else "device"
-    return place if pd.isna(stream) else f"{place} stream {stream}"  # type: ignore[call-overload]
+    name = shown(device) if isinstance(device, str) else "device"
+    return name if pd.isna(stream) else f"{name} stream {stream}"  # type: ignore[call-overload]
 
 
 def _parents(ops: pd.DataFrame, track: Ints) -> Ints:

@@ -73,7 +73,7 @@ def _view(tree: FlameTree, pair: TimedPair) -> State:
     judged = compare_trees(pair, (tree.frame_of[1], tree.frame_of[0]), tree.parent)
     judged = judged[~judged["is_small"]]
     frames = judged["frame"].to_numpy()
-    row, up = tree.places()
+    row, up = tree.rows_within()
     times = {name: np.rint(judged[f"{name}_us"].to_numpy() * PER_US) / PER_US for name in ("usual", "change", "noise")}
     # Finite, and not below the change: the verdict stays.
     most = np.maximum(np.abs(times["change"]), MOST_NOISE * np.maximum(times["usual"], 1.0))

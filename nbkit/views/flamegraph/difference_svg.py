@@ -9,7 +9,7 @@ import numpy as np
 from nbkit.views.flamegraph.boxes import placed_boxes
 from nbkit.views.flamegraph.changes import change_mark, change_words, flame_changes, noise_note
 from nbkit.views.flamegraph.data import State
-from nbkit.views.flamegraph.svg import Place, box, box_label, place, svg
+from nbkit.views.flamegraph.svg import Position, box, box_label, position, svg
 from nbkit.views.summary import units
 
 # The widget's colours of a difference, which colour-blind eyes tell apart.
@@ -34,7 +34,7 @@ def difference_html(states: Mapping[str, State | None], count: int = 300) -> str
     whole_us = float(widths[frames["parent"] < 0].sum()) or 1.0
     is_judged = bool(difference["views"])
     drawn = "".join(
-        _change_box(row, place(left_us, depth, width_us, whole_us), is_judged=is_judged)
+        _change_box(row, position(left_us, depth, width_us, whole_us), is_judged=is_judged)
         for row, width_us, (depth, left_us) in zip(boxes.itertuples(), boxes["width_us"], placed.values(), strict=True)
     )
     label = f"Difference of {units.duration(whole_us)}: the {units.counted(len(boxes), 'widest call path')}"
@@ -42,7 +42,7 @@ def difference_html(states: Mapping[str, State | None], count: int = 300) -> str
     return legend + svg(label, max(depth for depth, _ in placed.values()) + 1, drawn)
 
 
-def _change_box(row: Any, at: Place, *, is_judged: bool) -> str:
+def _change_box(row: Any, at: Position, *, is_judged: bool) -> str:
     """One box of a difference, of a row of `flame_changes`."""
     mark = change_mark(row.kind, row.usual_us, row.change_us, is_own=row.is_own)
     words = change_words(row.kind, row.usual_us, row.change_us, row.noise_us, is_own=row.is_own, is_judged=is_judged)

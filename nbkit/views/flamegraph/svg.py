@@ -11,7 +11,7 @@ from nbkit.views.summary.names import shown
 WIDTH, ROW, FONT = 1000, 18, 11
 # Width of a letter of that font, for names cut to their box; what is shorter than MIN_LABEL tells nothing.
 CHARACTER, MIN_LABEL = 6.2, 4
-Place = tuple[float, int, float]
+Position = tuple[float, int, float]
 
 
 def flame_svg(trace: Trace, count: int = 300) -> str:
@@ -25,12 +25,12 @@ def flame_svg(trace: Trace, count: int = 300) -> str:
     drawn = (
         box(box_label(op, calls), f"{phase} · {_times(total_us, self_us, whole_us)}", _color(phase), at)
         for op, phase, calls, depth, left_us, total_us, self_us in zip(*columns, strict=True)
-        for at in [place(left_us, depth, total_us, whole_us)]
+        for at in [position(left_us, depth, total_us, whole_us)]
     )
     return svg(label, int(boxes["depth"].max()) + 1, "".join(drawn))
 
 
-def place(left_us: float, depth: int, width_us: float, whole_us: float) -> Place:
+def position(left_us: float, depth: int, width_us: float, whole_us: float) -> Position:
     """Left edge, top and width of a box of a picture that is `whole_us` wide."""
     return left_us / whole_us * WIDTH, depth * ROW, width_us / whole_us * WIDTH
 
@@ -52,7 +52,7 @@ def _times(total_us: float, self_us: float, whole_us: float) -> str:
     return f"{units.duration(total_us)} total, {units.duration(self_us)} self, {units.share(total_us / whole_us)}"
 
 
-def box(label: str, figures: str, color: str, at: Place) -> str:
+def box(label: str, figures: str, color: str, at: Position) -> str:
     """A box with as much of its label as fits, and all of it with the figures as tooltip."""
     left, top, width = at
     room = int((width - 6) / CHARACTER)

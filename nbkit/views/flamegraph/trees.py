@@ -32,7 +32,7 @@ class FlameTree:
     texts: list[str]
     frame_of: tuple[Ints, Ints]
 
-    def places(self) -> tuple[Ints, Ints]:
+    def rows_within(self) -> tuple[Ints, Ints]:
         """Per frame a row of now in it or inside it, and how many frames that row's own one lies below; -1 for none."""
         depth, frames = depths(self.parent), self.frame_of[0]
         none = len(frames)
@@ -85,9 +85,9 @@ def _calls(now: State, base: State, names: Names, rows: Ints) -> tuple[Ints, Int
     kinds = np.where((level == module_level) & (module >= 0), (module + 1) * len(ops) + op, op)[rows]
     first, second = (column(state, "parent").astype(np.int64) for state in (now, base))
     parent = np.concatenate([first, np.where(second < 0, -1, second + len(first))])
-    place = np.full(len(parent) + 1, -1, np.int64)
-    place[rows] = np.arange(len(rows))
-    frames, above = merged_calls(place[parent[rows]], kinds)
+    position = np.full(len(parent) + 1, -1, np.int64)
+    position[rows] = np.arange(len(rows))
+    frames, above = merged_calls(position[parent[rows]], kinds)
     kind_of = np.zeros(len(above), np.int64)
     kind_of[frames] = kinds
     return frames, above, [_call_text(*divmod(int(kind), len(ops)), ops, modules) for kind in kind_of]
@@ -105,14 +105,14 @@ def _grouped(names: Names, rows: Ints, levels: tuple[str, ...]) -> tuple[Ints, I
     leaves, leaf_of = np.unique(keys, return_inverse=True)
     known: dict[tuple[int, str, str], int] = {}
     frames = np.zeros(len(leaves), np.int64)
-    for place, leaf in enumerate(leaves.tolist()):
+    for index, leaf in enumerate(leaves.tolist()):
         at, op_code = divmod(leaf, len(ops))
         module_code, phase_code = divmod(at, len(phases))
         path = modules[module_code - 1] if module_code else None
         frame = -1
         for step in _steps(levels, ops[op_code], phases[phase_code], path):
             frame = known.setdefault((frame, *step), len(known))
-        frames[place] = frame
+        frames[index] = frame
     return frames[leaf_of], np.array([above for above, _, _ in known], np.int64), [text for _, _, text in known]
 
 

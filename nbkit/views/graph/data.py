@@ -86,7 +86,7 @@ def comparison_rows(trace: Trace) -> pd.DataFrame:
 def _side(trace: Trace, about: Any, ids: pd.Series, levels: pd.Series) -> dict[str, Any]:
     compared = set()
     for frame, is_part in (("parts", True), ("nodes", False)):
-        found = ids[(levels == "part") == is_part].dropna().astype("int64")
-        compared |= set(trace.frames[frame]["graph"].iloc[found.to_numpy()])
+        rows = ids[(levels == "part") == is_part].dropna().astype("int64")
+        compared |= set(trace.frames[frame]["graph"].iloc[rows.to_numpy()])
     graphs = sorted(about["graphs"], key=lambda graph: graph not in compared)
     return {"name": shown(str(about.get("name") or about.get("source"))), "graphs": graphs}

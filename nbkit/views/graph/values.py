@@ -38,13 +38,13 @@ def node_values(trace: Trace) -> dict[str, Floats]:
     nodes, ops = trace.frames.get("nodes", NODES.frame()), trace.frames.get("ops", OPS.frame())
     ids = nodes["op_id"].to_numpy(np.int64, na_value=-1)
     is_known = (ids >= 0) & (ids < len(ops))
-    found = {}
+    known = {}
     for name, of_op in _op_values(trace, ops).items():
         values = np.full(len(nodes), np.nan)
         values[is_known] = of_op[ids[is_known]]
         if not np.isnan(values).all():
-            found[name] = values
-    return found
+            known[name] = values
+    return known
 
 
 def _op_values(trace: Trace, ops: pd.DataFrame) -> dict[str, Floats]:

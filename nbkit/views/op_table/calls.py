@@ -40,16 +40,16 @@ def _calls(trace: Trace, op_ids: Iterable[int], title: str) -> str:
     few = trace.ops.iloc[ids].assign(op_id=np.arange(len(ids)), parent_id=pd.array([None] * len(ids), dtype="Int64"))
     tensors = trace.frames.get("tensors", TENSORS.frame())
     near = tensors[tensors["op_id"].isin(ids)]
-    place = {op_id: index for index, op_id in enumerate(ids)}
-    near = near.assign(op_id=near["op_id"].map(place).astype("int64")).reset_index(drop=True)
+    row_of = {op_id: index for index, op_id in enumerate(ids)}
+    near = near.assign(op_id=near["op_id"].map(row_of).astype("int64")).reset_index(drop=True)
     encoded = encode(few.reset_index(drop=True), near)
-    other = {} if "tensors" in trace.frames else WITHOUT_TENSORS
-    columns = dict(other.get(name, (name, label)) for name, label in COLUMNS.items())
+    renamed = {} if "tensors" in trace.frames else WITHOUT_TENSORS
+    columns = dict(renamed.get(name, (name, label)) for name, label in COLUMNS.items())
     kinds = [Column("#", "id"), *(Column(label, KINDS.get(name, "text")) for name, label in columns.items())]
     times = few["self_time_us"].tolist()
     rows = [
-        [op_id, *(times[place] if name == "self_time_us" else _text(encoded, place, name) for name in columns)]
-        for place, op_id in enumerate(ids)
+        [op_id, *(times[row] if name == "self_time_us" else _text(encoded, row, name) for name in columns)]
+        for row, op_id in enumerate(ids)
     ]
     return to_html([Section(title, kinds, rows)])
 

@@ -68,13 +68,13 @@ def _rows_since(tensor_id: Ints) -> Ints:
 def _off_next(tensor_id: Ints, is_first: Any) -> Ints:
     """Of rows with a new tensor: its id less the one after the largest so far."""
     largest = np.maximum.accumulate(np.append(-1, tensor_id))[:-1] if len(tensor_id) else tensor_id
-    found: Ints = (tensor_id - largest - 1)[is_first]
-    return found
+    gaps: Ints = (tensor_id - largest - 1)[is_first]
+    return gaps
 
 
 def _off_count(op_id: Ints, role: Any, position: Ints) -> Ints:
     """Position less that of the row before plus 1, or less 0 for the first one of its op and role."""
     is_next = np.zeros(len(op_id), bool)
     is_next[1:] = (op_id[1:] == op_id[:-1]) & (role[1:] == role[:-1])
-    found: Ints = position - np.where(is_next, np.roll(position, 1) + 1, 0)
-    return found
+    gaps: Ints = position - np.where(is_next, np.roll(position, 1) + 1, 0)
+    return gaps

@@ -36,8 +36,8 @@ def _expected(start: Ints, total: Ints, holder: Ints) -> Ints:
     has_before = holder[order[1:]] == holder[order[:-1]]
     before[order[1:][has_before]] = order[:-1][has_before]
     ends, starts = np.append(start + total, 0), np.append(start, 0)
-    found: Ints = np.where(before >= 0, ends[before], starts[holder])
-    return found
+    due: Ints = np.where(before >= 0, ends[before], starts[holder])
+    return due
 
 
 def _inside(ops: Columns, total: Ints, holder: Ints) -> Ints:

@@ -40,8 +40,8 @@ def to_digits(values: Floats, digits: int) -> Floats:
     different, rows = np.unique(values, return_inverse=True)
     near = np.array([float(f"{value:.{digits}g}") for value in different.tolist()], np.float64)
     is_beyond = np.isinf(near) & np.isfinite(different)
-    found: Floats = (np.where(is_beyond, np.copysign(LARGEST, different), near) + 0.0)[rows]
-    return found
+    rounded: Floats = (np.where(is_beyond, np.copysign(LARGEST, different), near) + 0.0)[rows]
+    return rounded
 
 
 def _floats_by(frame: pd.DataFrame, way: Callable[[Floats], Floats]) -> pd.DataFrame:

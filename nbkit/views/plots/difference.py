@@ -50,8 +50,8 @@ def _histogram(sizes: Array) -> Plot:
 
 
 def _scatter(result: CapturedResult, sizes: Array) -> Plot:
-    places = scatter_places(sizes)
-    few = "" if len(places) == len(sizes) else f", {units.count(len(places))} of {units.counted(len(sizes), 'element')}"
+    chosen = scatter_places(sizes)
+    few = "" if len(chosen) == len(sizes) else f", {units.count(len(chosen))} of {units.counted(len(sizes), 'element')}"
     kind = " (magnitudes)" if np.iscomplexobj(result.actual) else ""
     return {
         "kind": "scatter",
@@ -59,8 +59,8 @@ def _scatter(result: CapturedResult, sizes: Array) -> Plot:
         "description": f"Scatter plot of actual against expected values{few}; correct ones lie on the line.",
         "x_title": "expected",
         "y_title": "actual",
-        "expected": _numbers(_real(result.expected[places])),
-        "actual": _numbers(_real(result.actual[places])),
+        "expected": _numbers(_real(result.expected[chosen])),
+        "actual": _numbers(_real(result.actual[chosen])),
     }
 
 
@@ -104,8 +104,8 @@ def draw_difference(result: CapturedResult, title: str) -> "Figure":
     grid = figure.add_gridspec(1, 3)
     histogram.set_subplotspec(grid[0])
     scatter, heat = figure.add_subplot(grid[1]), figure.add_subplot(grid[2])
-    places = scatter_places(sizes, 500)
-    expected, actual = _real(result.expected[places]), _real(result.actual[places])
+    chosen = scatter_places(sizes, 500)
+    expected, actual = _real(result.expected[chosen]), _real(result.actual[chosen])
     scatter.plot(_ends(expected, actual), _ends(expected, actual), color=LINE, linewidth=1)
     is_known = np.isfinite(expected) & np.isfinite(actual)
     scatter.plot(expected[is_known], actual[is_known], ".", color=COLOR, markersize=3, alpha=0.6)

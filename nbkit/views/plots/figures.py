@@ -27,7 +27,7 @@ def phase_color(phase: str) -> str:
 def cut_names(names: list[str]) -> list[str]:
     """Names short enough for an axis; what becomes equal by that is numbered, so that each keeps its bar."""
     cut = [name if len(name) <= MAX_NAME else f"…{name[1 - MAX_NAME :]}" for name in names]
-    return [f"{name} ({place})" if cut.count(name) > 1 else name for place, name in enumerate(cut, 1)]
+    return [f"{name} ({number})" if cut.count(name) > 1 else name for number, name in enumerate(cut, 1)]
 
 
 def without_markup(name: str) -> str:

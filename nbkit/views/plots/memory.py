@@ -57,11 +57,11 @@ def draw_memory(trace: Trace) -> "Figure":
 def _lines(trace: Trace) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Per device its label with the peak, a colour, and the steps to draw: ms, mib."""
     events = trace.frames.get("memory", MEMORY.frame()).dropna(subset=["allocated_bytes"])
-    for place, (device, memory) in enumerate(events.groupby("device", sort=True)):
+    for index, (device, memory) in enumerate(events.groupby("device", sort=True)):
         peak = units.data_size(memory["allocated_bytes"].max())
         few = memory.iloc[_seen(memory["allocated_bytes"].to_numpy(np.int64))]
         steps = pd.DataFrame({"ms": few["time_us"] / 1e3, "mib": few["allocated_bytes"].astype("float64") / 2**20})
-        yield f"{shown(str(device), MAX_NAME)}, peak {peak}", COLORS[place % len(COLORS)], steps
+        yield f"{shown(str(device), MAX_NAME)}, peak {peak}", COLORS[index % len(COLORS)], steps
 
 
 def _seen(values: np.ndarray) -> np.ndarray:

@@ -75,8 +75,8 @@ def draw_metrics(trace: Trace) -> "Figure":
 def _metrics(trace: Trace) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Name, colour and rows of the metrics that are drawn, those that are asked for first in front."""
     metrics = METRICS.check(trace.frames.get("metrics", METRICS.frame()))
-    for place, name in enumerate(_names(metrics)[:MOST]):
-        yield shown(name, MAX_NAME), COLORS[place % len(COLORS)], metrics[metrics["name"] == name]
+    for index, name in enumerate(_names(metrics)[:MOST]):
+        yield shown(name, MAX_NAME), COLORS[index % len(COLORS)], metrics[metrics["name"] == name]
 
 
 def _names(metrics: pd.DataFrame) -> list[str]:
@@ -105,6 +105,6 @@ def _error(meta: Mapping[str, Any]) -> str:
 
 def _stages(meta: Mapping[str, Any]) -> list[str]:
     """Stages of building the graph with their seconds, as its reader tells them."""
-    told = [known.get("stages") for known in meta.values() if isinstance(known, Mapping)]
-    stages = [one for some in told if isinstance(some, list) for one in some]
-    return [f"{shown(str(one['stage']), 40)} {float(one['seconds']):.3g} s" for one in stages][:MOST_STAGES]
+    values = [known.get("stages") for known in meta.values() if isinstance(known, Mapping)]
+    stages = [stage for value in values if isinstance(value, list) for stage in value]
+    return [f"{shown(str(stage['stage']), 40)} {float(stage['seconds']):.3g} s" for stage in stages][:MOST_STAGES]

@@ -54,12 +54,12 @@ def _check_traces(traces: tuple[Trace, ...]) -> None:
 
 
 def _check_base(base: Trace, traces: tuple[Trace, ...]) -> None:
-    for name, trace in (("base", base), *(("trace", one) for one in traces)):
+    for name, trace in (("base", base), *(("trace", trace) for trace in traces)):
         _check_recorded(trace, name, "ops")
     if len(traces) > 1:
         raise OptionError(f"base is compared with one trace, and {len(traces)} were given; write a report for each.")
 
 
-def _check_recorded(given: Trace, name: str, frame: str) -> None:
-    if frame not in checked_trace(given, name).frames:
-        raise OptionError(f"{given!r} has no {frame} to report; is it still being recorded?")
+def _check_recorded(trace: Trace, name: str, frame: str) -> None:
+    if frame not in checked_trace(trace, name).frames:
+        raise OptionError(f"{trace!r} has no {frame} to report; is it still being recorded?")

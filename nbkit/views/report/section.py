@@ -39,7 +39,7 @@ def _inside(chapter: Chapter) -> str:
     charts = "".join(_chart(figure, f"{anchor}-chart{number}-") for number, figure in enumerate(view.charts(drawn), 1))
     return (
         statements_html(chapter.statements, anchor)
-        + _tables(to_html(view.found(trace, ROWS)), f"{anchor}-found", "What was found")
+        + _tables(to_html(view.outcome(trace, ROWS)), f"{anchor}-found", "What was found")
         + panels
         + _tables(to_html(view.totals(trace, ROWS)), f"{anchor}-totals", "Totals")
         + f'<div class="charts">{charts}</div>'

@@ -31,30 +31,30 @@ def divergence_sections(trace: Trace) -> list[Section]:
     if "first_divergence" not in trace.meta:
         return []
     title = f"Where the step and {shown(str(trace.meta.get('against')))} diverge"
-    places = [(name, trace.meta.get(name)) for name in MILESTONES]
-    rows = [_row(name, place) for name, place in places if place or name == "first_divergence"]
+    points = [(name, trace.meta.get(name)) for name in MILESTONES]
+    rows = [_row(name, point) for name, point in points if point or name == "first_divergence"]
     return [Section(title, MILESTONE, rows), *_chain(trace), *_classes(trace)]
 
 
-def _row(name: str, place: Mapping[str, Any] | None) -> list[object]:
-    if place is None:
+def _row(name: str, point: Mapping[str, Any] | None) -> list[object]:
+    if point is None:
         return [MILESTONES[name], None, None, None, None, "no op adds more than its dtype and conditioning allow"]
-    module = shown_module(None, place["module"])
-    return [MILESTONES[name], place["op"], place["phase"], module, place["source"], WORDING[name](place)]
+    module = shown_module(None, point["module"])
+    return [MILESTONES[name], point["op"], point["phase"], module, point["source"], WORDING[name](point)]
 
 
-def _fault(place: Mapping[str, Any]) -> str:
+def _fault(point: Mapping[str, Any]) -> str:
     figures = [("local error", "local_error"), ("propagated error", "propagated_error"), ("noise ratio", "noise_ratio")]
-    parts = [f"{label} {general(place[name], 3)}" for label, name in figures if place.get(name) is not None]
-    return "; ".join([*parts, *([shown(place["message"])] if place["message"] else [])])
+    parts = [f"{label} {general(point[name], 3)}" for label, name in figures if point.get(name) is not None]
+    return "; ".join([*parts, *([shown(point["message"])] if point["message"] else [])])
 
 
-def _lost(place: Mapping[str, Any]) -> str:
-    return f"total error {general(place['total_error'], 3)}, above {general(place['level'], 3)}"
+def _lost(point: Mapping[str, Any]) -> str:
+    return f"total error {general(point['total_error'], 3)}, above {general(point['level'], 3)}"
 
 
-def _grown(place: Mapping[str, Any]) -> str:
-    return f"total error {general(place['total_error'], 3)}, of its inputs {general(place['before'], 3)}"
+def _grown(point: Mapping[str, Any]) -> str:
+    return f"total error {general(point['total_error'], 3)}, of its inputs {general(point['before'], 3)}"
 
 
 WORDING: dict[str, Callable[[Mapping[str, Any]], str]] = {

@@ -78,12 +78,12 @@ class _Outline:
     def below(self, parent: int, graph: str, depth: int) -> Iterator[OutlineRow]:
         beside = self.children.get((graph, parent), [])
         forms = Counter(self.parts["repeat_of"][part] for part in beside)
-        told = set[int]()
+        listed = set[int]()
         for part in beside:
             form = self.parts["repeat_of"][part]
-            if part in self.seen or form in told:
+            if part in self.seen or form in listed:
                 continue
-            told |= {form} if form is not None else set()
+            listed |= {form} if form is not None else set()
             self.seen.add(part)
             yield self.row(part, depth, 1 if form is None else forms[form])
             yield from self.below(part, graph, depth + 1)

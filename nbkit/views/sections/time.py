@@ -38,9 +38,9 @@ def _host(ops: pd.DataFrame, count: int) -> Iterator[Section]:
     yield _totals("Slowest ops", Column("op"), kinds["op"].tolist(), kinds, whole_us)
     yield _totals("Slowest modules", Column("module"), module_names(modules), modules, whole_us)
     yield _totals("Phases", Column("phase", "phase"), phases["phase"].tolist(), phases, whole_us)
-    places = time_by_kind(ops).groupby("kind", sort=False)[["self_time_us", "self_fraction"]].sum()
-    places = places.sort_values("self_time_us", ascending=False, kind="stable")
-    rows = [[KINDS.get(kind, kind), *values] for kind, *values in places.itertuples()]
+    totals = time_by_kind(ops).groupby("kind", sort=False)[["self_time_us", "self_fraction"]].sum()
+    totals = totals.sort_values("self_time_us", ascending=False, kind="stable")
+    rows = [[KINDS.get(kind, kind), *values] for kind, *values in totals.itertuples()]
     yield Section("In ops and between them", (Column("where"), *SELF), rows)
 
 

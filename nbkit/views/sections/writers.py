@@ -38,14 +38,14 @@ def _section_lines(section: Section, width: int) -> list[str]:
     first = section.columns[0]
     title = first.label if first.kind == "phase" else section.title.lower()
     head, rows = [title, *(column.label for column in section.columns[1:])], _row_texts(section)
-    beside, below = _places(section.columns, [head, *rows], width)
-    kinds = [section.columns[place] for place in beside]
-    widths = _fitted(kinds, _widths(kinds, [[row[place] for place in beside] for row in [head, *rows]]), width)
+    beside, below = _layout(section.columns, [head, *rows], width)
+    kinds = [section.columns[index] for index in beside]
+    widths = _fitted(kinds, _widths(kinds, [[row[index] for index in beside] for row in [head, *rows]]), width)
     # A title that is wider than the names stands above them, whole.
     lines, head[0] = ([], title) if len(title) <= widths[0] else ([title], first.label)
     for number, row in enumerate([head, *rows]):
-        lines.append(_line(kinds, [row[place] for place in beside], widths))
-        lines += [line for place in below if number for line in _below(row[place], width)]
+        lines.append(_line(kinds, [row[index] for index in beside], widths))
+        lines += [line for index in below if number for line in _below(row[index], width)]
     return [*lines, *([section.caption] if section.caption else [])]
 
 
@@ -53,12 +53,12 @@ def _row_texts(section: Section) -> Texts:
     return [[text or units.NULL for text in row] for row in section.texts()]
 
 
-def _places(columns: Sequence[Column], table: Texts, width: int) -> tuple[list[int], list[int]]:
+def _layout(columns: Sequence[Column], table: Texts, width: int) -> tuple[list[int], list[int]]:
     """The columns that stand beside each other, and the sentences that stand below their row as they do not fit."""
-    below = [place for place, column in enumerate(columns) if column.kind == "sentence" and place]
+    below = [index for index, column in enumerate(columns) if column.kind == "sentence" and index]
     if _total(_widths(columns, table)) <= width:
         below = []
-    return [place for place in range(len(columns)) if place not in below], below
+    return [index for index in range(len(columns)) if index not in below], below
 
 
 def _widths(columns: Sequence[Column], table: Texts) -> list[int]:
@@ -75,11 +75,11 @@ def _total(widths: Sequence[int]) -> int:
 def _fitted(columns: Sequence[Column], widths: list[int], width: int) -> list[int]:
     """The widths, those of words made smaller until all fit: the widest first, and names of rows last."""
     widths = list(widths)
-    fewest = [MIN_NAME if not place else FEWEST for place in range(len(columns))]
-    words = [place for place, column in enumerate(columns) if column.is_words]
+    fewest = [MIN_NAME if not index else FEWEST for index in range(len(columns))]
+    words = [index for index, column in enumerate(columns) if column.is_words]
     for least in (fewest, [FEWEST] * len(columns)):
-        while _total(widths) > width and (wide := [place for place in words if widths[place] > least[place]]):
-            widths[max(wide, key=lambda place: widths[place])] -= 1
+        while _total(widths) > width and (wide := [index for index in words if widths[index] > least[index]]):
+            widths[max(wide, key=lambda index: widths[index])] -= 1
     return widths
 
 

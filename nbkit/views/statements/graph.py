@@ -21,7 +21,7 @@ def graph_statements(trace: Trace) -> list[Statement]:
     nodes = NODES.check(trace.frames["nodes"])
     parts = PARTS.check(trace.frames.get("parts", PARTS.frame()))
     ops = nodes[nodes["kind"] == "op"]
-    found = [
+    statements = [
         Statement("What it is", tuple((text,) for text in _graphs(trace.meta, nodes))),
         Statement("What corresponds", tuple((text,) for text in _compared(trace))),
         _counts("What it is made of", parts["role"], "part"),
@@ -30,7 +30,7 @@ def graph_statements(trace: Trace) -> list[Statement]:
         _counts("What was inserted", nodes["inserted"], "node"),
         skipped_statement(trace.meta),
     ]
-    return [statement for statement in found if statement.sentences]
+    return [statement for statement in statements if statement.sentences]
 
 
 def graph_link(text: str, node_id: int) -> Link:
@@ -44,10 +44,10 @@ def skipped_statement(meta: Mapping[str, Any]) -> Statement:
     if not skipped:
         return Statement("Is anything wrong", (("All of the source was read.",),) if meta.get("source") else ())
     few = [
-        f"line {units.count(one.get('line'))}: {shown(str(one.get('reason') or ''))}" for one in skipped[:MOST_SKIPPED]
+        f"line {units.count(row.get('line'))}: {shown(str(row.get('reason') or ''))}" for row in skipped[:MOST_SKIPPED]
     ]
-    said = [f"{units.counted(len(skipped), 'line')} could not be read; trace.meta['skipped_lines'] has them all.", *few]
-    return Statement("Is anything wrong", tuple((f"{text}",) for text in said), "bad")
+    count = f"{units.counted(len(skipped), 'line')} could not be read; trace.meta['skipped_lines'] has them all."
+    return Statement("Is anything wrong", tuple((text,) for text in (count, *few)), "bad")
 
 
 def _graphs(meta: Mapping[str, Any], nodes: pd.DataFrame) -> Iterator[str]:

@@ -19,18 +19,18 @@ WHO_CHECKS = "opcheck looks for NaN and Inf, opdiff compares with a reference."
 
 def values_verdict(trace: Trace) -> Statement:
     """Of a verb that judges nothing: where NaN and Inf were first seen, if values were read."""
-    found = non_finite(trace.frames.get("tensors", TENSORS.frame()))
-    if not found.looked_at:
+    counts = non_finite(trace.frames.get("tensors", TENSORS.frame()))
+    if not counts.looked_at:
         verb = shown(str(trace.meta.get("verb") or "this trace"))
         return _not_checked(f"{verb} does not check values; {WHO_CHECKS}")
-    results = units.counted(found.looked_at, "result")
-    if not found.nan_count and not found.inf_count:
+    results = units.counted(counts.looked_at, "result")
+    if not counts.nan_count and not counts.inf_count:
         return Statement(QUESTION, ((f"No NaN and no Inf in the {results} whose values were read.",),), "good")
-    return Statement(QUESTION, tuple(_seen(trace, found, results)), "bad" if found.nan_count else "")
+    return Statement(QUESTION, tuple(_seen(trace, counts, results)), "bad" if counts.nan_count else "")
 
 
-def _seen(trace: Trace, found: NonFinite, results: str) -> list[Words]:
-    kinds = (("NaN", found.nan_count, found.first_nan_op), ("Inf", found.inf_count, found.first_inf_op))
+def _seen(trace: Trace, counts: NonFinite, results: str) -> list[Words]:
+    kinds = (("NaN", counts.nan_count, counts.first_nan_op), ("Inf", counts.inf_count, counts.first_inf_op))
     return [
         (f"{units.count(number)} of {results} hold {name}, first that of ", *_op_words(trace, first), ".")
         for name, number, first in kinds
@@ -80,17 +80,17 @@ def difference_verdict(trace: Trace) -> Statement:
 def _difference_words(diffs: pd.DataFrame, row: int) -> Words:
     op, status, noise_ratio = (diffs[name].iloc[row] for name in ("op", "status", "noise_ratio"))
     ratio = "" if pd.isna(noise_ratio) else f", noise ratio {units.general(noise_ratio, 3)}"
-    return difference_link(shown(op), row), f" {_place(diffs, row)} ({shown(status)}{ratio})"
+    return difference_link(shown(op), row), f" {_location(diffs, row)} ({shown(status)}{ratio})"
 
 
 def _op_words(trace: Trace, op_id: int) -> Words:
     """The op as a link, and where it is."""
     source = trace.ops["source"].iloc[op_id]
     line = f" ({shown(source)})" if isinstance(source, str) else ""
-    return op_link(shown(trace.ops["op"].iloc[op_id]), op_id), f" {_place(trace.ops, op_id)}{line}"
+    return op_link(shown(trace.ops["op"].iloc[op_id]), op_id), f" {_location(trace.ops, op_id)}{line}"
 
 
-def _place(frame: pd.DataFrame, row: int) -> str:
+def _location(frame: pd.DataFrame, row: int) -> str:
     """Where a row is: its module and phase."""
     module, phase = frame["module"].iloc[row], frame["phase"].iloc[row]
     where = f"in {shown_module(None, module)}" if isinstance(module, str) else "outside modules"

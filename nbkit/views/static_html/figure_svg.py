@@ -27,8 +27,8 @@ def figure_svg(figure: "Figure", prefix: str = "") -> str:
     svg = buffer.getvalue()
     # The prologue names a document type by its address; inside HTML it has no place.
     svg = _METADATA.sub("", svg[svg.index("<svg") :])
-    if found := _STYLES.search(svg):
-        svg = svg.replace(found[0], "", 1).replace("<svg", f'<svg style="{found[1]}"', 1)
+    if style := _STYLES.search(svg):
+        svg = svg.replace(style[0], "", 1).replace("<svg", f'<svg style="{style[1]}"', 1)
     used = {name for _, name in _USE.findall(svg)}
-    svg = _ID.sub(lambda found: f' id="{prefix}{found[1]}"' if found[1] in used else "", svg)
+    svg = _ID.sub(lambda match: f' id="{prefix}{match[1]}"' if match[1] in used else "", svg)
     return _USE.sub(rf"\g<1>{prefix}\2", svg)

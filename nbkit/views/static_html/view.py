@@ -15,7 +15,7 @@ def no_picture(trace: Trace) -> str:
     return ""
 
 
-def nothing_found(trace: Trace, count: int) -> list[Section]:
+def no_outcome(trace: Trace, count: int) -> list[Section]:
     """Nothing, for verbs that record and judge nothing."""
     return []
 
@@ -26,7 +26,7 @@ class View:
 
     `widget` is the live view; `sections` are the tables of the summary, with at most so many rows; `picture` is HTML of
     a static picture and `calls` that of a table of single calls. A report has `verdict`, its answer to whether anything
-    is wrong, the tables of what was `found`, `panels` with the widgets, the tables of where the time went (`totals`)
+    is wrong, the tables of its `outcome`, `panels` with the widgets, the tables of where the time went (`totals`)
     and `charts` (matplotlib figures). All of it is about the frame that `shows` names; without rows of that `nothing`
     is said. `statements` are the report's summary in words, where it is not about ops.
     """
@@ -39,7 +39,7 @@ class View:
     panels: Callable[[Contents], list[Panel]]
     totals: Callable[[Trace, int], list[Section]]
     picture: Callable[[Trace], str] = no_picture
-    found: Callable[[Trace, int], list[Section]] = nothing_found
+    outcome: Callable[[Trace, int], list[Section]] = no_outcome
     shows: str = "ops"
     nothing: str = "No op was recorded."
     statements: Callable[[Trace], list[Statement]] | None = None

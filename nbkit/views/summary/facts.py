@@ -127,7 +127,7 @@ def _why_incomplete(error: Mapping[str, Any] | str | None) -> str:
         return "the recorded code did not run to its end"
     if isinstance(error, str):
         return shown(error, 500)
-    place = [f"op {error['op_id']}"] if error.get("op_id") is not None else []
-    place += [shown(str(error["source"]))] if error.get("source") else []
+    location = [f"op {error['op_id']}"] if error.get("op_id") is not None else []
+    location += [shown(str(error["source"]))] if error.get("source") else []
     message = shown(f"{error.get('type', 'error')}: {error.get('message', '')}", 500)
-    return f"{message} (at {', '.join(place)})" if place else message
+    return f"{message} (at {', '.join(location)})" if location else message

@@ -152,8 +152,8 @@ class TableSource(ABC):
     def _position(self, message: Message) -> Answer:
         """Where a row stands in the matches of a query; null where it is not among them."""
         row = self.known_row(message)
-        places = np.flatnonzero(self.matches_of(message).ids == row)
-        return {self.key: row, "position": int(places[0]) if len(places) else None}
+        positions = np.flatnonzero(self.matches_of(message).ids == row)
+        return {self.key: row, "position": int(positions[0]) if len(positions) else None}
 
     def _modules(self, message: Message) -> Answer:
         """A page of the module tree, what is outside any module, and what all rows add up to."""

@@ -68,7 +68,7 @@ def test_a_grouping_has_a_frame_for_each_step_of_a_path(group: str, leaf: str) -
 
 def test_a_frame_is_found_from_a_row_of_now_inside_it() -> None:
     found = tree("phase")
-    row, up = found.places()
+    row, up = found.rows_within()
     places = dict(zip(paths(found), zip(row.tolist(), up.tolist(), strict=True), strict=True))
     assert places["forward"] == (1, 3)
     assert places["forward > Net > Net.fc > aten.mm"] == (2, 0)
