@@ -27,7 +27,7 @@ class LineParser(OptionParser):
         self.add_argument(*HELP_OPTIONS, action="store_true", help=help_text)
 
     def parse_line(self, line: str) -> argparse.Namespace:
-        """The options in `line`. Raises UsageError, which IPython shows as one line."""
+        """Parses the options in `line`. Raises UsageError, which IPython shows as one line."""
         try:
             words = _split(line)
         except ValueError as error:
@@ -69,14 +69,14 @@ class MagicParser(LineParser):
 
 
 def add_result_options(parser: LineParser, verb: str) -> None:
-    """The options that say where the trace goes."""
+    """Adds the options that say where the trace goes."""
     output = f"store the trace under NAME; the last trace is always there as _{verb}"
     parser.add_argument("-o", "--output", type=_python_name, metavar="NAME", help=output)
     parser.add_argument("-q", "--quiet", action="store_true", help="store the trace without showing it")
 
 
 class MagicFunction:
-    """What IPython knows as a magic: a function whose docstring is the help of the magic, made when asked for."""
+    """Is what IPython calls as a magic: a function whose docstring is the help, made when asked for."""
 
     def __init__(self, name: str, run: Callable[..., object], parser: Callable[[], LineParser]) -> None:
         self.__name__, self._run, self._parser = name, run, parser
@@ -91,7 +91,7 @@ class MagicFunction:
 
 
 def wants_help(line: str) -> bool:
-    """Whether one of the options in `line` asks for the help text."""
+    """Tells whether one of the options in `line` asks for the help text."""
     try:
         return any(word in HELP_OPTIONS for word in _split(line))
     except ValueError:

@@ -16,7 +16,7 @@ class Repeating(Protocol):
     """A recorder that the code it records may run under several times."""
 
     def rounds(self) -> Iterator[object]:
-        """One item per run that is due."""
+        """Yields one item per run that is due."""
 
 
 class CellMagic:
@@ -27,15 +27,15 @@ class CellMagic:
 
     @cached_property
     def parser(self) -> MagicParser:
-        """The parser of its options, made at first use: what records is imported for it."""
+        """Returns the parser of its options, made at first use: what records is imported for it."""
         return MagicParser(self.name, self.recorder)
 
     def repeats(self, options: Namespace) -> bool:
-        """Whether the options ask for more than one run of the cell."""
+        """Tells whether the options ask for more than one run of the cell."""
         return self.recorder.is_repeated and any(getattr(options, count) for count in COUNTS)
 
     def repeats_line(self, options: str) -> bool:
-        """Whether the option text asks for more than one run; False if it cannot be read."""
+        """Tells whether the option text asks for more than one run; False if it cannot be read."""
         try:
             return self.repeats(self.parser.parse_line(options))
         except UsageError:

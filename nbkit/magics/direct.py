@@ -1,4 +1,4 @@
-"""The magic function IPython knows by the verb's name: for `%%verb?`, `%lsmagic`, scripts, and a `%%` line below it.
+"""Makes the magic function of a verb: for `%%verb?`, `%lsmagic`, scripts, and a `%%` line below it.
 
 It is handed the cell as text and compiles it itself; a cell in a notebook goes through `nbkit.magics.transform` instead
 and can do more: here `await` is a syntax error, as below `%%time`.
@@ -17,7 +17,7 @@ from nbkit.magics.session import CellSession, show_text
 
 
 def magic_function(shell: InteractiveShell, magic: CellMagic) -> Callable[..., object]:
-    """The function to register under the verb's name; its docstring is the verb's help."""
+    """Returns the function to register under the verb's name; its docstring is the verb's help."""
 
     def run_cell(line: str, cell: str) -> object:
         __tracebackhide__ = True
@@ -39,7 +39,7 @@ def magic_function(shell: InteractiveShell, magic: CellMagic) -> Callable[..., o
 
 
 def _compiled(shell: InteractiveShell, cell: str) -> tuple[CodeType, CodeType | None]:
-    """Statements and final expression of `cell`, with the line numbers seen in the notebook."""
+    """Returns the statements and the final expression of `cell`, with the line numbers seen in the notebook."""
     filled = cell.lstrip("\n")
     # IPython drops leading blank lines; they and the line of the magic itself are put back in front.
     source = "\n" * (1 + len(cell) - len(filled)) + shell.transform_cell(cell)

@@ -25,7 +25,7 @@ def line_parser(name: str, magic: LineMagic) -> LineParser:
 
 
 def line_function(shell: InteractiveShell, name: str, magic: LineMagic) -> Callable[..., object]:
-    """The function to register under the magic's name; its docstring is the magic's help."""
+    """Returns the function to register under the magic's name; its docstring is the magic's help."""
 
     @cache
     def parser() -> LineParser:

@@ -1,4 +1,4 @@
-"""The call that stands in line 1 of a cell for its `%%verb` line, and the object it calls."""
+"""Makes the call that replaces the `%%verb` line of a cell, and the object that it calls."""
 
 import ast
 import builtins
@@ -16,7 +16,7 @@ NAME = "_nbkit_magic"
 
 
 class Marker:
-    """What the rewritten cell calls: `session()`, `rounds()` around its code, `keep()`, `take()` for its last value."""
+    """Serves the rewritten cell: `session()`, `rounds()` around its code, `keep()`, `take()` for its last value."""
 
     def __init__(self, shell: InteractiveShell, magics: Mapping[str, CellMagic]) -> None:
         self._shell, self._magics = shell, magics
@@ -28,7 +28,7 @@ class Marker:
         raise UsageError(f"{line.split()[0]} must be the first line of its cell here; put it above the other magic.")
 
     def session(self, line: str, is_empty: bool, awaits: bool) -> CellSession:
-        """The context manager for the cell that began with `line`. Raises UsageError on a bad option."""
+        """Returns the context manager for the cell that began with `line`. Raises UsageError on a bad option."""
         name, options = split_line(line)
         self._value = None
         magic = self._magics[name]
@@ -37,7 +37,7 @@ class Marker:
         return session
 
     def rounds(self) -> Iterator[object]:
-        """One item per run of the cell whose session has just begun."""
+        """Yields one item per run of the cell whose session has just begun."""
         # Given away, so that cells inside this one have their own, and that nothing here keeps the trace alive.
         session, self._session = self._session, None
         assert session is not None, "The tree has this loop only if the options ask for it."
@@ -54,25 +54,25 @@ class Marker:
         self._value = value
 
     def take(self) -> object:
-        """The value held; it is held no longer."""
+        """Returns the held value and lets go of it."""
         value, self._value = self._value, None
         return value
 
 
 def split_line(line: str) -> tuple[str, str]:
-    """Verb and option text of a `%%verb options` line."""
+    """Returns the verb and option text of a `%%verb options` line."""
     name, *options = line[2:].split(maxsplit=1) or [""]
     return name, "".join(options).strip()
 
 
 def marker_text(line: str, *, as_string: bool) -> str:
-    """Source of the marker for `line`; as a string literal it may stand before `from __future__` imports."""
+    """Returns the source of the marker for `line`, a string literal, so that `from __future__` imports may follow."""
     call = f"{NAME}({line.strip()!r})"
     return f"{call!r}\n" if as_string else f"{call}\n"
 
 
 def marked_line(statement: ast.stmt) -> str | None:
-    """The `%%verb` line that `statement` stands for; None if it is not a marker."""
+    """Returns the `%%verb` line that `statement` stands for; None if it is not a marker."""
     match statement:
         case ast.Expr(value=ast.Constant(value=str(text))) if text.startswith(f"{NAME}("):
             return marked_line(ast.parse(text).body[0])

@@ -1,4 +1,4 @@
-"""One run of a cell under a magic: options before it, recording around it, the trace stored, shown and saved after."""
+"""Runs a cell under a magic: options before it, recording around it, the trace stored, shown and saved after."""
 
 import sys
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ class CellSession:
         return self._trace
 
     def rounds(self) -> Iterator[object]:
-        """One item per run of the cell's code that is due: one, unless the options ask for more."""
+        """Yields one item per run of the cell's code that is due: one, unless the options ask for more."""
         if not isinstance(self._recording, Repeating):
             yield None
             return

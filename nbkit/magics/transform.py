@@ -1,4 +1,4 @@
-"""The cell as a bare cell: three steps that turn `%%verb` and its code into that code inside a context manager.
+"""Turns `%%verb` and the code of a cell into that code inside a context manager, in three steps.
 
 IPython's own way, a magic function that is handed the cell as text, changes line numbers, forbids `await` and hides the
 last value. Here line 1 becomes a marker call that carries the options (LineStep), a one-line body gets IPython's
@@ -28,7 +28,7 @@ FUTURE_IMPORT = re.compile(r"\s*from\s+__future__\s+import\b")
 
 
 class LineStep:
-    """First step, on the text: a `%%verb` line that is not followed by another `%%` line becomes the marker."""
+    """Replaces a `%%verb` line by the marker unless another `%%` line follows; the first step, on the text."""
 
     # check_complete leaves such steps out, so that a terminal waits for the body as it does for every cell magic.
     has_side_effects = True
@@ -50,7 +50,7 @@ class LineStep:
 
 
 class SingleLineStep:
-    """Second step, after IPython's syntax is gone: automagic and autocall for a body of one line, as in a bare cell."""
+    """Applies automagic and autocall to a body of one line, as in a bare cell; the second step, on plain Python."""
 
     has_side_effects = True
 
@@ -68,7 +68,7 @@ class SingleLineStep:
 
 
 class TreeStep(ast.NodeTransformer):
-    """Third step, on the syntax tree: the code of a marked cell goes into its session; other trees stay as they are."""
+    """Puts the code of a marked cell into its session; the third step, on the syntax tree."""
 
     def __init__(self, shell: InteractiveShell, magics: Mapping[str, CellMagic]) -> None:
         self._shell, self._magics = shell, magics
@@ -112,7 +112,7 @@ class TreeStep(ast.NodeTransformer):
 
 
 def _first_filled(lines: list[str], start: int) -> int:
-    """Index of the first line from `start` on that is not blank; the number of lines if there is none."""
+    """Returns the index of the first line from `start` on that is not blank; the number of lines if there is none."""
     return next((index for index in range(start, len(lines)) if lines[index].strip()), len(lines))
 
 
@@ -121,12 +121,12 @@ def _call(method: str, *arguments: ast.expr) -> ast.Call:
 
 
 def _loop(code: list[ast.stmt]) -> ast.For:
-    """`code` as often as the session has runs due; the loop's own variable is an attribute of the marker."""
+    """Repeats `code` for each run of the session; the loop's own variable is an attribute of the marker."""
     return ast.For(ast.Attribute(ast.Name(NAME, ast.Load()), "round", ast.Store()), _call("rounds"), code, [])
 
 
 def _breaks(body: list[ast.stmt]) -> bool:
-    """Whether a `break` or `continue` in the code belongs to no loop in it, which is a syntax error in a bare cell."""
+    """Tells whether a `break` or `continue` belongs to no loop in the code, a syntax error in a bare cell."""
     pending: list[ast.AST] = list(body)
     while pending:
         match node := pending.pop():
@@ -142,7 +142,7 @@ def _breaks(body: list[ast.stmt]) -> bool:
 
 
 def _awaits(body: list[ast.stmt]) -> bool:
-    """Whether the code itself awaits; functions that it only defines do not count."""
+    """Tells whether the code itself awaits; functions that it only defines do not count."""
     pending: list[ast.AST] = list(body)
     while pending:
         node = pending.pop()
@@ -154,7 +154,7 @@ def _awaits(body: list[ast.stmt]) -> bool:
 
 
 def _after_future_imports(body: list[ast.stmt]) -> int:
-    """How many statements must stay in front: everything up to the last leading `from __future__` import."""
+    """Returns how many statements must stay in front: everything up to the last leading `from __future__` import."""
     count = 0
     for index, statement in enumerate(body):
         is_docstring = index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

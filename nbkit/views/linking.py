@@ -1,4 +1,4 @@
-"""Linking: what is selected in a flamegraph filters an op table, and what is selected in one widget is in the other."""
+"""Links widgets: a selection in a flame graph filters an op table, and a selected op is selected in both."""
 
 from collections.abc import Callable
 from typing import Any
@@ -79,7 +79,7 @@ def link_graph(graph: GraphView, ops_widget: OpTable | FlameGraph) -> Callable[[
 
 
 def _ops_of(graph: GraphView, table: OpTable) -> Ids | None:
-    """The ops of what is selected, by their ids, else by its module; null where neither tells."""
+    """Returns the ops of what is selected, by their ids, else by its module; null where neither tells."""
     ids, module = graph.selected_ids(), (graph.selection or {}).get("module")
     if ids is not None and len(ids):
         return ids
@@ -124,7 +124,7 @@ def link_differences(differences: DiffTable, table: OpTable) -> Callable[[], Non
 
 
 def _with_kernels(table: OpTable, ids: Ids) -> Ids:
-    """The ops and the work on devices that they launched, which has frames on tracks of its own."""
+    """Returns the ops and the work on devices that they launched, which has frames on tracks of its own."""
     ops = table.source.trace.ops
     is_launched = (ops["level"] == "kernel") & ops["parent_id"].isin(ids)
     return np.union1d(ids, np.flatnonzero(is_launched))

@@ -12,7 +12,7 @@ from nbkit.views.static_html.view import View
 
 
 def op_charts(trace: Trace) -> list[Any]:
-    """Where the self time went: by op, by module."""
+    """Returns the charts of self time by op and by module."""
     return [draw_ops(trace), draw_modules(trace)]
 
 

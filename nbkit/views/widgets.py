@@ -18,21 +18,21 @@ ROWS = 10
 
 
 def flame_and_ops(trace: Trace) -> VBox:
-    """The flamegraph above the op table."""
+    """Puts the flamegraph above the op table."""
     flame, table = FlameGraph(trace), OpTable(trace)
     link(flame, table)
     return VBox([flame, table])
 
 
 def differences_and_ops(trace: Trace) -> VBox:
-    """The diff table above the op table."""
+    """Puts the diff table above the op table."""
     differences, table = DiffTable(trace), OpTable(trace)
     link_differences(differences, table)
     return VBox([differences, table])
 
 
 def graph_and_ops(trace: Trace) -> VBox:
-    """The graph above the op table, where ops were recorded."""
+    """Puts the graph above the op table, where ops were recorded."""
     graph = GraphView(trace)
     if not len(trace.frames.get("ops", ())):
         return VBox([graph])
@@ -42,7 +42,7 @@ def graph_and_ops(trace: Trace) -> VBox:
 
 
 def sections_and_ops(trace: Trace, sections: Callable[[Trace, int], list[Section]]) -> VBox:
-    """These sections, ten rows each, above the op table."""
+    """Puts these sections, ten rows each, above the op table."""
     # Without the margins of a control, so that its border and that of the op table are one line.
     tables = HTML(static_div(to_html(sections(trace, ROWS))), layout={"margin": "0 0 6px"})
     return VBox([tables, OpTable(trace)])

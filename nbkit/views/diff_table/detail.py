@@ -20,7 +20,7 @@ MAX_TEXT = 2001
 
 
 def diff_detail(trace: Trace, row: int) -> dict[str, Any]:
-    """What the detail pane shows of a row of `diffs`, as JSON data."""
+    """Returns what the detail pane shows of a row of `diffs`, as JSON data."""
     values = trace.diffs.iloc[row]
     op_id = int(values["op_id"])
     captured = captured_result(trace, row)
@@ -36,7 +36,7 @@ def diff_detail(trace: Trace, row: int) -> dict[str, Any]:
 
 
 def captured_result(trace: Trace, row: int) -> CapturedResult | None:
-    """The values of a row of `diffs`; None if they were not captured."""
+    """Returns the values of a row of `diffs`; None if they were not captured."""
     values = trace.diffs.iloc[row]
     call = trace.captured.get(int(values["op_id"]))
     return None if call is None else call.result(str(values["role"]), int(values["position"]))

@@ -9,7 +9,7 @@ ROWS = 50
 
 
 def diff_panel(contents: Contents) -> Panel:
-    """All compared tensors; the worst of them where no script runs."""
+    """Returns the panel of all compared tensors, which shows the worst of them where no script runs."""
     data = diff_data(contents.trace, values=contents.values)
     worst = to_html([worst_section(contents.trace, ROWS)])
     return Panel("diff_table", "Differences, worst first", data, f'<div class="nbkit-static">{worst}</div>')

@@ -1,4 +1,4 @@
-"""What a report holds of the captured values of a trace: which rows have some, and on demand what is drawn of them."""
+"""Packs the captured values of a trace for a report: which rows have some, and on demand what is drawn of them."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from nbkit.views.diff_table.source import DiffSource
 
 
 def captured_data(source: DiffSource, *, values: bool) -> dict[str, Any]:
-    """Rows and ops with captured values, what `meta` says of them, and by row plots, worst elements and script.
+    """Returns rows and ops with captured values, what `meta` says of them, and by row plots, worst elements and script.
 
     Without `values` those are left out. A script whose inputs would need a file beside it is null.
     """

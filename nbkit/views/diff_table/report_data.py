@@ -1,4 +1,4 @@
-"""What the diff table of a report answers from, without a kernel: one block of the columns of `diffs`."""
+"""Packs the columns of `diffs` as one block, from which the diff table of a report answers without a kernel."""
 
 import pandas as pd
 
@@ -13,7 +13,7 @@ from nbkit.views.panels.rounded import METRIC_DIGITS, rounded
 
 
 def diff_data(trace: Trace, *, values: bool) -> bytes:
-    """The block of one trace, which widgets/src/report/answers/diff_answers.js answers from; the same for the same one.
+    """Packs the block of one trace that widgets/src/report/answers/diff_answers.js answers from.
 
     Metrics are kept to the three digits that are shown. Elements of tensors, and what was drawn of them, are in it only
     with `values`.

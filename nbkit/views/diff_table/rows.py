@@ -26,14 +26,14 @@ LABELS = {"status": "verdicts", "error_class": "error classes", "phase": "phases
 
 
 def shown_columns(rows: Columns) -> list[str]:
-    """The columns to show, in order; a column that is null throughout is left out, one that we do not know is last."""
+    """Returns the columns to show, in order, without those that are null throughout; unknown ones come last."""
     names = [name for name in (*rows.texts, *rows.numbers) if name != "message_values"]
     known = [name for name in (*FIRST, *STEP, *LAST) if name in names]
     return [name for name in dict.fromkeys([*known, *names]) if _is_worth_showing(rows, name)]
 
 
 def choices(rows: Columns) -> dict[str, list[str]]:
-    """Columns of which one text can be chosen, with their texts; verdicts from the worst on."""
+    """Returns the columns that have a menu, with the texts to choose from; verdicts worst first."""
     names = [name for name in CHOICES if name in rows.texts]
     texts = {name: [shown(str(text)) for text in rows.texts[name].values] for name in names}
     texts["status"].sort(key=lambda text: STATUSES.index(text) if text in STATUSES else -1)
@@ -41,7 +41,7 @@ def choices(rows: Columns) -> dict[str, list[str]]:
 
 
 def scales(rows: Columns) -> list[dict[str, Any]]:
-    """Name, label, smallest and largest value above 0 of the metrics that have a slider."""
+    """Returns name, label, smallest and largest value above 0 of the metrics that have a slider."""
     metrics = []
     for name in METRICS:
         values = rows.numbers.get(name, np.zeros(0))
@@ -53,7 +53,7 @@ def scales(rows: Columns) -> list[dict[str, Any]]:
 
 
 def number(value: float) -> str:
-    """A metric for the eye."""
+    """Formats a metric."""
     return "0" if value == 0 else general(value, 3)
 
 

@@ -23,7 +23,7 @@ from nbkit.views.tables.source import Answer, Message, TableSource
 
 
 class DiffSource(TableSource):
-    """The differences of one trace, encoded at the first question."""
+    """Answers from the differences of one trace, which it encodes at the first question."""
 
     table = "diff table"
     noun = "row"
@@ -49,12 +49,12 @@ class DiffSource(TableSource):
 
     @cached_property
     def amounts(self) -> Floats:
-        """1 for a row that is wrong."""
+        """Returns 1 for each row that is mismatched or failed, else 0."""
         return is_wrong(self.columns).astype(np.float64)
 
     @cached_property
     def tree(self) -> pd.DataFrame:
-        """The module tree with compared tensors as its ops, and in place of times how many of them are wrong."""
+        """Returns the module tree with compared tensors as its ops, and how many mismatched or failed as its times."""
         ops = self.trace.ops.take(self.trace.diffs["op_id"].to_numpy()).reset_index(drop=True)
         return module_tree(ops.assign(self_time_us=self.amounts), self.trace.modules)
 
@@ -98,7 +98,7 @@ class DiffSource(TableSource):
 
 
 def captured_note(meta: Mapping[str, Any]) -> list[str]:
-    """What the header says of captured values; nothing where no call was wrong."""
+    """Returns what the header says of captured values; nothing where no call was wrong."""
     captured = meta.get("captured")
     if not captured or not captured["calls"]:
         return []

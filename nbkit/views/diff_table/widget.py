@@ -1,4 +1,4 @@
-"""DiffTable: the interactive table of what opdiff compared; rows are paged from the kernel, as in the op table."""
+"""DiffTable shows what opdiff compared as an interactive table, whose rows are paged from the kernel."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,7 +28,7 @@ class DiffTable(TableWidget):
 
     @property
     def filtered(self) -> pd.DataFrame:
-        """The compared tensors that the table shows now, filtered and sorted: rows of `trace.diffs` with their index.
+        """Returns the compared tensors that the table shows now, in its order: rows of `trace.diffs` with their index.
 
         If one table is shown in several places, those of the place that was used last;
         before any is shown, all rows, the worst first.

@@ -1,4 +1,4 @@
-"""The boxes of a still flamegraph: equal call paths merged, heaviest to the left, the widest few hundred of them."""
+"""Lays out the widest few hundred boxes of a static flame graph: equal call paths merged, heaviest to the left."""
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ Ids = npt.NDArray[np.int64]
 
 
 def flame_boxes(ops: pd.DataFrame, count: int = 300) -> pd.DataFrame:
-    """The widest boxes, each after the one it stands on: op, phase, calls, depth, left_us, total_us, self_us.
+    """Returns the widest boxes, each after the one it stands on: op, phase, calls, depth, left_us, total_us, self_us.
 
     Calls of the same op, phase and level inside the same box are one box; work on a device is left out, and each thread
     has its own boxes at the bottom. `left_us` counts from the left edge, where the heaviest of each depth stands first.
@@ -36,7 +36,7 @@ def flame_boxes(ops: pd.DataFrame, count: int = 300) -> pd.DataFrame:
 
 
 def _merged(host: pd.DataFrame) -> tuple[Ids, Ids]:
-    """The box of each row, and of each box the one it stands on, -1 at the bottom; that has the smaller number."""
+    """Returns the box of each row, and for each box the one that it stands on: a smaller number, -1 at the bottom."""
     thread = host["thread"].to_numpy()
     parent = pd.Index(host["op_id"]).get_indexer(host["parent_id"].to_numpy(np.int64, na_value=-1))
     # What another thread does meanwhile has its own boxes: beside its parent's own work it would not fit on it.
@@ -45,7 +45,7 @@ def _merged(host: pd.DataFrame) -> tuple[Ids, Ids]:
 
 
 def _kinds(host: pd.DataFrame) -> Ids:
-    """What tells the boxes on one box apart, as a number per row.
+    """Numbers the kind of each row: rows of one kind on the same box share a box.
 
     The level is in it: a range or an op may bear the name of a module's class.
     """
@@ -57,7 +57,7 @@ def _kinds(host: pd.DataFrame) -> Ids:
 
 
 def placed_boxes(widest: list[int], below: list[int], totals: list[float]) -> dict[int, tuple[int, float]]:
-    """Depth and left edge of each box, in the given order; those on a box that is not there are left out."""
+    """Returns the depth and left edge of each box, in order, without those that stand on a missing box."""
     placed: dict[int, tuple[int, float]] = {}
     free = {-1: 0.0}
     for box in widest:

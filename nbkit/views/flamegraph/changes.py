@@ -1,4 +1,4 @@
-"""What became of each frame of two flamegraphs' merged calls, as the widget has it, for where no script runs."""
+"""Says how each frame changed between two flame graphs of merged calls, as the widget does, for static views."""
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ ONE_SIDE = "noise unknown: repeats of one side only"
 
 
 def flame_changes(now: State, base: State, difference: State) -> pd.DataFrame:
-    """One row per frame of both, what holds a frame before it.
+    """Returns a frame with one row per frame of either flame graph, parents first.
 
     text, parent, calls; width_us, its total time now, of what was removed that before; kind, one of KINDS; usual_us,
     change_us, noise_us and is_own as in `compare_trees`, without repeats from the totals, with no noise.
@@ -55,7 +55,7 @@ def _selves(state: State, frame_of: Ints, count: int) -> Floats:
 
 
 def _judged(tree: FlameTree, difference: State) -> pd.DataFrame:
-    """usual_us, change_us, noise_us and is_own by frame; null where it is too short to be judged."""
+    """Returns usual_us, change_us, noise_us and is_own by frame; null where it is too short to be judged."""
     packed = difference["views"]["none host"]["columns"]
     columns = {name: np.frombuffer(packed[name], kind) for name, kind in TYPES.items()}
     frames = pd.DataFrame(np.nan, range(len(tree.parent)), ["usual_us", "change_us", "noise_us"]).assign(is_own=False)
@@ -72,14 +72,14 @@ def _unjudged(total: Floats, before: Floats) -> pd.DataFrame:
 
 
 def _is_coloured(total: Floats, before: Floats, difference: State) -> npt.NDArray[np.bool_]:
-    """Whether single recordings differ by more than equal ones hardly ever do."""
+    """Tells which frames of single recordings differ by more than equal recordings hardly ever do."""
     small = difference["single_share"] * float(total.max(initial=0.0))
     is_apart = np.maximum(total, before) >= difference["single_factor"] * np.minimum(total, before)
     return np.asarray(is_apart & (np.abs(total - before) > small))
 
 
 def change_words(kind: str, usual: float, change: float, noise: float, *, is_own: bool, is_judged: bool) -> str:
-    """'slower: +1.20 ms (+18.0 %), beyond noise ±3.0 %', in the words of verdicts.js."""
+    """Words a change: 'slower: +1.20 ms (+18.0 %), beyond noise ±3.0 %', in the words of verdicts.js."""
     if kind in ("added", "removed"):
         return kind
     whose = f"{'self time ' if is_own else ''}{'' if kind == 'same' else f'{kind}: '}"
@@ -98,7 +98,7 @@ def change_words(kind: str, usual: float, change: float, noise: float, *, is_own
 
 
 def change_mark(kind: str, usual: float, change: float, *, is_own: bool) -> str:
-    """'▲ +18 %', in the words of describe.js; empty for what is the same."""
+    """Marks a change: '▲ +18 %', in the words of describe.js; empty for what is the same."""
     if kind in ("added", "removed", "same"):
         return "" if kind == "same" else kind
     percent = f" {'−' if change < 0 else '+'}{units.fixed(100 * abs(change) / usual, 0)} %" if usual > 0 else ""
@@ -106,7 +106,7 @@ def change_mark(kind: str, usual: float, change: float, *, is_own: bool) -> str:
 
 
 def noise_note(difference: State) -> str:
-    """What the colours of a difference stand for, in the words of views.js."""
+    """Says what the colours of a difference stand for, in the words of views.js."""
     before, now = difference["repeats"]
     if difference["views"]:
         return f"slower, faster: beyond the noise of {now} repeats, {before} before"

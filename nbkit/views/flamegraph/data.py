@@ -1,4 +1,4 @@
-"""The state of the flamegraph: a trace's ops as little-endian columns and dictionary-coded texts, one row per op."""
+"""Makes the state of the flame graph: a row per op, as little-endian columns and dictionary-coded texts."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ TIMES = ("start", "total", "self")
 
 
 def flame_state(trace: Trace) -> State:
-    """The state of one trace: title, count, complete, strings, tracks, columns (bytes), memory and notes.
+    """Returns the state of one trace: title, count, complete, strings, tracks, columns (bytes), memory and notes.
 
     Row i of the columns is the op with op_id i; -1 is missing in Int32 columns, NaN in Float64 ones. `parent` is -1
     where the parent is on another track. Names are on one line and cut.
@@ -47,7 +47,7 @@ def flame_state(trace: Trace) -> State:
 
 
 def column(state: State, name: str) -> npt.NDArray[Any]:
-    """One column of a state as an array."""
+    """Returns one column of a state as an array."""
     return np.frombuffer(state["columns"][name], "<f8" if name in NUMBERS else "<i4")
 
 
@@ -62,7 +62,7 @@ def _coded(values: pd.Series) -> tuple[Ints, list[str]]:
 
 
 def _module_paths(ops: pd.DataFrame) -> tuple[Ints, list[str]]:
-    """Paths that start with the model's name, so that parts of different models stay apart."""
+    """Returns paths that start with the model's name, so that parts of different models stay apart."""
     model_codes, models = pd.factorize(ops["model"])
     path_codes, paths = pd.factorize(ops["module"])
     span = max(len(paths), 1)
@@ -74,14 +74,14 @@ def _module_paths(ops: pd.DataFrame) -> tuple[Ints, list[str]]:
 
 
 def _named(codes: npt.NDArray[np.intp], names: list[str]) -> tuple[Ints, list[str]]:
-    """The codes and the shown names of them, each name once: names may be the same once they are cut."""
+    """Returns the codes and the names as shown, each once: names may become equal when they are cut."""
     code_of: dict[str, int] = {}
     new_codes = [code_of.setdefault(shown(name, NAME_LIMIT), len(code_of)) for name in names]
     return np.array([*new_codes, -1], np.int32)[codes], list(code_of)
 
 
 def _tracks(ops: pd.DataFrame) -> tuple[list[dict[str, str]], Ints]:
-    """Tracks in order: threads by number, then streams of devices; and the track of each op."""
+    """Returns the tracks in order: threads by number, then streams of devices; and the track of each op."""
     is_device = (ops["level"] == "kernel").to_numpy(bool)
     threads, thread_of = np.unique(ops["thread"].to_numpy()[~is_device], return_inverse=True)
     names = [{"name": f"thread {thread}", "kind": "host"} for thread in threads]
@@ -107,7 +107,7 @@ def _parents(ops: pd.DataFrame, track: Ints) -> Ints:
 
 
 def _memory(trace: Trace) -> list[dict[str, Any]] | None:
-    """Bytes allocated over time, per device; null where memory was not recorded."""
+    """Returns the bytes allocated over time, per device; null where memory was not recorded."""
     if "memory" not in trace.frames:
         return None
     memory = MEMORY.check(trace.frames["memory"]).dropna(subset=["allocated_bytes"])

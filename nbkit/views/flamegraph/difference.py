@@ -1,4 +1,4 @@
-"""What the noise of the repeats says about each frame of the difference of two flamegraphs, as state of the widget."""
+"""Makes the state of a difference of two flame graphs: the change and the noise of repeats of each frame."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ TYPES = {"row": "<i4", "up": "<i4", "own": "<i4", "usual": "<f8", "change": "<f8
 
 
 def flame_states(trace: Trace, base: Trace | None) -> dict[str, State | None]:
-    """The states of a flamegraph by the name of their trait: flame, base and difference, the last two null alone."""
+    """Returns the traits of a flame graph: flame, base and difference; without a base trace the last two are null."""
     now = flame_state(trace)
     if base is None:
         return {"flame": now, "base": None, "difference": None}
@@ -30,7 +30,7 @@ def flame_states(trace: Trace, base: Trace | None) -> dict[str, State | None]:
 
 
 def difference_state(trace: Trace, base: Trace, now: State, before: State) -> State:
-    """State of the difference of two traces, whose own states are `now` and `before`.
+    """Returns the state of the difference of two traces, whose own states are `now` and `before`.
 
     repeats of both, base first; notes; single_factor and single_share, from which on single recordings are coloured;
     and views: for 'none host', 'module host' ... count and columns (bytes) of the frames that both have and that are
@@ -55,12 +55,12 @@ def difference_state(trace: Trace, base: Trace, now: State, before: State) -> St
 
 
 def clocks(now: State, before: State) -> list[Clock]:
-    """The clocks that the ops of both hosts have times of."""
+    """Returns the clocks that the ops of both hosts have times of."""
     return ["host", "device"] if all(_launched(state) for state in (now, before)) else ["host"]
 
 
 def _launched(state: State) -> bool:
-    """Whether any op of the host knows the time of the kernels it launched."""
+    """Tells whether any op of the host knows the time of the kernels it launched."""
     return bool((column(state, "device_self")[host_rows(state)] > 0).any())
 
 

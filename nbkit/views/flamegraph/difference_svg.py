@@ -1,4 +1,4 @@
-"""The difference of two flamegraphs as a still picture with its legend, in the colours and words of the widget."""
+"""Draws the difference of two flame graphs as a static picture, in the colours and words of the widget."""
 
 from collections.abc import Mapping
 from html import escape
@@ -18,7 +18,7 @@ SWATCH = "display:inline-block;width:.8em;height:.8em"
 
 
 def difference_html(states: Mapping[str, State | None], count: int = 300) -> str:
-    """The widest boxes of a difference as an svg element, coloured by what changed, and its legend; empty without ops.
+    """Draws the widest boxes of a difference as SVG, coloured by what changed, with a legend; empty without ops.
 
     `states` are those of `flame_states`. A box bears its change as a mark, as the widget's do.
     """
@@ -43,7 +43,7 @@ def difference_html(states: Mapping[str, State | None], count: int = 300) -> str
 
 
 def _change_box(row: Any, at: Position, *, is_judged: bool) -> str:
-    """One box of a difference, of a row of `flame_changes`."""
+    """Draws one box of a difference from a row of `flame_changes`."""
     mark = change_mark(row.kind, row.usual_us, row.change_us, is_own=row.is_own)
     words = change_words(row.kind, row.usual_us, row.change_us, row.noise_us, is_own=row.is_own, is_judged=is_judged)
     label = f"{mark} {box_label(row.text, row.calls)}".strip()
@@ -53,7 +53,7 @@ def _change_box(row: Any, at: Position, *, is_judged: bool) -> str:
 
 
 def _legend(kinds: list[str], note: str, *, is_judged: bool) -> str:
-    """The colours with how many frames have each, and what they stand for."""
+    """Lists the colours, how many frames have each, and what they mean."""
     labels = {"same": "within noise" if is_judged else "no clear change"}
     counts = {kind: units.counted(kinds.count(kind), "frame") for kind in COLORS if kind in kinds}
     items = "".join(

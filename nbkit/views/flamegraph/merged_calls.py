@@ -1,4 +1,4 @@
-"""Equal call paths as one: rows of one kind inside the same frame are one frame."""
+"""Merges equal call paths: rows of one kind inside the same frame become one frame."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def merged_calls(parent: Ints, kinds: Ints) -> tuple[Ints, Ints]:
-    """The frame of each row, and of each frame the one that holds it, -1 at the top; that has the smaller number.
+    """Returns the frame of each row, and for each frame the one that holds it: a smaller number, -1 at the top.
 
     `parent` is the row that holds each row, an earlier one, -1 at the top; `kinds` tells rows of one frame apart.
     """

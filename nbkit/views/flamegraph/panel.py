@@ -1,4 +1,4 @@
-"""The flamegraph of a report: live, and as a still picture."""
+"""The flame graph of a report: live, and as a static picture."""
 
 from nbkit.views.flamegraph.difference import flame_states
 from nbkit.views.flamegraph.difference_svg import difference_html
@@ -8,7 +8,7 @@ from nbkit.views.panels.panel import Contents, Panel
 
 
 def flame_panel(contents: Contents) -> Panel:
-    """The flamegraph, as the difference to the base if there is one; its ops are those of the op table's panel."""
+    """Returns the panel of the flame graph, or of its difference to the base, with the ops of the op table's panel."""
     trace, base = contents.trace, contents.base
     states = flame_states(trace, base)
     static = flame_svg(trace) if base is None else difference_html(states)

@@ -1,4 +1,4 @@
-"""What the flamegraph of a report is drawn from, beside the op table's block: what does not follow from the ops."""
+"""Packs what the flame graph of a report needs beside the op table's block: what does not follow from the ops."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ OP_NUMBERS = ("parent_id", *NUMBERS.values())
 
 
 def payload(states: Mapping[str, State | None], base: Trace | None = None) -> bytes:
-    """The block of `flame_states(trace, base)`; the same for the same traces.
+    """Packs `flame_states(trace, base)` as a block; equal traces give equal blocks.
 
     widgets/src/report/flame_state.js makes the states again: of the ops in the block of `op_data` of the same trace,
     and of those of the base, which are in this one. Times are kept to the nanosecond.
@@ -38,7 +38,7 @@ def payload(states: Mapping[str, State | None], base: Trace | None = None) -> by
 
 
 def _beside_ops(state: State) -> dict[str, Any]:
-    """What does not follow from the ops: the tracks, the memory, and the texts around them."""
+    """Returns what does not follow from the ops: the tracks, the memory, and the texts around them."""
     memory = state["memory"]
     rest = {name: value for name, value in state.items() if name not in ("columns", "strings")}
     return {
@@ -54,7 +54,7 @@ def _memory(device: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flame_ops(trace: Trace) -> dict[str, Any]:
-    """The ops of a trace that has no op table in the report."""
+    """Returns the ops of a trace that has no op table in the report."""
     ops = encode(rounded(Trace({"ops": trace.ops})).ops, TENSORS.frame())
     texts = {name: ops.texts[name] for name in OP_TEXTS}
     return op_columns(replace(ops, texts=texts, numbers={name: ops.numbers[name] for name in OP_NUMBERS}))
@@ -66,7 +66,7 @@ def _difference(state: State) -> State:
 
 
 def _judged(packed: Mapping[str, bytes]) -> dict[str, Any]:
-    """The columns of one view of the state of a difference."""
+    """Returns the columns of one view of the state of a difference."""
     columns = {name: np.frombuffer(data, TYPES[name]) for name, data in packed.items()}
     return {
         name: numbers(values, VERDICT_PER_US) if values.dtype.kind == "f" else codes(values)

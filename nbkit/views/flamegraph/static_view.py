@@ -1,4 +1,4 @@
-"""Text and HTML of a flamegraph for where it cannot be drawn live: of one trace, or of what changed against another."""
+"""Writes a flame graph as text and HTML for where it cannot be drawn live: of one trace, or of two."""
 
 from collections.abc import Mapping
 from html import escape
@@ -24,7 +24,7 @@ ACTIONS = {"left_only": "removed", "right_only": "added"}
 
 
 def flame_text(trace: Trace, base: Trace | None) -> str:
-    """The summary of the trace; with `base` both titles and times, and the top rows of `compare_times`."""
+    """Returns the summary of the trace; with `base` both titles and times, and the top rows of `compare_times`."""
     if base is None or not len(trace.ops):
         return summary(trace)
     times = compare_times(base, trace)
@@ -33,7 +33,7 @@ def flame_text(trace: Trace, base: Trace | None) -> str:
 
 
 def flame_html(trace: Trace) -> str:
-    """The facts, a still flamegraph and tables of where the time went; no script."""
+    """Returns HTML without scripts: the facts, a static flame graph and tables of where the time went."""
     tables = (
         flame_svg(trace) + to_html(view_of(trace).sections(trace, CHANGES)) if len(trace.ops) else nothing_html(trace)
     )
@@ -41,7 +41,7 @@ def flame_html(trace: Trace) -> str:
 
 
 def changes_html(trace: Trace, base: Trace, states: Mapping[str, State | None]) -> str:
-    """The facts, a still flamegraph and a table of what changed against `base`; no script. `states`: `flame_states`."""
+    """Returns HTML without scripts: the facts, a static flame graph and a table of what changed against `base`."""
     if not len(trace.ops):
         return _document(trace, nothing_html(trace))
     times = compare_times(base, trace)
@@ -60,7 +60,7 @@ def _headline(trace: Trace, base: Trace, times: pd.DataFrame) -> str:
 
 
 def _changes(times: pd.DataFrame) -> Section:
-    """The top rows of a frame of TIME_DIFFS."""
+    """Returns the top rows of a frame of TIME_DIFFS."""
     few = times.head(CHANGES)
     names = ("phase", "left_us", "right_us", "change_us", "noise_us", "action", "verdict")
     rows = [

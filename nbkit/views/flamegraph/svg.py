@@ -1,4 +1,4 @@
-"""The flamegraph as a still picture: SVG text that needs no script and no library, with a tooltip per box."""
+"""Draws the flame graph as a static picture: SVG that needs no script and no library, with a tooltip per box."""
 
 from html import escape
 
@@ -15,7 +15,7 @@ Position = tuple[float, int, float]
 
 
 def flame_svg(trace: Trace, count: int = 300) -> str:
-    """An svg element of the widest boxes; empty for a trace without ops. Colours and text follow the page's."""
+    """Draws the widest boxes as SVG in the page's colours; empty for a trace without ops."""
     boxes = flame_boxes(trace.ops, count)
     if not len(boxes):
         return ""
@@ -31,12 +31,12 @@ def flame_svg(trace: Trace, count: int = 300) -> str:
 
 
 def position(left_us: float, depth: int, width_us: float, whole_us: float) -> Position:
-    """Left edge, top and width of a box of a picture that is `whole_us` wide."""
+    """Returns the left edge, top and width of a box of a picture that is `whole_us` wide."""
     return left_us / whole_us * WIDTH, depth * ROW, width_us / whole_us * WIDTH
 
 
 def svg(label: str, rows: int, drawn: str) -> str:
-    """The svg element of boxes that are `rows` deep."""
+    """Returns the svg element of boxes that are `rows` deep."""
     return (
         f'<svg viewBox="0 0 {WIDTH} {rows * ROW}" width="100%" role="img" aria-label="{escape(label)}" '
         f'font-family="system-ui,sans-serif" font-size="{FONT}" style="display:block">{drawn}</svg>'
@@ -44,7 +44,7 @@ def svg(label: str, rows: int, drawn: str) -> str:
 
 
 def box_label(op: str, calls: int) -> str:
-    """What is written in a box: the op, and how many calls of it there were."""
+    """Says what is written in a box: the op, and how many calls of it there were."""
     return f"{shown(op)} ×{calls:,}" if calls > 1 else shown(op)
 
 
@@ -53,7 +53,7 @@ def _times(total_us: float, self_us: float, whole_us: float) -> str:
 
 
 def box(label: str, figures: str, color: str, at: Position) -> str:
-    """A box with as much of its label as fits, and all of it with the figures as tooltip."""
+    """Draws a box with as much of its label as fits; its tooltip has the whole label and the figures."""
     left, top, width = at
     room = int((width - 6) / CHARACTER)
     cut = label if len(label) <= room else f"{label[: room - 1]}…"

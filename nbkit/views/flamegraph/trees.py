@@ -1,4 +1,4 @@
-"""The frames of two flamegraphs in one tree per grouping, as the widget groups them, so that they can be judged here.
+"""Joins the frames of two flame graphs in one tree per grouping, as the widget groups them, to judge them here.
 
 The widget makes its frames itself, of any trace and without a kernel (groups.js, merge.js); those of a difference are
 made here too, of the same state, as the statistics of repeats are. A browser test holds both to the same frames.
@@ -23,7 +23,7 @@ Names = dict[str, tuple[Ints, list[str]]]
 
 @dataclass(frozen=True)
 class FlameTree:
-    """Frames of two traces: what holds each (a smaller number, -1 at the top), its text, and the frame of each row.
+    """Holds the frames of two traces: each one's parent (a smaller number, -1 at the top), text, and each row's frame.
 
     `frame_of` is per trace, that of now first, and -1 for rows of a device.
     """
@@ -33,7 +33,7 @@ class FlameTree:
     frame_of: tuple[Ints, Ints]
 
     def rows_within(self) -> tuple[Ints, Ints]:
-        """Per frame a row of now in it or inside it, and how many frames that row's own one lies below; -1 for none."""
+        """Returns for each frame a row of now inside it, and how much deeper that row's own frame is; -1 for none."""
         depth, frames = depths(self.parent), self.frame_of[0]
         none = len(frames)
         first = np.full(len(self.parent), none, np.int64)
@@ -49,7 +49,7 @@ class FlameTree:
 
 
 def flame_tree(now: State, base: State, group: str) -> FlameTree:
-    """The frames of both states: merged calls for the group none, else those by module, op or phase."""
+    """Returns the frames of both states: merged calls for the group none, else those by module, op or phase."""
     names = {name: _joined(now, base, name) for name in ("op", "module", "phase", "level")}
     is_host = np.concatenate([host_rows(state) for state in (now, base)])
     rows = np.flatnonzero(is_host)
@@ -60,14 +60,14 @@ def flame_tree(now: State, base: State, group: str) -> FlameTree:
 
 
 def host_rows(state: State) -> Bools:
-    """Whether each row is one of the host."""
+    """Tells which rows ran on the host."""
     kinds = np.array([track["kind"] == "host" for track in state["tracks"]], bool)
     is_host: Bools = kinds[column(state, "track")]
     return is_host
 
 
 def _joined(now: State, base: State, name: str) -> tuple[Ints, list[str]]:
-    """Code of each row of both, one after the other, and the texts of the codes; -1 for missing."""
+    """Returns a code for each row of both states, -1 for missing, and the texts of the codes."""
     texts = list(dict.fromkeys([*now["strings"][name], *base["strings"][name]]))
     code_of = {text: code for code, text in enumerate(texts)}
     # The last one is what -1 points at.
@@ -79,7 +79,7 @@ def _joined(now: State, base: State, name: str) -> tuple[Ints, list[str]]:
 
 
 def _calls(now: State, base: State, names: Names, rows: Ints) -> tuple[Ints, Ints, list[str]]:
-    """Frame of each of the rows, parent of each frame, its text: a forward call of a module goes by its path too."""
+    """Returns each row's frame, each frame's parent and text; forward calls of modules are told apart by path."""
     (op, ops), (module, modules), (level, levels) = (names[name] for name in ("op", "module", "level"))
     module_level = levels.index("module") if "module" in levels else -2
     kinds = np.where((level == module_level) & (module >= 0), (module + 1) * len(ops) + op, op)[rows]
@@ -99,7 +99,7 @@ def _call_text(module: int, op: int, ops: list[str], modules: list[str]) -> str:
 
 
 def _grouped(names: Names, rows: Ints, levels: tuple[str, ...]) -> tuple[Ints, Ints, list[str]]:
-    """Frame of each of the rows, parent of each frame and its text: one frame for each step of a row's path."""
+    """Returns each row's frame, each frame's parent and text; there is one frame for each step of a row's path."""
     (op, ops), (module, modules), (phase, phases) = (names[name] for name in ("op", "module", "phase"))
     keys = ((module[rows] + 1) * len(phases) + phase[rows]) * len(ops) + op[rows]
     leaves, leaf_of = np.unique(keys, return_inverse=True)
@@ -117,7 +117,7 @@ def _grouped(names: Names, rows: Ints, levels: tuple[str, ...]) -> tuple[Ints, I
 
 
 def _steps(levels: tuple[str, ...], op: str, phase: str, module: str | None) -> list[tuple[str, str]]:
-    """Kind and text of each frame down to a leaf."""
+    """Returns the kind and text of each frame down to a leaf."""
     steps: list[tuple[str, str]] = []
     whole = "outside modules" if module is None else module or "root module"
     parts = (module or "").split(".")

@@ -1,4 +1,4 @@
-"""FlameGraph: the interactive flamegraph of a trace, also as the difference to another trace."""
+"""FlameGraph shows a trace as an interactive flame graph, also as the difference to another trace."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -43,7 +43,7 @@ class FlameGraph(anywidget.AnyWidget):
         super().__init__(**flame_states(trace, base))
 
     def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
-        """The widget, and text and HTML of the same where no widget can be shown."""
+        """Returns the widget, and text and HTML of the same where no widget can be shown."""
         return with_static_views(
             super()._repr_mimebundle_(**options),
             {"text/plain": flame_text(self._trace, self._base), "text/html": self._html()},
@@ -56,7 +56,7 @@ class FlameGraph(anywidget.AnyWidget):
         return changes_html(self._trace, self._base, states)
 
     def selected_ids(self) -> Ids | None:
-        """The op ids inside the selected frame, in call order; None if no frame is selected."""
+        """Returns the op ids inside the selected frame, in call order; None if no frame is selected."""
         if self.selection is None:
             return None
         ids: Ids = np.unique(np.frombuffer(self.selection["ids"], "<i4").astype(np.int64))

@@ -1,4 +1,4 @@
-"""The data of the graph view: nodes, edges and parts of a trace as one packed block, for notebook and report alike."""
+"""Packs the nodes, edges and parts of a trace as one block for the graph view, in notebook and report alike."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ OWN_IDS = {"nodes": "node_id", "parts": "part_id"}
 
 
 def graph_data(trace: Trace) -> bytes:
-    """The packed block, which widgets/src/graph reads; the same for the same trace.
+    """Packs the block that widgets/src/graph reads; equal traces give equal blocks.
 
     Texts are on one line and cut: names to 400 characters, attributes to 4,000.
     """
@@ -45,12 +45,12 @@ def graph_data(trace: Trace) -> bytes:
 
 
 def graph_frame(trace: Trace, table: Table) -> pd.DataFrame:
-    """A frame of a graph, without rows where the trace has none."""
+    """Returns a frame of a graph, without rows where the trace has none."""
     return table.check(trace.frames.get(table.name, table.frame()))
 
 
 def _table(frame: pd.DataFrame, name: str, more: Mapping[str, Any] = {}) -> dict[str, Any]:
-    """Texts as codes, ids and other numbers."""
+    """Packs a frame: texts as codes, ids and other numbers."""
     words = [column for column, dtype in frame.dtypes.items() if dtype == "str"]
     figures = [column for column in frame if column not in words and column != OWN_IDS.get(name)]
     floats = {column: frame[column].to_numpy(np.float64, na_value=np.nan) for column in figures}
@@ -62,14 +62,14 @@ def _table(frame: pd.DataFrame, name: str, more: Mapping[str, Any] = {}) -> dict
 
 
 def _cut(values: pd.Series) -> TextColumn:
-    """The encoded column with its texts for the eye."""
+    """Replaces the texts of an encoded column by those that are shown."""
     column = text_column(values)
     limit = ATTRIBUTES_LIMIT if values.name == "attributes" else NAME_LIMIT
     return TextColumn(pd.Series([shown(text, limit) for text in column.values], dtype="str"), column.codes)
 
 
 def comparison_sides(trace: Trace) -> list[dict[str, Any]] | None:
-    """Name and graphs of either side, those that were compared first; None for a trace of one side."""
+    """Returns the name and graphs of either side, compared ones first; None for a trace of one side."""
     rows = trace.frames.get("correspondence")
     sides = [trace.meta.get(side) for side in SIDES]
     if rows is None or not len(rows) or not all(isinstance(side, Mapping) and side.get("graphs") for side in sides):
@@ -78,7 +78,7 @@ def comparison_sides(trace: Trace) -> list[dict[str, Any]] | None:
 
 
 def comparison_rows(trace: Trace) -> pd.DataFrame:
-    """What the view needs of the frame `correspondence`."""
+    """Returns what the view needs of the frame `correspondence`."""
     rows = CORRESPONDENCE.check(trace.frames["correspondence"])
     return rows[["left_id", "right_id", *COMPARED]]
 

@@ -9,6 +9,6 @@ ROWS = 300
 
 
 def graph_panel(contents: Contents) -> Panel:
-    """All graphs of the trace; the parts of them where no script runs."""
+    """Returns the panel of all graphs, which lists their parts where no script runs."""
     static = to_html([parts_section(contents.trace, ROWS)])
     return Panel("graph", "Graph", graph_data(contents.trace), f'<div class="nbkit-static">{static}</div>')

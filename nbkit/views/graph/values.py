@@ -1,4 +1,4 @@
-"""Numbers of a graph's nodes that other frames of its trace know: time, memory and error of the ops they stand for."""
+"""Looks up time, memory and error of the ops that a graph's nodes stand for."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Value:
-    """What a number of nodes is called, how it is formatted, and whether that of a part is the sum, or the largest."""
+    """Says how a number of nodes is called and formatted, and whether a part has their sum or the largest."""
 
     label: str
     format: str
@@ -34,7 +34,7 @@ VALUES = {
 
 
 def node_values(trace: Trace) -> dict[str, Floats]:
-    """By name of `VALUES` a number per node, NaN where it is not known; those that no node has are left out."""
+    """Returns for each name of `VALUES` that a node has one number per node, NaN where it is unknown."""
     nodes, ops = trace.frames.get("nodes", NODES.frame()), trace.frames.get("ops", OPS.frame())
     ids = nodes["op_id"].to_numpy(np.int64, na_value=-1)
     is_known = (ids >= 0) & (ids < len(ops))
@@ -48,7 +48,7 @@ def node_values(trace: Trace) -> dict[str, Floats]:
 
 
 def _op_values(trace: Trace, ops: pd.DataFrame) -> dict[str, Floats]:
-    """Numbers per op, in the order of VALUES."""
+    """Returns numbers per op, in the order of VALUES."""
     memory, diffs = trace.frames.get("memory", MEMORY.frame()), trace.frames.get("diffs", DIFFS.frame())
     allocated = memory[memory["delta_bytes"] > 0].groupby("op_id")["delta_bytes"].sum()
     errors = diffs.groupby("op_id")["max_abs_error"].max()

@@ -1,4 +1,4 @@
-"""GraphView: the interactive graph of a trace, folded to what a person can read."""
+"""GraphView shows the interactive graph of a trace, folded to what a person can read."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -44,12 +44,12 @@ class GraphView(anywidget.AnyWidget):
         super().__init__(graph=graph_data(trace))
 
     def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
-        """The widget, and text and HTML of the same where no widget can be shown."""
+        """Returns the widget, and text and HTML of the same where no widget can be shown."""
         fallbacks = {"text/plain": summary(self._trace), "text/html": static_table(self._trace)}
         return with_static_views(super()._repr_mimebundle_(**options), fallbacks)
 
     def selected_ids(self) -> Ids | None:
-        """The op ids in the selected part, in call order; None if no part is selected."""
+        """Returns the op ids in the selected part, in call order; None if no part is selected."""
         if self.selection is None:
             return None
         ids: Ids = np.unique(np.frombuffer(self.selection["ids"], "<i4").astype(np.int64))

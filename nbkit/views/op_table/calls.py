@@ -22,13 +22,13 @@ WITHOUT_TENSORS = {"output": ("input_shapes", "input shapes")}
 
 
 def first_calls_table(trace: Trace, count: int) -> str:
-    """The first calls; the caller has the style."""
+    """Returns an HTML table of the first calls, without its style."""
     shown_calls = min(count, len(trace.ops))
     return _calls(trace, range(shown_calls), f"First {units.counted(shown_calls, 'call')}")
 
 
 def slowest_calls_table(trace: Trace, count: int) -> str:
-    """The single calls of most self time; the caller has the style."""
+    """Returns an HTML table of the calls with most self time, without its style."""
     self_time_us = trace.ops["self_time_us"].where(trace.ops["op_id"].isin(computing_ops(trace.ops)["op_id"]), -1.0)
     order = (-self_time_us).argsort(kind="stable")[:count]
     return _calls(trace, order.tolist(), "Slowest calls")

@@ -1,4 +1,4 @@
-"""The detail of one op as raw data: its own values, its tensors, and the ops it is linked to."""
+"""Collects the detail of one op as raw data: its own values, its tensors, and the ops it is linked to."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ COUNTS = ("nan_count", "inf_count")
 
 
 def detail(trace: Trace, op_id: int) -> dict[str, Any]:
-    """What the detail pane shows of an op, as raw JSON data; long lists are cut, with their length.
+    """Returns what the detail pane shows of an op, as raw JSON data; long lists are cut, with their length.
 
     An API call has no tensors of its own: those of the ops below it are shown, and the links into and out of them.
     """
@@ -64,7 +64,7 @@ def _tensors(tensors: pd.DataFrame, group: Ids) -> dict[str, Any]:
 
 
 def _links(ops: pd.DataFrame, op_ids: Ids) -> dict[str, Any]:
-    """Links to ops, each once, in the order given."""
+    """Returns links to ops, each once, in the order given."""
     different = list(dict.fromkeys(op_ids.tolist()))
     names = ops["op"].iloc[different[:MAX_LINKS]]
     links = [[op_id, raw(name)] for op_id, name in zip(different, names, strict=False)]

@@ -8,7 +8,7 @@ CALLS = 50
 
 
 def op_panel(contents: Contents) -> Panel:
-    """All ops; the slowest and the first of them where no script runs."""
+    """Returns the panel of all ops, which lists the slowest and the first of them where no script runs."""
     trace = contents.trace
     calls = slowest_calls_table(trace, CALLS) + first_calls_table(trace, CALLS)
     return Panel("op_table", "Ops", op_data(trace), f'<div class="nbkit-static">{calls}</div>')

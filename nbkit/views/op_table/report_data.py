@@ -1,4 +1,4 @@
-"""What the op table of a report answers from, without a kernel: one block of a trace's columns."""
+"""Packs a trace's columns as one block, from which the op table of a report answers without a kernel."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ OP_IDS = ("parent_id", "forward_op_id")
 
 
 def op_data(trace: Trace) -> bytes:
-    """The block of one trace, which widgets/src/report/answers/op_answers.js answers from; the same for the same one.
+    """Packs the block of one trace that widgets/src/report/answers/op_answers.js answers from.
 
     Times are kept to the nanosecond, statistics to the four digits that are shown.
     """
@@ -35,7 +35,7 @@ def op_data(trace: Trace) -> bytes:
 
 
 def op_columns(ops: Columns) -> dict[str, Any]:
-    """How many ops there are, and their columns, which widgets/src/report/columns/op_columns.js reads."""
+    """Returns how many ops there are, and their columns, which widgets/src/report/columns/op_columns.js reads."""
     return {
         "count": len(ops),
         "texts": {name: texts(column) for name, column in ops.texts.items()},
@@ -44,7 +44,7 @@ def op_columns(ops: Columns) -> dict[str, Any]:
 
 
 def all_modules(source: TableSource) -> dict[str, Any]:
-    """The module tree as the source of a table answers it, in one page."""
+    """Returns the module tree as the source of a table answers it, in one page."""
     rows: list[Any] = []
     answer = source.answer({"kind": "modules"})
     while len(rows) < answer["total"]:
@@ -54,7 +54,7 @@ def all_modules(source: TableSource) -> dict[str, Any]:
 
 
 def _numbers(ops: Columns) -> dict[str, Any]:
-    """The columns of numbers in the order of the schema, but for the op's own id, which is its row; times come last."""
+    """Returns the columns of numbers in the order of the schema, times last, without the op's id, which is its row."""
     columns = ops.numbers
     plain = {name: numbers(values) for name, values in columns.items() if name not in ("op_id", *OP_IDS)}
     ids = {name: rows_up(columns[name]) for name in OP_IDS if name in columns}

@@ -1,4 +1,4 @@
-"""The tensors of a trace as columns of a report: what the detail of an op shows of them, and what links ops."""
+"""Packs the tensors of a trace for a report: what the detail of an op shows of them, and what links ops."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ NONE, KEPT, LEFT_OUT = range(3)
 
 
 def tensor_data(tensors: pd.DataFrame) -> dict[str, Any]:
-    """The columns by name, row by row of the frame; statistics of the rows that have them.
+    """Returns the columns of `tensors` by name, statistics only of the rows that have them.
 
     `has_statistics` is KEPT for those, LEFT_OUT where they were recorded and would be too many: tensors with NaN or Inf
     keep theirs first, then the others in call order.
@@ -57,7 +57,7 @@ def _with_statistics(tensors: pd.DataFrame) -> Ints:
 
 
 def _rows_since(tensor_id: Ints) -> Ints:
-    """Per row how many rows above the same tensor was last; 0 if it was not."""
+    """Counts for each row how many rows above the same tensor was last; 0 if it was not."""
     order = np.argsort(tensor_id, kind="stable")
     since = np.zeros(len(order), np.int64)
     is_again = tensor_id[order[1:]] == tensor_id[order[:-1]]
@@ -66,14 +66,14 @@ def _rows_since(tensor_id: Ints) -> Ints:
 
 
 def _off_next(tensor_id: Ints, is_first: Any) -> Ints:
-    """Of rows with a new tensor: its id less the one after the largest so far."""
+    """Returns the id of each new tensor, less the id that was due: one more than the largest so far."""
     largest = np.maximum.accumulate(np.append(-1, tensor_id))[:-1] if len(tensor_id) else tensor_id
     gaps: Ints = (tensor_id - largest - 1)[is_first]
     return gaps
 
 
 def _off_count(op_id: Ints, role: Any, position: Ints) -> Ints:
-    """Position less that of the row before plus 1, or less 0 for the first one of its op and role."""
+    """Returns each position less the one that was due: that of the row before plus 1, 0 for a new op or role."""
     is_next = np.zeros(len(op_id), bool)
     is_next[1:] = (op_id[1:] == op_id[:-1]) & (role[1:] == role[:-1])
     gaps: Ints = position - np.where(is_next, np.roll(position, 1) + 1, 0)

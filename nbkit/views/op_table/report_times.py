@@ -1,4 +1,4 @@
-"""Times of ops as the small numbers that are left once their nesting has said the rest."""
+"""Packs times of ops as small numbers: what does not follow from their nesting."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ TIMES = ("start_us", "total_time_us", "self_time_us")
 
 
 def pack_times(ops: Columns) -> dict[str, Column]:
-    """The columns of `ops` that are times, by name.
+    """Returns the columns of `ops` that are times, by name.
 
     Where start, total and self time are known of every op they are `gap` (start after the end of the op before it
     inside the same parent, or after the start of the parent), self time, and `rest` (total time less self time and the
@@ -30,7 +30,7 @@ def pack_times(ops: Columns) -> dict[str, Column]:
 
 
 def _expected(start: Ints, total: Ints, holder: Ints) -> Ints:
-    """The end of the op before each inside the same parent; the start of the parent for the first one, 0 at the top."""
+    """Returns when each op is due: at the end of the op before it in its parent, else at the parent's start, or 0."""
     order = np.argsort(holder, kind="stable")
     before = np.full(len(order), -1, np.int64)
     has_before = holder[order[1:]] == holder[order[:-1]]
@@ -41,7 +41,7 @@ def _expected(start: Ints, total: Ints, holder: Ints) -> Ints:
 
 
 def _inside(ops: Columns, total: Ints, holder: Ints) -> Ints:
-    """Total times of the children; work on a device runs beside its parent."""
+    """Adds up the total times of the children; work on a device runs beside its parent."""
     level = ops.texts["level"]
     is_host = level.where((level.values != "kernel").to_numpy(bool), missing=True)
     inside = np.zeros(len(total), np.int64)

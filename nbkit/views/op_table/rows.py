@@ -1,4 +1,4 @@
-"""The columns of the op table: which ones tell rows apart, in which order."""
+"""Chooses the columns of the op table: those that tell rows apart, in order."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ MANY_LEVELS = 3
 
 
 def shown_columns(ops: Columns) -> list[str]:
-    """The columns to show, in order; what is the same for every op, or not known of any, is left out."""
+    """Returns the columns to show, in order, without those that are equal or unknown for all ops."""
     return [name for name in ORDER if _is_worth_showing(ops, name)]
 
 

@@ -21,7 +21,7 @@ from nbkit.views.tables.source import Answer, Message, TableSource
 
 
 class OpSource(TableSource):
-    """The ops of one trace, encoded at the first question."""
+    """Answers from the ops of one trace, which it encodes at the first question."""
 
     table = "op table"
     noun = "op"
@@ -50,7 +50,7 @@ class OpSource(TableSource):
 
     @cached_property
     def amounts(self) -> Floats:
-        """Self time by op, 0 for work on a device: that runs beside the host, and adding both would count twice."""
+        """Returns self time of each op, 0 for work on a device, which runs beside the host: it would count double."""
         levels = self.columns.texts["level"]
         is_kernel = levels.where((levels.values == "kernel").to_numpy(bool), missing=False)
         return np.where(is_kernel, 0.0, self.columns.numbers["self_time_us"])

@@ -1,4 +1,4 @@
-"""OpTable: the interactive op table of a trace; rows are paged from the kernel, never held in widget state."""
+"""OpTable shows the ops of a trace as an interactive table; rows are paged from the kernel, never in its state."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,7 +35,7 @@ class OpTable(TableWidget):
 
     @property
     def filtered(self) -> pd.DataFrame:
-        """The ops that the table shows now, filtered and sorted: rows of `trace.ops`, whose index they keep.
+        """Returns the ops that the table shows now, filtered and sorted: rows of `trace.ops`, whose index they keep.
 
         If one table is shown in several places, those of the place that was used last;
         before any is shown, all ops in call order.

@@ -1,1 +1,1 @@
-"""What a widget brings to a report: its panel, and its frames rounded and packed."""
+"""Panels are what widgets bring to a report, with their frames rounded and packed."""

@@ -1,4 +1,4 @@
-"""Columns and JSON data as one compressed block for a page: whole numbers in byte planes, floats by their digits.
+"""Packs columns and JSON data as one compressed block: whole numbers in byte planes, floats by their digits.
 
 widgets/src/shared/unpack.js reads it. Nothing in it can be taken for markup or code, whatever names the trace holds.
 """
@@ -41,7 +41,7 @@ class Column:
 
 
 def pack(data: Mapping[str, Any]) -> bytes:
-    """JSON data with columns (`Column`) anywhere in it, deflated; the same for the same input.
+    """Deflates JSON data with columns (`Column`) anywhere in it; equal input gives equal bytes.
 
     Inside: the length of the header, the header (JSON, in place of each column how it is packed), and the columns one
     after the other, of each the lowest bytes of all values, then the next ones.
@@ -52,17 +52,17 @@ def pack(data: Mapping[str, Any]) -> bytes:
 
 
 def texts(column: TextColumn) -> dict[str, Any]:
-    """The different texts of a column, and the code of each row."""
+    """Packs texts: each different one once, and a code per row."""
     return {"values": column.values.tolist(), "codes": codes(column.codes)}
 
 
 def codes(values: npt.NDArray[np.integer]) -> Column:
-    """Numbers from -1 on."""
+    """Packs whole numbers from -1 on."""
     return _whole("codes", values.astype(np.int64) + 1)
 
 
 def numbers(values: Floats, scale: int = 1) -> Column:
-    """Numbers with NaN for missing: whole ones once they are multiplied by `scale`, else all their bytes."""
+    """Packs numbers, NaN for missing: as whole numbers if `scale` times them are whole, else with all their bytes."""
     is_known = ~np.isnan(values)
     # What is a whole number of 1/scale may be a little off it as a float.
     known = np.rint(values[is_known] * scale) if scale > 1 else values[is_known]
@@ -74,12 +74,12 @@ def numbers(values: Floats, scale: int = 1) -> Column:
 
 
 def scaled(values: Ints, scale: int) -> Column:
-    """Whole numbers that the page divides by `scale`."""
+    """Packs numbers as whole ones that the page divides by `scale`."""
     return _whole("numbers", folded(values) + 1, scale)
 
 
 def steps(values: npt.NDArray[np.integer | np.floating], scale: int = 1) -> Column:
-    """Numbers that change little from row to row, rounded to 1/`scale`; as `numbers` where one is NaN or too large."""
+    """Packs numbers that change little from row to row, rounded to 1/`scale`; as `numbers` if any is NaN or large."""
     whole = np.rint(values * float(scale))
     if not (np.abs(whole) <= EXACT).all():
         return numbers(values.astype(np.float64), scale)
@@ -87,7 +87,7 @@ def steps(values: npt.NDArray[np.integer | np.floating], scale: int = 1) -> Colu
 
 
 def rows_up(values: Floats) -> Column:
-    """Numbers of rows, NaN for missing, by how far above the row they are: the same in each repeat of a step."""
+    """Packs row numbers, NaN for missing, by how far above the row they are: the same in each repeat of a step."""
     is_known = ~np.isnan(values)
     up = np.zeros(len(values), np.int64)
     up[is_known] = folded(np.flatnonzero(is_known) - values[is_known].astype(np.int64)) + 1
@@ -95,7 +95,7 @@ def rows_up(values: Floats) -> Column:
 
 
 def decimals(values: Floats, digits: int) -> Column:
-    """Floats of so many decimal digits, four at most: their digits as a whole number, and above it a power of ten."""
+    """Packs floats of up to four decimal digits: the digits as a whole number, above it the power of ten."""
     different, rows = np.unique(values, return_inverse=True)
     return _whole("decimals", np.array([_decimal(value, digits) for value in different.tolist()], np.int64)[rows])
 
@@ -110,7 +110,7 @@ def _decimal(value: float, digits: int) -> int:
 
 
 def folded(values: Ints) -> Ints:
-    """Whole numbers from 0 for positive and negative ones: 0, -1, 1, -2 become 0, 1, 2, 3."""
+    """Maps signed numbers to unsigned ones: 0, -1, 1, -2 become 0, 1, 2, 3."""
     return (values << 1) ^ (values >> 63)
 
 
@@ -126,7 +126,7 @@ def _whole(way: str, values: Ints, scale: int = 1) -> Column:
 
 
 def _outline(data: Any, planes: list[bytes]) -> Any:
-    """The data with each column replaced by how it is packed; its bytes are appended to `planes`."""
+    """Replaces each column in the data by how it is packed, and appends its bytes to `planes`."""
     if isinstance(data, Mapping):
         return {name: _outline(value, planes) for name, value in data.items()}
     if isinstance(data, list | tuple):

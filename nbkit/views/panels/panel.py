@@ -30,7 +30,7 @@ class Panel:
 
 
 def panel_html(panel: Panel, anchor: str) -> str:
-    """The panel as a section; its widget is drawn by the page's script, which then hides the static view."""
+    """Writes the panel as a section; the page's script draws its widget and hides the static view."""
     # Base64 has no character that means anything to a parser, so the data cannot leave their element.
     packed = base64.b64encode(panel.data).decode("ascii")
     return (

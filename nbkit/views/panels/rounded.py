@@ -1,4 +1,4 @@
-"""A trace as a report keeps it: times to the nanosecond, other floats to the digits that are shown of them."""
+"""Rounds a trace for a report: times to the nanosecond, other floats to the digits that are shown of them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,7 +18,7 @@ LARGEST = 1.79e308
 
 
 def rounded(trace: Trace) -> Trace:
-    """A new trace with the rounded frames."""
+    """Returns a new trace with the rounded frames."""
     ways: dict[str, Callable[[Floats], Floats]] = {
         "ops": to_nanoseconds,
         "tensors": partial(to_digits, digits=STATISTIC_DIGITS),
@@ -29,14 +29,14 @@ def rounded(trace: Trace) -> Trace:
 
 
 def to_nanoseconds(values_us: Floats) -> Floats:
-    """Microseconds of whole nanoseconds; those too large to tell them apart stay as they are."""
+    """Rounds microseconds to whole nanoseconds; those too large to tell them apart stay as they are."""
     with np.errstate(all="ignore"):
         whole = np.rint(values_us * PER_US)
         return np.where(np.abs(whole) <= EXACT, whole / PER_US, values_us)
 
 
 def to_digits(values: Floats, digits: int) -> Floats:
-    """Floats of so many decimal digits, which read the same in as many; -0 is 0."""
+    """Rounds floats to so many decimal digits, in which they read the same; -0 becomes 0."""
     different, rows = np.unique(values, return_inverse=True)
     near = np.array([float(f"{value:.{digits}g}") for value in different.tolist()], np.float64)
     is_beyond = np.isinf(near) & np.isfinite(different)

@@ -22,7 +22,7 @@ HISTOGRAM, SCATTER, HEAT_MAP = "Errors", "Actual against expected", "Errors over
 
 
 def difference_plots(result: CapturedResult) -> list[Plot]:
-    """The data of three plots, which widgets/src/diff_table draws; none where the shapes differ or all is empty.
+    """Returns the data of the three plots of widgets/src/diff_table; none where shapes differ or are empty.
 
     Each has kind, title, description, x_title and y_title. Of a histogram `edges` are decimal logarithms and `counts`
     elements; a scatter plot has `expected` and `actual`, null where not finite; of a heat map `cells` are rows of the
@@ -81,7 +81,7 @@ def _heat_map(result: CapturedResult, sizes: Array) -> Plot:
 
 
 def worst_difference(trace: Trace) -> "list[Figure]":
-    """The static plots of the worst row whose values were captured; none if there is no such row."""
+    """Draws the static plots of the worst row with captured values; none if there is no such row."""
     diffs = trace.frames.get("diffs", DIFFS.frame())
     for row in worst_first(diffs).tolist():
         call = trace.captured.get(int(diffs["op_id"].iloc[row]))
@@ -92,7 +92,7 @@ def worst_difference(trace: Trace) -> "list[Figure]":
 
 
 def draw_difference(result: CapturedResult, title: str) -> "Figure":
-    """The three plots side by side as a static figure."""
+    """Draws the three plots side by side as a static figure."""
     from nbkit.views.plots.figures import static_figure, without_math
 
     figure, histogram = static_figure(without_math(title), 2.6, "log10 |actual - expected|", 10.5)
@@ -126,7 +126,7 @@ def _counts(exact: int, unknown: int, total: int) -> str:
 
 
 def _dimensions(count: int) -> tuple[str, str]:
-    """What the rows and the columns of a heat map are."""
+    """Names the axes of a heat map."""
     rows = {0: "", 1: "", 2: "dimension 0"}.get(count, f"dimensions 0 to {count - 2}")
     return rows, f"dimension {count - 1}" if count else ""
 
@@ -146,5 +146,5 @@ def _numbers(values: Array) -> list[float | None]:
 
 
 def _number(value: float) -> float | None:
-    """Six digits, as no plot shows more; JSON has no NaN and no Inf."""
+    """Rounds to six digits, as no plot shows more; NaN and Inf become null, which JSON lacks."""
     return float(f"{value:.6g}") if np.isfinite(value) else None

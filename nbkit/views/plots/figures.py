@@ -20,35 +20,35 @@ TIME_AXIS = "self time (ms)"
 
 
 def phase_color(phase: str) -> str:
-    """The colour of a phase; that of "other" for one we do not know."""
+    """Returns the colour of a phase; that of "other" for one we do not know."""
     return PHASE_COLORS.get(phase, PHASE_COLORS["other"])
 
 
 def cut_names(names: list[str]) -> list[str]:
-    """Names short enough for an axis; what becomes equal by that is numbered, so that each keeps its bar."""
+    """Cuts names for an axis, and numbers those that become equal, so that each keeps its bar."""
     cut = [name if len(name) <= MAX_NAME else f"…{name[1 - MAX_NAME :]}" for name in names]
     return [f"{name} ({number})" if cut.count(name) > 1 else name for number, name in enumerate(cut, 1)]
 
 
 def without_markup(name: str) -> str:
-    """The name for plotly."""
+    """Escapes a name for plotly."""
     return escape(name, quote=False)
 
 
 def without_math(name: str) -> str:
-    """The name for matplotlib, which refuses a bad formula."""
+    """Escapes a name for matplotlib, which refuses a bad formula."""
     return name.replace("$", r"\$")
 
 
 def live_bars(bars: list[Any], title: str, rows: int) -> "LiveFigure":
-    """A live figure of horizontal bars, with room for `rows` of them."""
+    """Makes a live figure of horizontal bars, with room for `rows` of them."""
     figure = live_figure(bars, title, 130 + 24 * max(rows, 3), TIME_AXIS)
     figure.update_yaxes(automargin=True, type="category")
     return figure
 
 
 def live_figure(traces: list[Any], title: str, height: int, x_title: str) -> "LiveFigure":
-    """A live figure with a title over what is drawn in it."""
+    """Makes a live figure with a title over what is drawn in it."""
     # plotly is slow to import, and not every session plots.
     from nbkit.views.plots.live_figure import LiveFigure
 
@@ -59,7 +59,7 @@ def live_figure(traces: list[Any], title: str, height: int, x_title: str) -> "Li
 
 
 def on_any_page(figure: "LiveFigure") -> "LiveFigure":
-    """The figure without a background of its own, in colours that are read on light and dark."""
+    """Gives the figure no background and colours that can be read on light and dark."""
     figure.update_layout(paper_bgcolor=NO_COLOR, plot_bgcolor=NO_COLOR, font_color=INK)
     for update in (figure.update_xaxes, figure.update_yaxes):
         update(gridcolor=LINES, zerolinecolor=LINES, linecolor=LINES)
@@ -67,12 +67,12 @@ def on_any_page(figure: "LiveFigure") -> "LiveFigure":
 
 
 def static_bars(title: str, rows: int) -> "tuple[Figure, Any]":
-    """An empty static figure with room for `rows` bars, and its axes."""
+    """Makes an empty static figure with room for `rows` bars, and its axes."""
     return static_figure(title, 1.1 + 0.26 * max(rows, 3), TIME_AXIS)
 
 
 def static_figure(title: str, height: float, x_title: str, width: float = 6.5) -> "tuple[Figure, Any]":
-    """An empty static figure, sizes in inches, and its axes."""
+    """Makes an empty static figure, sizes in inches, and its axes."""
     # Figure without pyplot: no global state, no window, nothing to close.
     from matplotlib.figure import Figure
 

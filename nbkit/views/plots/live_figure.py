@@ -20,13 +20,13 @@ class LiveFigure(PlotlyFigure):  # type: ignore[misc]  # plotly has no types
     _repr_html_ = None
 
     def with_static_view(self, draw: "Callable[[], Figure]") -> Self:
-        """The figure itself, for which `draw` makes the static one when it is shown."""
+        """Returns the figure itself, for which `draw` makes the static one when it is shown."""
         self._draw = draw
         return self
 
     @property
     def _ipython_display_(self) -> Callable[[], None] | None:
-        """Plotly's own display, which has no static view; none where its renderer puts figures into cells."""
+        """Shows the figure as plotly does, without a static view; nothing where its renderer fills cells."""
         window: Callable[[], None] = super()._ipython_display_
         return None if super()._repr_mimebundle_() else window
 

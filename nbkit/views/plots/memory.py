@@ -26,7 +26,7 @@ COLORS = ("#3b82f6", "#d97706", "#16a34a", "#a855f7", "#808080")
 
 
 def plot_memory(trace: Trace) -> "LiveFigure":
-    """Live step chart of allocated memory per device; empty where memory was not recorded."""
+    """Returns a live step chart of allocated memory per device; empty where memory was not recorded."""
     from plotly import graph_objects
 
     lines = [
@@ -42,7 +42,7 @@ def plot_memory(trace: Trace) -> "LiveFigure":
 
 
 def draw_memory(trace: Trace) -> "Figure":
-    """Draws plot_memory as a static figure."""
+    """Returns draws plot_memory as a static figure."""
     figure, axes = static_figure(TITLE, 2.8, X_TITLE)
     axes.set_ylabel(Y_TITLE, fontsize=9)
     for label, color, steps in _lines(trace):
@@ -55,7 +55,7 @@ def draw_memory(trace: Trace) -> "Figure":
 
 
 def _lines(trace: Trace) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Per device its label with the peak, a colour, and the steps to draw: ms, mib."""
+    """Yields per device its label with the peak, a colour, and the steps to draw: ms, mib."""
     events = trace.frames.get("memory", MEMORY.frame()).dropna(subset=["allocated_bytes"])
     for index, (device, memory) in enumerate(events.groupby("device", sort=True)):
         peak = units.data_size(memory["allocated_bytes"].max())
@@ -65,7 +65,7 @@ def _lines(trace: Trace) -> Iterator[tuple[str, str, pd.DataFrame]]:
 
 
 def _seen(values: np.ndarray) -> np.ndarray:
-    """Rows that a chart needs: all of few, else first, smallest, largest and last of each of BUCKETS pieces."""
+    """Returns rows that a chart needs: all of few, else first, smallest, largest and last of each of BUCKETS pieces."""
     if len(values) <= 4 * BUCKETS:
         return np.arange(len(values))
     edges = np.linspace(0, len(values), BUCKETS + 1, dtype=np.int64)

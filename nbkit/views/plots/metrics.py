@@ -27,7 +27,7 @@ INCHES = 1.5
 
 
 def plot_metrics(trace: Trace) -> "LiveFigure":
-    """Live line charts, one below the other, of each metric over steps; empty where none was read."""
+    """Returns live line charts, one below the other, of each metric over steps; empty where none was read."""
     from plotly import graph_objects
     from plotly.subplots import make_subplots
 
@@ -52,7 +52,7 @@ def plot_metrics(trace: Trace) -> "LiveFigure":
 
 
 def draw_metrics(trace: Trace) -> "Figure":
-    """Draws plot_metrics as a static figure."""
+    """Returns draws plot_metrics as a static figure."""
     metrics = list(_metrics(trace))
     figure, axes = static_figure(_title(trace), 0.8 + INCHES * max(len(metrics), 1), X_TITLE)
     figure.clear()
@@ -73,7 +73,7 @@ def draw_metrics(trace: Trace) -> "Figure":
 
 
 def _metrics(trace: Trace) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Name, colour and rows of the metrics that are drawn, those that are asked for first in front."""
+    """Yields name, colour and rows of the metrics that are drawn, those that are asked for first in front."""
     metrics = METRICS.check(trace.frames.get("metrics", METRICS.frame()))
     for index, name in enumerate(_names(metrics)[:MOST]):
         yield shown(name, MAX_NAME), COLORS[index % len(COLORS)], metrics[metrics["name"] == name]
@@ -90,7 +90,7 @@ def _title(trace: Trace) -> str:
 
 
 def _events(trace: Trace) -> list[tuple[int, str]]:
-    """Steps at which something happened to the graph, and what: it was built before the first one, and may crash."""
+    """Returns steps and what happened to the graph there: it was built before the first one, and may crash."""
     metrics = METRICS.check(trace.frames.get("metrics", METRICS.frame()))
     if not len(metrics):
         return []
@@ -104,7 +104,7 @@ def _error(meta: Mapping[str, Any]) -> str:
 
 
 def _stages(meta: Mapping[str, Any]) -> list[str]:
-    """Stages of building the graph with their seconds, as its reader tells them."""
+    """Returns stages of building the graph with their seconds, as its reader tells them."""
     values = [known.get("stages") for known in meta.values() if isinstance(known, Mapping)]
     stages = [stage for value in values if isinstance(value, list) for stage in value]
     return [f"{shown(str(stage['stage']), 40)} {float(stage['seconds']):.3g} s" for stage in stages][:MOST_STAGES]

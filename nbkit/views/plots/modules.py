@@ -32,7 +32,7 @@ LEGEND = {"frameon": False, "fontsize": 8, "loc": "lower right", "handlelength":
 
 
 def plot_modules(trace: Trace, count: int = 12) -> "LiveFigure":
-    """Live stacked bar chart of the slowest modules, split by phase."""
+    """Returns a live stacked bar chart of the slowest modules, split by phase."""
     from plotly import graph_objects
 
     table = _totals(checked_trace(trace), count).rename(index=without_markup)
@@ -65,12 +65,12 @@ def draw_modules(trace: Trace, count: int = 12) -> "Figure":
 
 
 def _label(phase: str) -> str:
-    """The name of a phase in a legend, short enough to leave room for the bars."""
+    """Shortens the name of a phase for a legend."""
     return without_math(shown(phase, MAX_NAME))
 
 
 def _totals(trace: Trace, count: int) -> pd.DataFrame:
-    """Self time in ms: a row per module, slowest last, a column per phase in the order of PHASE_COLORS."""
+    """Returns self time in ms: a row per module, slowest last, a column per phase in the order of PHASE_COLORS."""
     totals = by_module_and_phase(counted_ops(trace.ops)[0])
     table = totals.assign(name=module_names(totals)).pivot_table(
         index="name", columns="phase", values="self_time_us", aggfunc="sum", fill_value=0.0

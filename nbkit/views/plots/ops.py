@@ -22,7 +22,7 @@ COLOR = PHASE_COLORS["forward"]
 
 
 def plot_ops(trace: Trace, count: int = 12) -> "LiveFigure":
-    """Live bar chart of the slowest kinds of op."""
+    """Returns a live bar chart of the slowest kinds of op."""
     from plotly import graph_objects
 
     totals = _totals(checked_trace(trace), count)
@@ -43,7 +43,7 @@ def draw_ops(trace: Trace, count: int = 12) -> "Figure":
 
 
 def _totals(trace: Trace, count: int) -> pd.DataFrame:
-    """name, self_time_us and label of the slowest kinds of op, slowest last, as bars grow upwards."""
+    """Returns name, self_time_us and label of the slowest kinds of op, slowest last: bars grow upwards."""
     totals = self_totals(computing_ops(trace.ops), ["op"]).head(count).iloc[::-1]
     labels = [
         f"{units.duration(time_us)} · {units.counted(calls, 'call')}"

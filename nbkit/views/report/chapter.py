@@ -21,7 +21,7 @@ class Chapter:
 
 
 def chapters(traces: Sequence[Contents]) -> list[Chapter]:
-    """A chapter for each; titles of several are numbered, so that two of the same run can be told apart."""
+    """Returns a chapter for each; titles of several are numbered, so that two of the same run can be told apart."""
     return [
         _chapter(contents, f"t{number}", f"{number}. " if len(traces) > 1 else "")
         for number, contents in enumerate(traces, 1)

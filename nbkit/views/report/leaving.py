@@ -1,4 +1,4 @@
-"""A trace as it leaves the machine: without paths of its user, and without elements of tensors unless asked."""
+"""Copies a trace as it may leave the machine: without the user's paths, and without tensor elements unless asked."""
 
 import json
 import re
@@ -30,13 +30,13 @@ _ELSEWHERE = re.compile(
 
 
 def leaving(trace: Trace, *, values: bool) -> Trace:
-    """A copy of valid texts with shortened paths and, unless `values`, without elements of tensors in its messages."""
+    """Copies a trace with valid texts, shortened paths and, unless `values`, no elements of tensors in messages."""
     frames = {name: _changed_frame(frame, values=values) for name, frame in trace.frames.items()}
     return Trace(frames, _changed(trace.meta, values=values), trace.captured)
 
 
 def _readable(text: str) -> str:
-    """The text with short paths; bytes of a log that were no UTF-8, which no file can hold, as escapes."""
+    """Shortens the paths in a text and escapes bytes of a log that were no UTF-8, which no file can hold."""
     return short_path(text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
@@ -65,7 +65,7 @@ def _without_elements(frame: pd.DataFrame) -> "pd.Series[str]":
 
 
 def _short_json(text: str) -> str:
-    """JSON with shortened paths in its texts; without a separator of paths there is none."""
+    """Shortens the paths in the texts of JSON."""
     if "/" not in text and "\\" not in text:
         return _readable(text)
     try:
@@ -75,7 +75,7 @@ def _short_json(text: str) -> str:
 
 
 def _changed(data: Any, *, values: bool) -> Any:
-    """JSON data with all of its texts readable, names of mappings too; unless `values`, messages without elements."""
+    """Makes all texts of JSON data readable, names of mappings too; unless `values`, messages lose elements."""
     match data:
         case str():
             return _readable(data)
@@ -90,7 +90,7 @@ def _changed(data: Any, *, values: bool) -> Any:
 
 
 def short_path(text: str) -> str:
-    """The text with the paths in it shortened: from a home or site-packages on, else the last folder and the file."""
+    """Shortens paths in a text: from a home or site-packages on, else to the last folder and the file."""
     text = _PACKAGES.sub("", text)
     home = str(Path.home())
     if len(home) > 1:

@@ -1,4 +1,4 @@
-"""opreport: one HTML file of any traces, which opens offline and leaves the machine as it is."""
+"""opreport writes one HTML file of any traces, which opens offline and leaves the machine as it is."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from nbkit.views.static_html.view import view_of
 def opreport(
     *traces: Trace, path: str | Path, base: Trace | None = None, values: bool = False, title: str | None = None
 ) -> Path:
-    """Write one HTML file of these traces; its path.
+    """Writes one HTML file of these traces and returns its path.
 
     It holds a summary in words, the widgets of the notebook with their data, tables and pictures, needs no network and
     no kernel, and shows tables and pictures where no script runs, and on paper. The same traces give the same bytes.

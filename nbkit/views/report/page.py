@@ -1,4 +1,4 @@
-"""The page of a report as text: what it is of, an overview of several traces, and a section for each."""
+"""Writes the page of a report: its title, an overview of several traces, and a section for each."""
 
 from collections.abc import Sequence
 from dataclasses import replace

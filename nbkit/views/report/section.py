@@ -22,7 +22,7 @@ WIDE = 8.0
 
 
 def trace_section(chapter: Chapter, *, has_heading: bool) -> str:
-    """HTML of the trace; the heading of the only one is that of the page."""
+    """Writes the HTML of a trace; a single one has its heading from the page."""
     head = f"<h2>{escape(chapter.title)}</h2>" if has_heading else ""
     return f'<section class="nbkit-trace" id="{chapter.anchor}">{head}{_inside(chapter)}</section>'
 
@@ -51,6 +51,6 @@ def _tables(html: str, anchor: str, heading: str) -> str:
 
 
 def _chart(figure: "Figure", prefix: str) -> str:
-    """A figure as inline SVG; a wide one gets a line of its own."""
+    """Writes a figure as inline SVG; a wide one gets a line of its own."""
     kind = ' class="wide"' if figure.get_figwidth() > WIDE else ""
     return f"<figure{kind}>{figure_svg(figure, prefix)}</figure>"

@@ -1,4 +1,4 @@
-"""Summary: what a report says of a trace in words, from its frames and meta; what is not known of it is left out."""
+"""Writes what a report says of a trace in words, from its frames and meta; what is not known is left out."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -24,7 +24,7 @@ LARGEST = 3
 
 
 def summary_statements(trace: Trace, base: Trace | None = None) -> list[Statement]:
-    """The statements of a trace with rows, most asked first; with `base` what changed since that."""
+    """Returns the statements of a trace with rows, most asked first; with `base` what changed since that."""
     of_verb = view_of(trace).statements
     return [
         *_incomplete(trace),
@@ -117,7 +117,7 @@ def _memory(trace: Trace) -> Iterator[Statement]:
 
 
 def _peak(trace: Trace, held: pd.DataFrame, device: str, size: int, time_us: float, op_id: Any) -> Words:
-    """The peak of one device, the op that was running, and the module that held most of it."""
+    """Returns the peak of one device, the op that was running, and the module that held most of it."""
     most = held[held["device"] == device].head(1)
     holders = zip(module_names(most), most["held_fraction"], strict=True)
     holder = "".join(f"; most of it, {units.share(share)}, by {name}" for name, share in holders)
@@ -149,7 +149,7 @@ def _recorded(meta: Mapping[str, Any]) -> Iterator[Statement]:
 
 
 def changes(trace: Trace, base: Trace) -> Statement:
-    """The whole time of both, and the modules that changed most, if any did by more than noise."""
+    """Returns the whole time of both, and the modules that changed most, if any did by more than noise."""
     times = compare_times(base, trace)
     before, now = (units.duration(float(times[name].sum())) for name in ("left_us", "right_us"))
     whole: Words = (f"{now} in all, {before} in {facts(base).title}.",)

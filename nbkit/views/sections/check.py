@@ -25,7 +25,7 @@ ORIGIN = (Column("op"), Column("ops before", "count"), Column("phase", "phase"),
 
 
 def check_sections(trace: Trace, count: int) -> list[Section]:
-    """The findings in call order, and the ops that the first one goes back to."""
+    """Returns the findings in call order, and the ops that the first one goes back to."""
     findings = FINDINGS.check(trace.frames.get("findings", FINDINGS.frame()))
     if not len(findings):
         return [Section("Where values go wrong", (Column("", "sentence"),), [[nothing_text(trace)]])]
@@ -35,7 +35,7 @@ def check_sections(trace: Trace, count: int) -> list[Section]:
 
 
 def nothing_text(trace: Trace) -> str:
-    """What a trace without findings says: how much was checked, and what contains NaN or Inf all the same."""
+    """Words the result of a trace without findings: how much was checked, and what contains expected NaN or Inf."""
     looked, propagated = (int(trace.meta.get(name, 0)) for name in ("checked_tensors", "propagated_ops"))
     if not looked:
         return "Not checked: no result was examined."

@@ -13,7 +13,7 @@ LEVELS = {"part": "parts", "parameter": "parameters", "op": "ops"}
 
 
 def correspondence_sections(trace: Trace, count: int) -> list[Section]:
-    """The tables, each with `count` rows at most; none for a trace of one graph."""
+    """Returns the tables, each with `count` rows at most; none for a trace of one graph."""
     rows = CORRESPONDENCE.check(trace.frames.get("correspondence", CORRESPONDENCE.frame()))
     if not len(rows):
         return []
@@ -22,14 +22,14 @@ def correspondence_sections(trace: Trace, count: int) -> list[Section]:
 
 
 def _levels(rows: pd.DataFrame) -> Section:
-    """How many parts, parameters and ops both have, and how many only one."""
+    """Returns how many parts, parameters and ops both have, and how many only one."""
     counts = counted_actions(rows, "level").reindex([*LEVELS], fill_value=0)
     values = [[LEVELS[level], *numbers] for level, *numbers in counts.itertuples()]
     return Section("Correspondence", (Column("level"), *SIDES), values)
 
 
 def _parts(trace: Trace, rows: pd.DataFrame, count: int) -> Section:
-    """Parts with a role side by side, pairs first, with how many parameters and direct ops correspond."""
+    """Returns parts with a role side by side, pairs first, with how many parameters and direct ops correspond."""
     parts = rows[(rows["level"] == "part") & rows["role"].notna()]
     parts = parts.iloc[parts["action"].map(ACTIONS.index).argsort(kind="stable")].head(count)
     inside = _inside(trace, rows)
@@ -44,7 +44,7 @@ def _parts(trace: Trace, rows: pd.DataFrame, count: int) -> Section:
 
 
 def _inside(trace: Trace, rows: pd.DataFrame) -> pd.DataFrame:
-    """Per part of either side the parameters and direct ops that have each action; a match counts on the left."""
+    """Counts for each part of either side the parameters and direct ops with each action; a match counts left."""
     nodes = rows[rows["level"] != "part"]
     ids = nodes["left_id"].fillna(nodes["right_id"]).astype("int64")
     parts = trace.nodes["part_id"].set_axis(trace.nodes["node_id"]).reindex(ids).to_numpy()
@@ -53,7 +53,7 @@ def _inside(trace: Trace, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _parameters(rows: pd.DataFrame, count: int) -> Section:
-    """Parameters that are not equal on both sides, one-sided ones last."""
+    """Returns parameters that are not equal on both sides, one-sided ones last."""
     state = rows[rows["level"] == "parameter"]
     differing = pd.concat([state[state["message"].notna()], state[state["action"] != "match"]]).head(count)
     values = [
@@ -65,7 +65,7 @@ def _parameters(rows: pd.DataFrame, count: int) -> Section:
 
 
 def _ops(rows: pd.DataFrame, count: int) -> Section:
-    """The types of ops that only one side has, most frequent first."""
+    """Returns the types of ops that only one side has, most frequent first."""
     alone = rows[(rows["level"] == "op") & (rows["action"] != "match")]
     counts = counted_actions(alone.assign(op=alone["left_op"].fillna(alone["right_op"])), "op")
     ordered = counts.loc[counts.sum(axis=1).sort_values(ascending=False, kind="stable").index].head(count)
@@ -74,7 +74,7 @@ def _ops(rows: pd.DataFrame, count: int) -> Section:
 
 
 def counted_actions(rows: pd.DataFrame, by: str) -> pd.DataFrame:
-    """How many rows have each action, by the values of a column."""
+    """Returns how many rows have each action, by the values of a column."""
     return pd.crosstab(rows[by], rows["action"]).reindex(columns=ACTIONS, fill_value=0)
 
 

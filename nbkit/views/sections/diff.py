@@ -12,13 +12,13 @@ from nbkit.views.summary.names import shown
 
 
 def diff_sections(trace: Trace, count: int) -> list[Section]:
-    """Where the step and another run diverge, verdicts by count, and the worst by noise ratio; none without diffs."""
+    """Returns the tables of where two runs diverge, of verdicts, and of the worst noise ratios; none without diffs."""
     verdicts = verdict_sections(trace, count)
     return [*verdicts, worst_section(trace, count)] if verdicts else []
 
 
 def verdict_sections(trace: Trace, count: int) -> list[Section]:
-    """Where the step and another run diverge, and verdicts by count; none without diffs."""
+    """Returns the tables of where two runs diverge and of verdicts; none without diffs."""
     diffs = trace.frames.get("diffs", DIFFS.frame())
     if not len(diffs):
         return []
@@ -27,19 +27,19 @@ def verdict_sections(trace: Trace, count: int) -> list[Section]:
 
 
 def worst_section(trace: Trace, count: int) -> Section:
-    """The worst differences by verdict and noise ratio."""
+    """Returns the worst differences by verdict and noise ratio."""
     worst = [_values(row) for _, row in worst_first(trace.diffs).head(count).iterrows()]
     kinds = (*columns("op, verdict"), *columns("noise ratio, max abs error, max rel error", "number"))
     return Section("Worst differences", kinds, worst)
 
 
 def worst_first(diffs: pd.DataFrame) -> pd.DataFrame:
-    """Rows by verdict, then by noise ratio, largest first; ties keep call order."""
+    """Returns rows by verdict, then by noise ratio, largest first; ties keep call order."""
     return diffs.iloc[diff_table.worst_first(diffs)]
 
 
 def verdict_counts(diffs: pd.DataFrame) -> list[tuple[str, int]]:
-    """Number of rows by verdict, from the worst on; one that we do not know comes first."""
+    """Returns the number of rows by verdict, from the worst on; one that we do not know comes first."""
     counts = diffs["status"].value_counts()
     ranks = {status: rank for rank, status in enumerate(STATUSES)}
     ordered = sorted(counts.index, key=lambda status: ranks.get(status, -1))

@@ -22,7 +22,7 @@ COUNTED = (
 
 
 def time_difference_sections(times: pd.DataFrame, count: int) -> list[Section]:
-    """What became slower or faster beyond noise, or is in one trace only, of a frame of `compare_times`; `count` rows.
+    """Returns `count` rows of `compare_times`: what is slower or faster beyond noise, or in one trace only.
 
     None if there is nothing of the kind.
     """
@@ -38,12 +38,12 @@ def time_difference_sections(times: pd.DataFrame, count: int) -> list[Section]:
 
 
 def is_different(times: pd.DataFrame) -> "pd.Series[bool]":
-    """Which rows of a frame of `compare_times` are more than noise."""
+    """Returns which rows of a frame of `compare_times` are more than noise."""
     return times["verdict"].isin(["slower", "faster"]) | (times["action"] != "match")
 
 
 def count_difference_sections(left: Trace, right: Trace, count: int) -> list[Section]:
-    """Calls, shapes and dtypes, modules, findings and verdicts that the traces have unequally often; none if equal."""
+    """Returns calls, shapes, dtypes, modules, findings and verdicts that one trace has more often; none if equal."""
     kinds = (Column("row"), *columns("left, right", "count"))
     return [
         Section(title, kinds, _count_rows(rows.head(count)), and_more(len(rows), count))
@@ -53,7 +53,7 @@ def count_difference_sections(left: Trace, right: Trace, count: int) -> list[Sec
 
 
 def value_difference_sections(alignment: pd.DataFrame, count: int) -> list[Section]:
-    """The ops at which values begin to differ, first to last, of a frame of `compare_values`; none if none do."""
+    """Returns the ops of `compare_values` at which values begin to differ, in call order; none if none do."""
     begins = alignment[alignment["error_class"].isin(BEGINNINGS)]
     rows = [[_place(row), row.get("source"), row["message"]] for _, row in begins.head(count).iterrows()]
     kinds = (*columns("op, source"), Column("what differs", "sentence"))
@@ -80,7 +80,7 @@ def _frame(trace: Trace, name: str) -> pd.DataFrame:
 
 
 def _tensors(trace: Trace, ops: pd.DataFrame) -> pd.DataFrame:
-    """The trace's tensors with the names of their ops."""
+    """Returns the trace's tensors with the names of their ops."""
     return _frame(trace, "tensors").merge(ops[["op_id", "model", "module", "phase", "op"]], on="op_id")
 
 
@@ -89,7 +89,7 @@ def _count_rows(rows: pd.DataFrame) -> list[list[object]]:
 
 
 def _place(row: "pd.Series[str]") -> str:
-    """The names of a row on one line: what it is, then where."""
+    """Returns the names of a row on one line: what it is, then where."""
     what = [str(row[name]) for name in ("kind", "status", "op", "type", "role", "position") if _has(row, name)]
     what += [str(row[name]) for name in ("dtype", "shape") if _has(row, name)]
     what += [f"{row['params']:,} parameters"] if _has(row, "params") else []

@@ -27,7 +27,7 @@ PRODUCER = (Column("op"), Column("ops before", "count"), Column("phase", "phase"
 
 
 def divergence_sections(trace: Trace) -> list[Section]:
-    """The op at which the runs diverge, what led there, and the counts of error classes; none without another run."""
+    """Returns where the runs diverge, what led there, and counts of error classes; none without another run."""
     if "first_divergence" not in trace.meta:
         return []
     title = f"Where the step and {shown(str(trace.meta.get('against')))} diverge"
@@ -77,7 +77,7 @@ def _chain(trace: Trace) -> list[Section]:
 
 
 def _errors(trace: Trace) -> tuple[str, pd.Series]:
-    """How far the two runs are apart at each op, and what that is called."""
+    """Returns the name of the error between both runs, and that error at each op."""
     if "alignment" in trace.frames:
         matched = trace.frames["alignment"].dropna(subset="left_id")
         return "difference", matched.set_index(matched["left_id"].astype("int64"))["output_error"]

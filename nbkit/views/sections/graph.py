@@ -23,13 +23,13 @@ PART = (
 
 
 def graph_sections(trace: Trace, count: int) -> list[Section]:
-    """The outline, longer than the others, and the tables of totals."""
+    """Returns the outline, longer than the others, and the tables of totals."""
     totals = graph_totals(trace, count)
     return [parts_section(trace, OUTLINE_PER_ROW * count), *totals] if totals else []
 
 
 def graph_totals(trace: Trace, count: int) -> list[Section]:
-    """The tables without the outline, of `count` rows at most, but for graphs, roles and phases, which are few."""
+    """Returns all tables but the outline, of `count` rows at most except graphs, roles and phases."""
     nodes = NODES.check(trace.frames.get("nodes", NODES.frame()))
     if not len(nodes):
         return []
@@ -45,7 +45,7 @@ def graph_totals(trace: Trace, count: int) -> list[Section]:
 
 
 def parts_section(trace: Trace, count: int) -> Section:
-    """The first rows of the outline; what is below another stands further right."""
+    """Returns the first rows of the outline, indented by depth."""
     rows = list(islice(outline(trace), count + 1))
     values = [
         [INDENT * row.depth + row.title, row.type, row.role, row.phase, row.nodes, row.params, row.ops, row.result]
@@ -55,7 +55,7 @@ def parts_section(trace: Trace, count: int) -> Section:
 
 
 def skipped_sections(trace: Trace, count: int) -> list[Section]:
-    """The lines of a dump that could not be read."""
+    """Returns the lines of a dump that could not be read."""
     skipped = trace.meta.get("skipped_lines") or []
     rows = [[line.get("line"), line.get("reason"), line.get("text")] for line in skipped[:count]]
     kinds = (Column("line", "id"), Column("what happened", "sentence"), Column("text"))
@@ -63,7 +63,7 @@ def skipped_sections(trace: Trace, count: int) -> list[Section]:
 
 
 def _graphs(trace: Trace, nodes: pd.DataFrame) -> Section:
-    """Per graph its nodes, ops, parameters and tensors; no row for the only one."""
+    """Returns for each graph its nodes, ops, parameters and tensors; no row for the only one."""
     edges = EDGES.check(trace.frames.get("edges", EDGES.frame()))
     of_edge = nodes["graph"].to_numpy()[edges["dst"].to_numpy()] if len(edges) else []
     tensors = pd.Series(of_edge, dtype="object").value_counts()
@@ -76,13 +76,13 @@ def _graphs(trace: Trace, nodes: pd.DataFrame) -> Section:
 
 
 def _roles(nodes: pd.DataFrame, parts: pd.DataFrame) -> Section:
-    """Per role its parts and nodes, most parts first."""
+    """Returns for each role its parts and nodes, most parts first."""
     counts = pd.DataFrame({"parts": parts["role"].value_counts(), "nodes": nodes["role"].value_counts()}).fillna(0)
     ordered = counts.sort_values(["parts", "nodes"], ascending=False, kind="stable")
     return Section("Roles", (Column("role"), *columns("parts, nodes", "count")), [*ordered.itertuples(name=None)])
 
 
 def _counted(nodes: pd.DataFrame, column: str, title: str, noun: Column, count: int) -> Section:
-    """How many nodes there are of each text of a column, most first; ties keep their order."""
+    """Returns how many nodes there are of each text of a column, most first; ties keep their order."""
     counts = nodes[column].value_counts().head(count)
     return Section(title, (noun, Column("nodes", "count")), list(counts.items()))

@@ -38,7 +38,7 @@ class OutlineRow:
 
 
 def outline(trace: Trace) -> Iterator[OutlineRow]:
-    """The rows of all graphs, parts below what holds them; of repeats only the first is gone into."""
+    """Yields the rows of all graphs, parts below what holds them; only the first of repeated parts is opened."""
     nodes = NODES.check(trace.frames.get("nodes", NODES.frame()))
     known = _Outline(nodes, PARTS.check(trace.frames.get("parts", PARTS.frame())))
     for graph, few in nodes.groupby("graph", sort=False):
@@ -68,7 +68,7 @@ class _Outline:
         self.seen: set[int] = set()
 
     def _last_nodes(self) -> dict[int, int]:
-        """The last node in each part and below; children come after what holds them."""
+        """Returns the last node in each part and below; children come after what holds them."""
         last = {part: rows[-1] for part, rows in self.inside.items()}
         for part, parent in reversed(list(enumerate(self.parts["parent_id"]))):
             if parent is not None and part in last:
@@ -104,7 +104,7 @@ class _Outline:
         )
 
     def op_counts(self, rows: Iterable[int]) -> str:
-        """'aten.mm × 4, aten.add, 3 others'."""
+        """Lists the ops of a part: 'aten.mm × 4, aten.add, 3 others'."""
         kinds, ops = self.nodes["kind"], self.nodes["op"]
         counts = Counter(ops[row] if isinstance(ops[row], str) else "unnamed" for row in rows if kinds[row] == "op")
         few = [
@@ -115,6 +115,6 @@ class _Outline:
         return ", ".join([*few, *([units.counted(rest, "other")] if rest else [])])
 
     def result(self, row: int) -> str | None:
-        """Dtype and shape of a node's first result; null if unknown."""
+        """Returns the dtype and shape of a node's first result; null if unknown."""
         known = [self.nodes[name][row] for name in ("dtype", "shape")]
         return shown(" ".join(text for text in known if isinstance(text, str)).replace("null", "?")) or None

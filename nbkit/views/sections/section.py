@@ -40,11 +40,11 @@ class Column:
 
     @property
     def is_words(self) -> bool:
-        """Whether the values are read from the left; numbers stand to the right."""
+        """Tells whether the values are read from the left; numbers stand to the right."""
         return self.kind in WORDS
 
     def text(self, value: object) -> str | None:
-        """The value for the eye; None where it is missing or an empty text."""
+        """Formats a value; None where it is missing or an empty text."""
         return None if units.is_null(value) or value == "" else FORMATS[self.kind](value)
 
 
@@ -58,17 +58,17 @@ class Section:
     caption: str = ""
 
     def texts(self) -> list[list[str | None]]:
-        """The rows for the eye; None for what is missing."""
+        """Formats the rows, None for what is missing."""
         return [[column.text(value) for column, value in zip(self.columns, row, strict=True)] for row in self.rows]
 
 
 def columns(labels: str, kind: str = "text") -> list[Column]:
-    """Columns of one kind, of labels with commas between them."""
+    """Makes columns of one kind from labels with commas between them."""
     return [Column(label, kind) for label in labels.split(", ")]
 
 
 def and_more(whole: int, count: int) -> str:
-    """The caption of a table that shows `count` of `whole` rows; empty where it shows all."""
+    """Returns the caption of a table that shows `count` of `whole` rows; empty where it shows all."""
     return f"and {units.count(whole - count)} more" if whole > count else ""
 
 
@@ -76,7 +76,7 @@ TOTALS = (Column("calls", "count"), Column("self time", "time"), Column("share",
 
 
 def op_sections(trace: Trace, count: int) -> list[Section]:
-    """Phases, slowest ops and slowest modules by self time; none for a trace without ops."""
+    """Returns phases, slowest ops and slowest modules by self time; none for a trace without ops."""
     ops = computing_ops(trace.frames.get("ops", OPS.frame()))
     if not len(ops):
         return []
@@ -90,12 +90,12 @@ def op_sections(trace: Trace, count: int) -> list[Section]:
 
 
 def _totals(title: str, noun: Column, names: Sequence[str], totals: pd.DataFrame) -> Section:
-    """Calls, self time and share of the rows of a frame of `nbkit.analysis.time.times`."""
+    """Returns calls, self time and share of the rows of a frame of `nbkit.analysis.time.times`."""
     values = (totals[name].tolist() for name in ("calls", "self_time_us", "self_fraction"))
     return Section(title, (noun, *TOTALS), list(zip(names, *values, strict=True)))
 
 
 def module_names(totals: pd.DataFrame) -> list[str]:
-    """The module of each row for the eye, with its model where there are several."""
+    """Returns the module of each row as shown, with its model where there are several."""
     has_models = totals["model"].nunique() > 1
     return [shown_module(*name, with_model=has_models) for name in zip(totals["model"], totals["module"], strict=True)]

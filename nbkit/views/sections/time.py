@@ -24,7 +24,7 @@ SELF = (Column("self time", "time"), Column("share", "fraction"))
 
 
 def time_sections(trace: Trace, count: int) -> list[Section]:
-    """Phases, slowest ops, modules and kernels, time not in ops, devices, repeats and memory; each only if known."""
+    """Returns tables of phases, slowest ops, modules, kernels, time not in ops, devices, repeats, memory, if known."""
     ops = trace.frames.get("ops", OPS.frame())
     if not len(ops):
         return []
@@ -45,7 +45,7 @@ def _host(ops: pd.DataFrame, count: int) -> Iterator[Section]:
 
 
 def _totals(title: str, noun: Column, names: Sequence[str], totals: pd.DataFrame, whole_us: float) -> Section:
-    """Totals of `nbkit.analysis.time.times`; the share is that of all host time, so that the tables can be compared."""
+    """Returns a table of totals with their share of all host time, so that the tables can be compared."""
     labels = [noun, Column("calls", "count"), *SELF]
     values = [totals["calls"], totals["self_time_us"], totals["self_time_us"] / (whole_us or 1.0)]
     if totals["self_device_time_us"].notna().any():
@@ -55,7 +55,7 @@ def _totals(title: str, noun: Column, names: Sequence[str], totals: pd.DataFrame
 
 
 def _rows(*values: Iterable[object]) -> list[list[object]]:
-    """Rows of columns."""
+    """Turns columns into rows."""
     return [list(row) for row in zip(*values, strict=True)]
 
 
@@ -80,7 +80,7 @@ def _devices(ops: pd.DataFrame, count: int) -> Iterator[Section]:
 
 
 def _repeats(trace: Trace) -> Iterator[Section]:
-    """How the whole step's time varies; the step is the first op."""
+    """Yields how the whole step's time varies; the step is the first op."""
     if "timings" not in trace.frames or not len(trace.frames["timings"]):
         return
     step = TIMINGS.check(trace.frames["timings"]).iloc[0]
@@ -90,7 +90,7 @@ def _repeats(trace: Trace) -> Iterator[Section]:
 
 
 def _memory(trace: Trace, count: int) -> Iterator[Section]:
-    """The peak of each device, and the modules whose allocations make it up."""
+    """Yields the peak of each device, and the modules whose allocations make it up."""
     memory = trace.frames.get("memory")
     if memory is None or not len(memory):
         return

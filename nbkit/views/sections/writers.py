@@ -19,14 +19,14 @@ Texts = list[list[str]]
 
 
 def text_width() -> int:
-    """Characters of a line of text: those of the terminal that is written to, within reason."""
+    """Returns how many characters a line of text has: those of the terminal, within reason."""
     if not sys.stdout.isatty():
         return USUAL
     return min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST)
 
 
 def to_text(sections: Iterable[Section], width: int | None = None) -> list[str]:
-    """The tables as lines no longer than `width`, by default as wide as the terminal; an empty line before each.
+    """Writes the tables as lines of `width` characters, by default those of the terminal, each after an empty line.
 
     Long names lose their middle, and sentences that do not fit stand below their row.
     """
@@ -54,7 +54,7 @@ def _row_texts(section: Section) -> Texts:
 
 
 def _layout(columns: Sequence[Column], table: Texts, width: int) -> tuple[list[int], list[int]]:
-    """The columns that stand beside each other, and the sentences that stand below their row as they do not fit."""
+    """Returns the columns that stand side by side, and the sentences that do not fit and stand below their row."""
     below = [index for index, column in enumerate(columns) if column.kind == "sentence" and index]
     if _total(_widths(columns, table)) <= width:
         below = []
@@ -73,7 +73,7 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _fitted(columns: Sequence[Column], widths: list[int], width: int) -> list[int]:
-    """The widths, those of words made smaller until all fit: the widest first, and names of rows last."""
+    """Narrows the columns of words until all fit: the widest first, names of rows last."""
     widths = list(widths)
     fewest = [MIN_NAME if not index else FEWEST for index in range(len(columns))]
     words = [index for index, column in enumerate(columns) if column.is_words]
@@ -92,12 +92,12 @@ def _line(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int]) 
 
 
 def _below(text: str, width: int) -> list[str]:
-    """The lines of a sentence below its row; none for what is missing."""
+    """Returns the lines of a sentence below its row; none for what is missing."""
     return [] if text == units.NULL else wrap(text, width, initial_indent="    ", subsequent_indent="    ")
 
 
 def without_middle(text: str, width: int) -> str:
-    """The text in so many characters: ends say more of a name than its middle."""
+    """Cuts a text to so many characters in its middle: the ends of a name say more."""
     if len(text) <= width:
         return text
     end = (width - 1) // 2
@@ -105,13 +105,13 @@ def without_middle(text: str, width: int) -> str:
 
 
 def to_html(sections: Iterable[Section]) -> str:
-    """The tables side by side, every text escaped; empty for none."""
+    """Writes the tables side by side as HTML, every text escaped; empty for none."""
     tables = "".join(_table(section) for section in sections)
     return f'<div class="nbkit-tables">{tables}</div>' if tables else ""
 
 
 def _table(section: Section) -> str:
-    """A table; what is missing reads as a dash, and phases get their colour beside them."""
+    """Writes a table as HTML; missing values read as a dash, phases have their colour beside them."""
     columns = section.columns
     head = "".join(f'<th scope="col"{_look(column)}>{escape(column.label)}</th>' for column in columns)
     body = "".join(

@@ -17,7 +17,7 @@ MOST_SKIPPED = 3
 
 
 def graph_statements(trace: Trace) -> list[Statement]:
-    """The statements of a graph, most asked first."""
+    """Returns the statements of a graph, most asked first."""
     nodes = NODES.check(trace.frames["nodes"])
     parts = PARTS.check(trace.frames.get("parts", PARTS.frame()))
     ops = nodes[nodes["kind"] == "op"]
@@ -34,12 +34,12 @@ def graph_statements(trace: Trace) -> list[Statement]:
 
 
 def graph_link(text: str, node_id: int) -> Link:
-    """Words that lead to a node."""
+    """Makes words that lead to a node."""
     return Link(text, "graph", node_id)
 
 
 def skipped_statement(meta: Mapping[str, Any]) -> Statement:
-    """What of the source could not be read, the first lines by their number."""
+    """Returns what of the source could not be read, the first lines by their number."""
     skipped = meta.get("skipped_lines") or []
     if not skipped:
         return Statement("Is anything wrong", (("All of the source was read.",),) if meta.get("source") else ())
@@ -62,7 +62,7 @@ def _graphs(meta: Mapping[str, Any], nodes: pd.DataFrame) -> Iterator[str]:
 
 
 def _compared(trace: Trace) -> Iterator[str]:
-    """What of two graphs is the same, and what only one of them has; nothing of a single graph."""
+    """Yields what of two graphs is the same, and what only one of them has; nothing of a single graph."""
     rows = CORRESPONDENCE.check(trace.frames.get("correspondence", CORRESPONDENCE.frame()))
     changed = rows[(rows["action"] == "match") & (rows["relation"] != "same")]
     counts = counted_actions(rows, "level")
@@ -79,7 +79,7 @@ def _kinds(kinds: pd.Series) -> str:
 
 
 def _counts(question: str, names: pd.Series, noun: str) -> Statement:
-    """How many there are of each name; no sentence where there is none."""
+    """Returns how many there are of each name; no sentence where there is none."""
     counts = names.value_counts()
     if not len(counts):
         return Statement(question, ())
@@ -89,7 +89,7 @@ def _counts(question: str, names: pd.Series, noun: str) -> Statement:
 
 
 def _listed(counts: "pd.Series[int]", most: int) -> str:
-    """'mm 12, add 3, 4 others'."""
+    """Lists counts: 'mm 12, add 3, 4 others'."""
     names: Sequence[str] = [f"{shown(str(name))} {units.count(number)}" for name, number in counts.head(most).items()]
     rest = len(counts) - len(names)
     return ", ".join([*names, *([units.counted(rest, "other")] if rest else [])])

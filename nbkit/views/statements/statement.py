@@ -30,17 +30,17 @@ class Statement:
 
 
 def op_link(text: str, op_id: int) -> Link:
-    """Words that lead to an op."""
+    """Makes words that lead to an op."""
     return Link(text, "op_table", op_id)
 
 
 def difference_link(text: str, row: int) -> Link:
-    """Words that lead to a row of `diffs`."""
+    """Makes words that lead to a row of `diffs`."""
     return Link(text, "diff_table", row)
 
 
 def statements_html(statements: list[Statement], anchor: str) -> str:
-    """The statements as a list of questions with their answers; `anchor` is the section of their trace."""
+    """Writes the statements as a list of questions with their answers; `anchor` is the section of their trace."""
     return f'<dl class="nbkit-summary">{"".join(_statement(one, anchor) for one in statements)}</dl>'
 
 

@@ -18,7 +18,7 @@ WHO_CHECKS = "opcheck looks for NaN and Inf, opdiff compares with a reference."
 
 
 def values_verdict(trace: Trace) -> Statement:
-    """Of a verb that judges nothing: where NaN and Inf were first seen, if values were read."""
+    """Says for a verb that judges nothing where NaN and Inf were first seen, if values were read."""
     counts = non_finite(trace.frames.get("tensors", TENSORS.frame()))
     if not counts.looked_at:
         verb = shown(str(trace.meta.get("verb") or "this trace"))
@@ -39,7 +39,7 @@ def _seen(trace: Trace, counts: NonFinite, results: str) -> list[Words]:
 
 
 def check_verdict(trace: Trace) -> Statement:
-    """The first bad op and how many there are; else how many results were looked at."""
+    """Says which bad op is the first and how many there are, else how many results were checked."""
     findings = FINDINGS.check(trace.frames.get("findings", FINDINGS.frame()))
     looked = int(trace.meta.get("checked_tensors", 0))
     if len(findings):
@@ -55,7 +55,7 @@ def _findings(trace: Trace, findings: pd.DataFrame) -> list[Words]:
 
 
 def difference_verdict(trace: Trace) -> Statement:
-    """How many tensors differ, the first of them and the worst; else how many were compared."""
+    """Says how many tensors differ, the first and the worst of them, else how many were compared."""
     diffs = DIFFS.check(trace.frames.get("diffs", DIFFS.frame()))
     compared = int((diffs["status"] != "skipped").sum())
     if not compared:
@@ -84,14 +84,14 @@ def _difference_words(diffs: pd.DataFrame, row: int) -> Words:
 
 
 def _op_words(trace: Trace, op_id: int) -> Words:
-    """The op as a link, and where it is."""
+    """Words an op as a link, with where it is."""
     source = trace.ops["source"].iloc[op_id]
     line = f" ({shown(source)})" if isinstance(source, str) else ""
     return op_link(shown(trace.ops["op"].iloc[op_id]), op_id), f" {_location(trace.ops, op_id)}{line}"
 
 
 def _location(frame: pd.DataFrame, row: int) -> str:
-    """Where a row is: its module and phase."""
+    """Says where a row is: its module and phase."""
     module, phase = frame["module"].iloc[row], frame["phase"].iloc[row]
     where = f"in {shown_module(None, module)}" if isinstance(module, str) else "outside modules"
     return f"{where}, {shown(phase)}"

@@ -1,4 +1,4 @@
-"""How a trace shows itself: a widget where a live front end can draw one, and always HTML and text as fallbacks."""
+"""Shows a trace: as a widget where a live front end can draw one, and always as HTML and text."""
 
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -16,7 +16,7 @@ _WIDGETS: "WeakKeyDictionary[Trace, Any]" = WeakKeyDictionary()
 
 
 def mimebundle(trace: Trace) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What Jupyter shows of a trace: text/html and text/plain, and its verb's widget where somebody can use it."""
+    """Returns what Jupyter shows of a trace: HTML, text, and its verb's widget where somebody can use it."""
     bundle: dict[str, Any] = {"text/plain": summary(trace), "text/html": static_table(trace)}
     if not has_live_front_end():
         return bundle, {}

@@ -21,7 +21,7 @@ class Body:
 
 
 def document(title: str, body: Body) -> str:
-    """The page as text; the same for the same title and body."""
+    """Returns the page as text; the same for the same title and body."""
     policy, script = POLICY, ""
     if body.script:
         # The parser makes \n of every line end before the browser hashes the script, and must not see its end early.

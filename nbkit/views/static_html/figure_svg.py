@@ -1,4 +1,4 @@
-"""A matplotlib figure as an inline svg element, the same for the same figure."""
+"""Writes a matplotlib figure as an inline svg element; equal figures give equal text."""
 
 import io
 import re
@@ -15,7 +15,7 @@ _ID, _USE = re.compile(r' id="([^"]*)"'), re.compile(r'(url\(#|href="#)([^")]+)'
 
 
 def figure_svg(figure: "Figure", prefix: str = "") -> str:
-    """The figure as an inline svg element: texts stay texts; its ids begin with `prefix`, and each is used in it."""
+    """Writes the figure as an inline svg element with texts as texts; its ids begin with `prefix`."""
     from matplotlib import rc_context
 
     buffer = io.StringIO()

@@ -1,4 +1,4 @@
-"""What Jupyter gets of a widget: its live view with fallbacks that need none."""
+"""Makes what Jupyter gets of a widget: its live view, and static views that need none."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ Bundle = tuple[dict[str, Any], dict[str, Any]]
 
 
 def with_static_views(bundle: Bundle | None, fallbacks: Mapping[str, str]) -> Bundle | None:
-    """The widget's own data and metadata with `fallbacks` by MIME type; null where the widget has no view to show.
+    """Adds `fallbacks` by MIME type to the widget's own data and metadata; null where the widget has no view.
 
     In a notebook that runs headless the fallbacks are all: nbconvert drops them for a view whose state it has stored.
     """

@@ -11,7 +11,7 @@ SLOWEST, CALLS = 10, 20
 
 
 def static_table(trace: Trace) -> str:
-    """HTML of the facts, a picture if the verb has one, totals and single calls; every name escaped."""
+    """Writes HTML of the facts, a picture if the verb has one, totals and single calls; every name escaped."""
     view, head = view_of(trace), facts_html(facts(trace))
     more = nothing_html(trace)
     if not view.is_empty(trace):
@@ -20,10 +20,10 @@ def static_table(trace: Trace) -> str:
 
 
 def nothing_html(trace: Trace) -> str:
-    """What stands in place of the tables of a trace without rows."""
+    """Says what stands in place of the tables of a trace without rows."""
     return f"<p>{view_of(trace).nothing}</p>"
 
 
 def totals_tables(trace: Trace, count: int) -> str:
-    """HTML of the totals, `count` rows at most in each table."""
+    """Writes HTML of the totals, `count` rows at most in each table."""
     return to_html(view_of(trace).sections(trace, count))

@@ -29,12 +29,12 @@ text-overflow:ellipsis;white-space:nowrap;unicode-bidi:isolate}
 
 
 def static_div(html: str) -> str:
-    """A static view of a notebook: the HTML with its style."""
+    """Wraps HTML for a notebook as a static view with its style."""
     return f'<style>{STYLE}</style><div class="nbkit-static">{html}</div>'
 
 
 def facts_html(known: Facts) -> str:
-    """Title, figures, why the trace is incomplete if it is, and notes, as paragraphs."""
+    """Writes title, figures, why the trace is incomplete if it is, and notes as paragraphs."""
     figures = " · ".join(f"{escape(label)} <b>{escape(value)}</b>" for label, value in known.figures)
     parts = [f"<p><b>{escape(known.title)}</b> · {figures}</p>"]
     if known.incomplete:

@@ -9,7 +9,7 @@ ROWS = 5
 
 
 def summary(trace: Trace) -> str:
-    """What ran, how long, where the time went, what was skipped, what recording cost; no trailing newline."""
+    """Says what ran, how long, where the time went, what was skipped, what recording cost; no trailing newline."""
     known = facts(trace)
     lines = [f"{known.title}: {', '.join(_figure(label, value) for label, value in known.figures)}"]
     lines += [f"INCOMPLETE: {known.incomplete}"] if known.incomplete else []

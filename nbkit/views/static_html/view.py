@@ -11,18 +11,18 @@ from nbkit.views.statements.statement import Statement
 
 
 def no_picture(trace: Trace) -> str:
-    """Nothing, for traces that are tables only."""
+    """Returns nothing, for traces that are tables only."""
     return ""
 
 
 def no_outcome(trace: Trace, count: int) -> list[Section]:
-    """Nothing, for verbs that record and judge nothing."""
+    """Returns nothing, for verbs that record and judge nothing."""
     return []
 
 
 @dataclass(frozen=True)
 class View:
-    """What a trace shows, from one source for every host.
+    """Says what a trace shows, from one source for every host.
 
     `widget` is the live view; `sections` are the tables of the summary, with at most so many rows; `picture` is HTML of
     a static picture and `calls` that of a table of single calls. A report has `verdict`, its answer to whether anything
@@ -45,7 +45,7 @@ class View:
     statements: Callable[[Trace], list[Statement]] | None = None
 
     def is_empty(self, trace: Trace) -> bool:
-        """Whether there is nothing to show: the frame is not there, or has no row."""
+        """Tells whether there is nothing to show: the frame is not there, or has no row."""
         return not len(trace.frames.get(self.shows, ()))
 
 
@@ -55,7 +55,7 @@ USUAL_VERB = "optrace"
 
 
 def view_of(trace: Trace) -> View:
-    """The view of the verb that made the trace; traces of ops by anything else are shown as optrace's are."""
+    """Returns the view of the verb that made the trace; traces of ops by anything else are shown as optrace's are."""
     if not VIEWS:  # a view module is used by itself: the package root knows where the verbs are
         getattr(Trace.presenter, "know_the_views", lambda: None)()
     return VIEWS.get(str(trace.meta.get("verb")), VIEWS[USUAL_VERB])

@@ -1,1 +1,1 @@
-"""What all views say of a trace as a whole; numbers with units, names for the eye."""
+"""Facts that all views state about a trace as a whole, and how numbers and names are shown."""

@@ -1,4 +1,4 @@
-"""Which rows of `ops` the totals of a trace count."""
+"""Selects the rows of `ops` that the totals of a trace count."""
 
 import pandas as pd
 
@@ -10,7 +10,7 @@ TIMELINE_LEVELS = ("range", "module")
 
 
 def counted_ops(ops: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """The rows whose self times add up to the whole, and what they are called.
+    """Returns the rows whose self times add up to the whole, and what they are called.
 
     Of a timeline all rows of the host, so that modules and phases hold what Python did between the ops too; of other
     traces the aten ops, if there are any. Work on a device runs beside the host and is not added to it.
@@ -22,5 +22,5 @@ def counted_ops(ops: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 
 def is_timeline(ops: pd.DataFrame) -> bool:
-    """Whether the ops come from a profiler's timeline, with modules and named ranges as rows."""
+    """Tells whether the ops come from a profiler's timeline, with modules and named ranges as rows."""
     return bool(OPS.check(ops)["level"].isin(TIMELINE_LEVELS).any())

@@ -1,4 +1,4 @@
-"""Facts: what every view of a trace says about it as a whole; text, HTML, page and widget word it the same."""
+"""Facts state what every view says about a trace as a whole; text, HTML, page and widget word it the same."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Facts:
 
 
 def facts(trace: Trace) -> Facts:
-    """The facts of a trace; those its meta does not hold are left out."""
+    """Returns the facts of a trace; those its meta does not hold are left out."""
     meta, ops = trace.meta, trace.frames.get("ops", OPS.frame())
     name = str(meta.get("name") or "")
     counted, counted_name = counted_ops(ops)
@@ -62,7 +62,7 @@ def _is_graph(trace: Trace) -> bool:
 
 
 def _graph_counts(trace: Trace) -> list[tuple[str, str]]:
-    """How many graphs, nodes and edges there are; nothing for a trace without graphs."""
+    """Counts graphs, nodes and edges; returns nothing for a trace without graphs."""
     if not _is_graph(trace):
         return []
     nodes, edges = trace.nodes, trace.frames.get("edges")
@@ -93,7 +93,7 @@ def _figures(meta: Mapping[str, Any], ops: pd.DataFrame | None) -> list[tuple[st
 
 
 def _counts(ops: pd.DataFrame) -> list[tuple[str, str]]:
-    """How many rows of each level there are, and in all unless they are a timeline, which mixes different things."""
+    """Counts the rows of each level, and all of them unless they are a timeline, which mixes different things."""
     levels = {str(level): int(number) for level, number in ops["level"].value_counts(sort=False).items()}
     counts = [("op" if len(ops) == 1 else "ops", units.count(len(ops)))]
     if len(levels) < 2:
@@ -122,7 +122,7 @@ def _notes(meta: Mapping[str, Any]) -> list[str]:
 
 
 def _why_incomplete(error: Mapping[str, Any] | str | None) -> str:
-    """Why a recording ended early; of a dump the text of its crash."""
+    """Says why a recording ended early; of a dump the text of its crash."""
     if not error:
         return "the recorded code did not run to its end"
     if isinstance(error, str):

@@ -1,4 +1,4 @@
-"""Names for the eye: op, module and source texts on one line, with nothing in them that could disturb a page."""
+"""Prepares names to be shown: op, module and source on one line, with nothing that could disturb a page."""
 
 import unicodedata
 
@@ -11,14 +11,14 @@ _HIDDEN_KINDS = ("Cc", "Cs", "Zl", "Zp")
 
 
 def shown(text: str, limit: int = LIMIT) -> str:
-    """`text` on one line, invisible characters as escapes, cut to `limit` with an ellipsis."""
+    """Puts `text` on one line, escapes invisible characters, and cuts it to `limit` with an ellipsis."""
     if not text.isascii() or not text.isprintable():
         text = "".join(_visible(character) for character in text[: limit + 1])
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def shown_module(model: object, module: object, *, with_model: bool = False) -> str:
-    """A module path, '(root)' for the root model, 'outside modules' for none; its model in front if asked."""
+    """Names a module: its path, '(root)' for the root model, 'outside modules' for none; with its model if asked."""
     if not isinstance(module, str):
         return OUTSIDE
     path = shown(module) if module else ROOT

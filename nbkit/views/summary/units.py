@@ -1,4 +1,4 @@
-"""Numbers for the eye: the only place that turns microseconds, bytes and counts into text."""
+"""Formats numbers: the only place that turns microseconds, bytes and counts into text."""
 
 from decimal import ROUND_HALF_UP, Context, Decimal
 
@@ -25,7 +25,7 @@ def general(value: float, digits: int) -> str:
 
 
 def is_null(value: object) -> bool:
-    """Whether a cell's value is missing: None, NaN or pandas' NA."""
+    """Tells whether a cell's value is missing: None, NaN or pandas' NA."""
     # NaN differs from itself; comparing pandas' NA gives NA, which has no truth value.
     try:
         return value is None or bool(value != value)
@@ -34,7 +34,7 @@ def is_null(value: object) -> bool:
 
 
 def duration(value_us: float | None) -> str:
-    """Microseconds as '12.3 ms'; three significant digits from a microsecond on."""
+    """Formats microseconds as '12.3 ms'; three significant digits from a microsecond on."""
     if value_us is None or is_null(value_us):
         return NULL
     size = abs(float(value_us))
@@ -46,38 +46,38 @@ def duration(value_us: float | None) -> str:
 
 
 def change(value_us: float | None) -> str:
-    """Microseconds with their sign: '+12.3 ms'."""
+    """Formats microseconds with their sign: '+12.3 ms'."""
     text = duration(value_us)
     return f"+{text}" if value_us is not None and value_us > 0 else text.replace("-", "−")
 
 
 def data_size(value_bytes: float | None) -> str:
-    """Bytes as '12.3 MiB'."""
+    """Formats bytes as '12.3 MiB'."""
     return _in_units(value_bytes, _SIZES, "B")
 
 
 def count(value: float | None) -> str:
-    """A whole number with thousands separators: '12,345'."""
+    """Formats a whole number with thousands separators: '12,345'."""
     return NULL if value is None or is_null(value) else f"{int(value):,}"
 
 
 def counted(value: int, noun: str) -> str:
-    """A number with its noun: '1 op', '12,345 ops'."""
+    """Formats a number with its noun: '1 op', '12,345 ops'."""
     return f"{value:,} {noun}{'' if value == 1 else 's'}"
 
 
 def flops(value: float | None) -> str:
-    """Floating-point operations as '1.23 GFLOP'."""
+    """Formats floating-point operations as '1.23 GFLOP'."""
     return _in_units(value, _FLOPS, "FLOP")
 
 
 def share(value_fraction: float | None) -> str:
-    """A fraction 0..1 as '12.3 %'."""
+    """Formats a fraction 0..1 as '12.3 %'."""
     return NULL if value_fraction is None or is_null(value_fraction) else f"{fixed(100 * value_fraction, 1)} %"
 
 
 def statistic(value: float | None) -> str:
-    """A tensor statistic with four significant digits; infinities by name."""
+    """Formats a tensor statistic with four significant digits; infinities by name."""
     if value is None or is_null(value):
         return NULL
     return general(value, 4)

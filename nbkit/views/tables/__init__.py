@@ -1,1 +1,1 @@
-"""What all tables that are paged from the kernel share."""
+"""Code that all tables share which are paged from the kernel."""

@@ -1,4 +1,4 @@
-"""Raw cells of a table as JSON values: what the kernel sends, and the front end alone formats."""
+"""Turns cells of a table into JSON values, which the kernel sends and the front end alone formats."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -14,13 +14,13 @@ CELL_CHARACTERS = 201
 
 
 def raw_rows(columns: Columns, ids: Ids, names: Sequence[str]) -> list[list[Cell]]:
-    """Per row its number, then its cells."""
+    """Returns for each row its number, then its cells."""
     cells = [raw_column(columns, ids, name) for name in names]
     return [list(row) for row in zip(ids.tolist(), *cells, strict=True)]
 
 
 def raw_column(columns: Columns, ids: Ids, name: str) -> list[Cell]:
-    """The cells of one column."""
+    """Returns the cells of one column."""
     if name in columns.texts:
         texts = columns.texts[name]
         return [raw(texts.text_at(row)) for row in ids.tolist()]
@@ -28,7 +28,7 @@ def raw_column(columns: Columns, ids: Ids, name: str) -> list[Cell]:
 
 
 def raw(value: Any, characters: int = CELL_CHARACTERS) -> Cell:
-    """One value: null if it is missing, a whole number as one, an infinite one as 'Infinity', which JSON lacks."""
+    """Turns one value into JSON: null if it is missing, 'Infinity' for an infinite one, which JSON lacks."""
     if isinstance(value, str):
         return value[:characters]
     if is_null(value):

@@ -1,4 +1,4 @@
-"""TableSource answers what the tables that are paged from the kernel ask: questions in, pages of raw JSON data out."""
+"""TableSource answers the questions of tables with pages of raw JSON data."""
 
 import json
 from abc import ABC, abstractmethod
@@ -25,7 +25,7 @@ Message = Mapping[str, Any]
 
 
 class TableSource(ABC):
-    """Answers a table's questions about one trace; the matches of the last few queries are kept: paging is free."""
+    """Answers a table's questions about one trace; keeps the matches of the last few queries, as paging asks again."""
 
     table: ClassVar[str]
     # What a row is called, and the name of its number in messages.
@@ -46,38 +46,38 @@ class TableSource(ABC):
     @property
     @abstractmethod
     def columns(self) -> Columns:
-        """The encoded rows."""
+        """Returns the encoded rows."""
 
     @property
     @abstractmethod
     def shown_columns(self) -> list[str]:
-        """The columns to show, in order."""
+        """Returns the columns to show, in order."""
 
     @property
     @abstractmethod
     def tree(self) -> pd.DataFrame:
-        """The module tree, of which `self_time_us` is what the table adds up per module."""
+        """Returns the module tree, of which `self_time_us` is what the table adds up per module."""
 
     @property
     @abstractmethod
     def amounts(self) -> Floats:
-        """What the table adds up, per row."""
+        """Returns what the table adds up, per row."""
 
     @property
     @abstractmethod
     def depth(self) -> Ids:
-        """How deep each row is nested."""
+        """Returns how deep each row is nested."""
 
     @abstractmethod
     def overview(self) -> Answer:
-        """What the header and the tool line show; small, as it is synced with the front end."""
+        """Returns what the header and the tool line show; small, as it is synced with the front end."""
 
     @abstractmethod
     def kinds(self) -> Mapping[str, Callable[[Message], Answer]]:
-        """What answers the kinds of question that only this table knows."""
+        """Returns the functions that answer the kinds of question that only this table knows."""
 
     def answer(self, message: Message) -> Answer:
-        """The answer to one message of the front end, with its id; kind "error" where it asks for what is not there."""
+        """Answers one message of the front end, with its id; kind "error" where it asks for what is not there."""
         kinds = {
             "rows": self._rows,
             "profile": self._profile,
@@ -100,15 +100,15 @@ class TableSource(ABC):
         self.totals.cache_clear()
 
     def shown(self) -> Ids:
-        """The rows of the query that was asked last, in its order."""
+        """Returns the rows of the query that was asked last, in its order."""
         return self.matches(self._shown).ids
 
     def matches_of(self, message: Message) -> Matches:
-        """The rows that the query of a message asks for."""
+        """Returns the rows that the query of a message asks for."""
         return self.matches(self._text_of(message))
 
     def known_row(self, message: Message) -> int:
-        """The row that a message asks for. Raises OptionError if there is none of that number."""
+        """Returns the row that a message asks for. Raises OptionError if there is none of that number."""
         row = int(message[self.key])
         if not 0 <= row < len(self.columns):
             raise OptionError(f"There is no {self.noun} {row}; the last one is {len(self.columns) - 1}.")
@@ -127,7 +127,7 @@ class TableSource(ABC):
         }
 
     def _totals(self, text: str) -> Answer:
-        """What the rows of a query add up to, and the largest value of the column that has bars."""
+        """Returns the sum over the rows of a query, and the largest value of the column that has bars."""
         ids = self.matches(text).ids
         # The order does not matter, and a million rows take a while to gather.
         rows = slice(None) if len(ids) == len(self.columns) else ids
@@ -137,7 +137,7 @@ class TableSource(ABC):
         }
 
     def _page(self, ids: Ids) -> list[list[Any]]:
-        """Per row its number, how deep it is nested, and its raw cells."""
+        """Returns for each row its number, how deep it is nested, and its raw cells."""
         rows = raw_rows(self.columns, ids, self.shown_columns)
         return [[row, depth, *cells] for (row, *cells), depth in zip(rows, self.depth[ids].tolist(), strict=True)]
 
@@ -150,13 +150,13 @@ class TableSource(ABC):
         return {"matched": len(ids), "columns": profile}
 
     def _position(self, message: Message) -> Answer:
-        """Where a row stands in the matches of a query; null where it is not among them."""
+        """Returns where a row stands in the matches of a query; null where it is not among them."""
         row = self.known_row(message)
         positions = np.flatnonzero(self.matches_of(message).ids == row)
         return {self.key: row, "position": int(positions[0]) if len(positions) else None}
 
     def _modules(self, message: Message) -> Answer:
-        """A page of the module tree, what is outside any module, and what all rows add up to."""
+        """Returns a page of the module tree, what is outside any module, and what all rows add up to."""
         page = page_of(message, PAGE_MODULES)
         tree = self.tree.iloc[page]
         cells = [tree[name].astype(object).where(tree[name].notna(), None).tolist() for name in TREE_COLUMNS]
@@ -177,17 +177,17 @@ class TableSource(ABC):
 
 
 def largest(values: Floats) -> float:
-    """The largest finite value; 0 if there is none above."""
+    """Returns the largest finite value; 0 if there is none above."""
     return float(np.max(values, where=np.isfinite(values), initial=0.0))
 
 
 def page_of(message: Message, most: int = PAGE_ROWS) -> slice:
-    """The places that a message asks for, no more than fit a page."""
+    """Returns the positions that a message asks for, no more than fit a page."""
     offset = max(int(message.get("offset", 0)), 0)
     return slice(offset, offset + min(int(message.get("limit", most)), most))
 
 
 def within_bytes(page: list[list[Any]], limit_bytes: int = PAGE_BYTES) -> list[list[Any]]:
-    """The first rows whose JSON stays under the limit, but at least one: the front end asks again for the rest."""
+    """Returns the first rows whose JSON stays under the limit, at least one: the front end asks for the rest."""
     sizes = np.cumsum([len(json.dumps(row, ensure_ascii=False).encode()) + 1 for row in page], dtype=np.int64)
     return page[: max(int(np.searchsorted(sizes, limit_bytes, side="right")), 1)]

@@ -1,4 +1,4 @@
-"""TableWidget: what the tables that are paged from the kernel have in common as widgets; no row is in their state."""
+"""TableWidget is the base of the table widgets: rows are paged from the kernel, none is in their state."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ STATIC = Path(__file__).parents[1] / "static"
 
 
 class TableWidget(anywidget.AnyWidget):
-    """A table whose questions `source` answers."""
+    """Shows a table whose questions `source` answers."""
 
     overview = traitlets.Dict().tag(sync=True)
     source: TableSource
@@ -27,7 +27,7 @@ class TableWidget(anywidget.AnyWidget):
         self.on_msg(self._reply)
 
     def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
-        """The widget, and text and HTML of the same where no widget can be shown."""
+        """Returns the widget, and text and HTML of the same where no widget can be shown."""
         trace = self.source.trace
         fallbacks = {"text/plain": summary(trace), "text/html": static_table(trace)}
         return with_static_views(super()._repr_mimebundle_(**options), fallbacks)
