@@ -47,7 +47,7 @@ export class DiffDetail {
     if (hasFocus) title.focus({ preventScroll: true });
   }
 
-  /** The button that copies the script, and where the script is shown then. @param {number} row */
+  /** Makes the button that copies the script, and the area that then shows it. @param {number} row */
   script(row) {
     const area = h("textarea", { class: "nb-script", readonly: true, rows: 8, spellcheck: "false", "aria-label": "Script that runs the op alone", hidden: true });
     const message = h("span", { class: "nb-muted", role: "status" });
@@ -74,7 +74,7 @@ export class DiffDetail {
   }
 }
 
-/** Label and text of a field. @param {[string, any]} field @returns {[string, string | null]} */
+/** Returns the label and text of a field. @param {[string, any]} field @returns {[string, string | null]} */
 function fieldText([name, value]) {
   const [{ kind }] = diffColumnsOf([name], new Set(typeof value === "number" ? [name] : []));
   return [name.replaceAll("_", " "), cellText(name, kind, value, TEXT)];

@@ -30,7 +30,7 @@ export function plotMarks(plot, width, height, range = null) {
   return { axes: axes(plot, across, up, area), items, lines: lines(plot, across, up), perRow: isTurned ? cellsInView(plot, x) : 1, across, up, area };
 }
 
-/** Lowest and highest x and y of a plot. @param {Plot} plot @returns {Range} */
+/** Returns the lowest and highest x and y of a plot. @param {Plot} plot @returns {Range} */
 export function extents(plot) {
   if (plot.kind === "heat_map") {
     const [high, wide] = plot.cell;
@@ -45,7 +45,7 @@ export function extents(plot) {
   return { x: padded(points(plot).map(([expected]) => expected), low, high), y: padded(points(plot).map(([, actual]) => actual), low, high) };
 }
 
-/** Round numbers between two, few enough to read. @param {number} low @param {number} high */
+/** Returns round numbers between two, few enough to read. @param {number} low @param {number} high */
 export function ticks(low, high) {
   const rough = (high - low) / TICKS;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -56,7 +56,7 @@ export function ticks(low, high) {
   return numbers;
 }
 
-/** The item below or next to a place, null where none is near. @param {Item[]} items @param {number} x @param {number} y @param {number} [near] */
+/** Returns the item below or next to a place, null where none is near. @param {Item[]} items @param {number} x @param {number} y @param {number} [near] */
 export function nearest(items, x, y, near = 12) {
   let best = null, least = near;
   for (const item of items) {
@@ -67,7 +67,7 @@ export function nearest(items, x, y, near = 12) {
   return best;
 }
 
-/** The value at a pixel. @param {number} pixel @param {Scale} scale */
+/** Returns the value at a pixel. @param {number} pixel @param {Scale} scale */
 export function valueAt(pixel, { low, high, from, to }) {
   return low + ((pixel - from) / (to - from)) * (high - low);
 }
@@ -95,7 +95,7 @@ function at(value, { low, high, from, to }) {
   return Math.round((from + ((value - low) / (high - low)) * (to - from)) * 100) / 100;
 }
 
-/** How many cells of a row are in view. @param {Plot} plot @param {[number, number]} range */
+/** Returns how many cells of a row are in view. @param {Plot} plot @param {[number, number]} range */
 function cellsInView({ cells, cell: [, wide] }, [low, high]) {
   return Math.min(Math.ceil(high / wide), cells[0]?.length ?? 0) - Math.max(Math.floor(low / wide), 0);
 }
@@ -131,7 +131,7 @@ const ITEMS = {
   },
 };
 
-/** Where actual and expected are equal. @param {Plot} plot @param {Scale} across @param {Scale} up @returns {Mark[]} */
+/** Makes the line where actual and expected are equal. @param {Plot} plot @param {Scale} across @param {Scale} up @returns {Mark[]} */
 function lines(plot, across, up) {
   if (plot.kind !== "scatter") return [];
   const [low, high] = [Math.min(across.low, up.low), Math.max(across.high, up.high)];
@@ -144,7 +144,7 @@ function opacity(share) {
   return general(share < 0.5 ? low + 2 * share * (middle - low) : middle + (2 * share - 1) * (high - middle), 3);
 }
 
-/** Lines, numbers and titles of both axes. @param {Plot} plot @param {Scale} across @param {Scale} up @param {Box} area @returns {Mark[]} */
+/** Makes lines, numbers and titles of both axes. @param {Plot} plot @param {Scale} across @param {Scale} up @param {Box} area @returns {Mark[]} */
 function axes(plot, across, up, area) {
   const [left, right, top, bottom] = [area.x, area.x + area.width, area.y, area.y + area.height];
   const text = (/** @type {Record<string, string | number>} */ attributes, /** @type {string} */ words) => /** @type {Mark} */ ({ tag: "text", kind: "tick", attributes, text: words });
@@ -165,7 +165,7 @@ function labelled({ low, high }) {
   return ticks(low, high).map((value) => [value, general(value, 4)]);
 }
 
-/** Powers of ten, of an axis of decimal logarithms; between two of them other numbers. @param {Scale} scale @returns {[number, string][]} */
+/** Returns the ticks of a decimal logarithm: powers of ten, or other numbers where there are too few. @param {Scale} scale @returns {[number, string][]} */
 function powers({ low, high }) {
   const whole = ticks(low, high).filter(Number.isInteger);
   return whole.length ? whole.map((power) => [power, `1e${power}`]) : ticks(low, high).map((power) => [power, general(10 ** power, 3)]);

@@ -92,7 +92,7 @@ class PlotView {
     for (const [name, value] of Object.entries(box)) this.marker?.setAttribute(name, String(value));
   }
 
-  /** Where a pointer is in the picture. @param {PointerEvent} event */
+  /** Returns where a pointer is in the picture. @param {PointerEvent} event */
   pointOf(event) {
     const box = this.picture.getBoundingClientRect();
     const scale = (this.width || WIDTH) / (box.width || 1);
@@ -116,7 +116,7 @@ class PlotView {
     this.frame(box);
   }
 
-  /** The box from where the pointer went down; null where that is no more than a click. @param {PointerEvent} event */
+  /** Returns the box from where the pointer went down; null where that is no more than a click. @param {PointerEvent} event */
   dragged(event) {
     if (!this.start || !this.drawing) return null;
     const { area } = this.drawing;
@@ -190,7 +190,7 @@ class PlotView {
   }
 }
 
-/** What the colours of a heat map stand for. @param {import("./plot_marks.js").Plot} plot */
+/** Returns what the colours of a heat map stand for. @param {import("./plot_marks.js").Plot} plot */
 function scaleOf(plot) {
   if (plot.kind !== "heat_map") return null;
   return h("p", { class: "nb-plot-scale nb-muted", "aria-hidden": "true" }, "0 ", h("span", {}), ` ${general(plot.largest, 3)}`);

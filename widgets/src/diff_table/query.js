@@ -4,24 +4,24 @@ import * as table from "../table/query/query.js";
 
 /** @typedef {import("../table/query/query.js").State & {choices: Record<string, string>, thresholds: Record<string, number>}} DiffState */
 
-/** The state that shows every row, the worst first. @returns {DiffState} */
+/** Returns the state that shows every row, the worst first. @returns {DiffState} */
 export function everything() {
   return { ...table.everything("rank"), choices: {}, thresholds: {} };
 }
 
-/** Whether a state leaves anything out. @param {DiffState} state */
+/** Tells whether a state leaves anything out. @param {DiffState} state */
 export function isFiltered(state) {
   return table.isFiltered(state) || Object.values(state.choices).some(Boolean) || Object.keys(state.thresholds).length > 0;
 }
 
-/** A wrong row of which a metric is not known passes its threshold. @param {DiffState} state @param {string[]} harmless verdicts of rows that are not wrong @returns {import("../table/query/query.js").Predicate[]} */
+/** Returns the predicates of a state; a mismatched or failed row without a metric passes its threshold. @param {DiffState} state @param {string[]} harmless verdicts of rows that are not wrong @returns {import("../table/query/query.js").Predicate[]} */
 export function predicates({ choices, thresholds }, harmless) {
   const isWrong = { all: [{ column: "status", op: "in", value: harmless, not: true }, { column: "status", op: "null", not: true }] };
   const least = Object.entries(thresholds).map(([column, value]) => ({ any: [{ column, op: "at_least", value }, { all: [{ column, op: "null" }, isWrong] }] }));
   return [...table.choicePredicates(choices), ...least];
 }
 
-/** A record with a value in a place, or without that place if there is no value. @template T @param {Record<string, T>} record @param {string} name @param {T | null} value @returns {Record<string, T>} */
+/** Sets a value in a copy of a record, or removes it there if it is empty. @template T @param {Record<string, T>} record @param {string} name @param {T | null} value @returns {Record<string, T>} */
 export function withValue(record, name, value) {
   const { [name]: _, ...others } = record;
   return value === null || value === "" ? others : { ...others, [name]: value };

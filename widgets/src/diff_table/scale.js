@@ -5,7 +5,7 @@ export const STEPS = 60;
 
 /** @typedef {{low: number, high: number}} Scale smallest and largest value, both above 0 */
 
-/** The threshold at a step; null at step 0. Two digits, as it is read. @param {number} step @param {Scale} scale @returns {number | null} */
+/** Returns the threshold at a step; null at step 0. Two digits, as it is read. @param {number} step @param {Scale} scale @returns {number | null} */
 export function thresholdAt(step, { low, high }) {
   if (step <= 0) return null;
   const share = (Math.min(step, STEPS) - 1) / (STEPS - 1);
@@ -14,7 +14,7 @@ export function thresholdAt(step, { low, high }) {
   return roundedDown(exact);
 }
 
-/** The step nearest to a threshold. @param {number | null | undefined} threshold @param {Scale} scale */
+/** Returns the step nearest to a threshold. @param {number | null | undefined} threshold @param {Scale} scale */
 export function stepOf(threshold, { low, high }) {
   if (threshold === null || threshold === undefined) return 0;
   if (high <= low) return 1;
@@ -22,7 +22,7 @@ export function stepOf(threshold, { low, high }) {
   return 1 + Math.round(Math.max(0, Math.min(share, 1)) * (STEPS - 1));
 }
 
-/** A threshold for the eye. @param {number | null | undefined} threshold */
+/** Formats a threshold. @param {number | null | undefined} threshold */
 export function thresholdText(threshold) {
   if (threshold === null || threshold === undefined) return "any";
   const size = Math.abs(threshold);

@@ -56,7 +56,7 @@ class FlameView {
     this.selectFromOutside();
   }
 
-  /** What is shown now. */
+  /** Returns what is shown now. */
   get view() {
     return this.views.view(this.state);
   }
@@ -73,7 +73,7 @@ class FlameView {
     this.memory.draw(this.stage.camera, this.stage.width);
   }
 
-  /** Changes what is shown how; selection and focus stay on their rows. @param {object} change */
+  /** Changes what is shown and how; selection and focus stay on their rows. @param {object} change */
   change(change) {
     const old = this.view;
     Object.assign(this.state, change);
@@ -119,7 +119,7 @@ class FlameView {
     return this.zoom.canGoBack || this.stage.isZoomed;
   }
 
-  /** Called whenever the camera moved. */
+  /** Follows the camera whenever it moved. */
   moved() {
     this.memory.draw(this.stage.camera, this.stage.width);
     this.crumbs.back.disabled = !this.canGoBack;
@@ -139,7 +139,7 @@ class FlameView {
     this.drawPlace();
   }
 
-  /** To the next or previous match. @param {number} step */
+  /** Goes to the next or previous match. @param {number} step */
   step(step) {
     const to = this.finder.next(this.view, this.focus, step);
     if (to >= 0) this.focusOn(to);
@@ -173,7 +173,7 @@ class FlameView {
     this.status.textContent = text;
   }
 
-  /** The pointer is on a frame, or on none. @param {number} frame @param {{x: number, y: number}} point */
+  /** Follows the pointer onto a frame, or onto none. @param {number} frame @param {{x: number, y: number}} point */
   point(frame, point) {
     if (frame !== this.hover) {
       this.hover = frame;
@@ -213,7 +213,7 @@ class FlameView {
     this.draw();
   }
 
-  /** A frame was clicked, or Enter pressed on it. @param {number} frame */
+  /** Selects a frame that was clicked, or on which Enter was pressed. @param {number} frame */
   enter(frame) {
     if (frame < 0) return;
     this.select(frame);
@@ -233,7 +233,7 @@ class FlameView {
     this.stage.reveal(this.focus);
   }
 
-  /** One step back: tooltip, details, zoom, search. Whether there was one. */
+  /** Goes one step back (tooltip, details, zoom, search) and tells whether there was one. */
   back() {
     if (!this.tip.element.hidden) this.tip.hide();
     else if (this.selected >= 0) this.select(-1);

@@ -33,14 +33,14 @@ export class GraphPair {
     this.root.remove();
   }
 
-  /** What one side shows. @param {number} side */
+  /** Returns what one side shows. @param {number} side */
   dataOf(side) {
     const { name, graphs } = this.correspondence.sides[side];
     const heading = { title: `${SIDES[side]}: ${name}`, figures: [], notes: [], incomplete: null };
     return { ...this.data, ...heading, side: SIDES[side], graphs, correspondence: this.correspondence };
   }
 
-  /** The selection as one side sees it, which hears of what is selected elsewhere from here. @param {number} side */
+  /** Returns the selection as one side sees it; this pair tells it what is selected elsewhere. @param {number} side */
   portOf(side) {
     return {
       news: () => undefined,

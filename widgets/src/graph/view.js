@@ -108,7 +108,7 @@ export class GraphView {
     return /** @type {import("./layout/scene.js").Box} */ (scene.drawn().boxOf.get(scene.shownFor(item)));
   }
 
-  /** Called whenever the camera moved. */
+  /** Follows the camera whenever it moved. */
   moved() {
     if (!this.tip.isOfFocus || this.focus < 0) this.tip.hide();
     else this.tip.place(this.stage.pointOf(this.boxOf(this.focus)), this.stage.element);
@@ -136,7 +136,7 @@ export class GraphView {
     this.draw();
   }
 
-  /** To the next or previous match, which is opened to. @param {number} step */
+  /** Goes to the next or previous match, which is opened to. @param {number} step */
   step(step) {
     const matches = this.text ? this.model.search(this.text) : [];
     const to = nextMatch(matches, this.focus, step, this.model.tree);
@@ -199,7 +199,7 @@ export class GraphView {
     this.status.textContent = text;
   }
 
-  /** The pointer is on a box, or on none. @param {number} item @param {{x: number, y: number}} point */
+  /** Follows the pointer onto a box, or onto none. @param {number} item @param {{x: number, y: number}} point */
   point(item, point) {
     if (item !== this.hover) {
       this.hover = item;
@@ -236,7 +236,7 @@ export class GraphView {
     this.goTo(this.showRow("nodes", node));
   }
 
-  /** The item of a row, whose graph is shown, with the parameters if it is one; -1 if there is none. @param {"nodes" | "parts"} table @param {number} row */
+  /** Returns the item of a row, whose graph is shown, with the parameters if it is one; -1 if there is none. @param {"nodes" | "parts"} table @param {number} row */
   showRow(table, row) {
     const graph = textAt(this.data[table].texts.graph, row) ?? "";
     if (graph !== this.state.graph) this.change({ graph });

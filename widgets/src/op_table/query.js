@@ -4,12 +4,12 @@ import * as table from "../table/query/query.js";
 
 /** @typedef {import("../table/query/query.js").State & {level: string, phase: string}} OpState */
 
-/** The state that shows every op in call order. @returns {OpState} */
+/** Returns the state that shows every op in call order. @returns {OpState} */
 export function everything() {
   return { ...table.everything("op_id"), level: "", phase: "" };
 }
 
-/** Whether a state leaves anything out. @param {OpState} state */
+/** Tells whether a state leaves anything out. @param {OpState} state */
 export function isFiltered(state) {
   return table.isFiltered(state) || state.level !== "" || state.phase !== "";
 }

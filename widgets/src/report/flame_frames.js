@@ -24,37 +24,37 @@ export function framesOf(ops, track) {
   return { strings: Object.fromEntries(entries.map(([name, { strings }]) => [name, strings])), columns };
 }
 
-/** Rows of the parents; -1 for none, and where it is on another track. @param {Float64Array} parent @param {Int32Array} track */
+/** Returns the rows of the parents; -1 for none, and where it is on another track. @param {Float64Array} parent @param {Int32Array} track */
 function parents(parent, track) {
   return Int32Array.from(parent, (above, row) => (above >= 0 && above < parent.length && track[above] === track[row] ? above : -1));
 }
 
-/** Paths that start with the model's name, in the order in which they first appear. @param {import("./columns/columns.js").TextColumn} model @param {import("./columns/columns.js").TextColumn} module */
+/** Returns the paths that start with the model's name, in the order in which they first appear. @param {import("./columns/columns.js").TextColumn} model @param {import("./columns/columns.js").TextColumn} module */
 function modulePaths(model, module) {
   const span = Math.max(module.values.length, 1);
   /** @type {Map<number, number>} */
-  const places = new Map();
+  const codeOf = new Map();
   const codes = module.codes.map((path, row) => {
     if (path < 0) return -1;
     const pair = (model.codes[row] + 1) * span + path;
-    if (!places.has(pair)) places.set(pair, places.size);
-    return /** @type {number} */ (places.get(pair));
+    if (!codeOf.has(pair)) codeOf.set(pair, codeOf.size);
+    return /** @type {number} */ (codeOf.get(pair));
   });
-  const names = [...places.keys()].map((pair) => {
+  const names = [...codeOf.keys()].map((pair) => {
     const [root, path] = [Math.floor(pair / span), pair % span];
     return [root ? model.values[root - 1] : "", module.values[path]].filter(Boolean).join(".");
   });
   return namedOnce(names, codes);
 }
 
-/** The codes and the shown names of them, each name once: names may be the same once they are cut. @param {string[]} names @param {Int32Array} codes */
+/** Returns the codes and the shown names of them, each name once: names may be the same once they are cut. @param {string[]} names @param {Int32Array} codes */
 function namedOnce(names, codes) {
   /** @type {Map<string, number>} */
   const codeOf = new Map();
-  const places = names.map((name) => {
+  const newCodes = names.map((name) => {
     const text = shown(name, NAME_LIMIT);
     if (!codeOf.has(text)) codeOf.set(text, codeOf.size);
     return /** @type {number} */ (codeOf.get(text));
   });
-  return { codes: codes.map((code) => (code < 0 ? -1 : places[code])), strings: [...codeOf.keys()] };
+  return { codes: codes.map((code) => (code < 0 ? -1 : newCodes[code])), strings: [...codeOf.keys()] };
 }

@@ -3,7 +3,7 @@
 import { framesOf } from "./flame_frames.js";
 import { unpack } from "../shared/unpack.js";
 
-/** The states by trait; `ops` is the unpacked block of the op table of the same trace. @param {Uint8Array} packed @param {any} ops */
+/** Returns the states by trait; `ops` is the unpacked block of the op table of the same trace. @param {Uint8Array} packed @param {any} ops */
 export async function flameStates(packed, ops) {
   const { flame, base, difference } = await unpack(packed);
   return { flame: flame && traceState(flame, ops), base: base && traceState(base, base.ops), difference };

@@ -60,7 +60,7 @@ function linkFrames(flame, { model, state }) {
   return end;
 }
 
-/** A node selects its op, and a part limits the table to its ops, or to those of its module. @param {Model} graph @param {Table} ops */
+/** Selects the op of a node, and limits the table to the ops of a part, or to those of its module. @param {Model} graph @param {Table} ops */
 function linkGraph(graph, { model, state }) {
   let version = 0;
   const showSelected = () => {
@@ -77,7 +77,7 @@ function linkGraph(graph, { model, state }) {
   ]);
 }
 
-/** Ops of what is selected in a graph: by their ids, else by the module; null where neither tells. @param {any} state @param {{ids: any, module: string | null}} selection */
+/** Returns the ops of what is selected in a graph: by their ids, else by the module; null where neither tells. @param {any} state @param {{ids: any, module: string | null}} selection */
 function opsOf(state, { ids: bytes, module }) {
   const ids = idsOf(bytes, state.count);
   if (ids.length || module === null) return ids.length ? ids : null;
@@ -116,13 +116,13 @@ function listening(list) {
   };
 }
 
-/** Ids inside a frame, each once, in call order. @param {any} bytes @param {number} count */
+/** Returns the ids inside a frame, each once, in call order. @param {any} bytes @param {number} count */
 function idsOf(bytes, count) {
   const ids = [...new Set(typed(bytes, Int32Array))].filter((id) => id >= 0 && id < count);
   return Int32Array.from(ids).sort();
 }
 
-/** The ops and the work on devices that they launched, which has frames on tracks of its own. @param {any} state @param {Int32Array} ids */
+/** Returns the ops and the work on devices that they launched, which has frames on tracks of its own. @param {any} state @param {Int32Array} ids */
 function withKernels({ numbers, texts }, ids) {
   const isInside = new Set(ids);
   const isBeside = isDevice(texts.level);

@@ -1,7 +1,7 @@
 // The stand-in of an exported page for anywidget's model: what a widget uses of it, without a kernel.
 
 /**
- * A model of these traits. `answer` gives the answer to a message that the widget sends, which comes as the kernel's
+ * Makes a model of these traits. `answer` gives the answer to a message that the widget sends, which comes as the kernel's
  * would: later, as "msg:custom"; without it messages get none. What the widget saves stays in the model, and whoever
  * listens to it hears of each change.
  * @param {Record<string, any>} traits

@@ -1,7 +1,7 @@
 // Small helpers to build elements; text only ever gets in as text.
 
 /**
- * An element with attributes and children. `on...` attributes are listeners; null, undefined and false are left out.
+ * Makes an element with attributes and children. `on...` attributes are listeners; null, undefined and false are left out.
  * @param {string} tag
  * @param {Record<string, any>} [attributes]
  * @param {...(Node | string | null)} children
@@ -18,17 +18,17 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** A button with a text, or with one letter, of which the title says what it does. @param {string} text @param {string} title @param {() => void} onclick */
+/** Makes a button with a text, or with one letter and a title that says what it does. @param {string} text @param {string} title @param {() => void} onclick */
 export function button(text, title, onclick) {
   return h("button", { type: "button", title, "aria-label": text.length === 1 ? title : null, onclick }, text);
 }
 
-/** The mark of a missing value: a dash to see, "null" to hear. */
+/** Makes the mark of a missing value: a dash to see, "null" to hear. */
 export function nullMark() {
   return h("span", { class: "nb-null" }, h("span", { "aria-hidden": "true" }, "—"), h("span", { class: "nb-sr" }, "null"));
 }
 
-/** Text, or the mark of a missing value. @param {string | null | undefined} text */
+/** Returns text, or the mark of a missing value. @param {string | null | undefined} text */
 export function textOrNull(text) {
   return text === null || text === undefined ? nullMark() : document.createTextNode(text);
 }

@@ -4,14 +4,14 @@
 
 const ARROWS = ["ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight", "Home", "End"];
 
-/** The action of a key; undefined for others and with a modifier. @param {Keys} keys @param {{key: string, ctrlKey?: boolean, metaKey?: boolean, altKey?: boolean}} event */
+/** Returns the action of a key; undefined for others and with a modifier. @param {Keys} keys @param {{key: string, ctrlKey?: boolean, metaKey?: boolean, altKey?: boolean}} event */
 export function actionOf(keys, event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
   const key = event.key.length === 1 && event.key !== "N" ? event.key.toLowerCase() : event.key;
   return keys.find(([names, action]) => action && names.includes(key))?.[1];
 }
 
-/** Whether a key moves from one thing to another. @param {string} key */
+/** Tells whether a key moves from one thing to another. @param {string} key */
 export function isArrow(key) {
   return ARROWS.includes(key);
 }

@@ -7,7 +7,7 @@ const HIDDEN = /[\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c\p{Cc}\p{Cs}\p{Zl}\
 /** @type {Record<string, string>} */
 const SHORT = { "\t": "\\t", "\n": "\\n", "\r": "\\r" };
 
-/** On one line, invisible characters as escapes, cut to `limit` with an ellipsis. @param {string} text @param {number} [limit] */
+/** Puts a text on one line, escapes invisible characters, and cuts it to `limit` with an ellipsis. @param {string} text @param {number} [limit] */
 export function shown(text, limit = LIMIT) {
   let characters = text.length > limit ? [...text.slice(0, 2 * (limit + 1))] : [...text];
   if (HIDDEN.test(text)) characters = [...characters.slice(0, limit + 1).map((character) => (HIDDEN.test(character) ? escaped(character) : character)).join("")];

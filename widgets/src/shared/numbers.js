@@ -1,11 +1,11 @@
 // Numbers as text: fixed decimals, significant digits, whole numbers.
 
-/** With so many decimals. @param {number} value @param {number} digits */
+/** Formats a number with so many decimals. @param {number} value @param {number} digits */
 export function fixed(value, digits) {
   return Number.isFinite(value) ? value.toFixed(digits) : named(value);
 }
 
-/** With so many significant digits, without zeros at the end: 1.5, 12, 1.23e-05. @param {number} value @param {number} digits */
+/** Formats a number with so many significant digits, without zeros at the end: 1.5, 12, 1.23e-05. @param {number} value @param {number} digits */
 export function general(value, digits) {
   if (!Number.isFinite(value)) return named(value);
   if (value === 0) return "0";
@@ -15,17 +15,17 @@ export function general(value, digits) {
   return `${bare(mantissa)}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
 
-/** A whole number, however large. @param {number} value */
+/** Formats a whole number, however large. @param {number} value */
 export function whole(value) {
   return Number.isFinite(value) ? String(BigInt(Math.trunc(value))) : named(value);
 }
 
-/** With thousands separators. @param {number} value */
+/** Formats a number with thousands separators. @param {number} value */
 export function count(value) {
   return whole(value).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** Without zeros at the end. @param {string} text */
+/** Removes zeros at the end. @param {string} text */
 function bare(text) {
   return text.includes(".") ? text.replace(/\.?0*$/, "") : text;
 }

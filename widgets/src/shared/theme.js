@@ -7,20 +7,20 @@ const PROPERTIES = { page: "backgroundColor", text: "color", line: "borderTopCol
 /** What is drawn with until the page is known. @type {Theme} */
 export const PLAIN = { page: "#fff", text: "#000", line: "#ccc", accent: "#00f", raised: "#eee", font: "monospace" };
 
-/** Colours of an element as the style sheet sets them. @param {Element} element @returns {Theme} */
+/** Reads the colours of an element as the style sheet sets them. @param {Element} element @returns {Theme} */
 export function themeOf(element) {
   const style = /** @type {any} */ (getComputedStyle(element));
   const colors = Object.fromEntries(Object.entries(PROPERTIES).map(([name, property]) => [name, style[property]]));
   return /** @type {any} */ ({ ...colors, font: style.fontFamily });
 }
 
-/** Whether two themes have the same colours. @param {Theme} left @param {Theme} right */
+/** Tells whether two themes have the same colours. @param {Theme} left @param {Theme} right */
 export function isSame(left, right) {
   return Object.entries(left).every(([name, value]) => /** @type {Record<string, string>} */ (right)[name] === value);
 }
 
 /**
- * Calls `changed` when the host, the system or a printer changes the theme; gives back what ends that.
+ * Calls `changed` when the host, the system or a printer changes the theme; returns a function that ends that.
  *
  * Whatever changed them, the style sheet lets the colours of `element` change in a short transition, whose end is waited for.
  * @param {Element} element @param {() => void} changed

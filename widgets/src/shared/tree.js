@@ -5,7 +5,7 @@
  */
 
 /**
- * Visible nodes: those whose holders are all open.
+ * Returns the visible nodes: those whose holders are all open.
  * @template {Node} T
  * @param {T[]} nodes
  * @param {Set<string>} open keys of open nodes
@@ -24,7 +24,7 @@ export function visibleNodes(nodes, open) {
 }
 
 /**
- * What a key does on a visible node: {go: index}, {open: key}, {close: key}, or null.
+ * Returns what a key does on a visible node: {go: index}, {open: key}, {close: key}, or null.
  * @param {string} key
  * @param {number} at
  * @param {Node[]} visible
@@ -52,14 +52,14 @@ export function treeKey(key, at, visible, open) {
   }
 }
 
-/** Index of the node that holds this one; its own for a root. @param {number} at @param {Node[]} visible */
+/** Returns the index of the node that holds this one; its own for a root. @param {number} at @param {Node[]} visible */
 export function parentOf(at, visible) {
   let index = at;
   while (index > 0 && visible[index].depth >= visible[at].depth) index -= 1;
   return visible[index].depth < visible[at].depth ? index : at;
 }
 
-/** Index of the next node, around the end, whose name starts with a letter. @param {string} letter @param {number} at @param {Node[]} visible */
+/** Returns the index of the next node, around the end, whose name starts with a letter. @param {string} letter @param {number} at @param {Node[]} visible */
 export function typeAhead(letter, at, visible) {
   for (let step = 1; step <= visible.length; step += 1) {
     const index = (at + step) % visible.length;

@@ -10,7 +10,7 @@ const SIZES = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "
 /** @type {[number, string][]} */
 const FLOPS = [[1e12, "TFLOP"], [1e9, "GFLOP"], [1e6, "MFLOP"], [1e3, "kFLOP"]];
 
-/** A value in the largest unit that rounding reaches; undefined below all. @param {number} value @param {[number, string][]} units */
+/** Formats a value in the largest unit that rounding reaches; undefined below all. @param {number} value @param {[number, string][]} units */
 function inUnits(value, units) {
   for (const [factor, unit] of units) {
     if (Math.abs(value) >= factor * 0.9995) return `${threeDigits(value / factor)} ${unit}`;
@@ -29,33 +29,33 @@ function isUnknown(value) {
   return value === null || value === undefined || Number.isNaN(value);
 }
 
-/** Microseconds as '12.3 ms'. @param {number} us */
+/** Formats microseconds as '12.3 ms'. @param {number} us */
 export function duration(us) {
   if (isUnknown(us)) return NULL;
   return inUnits(us, DURATIONS) ?? (us === 0 ? "0 µs" : `${fixed(us, 2)} µs`);
 }
 
-/** Microseconds with their sign: '+1.20 ms'. @param {number} us */
+/** Formats microseconds with their sign: '+1.20 ms'. @param {number} us */
 export function change(us) {
   return us > 0 ? `+${duration(us)}` : duration(us).replace("-", "−");
 }
 
-/** Bytes as '12.3 MiB'. @param {number} bytes */
+/** Formats bytes as '12.3 MiB'. @param {number} bytes */
 export function dataSize(bytes) {
   return isUnknown(bytes) ? NULL : inUnits(bytes, SIZES) ?? `${whole(bytes)} B`;
 }
 
-/** Floating-point operations as '1.23 GFLOP'. @param {number} value */
+/** Formats floating-point operations as '1.23 GFLOP'. @param {number} value */
 export function flops(value) {
   return isUnknown(value) ? NULL : inUnits(value, FLOPS) ?? `${whole(value)} FLOP`;
 }
 
-/** A fraction 0..1 as '12.3 %'. @param {number} fraction */
+/** Formats a fraction 0..1 as '12.3 %'. @param {number} fraction */
 export function share(fraction) {
   return isUnknown(fraction) ? NULL : `${fixed(100 * fraction, 1)} %`;
 }
 
-/** '1 op', '12,345 ops'. @param {number} value @param {string} noun */
+/** Counts a noun: '1 op', '12,345 ops'. @param {number} value @param {string} noun */
 export function counted(value, noun) {
   return `${value.toLocaleString("en")} ${noun}${value === 1 ? "" : noun.endsWith("tch") ? "es" : "s"}`;
 }

@@ -7,7 +7,7 @@ const ODD = [NaN, Infinity, -Infinity];
 
 /** @typedef {{way: string, count: number, width: number, scale: number}} Packed */
 
-/** The data of a block. @param {Uint8Array} block @returns {Promise<any>} */
+/** Unpacks the data of a block. @param {Uint8Array} block @returns {Promise<any>} */
 export async function unpack(block) {
   const bytes = await inflated(block);
   const headerEnd = HEADER_BYTES + new DataView(bytes.buffer).getUint32(0, true);
@@ -15,14 +15,14 @@ export async function unpack(block) {
   return filled(header, { bytes, at: headerEnd });
 }
 
-/** The bytes that zlib packed. @param {Uint8Array} packed */
+/** Inflates bytes that zlib packed. @param {Uint8Array} packed */
 async function inflated(packed) {
   const stream = new Blob([/** @type {any} */ (packed)]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 /**
- * The data with its columns in place; they stand in the block in the order in which the header names them, and are made
+ * Puts the columns into the data; they stand in the block in the order in which the header names them, and are made
  * when they are first asked for.
  * @param {any} data @param {{bytes: Uint8Array, at: number}} reader @returns {any}
  */
@@ -41,7 +41,7 @@ function isPacked(value) {
   return value !== null && typeof value === "object" && Object.hasOwn(value, "way") && Object.hasOwn(WAYS, value.way);
 }
 
-/** The bytes of a column. @param {Packed} packed @param {{bytes: Uint8Array, at: number}} reader */
+/** Returns the bytes of a column. @param {Packed} packed @param {{bytes: Uint8Array, at: number}} reader */
 function taken({ count, width }, reader) {
   const start = reader.at;
   reader.at += count * width;
@@ -58,7 +58,7 @@ function makeLater(data, name, make, bytes, packed) {
   Object.defineProperty(data, name, { get, enumerable: true, configurable: true });
 }
 
-/** Whole numbers from their byte planes, lowest first. @param {Uint8Array} bytes @param {Packed} packed */
+/** Reads whole numbers from their byte planes, lowest first. @param {Uint8Array} bytes @param {Packed} packed */
 function planes(bytes, { count, width }) {
   const values = new Float64Array(count);
   for (let plane = 0, factor = 1; plane < width; plane += 1, factor *= 256) {
@@ -68,7 +68,7 @@ function planes(bytes, { count, width }) {
   return values;
 }
 
-/** Whole numbers from 0 back to positive and negative ones. @param {number} value */
+/** Maps whole numbers from 0 on back to positive and negative ones. @param {number} value */
 function unfolded(value) {
   return value % 2 ? -(value + 1) / 2 : value / 2;
 }
@@ -114,7 +114,7 @@ const WAYS = {
   },
 };
 
-/** A float of its digits and of the power of ten of the last one, both as they are packed. @param {number} digits @param {number} power */
+/** Makes a float of its digits and the power of ten of the last one, both as packed. @param {number} digits @param {number} power */
 function decimal(digits, power) {
   if (digits < ODD.length) return ODD[digits];
   const [whole, exponent] = [unfolded(digits - ODD.length), unfolded(power)];

@@ -9,14 +9,14 @@ import { dataSize, duration, flops } from "../shared/units.js";
 /** @type {Record<string, (value: number) => string>} */
 const FORMATS = { time: duration, bytes: dataSize, flops, whole, metric: (value) => general(value, 3) };
 
-/** A cell as text; null where it is missing. @param {string} name of the column @param {Kind} kind @param {any} cell @param {number} [limit] characters of a text */
+/** Formats a cell; null where it is missing. @param {string} name of the column @param {Kind} kind @param {any} cell @param {number} [limit] characters of a text */
 export function cellText(name, kind, cell, limit) {
   if (isMissing(cell)) return null;
   if (kind === "text") return name === "module" && cell === "" ? ROOT : shown(String(cell), limit);
   return FORMATS[kind](numberOf(cell));
 }
 
-/** The number of a raw cell: JSON has no infinite ones, so that they come as texts. @param {any} cell */
+/** Returns the number of a raw cell: JSON has no infinite ones, so that they come as texts. @param {any} cell */
 export function numberOf(cell) {
   return isMissing(cell) ? NaN : Number(cell);
 }

@@ -80,17 +80,17 @@ const BARS = {
   noise_ratio: (value, largest) => Math.log10(value) / Math.log10(Math.max(largest, 10)),
 };
 
-/** The columns of the op table of these names, in order. @param {string[]} names @returns {Column[]} */
+/** Returns the columns of the op table of these names, in order. @param {string[]} names @returns {Column[]} */
 export function columnsOf(names) {
   return names.map((name) => column(name, KNOWN[name] ?? [name, 120, "text"]));
 }
 
-/** Those of the diff table; the kernel says which are numbers. @param {string[]} names @param {Set<string>} numbers @returns {Column[]} */
+/** Returns the columns of the diff table; the kernel says which are numbers. @param {string[]} names @param {Set<string>} numbers @returns {Column[]} */
 export function diffColumnsOf(names, numbers) {
   return names.map((name) => column(name, KNOWN_DIFFS[name] ?? [name.replaceAll("_", " "), 112, kindOf(name, numbers)]));
 }
 
-/** What a column holds that has no look of its own. @param {string} name @param {Set<string>} numbers @returns {Kind} */
+/** Returns the kind of a column that has no look of its own. @param {string} name @param {Set<string>} numbers @returns {Kind} */
 function kindOf(name, numbers) {
   if (!numbers.has(name)) return "text";
   return name.endsWith("_us") ? "time" : name.endsWith("_bytes") ? "bytes" : name.endsWith("_count") ? "whole" : "metric";
@@ -105,7 +105,7 @@ function column(name, [label, width, kind]) {
   };
 }
 
-/** The sort after a click on a column: numbers start with the largest, except ids, starts and places; then the other way. */
+/** Returns the sort after a click on a column: numbers start with the largest, except ids, starts and places; then the other way. */
 export function nextSort(/** @type {{sort: string, is_descending: boolean}} */ sort, /** @type {Column} */ column) {
   if (sort.sort === column.name) return { sort: column.name, is_descending: !sort.is_descending };
   return { sort: column.name, is_descending: column.isNumber && !FROM_START.includes(column.name) };

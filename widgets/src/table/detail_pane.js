@@ -2,13 +2,13 @@
 
 import { h, textOrNull } from "../shared/dom.js";
 
-/** Labels and texts; those without a text are left out. */
+/** Makes a list of labels and texts, without those that have no text. */
 export function fields(/** @type {[string, string | null][]} */ list) {
   const parts = list.filter(([, text]) => text !== null);
   return h("dl", { class: "nb-fields" }, ...parts.map(([label, text]) => h("div", {}, h("dt", {}, label), h("dd", {}, textOrNull(text)))));
 }
 
-/** A table that scrolls within itself. @param {{caption: string, label: string, columns: string[], rows: (string | null)[][], numbers: Set<string>}} table */
+/** Makes a table that scrolls within itself. @param {{caption: string, label: string, columns: string[], rows: (string | null)[][], numbers: Set<string>}} table */
 export function dataTable({ caption, label, columns, rows, numbers }) {
   const look = (/** @type {number} */ index) => (numbers.has(columns[index]) ? "nb-number" : null);
   const head = columns.map((name, index) => h("th", { scope: "col", class: look(index) }, name));

@@ -7,17 +7,17 @@ const DEAD = "The kernel no longer runs, so the table has no more rows to show. 
 /** @type {Record<string, string>} */
 const SENTENCES = { busy: BUSY, starting: BUSY, restarting: BUSY, autorestarting: BUSY, idle: SILENT, dead: DEAD, terminating: DEAD };
 
-/** Status of the model's kernel in Jupyter's words; "unknown" where the host does not tell. @param {any} model */
+/** Returns the status of the model's kernel in Jupyter's words; "unknown" where the host does not tell. @param {any} model */
 export function kernelStatus(model) {
   return String(model.widget_manager?.kernel?.status ?? "unknown");
 }
 
-/** Why an answer is not there yet. @param {string} status */
+/** Returns why an answer is not there yet. @param {string} status */
 export function waitingText(status) {
   return SENTENCES[status] ?? UNKNOWN;
 }
 
-/** Whether waiting is of no use. @param {string} status */
+/** Tells whether waiting is of no use. @param {string} status */
 export function isDead(status) {
   return SENTENCES[status] === DEAD;
 }

@@ -5,7 +5,7 @@
  */
 
 /**
- * A requester for one view. `ask(topic, message)` replaces what the same topic still waits for; its promise resolves
+ * Makes a requester for one view. `ask(topic, message)` replaces what the same topic still waits for; its promise resolves
  * with the answer, however late, with null if it was replaced meanwhile, and rejects on an error answer. A busy kernel
  * answers late: every `patience` ms without an answer, `onWait` is called, until no request is open any more.
  * @param {(message: object) => void} send

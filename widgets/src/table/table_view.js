@@ -79,7 +79,7 @@ export class TableView {
     });
   }
 
-  /** The parts put together. */
+  /** Puts the parts together. */
   page() {
     const { kind, notices } = this;
     const table = h("div", { class: "nb-table" }, this.grid.head.message, this.grid.element, this.nothing);
@@ -114,7 +114,7 @@ export class TableView {
     this.root.remove();
   }
 
-  /** The query of what is on show, and what is wrong with its filters. */
+  /** Returns the query of what is on show, and what is wrong with its filters. */
   ofState() {
     return queryOf(this.state, (column) => this.kind.columnsOf([column])[0].kind, this.kind.predicates(this.state));
   }
@@ -175,7 +175,7 @@ export class TableView {
     this.profileSoon.later();
   }
 
-  /** What the columns hold, once typing has paused: rows come first. */
+  /** Asks for the profiles of the columns once typing has paused: rows come first. */
   async showProfile() {
     const answer = await this.ask("profile", { kind: "profile", query: this.asked.query });
     if (answer) this.grid.head.showProfile(answer.columns);
@@ -207,7 +207,7 @@ export class TableView {
     if (answer) this.fetchView();
   }
 
-  /** The answer to a question; null if it was replaced or went wrong, which is then shown. @param {string} topic @param {object} message */
+  /** Returns the answer to a question; null if it was replaced or went wrong, which is then shown. @param {string} topic @param {object} message */
   async ask(topic, message) {
     try {
       const answer = await this.requests.ask(topic, message);

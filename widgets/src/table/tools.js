@@ -56,7 +56,7 @@ export class Tools {
   }
 }
 
-/** A choice of one text or all. @param {string} label @param {string} all @param {string[]} values @param {(value: string) => void} onChange */
+/** Makes a menu of one text or all. @param {string} label @param {string} all @param {string[]} values @param {(value: string) => void} onChange */
 export function select(label, all, values, onChange) {
   const options = [h("option", { value: "" }, all), ...values.map((value) => h("option", { value }, value))];
   const element = h("select", { "aria-label": label, onchange: () => onChange(element.value) }, ...options);

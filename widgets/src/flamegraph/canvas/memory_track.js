@@ -38,7 +38,7 @@ export class MemoryTrack {
   }
 }
 
-/** One device's line. @param {import("../layout/memory.js").Curve} curve */
+/** Makes the line of one device. @param {import("../layout/memory.js").Curve} curve */
 function part(curve) {
   const peak = `peak ${dataSize(curve.peak)} at ${duration(curve.peakTime)}`;
   const canvas = h("canvas", { role: "img", "aria-label": `Memory allocated on ${curve.device}: ${peak}` });

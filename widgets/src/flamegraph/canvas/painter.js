@@ -93,7 +93,7 @@ export class Painter {
     }
   }
 
-  /** Fill and pattern of a category, dimmed or not. @param {import("../../shared/picture/palette.js").Category} category @param {boolean} isDimmed */
+  /** Returns the fill and pattern of a category, dimmed or not. @param {import("../../shared/picture/palette.js").Category} category @param {boolean} isDimmed */
   fillOf(category, isDimmed) {
     const key = `${category.color} ${category.pattern} ${isDimmed}`;
     if (!this.fills.has(key)) {
@@ -140,7 +140,7 @@ export class Painter {
     }
   }
 
-  /** A name with its mark, in a shorter form where the whole one has no room. @param {string} name @param {string} mark @param {number} room */
+  /** Returns a name with its mark, in a shorter form where the whole one has no room. @param {string} name @param {string} mark @param {number} room */
   fit(name, mark, room) {
     return this.cut(labelOf(name, mark, Math.floor(room / this.letter)), room);
   }
@@ -159,7 +159,7 @@ export class Painter {
     return `${kept.replace(/[\ud800-\udbff]$/, "")}…`;
   }
 
-  /** A line below each match, so that colour alone does not tell it. @param {Scene} scene @param {Area} area */
+  /** Underlines each match, so that colour alone does not tell it. @param {Scene} scene @param {Area} area */
   outlines(scene, area) {
     const { context, matches, scale, theme } = this;
     const line = Math.max(2, Math.round(2 * scale));
@@ -183,7 +183,7 @@ export class Painter {
     }
   }
 
-  /** A frame's outline. @param {Scene} scene @param {Area} area @param {number} frame @param {number} line @param {string} color */
+  /** Draws a frame's outline. @param {Scene} scene @param {Area} area @param {number} frame @param {number} line @param {string} color */
   mark({ view, isFlame }, { camera, top, width }, frame, line, color) {
     if (frame < 0) return;
     const { layout, frames } = view;
@@ -217,7 +217,7 @@ export class Painter {
   }
 }
 
-/** A mark's time, with as many digits as its step needs. @param {number} value @param {number} step */
+/** Formats the time of a tick with as many digits as its step needs. @param {number} value @param {number} step */
 function tickText(value, step) {
   if (value === 0) return "0";
   const [factor, unit] = Math.abs(value) >= 1e6 ? [1e6, "s"] : Math.abs(value) >= 1e3 ? [1e3, "ms"] : [1, "µs"];
@@ -225,7 +225,7 @@ function tickText(value, step) {
   return Number.isFinite(value) ? `${(value / factor).toFixed(digits)} ${unit}` : duration(value);
 }
 
-/** Two colours mixed, `percent` of the first. @param {string} color "#rrggbb" @param {string} page "rgb(r, g, b)" @param {number} percent */
+/** Mixes two colours, `percent` of the first. @param {string} color "#rrggbb" @param {string} page "rgb(r, g, b)" @param {number} percent */
 function mixed(color, page, percent) {
   const behind = (page.match(/[\d.]+/g) ?? ["255", "255", "255"]).map(Number);
   const parts = [1, 3, 5].map((at, index) => {

@@ -3,7 +3,7 @@
 const SIDE = 6;
 const INK = "rgba(0, 0, 0, 0.30)";
 
-/** A small tile of a pattern. @param {string} name @param {number} scale */
+/** Draws a small tile of a pattern. @param {string} name @param {number} scale */
 function tile(name, scale) {
   const canvas = document.createElement("canvas");
   canvas.width = SIDE * scale;
@@ -31,14 +31,14 @@ function diagonals(context, isRising) {
 /** @type {Map<string, string>} */
 const pictures = new Map();
 
-/** The pattern as the value of background-image. @param {string} name */
+/** Returns the pattern as the value of background-image. @param {string} name */
 export function patternImage(name) {
   if (!name) return "none";
   if (!pictures.has(name)) pictures.set(name, `url(${tile(name, 1).toDataURL()})`);
   return pictures.get(name) ?? "none";
 }
 
-/** The pattern to fill with; null for none. @param {CanvasRenderingContext2D} context @param {string} name @param {number} scale */
+/** Returns the pattern to fill with; null for none. @param {CanvasRenderingContext2D} context @param {string} name @param {number} scale */
 export function patternFill(context, name, scale) {
   return name ? context.createPattern(tile(name, scale), "repeat") : null;
 }

@@ -62,7 +62,7 @@ export class Stage {
     return this.scene ? this.scene.view.layout : { min: 0, max: 1 };
   }
 
-  /** Whether the pointer is down, so that a focus is not one by keys. */
+  /** Tells whether the pointer is down, so that a focus is not one by keys. */
   get isPressed() {
     return this.drag !== null;
   }
@@ -172,7 +172,7 @@ export class Stage {
     else if (top + ROW > scrollTop + clientHeight) this.element.scrollTop = top + ROW - clientHeight + 2;
   }
 
-  /** Where a frame is on the canvas, in its pixels. @param {number} frame */
+  /** Returns where a frame is on the canvas, in its pixels. @param {number} frame */
   pointOf(frame) {
     const { view, isFlame } = /** @type {import("./painter.js").Scene} */ (this.scene);
     const perUnit = this.width / (this.camera.to - this.camera.from);

@@ -17,7 +17,7 @@ import { Toolbar } from "./toolbar.js";
 const POINTER = "Pointer: click selects and zooms; Ctrl and wheel zooms; drag or Shift and wheel pans. In the search, Enter and Shift+Enter go through the matches.";
 
 /**
- * Everything that is on the page, and its root.
+ * Makes all parts of the page, and their root.
  * @param {any} view the flame graph that the parts call
  * @param {import("../data/data.js").Trace | null} trace
  * @param {import("../data/data.js").Trace | null} base what it is compared with
@@ -46,7 +46,7 @@ export function parts(view, trace, base, hidden, notes) {
   return { ...made, root: trace?.count ? page(made, trace, base, notes) : nothing(trace) };
 }
 
-/** Keys that reach the stage find a frame to start from. @param {any} view @param {Stage} stage */
+/** Gives keys that reach the stage a frame to start from. @param {any} view @param {Stage} stage */
 function arrive(view, stage) {
   if (!stage.element.matches(":focus-visible") || stage.isPressed) return;
   if (view.focus < 0) act(view, "heaviest");

@@ -15,7 +15,7 @@ const FLOATS = ["start", "total", "self", "device_self", "flops", "bytes"];
  * @property {{device: string, time: Float64Array, allocated: Float64Array}[]} memory
  */
 
-/** A trace from the widget's `flame` state; null stays null. @param {any} flame @returns {Trace | null} */
+/** Reads a trace from the widget's `flame` state; null stays null. @param {any} flame @returns {Trace | null} */
 export function decode(flame) {
   if (!flame) return null;
   /** @type {Record<string, any>} */
@@ -43,7 +43,7 @@ export function decode(flame) {
  *   frames that the noise was compared with: each so many (`up`) above that of a `row`; times in microseconds
  */
 
-/** The noise from the widget's `difference` state; null stays null. @param {any} state @returns {Noise | null} */
+/** Reads the noise from the widget's `difference` state; null stays null. @param {any} state @returns {Noise | null} */
 export function decodeNoise(state) {
   if (!state) return null;
   const views = Object.entries(state.views).map(([name, { columns }]) => {
@@ -54,7 +54,7 @@ export function decodeNoise(state) {
   return { repeats: state.repeats, notes: state.notes, factor: state.single_factor, share: state.single_share, views: Object.fromEntries(views) };
 }
 
-/** Bytes as an array of their type, without a copy where they are aligned. @param {any} bytes @param {any} Type */
+/** Returns the bytes as an array of their type, without a copy where they are aligned. @param {any} bytes @param {any} Type */
 export function typed(bytes, Type) {
   if (bytes instanceof Type) return bytes;
   const view = ArrayBuffer.isView(bytes) ? bytes : new Uint8Array(bytes ?? 0);
@@ -64,12 +64,12 @@ export function typed(bytes, Type) {
   return new Type(buffer.slice(byteOffset, byteOffset + length * Type.BYTES_PER_ELEMENT));
 }
 
-/** Whether each track is one of a device. @param {Trace} trace */
+/** Tells which tracks are those of a device. @param {Trace} trace */
 export function deviceTracks(trace) {
   return trace.tracks.map(({ kind }) => kind === "device");
 }
 
-/** Whether the trace knows times of a device. @param {Trace} trace */
+/** Tells whether the trace knows times of a device. @param {Trace} trace */
 export function hasDeviceTime(trace) {
   if (deviceTracks(trace).includes(true)) return true;
   const times = trace.columns.device_self;
@@ -77,7 +77,7 @@ export function hasDeviceTime(trace) {
   return false;
 }
 
-/** Indices 0..n-1. @param {number} count */
+/** Returns the indices 0..n-1. @param {number} count */
 export function range(count) {
   const values = new Int32Array(count);
   for (let index = 0; index < count; index += 1) values[index] = index;

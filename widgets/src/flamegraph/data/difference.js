@@ -49,7 +49,7 @@ export function difference(now, base, noise, view) {
   return { frames, before, selfBefore, countBefore, codes, verdicts };
 }
 
-/** Frames of both; `at` says where each of the base's frames is. @param {import("./frames.js").Frames} now @param {import("./frames.js").Frames} base */
+/** Merges the frames of both; `at` says where each of the base's frames is. @param {import("./frames.js").Frames} now @param {import("./frames.js").Frames} base */
 function unite(now, base) {
   const { names, texts, kinds, nameOf } = uniteNames(now, base);
   const children = new PairMap(now.size);
@@ -66,7 +66,7 @@ function unite(now, base) {
   return { size: parents.length, parent: Int32Array.from(parents), name: Int32Array.from(ids), names, texts, kinds, at };
 }
 
-/** Names of both; `nameOf` says which each of the base's names is. @param {import("./frames.js").Frames} now @param {import("./frames.js").Frames} base */
+/** Merges the names of both; `nameOf` says which each of the base's names is. @param {import("./frames.js").Frames} now @param {import("./frames.js").Frames} base */
 function uniteNames(now, base) {
   const [names, texts, kinds] = [[...now.names], [...now.texts], [...now.kinds]];
   const known = new Map(texts.map((_, index) => [nameKey(now, index), index]));
@@ -80,7 +80,7 @@ function uniteNames(now, base) {
   return { names, texts, kinds, nameOf };
 }
 
-/** A module and an op may bear one name. @param {import("./frames.js").Frames} frames @param {number} index */
+/** Keys a name by its kind: a module and an op may have the same. @param {import("./frames.js").Frames} frames @param {number} index */
 const nameKey = ({ kinds, names, texts }, index) => `${kinds[index]}\n${names[index]}\n${texts[index]}`;
 
 /** @param {Float64Array | Int32Array} values @param {number} size */
@@ -112,7 +112,7 @@ function verdictCode({ change, noise }, frame) {
   return change[frame] > 0 ? SLOWER : FASTER;
 }
 
-/** The same for single recordings, by what those of equal runs hardly ever differ. @param {Float64Array} total @param {Float64Array} before @param {{factor: number, share: number}} single */
+/** Judges single recordings by how much equal runs hardly ever differ. @param {Float64Array} total @param {Float64Array} before @param {{factor: number, share: number}} single */
 function singleCode(total, before, { factor, share }) {
   const small = share * total.reduce((most, value) => Math.max(most, value), 0);
   return (/** @type {number} */ frame) => {

@@ -21,7 +21,7 @@ import { PairMap } from "./pair_map.js";
  */
 
 /**
- * Name of each row: its op, and for a forward call of a module its path and class.
+ * Returns the name of each row: its op, and for a forward call of a module its path and class.
  * @param {import("./data.js").Trace} trace
  * @returns {{name: Int32Array, names: string[], texts: string[], kinds: string[]}} names end a path with its last part, texts have all of it
  */
@@ -49,12 +49,12 @@ export function rowNames({ count, columns, strings }) {
   return { name, names, texts, kinds };
 }
 
-/** The end of a path: its last part, and what a number counts. @param {string} path */
+/** Returns the end of a path: its last name, with the numbers after it. @param {string} path */
 function lastParts(path) {
   return /[^.]+(\.\d+)*$/.exec(path)?.[0] ?? path;
 }
 
-/** Every row as a frame of its own, at its time. @param {import("./data.js").Trace} trace @returns {Frames} */
+/** Makes every row a frame of its own, at its time. @param {import("./data.js").Trace} trace @returns {Frames} */
 export function timelineFrames(trace) {
   const { count, columns } = trace;
   const { name, names, texts, kinds } = rowNames(trace);
@@ -65,14 +65,14 @@ export function timelineFrames(trace) {
   };
 }
 
-/** The frame and those above it, from the top; none for -1. @param {Frames} frames @param {number} frame */
+/** Returns the frame and its ancestors, from the top; none for -1. @param {Frames} frames @param {number} frame */
 export function pathOf(frames, frame) {
   const path = [];
   for (let at = frame; at >= 0; at = frames.parent[at]) path.push(at);
   return path.reverse();
 }
 
-/** Whether each frame is the given one or below it. @param {Frames} frames @param {number} top */
+/** Tells which frames are this one or below it. @param {Frames} frames @param {number} top */
 export function subtree(frames, top) {
   const inside = new Uint8Array(frames.size);
   inside[top] = 1;
@@ -83,7 +83,7 @@ export function subtree(frames, top) {
   return inside;
 }
 
-/** op_ids of all rows in a frame and below it, ascending. @param {Frames} frames @param {number} top */
+/** Returns the op_ids of all rows in a frame and below it, ascending. @param {Frames} frames @param {number} top */
 export function rowsInside(frames, top) {
   const inside = subtree(frames, top);
   const ids = new Int32Array(frames.of.length);

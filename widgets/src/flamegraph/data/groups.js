@@ -6,7 +6,7 @@ import { PairMap } from "./pair_map.js";
 /** What stands on each level of a grouping. @type {Record<string, string[]>} */
 const LEVELS = { module: ["module", "phase", "op"], op: ["op", "phase", "module path"], phase: ["phase", "module", "op"] };
 
-/** Frames of a grouping. @param {import("./data.js").Trace} trace @param {string} by module, op or phase @param {string} clock */
+/** Makes the frames of a grouping. @param {import("./data.js").Trace} trace @param {string} by module, op or phase @param {string} clock */
 export function groupedFrames(trace, by, clock) {
   const { weight, isIn } = weights(trace, clock);
   const { module, phase, op } = trace.columns;
@@ -50,7 +50,7 @@ function wholeName(module) {
   return module === null ? "outside modules" : module || "root module";
 }
 
-/** One frame for each part of a path. @param {FrameTree} tree @param {Names} names @param {number} top @param {string} module */
+/** Makes one frame for each part of a path. @param {FrameTree} tree @param {Names} names @param {number} top @param {string} module */
 function steps(tree, names, top, module) {
   const parts = module.split(".");
   let frame = top;

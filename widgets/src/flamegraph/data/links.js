@@ -5,7 +5,7 @@
  *   children of frame f are items[first[f + 1]] up to items[first[f + 2]]; those of -1, the roots, come first
  */
 
-/** Children in the order of their index. @param {import("./frames.js").Frames} frames @returns {Links} */
+/** Links children in the order of their index. @param {import("./frames.js").Frames} frames @returns {Links} */
 export function linksOf({ size, parent }) {
   const first = new Int32Array(size + 2);
   for (let frame = 0; frame < size; frame += 1) first[parent[frame] + 2] += 1;
@@ -16,7 +16,7 @@ export function linksOf({ size, parent }) {
   return { first, items, roots: items.subarray(0, first[1]) };
 }
 
-/** Children with the widest first; equal ones keep their order. @param {import("./frames.js").Frames} frames @returns {Links} */
+/** Links children widest first; equal ones keep their order. @param {import("./frames.js").Frames} frames @returns {Links} */
 export function heavyLinks(frames) {
   const links = linksOf(frames);
   const { first, items } = links;

@@ -18,7 +18,7 @@ export class FrameTree {
     this.of = new Int32Array(rows).fill(-1);
   }
 
-  /** The frame of a name under a parent, made where it is new. @param {number} parent @param {number} name */
+  /** Returns the frame of a name under a parent, made where it is new. @param {number} parent @param {number} name */
   child(parent, name) {
     const known = this.children.get(parent, name);
     if (known >= 0) return known;
@@ -33,7 +33,7 @@ export class FrameTree {
   }
 
   /**
-   * The frames, with each row's weight added to its own.
+   * Merges rows into frames, and adds each row's weight to its frame.
    * @param {Float64Array} weight per row; what is not positive adds nothing
    * @param {{countsBelow: boolean}} options whether a frame counts the rows below it too
    * @returns {import("./frames.js").Frames}
@@ -66,7 +66,7 @@ function grown(values) {
   return larger;
 }
 
-/** Each frame's own value and those below it. @param {Float64Array} self @param {Int32Array} parent */
+/** Sums each frame's own value and those below it. @param {Float64Array} self @param {Int32Array} parent */
 export function summed(self, parent) {
   const total = self.slice();
   for (let frame = total.length - 1; frame >= 0; frame -= 1) {
@@ -86,7 +86,7 @@ function countUp(count, row, parent) {
 }
 
 /**
- * What the merged views weigh: rows of the host by their self time, or by the device time they launched themselves.
+ * Returns the weights of merged views: rows of the host by their self time, or by the device time they launched themselves.
  * Where no row of the host knows any device time, the device's own rows are taken.
  * @param {import("./data.js").Trace} trace
  * @param {string} clock "host" or "device"
@@ -102,7 +102,7 @@ export function weights(trace, clock) {
   };
 }
 
-/** The merged call tree. @param {import("./data.js").Trace} trace @param {string} clock */
+/** Returns the merged call tree. @param {import("./data.js").Trace} trace @param {string} clock */
 export function mergedFrames(trace, clock) {
   const { name, ...known } = rowNames(trace);
   const { weight, isIn } = weights(trace, clock);

@@ -11,7 +11,7 @@ export class PairMap {
     this.value = new Int32Array(slots).fill(-1);
   }
 
-  /** The slot of a pair, or the free one where it belongs. @param {number} first @param {number} second */
+  /** Finds the slot of a pair, or the free one where it belongs. @param {number} first @param {number} second */
   slot(first, second) {
     let at = Math.imul(Math.imul(first, 0x9e3779b1) ^ second, 0x85ebca6b);
     at = (at ^ (at >>> 15)) & this.mask;
@@ -19,7 +19,7 @@ export class PairMap {
     return at;
   }
 
-  /** The value of a pair, -1 if there is none. @param {number} first @param {number} second */
+  /** Returns the value of a pair, -1 if there is none. @param {number} first @param {number} second */
   get(first, second) {
     return this.value[this.slot(first, second)];
   }

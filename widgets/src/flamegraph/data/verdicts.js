@@ -13,7 +13,7 @@ const MOST = 10;
  * @property {Uint8Array} isOwn whether the times are the frame's own, without what is inside
  */
 
-/** The verdicts by frame. @param {import("./frames.js").Frames} frames of now @param {import("./data.js").Judged} judged @returns {Verdicts} */
+/** Returns the verdicts by frame. @param {import("./frames.js").Frames} frames of now @param {import("./data.js").Judged} judged @returns {Verdicts} */
 export function verdictsOf({ size, of, parent }, judged) {
   const empty = () => new Float64Array(size).fill(NaN);
   const verdicts = { usual: empty(), change: empty(), noise: empty(), isOwn: new Uint8Array(size) };
@@ -30,7 +30,7 @@ export function verdictsOf({ size, of, parent }, judged) {
 }
 
 /**
- * 'slower: +1.20 ms (+18.0 %), beyond noise ±3.0 %' or 'within noise (+0.5 %, noise ±3.0 %)'.
+ * Words a verdict: 'slower: +1.20 ms (+18.0 %), beyond noise ±3.0 %' or 'within noise (+0.5 %, noise ±3.0 %)'.
  * @param {Verdicts} verdicts @param {number} frame @param {string} kind slower, faster or same
  */
 export function verdictText({ usual, change, noise, isOwn }, frame, kind) {
@@ -40,7 +40,7 @@ export function verdictText({ usual, change, noise, isOwn }, frame, kind) {
   return `${isOwn[frame] ? "self time " : ""}${kind}: ${changeOf(change[frame])}${relative && ` (${relative})`}, beyond noise ${around}`;
 }
 
-/** '+18.0 %'; "" where there was no time before. @param {number} delta @param {number} before */
+/** Formats a change as '+18.0 %'; "" where there was no time before. @param {number} delta @param {number} before */
 export function relativeText(delta, before) {
   return before > 0 ? `${delta < 0 ? "−" : "+"}${share(Math.abs(delta) / before)}` : "";
 }
@@ -51,7 +51,7 @@ function noiseText(noise, usual) {
   return noise >= MOST * usual ? `over ±${100 * MOST} %` : `±${share(noise / usual)}`;
 }
 
-/** Why the noise is not known. @param {[number, number]} repeats */
+/** Returns why the noise is not known. @param {[number, number]} repeats */
 export function unknownText(repeats) {
   return Math.max(...repeats) < 2 ? "one run each: noise unknown" : "noise unknown: repeats of one side only";
 }

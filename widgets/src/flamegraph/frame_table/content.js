@@ -4,14 +4,14 @@ import { matcher, matchFrames } from "../views/search.js";
 import { lines } from "./lines.js";
 
 /**
- * The frames behind the table: those of the view; with a base, those of the merged difference.
+ * Returns the frames behind the table: those of the view; with a base, those of the merged difference.
  * @param {import("../views/views.js").Views} views @param {import("../views/views.js").View} view @param {import("../views/views.js").Choice} choice
  */
 export function tableViewOf(views, view, choice) {
   return views.base ? views.view({ ...choice, order: "heavy", color: "difference" }) : view;
 }
 
-/** The frame of one view that holds the first row of a frame of another; -1 if there is none. @param {import("../views/views.js").View} from @param {number} frame @param {import("../views/views.js").View} to */
+/** Returns the frame of one view that holds the first row of a frame of another; -1 if there is none. @param {import("../views/views.js").View} from @param {number} frame @param {import("../views/views.js").View} to */
 export function across(from, frame, to) {
   if (frame < 0 || from.frames === to.frames) return frame;
   const row = from.frames.row[frame];
@@ -19,7 +19,7 @@ export function across(from, frame, to) {
 }
 
 /**
- * What the table shows inside a frame of the view (-1 for all) and of a search.
+ * Returns what the table shows inside a frame of the view (-1 for all) and of a search.
  * @param {import("../views/views.js").View} tableView @param {number} top frame of the table view @param {string} text
  */
 export function tableOf(tableView, top, text) {

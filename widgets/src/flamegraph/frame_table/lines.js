@@ -12,7 +12,7 @@ import { differenceCategories } from "../../shared/picture/palette.js";
  */
 
 /**
- * One line for each name in a frame and below it, or in all for -1.
+ * Makes one line for each name in a frame and below it, or in all for -1.
  * @param {import("../data/frames.js").Frames} frames
  * @param {import("../data/links.js").Links} links
  * @param {{top: number, isMatch: Uint8Array | null, difference: import("../data/difference.js").Difference | null}} filter
@@ -93,7 +93,7 @@ export const KEYS = {
 /** @param {number[]} values */
 const sum = (values) => values.reduce((all, value) => all + value, 0);
 
-/** What became of the frames of a line: that of one in full, of several how many. @param {Line} line @param {import("../data/difference.js").Difference} difference */
+/** Words what changed in the frames of a line: in full for one frame, as counts for several. @param {Line} line @param {import("../data/difference.js").Difference} difference */
 export function statusText({ frames, largest }, difference) {
   const count = sum(frames);
   if (count === 1) return changeText({ difference, frame: largest });
@@ -104,7 +104,7 @@ export function statusText({ frames, largest }, difference) {
   return all > 0 ? `all ${count} ${differenceCategories(true)[all].label}${noise}` : `${changed.filter(Boolean).join(", ")} of ${count} frames${noise}`;
 }
 
-/** Sorted lines; equal ones in the order of their names. @param {Line[]} list @param {string[]} names @param {{column: string, isDescending: boolean}} sort */
+/** Sorts lines; equal ones by name. @param {Line[]} list @param {string[]} names @param {{column: string, isDescending: boolean}} sort */
 export function sorted(list, names, { column, isDescending }) {
   const key = KEYS[column];
   const keyed = list.map((line) => ({ line, key: key(line, names), name: names[line.name] }));

@@ -8,7 +8,7 @@ const TELLING = 6;
 const NAMESPACE = /^aten[.:]+|^torch\.(?=\w+\.)|^autograd::engine::evaluate_function: /;
 
 /**
- * What is written in a box: the mark of a change, if there is one, and the name.
+ * Returns what is written in a box: the mark of a change, if there is one, and the name.
  * @param {string} name @param {string} mark '▲ +20 %', 'new' or "" @param {number} letters
  */
 export function labelOf(name, mark, letters) {
@@ -18,7 +18,7 @@ export function labelOf(name, mark, letters) {
 }
 
 /**
- * The form of a name for so many letters; it may still be too long, and is then cut at its end.
+ * Returns the form of a name for so many letters; it may still be too long, and is then cut at its end.
  * One of many equal modules is told by its number, so that is kept: 'layers.3', '.3'. An op loses its namespace.
  * @param {string} name @param {number} letters
  */

@@ -23,7 +23,7 @@ const SLACK = 0.0015;
 /** Rows that a box may be moved down to find a free place. */
 const LANES = 64;
 
-/** Every track as a block of rows, in time. @param {import("../data/data.js").Trace} trace @returns {Layout} */
+/** Lays out every track as a block of rows, in time. @param {import("../data/data.js").Trace} trace @returns {Layout} */
 export function timelineLayout(trace) {
   const { columns, tracks } = trace;
   const { row, counts } = depthsOf(trace);
@@ -47,7 +47,7 @@ export function timelineLayout(trace) {
 }
 
 /**
- * Depth of each frame in its track: below its parent, and below what it overlaps; and how many there are of each.
+ * Returns each frame's depth in its track, below its parent and what it overlaps, and how many frames each depth has.
  * @param {import("../data/data.js").Trace} trace
  */
 function depthsOf({ count, columns, tracks }) {
@@ -72,7 +72,7 @@ function depthsOf({ count, columns, tracks }) {
   return { row, counts };
 }
 
-/** Frames row by row; turns depths into rows, and puts a row in order that is not. @param {Int32Array} row @param {Int32Array} track @param {Int32Array} base @param {Int32Array} starts @param {Float64Array} start */
+/** Sorts frames by row: turns depths into rows, and orders a row that is not. @param {Int32Array} row @param {Int32Array} track @param {Int32Array} base @param {Int32Array} starts @param {Float64Array} start */
 function scattered(row, track, base, starts, start) {
   const items = new Int32Array(row.length);
   const next = starts.slice();
@@ -102,7 +102,7 @@ function extent({ starts, items, left, width }) {
   return { min, max };
 }
 
-/** Merged frames side by side in the order of their links. @param {import("../data/frames.js").Frames} frames @param {import("../data/links.js").Links} links @returns {Layout} */
+/** Lays out merged frames side by side in the order of their links. @param {import("../data/frames.js").Frames} frames @param {import("../data/links.js").Links} links @returns {Layout} */
 export function mergedLayout(frames, links) {
   const { size, width, parent } = frames;
   const row = new Int32Array(size);

@@ -5,7 +5,7 @@ import { firstBeyond } from "./visible.js";
 /** Events that one stored least and most stand for. */
 const BLOCK = 256;
 
-/** A curve of steps with its blocks. @param {{device: string, time: Float64Array, allocated: Float64Array}} events */
+/** Makes a curve of steps with its blocks. @param {{device: string, time: Float64Array, allocated: Float64Array}} events */
 export function memoryCurve({ device, time, allocated }) {
   const blocks = Math.ceil(time.length / BLOCK);
   const least = new Float64Array(blocks).fill(Infinity);
@@ -23,13 +23,13 @@ export function memoryCurve({ device, time, allocated }) {
 
 /** @typedef {ReturnType<typeof memoryCurve>} Curve */
 
-/** Bytes held at a time; 0 before the first event. @param {Curve} curve @param {number} time */
+/** Returns the bytes held at a time; 0 before the first event. @param {Curve} curve @param {number} time */
 export function bytesAt({ time: times, allocated }, time) {
   const index = firstBeyond(times, 0, times.length, time) - 1;
   return index < 0 ? 0 : allocated[index];
 }
 
-/** Least and most of each pixel column in view. @param {Curve} curve @param {import("./camera.js").View} view @param {number} pixels */
+/** Returns the least and most of each pixel column in view. @param {Curve} curve @param {import("./camera.js").View} view @param {number} pixels */
 export function columnsInView(curve, { from, to }, pixels) {
   const low = new Float64Array(pixels);
   const high = new Float64Array(pixels);

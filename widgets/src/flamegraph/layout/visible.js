@@ -26,7 +26,7 @@ export class Runs {
     this.category.set(category);
   }
 
-  /** A box from pixel to pixel; frame -1 is a run of merged ones. @param {number} left @param {number} right @param {number} row @param {number} frame @param {number} category */
+  /** Adds a box from pixel to pixel; frame -1 is a run of merged ones. @param {number} left @param {number} right @param {number} row @param {number} frame @param {number} category */
   add(left, right, row, frame, category) {
     const last = this.count - 1;
     if (frame < 0 && last >= 0 && this.frame[last] < 0 && this.row[last] === row && this.right[last] === left && this.category[last] === category) {
@@ -43,7 +43,7 @@ export class Runs {
   }
 }
 
-/** First place from `from` on whose edge lies beyond a value, in big steps first. @param {Float64Array} edge ascending @param {number} from @param {number} to @param {number} value */
+/** Returns the first position from `from` on whose edge lies beyond a value, in big steps first. @param {Float64Array} edge ascending @param {number} from @param {number} to @param {number} value */
 export function firstBeyond(edge, from, to, value) {
   let step = 1;
   let low = from;
@@ -60,7 +60,7 @@ export function firstBeyond(edge, from, to, value) {
   return low;
 }
 
-/** First place from `from` on whose frame ends beyond a value. @param {import("./layout.js").Rows} rows @param {number} from @param {number} to @param {number} value */
+/** Returns the first position from `from` on whose frame ends beyond a value. @param {import("./layout.js").Rows} rows @param {number} from @param {number} to @param {number} value */
 function firstEnding({ items, left, width }, from, to, value) {
   const endOf = (/** @type {number} */ index) => left[items[index]] + width[items[index]];
   let step = 1;
@@ -111,7 +111,7 @@ export function addVisible(rows, row, { from, to, pixels }, category, runs) {
   }
 }
 
-/** The frame at a value of the axis in a row, at most `slack` away; -1 if there is none. @param {import("./layout.js").Rows} rows @param {number} row @param {number} value @param {number} slack */
+/** Returns the frame at a value of the axis in a row, at most `slack` away; -1 if there is none. @param {import("./layout.js").Rows} rows @param {number} row @param {number} value @param {number} slack */
 export function frameAt(rows, row, value, slack) {
   const { starts, items, left, width } = rows;
   if (row < 0 || row + 1 >= starts.length) return -1;

@@ -15,7 +15,7 @@ export class Zoom {
     this.top = top;
   }
 
-  /** One step back: the camera to go to, which is `all` where there is none. @param {import("./camera.js").View} all */
+  /** Returns the camera of the step before, `all` where there is none. @param {import("./camera.js").View} all */
   back(all) {
     const step = this.steps.pop() ?? { camera: all, top: -1 };
     this.top = step.top;

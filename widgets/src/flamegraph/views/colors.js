@@ -50,7 +50,7 @@ function mapped(column, codes, missing) {
   return values;
 }
 
-/** Codes of merged frames: that of all rows inside, or `several`. @param {import("../data/frames.js").Frames} frames @param {Uint8Array} ofRow @param {number} several */
+/** Returns the codes of merged frames: that of all rows inside, or `several`. @param {import("../data/frames.js").Frames} frames @param {Uint8Array} ofRow @param {number} several */
 function spread({ size, of, parent }, ofRow, several) {
   const codes = new Uint8Array(size).fill(UNSEEN);
   const merge = (/** @type {number} */ frame, /** @type {number} */ code) => {
@@ -67,7 +67,7 @@ function spread({ size, of, parent }, ofRow, several) {
   return codes;
 }
 
-/** Self time of each category, and how many frames it has. @param {import("../data/frames.js").Frames} frames @param {Uint8Array} codes @param {number} length */
+/** Returns the self time of each category, and how many frames it has. @param {import("../data/frames.js").Frames} frames @param {Uint8Array} codes @param {number} length */
 export function selfByCategory({ size, self }, codes, length) {
   const time = new Float64Array(length);
   const count = new Int32Array(length);

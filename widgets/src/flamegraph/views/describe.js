@@ -12,7 +12,7 @@ const KINDS = ["same", "slower", "faster", "added", "removed"];
 /** Characters that would turn or break the line they stand in. */
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
-/** Name of a frame as it is shown. @param {import("../data/frames.js").Frames} frames @param {number} frame */
+/** Returns the name of a frame as it is shown. @param {import("../data/frames.js").Frames} frames @param {number} frame */
 export function nameOf({ names, name }, frame) {
   return names[name[frame]].replace(UNSEEN, "\ufffd");
 }
@@ -36,7 +36,7 @@ export function shareText({ whole }, time) {
   return whole.time > 0 ? `${share(time / whole.time)} of ${whole.name}` : "";
 }
 
-/** 'aten.mm.default, 1.20 ms, 14.0 % of the step, depth 5, 2 of 7'. @param {import("./views.js").View} view @param {number} frame @param {Change} [changed] */
+/** Describes a frame: 'aten.mm.default, 1.20 ms, 14.0 % of the step, depth 5, 2 of 7'. @param {import("./views.js").View} view @param {number} frame @param {Change} [changed] */
 export function announcement(view, frame, changed = null) {
   const { frames } = view;
   const { level, position, among } = positionOf(view, frame);
@@ -49,7 +49,7 @@ export function announcement(view, frame, changed = null) {
   return parts.filter(Boolean).join(", ");
 }
 
-/** 'slower: +1.20 ms (+20.0 %), beyond noise ±3.0 %', or that the noise is unknown. @param {NonNullable<Change>} changed */
+/** Words a change: 'slower: +1.20 ms (+20.0 %), beyond noise ±3.0 %', or that the noise is unknown. @param {NonNullable<Change>} changed */
 export function changeText({ difference: { frames, before, codes, verdicts }, frame }) {
   const kind = KINDS[codes[frame]];
   if (kind === "added") return kind;
@@ -60,13 +60,13 @@ export function changeText({ difference: { frames, before, codes, verdicts }, fr
   return `${kind === "same" ? "" : `${kind}: `}${change(delta)}${relative && ` (${relative})`}, noise unknown`;
 }
 
-/** Where a frame stands among its siblings, from 1. @param {import("./views.js").View} view @param {number} frame */
+/** Returns where a frame stands among its siblings, from 1. @param {import("./views.js").View} view @param {number} frame */
 export function positionOf(view, frame) {
   const among = siblings(view, frame);
   return { level: depthOf(view.frames, frame), position: among.indexOf(frame) + 1, among: among.length };
 }
 
-/** A short mark of the change for a box: '▲ +20 %'. @param {Change} changed */
+/** Returns a short mark of the change for a box: '▲ +20 %'. @param {Change} changed */
 export function changeMark(changed) {
   if (!changed) return "";
   const { difference: { frames, before, codes, verdicts }, frame } = changed;
@@ -76,7 +76,7 @@ export function changeMark(changed) {
   return ["", `▲${what}`, `▼${what}`, "added", "removed"][codes[frame]];
 }
 
-/** Rows of a frame itself; none for one that only holds others. @param {import("../data/frames.js").Frames} frames @param {number} frame */
+/** Returns a frame's own rows; none for one that only holds others. @param {import("../data/frames.js").Frames} frames @param {number} frame */
 export function ownRows(frames, frame) {
   if (frames.isTimeline) return [frame];
   /** @type {number[]} */
@@ -86,13 +86,13 @@ export function ownRows(frames, frame) {
   return rows;
 }
 
-/** The op_id of a frame that is one row and no more; else null. @param {import("../data/frames.js").Frames} frames @param {number} frame */
+/** Returns the op_id of a frame that is one row and no more; else null. @param {import("../data/frames.js").Frames} frames @param {number} frame */
 export function singleRow(frames, frame) {
   return frames.count[frame] === 1 && frames.of[frames.row[frame]] === frame ? frames.row[frame] : null;
 }
 
 /**
- * Facts of a frame as label and text; what is not known is left out.
+ * Returns the facts of a frame as label and text; what is not known is left out.
  * @param {import("./views.js").View} view @param {import("../data/data.js").Trace} trace @param {number} frame @param {Change} [changed]
  * @returns {[string, string][]}
  */
@@ -128,7 +128,7 @@ function known(value, text) {
   return Number.isNaN(value) ? "" : text(value);
 }
 
-/** The different texts, or how many there are. @param {number[]} indices @param {string[]} strings */
+/** Lists the different texts, or says how many there are. @param {number[]} indices @param {string[]} strings */
 function distinct(indices, strings) {
   const different = [...new Set(indices)].filter((index) => index >= 0);
   const listed = different.slice(0, LISTED).map((index) => strings[index] || "root module").join(" · ");

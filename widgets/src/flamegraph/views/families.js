@@ -22,7 +22,7 @@ const PATTERNS = [
   ["elementwise", /elementwise|vectorized|foreach|(^|[._])(add|sub|mul|div|pow|exp|log|sqrt|rsqrt|tanh|sigmoid|silu|gelu|relu|neg|abs|sin|cos|maximum|minimum|clamp|lerp|addcmul|addcdiv|eq|ne|lt|gt|le|ge|bitwise|logical|sign|floor|ceil|round|erf|reciprocal|square|threshold|dropout|bernoulli|rand|randn|normal|uniform|hardswish|softplus|logsigmoid|native_dropout|isnan|isfinite|isinf)\w*([._]|$)/],
 ];
 
-/** Index into FAMILIES. @param {string} op @param {string} level */
+/** Returns the index into FAMILIES. @param {string} op @param {string} level */
 export function familyOf(op, level) {
   if (level === "module") return FAMILIES.indexOf("module or block");
   if (level === "runtime") return FAMILIES.indexOf("device driver");

@@ -30,7 +30,7 @@ export class Finder {
     return this.matches?.count ?? 0;
   }
 
-  /** '6 matches · 65.2 % of the time'; "" without a search. @param {import("./views.js").View} view */
+  /** Sums up a search: '6 matches · 65.2 % of the time'; "" without a search. @param {import("./views.js").View} view */
   summary(view) {
     if (!this.matches) return "";
     const { count, hostTotal, deviceTotal } = this.matches;
@@ -43,12 +43,12 @@ export class Finder {
     return parts.join(" · ");
   }
 
-  /** What the share in the summary is of, and how nested matches count; "" where there is none. @param {import("./views.js").View} view */
+  /** Returns what the share in the summary is of, and how nested matches count; "" where there is none. @param {import("./views.js").View} view */
   meaning(view) {
     return this.count ? `${view.isGrouped ? OF_GROUPS : OF_CALLS} A match inside another one counts once.` : "";
   }
 
-  /** The match after or before a frame; -1 if there is none. @param {import("./views.js").View} view @param {number} frame @param {number} step */
+  /** Returns the match after or before a frame; -1 if there is none. @param {import("./views.js").View} view @param {number} frame @param {number} step */
   next(view, frame, step) {
     return this.rows ? nextMatch(this.rows, view.layout, frame, step) : -1;
   }
@@ -57,7 +57,7 @@ export class Finder {
 /** @type {WeakMap<import("./views.js").View, {host: number, device: number}>} */
 const known = new WeakMap();
 
-/** Time of all that has nothing above it, on the host and on devices. @param {import("./views.js").View} view */
+/** Returns the time of all that has nothing above it, on the host and on devices. @param {import("./views.js").View} view */
 export function totals(view) {
   const { size, parent, total } = view.frames;
   const sums = known.get(view) ?? { host: 0, device: 0 };

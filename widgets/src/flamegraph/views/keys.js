@@ -28,7 +28,7 @@ export const KEYS = [
 ];
 
 /**
- * The frame that a key leads to; -1 if it does not move.
+ * Returns the frame that a key leads to; -1 if it does not move.
  * @param {string} key @param {import("./views.js").View} view @param {number} frame -1 for none yet @param {boolean} isFlame
  */
 export function movedTo(key, view, frame, isFlame) {
@@ -47,7 +47,7 @@ export function movedTo(key, view, frame, isFlame) {
   return among[to];
 }
 
-/** The child with the most time; -1 for a leaf. @param {import("./views.js").View} view @param {number} frame */
+/** Returns the child with the most time; -1 for a leaf. @param {import("./views.js").View} view @param {number} frame */
 export function heaviestChild({ frames, links }, frame) {
   return childrenOf(links(), frame).reduce((best, child) => (best < 0 || frames.total[child] > frames.total[best] ? child : best), -1);
 }

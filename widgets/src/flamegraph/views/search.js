@@ -1,7 +1,7 @@
 // Search: which names match, which frames, and what share of the time they hold.
 
 /**
- * A test for a text, and a sentence about what was wrong with it. A broken regular expression is looked for as plain text.
+ * Makes a test of texts, and says what was wrong with the pattern: a broken regular expression is searched as plain text.
  * @param {string} text
  * @returns {{test: ((text: string) => boolean) | null, problem: string}}
  */
@@ -57,7 +57,7 @@ export function matchFrames(frames, test, isOnDevice) {
   return { isMatch, list: list.subarray(0, count), count, hostTotal, deviceTotal };
 }
 
-/** The rows of a layout with nothing but the matches in them. @param {import("../layout/layout.js").Layout} layout @param {Matches} matches @returns {import("../layout/layout.js").Rows} */
+/** Returns the rows of a layout with nothing but the matches in them. @param {import("../layout/layout.js").Layout} layout @param {Matches} matches @returns {import("../layout/layout.js").Rows} */
 export function matchRows({ row, rows, isInOrder }, { isMatch, list }) {
   const { starts, left, width } = rows;
   const matches = { starts: new Int32Array(starts.length), items: new Int32Array(list.length), left, width };
@@ -66,7 +66,7 @@ export function matchRows({ row, rows, isInOrder }, { isMatch, list }) {
   return matches;
 }
 
-/** The fast way, for rows whose frames are in the order of their index. @param {import("../layout/layout.js").Rows} matches @param {Int32Array} row @param {Int32Array} list */
+/** Sorts matches into rows, the fast way for frames in the order of their index. @param {import("../layout/layout.js").Rows} matches @param {Int32Array} row @param {Int32Array} list */
 function scatter({ starts, items }, row, list) {
   for (let at = 0; at < list.length; at += 1) starts[row[list[at]] + 1] += 1;
   for (let at = 1; at < starts.length; at += 1) starts[at] += starts[at - 1];
@@ -86,7 +86,7 @@ function filter(matches, { starts, items }, isMatch) {
 }
 
 /**
- * The match after (or, by step -1, before) a frame, from row to row and around the end; -1 if there is none.
+ * Returns the match after (or, by step -1, before) a frame, from row to row and around the end; -1 if there is none.
  * @param {import("../layout/layout.js").Rows} rows matches only
  * @param {import("../layout/layout.js").Layout} layout
  * @param {number} frame -1 to begin

@@ -39,7 +39,7 @@ export class Views {
     this.isDevice = deviceTracks(trace);
   }
 
-  /** A thing made once under its name. @template T @param {string} name @param {() => T} make @returns {T} */
+  /** Makes a thing once and keeps it under its name. @template T @param {string} name @param {() => T} make @returns {T} */
   once(name, make) {
     if (!this.known.has(name)) this.known.set(name, make());
     return this.known.get(name);
@@ -83,7 +83,7 @@ export class Views {
     return this.once(`${side} ${group} ${clock}`, () => (group === "none" ? mergedFrames(trace, clock) : groupedFrames(trace, group, clock)));
   }
 
-  /** Every frame beside what it was in the base. @param {string} group @param {string} clock @returns {import("../data/difference.js").Difference} */
+  /** Returns the difference of every frame to the base. @param {string} group @param {string} clock @returns {import("../data/difference.js").Difference} */
   difference(group, clock) {
     const base = /** @type {import("../data/data.js").Trace} */ (this.base);
     const noise = /** @type {import("../data/data.js").Noise} */ (this.noise);
@@ -92,7 +92,7 @@ export class Views {
   }
 
   /**
-   * What became of a frame: the difference and the frame in it that has its path; null without a base or by other colours.
+   * Returns the difference and the frame in it with the same path; null without a base or in other colours.
    * @param {View} view @param {Choice} choice
    * @returns {(frame: number) => {difference: import("../data/difference.js").Difference, frame: number} | null}
    */
@@ -105,7 +105,7 @@ export class Views {
     };
   }
 
-  /** What is said beside the colours; null where they are not those of a difference. @param {View} view @param {Choice} choice */
+  /** Returns the note beside the colours of a difference; null for other colours. @param {View} view @param {Choice} choice */
   legendNote(view, { color, group, clock }) {
     if (color !== "difference" || !this.base) return null;
     const { codes, verdicts } = this.difference(group, clock);
@@ -114,7 +114,7 @@ export class Views {
     return `${noiseNote(/** @type {import("../data/data.js").Noise} */ (this.noise), verdicts !== null)}${hidden}`;
   }
 
-  /** Categories and the code of each frame. @param {View} view @param {Choice} choice */
+  /** Returns the categories and the code of each frame. @param {View} view @param {Choice} choice */
   colors(view, { color, group, clock }) {
     return this.once(`colors ${view.key} ${color}`, () => {
       if (color !== "difference" || !this.base) return colored(this.trace, view.frames, color);
@@ -125,13 +125,13 @@ export class Views {
   }
 }
 
-/** A choice in words. @param {Choice} choice */
+/** Names a choice. @param {Choice} choice */
 export function titleOf({ group, order }) {
   if (group !== "none") return `by ${group}`;
   return order === "time" ? "time order" : "merged calls";
 }
 
-/** What the colours of a difference stand for. @param {import("../data/data.js").Noise} noise @param {boolean} isJudged */
+/** Returns what the colours of a difference stand for. @param {import("../data/data.js").Noise} noise @param {boolean} isJudged */
 function noiseNote({ repeats, factor, share: least }, isJudged) {
   if (isJudged) return `slower, faster: beyond the noise of ${repeats[1]} repeats, ${repeats[0]} before`;
   return `${unknownText(repeats)}; coloured: at least ${factor} times as long or as short, by ${share(least)} of all time · record both with repeats (-r 10)`;
@@ -145,7 +145,7 @@ function coded({ frames, codes }) {
   };
 }
 
-/** What the shares of the timeline are of: its step, else all of the recording. @param {import("../data/frames.js").Frames} frames @param {import("../layout/layout.js").Layout} layout */
+/** Returns what the shares of the timeline are of: its step, else all of the recording. @param {import("../data/frames.js").Frames} frames @param {import("../layout/layout.js").Layout} layout */
 function wholeOf({ size, parent, name, names, total }, { min, max }) {
   const isStep = size > 0 && parent[0] < 0 && names[name[0]] === "step" && total[0] > 0;
   return isStep ? { time: total[0], name: "the step" } : { time: max - min, name: "the recording" };

@@ -11,7 +11,7 @@ export function strokePath(context, points) {
   }
 }
 
-/** The rectangle around the points of a line. @param {[number, number][]} points */
+/** Returns the rectangle around the points of a line. @param {[number, number][]} points */
 export function bounds(points) {
   let [left, right] = [Infinity, -Infinity];
   for (const [x] of points) [left, right] = [Math.min(left, x), Math.max(right, x)];
@@ -19,7 +19,7 @@ export function bounds(points) {
   return { x: left, y: top, width: right - left + 1, height: bottom - top + 1 };
 }
 
-/** Where a label of a line stands: in the last gap before its end. @param {[number, number][]} points @returns {[number, number]} */
+/** Returns where a label of a line stands: in the last gap before its end. @param {[number, number][]} points @returns {[number, number]} */
 export function labelPlace(points) {
   const [[left, top], [right, bottom]] = [points[points.length - 2], points[points.length - 1]];
   return [(left + right) / 2, (top + bottom) / 2];

@@ -127,7 +127,7 @@ export class Painter {
     context.fillText(subtitle, left, y + middle + 8);
   }
 
-  /** Lines in three passes, so that what is marked lies on top. @param {Line[]} lines @param {Look} look @param {number} scale */
+  /** Draws lines in three passes, so that marked ones lie on top. @param {Line[]} lines @param {Look} look @param {number} scale */
   lines(lines, look, scale) {
     const { context, theme } = this;
     const marked = lines.filter((line) => isMarked(line, look));
@@ -180,7 +180,7 @@ export class Painter {
     context.setLineDash([]);
   }
 
-  /** Labels of lines where none lies over another; those of what is marked first. @param {Line[]} lines @param {Look} look @param {number} scale */
+  /** Draws labels of lines where none covers another, those of marked lines first. @param {Line[]} lines @param {Look} look @param {number} scale */
   labels(lines, look, scale) {
     const { context, theme } = this;
     const marked = lines.filter((line) => isMarked(line, look));
@@ -209,7 +209,7 @@ function isMarked({ from, to }, { selected, hover, focus }) {
   return [selected, hover, focus].some((item) => item >= 0 && (item === from || item === to));
 }
 
-/** The theme with what lies between its text and its page. @param {import("../../shared/theme.js").Theme} theme @returns {MixedTheme} */
+/** Adds colours between text and page to the theme. @param {import("../../shared/theme.js").Theme} theme @returns {MixedTheme} */
 export function withMixed(theme) {
   const mix = (/** @type {number} */ part) => `color-mix(in srgb, ${theme.text} ${part}%, ${theme.page})`;
   return { ...theme, border: mix(50), muted: mix(74) };

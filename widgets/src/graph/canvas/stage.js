@@ -157,7 +157,7 @@ export class Stage {
     this.moveTo(revealing(this.goal, widened(area, around, this.goal, this.view), this.view));
   }
 
-  /** After a box has changed: the whole picture if it can be read, else the box with its head where it was. @param {import("../layout/camera.js").Area} before @param {import("../layout/camera.js").Area} after */
+  /** Moves the camera after a box has changed: shows all if it can be read, else keeps the head of the box where it was. @param {import("../layout/camera.js").Area} before @param {import("../layout/camera.js").Area} after */
   follow(before, after) {
     if (!this.look) return;
     const whole = fitted({ x: 0, y: 0, ...this.look.drawn }, this.view);
@@ -177,25 +177,25 @@ export class Stage {
     this.moveTo(panned(this.goal, across * this.view.width, down * this.view.height));
   }
 
-  /** Where a box is in view. @param {import("../layout/camera.js").Area} area */
+  /** Returns the position of a box in view. @param {import("../layout/camera.js").Area} area */
   pointOf({ x, y, width, height }) {
     const { camera } = this;
     return { x: (x + width / 2 - camera.x) * camera.scale, y: (y + Math.min(height, 40) - camera.y) * camera.scale };
   }
 
-  /** A point of the view in the picture. @param {{offsetX: number, offsetY: number}} event */
+  /** Returns a point of the view in the picture. @param {{offsetX: number, offsetY: number}} event */
   pictureAt({ offsetX, offsetY }) {
     return { x: this.camera.x + offsetX / this.camera.scale, y: this.camera.y + offsetY / this.camera.scale };
   }
 
-  /** The innermost item at a point; -1 for none. @param {{offsetX: number, offsetY: number}} event */
+  /** Returns the innermost item at a point; -1 for none. @param {{offsetX: number, offsetY: number}} event */
   itemUnder(event) {
     const { x, y } = this.pictureAt(event);
     const box = this.look?.drawn.boxes.findLast((drawn) => x >= drawn.x && x < drawn.x + drawn.width && y >= drawn.y && y < drawn.y + drawn.height);
     return box?.item ?? -1;
   }
 
-  /** Without Ctrl the wheel is the page's, until the picture has the focus. @param {WheelEvent} event */
+  /** Zooms by the wheel; without Ctrl that is the page's until the picture has the focus. @param {WheelEvent} event */
   wheeled(event) {
     const isZoom = event.ctrlKey || event.metaKey;
     if (!isZoom && document.activeElement !== this.element) return;

@@ -57,14 +57,14 @@ export function keyed(view, event) {
   event.stopPropagation();
 }
 
-/** Keys that reach the picture find a box to start from. @param {any} view the graph */
+/** Gives keys that reach the picture a box to start from. @param {any} view the graph */
 export function arrive(view) {
   if (!view.stage.element.matches(":focus-visible") || view.stage.isPressed) return;
   const first = view.model.scene.drawn().boxes.find((/** @type {import("../layout/scene.js").Box} */ { item }) => item >= 0)?.item ?? -1;
   view.focusOn(view.focus >= 0 ? view.focus : view.selected >= 0 ? view.model.scene.shownFor(view.selected) : first);
 }
 
-/** A click, or a double click, in the picture. @param {any} view the graph @param {number} item @param {boolean} isDouble @param {{x: number, y: number}} point in the picture */
+/** Handles a click, or a double click, in the picture. @param {any} view the graph @param {number} item @param {boolean} isDouble @param {{x: number, y: number}} point in the picture */
 export function clicked(view, item, isDouble, point) {
   if (item < 0) return view.select(-1);
   const { scene } = view.model;
@@ -75,7 +75,7 @@ export function clicked(view, item, isDouble, point) {
   else if (!isDouble) view.select(item);
 }
 
-/** One step back: tip, selection, search. Whether there was one. @param {any} view the graph */
+/** Goes one step back (tip, selection, search) and tells whether there was one. @param {any} view the graph */
 function back(view) {
   if (!view.tip.element.hidden) view.tip.hide();
   else if (view.selected >= 0) view.select(-1);

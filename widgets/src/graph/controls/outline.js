@@ -125,7 +125,7 @@ export class Outline {
   }
 }
 
-/** The rows that can be seen: items whose holders are all open. @param {import("../data/data.js").Data} data @param {import("../data/hierarchy.js").Hierarchy} tree @param {Set<number>} open */
+/** Returns the rows that can be seen: items whose holders are all open. @param {import("../data/data.js").Data} data @param {import("../data/hierarchy.js").Hierarchy} tree @param {Set<number>} open */
 function rowsOf(data, tree, open) {
   /** @type {{item: number, name: string, key: string, depth: number, hasChildren: boolean, position: number, among: number}[]} */
   const rows = [];

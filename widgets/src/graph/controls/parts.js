@@ -16,7 +16,7 @@ import { Toolbar } from "./toolbar.js";
 
 const POINTER = "Pointer: click selects, a click on + or − opens or closes, so does a double click. Drag moves; Ctrl and wheel zooms, and so does the wheel alone once the picture has the focus. Two fingers zoom.";
 
-/** Everything that is on the page, and its root. @param {any} view the graph that the parts call @param {import("../data/data.js").Data} data */
+/** Makes all parts of the page, and their root. @param {any} view the graph that the parts call @param {import("../data/data.js").Data} data */
 export function parts(view, data) {
   const named = (/** @type {string} */ text) => (data.side ? `${text}, ${data.side}` : text);
   const stage = new Stage({

@@ -51,17 +51,17 @@ export class Correspondence {
     return this.known[table].get(row)?.state ?? -1;
   }
 
-  /** Rows of the other side that correspond. @param {Level} table @param {number} row @returns {number[]} */
+  /** Returns the rows of the other side that correspond. @param {Level} table @param {number} row @returns {number[]} */
   partnersOf(table, row) {
     return this.known[table].get(row)?.partners ?? [];
   }
 
-  /** The side of a graph: 0 or 1. @param {string | null} graph */
+  /** Returns the side of a graph: 0 or 1. @param {string | null} graph */
   sideOf(graph) {
     return this.sides[1].graphs.includes(graph ?? "") ? 1 : 0;
   }
 
-  /** How a row compares, in words. @param {Level} table @param {number} row */
+  /** Returns how a row compares, in words. @param {Level} table @param {number} row */
   wordsOf(table, row) {
     const entry = this.known[table].get(row);
     if (!entry) return "not compared";
@@ -72,13 +72,13 @@ export class Correspondence {
   }
 }
 
-/** The table in which an item is a row; null for groups. @param {import("./hierarchy.js").Hierarchy} tree @param {number} item @returns {Level | null} */
+/** Returns the table in which an item is a row; null for groups. @param {import("./hierarchy.js").Hierarchy} tree @param {number} item @returns {Level | null} */
 export function levelOf(tree, item) {
   return tree.kind[item] === KINDS.node ? "nodes" : tree.kind[item] === KINDS.part ? "parts" : null;
 }
 
 /**
- * Rows of the other side that correspond to an item; of a group those of its first member that has some, `isGroup`.
+ * Returns the rows of the other side that correspond to an item; of a group those of its first member that has some, `isGroup`.
  * @param {Correspondence} correspondence @param {import("./hierarchy.js").Hierarchy} tree @param {number} item
  * @returns {Counterpart}
  */
@@ -89,7 +89,7 @@ export function counterpartOf(correspondence, tree, item) {
   return { table: "nodes", rows: [], ...members.find(({ rows }) => rows.length > 0), isGroup: true };
 }
 
-/** How an item compares, in words: "" for groups, and where nothing is compared. @param {import("./data.js").Data} data @param {import("./hierarchy.js").Hierarchy} tree @param {number} item */
+/** Returns how an item compares, in words: "" for groups, and where nothing is compared. @param {import("./data.js").Data} data @param {import("./hierarchy.js").Hierarchy} tree @param {number} item */
 export function comparedWords({ correspondence }, tree, item) {
   const table = levelOf(tree, item);
   return correspondence && table ? correspondence.wordsOf(table, tree.row[item]) : "";

@@ -18,12 +18,12 @@ export const VALUES = new Set(["parameter", "buffer", "constant"]);
 
 export { textAt } from "../../report/columns/columns.js";
 
-/** Number of a row; null where it is missing. @param {Float64Array} numbers @param {number} row */
+/** Returns the number of a row; null where it is missing. @param {Float64Array} numbers @param {number} row */
 export function numberAt(numbers, row) {
   return Number.isNaN(numbers[row]) ? null : numbers[row];
 }
 
-/** Rows of a graph, in order. @param {Table} table @param {string} graph */
+/** Returns the rows of a graph, in order. @param {Table} table @param {string} graph */
 export function rowsOf({ count, texts }, graph) {
   const code = texts.graph.values.indexOf(graph);
   const rows = [];
@@ -31,7 +31,7 @@ export function rowsOf({ count, texts }, graph) {
   return rows;
 }
 
-/** Ids of a column that are rows of a table, -1 for missing ones and others. @param {Float64Array} numbers @param {number} count */
+/** Returns the ids of a column that are rows of a table, -1 for missing ones and others. @param {Float64Array} numbers @param {number} count */
 export function idsOf(numbers, count) {
   return Int32Array.from(numbers, (id) => (id >= 0 && id < count ? id : -1));
 }

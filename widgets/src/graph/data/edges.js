@@ -31,12 +31,12 @@ export class Edges {
     }
   }
 
-  /** Item of a node; -1 for none. @param {number} node */
+  /** Returns the item of a node; -1 for none. @param {number} node */
   itemOf(node) {
     return node < 0 ? -1 : this.tree.ofNode[node];
   }
 
-  /** What connects the children of an item with each other and with its outside. @param {number} holder @returns {Link[]} */
+  /** Returns what connects the children of an item with each other and with its outside. @param {number} holder @returns {Link[]} */
   linksIn(holder) {
     /** @type {Map<string, Link>} */
     const links = new Map();
@@ -61,7 +61,7 @@ export class Edges {
     }
   }
 
-  /** Rows of the nodes in an item and below. @param {number} item */
+  /** Returns the rows of the nodes in an item and below. @param {number} item */
   nodesIn(item) {
     return leaves(this.tree, item);
   }
@@ -82,7 +82,7 @@ export class Edges {
   }
 }
 
-/** Edges grouped by the node at one of their ends. @param {Int32Array} ends @param {number} count */
+/** Groups edges by the node at one of their ends. @param {Int32Array} ends @param {number} count */
 function byNode(ends, count) {
   const starts = new Int32Array(count + 1);
   for (const node of ends) if (node >= 0) starts[node + 1] += 1;
@@ -93,7 +93,7 @@ function byNode(ends, count) {
   return { of: (/** @type {number} */ node) => edges.subarray(starts[node], starts[node + 1]) };
 }
 
-/** The item that holds two others, neither of which holds the other. @param {Hierarchy} tree @param {number} first @param {number} second */
+/** Returns the item that holds two others, neither of which holds the other. @param {Hierarchy} tree @param {number} first @param {number} second */
 function holderOf({ parent, depth }, first, second) {
   let [a, b] = [first, second];
   while (a !== b) {
@@ -103,21 +103,21 @@ function holderOf({ parent, depth }, first, second) {
   return a;
 }
 
-/** The child of `holder` that an item below it is in. @param {Hierarchy} tree @param {number} item @param {number} holder */
+/** Returns the child of `holder` that an item below it is in. @param {Hierarchy} tree @param {number} item @param {number} holder */
 export function childAbove({ parent }, item, holder) {
   let at = item;
   while (parent[at] !== holder) at = parent[at];
   return at;
 }
 
-/** Whether an item is below another, or is that. @param {Hierarchy} tree @param {number} item @param {number} holder */
+/** Tells whether an item is another or below it. @param {Hierarchy} tree @param {number} item @param {number} holder */
 export function isBelow({ parent, depth }, item, holder) {
   let at = item;
   while (depth[at] > depth[holder]) at = parent[at];
   return at === holder;
 }
 
-/** Nodes in an item and below, in the order of the levels. @param {Hierarchy} tree @param {number} item @returns {Generator<number>} */
+/** Returns the nodes in an item and below, in the order of the levels. @param {Hierarchy} tree @param {number} item @returns {Generator<number>} */
 export function* leaves(tree, item) {
   const waiting = [item];
   while (waiting.length) {

@@ -5,7 +5,7 @@ export const MOST = 60;
 const LEAST = 12;
 
 /**
- * Children with the repeats of each form in one group. A level that holds nothing else stays as it is.
+ * Groups the repeats of each form among children. A level that holds nothing else stays as it is.
  * @template T
  * @param {T[]} children
  * @param {(child: T) => number} formOf what all repeats of a form have in common; -1 for what repeats nothing
@@ -31,7 +31,7 @@ export function foldRepeats(children, formOf, group) {
 }
 
 /**
- * Children in at most `MOST` groups of runs, of which each may hold groups again; short levels stay as they are. Leaves
+ * Groups children in at most `MOST` groups of runs, of which each may hold groups again; short levels stay as they are. Leaves
  * are grouped before what holds others is.
  * @template T
  * @param {T[]} children
@@ -46,7 +46,7 @@ export function groupRuns(children, isLeaf, group) {
   return few.length <= MOST ? few : pieces(few, group);
 }
 
-/** Runs of leaves, and of what is none. @template T @param {T[]} children @param {(child: T) => boolean} isLeaf */
+/** Splits children into runs of leaves and of others. @template T @param {T[]} children @param {(child: T) => boolean} isLeaf */
 function runs(children, isLeaf) {
   /** @type {T[][]} */
   const grouped = [];
@@ -58,7 +58,7 @@ function runs(children, isLeaf) {
   return grouped;
 }
 
-/** A run in pieces of one length, a few of them; a short one as it is. @template T @param {T[]} run @param {(children: T[]) => T} group @returns {T[]} */
+/** Splits a run in a few pieces of one length; a short one stays as it is. @template T @param {T[]} run @param {(children: T[]) => T} group @returns {T[]} */
 function pieces(run, group) {
   if (run.length <= LEAST) return run;
   const count = Math.min(Math.ceil(run.length / (MOST / 2)), MOST / 3);

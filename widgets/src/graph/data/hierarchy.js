@@ -24,7 +24,7 @@ export const KINDS = /** @type {const} */ ({ graph: 0, part: 1, repeats: 2, run:
  * @property {number} hidden nodes of this graph that are left out
  */
 
-/** The hierarchy of a graph, with its parameters and constants or without. @param {import("./data.js").Data} data @param {string} graph @param {boolean} hasValues @returns {Hierarchy} */
+/** Makes the hierarchy of a graph, with its parameters and constants or without. @param {import("./data.js").Data} data @param {string} graph @param {boolean} hasValues @returns {Hierarchy} */
 export function hierarchyOf(data, graph, hasValues) {
   const { nodes, parts } = data;
   const tree = empty(graph, nodes.count, parts.count);
@@ -99,7 +99,7 @@ function placer(tree, parents, children) {
   };
 }
 
-/** Whether a node of kind module is its part itself. @param {import("./data.js").Data} data @param {number} node @param {number} part */
+/** Tells whether a node of kind module is its part itself. @param {import("./data.js").Data} data @param {number} node @param {number} part */
 function stands({ nodes, parts }, node, part) {
   return textAt(nodes.texts.kind, node) === "module" && textAt(nodes.texts.name, node) === textAt(parts.texts.module, part);
 }
@@ -137,13 +137,13 @@ function measure(tree) {
   }
 }
 
-/** The group, of repeats or of a long run, that an item is in; the item itself where it is in none. @param {Hierarchy} tree @param {number} item */
+/** Returns the group, of repeats or of a long run, that an item is in; the item itself where it is in none. @param {Hierarchy} tree @param {number} item */
 export function foldAround(tree, item) {
   const holder = tree.parent[item];
   return tree.kind[holder] === KINDS.repeats || tree.kind[holder] === KINDS.run ? holder : item;
 }
 
-/** Items from the top down to an item, without the graph. @param {Hierarchy} tree @param {number} item */
+/** Returns the items from the top down to an item, without the graph. @param {Hierarchy} tree @param {number} item */
 export function pathTo(tree, item) {
   const path = [];
   for (let at = item; at > ROOT; at = tree.parent[at]) path.push(at);

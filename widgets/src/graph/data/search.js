@@ -9,7 +9,7 @@ const PART_TEXTS = ["name", "module", "type", "role"];
 /** @typedef {import("./data.js").Data} Data @typedef {import("./hierarchy.js").Hierarchy} Hierarchy */
 
 /**
- * Items that a regular expression fits, without regard to case; one that is none is searched as plain text.
+ * Returns the items that match a regular expression, ignoring case; a broken one is searched as plain text.
  * @param {Data} data @param {Hierarchy} tree @param {string} text
  * @returns {number[]}
  */
@@ -37,13 +37,13 @@ function patternOf(text) {
   }
 }
 
-/** Whether a row has a text that fits; each different text is tried once. @param {import("./data.js").Table} table @param {string[]} columns @param {RegExp} pattern */
+/** Returns a test whether a row has a matching text; each different text is tried once. @param {import("./data.js").Table} table @param {string[]} columns @param {RegExp} pattern */
 function fitting({ texts }, columns, pattern) {
   const fits = columns.map((name) => ({ codes: texts[name].codes, isFit: Uint8Array.from(texts[name].values, (value) => Number(pattern.test(value))) }));
   return (/** @type {number} */ row) => fits.some(({ codes, isFit }) => codes[row] >= 0 && isFit[codes[row]] === 1);
 }
 
-/** The match after, or before, the item that is looked at; around the end. @param {number[]} items @param {number} at @param {number} step @param {Hierarchy} tree @returns {number} -1 for none */
+/** Returns the match after, or before, the current item, around the end. @param {number[]} items @param {number} at @param {number} step @param {Hierarchy} tree @returns {number} -1 for none */
 export function nextMatch(items, at, step, tree) {
   if (!items.length) return -1;
   const index = items.indexOf(at);
@@ -54,7 +54,7 @@ export function nextMatch(items, at, step, tree) {
   return items[(from + (step > 0 ? 0 : -1) + items.length) % items.length];
 }
 
-/** Whether an item comes before another one in the hierarchy. @param {Hierarchy} tree @param {number} at */
+/** Tells whether an item comes before another one in the hierarchy. @param {Hierarchy} tree @param {number} at */
 function before({ parent, depth, children }, at) {
   return (/** @type {number} */ item) => {
     let [a, b] = [item, at];
@@ -68,7 +68,7 @@ function before({ parent, depth, children }, at) {
   };
 }
 
-/** Title of a match for who only hears it. @param {Data} data @param {Hierarchy} tree @param {number} item */
+/** Returns the title of a match for a screen reader. @param {Data} data @param {Hierarchy} tree @param {number} item */
 export function matchName({ nodes, parts }, tree, item) {
   const row = tree.row[item];
   return (tree.kind[item] === KINDS.node ? textAt(nodes.texts.name, row) : textAt(parts.texts.module, row) ?? textAt(parts.texts.name, row)) ?? "";

@@ -10,7 +10,7 @@ const TRAITS = ["selected_node_id", "selected_part_id", "selected_op_id"];
 export const NONE = { selected_node_id: null, selected_part_id: null, selected_op_id: null, selection: null };
 
 /**
- * The traits of a selected item: its node or part, the op of a recorded step that a node stands for, and what else it
+ * Returns the traits of a selected item: its node or part, the op of a recorded step that a node stands for, and what else it
  * holds of that step: the ids of its ops, else the path of its module.
  * @param {import("../model/model.js").GraphModel} model @param {number} item -1 for none
  */
@@ -25,7 +25,7 @@ export function traitsOf(model, item) {
   return { selected_node_id: node, selected_part_id: part, selected_op_id: op, selection: op === null ? selection : null };
 }
 
-/** The graph and the row that the model has selected; null for none, or one that is not there. @param {import("./data.js").Data} data @param {Record<string, number | null>} traits @returns {{table: "nodes" | "parts", row: number} | null} */
+/** Returns the graph and the row that the model has selected; null for none, or one that is not there. @param {import("./data.js").Data} data @param {Record<string, number | null>} traits @returns {{table: "nodes" | "parts", row: number} | null} */
 export function askedFor(data, { selected_node_id: node, selected_part_id: part, selected_op_id: op }) {
   if (node !== null && node < data.nodes.count) return { table: "nodes", row: node };
   if (part !== null && part < data.parts.count) return { table: "parts", row: part };
@@ -59,7 +59,7 @@ export class SharedSelection {
     this.widget.save_changes();
   }
 
-  /** What was selected elsewhere: undefined if that is not new, null if it is nothing. @param {import("./data.js").Data} data @returns {Asked | null | undefined} */
+  /** Returns what was selected elsewhere: undefined if that is not new, null if it is nothing. @param {import("./data.js").Data} data @returns {Asked | null | undefined} */
   news(data) {
     const traits = Object.fromEntries(TRAITS.map((name) => [name, this.widget.get(name) ?? null]));
     const changed = TRAITS.filter((name) => traits[name] !== this.known[name]);

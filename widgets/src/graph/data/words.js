@@ -10,12 +10,12 @@ const LONGEST = 30;
 
 /** @typedef {import("./data.js").Data} Data @typedef {import("./hierarchy.js").Hierarchy} Hierarchy */
 
-/** Short enough for a box. @param {string} text @param {number} [longest] */
+/** Shortens a text for a box. @param {string} text @param {number} [longest] */
 export function cut(text, longest = LONGEST) {
   return text.length > longest ? `${text.slice(0, longest - 1)}…` : text;
 }
 
-/** What an item is called, in full. @param {Data} data @param {Hierarchy} tree @param {number} item @returns {string} */
+/** Returns what an item is called, in full. @param {Data} data @param {Hierarchy} tree @param {number} item @returns {string} */
 export function titleOf(data, tree, item) {
   const row = tree.row[item];
   switch (tree.kind[item]) {
@@ -32,7 +32,7 @@ export function titleOf(data, tree, item) {
   }
 }
 
-/** Of an op its type, without what all op names of torch have; of others the name. @param {Data} data @param {number} row */
+/** Names an item: an op by its type, without what all op names of torch share, others by their name. @param {Data} data @param {number} row */
 function nodeTitle({ nodes }, row) {
   const [kind, op, name] = ["kind", "op", "name"].map((column) => textAt(nodes.texts[column], row));
   if (kind === "op") return (op ?? name ?? "op").replace(/\.default$/, "");
@@ -40,12 +40,12 @@ function nodeTitle({ nodes }, row) {
   return name ?? kind ?? "";
 }
 
-/** What repeats are, each of them. @param {Data} data @param {number} row */
+/** Names what each of the repeats is. @param {Data} data @param {number} row */
 function repeated({ parts }, row) {
   return textAt(parts.texts.type, row) ?? textAt(parts.texts.role, row) ?? textAt(parts.texts.name, row) ?? "part";
 }
 
-/** First and last of a run. @param {Data} data @param {Hierarchy} tree @param {number} item */
+/** Names the first and last of a run. @param {Data} data @param {Hierarchy} tree @param {number} item */
 function runTitle(data, tree, item) {
   const [first, last] = [firstIn(tree, item), lastIn(tree, item)].map((end) => cut(titleOf(data, tree, end), 24));
   return first === last ? `${first} …` : `${first} … ${last}`;
@@ -65,7 +65,7 @@ function lastIn(tree, item) {
   return at;
 }
 
-/** The second line: what an item is, and how much is in it. @param {Data} data @param {Hierarchy} tree @param {number} item */
+/** Returns the second line: what an item is, and how much is in it. @param {Data} data @param {Hierarchy} tree @param {number} item */
 export function subtitleOf(data, tree, item) {
   const row = tree.row[item];
   const kind = tree.kind[item];
@@ -79,7 +79,7 @@ export function subtitleOf(data, tree, item) {
   return [repeats ?? words.join(", "), nodes].filter(Boolean).join(" · ");
 }
 
-/** "32 × DecoderLayer" for a part that holds nothing else. @param {Data} data @param {Hierarchy} tree @param {number} item */
+/** Words repeats as "32 × DecoderLayer" for a part that holds nothing else. @param {Data} data @param {Hierarchy} tree @param {number} item */
 function onlyRepeats(data, tree, item) {
   const children = tree.children[item];
   if (children.length < 2 || !children.every((child) => tree.kind[child] === KINDS.part)) return null;
@@ -95,12 +95,12 @@ function nodeSubtitle({ nodes }, row) {
   return [kind === "op" ? textAt(nodes.texts.role, row) : kind, tensor].filter(Boolean).join(" · ");
 }
 
-/** "float32 [2, 8]", or what is known of it. @param {string | null} dtype @param {string | null} shape */
+/** Words a tensor as "float32 [2, 8]", or what is known of it. @param {string | null} dtype @param {string | null} shape */
 export function tensorText(dtype, shape) {
   return [dtype, shape?.replaceAll("null", "?")].filter(Boolean).join(" ");
 }
 
-/** What goes along a line: its tensor, or how many and what they have in common. @param {Data} data @param {number[]} edges */
+/** Words what goes along a line: its tensor, or how many and what they have in common. @param {Data} data @param {number[]} edges */
 export function lineText({ edges: { texts } }, edges) {
   const different = new Set(edges.map((edge) => tensorText(textAt(texts.dtype, edge), textAt(texts.shape, edge))));
   const [text] = different;
@@ -108,7 +108,7 @@ export function lineText({ edges: { texts } }, edges) {
   return different.size === 1 && text ? `${count(edges.length)} × ${text}` : counted(edges.length, "tensor");
 }
 
-/** The way from the graph down to an item. @param {Data} data @param {Hierarchy} tree @param {number} item */
+/** Returns the way from the graph down to an item. @param {Data} data @param {Hierarchy} tree @param {number} item */
 export function pathOf(data, tree, item) {
   const names = [];
   for (let at = tree.parent[item]; at > ROOT; at = tree.parent[at]) names.push(titleOf(data, tree, at));

@@ -9,19 +9,19 @@ const READABLE = 1;
 const FARTHEST = 0.01;
 const MARGIN = 16;
 
-/** The camera that shows an area whole, in the middle. @param {Area} area @param {Size} view @returns {Camera} */
+/** Returns the camera that shows an area whole, in the middle. @param {Area} area @param {Size} view @returns {Camera} */
 export function fitted(area, view) {
   const room = { width: Math.max(view.width - 2 * MARGIN, 1), height: Math.max(view.height - 2 * MARGIN, 1) };
   const scale = limited(Math.min(room.width / Math.max(area.width, 1), room.height / Math.max(area.height, 1), READABLE));
   return centered(area, scale, view);
 }
 
-/** The camera at a scale with an area in the middle. @param {Area} area @param {number} scale @param {Size} view @returns {Camera} */
+/** Returns the camera at a scale with an area in the middle. @param {Area} area @param {number} scale @param {Size} view @returns {Camera} */
 export function centered(area, scale, view) {
   return { x: area.x + area.width / 2 - view.width / 2 / scale, y: area.y + area.height / 2 - view.height / 2 / scale, scale };
 }
 
-/** What a picture opens with: whole if it can be read so, else its top at a size that can. @param {Size} size @param {Size} view @param {number} [least] smallest scale to read @returns {Camera} */
+/** Returns what a picture opens with: whole if it can be read so, else its top at a size that can. @param {Size} size @param {Size} view @param {number} [least] smallest scale to read @returns {Camera} */
 export function opening(size, view, least = 0.6) {
   const whole = fitted({ x: 0, y: 0, ...size }, view);
   if (whole.scale >= least) return whole;
@@ -35,18 +35,18 @@ function limited(scale) {
   return Math.min(Math.max(scale, FARTHEST), NEAREST);
 }
 
-/** Nearer by a factor about a point of the view that stays where it is. @param {Camera} camera @param {number} factor @param {{x: number, y: number}} about @returns {Camera} */
+/** Zooms by a factor about a point of the view that stays where it is. @param {Camera} camera @param {number} factor @param {{x: number, y: number}} about @returns {Camera} */
 export function zoomed(camera, factor, about) {
   const scale = limited(camera.scale * factor);
   return { x: camera.x + about.x / camera.scale - about.x / scale, y: camera.y + about.y / camera.scale - about.y / scale, scale };
 }
 
-/** Moved by pixels of the view. @param {Camera} camera @param {number} across @param {number} down @returns {Camera} */
+/** Moves the camera by pixels of the view. @param {Camera} camera @param {number} across @param {number} down @returns {Camera} */
 export function panned(camera, across, down) {
   return { ...camera, x: camera.x + across / camera.scale, y: camera.y + down / camera.scale };
 }
 
-/** The nearest camera with some of the picture in view. @param {Camera} camera @param {Size} size @param {Size} view @returns {Camera} */
+/** Returns the nearest camera that has some of the picture in view. @param {Camera} camera @param {Size} size @param {Size} view @returns {Camera} */
 export function kept(camera, size, view) {
   const [across, down] = [view.width / camera.scale, view.height / camera.scale];
   const within = (/** @type {number} */ value, /** @type {number} */ extent, /** @type {number} */ room) =>
@@ -54,7 +54,7 @@ export function kept(camera, size, view) {
   return { ...camera, x: within(camera.x, size.width, across), y: within(camera.y, size.height, down) };
 }
 
-/** A camera that shows an area, moved no more than needed; as near as now, unless nothing could be read or it has no room. @param {Camera} camera @param {Area} area @param {Size} view @param {number} [least] @returns {Camera} */
+/** Returns a camera that shows an area, moved no more than needed; as near as now, unless nothing could be read or it has no room. @param {Camera} camera @param {Area} area @param {Size} view @param {number} [least] @returns {Camera} */
 export function revealing(camera, area, view, least = 0.5) {
   const scale = Math.max(camera.scale, least);
   if (scale !== camera.scale) return centered(area, scale, view);
@@ -66,18 +66,18 @@ export function revealing(camera, area, view, least = 0.5) {
   return { scale, x: moved(camera.x, area.x, area.width, view.width / scale), y: moved(camera.y, area.y, area.height, view.height / scale) };
 }
 
-/** An area with what is around it, as far as there is room for that in view. @param {Area} area @param {number} most @param {Camera} camera @param {Size} view @returns {Area} */
+/** Extends an area by what is around it, as far as there is room in view. @param {Area} area @param {number} most @param {Camera} camera @param {Size} view @returns {Area} */
 export function widened({ x, y, width, height }, most, { scale }, view) {
   const [across, down] = [[width, view.width], [height, view.height]].map(([extent, room]) => Math.min(Math.max((room - 2 * MARGIN) / scale - extent, 0) / 2, most));
   return { x: x - across, y: y - down, width: width + 2 * across, height: height + 2 * down };
 }
 
-/** The camera that keeps a point of the picture where it was in view, though the picture around it has changed. @param {Camera} camera @param {Area} before @param {Area} after @returns {Camera} */
+/** Returns the camera that keeps a point of the picture where it was in view, though the picture around it has changed. @param {Camera} camera @param {Area} before @param {Area} after @returns {Camera} */
 export function following(camera, before, after) {
   return { ...camera, x: camera.x + after.x + after.width / 2 - before.x - before.width / 2, y: camera.y + after.y - before.y };
 }
 
-/** Between two cameras, `at` from 0 to 1. @param {Camera} start @param {Camera} end @param {number} at @returns {Camera} */
+/** Interpolates between two cameras, `at` from 0 to 1. @param {Camera} start @param {Camera} end @param {number} at @returns {Camera} */
 export function between(start, end, at) {
   const eased = 1 - (1 - at) ** 3;
   const mix = (/** @type {number} */ a, /** @type {number} */ b) => a + (b - a) * eased;

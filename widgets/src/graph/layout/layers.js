@@ -32,13 +32,13 @@ export function layersOf(count, pairs) {
   return { count, rank, rows, steps, paths };
 }
 
-/** The pairs with the box first that comes first in an order without cycles. @param {number} count @param {[number, number][]} pairs */
+/** Turns pairs around so that the first box comes first in an order without cycles. @param {number} count @param {[number, number][]} pairs */
 function oriented(count, pairs) {
   const position = topological(count, pairs);
   return pairs.map(([a, b]) => /** @type {[number, number]} */ (position[a] < position[b] ? [a, b] : [b, a]));
 }
 
-/** Place of each box in an order along the pairs; where they make a cycle the first box is next. @param {number} count @param {[number, number][]} pairs */
+/** Returns the position of each box in an order along the pairs; where they make a cycle the first box is next. @param {number} count @param {[number, number][]} pairs */
 function topological(count, pairs) {
   const [next, open] = [neighbours(count, pairs, 0), new Int32Array(count)];
   for (const [, to] of pairs) open[to] += 1;
@@ -54,7 +54,7 @@ function topological(count, pairs) {
   return position;
 }
 
-/** Rank of each box: below all that it reads, sources right above what reads them. @param {number} count @param {[number, number][]} pairs */
+/** Returns the rank of each box: below all that it reads, sources right above what reads them. @param {number} count @param {[number, number][]} pairs */
 function ranks(count, pairs) {
   const next = neighbours(count, pairs, 0);
   const position = topological(count, pairs);
@@ -93,7 +93,7 @@ function bent(rank, pairs) {
   return { steps, paths };
 }
 
-/** Places next to each place. @param {number} count @param {[number, number][]} steps @param {0 | 1} end 0: those below, 1: those above */
+/** Returns the positions next to each position. @param {number} count @param {[number, number][]} steps @param {0 | 1} end 0: those below, 1: those above */
 export function neighbours(count, steps, end) {
   /** @type {number[][]} */
   const lists = Array.from({ length: count }, () => []);

@@ -24,7 +24,7 @@ export const KEYS = [
 ];
 
 /**
- * The item that an arrow leads to from another; the same one where there is none.
+ * Returns the item that an arrow leads to from another; the same one where there is none.
  * @param {string} key @param {import("./scene.js").Drawn} drawn @param {number} item -1 for none yet
  */
 export function movedTo(key, drawn, item) {
@@ -39,7 +39,7 @@ export function movedTo(key, drawn, item) {
   return ordered[to].item;
 }
 
-/** Along the line whose other end is nearest across. @param {import("./scene.js").Drawn} drawn @param {number} item @param {boolean} isForward */
+/** Returns the item along the line whose other end is nearest across. @param {import("./scene.js").Drawn} drawn @param {number} item @param {boolean} isForward */
 function along(drawn, item, isForward) {
   const here = /** @type {import("./scene.js").Box} */ (drawn.boxOf.get(item));
   const ends = drawn.lines.flatMap(({ from, to, isUp, isDown }) => {

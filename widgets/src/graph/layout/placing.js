@@ -33,7 +33,7 @@ export function placed(layers, sizes) {
   return { ...size, x, y, paths };
 }
 
-/** Boxes that nothing is connected with. @param {import("./layers.js").Layers} layers */
+/** Finds boxes that nothing is connected with. @param {import("./layers.js").Layers} layers */
 function loose({ count, rank, steps }) {
   const isLoose = rank.map((_, at) => at < count);
   for (const [from, to] of steps) isLoose[from] = isLoose[to] = false;
@@ -78,10 +78,10 @@ export function apart(wanted, weights, widths) {
   return blocks.flatMap(({ sum, weight, count }) => new Array(count).fill(sum / weight)).map((value, index) => value + offsets[index]);
 }
 
-/** The mean center of places, each with its weight. @param {number[]} places @param {number[]} center @param {(box: number) => number} weightOf */
-function mean(places, center, weightOf) {
-  const weights = places.map(weightOf);
-  return places.reduce((sum, box, index) => sum + center[box] * weights[index], 0) / weights.reduce((sum, box) => sum + box, 0);
+/** Returns the weighted mean of the centers of boxes. @param {number[]} boxes @param {number[]} center @param {(box: number) => number} weightOf */
+function mean(boxes, center, weightOf) {
+  const weights = boxes.map(weightOf);
+  return boxes.reduce((sum, box, index) => sum + center[box] * weights[index], 0) / weights.reduce((sum, weight) => sum + weight, 0);
 }
 
 /** Tops and heights of the ranks. @param {number[][]} rows @param {import("./layers.js").Layers} layers @param {Size[]} sizes */
@@ -96,7 +96,7 @@ function heightsOf(rows, { count }, sizes) {
   return { top, heights, bottom };
 }
 
-/** Points of a line; along a rank that it passes it goes straight down. @param {number[]} path @param {any} level @returns {[number, number][]} */
+/** Returns the points of a line; along a rank that it passes it goes straight down. @param {number[]} path @param {any} level @returns {[number, number][]} */
 function pathOf(path, { layers, top, heights, y, sizes, middle }) {
   return path.flatMap((at, index) => {
     if (index === 0) return [[middle(at), y[at] + sizes[at].height]];

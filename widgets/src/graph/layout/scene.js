@@ -20,7 +20,7 @@ const PILL = { width: 44, height: 18 };
  * @typedef {{item: number, holder: number, x: number, y: number, width: number, height: number, isOpen: boolean,
  *   title: string, subtitle: string, canOpen: boolean}} Box
  * @typedef {{from: number, to: number, holder: number, points: [number, number][], edges: number[], isUp: boolean, isDown: boolean}} Line
- * @typedef {{places: number[], pairs: {from: number, to: number, edges: number[], isUp: boolean, isDown: boolean}[], layers: import("./layers.js").Layers}} Level
+ * @typedef {{items: number[], pairs: {from: number, to: number, edges: number[], isUp: boolean, isDown: boolean}[], layers: import("./layers.js").Layers}} Level
  * @typedef {{width: number, height: number, boxes: Box[], lines: Line[], boxOf: Map<number, Box>}} Drawn
  */
 
@@ -43,7 +43,7 @@ export class Scene {
     this.last = null;
   }
 
-  /** Whether an item can be opened. @param {number} item */
+  /** Tells whether an item can be opened. @param {number} item */
   holds(item) {
     return this.tree.children[item].length > 0;
   }
@@ -59,31 +59,31 @@ export class Scene {
     }
   }
 
-  /** Whether an item can be seen: all that hold it are open. @param {number} item */
+  /** Tells whether an item can be seen: all that hold it are open. @param {number} item */
   isShown(item) {
     for (let at = this.tree.parent[item]; at >= 0; at = this.tree.parent[at]) if (!this.open.has(at)) return false;
     return true;
   }
 
-  /** The item itself, else the closed one around it. @param {number} item */
+  /** Returns the item itself, else the closed one around it. @param {number} item */
   shownFor(item) {
     let shown = item;
     for (let at = item; at >= 0; at = this.tree.parent[at]) if (at !== item && !this.open.has(at)) shown = at;
     return shown;
   }
 
-  /** What is connected on the level below an item. @param {number} holder @returns {Level} */
+  /** Returns what is connected on the level below an item. @param {number} holder @returns {Level} */
   level(holder) {
     const known = this.levels.get(holder);
     if (known) return known;
     const links = this.edges.linksIn(holder);
     const has = (/** @type {number} */ end) => (links.some(({ from, to }) => from === end || to === end) ? [end] : []);
     // The outputs come last: where lines make a cycle, what comes first is above.
-    const places = [...has(IN), ...this.tree.children[holder], ...has(OUT)];
-    const indexOf = new Map(places.map((item, index) => [item, index]));
+    const items = [...has(IN), ...this.tree.children[holder], ...has(OUT)];
+    const indexOf = new Map(items.map((item, index) => [item, index]));
     const pairs = joined(links);
-    const layers = layersOf(places.length, pairs.map(({ from, to }) => [/** @type {number} */ (indexOf.get(from)), /** @type {number} */ (indexOf.get(to))]));
-    const level = { places, pairs, layers };
+    const layers = layersOf(items.length, pairs.map(({ from, to }) => [/** @type {number} */ (indexOf.get(from)), /** @type {number} */ (indexOf.get(to))]));
+    const level = { items, pairs, layers };
     this.levels.set(holder, level);
     return level;
   }
@@ -92,8 +92,8 @@ export class Scene {
   placing(holder) {
     const known = this.placings.get(holder);
     if (known) return known;
-    const { places, layers } = this.level(holder);
-    const placing = placed(layers, places.map((item) => this.sizeOf(item)));
+    const { items, layers } = this.level(holder);
+    const placing = placed(layers, items.map((item) => this.sizeOf(item)));
     this.placings.set(holder, placing);
     return placing;
   }
@@ -119,7 +119,7 @@ export class Scene {
     return box;
   }
 
-  /** Everything that is open, in pixels at 1:1. @returns {Drawn} */
+  /** Returns everything that is open, in pixels at 1:1. @returns {Drawn} */
   drawn() {
     if (this.last) return this.last;
     const { width, height } = this.placing(ROOT);
@@ -132,9 +132,9 @@ export class Scene {
 
   /** @param {number} holder @param {number} left @param {number} top @param {Drawn} drawn */
   draw(holder, left, top, drawn) {
-    const { places, pairs, layers } = this.level(holder);
+    const { items, pairs, layers } = this.level(holder);
     const { x, y, paths } = this.placing(holder);
-    places.forEach((item, index) => {
+    items.forEach((item, index) => {
       const isOpen = this.open.has(item);
       const words = item < 0 ? { title: item === IN ? "in" : "out", subtitle: "" } : this.closedBox(item);
       const { width, height } = this.sizeOf(item);
@@ -144,13 +144,13 @@ export class Scene {
       if (isOpen) this.draw(item, box.x + PAD + Math.max(0, (width - 2 * PAD - this.placing(item).width) / 2), box.y + HEAD, drawn);
     });
     pairs.forEach((pair, index) => {
-      const ends = places[layers.paths[index][0]] === pair.from ? pair : { ...pair, from: pair.to, to: pair.from, isUp: pair.isDown, isDown: pair.isUp };
+      const ends = items[layers.paths[index][0]] === pair.from ? pair : { ...pair, from: pair.to, to: pair.from, isUp: pair.isDown, isDown: pair.isUp };
       drawn.lines.push({ ...ends, holder, points: paths[index].map(([a, b]) => [a + left, b + top]) });
     });
   }
 }
 
-/** Links with both ways between two items in one, as down from the first. @param {import("../data/edges.js").Link[]} links */
+/** Merges links of both directions between two items in one, as down from the first. @param {import("../data/edges.js").Link[]} links */
 function joined(links) {
   /** @type {Map<string, {from: number, to: number, edges: number[], isUp: boolean, isDown: boolean}>} */
   const pairs = new Map();

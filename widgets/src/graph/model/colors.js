@@ -22,7 +22,7 @@ const PHASES = [category("forward", "blue"), category("backward", "amber"), cate
 const STEPS = [0, 0.01, 0.05, 0.2, 0.5];
 const HEAT = ["#b9b9b9", "#e0a458", "#d97706", "#c2410c", "#8f1d0e"];
 
-/** Ways to colour that there is something to see by: name and label. @param {Data} data @returns {[string, string][]} */
+/** Returns the name and label of each way to colour that shows something. @param {Data} data @returns {[string, string][]} */
 export function waysOf({ nodes, values, correspondence }) {
   const texts = ["role", "phase", "inserted", "device", "dtype"].filter((name) => nodes.texts[name].values.length > 0);
   const [shown, last] = [texts.length ? texts : ["role"], values.map(({ name, label }) => /** @type {[string, string]} */ ([name, label]))];
@@ -57,7 +57,7 @@ function textCategories(values) {
   return deviceCategories(values).slice(0, values.length);
 }
 
-/** The category that an item has by itself. @param {Data} data @param {Hierarchy} tree @param {number} item @param {string} way @param {Map<string, number>} codeOf */
+/** Returns the category that an item has by itself. @param {Data} data @param {Hierarchy} tree @param {number} item @param {string} way @param {Map<string, number>} codeOf */
 function ownCode({ nodes, parts }, tree, item, way, codeOf) {
   const row = tree.row[item];
   if (tree.kind[item] === KINDS.node) return codeOf.get(textAt(nodes.texts[way], row) ?? "") ?? -1;
@@ -67,7 +67,7 @@ function ownCode({ nodes, parts }, tree, item, way, codeOf) {
   return known ?? (way === "role" ? -1 : undefined);
 }
 
-/** What all that have a category have in common. @param {number[]} items @param {Int16Array} codes @param {number} several */
+/** Returns the category that all items share that have one. @param {number[]} items @param {Int16Array} codes @param {number} several */
 function common(items, codes, several) {
   let shared = -1;
   for (const item of items) {
@@ -77,7 +77,7 @@ function common(items, codes, several) {
   return shared;
 }
 
-/** Items with those below before those above. @param {Hierarchy} tree */
+/** Returns the items, those below before those above. @param {Hierarchy} tree */
 function upward({ kind, depth }) {
   return Array.from(kind.keys()).sort((a, b) => depth[b] - depth[a]);
 }
@@ -95,7 +95,7 @@ function byNumber(data, tree, way) {
   return { categories, codes, counts };
 }
 
-/** A number of each item: of nodes their own, of others the sum or the largest of what is in them; NaN for none. @param {Data} data @param {Hierarchy} tree @param {string} way */
+/** Returns a number of each item: of nodes their own, of others the sum or the largest of what is in them; NaN for none. @param {Data} data @param {Hierarchy} tree @param {string} way */
 export function amountsOf(data, tree, way) {
   const column = data.nodes.numbers[way];
   const sums = data.values.find(({ name }) => name === way)?.sums;

@@ -69,7 +69,7 @@ function known(fields) {
   return /** @type {[string, string][]} */ (fields.filter(([, text]) => text !== null && text !== undefined && text !== ""));
 }
 
-/** Attributes of a node as names and texts. @param {string | null} text JSON, which may have been cut @returns {[string, string][]} */
+/** Returns the attributes of a node as names and texts. @param {string | null} text JSON, which may have been cut @returns {[string, string][]} */
 function attributesOf(text) {
   if (!text) return [];
   try {
@@ -106,7 +106,7 @@ function tensorOf({ nodes, edges }, edge, node, isRead) {
   return { slot: (isRead ? slot : null) ?? "", tensor: [tensorText(dtype, shape), tensor].filter(Boolean).join(" · "), node, name };
 }
 
-/** What a screen reader hears of an item. @param {Data} data @param {Hierarchy} tree @param {number} item @param {boolean} isOpen @param {import("../data/edges.js").Edges} edges */
+/** Returns what a screen reader hears of an item. @param {Data} data @param {Hierarchy} tree @param {number} item @param {boolean} isOpen @param {import("../data/edges.js").Edges} edges */
 export function announcement(data, tree, item, isOpen, edges) {
   const words = [titleOf(data, tree, item), subtitleOf(data, tree, item), comparedWords(data, tree, item)];
   if (tree.children[item].length) words.push(isOpen ? "open" : "closed");

@@ -31,7 +31,7 @@ export function byState(data, tree, order) {
   return { categories: CATEGORIES, codes, counts };
 }
 
-/** Rows of parameters, buffers and constants right in each part, which may be hidden. @param {import("../data/data.js").Data} data */
+/** Returns the rows of parameters, buffers and constants right in each part, which may be hidden. @param {import("../data/data.js").Data} data */
 function valuesIn({ nodes, parts }) {
   const isValue = nodes.texts.kind.values.map((kind) => VALUES.has(kind));
   /** @type {Map<number, number[]>} */
@@ -45,7 +45,7 @@ function valuesIn({ nodes, parts }) {
   return rowsByPart;
 }
 
-/** The one state that all have which were compared, else mixed. @param {number[]} states */
+/** Returns the state that all compared items share, else mixed. @param {number[]} states */
 function together(states) {
   const different = new Set(states.filter((state) => state >= 0));
   return different.size > 1 ? STATES.mixed : ([...different][0] ?? -1);

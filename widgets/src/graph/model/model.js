@@ -44,7 +44,7 @@ export class GraphModel {
     }
   }
 
-  /** Whether a part holds nothing but repeats of one form. @param {number} item */
+  /** Tells whether a part holds nothing but repeats of one form. @param {number} item */
   isRepeats(item) {
     const { children, kind, row } = this.tree;
     const forms = new Set(children[item].map((child) => (kind[child] === KINDS.part ? this.data.parts.numbers.repeat_of[row[child]] : NaN)));
@@ -62,7 +62,7 @@ export class GraphModel {
     this.openDown(0);
   }
 
-  /** What a function gives, computed once. @template T @param {string} key @param {() => T} make @returns {T} */
+  /** Computes a value once and keeps it by its key. @template T @param {string} key @param {() => T} make @returns {T} */
   once(key, make) {
     if (!this.kept.has(key)) this.kept.set(key, make());
     return this.kept.get(key);
@@ -73,7 +73,7 @@ export class GraphModel {
     return this.once(`colors ${way}`, () => coloured(this.data, this.tree, way));
   }
 
-  /** What the outline says of how an item compares; "" where nothing is compared. @param {number} item @returns {string} */
+  /** Returns what the outline says of how an item compares; "" where nothing is compared. @param {number} item @returns {string} */
   noteOf(item) {
     return this.data.correspondence ? (NOTES[this.colors("difference").codes[item]] ?? "") : "";
   }
@@ -99,7 +99,7 @@ export class GraphModel {
     return this.once(`line ${line.holder} ${line.from} ${line.to}`, () => lineText(this.data, line.edges));
   }
 
-  /** Boxes that the selected item is connected with, but for those that a line of its level leads to. @param {number} item @returns {{from: any, to: any}[]} */
+  /** Returns the boxes that the selected item is connected with, but for those that a line of its level leads to. @param {number} item @returns {{from: any, to: any}[]} */
   far(item) {
     const { tree, edges, scene } = this;
     const drawn = scene.drawn();
@@ -120,17 +120,17 @@ export class GraphModel {
     return [...boxes(inputs).map((from) => ({ from, to: box })), ...boxes(outputs).map((to) => ({ from: box, to }))];
   }
 
-  /** Rows of the nodes that an item is or holds. @param {number} item @returns {number[]} */
+  /** Returns the rows of the nodes that an item is or holds. @param {number} item @returns {number[]} */
   nodesOf(item) {
     return [...this.edges.nodesIn(item)];
   }
 
-  /** The row of nodes that an item is; null for what is none. @param {number} item */
+  /** Returns the row of an item in nodes; null if it is no node. @param {number} item */
   nodeOf(item) {
     return item >= 0 && this.tree.kind[item] === KINDS.node ? this.tree.row[item] : null;
   }
 
-  /** The row of parts that an item is; null for what is none. @param {number} item */
+  /** Returns the row of an item in parts; null if it is no part. @param {number} item */
   partOf(item) {
     return item >= 0 && this.tree.kind[item] === KINDS.part ? this.tree.row[item] : null;
   }

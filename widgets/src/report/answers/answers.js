@@ -13,7 +13,7 @@ import { numberColumn, textAt, textColumn } from "../columns/columns.js";
  *   amounts: ArrayLike<number>, depth?: ArrayLike<number>, within: () => Iterable<number> | null, kinds: Record<string, (row: number) => object>}} Table
  */
 
-/** From a message of the front end to its answer, with its id; kind "error" where it asks for what is not there. @param {Table} table @returns {(message: any) => any} */
+/** Returns a function that answers messages of the front end, with kind "error" where they ask for what is not there. @param {Table} table @returns {(message: any) => any} */
 export function answerer(table) {
   const { columns, key, shown, amounts } = table;
   const idsOf = matcher(table);
@@ -45,7 +45,7 @@ export function answerer(table) {
   };
 }
 
-/** From a message to the rows that its query asks for; those of the last query are kept: paging is free. @param {Table} table */
+/** Returns a function that finds the rows a message's query asks for, and keeps those of the last query. @param {Table} table */
 function matcher({ columns, within }) {
   /** @type {{text: string, limit: Iterable<number> | null, ids: Int32Array}} */
   let last = { text: "", limit: null, ids: new Int32Array(0) };
@@ -76,7 +76,7 @@ function rowsOf(mask) {
   return rows.slice(0, count);
 }
 
-/** A raw cell; null where the value is missing. @param {import("../columns/columns.js").Columns} columns @param {string} name @param {number} row */
+/** Returns a cell as raw data; null where the value is missing. @param {import("../columns/columns.js").Columns} columns @param {string} name @param {number} row */
 export function cell(columns, name, row) {
   const texts = textColumn(columns, name);
   if (texts) return textAt(texts, row);
@@ -91,7 +91,7 @@ function sum(values, rows) {
   return total;
 }
 
-/** The largest finite value, 0 if there is none above. @param {Float64Array} values @param {Int32Array} rows */
+/** Returns the largest finite value, 0 if there is none above. @param {Float64Array} values @param {Int32Array} rows */
 function largest(values, rows) {
   let most = 0;
   for (const row of rows) if (values[row] > most && values[row] < Infinity) most = values[row];

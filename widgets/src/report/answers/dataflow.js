@@ -2,7 +2,7 @@
 
 import { rowsWhere } from "./tensors.js";
 
-/** The op and all ops called below it, in call order. @param {Float64Array} parent @param {number} opId @returns {Set<number>} */
+/** Returns the op and all ops called below it, in call order. @param {Float64Array} parent @param {number} opId @returns {Set<number>} */
 export function withChildren(parent, opId) {
   const linked = new Set([opId]);
   for (let isMore = true; isMore; ) {
@@ -14,7 +14,7 @@ export function withChildren(parent, opId) {
   return new Set([...linked].sort((left, right) => left - right));
 }
 
-/** Ops outside a group that made its inputs, and ops outside that read its outputs, in call order of the readers. @param {import("./tensors.js").Tensors} tensors @param {Set<number>} group */
+/** Returns the ops outside a group that made its inputs, and ops outside that read its outputs, in call order of the readers. @param {import("./tensors.js").Tensors} tensors @param {Set<number>} group */
 export function neighbours(tensors, group) {
   const linked = links(tensors, group);
   return {
@@ -23,18 +23,18 @@ export function neighbours(tensors, group) {
   };
 }
 
-/** The forward ops whose gradients a group computes. @param {Float64Array} forward @param {Set<number>} group */
+/** Returns the forward ops whose gradients a group computes. @param {Float64Array} forward @param {Set<number>} group */
 export function forwardOps(forward, group) {
   const ids = [...group].map((opId) => forward[opId]).filter((opId) => !Number.isNaN(opId));
   return [...new Set(ids)].sort((left, right) => left - right);
 }
 
-/** The ops that compute gradients of a group. @param {Float64Array} forward @param {Set<number>} group */
+/** Returns the ops that compute gradients of a group. @param {Float64Array} forward @param {Set<number>} group */
 export function backwardOps(forward, group) {
   return rowsWhere(forward.length, (row) => group.has(forward[row]));
 }
 
-/** Who reads a tensor of the group and who put it out last before. @param {import("./tensors.js").Tensors} tensors @param {Set<number>} group @returns {{reader: number, maker: number}[]} */
+/** Returns which ops read a tensor of the group, and which made it last before. @param {import("./tensors.js").Tensors} tensors @param {Set<number>} group @returns {{reader: number, maker: number}[]} */
 function links({ count, op_id: opId, tensor_id: tensorId, position, isOutput }, group) {
   const near = new Set(rowsWhere(count, (row) => group.has(opId[row])).map((row) => tensorId[row]));
   const rows = rowsWhere(count, (row) => near.has(tensorId[row]));

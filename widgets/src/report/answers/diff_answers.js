@@ -3,7 +3,7 @@
 import { answerer } from "./answers.js";
 import { diffDetail } from "./diff_detail.js";
 
-/** From a question to its answer. @param {any} state of unpack() */
+/** Returns a function that answers questions. @param {any} state of unpack() */
 export function diffAnswers(state) {
   const { count, texts, numbers, overview: { harmless } } = state;
   const isWrong = texts.status.values.map((/** @type {string} */ text) => Number(!harmless.includes(text)));
@@ -14,7 +14,7 @@ export function diffAnswers(state) {
   });
 }
 
-/** The script that runs the op of a row alone. @param {any} state @param {number} row */
+/** Returns the script that runs the op of a row alone. @param {any} state @param {number} row */
 function script({ captured }, row) {
   const values = captured.values[String(row)];
   if (!values) throw new Error("The script needs the inputs of the op, which are not in this report.");

@@ -5,7 +5,7 @@ import { answerer } from "./answers.js";
 import { opDetail, typesOf } from "./op_detail.js";
 import { tensorColumns } from "./tensors.js";
 
-/** From a question to its answer. `state.within`, if it is set, holds the ids of the ops that the table is limited to. @param {any} state of unpack() */
+/** Returns a function that answers questions. `state.within`, if it is set, holds the ids of the ops that the table is limited to. @param {any} state of unpack() */
 export function opAnswers(state) {
   const columns = opColumns(state);
   const isBeside = isDevice(columns.texts.level);

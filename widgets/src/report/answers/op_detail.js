@@ -64,7 +64,7 @@ function leftOut(tensors, group) {
   return `this report has those of ${count(kept)} of ${count(all)} tensors, the notebook has all`;
 }
 
-/** Links to ops, each once, in the order given. @param {import("../columns/columns.js").TextColumn} names @param {number} most @param {number[]} ids */
+/** Returns the links to ops, each once, in the order given. @param {import("../columns/columns.js").TextColumn} names @param {number} most @param {number[]} ids */
 function linkList(names, most, ids) {
   const different = [...new Set(ids)];
   return { links: different.slice(0, most).map((id) => [id, textAt(names, id)]), total: different.length };

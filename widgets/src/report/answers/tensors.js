@@ -10,26 +10,26 @@ const LEFT_OUT = 2;
  *   has_statistics: Int32Array, statistic: (name: string, row: number) => number, isLeftOut: (row: number) => boolean, isOutput: (row: number) => boolean}} Tensors
  */
 
-/** The columns; see nbkit/views/op_table/report_tensors.py. @param {any} data as unpacked @returns {Tensors} */
+/** Reads the columns; see nbkit/views/op_table/report_tensors.py. @param {any} data as unpacked @returns {Tensors} */
 export function tensorColumns({ seen, fresh, position, statistics, ...data }) {
   const { op_id: opId, texts, has_statistics: has } = data;
-  const places = placesOf(has);
+  const recordOf = placesOf(has);
   const output = texts.role.values.indexOf("output");
   return {
     ...data, tensor_id: tensorIds(seen, fresh), position: positions(opId, texts.role.codes, position),
-    statistic: (/** @type {string} */ name, /** @type {number} */ row) => (places[row] < 0 ? NaN : statistics[name][places[row]]),
+    statistic: (/** @type {string} */ name, /** @type {number} */ row) => (recordOf[row] < 0 ? NaN : statistics[name][recordOf[row]]),
     isLeftOut: (/** @type {number} */ row) => has[row] === LEFT_OUT,
     isOutput: (/** @type {number} */ row) => output >= 0 && texts.role.codes[row] === output,
   };
 }
 
-/** How many tensors have statistics in the report, and of how many they were recorded. @param {Tensors} tensors @returns {[number, number]} */
+/** Returns how many tensors have statistics in the report, and of how many they were recorded. @param {Tensors} tensors @returns {[number, number]} */
 export function statisticsCounts({ has_statistics: has }) {
   const kept = rowsWhere(has.length, (row) => has[row] === KEPT).length;
   return [kept, kept + rowsWhere(has.length, (row) => has[row] === LEFT_OUT).length];
 }
 
-/** The rows of a mark per row. @param {number} count @param {(row: number) => boolean} test */
+/** Returns the rows of a mark per row. @param {number} count @param {(row: number) => boolean} test */
 export function rowsWhere(count, test) {
   const rows = [];
   for (let row = 0; row < count; row += 1) if (test(row)) rows.push(row);
@@ -58,7 +58,7 @@ function positions(opId, role, off) {
   return result;
 }
 
-/** Where the statistics of each row stand; -1 for none. @param {Int32Array} has */
+/** Returns where the statistics of each row stand; -1 for none. @param {Int32Array} has */
 function placesOf(has) {
   let count = 0;
   return has.map((kind) => (kind === KEPT ? count++ : -1));

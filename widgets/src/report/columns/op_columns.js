@@ -11,7 +11,7 @@ const PARENT = "parent_id";
 /** @type {WeakMap<object, OpColumns>} of the blocks they were made of: flamegraph and op table have the same */
 const made = new WeakMap();
 
-/** The columns, and the depth of each op. @param {any} data as unpacked @returns {OpColumns} */
+/** Returns the columns, and the depth of each op. @param {any} data as unpacked @returns {OpColumns} */
 export function opColumns(data) {
   const columns = made.get(data) ?? newColumns(data);
   made.set(data, columns);
@@ -26,7 +26,7 @@ function newColumns({ count, texts, numbers }) {
   return { count, texts, numbers: { op_id: ids, ...plain, ...times }, depth: depths(plain[PARENT]) };
 }
 
-/** Whether each op is work on a device. @param {import("./columns.js").TextColumn} level */
+/** Tells whether each op is work on a device. @param {import("./columns.js").TextColumn} level */
 export function isDevice({ values, codes }) {
   const kernel = values.indexOf("kernel");
   const isKernel = new Uint8Array(codes.length);
@@ -35,7 +35,7 @@ export function isDevice({ values, codes }) {
 }
 
 /**
- * Start and total time from what nesting leaves of them; see nbkit/views/op_table/report_times.py.
+ * Restores start and total times from what nesting leaves of them; see nbkit/views/op_table/report_times.py.
  * @param {{count: number, gap: Float64Array, rest: Float64Array, own: Float64Array, parent: Float64Array, isDevice: Uint8Array}} known
  */
 function madeTimes({ count, gap, rest, own, parent, isDevice }) {
@@ -58,7 +58,7 @@ function madeTimes({ count, gap, rest, own, parent, isDevice }) {
   return { start_us: start.map((value) => value / PER_US), total_time_us: total.map((value) => value / PER_US) };
 }
 
-/** How many ops each is called within. @param {Float64Array} parent */
+/** Counts within how many ops each op is called. @param {Float64Array} parent */
 function depths(parent) {
   const depth = new Int32Array(parent.length);
   for (let row = 0; row < parent.length; row += 1) {

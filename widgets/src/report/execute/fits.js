@@ -24,7 +24,7 @@ const NUMBER_OPS = {
   at_least: (value) => (number) => number >= value,
 };
 
-/** Per row 1 if it fits all predicates. Throws on a column or op that is not known. @param {Columns} columns @param {Predicate[]} predicates */
+/** Returns 1 for each row that fits all predicates, else 0. Throws on a column or op that is not known. @param {Columns} columns @param {Predicate[]} predicates */
 export function maskOf(columns, predicates) {
   return fits(columns, { all: predicates });
 }
@@ -36,7 +36,7 @@ function fits(columns, predicate) {
   return not ? mask.map((isFitting) => 1 - isFitting) : mask;
 }
 
-/** One part decides a row: for `any` that it fits one, for `all` that it does not. @param {Columns} columns @param {Predicate[]} parts @param {0 | 1} decisive */
+/** Combines predicates of which one decides a row: for `any` that it fits, for `all` that it does not. @param {Columns} columns @param {Predicate[]} parts @param {0 | 1} decisive */
 function combined(columns, parts, decisive) {
   const mask = new Uint8Array(columns.count).fill(1 - decisive);
   for (const part of parts) {
@@ -62,7 +62,7 @@ function columnFits(columns, predicate) {
   return mask;
 }
 
-/** Per text 1 if it fits, and last whether a missing one does. @param {string[]} values @param {any} predicate */
+/** Returns 1 for each text that fits, else 0, and last the same for a missing text. @param {string[]} values @param {any} predicate */
 function textsThatFit(values, predicate) {
   if (predicate.op === "null") return Uint8Array.from([...values.map(() => 0), 1]);
   const test = known(TEXT_OPS, predicate.op)(predicate);

@@ -5,12 +5,12 @@ import { numberColumn, textColumn } from "../columns/columns.js";
 /** @type {WeakMap<object, Float64Array>} the ranks of a column that was sorted by */
 const ranked = new WeakMap();
 
-/** Rows in the order of a query's sort, of which the first part decides first. Throws on an unknown column. @param {import("../columns/columns.js").Columns} table @param {Int32Array} rows @param {{column: string, descending?: boolean}[]} sort */
+/** Sorts rows as a query asks, by its first part first. Throws on an unknown column. @param {import("../columns/columns.js").Columns} table @param {Int32Array} rows @param {{column: string, descending?: boolean}[]} sort */
 export function ordered(table, rows, sort) {
   return sort.reduceRight((result, { column, descending }) => byRank(result, ranksOf(table, column), Boolean(descending)), rows);
 }
 
-/** Per row the rank of its value in a column, NaN for missing. Texts rank by their UTF-16 code units, in the kernel by their characters: beyond U+FFFF the two differ. @param {import("../columns/columns.js").Columns} table @param {string} name */
+/** Returns for each row the rank of its value in a column, NaN for missing. Texts rank by their UTF-16 code units, in the kernel by their characters: beyond U+FFFF the two differ. @param {import("../columns/columns.js").Columns} table @param {string} name */
 function ranksOf(table, name) {
   const texts = textColumn(table, name);
   return texts ? once(texts, () => textRanks(texts)) : numberRanks(numberColumn(table, name));
@@ -35,7 +35,7 @@ function byRank(rows, ranks, isDescending) {
   return result;
 }
 
-/** Per row the rank of its number among all, NaN for missing. @param {Float64Array} values */
+/** Returns for each row the rank of its number among all, NaN for missing. @param {Float64Array} values */
 function numberRanks(values) {
   return once(values, () => {
     // NaN sorts last.
@@ -66,7 +66,7 @@ function once(column, make) {
   return ranks;
 }
 
-/** Where a value stands among sorted ones that hold it. @param {Float64Array} sorted @param {number} value */
+/** Returns where a value stands among sorted ones that hold it. @param {Float64Array} sorted @param {number} value */
 function indexOf(sorted, value) {
   let [low, high] = [0, sorted.length - 1];
   while (low < high) {

@@ -7,7 +7,7 @@ const BINS = 16;
 const TOP = 3;
 const LOG_SPAN = 100;
 
-/** The profile of each column over these rows, or over an even sample of them. @param {import("../columns/columns.js").Columns} columns @param {Int32Array} ids @param {string[]} names */
+/** Returns the profile of each column over these rows, or over an even sample of them. @param {import("../columns/columns.js").Columns} columns @param {Int32Array} ids @param {string[]} names */
 export function profiles(columns, ids, names) {
   const few = ids.length <= SAMPLE ? ids : Int32Array.from({ length: SAMPLE }, (_, index) => ids[Math.floor((index * ids.length) / SAMPLE)]);
   return Object.fromEntries(names.map((name) => {

@@ -29,7 +29,7 @@ export const CATEGORIES = {
   ],
 };
 
-/** Categories of a difference, whose noise is known or not. @param {boolean} isJudged */
+/** Returns the categories of a difference, whose noise is known or not. @param {boolean} isJudged */
 export function differenceCategories(isJudged) {
   const [same, ...changed] = CATEGORIES.difference;
   return [{ ...same, label: isJudged ? "within noise" : "no clear change" }, ...changed];
@@ -38,7 +38,7 @@ export function differenceCategories(isJudged) {
 /** @type {[keyof typeof HUES, string][]} */
 const DEVICE_LOOKS = [["blue", ""], ["amber", ""], ["green", ""], ["magenta", "backslash"], ["cyan", "dots"], ["brown", "slash"], ["violet", "dots"]];
 
-/** Categories of devices: one per name, one for none. @param {string[]} devices @returns {Category[]} */
+/** Returns the categories of devices: one per name, one for none. @param {string[]} devices @returns {Category[]} */
 export function deviceCategories(devices) {
   const looks = devices.map((device, index) => {
     const [hue, pattern] = DEVICE_LOOKS[index % DEVICE_LOOKS.length];

@@ -99,12 +99,12 @@ export class GridBody {
     }
   }
 
-  /** The element that shows a position, if it is in view. @param {number} position */
+  /** Returns the element that shows a position, if it is in view. @param {number} position */
   rowElement(position) {
     return this.pool.find((element) => !element.hidden && element.position === position);
   }
 
-  /** The place of a row that is in view. @param {number} id */
+  /** Returns the position of a row that is in view. @param {number} id */
   positionOf(id) {
     return this.pool.find((element) => !element.hidden && element.row?.[0] === id)?.position;
   }

@@ -6,7 +6,7 @@
  */
 
 /**
- * The cell a key leads to, or null if the key does not move.
+ * Returns the cell a key leads to, or null if the key does not move.
  * @param {{key: string, ctrlKey?: boolean, metaKey?: boolean}} event
  * @param {Cell} from
  * @param {Extent} extent

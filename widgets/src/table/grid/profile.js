@@ -7,12 +7,12 @@ import { h } from "../../shared/dom.js";
  * @typedef {{count: number, missing: number, bins?: number[], low?: any, high?: any, is_log?: boolean, top?: [string, number][], different?: number}} Profile
  */
 
-/** The picture. @param {Column} column @param {Profile} profile */
+/** Draws the profile. @param {Column} column @param {Profile} profile */
 export function profilePicture(column, profile) {
   return profile.top ? mostFrequent(column, profile) : histogram(profile.bins ?? []);
 }
 
-/** The same in words. @param {Column} column @param {Profile} profile @returns {string} */
+/** Words the profile. @param {Column} column @param {Profile} profile @returns {string} */
 export function profileText(column, { count, missing, low, high, is_log: isLog, top, different = 0 }) {
   const lacking = missing ? [`${percent(missing, count)} null`] : [];
   if (top) {

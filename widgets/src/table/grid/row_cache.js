@@ -5,7 +5,7 @@ export const PAGE_ROWS = 100;
 /** Rows kept before those farthest from the view are let go. */
 const MAX_ROWS = 20_000;
 
-/** A cache of rows by their position in the order. */
+/** Makes a cache of rows by their position in the order. */
 export function createRowCache() {
   /** @type {Map<number, any[]>} */
   const rows = new Map();
@@ -24,7 +24,7 @@ export function createRowCache() {
     clear: () => rows.clear(),
 
     /**
-     * The page that fills the first gap in view, or null if all is there; it reaches past the view in the direction
+     * Returns the page that fills the first gap in view, or null if all is there; it reaches past the view in the direction
      * of what is missing, so that slow scrolling finds its rows already there.
      * @param {number} first @param {number} last @param {number} rowCount
      */
@@ -41,7 +41,7 @@ export function createRowCache() {
   };
 }
 
-/** The last missing position in view. @param {Map<number, any[]>} rows @param {number} first @param {number} last */
+/** Returns the last missing position in view. @param {Map<number, any[]>} rows @param {number} first @param {number} last */
 function lastGap(rows, first, last) {
   let position = last;
   while (position > first && rows.has(position)) position -= 1;

@@ -25,7 +25,7 @@ const SIZES = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, kB
 const MULTIPLES = { k: 1e3, M: 1e6, G: 1e9, T: 1e12 };
 const CASELESS = "(?i)";
 
-/** The predicate of a filter text; null for blanks. Throws FilterError with what is wrong. @param {string} column @param {Kind} kind @param {string} text @returns {Predicate | null} */
+/** Returns the predicate of a filter text; null for blanks. Throws FilterError with what is wrong. @param {string} column @param {Kind} kind @param {string} text @returns {Predicate | null} */
 export function parsed(column, kind, text) {
   const wanted = text.trim();
   if (!wanted) return null;
@@ -52,7 +52,7 @@ function expression(column, text) {
   return isCaseless ? { column, op: "regex", value, ignore_case: true } : { column, op: "regex", value };
 }
 
-/** A regular expression, if it is one. @param {string} value @param {string} text what was typed for it @param {string} noun */
+/** Checks that a text is a regular expression and returns it. @param {string} value @param {string} text what was typed for it @param {string} noun */
 function checked(value, text, noun) {
   try {
     new RegExp(value, "u");

@@ -1,6 +1,6 @@
 // Globs as regular expressions that JavaScript, RE2 and Python's re read alike.
 
-/** A glob's regular expression: `*` any text, `?` one character, `[a-c]`, `[!a-c]`; it has to fit up to the end of a text. @param {string} glob */
+/** Turns a glob (`*` any text, `?` one character, `[a-c]`, `[!a-c]`) into a regular expression that fits up to the end of a text. @param {string} glob */
 export function globPattern(glob) {
   let pattern = "";
   for (let at = 0; at < glob.length; at += 1) {
@@ -15,12 +15,12 @@ export function globPattern(glob) {
   return `${pattern}$`;
 }
 
-/** A text as it stands for itself, inside a class too. @param {string} text */
+/** Escapes a text, inside a class too. @param {string} text */
 function escaped(text) {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 }
 
-/** Where the bracket that ends a class stands; -1 if it does not end. @param {string} glob @param {number} start */
+/** Returns where the bracket that ends a class stands; -1 if it does not end. @param {string} glob @param {number} start */
 function closing(glob, start) {
   const inside = glob[start] === "!" ? start + 1 : start;
   return glob.indexOf("]", glob[inside] === "]" ? inside + 1 : inside);

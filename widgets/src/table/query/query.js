@@ -11,18 +11,18 @@ import { FilterError, parsed } from "./filter_text.js";
 
 const SEARCHED = ["op", "module", "source"];
 
-/** The state that shows everything, sorted by a column. @param {string} sort @returns {State} */
+/** Returns the state that shows everything, sorted by a column. @param {string} sort @returns {State} */
 export function everything(sort) {
   return { search: "", filters: {}, model: null, module: null, outside_modules: false, sort, is_descending: false };
 }
 
-/** Whether a state leaves anything out. @param {State} state */
+/** Tells whether a state leaves anything out. @param {State} state */
 export function isFiltered({ search, filters, module, outside_modules: outside }) {
   return [search, ...Object.values(filters)].some((text) => text.trim() !== "") || module !== null || outside;
 }
 
 /**
- * The query of a state, and by column what is wrong with a filter, which is left out.
+ * Returns the query of a state, and by column what is wrong with a filter, which is left out.
  * @param {State} state @param {(column: string) => import("./filter_text.js").Kind} kindOf @param {Predicate[]} more of one table alone
  * @returns {{query: Query, errors: Record<string, string>}}
  */
@@ -50,7 +50,7 @@ function filterPredicates(filters, kindOf) {
   return { predicates, errors };
 }
 
-/** Every word must be in one of the columns. @param {string} search @returns {Predicate[]} */
+/** Returns a predicate for each word, which must be in one of the columns. @param {string} search @returns {Predicate[]} */
 function searchPredicates(search) {
   const words = search.split(/\s+/).filter(Boolean);
   return words.map((value) => ({ any: SEARCHED.map((column) => ({ column, op: "contains", value })) }));
@@ -65,7 +65,7 @@ function modulePredicates({ model, module, outside_modules: outside }) {
   return model === null ? [inside] : [inside, { column: "model", op: "equals", value: model }];
 }
 
-/** A text that each column must be; "" asks for nothing. @param {Record<string, string>} choices @returns {Predicate[]} */
+/** Returns a predicate for each chosen text, which its column must equal; "" asks for nothing. @param {Record<string, string>} choices @returns {Predicate[]} */
 export function choicePredicates(choices) {
   return Object.entries(choices).filter(([, value]) => value).map(([column, value]) => ({ column, op: "equals", value }));
 }
