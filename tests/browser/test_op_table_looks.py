@@ -83,6 +83,16 @@ def test_at_360_pixels_nothing_sticks_out_and_the_tree_starts_closed(page: Page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
+def test_details_of_a_long_name_fit_360_pixels(page: Page) -> None:
+    page.set_viewport_size({"width": 360, "height": 800})
+    trace = fake_trace(900, layers=2)
+    trace.ops["op"] = "aten._scaled_dot_product_flash_attention_for_cpu_backward.default"
+    shown = TablePage(page, trace)
+    shown.row(1).click()
+    box = page.get_by_role("button", name="Close details").bounding_box()
+    assert box is not None and box["x"] + box["width"] <= 360
+
+
 def test_focus_is_visible(page: Page) -> None:
     shown = TablePage(page, small_trace())
     shown.filter("op").focus()

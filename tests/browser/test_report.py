@@ -110,3 +110,11 @@ def test_a_difference_of_repeats_is_judged_in_the_page_as_in_the_notebook(
     page.get_by_label("Group").select_option("none")
     expect(page.locator(".nb-flame-table tbody td").nth(6)).to_contain_text("self time slower: +1")
     assert said == []
+
+
+def test_charts_have_the_colours_of_a_dark_page(page: Page, tmp_path: Path) -> None:
+    page.emulate_media(color_scheme="dark")
+    opened(page, timed_trace(name="step"), tmp_path)
+    fills = "elements => [...new Set(elements.map((element) => getComputedStyle(element).fill))]"
+    assert page.locator(".charts svg text").evaluate_all(fills) == ["rgb(230, 230, 230)"]
+    assert "rgb(255, 255, 255)" not in page.locator(".charts svg path").evaluate_all(fills)
