@@ -32,3 +32,11 @@ def test_trouble_on_the_way_leaves_the_old_file(name: str, tmp_path: Path) -> No
         raise OSError(28, "No space left on device")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_packed_file_does_not_tell_when_it_was_written_and_all_may_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "t.json.gz"
+    with writing(path, "the trace") as file:
+        file.write("{}")
+    assert path.read_bytes()[4:8] == bytes(4)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
