@@ -7,7 +7,7 @@ from nbkit.command_line.parser import CommandParser, bad_use
 from nbkit.command_line.run import RUN, RunCommand
 from nbkit.command_line.terminal import Narrator, show
 from nbkit.errors import nearest
-from nbkit.verbs.options.parser import HELP_OPTIONS
+from nbkit.verbs.options.parser import HELP_OPTIONS, telling_new_folders
 from nbkit.verbs.registry import VERBS, has_findings
 from nbkit.verbs.verb import BAD_USE, FINDINGS, FINE, PROGRAM, Command
 
@@ -30,8 +30,9 @@ def _run(command: Command, words: Sequence[str]) -> int:
     parser = CommandParser(command.name, command.description)
     command.add_options(parser)
     options = parser.parse_words(words)
-    with bad_use(command.name):
-        outcome = command.run(options, Narrator().progress)
+    narrator = Narrator()
+    with bad_use(command.name), telling_new_folders(vars(options).values(), narrator.say):
+        outcome = command.run(options, narrator.progress)
     if outcome.text is not None:
         show(outcome.text)
     fails = getattr(options, "fail_on_findings", False) and any(map(has_findings, outcome.traces))

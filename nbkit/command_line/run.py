@@ -65,6 +65,8 @@ class Session:
         if output.saved and not self.options.quiet:
             traces = units.counted(len(output.saved), "trace")
             self.narrator.say(f"saved {traces} to {self.options.output}")
+        for note in output.notes:
+            self.narrator.say(note)
         missing = problem or shortfall(self.script, self.target, self.finder, self.steps)
         if missing:
             self.narrator.say(missing)

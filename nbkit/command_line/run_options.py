@@ -7,23 +7,27 @@ from nbkit.command_line.parser import CommandParser
 from nbkit.errors import nearest
 from nbkit.verbs.options.parser import HELP_OPTIONS, absolute_path, whole_number
 from nbkit.verbs.registry import RECORDERS
-from nbkit.verbs.verb import PROGRAM
+from nbkit.verbs.verb import ABOUT_PATTERNS, PROGRAM
 
 DESCRIPTION = f"""\
 Run a script as `python SCRIPT ARGS...` does, unchanged, with its steps recorded.
 
-    {PROGRAM} run -o first train.py --lr 3e-4           record the whole script (a short one)
-    {PROGRAM} run -o step --step train_step train.py    record the first call of the function train_step
-    {PROGRAM} run -o step --step :41 --skip 2 train.py  record the third pass through the loop at line 41
-    {PROGRAM} run -o fast --verb optime --step Trainer.step --skip 3 --steps 10 --stop-after train.py
+    {PROGRAM} run -o first train.py --lr 3e-4
+        records the whole script (a short one)
+    {PROGRAM} run -o step --step train_step train.py
+        records the first call of the function train_step
+    {PROGRAM} run -o step --step :41 --skip 2 train.py
+        records the third pass through the loop at line 41
+    {PROGRAM} run -o fast --verb optime --step Trainer.step -r 10 train.py
+        times ten calls of Trainer.step
 
-Output, exit status, exceptions and tracebacks are those of the script; a summary of the trace goes to stderr when it
-is over. What was recorded is saved in TRACE_DIR as soon as it is there, also if the script then fails, exits or is
-interrupted; `{PROGRAM} load TRACE_DIR` shows it again.
+Output, exit status, exceptions and tracebacks are those of the script; a summary of the trace goes to stderr at its
+end. Each step is saved in TRACE_DIR as soon as it is recorded, also if the script then fails, exits or is interrupted;
+`{PROGRAM} load TRACE_DIR` shows it again.
 
 --step names the step: FUNCTION of the script (train_step, Trainer.step), MODULE:FUNCTION of a module that it imports,
 FILE:LINE or :LINE of a loop (each pass through its body is a step). Several steps become a folder step=N each; with
-optime they are the repeats of one timing. Left out is what runs in processes that the script starts.
+optime they are the repeats of one timing. What runs in processes that the script starts is left out.
 
 Exit status: that of the script if it is not 0; 1 if --fail-on-findings and there are some; 2 if an option cannot be
 used or the step was never met; else 0."""
@@ -50,8 +54,9 @@ class RunParser(CommandParser):
         self.recorder = RECORDERS[verb]
         _add_options(self, is_repeated=self.recorder.is_repeated)
         others = ", ".join(name for name in RECORDERS if name != verb)
-        title = f"options of {verb} ({self.recorder.summary}); for those of {others} give --verb"
-        self.recorder.add_options(self.add_argument_group(title))
+        patterns = f" {ABOUT_PATTERNS}" if ABOUT_PATTERNS in self.recorder.notes else ""
+        about = f"For those of {others} give --verb.{patterns}"
+        self.recorder.add_options(self.add_argument_group(f"options of {verb}", about))
 
     def unknown_sentence(self, word: str) -> str:
         name = word.partition("=")[0]
@@ -78,7 +83,7 @@ class RunParser(CommandParser):
 
 def _add_options(parser: CommandParser, *, is_repeated: bool) -> None:
     skip, steps = (["-w", "--warmup"], ["-r", "--repeats"]) if is_repeated else ([], [])
-    verbs = f"what to do with the steps: {', '.join(RECORDERS)} (default: {DEFAULT_VERB})"
+    verbs = f"what to do with the steps: {', '.join(RECORDERS)} (default: {DEFAULT_VERB}); see below"
     parser.add_argument("--verb", metavar="NAME", default=DEFAULT_VERB, help=verbs)
     output = "the folder that the trace goes to; an older trace there is replaced"
     parser.add_argument("-o", "--output", metavar="TRACE_DIR", type=absolute_path, help=output)

@@ -4,7 +4,6 @@ import argparse
 import keyword
 import shlex
 from collections.abc import Callable
-from textwrap import fill
 from typing import NoReturn
 
 from IPython.core.error import UsageError
@@ -12,7 +11,6 @@ from IPython.core.error import UsageError
 from nbkit.verbs.options.parser import HELP_OPTIONS, OptionParser, absolute_path, whole_number
 from nbkit.verbs.verb import Recorder
 
-WIDTH = 118
 AS_BARE = (
     "The cell runs as it would without this line: same value, output and exception. The trace is shown below the "
     "cell's own output and kept as _{}, also after an error or an interrupt, then marked incomplete."
@@ -42,10 +40,8 @@ class MagicParser(LineParser):
     """Parser of the text behind `%%verb`: the options that every verb has, then its own."""
 
     def __init__(self, verb: str, recorder: Recorder) -> None:
-        notes = fill(f"{AS_BARE.format(verb)} {recorder.notes}", WIDTH)
-        super().__init__(
-            f"%%{verb}", f"{fill(recorder.description, WIDTH)}\n\n{notes}", "print this text; the cell is not run"
-        )
+        description = f"{recorder.description}\n\n{AS_BARE.format(verb)} {recorder.notes}"
+        super().__init__(f"%%{verb}", description, "print this text; the cell is not run")
         add_result_options(self, verb)
         self.add_argument(
             "--save", type=absolute_path, metavar="PATH", help="write the trace as the folder PATH after the cell"
@@ -53,12 +49,8 @@ class MagicParser(LineParser):
         recorder.add_options(self)
         if recorder.is_repeated:
             for short, option, meaning in (
-                (
-                    "-w",
-                    "--warmup",
-                    "run the cell N times before recording; off by default: a cell may have side effects",
-                ),
-                ("-r", "--repeats", "record N runs of the cell instead of one; off by default for the same reason"),
+                ("-w", "--warmup", "run the cell N times before it is recorded (default: 0)"),
+                ("-r", "--repeats", "record N runs of the cell instead of one"),
             ):
                 self.add_argument(short, option, type=whole_number(0), default=0, metavar="N", help=meaning)
 

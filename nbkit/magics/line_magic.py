@@ -12,6 +12,7 @@ from nbkit.errors import NbkitError
 from nbkit.magics.arguments import LineParser, MagicFunction, add_result_options, wants_help
 from nbkit.magics.session import show_text
 from nbkit.verbs.notebook import Notebook
+from nbkit.verbs.options.parser import telling_new_folders
 from nbkit.verbs.verb import LineMagic
 
 
@@ -38,7 +39,8 @@ def line_function(shell: InteractiveShell, name: str, magic: LineMagic) -> Calla
             return
         options = parser().parse_line(line)
         try:
-            shown = magic.run(options, Notebook(shell))
+            with telling_new_folders(vars(options).values(), show_text):
+                shown = magic.run(options, Notebook(shell))
         except NbkitError as error:
             raise UsageError(f"%{name}: {error}") from error
         if shown is not None:

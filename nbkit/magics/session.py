@@ -14,6 +14,7 @@ from nbkit.errors import NbkitError, TraceError
 from nbkit.magics.cell_magic import CellMagic, Repeating
 from nbkit.trace.storage import check_save_path
 from nbkit.trace.trace import Trace
+from nbkit.verbs.options.parser import telling_new_folders
 
 EMPTY_CELL = "The cell is empty, so nothing was recorded."
 AWAITED = "the cell awaited: ops that other asyncio tasks ran in the meantime are recorded too"
@@ -85,7 +86,8 @@ class CellSession:
 
     def _save(self, *, failed: bool) -> None:
         try:
-            self._trace.save(self._options.save)
+            with telling_new_folders([self._options.save], show_text):
+                self._trace.save(self._options.save)
         except TraceError as error:
             name = self._options.output or f"_{self._magic.name}"
             sentence = f"%%{self._magic.name}: {error} The trace itself is kept as {name}."

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from nbkit.errors import TraceError
+from nbkit.errors import TraceError, first_line
 
 
 @contextmanager
@@ -38,8 +38,17 @@ def writing(path: Path, what: str) -> Iterator[TextIO]:
         partial.chmod(0o644)
         partial.replace(path)
     except (OSError, ValueError) as error:  # ValueError: a name with a zero byte, a device
-        reason = ((error.strerror if isinstance(error, OSError) else None) or str(error)).lower()
-        raise TraceError(f"Cannot write {what} to {path}: {reason}; free space or choose another place.") from error
+        is_folder = os.path.isdir(path)
+        reason = "it is a folder; give the name of a file in it." if is_folder else why_not(path, error)
+        raise TraceError(f"Cannot write {what} to {path}: {reason}") from error
     finally:
         if partial is not None:
             partial.unlink(missing_ok=True)
+
+
+def why_not(path: Path, error: Exception, advice: str = "free space or choose another place") -> str:
+    """Returns why nothing can be written to `path`, and what to do."""
+    if file := next((above for above in path.parents if os.path.exists(above) and not os.path.isdir(above)), None):
+        return f"{file} is no folder; choose another place."
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else first_line(error).rstrip(".")
+    return f"{reason[:1].lower()}{reason[1:]}; {advice}."

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from nbkit.errors import SchemaError, TraceError, first_line
 from nbkit.schema import SCHEMA_VERSION, TABLES
+from nbkit.trace.atomic_write import why_not
 from nbkit.trace.captured_values import CapturedCall, read_captured, write_captured
 from nbkit.trace.older_versions import upgraded_frame, upgraded_meta
 
@@ -43,9 +44,7 @@ def write(
         (partial / META).write_text(text, encoding="utf-8")
         _replace(partial, path)
     except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: a name with a zero byte
-        raise TraceError(
-            f"Cannot save the trace to {path}: {_reason(error)}; free space or choose another place."
-        ) from error
+        raise TraceError(f"Cannot save the trace to {path}: {why_not(path, error)}") from error
     finally:
         if partial is not None and partial.exists():
             shutil.rmtree(partial, ignore_errors=True)
@@ -157,5 +156,5 @@ def check_save_path(path: Path) -> None:
         # Only an attempt tells: permission bits say nothing for root or on a read-only file system.
         Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=folder)).rmdir()
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise TraceError(f"Cannot save a trace to {path}: {reason}; choose a place you can write to.") from error
+        reason = why_not(path, error, "choose a place you can write to")
+        raise TraceError(f"Cannot save a trace to {path}: {reason}") from error

@@ -76,8 +76,9 @@ class Trace:
 
         `values="captured"` writes the values of `captured` with it, which stay in this process otherwise.
 
-        A trace that is already there is replaced, once the new one is whole. Raises TraceError if `path` is something
-        else, or cannot be written; nothing half-written is left under that name.
+        A trace that is already there is replaced, once the new one is whole; folders above that are missing are made.
+        Raises TraceError if `path` is something else, or cannot be written; nothing half-written is left under that
+        name.
         """
         if values not in (None, "captured"):
             raise TraceError(f"values={values!r} cannot be saved; give 'captured', or None for frames and meta alone.")

@@ -24,7 +24,7 @@ from nbkit.views.summary.facts import facts
 
 SPECIAL = {
     "left": Option(help="folder of a trace, or a Chrome trace"),
-    "right": Option(help="likewise"),
+    "right": Option(help="another one"),
     "by": Option(help="what times are summed by (default: module)"),
     "clock": Option(help="device: the time of kernels (default: host)"),
 }
@@ -89,15 +89,18 @@ COMMAND = Command(
     "show what differs between two traces",
     "diff before after",
     f"""\
-What differs between two traces: LEFT, the earlier or reference one, and RIGHT.
+Show what differs between two traces: LEFT, the earlier or reference one, and RIGHT.
 
-    {PROGRAM} diff before after                  did a change make a step slower, and where?
-    {PROGRAM} diff --by op before after          the same for every op in every module
-    {PROGRAM} diff cpu_trace device_trace        do both run the same ops on the same shapes and dtypes?
+    {PROGRAM} diff before after
+        did a change make a step slower, and where?
+    {PROGRAM} diff --by op before after
+        the same for every op in every module
+    {PROGRAM} diff cpu_trace device_trace
+        do both run the same ops on the same shapes and dtypes?
 
-Of two timings by optime, self times are compared, with the noise of their repeats: record both with --steps 10. Of
-other traces calls, shapes and dtypes, modules, findings and verdicts are, and, where both were recorded with
---values stats, the statistics of all tensors.
+Two timings by optime are compared by self time, with the noise of their repeats: record both with --steps 10. Other
+traces are compared by calls, shapes and dtypes, modules, findings and verdicts, and, where both were recorded with
+--values stats, by the statistics of all tensors.
 
 Exit status: 0 if nothing differs by more than noise, 1 if something does, 2 if a trace cannot be read.""",
     _add_options,

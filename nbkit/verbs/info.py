@@ -60,11 +60,11 @@ COMMAND = Command(
     "show what is installed here, or how a trace was made",
     "info trace",
     f"""\
-Versions, the recorder and the devices of this machine; of a trace, its frames and all that is known about it.
+Show versions, the recorder and the devices of this machine; of a trace, its frames and all that is known about it.
 
-    {PROGRAM} info                   for a bug report
-    {PROGRAM} info trace             when was it recorded, with what, what was skipped?
-    {PROGRAM} info trace --json      the same for another program""",
+    {PROGRAM} info                 for a bug report
+    {PROGRAM} info trace           when and how was it recorded?
+    {PROGRAM} info trace --json    the same for another program""",
     _add_options,
     _run,
 )

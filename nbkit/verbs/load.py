@@ -38,6 +38,9 @@ def load(path: str | PathLike[str]) -> Trace:
         return _read(path)
     if path.is_dir() and not (path / META).is_file() and (files := _chrome_traces(path)):
         raise TraceError(f"{path} is a folder of {len(files)} Chrome traces; give one of them, such as {files[0]}.")
+    if not path.exists():
+        folder = "" if path.is_absolute() else f" in {Path.cwd()}"
+        raise TraceError(f"There is no file or folder {path}{folder}; check the path.")
     return Trace.load(path)
 
 
@@ -97,10 +100,14 @@ def _add_options(holder: OptionHolder) -> None:
     holder.add_argument("--sort", metavar="COLUMN", help="numbers largest first, texts by the alphabet")
     holder.add_argument("--columns", type=_names, metavar="A,B", help="only these columns")
     holder.add_argument("--head", type=whole_number(1), metavar="N", help="N rows (default: 20; with --csv all)")
-    holder.add_argument("--csv", metavar="FILE", help="write the rows to FILE; - is stdout")
+    holder.add_argument("--csv", type=_csv_path, metavar="FILE", help="write the rows to FILE; - is stdout")
     holder.add_argument("--save", type=absolute_path, metavar="FOLDER", help="save the trace there")
     holder.add_argument("--fail-on-findings", action="store_true", help=FAILS)
     holder.add_argument("path", metavar="PATH", help="folder of a trace, or a Chrome trace")
+
+
+def _csv_path(text: str) -> Path | str:
+    return text if text == "-" else absolute_path(text)
 
 
 def _names(text: str) -> list[str]:
@@ -133,7 +140,7 @@ def _rows_text(trace: Trace, options: Namespace) -> str | None:
     text = rows.head(options.head or len(rows)).to_csv(index=False, lineterminator="\n")
     if options.csv == "-":
         return text.rstrip("\n")
-    with writing(Path(options.csv), "the rows") as file:
+    with writing(options.csv, "the rows") as file:
         file.write(text)
     return None
 
@@ -146,11 +153,15 @@ COMMAND = Command(
 Open a trace that nbkit saved, a Chrome trace of torch.profiler, a dump of another framework or an ONNX model, and show
 it.
 
-    {PROGRAM} load trace                                       what ran, how long, what was slow, what is wrong
-    {PROGRAM} load trace --frame ops --sort self_time_us       the slowest calls, all columns
+    {PROGRAM} load trace
+        shows what ran, how long, what was slow, what is wrong
+    {PROGRAM} load trace --frame ops --sort self_time_us
+        shows the slowest calls, with all columns
     {PROGRAM} load trace --frame ops --columns op,module,shape
-    {PROGRAM} load trace --frame tensors --csv tensors.csv     for a spreadsheet; --csv - writes to stdout
-    {PROGRAM} load trace.json.gz --save trace                  turn a Chrome trace into a folder of Parquet files
+    {PROGRAM} load trace --frame tensors --csv tensors.csv
+        writes the rows for a spreadsheet; --csv - writes to stdout
+    {PROGRAM} load trace.json.gz --save trace
+        turns a Chrome trace into a folder of Parquet files
 
 Exit status: 0; 1 if --fail-on-findings and there are some; 2 if it cannot be read.""",
     _add_options,

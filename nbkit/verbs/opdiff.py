@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from nbkit.numerics.noise_ratio import THRESHOLD
 from nbkit.trace.trace import Trace
 from nbkit.verbs.options.generated import Option
-from nbkit.verbs.verb import Recorder, Verb, why_empty
+from nbkit.verbs.verb import ABOUT_PATTERNS, Recorder, Verb, why_empty
 from nbkit.views.diff_table.panel import diff_panel
 from nbkit.views.op_table.panel import op_panel
 from nbkit.views.ops_view import OPS_VIEW, op_charts
@@ -67,14 +68,20 @@ OPDIFF = Verb(
         description="Run every op of this cell again on a reference from the same inputs, forward and backward, and "
         "judge what differs.",
         notes="The frame `diffs` has a row per compared tensor. A difference is an error if it is larger than the op's "
-        "conditioning and dtype allow. A PATTERN is a plain name, a glob (aten.add*) or re: and a regular expression; "
-        "several are separated by commas or given by repeating the option.",
+        f"conditioning and dtype allow.\n\n{ABOUT_PATTERNS}",
         special={
-            "reference": Option(help="cpu (float64; the default), cpu:float32, or another device such as cuda:float64"),
+            "reference": Option(help="cpu (float64; the default), cpu:float32, or a device such as cuda:float64"),
+            "ops": Option(help="compare only ops that fit"),
+            "phases": Option(help="compare only these: forward, backward, optimizer, other (default: all)"),
+            "sample": Option(help="compare every N-th call of an op; below 1, about that share (default: 1)"),
+            "max_bytes": Option(help="skip ops whose inputs take more than N bytes on the reference"),
+            "threshold": Option(help=f"noise ratio above which a difference is an error (default: {THRESHOLD:g})"),
+            "keep": Option(help="capture the values of the first N wrong calls (default: 8)"),
+            "keep_bytes": Option(help="capture N bytes of values at most (default: 64 MiB)"),
+            "keep_ops": Option(help="also capture correct calls of ops that fit"),
             "against": Option(
-                help="the reference run to follow beside it: cpu:float64, cpu:float32, cpu:same, another device, or "
-                "the folder of a trace saved with value statistics; says of each error whether its op made it or its "
-                "inputs brought it, and where the runs diverge"
+                help="also compare the whole step with a reference run: cpu:float64, cpu:float32, cpu:same, another "
+                "device, or the folder of a trace with value statistics"
             ),
         },
         nothing=_nothing,

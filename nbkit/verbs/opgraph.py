@@ -157,11 +157,12 @@ VIEW = View(
 
 def _add_options(holder: OptionHolder, source: str, meaning: str) -> None:
     """The options of a graph; `source` is what a source is called, `meaning` says what it may be."""
-    against = "another graph, which it is compared with: what corresponds, and what only one of them has"
+    against = "another graph, which it is compared with"
     special = {
         "source": Option(metavar=source, help=meaning),
         "against": Option(metavar=source, help=against),
         "graph": Option(metavar="GRAPH"),
+        "name": Option(help="what the trace is called where it is shown"),
     }
     add_options(holder, opgraph, special)
 
@@ -195,10 +196,10 @@ LINE = LineMagic(
     """\
 Show the graph of a model, a recorded step, a dump of another framework or an ONNX model, with its parts recognised.
 
-    %opgraph model                              the module tree of a model
-    %opgraph _optrace                           the ops of a recorded step, and what they read
-    %opgraph 'rwkv.log' -o log                  what a OneFlow log or a Paddle program holds, stored under a name
-    %opgraph program --against 'rwkv.log'       which parts, parameters and ops of both correspond
+    %opgraph model                           the module tree of a model
+    %opgraph _optrace                        the ops of a recorded step
+    %opgraph 'rwkv.log' -o log               the graphs in a log, stored as log
+    %opgraph program --against 'rwkv.log'    what corresponds in both
 
 SOURCE is a name of this notebook (a module, what torch.export.export() gave, a trace; model.layers is a name, too), or
 the path of a file or a saved trace, in quotes where it has blanks.""",
@@ -238,10 +239,14 @@ COMMAND = Command(
 Show the graph in a OneFlow nn.Graph log, a Paddle program, an ONNX model or a saved trace, with its parts recognised:
 modules, RWKV and LLaMA blocks, what repeats.
 
-    {PROGRAM} graph rwkv.log                                what it is made of
-    {PROGRAM} graph rwkv.log -o report.html                 the same as a page, with the graph to unfold
-    {PROGRAM} graph rwkv.log --against rwkv.onnx            which parts, parameters and ops of both correspond
+    {PROGRAM} graph rwkv.log
+        shows what it is made of
+    {PROGRAM} graph rwkv.log -o report.html
+        writes it as a page, with the graph to unfold
+    {PROGRAM} graph rwkv.log --against rwkv.onnx
+        shows which parts, parameters and ops of both correspond
     {PROGRAM} graph rwkv.log --graph 'GraphBase_0 traced' --save traced
+        saves one of its graphs as a trace
 
 Exit status: 0; 2 if a file cannot be read or written.""",
     _add_command_options,

@@ -22,7 +22,7 @@ def _add_options(holder: OptionHolder, trace: str) -> None:
     special = {
         "path": Option(("-o", "--output"), "FILE", "the HTML file; one that is there is replaced", absolute_path),
         "base": Option(metavar="TRACE"),
-        "values": Option(help="with the values of tensors that opdiff kept"),
+        "values": Option(help="with the values of tensors that opdiff captured"),
         "traces": Option(help=trace),
     }
     add_options(holder, opreport, special)
@@ -86,10 +86,14 @@ COMMAND = Command(
 Write one HTML file of any traces: a summary in words, the widgets of the notebook, tables and pictures. It opens in any
 browser, offline and without a kernel; where no script runs, tables and pictures remain.
 
-    {PROGRAM} report trace -o report.html                    of one trace
-    {PROGRAM} report first timing checked -o report.html     of several, one below the other
-    {PROGRAM} report after --base before -o report.html      a flamegraph of what is slower and faster
-    {PROGRAM} report compared --values -o report.html        with the values that opdiff kept
+    {PROGRAM} report trace -o report.html
+        of one trace
+    {PROGRAM} report first timing checked -o report.html
+        of several, one below the other
+    {PROGRAM} report after --base before -o report.html
+        with a flamegraph of what is slower and faster
+    {PROGRAM} report compared --values -o report.html
+        with the values that opdiff captured
 
 Exit status: 0; 1 if --fail-on-findings and there are some; 2 if a trace cannot be read or the file not be written.""",
     _add_command_options,

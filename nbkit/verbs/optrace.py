@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from nbkit.trace.trace import Trace
-from nbkit.verbs.verb import Recorder, Verb, why_empty
+from nbkit.verbs.options.generated import Option
+from nbkit.verbs.verb import ABOUT_PATTERNS, Recorder, Verb, why_empty
 from nbkit.views.ops_view import OPS_VIEW
 
 
@@ -28,9 +29,12 @@ OPTRACE = Verb(
         summary="record every op of the step",
         description="Record every op of this cell: API calls and the aten ops below them, forward, backward and "
         "optimizer.",
-        notes="A PATTERN is a plain name, a glob (aten.add*) or re: and a regular expression; several are separated by "
-        "commas or given by repeating the option. While the cell awaits, ops of other asyncio tasks of this thread are "
-        "recorded too.",
+        notes=f"While the cell awaits, ops of other asyncio tasks of this thread are recorded too.\n\n{ABOUT_PATTERNS}",
+        special={
+            "ops": Option(help="record only ops that fit; an API call brings the ops below it"),
+            "modules": Option(help="record only ops inside modules that fit, by their named_modules() path"),
+            "values": Option(help="stats adds mean, std, min, max, norm, NaN and Inf counts of every tensor (slow)"),
+        },
         nothing=_nothing,
     ),
 )

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 PROGRAM = "python -m nbkit"
 FINE, FINDINGS, BAD_USE = 0, 1, 2
 FAILS = "exit with 1 if there are mismatches or findings"
+ABOUT_PATTERNS = (
+    "A PATTERN is a plain name, a glob (aten.add*) or re: and a regular expression; several are separated by commas or "
+    "given by repeating the option."
+)
 # The runs of a repeated verb are counted by whoever repeats the step: a cell magic, or the steps of a script.
 COUNTS = ("warmup", "repeats")
 

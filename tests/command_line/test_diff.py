@@ -66,4 +66,4 @@ def test_single_recordings_say_that_the_noise_is_unknown(nbkit, folder, capsys):
 
 def test_what_is_no_trace_is_one_sentence(nbkit, capsys):
     assert nbkit("diff", "absent", "train.py") == 2
-    assert capsys.readouterr().err.startswith("python -m nbkit diff: There is no absent;")
+    assert capsys.readouterr().err.startswith("python -m nbkit diff: There is no file or folder absent in ")

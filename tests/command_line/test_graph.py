@@ -41,11 +41,11 @@ def test_a_report_is_that_of_the_function(nbkit, folder, capsys):
     ("words", "sentence"),
     [
         ([], "the following arguments are required: PATH"),
-        (["absent"], "There is no absent; give the folder that Trace.save() wrote."),
+        (["absent"], "There is no file or folder absent in "),
         (["train.py"], "train.py is not a trace: it is neither a folder of Trace.save() nor JSON, and no text of"),
         (["net.log", "--against", "empty"], "empty is empty; "),
         (["net.log", "--graph", "net_0"], "There is no graph 'net_0' in 'net.log'; did you mean 'net_0 compiled'?"),
-        (["net.log", "-o", "."], "is a directory; free space or choose another place."),
+        (["net.log", "-o", "."], "it is a folder; give the name of a file in it."),
     ],
 )
 def test_bad_use_is_one_sentence(nbkit, folder, capsys, words, sentence):

@@ -49,13 +49,13 @@ def test_findings_are_an_exit_status_if_asked(nbkit, folder, mismatches, status)
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["absent"], "There is no absent; give the folder that Trace.save() wrote."),
+        (["absent"], "There is no file or folder absent in "),
         (["train.py"], "train.py is not a trace"),
         (["t", "--frame", "opps"], "This trace has no frame 'opps'; did you mean 'ops'?"),
         (["t", "--frame", "ops", "--sort", "self_time"], "There is no column 'self_time'; did you mean 'self_time_us'"),
         (["t", "--frame", "ops", "--columns", "opp"], "There is no column 'opp'; did you mean 'op'"),
         (["t", "--head", "3"], "--head is about the rows of one frame; give --frame, too"),
-        (["t", "--frame", "ops", "--csv", "train.py/rows"], "Cannot write the rows to train.py/rows"),
+        (["t", "--frame", "ops", "--csv", "train.py/rows"], "train.py is no folder; choose another place."),
         (["t", "u"], "'u' is one argument too many"),
         ([], "the following arguments are required: PATH"),
     ],

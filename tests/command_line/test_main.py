@@ -3,6 +3,7 @@
 import pytest
 
 from nbkit.command_line.main import COMMANDS, overview
+from nbkit.verbs.registry import RECORDERS
 
 
 def test_the_overview_has_an_example_of_each(nbkit, capsys):
@@ -17,6 +18,13 @@ def test_the_help_of_each_has_examples_and_its_exit_status_is_0(nbkit, capsys, n
     out, err = capsys.readouterr()
     assert out.count(f"    python -m nbkit {name}") >= 3
     assert err == ""
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("verb", RECORDERS)
+def test_the_help_of_a_step_fits_a_terminal(nbkit, capsys, verb):
+    assert nbkit("run", "--verb", verb, "--help") == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
 
 
 def test_a_mistyped_subcommand_names_the_nearest(nbkit, capsys):

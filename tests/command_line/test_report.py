@@ -20,7 +20,7 @@ def test_it_is_the_report_of_the_loaded_traces(nbkit, folder, capsys):
     assert (folder / "out/r.html").read_bytes() == wanted.read_bytes()
     out, err = capsys.readouterr()
     assert out.startswith(f"{folder / 'out/r.html'}: 2 traces, ") and out.endswith(" KiB\n")
-    assert err == ""
+    assert err == f"nbkit: made the folder {folder / 'out'}\n"
 
 
 def test_a_base_and_values_are_handed_on(nbkit, folder):
@@ -48,8 +48,8 @@ def test_who_waits_is_told_what_takes_its_time(nbkit, folder, monkeypatch, capsy
     [
         (["t"], "give -o FILE, the HTML file to write."),
         (["-o", "r.html"], "There is no trace to report; give one or more."),
-        (["absent", "-o", "r.html"], "There is no absent; give the folder that Trace.save() wrote."),
-        (["t", "-o", "t"], "is a directory; free space or choose another place."),
+        (["absent", "-o", "r.html"], "There is no file or folder absent in "),
+        (["t", "-o", "t"], "it is a folder; give the name of a file in it."),
         (["t", "-o", "train.py/r.html"], "Cannot write the report to"),
         (["t", "u", "--base", "u", "-o", "r.html"], "base is compared with one trace, and 2 were given"),
         (["t", "--vlaues", "-o", "r.html"], "unknown option '--vlaues'; did you mean '--values'"),

@@ -97,7 +97,7 @@ def test_fewer_steps_than_asked_for_are_kept_and_said(nbkit, folder, capsys):
         (["train.py"], "give -o TRACE_DIR"),
         (["-o", "t"], "give a script to run"),
         (["-o", "train.py", "train.py"], "exists and is not a trace"),
-        (["-o", "train.py/t", "train.py"], "not a directory; choose a place"),
+        (["-o", "train.py/t", "train.py"], "train.py is no folder; choose another place."),
         (["-o", "t", "--step", "Trainer.stpe", "train.py"], "no function 'Trainer.stpe'; did you mean 'Trainer.step'"),
         (["-o", "t", "--step", ":2", "train.py"], f"in no loop; its loops begin at line {LOOP_LINE}."),
         (["-o", "t", "--step", "no.py:2", "train.py"], "--step no.py: there is no such file"),

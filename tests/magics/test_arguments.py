@@ -68,6 +68,6 @@ def test_help_is_an_option_of_its_own():
 
 
 def test_the_help_names_every_option_and_where_the_trace_is():
-    text = OPTRACE.parser.format_help()
+    text = " ".join(OPTRACE.parser.format_help().split())
     assert all(option in text for option in ("-o NAME", "--save PATH", "--exclude-modules PATTERN", "--values stats"))
     assert "the last trace is always there as _optrace" in text

@@ -12,8 +12,8 @@ def recorded(kernel, tmp_path):
 
 def test_the_file_is_what_the_function_writes_and_is_told(kernel, tmp_path):
     reply = kernel.run("%opreport first timed -o 'out/my report.html' --title 'a <b>'")
-    ((kind, text),) = reply.outputs
-    assert kind == "display"
+    (_, note), (kind, text) = reply.outputs
+    assert note == f"made the folder {tmp_path / 'out'}" and kind == "display"
     assert text.startswith("out/my report.html: 2 traces, ") and text.endswith("KiB")
     kernel.run("import nbkit; nbkit.opreport(first, timed, path='wanted.html', title='a <b>')")
     assert (tmp_path / "out/my report.html").read_bytes() == (tmp_path / "wanted.html").read_bytes()
@@ -45,7 +45,7 @@ def test_it_is_listed_and_explained(kernel):
         ("x -o r.html", "x is no trace but a Tensor; "),
         ("first --base frist -o r.html", "there is no 'frist'; did you mean 'first'?"),
         ("first -o /dev/null/r.html", "Cannot write the report to /dev/null/r.html: "),
-        ("first -o .", "is a directory; free space or choose another place."),
+        ("first -o .", "it is a folder; give the name of a file in it."),
         ("first --vlaues -o r.html", "unknown option '--vlaues'; did you mean '--values'"),
         ("first -o 'r.html", 'cannot read the options "first -o \'r.html": no closing quotation; close the quote.'),
     ],

@@ -30,7 +30,8 @@ def test_filters_name_and_values_reach_the_recorder(kernel):
 
 
 def test_save_writes_the_folder_that_load_reads(kernel, tmp_path):
-    kernel.run(f"%%optrace -q -o saved --save {tmp_path}/deep/run\nx + 1")
+    reply = kernel.run(f"%%optrace -q -o saved --save {tmp_path}/deep/run\nx + 1")
+    assert ("display", f"made the folder {tmp_path}/deep") in reply.outputs
     kernel.run("import nbkit")
     assert kernel.value(f"nbkit.load({str(tmp_path / 'deep/run')!r}).ops.equals(saved.ops)") is True
 
@@ -44,7 +45,7 @@ def test_save_writes_the_folder_that_load_reads(kernel, tmp_path):
         ("--values mean", "'mean'"),
         ("-o 1st", "'1st' is not a Python name"),
         ("--save /dev/null", "/dev/null exists and is not a trace"),
-        ("--save /dev/null/trace", "Cannot save a trace to /dev/null/trace: not a directory"),
+        ("--save /dev/null/trace", "Cannot save a trace to /dev/null/trace: /dev/null is no folder;"),
     ],
 )
 @pytest.mark.parametrize("end", ["", "%%time\n"], ids=["wrapped", "direct"])

@@ -22,7 +22,7 @@ def test_something_else_under_that_name_is_not_replaced(tmp_path):
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(TraceError, match=r"Cannot save a trace to .*new: not a directory; choose a place"):
+    with pytest.raises(TraceError, match=r"Cannot save a trace to .*new: .*file is no folder; choose another place"):
         check_save_path(tmp_path / "file" / "new")
 
 

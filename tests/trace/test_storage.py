@@ -93,7 +93,7 @@ def test_what_is_no_trace_is_never_overwritten(tmp_path, kind):
 @pytest.mark.parametrize("name", ["file/t", "x" * 300, "/proc/nowhere/t", "nul\0byte"])
 def test_a_path_that_cannot_be_written_is_one_sentence(tmp_path, name):
     (tmp_path / "file").write_text("")
-    with pytest.raises(TraceError, match=r"Cannot save the trace to .*; free space or choose another place\."):
+    with pytest.raises(TraceError, match=r"Cannot save the trace to .*; (free space or )?choose another place\."):
         small_trace().save(tmp_path / name)
     assert names(tmp_path) == ["file"]
 

@@ -4,8 +4,9 @@ import pytest
 
 from nbkit.command_line.run_options import RunParser
 from nbkit.magics import CELL_MAGICS
+from nbkit.magics.line_magic import line_parser
 from nbkit.trace.trace import Trace
-from nbkit.verbs.registry import RECORDERS
+from nbkit.verbs.registry import RECORDERS, VERBS
 from tests.fakes import small_trace
 
 
@@ -35,3 +36,13 @@ def test_findings_are_counted():
     assert RECORDERS["optrace"].findings(small_trace()) == 0
     assert RECORDERS["opdiff"].findings(small_trace(mismatches=2)) == 2
     assert RECORDERS["opcheck"].findings(Trace()) == 0
+
+
+LINES = {verb.name: line_parser(verb.name, verb.line) for verb in VERBS.values() if verb.line is not None}
+MAGICS = {**{name: magic.parser for name, magic in CELL_MAGICS.items()}, **LINES}
+
+
+@pytest.mark.parametrize("name", MAGICS)
+def test_the_help_of_a_magic_is_short_and_fits_a_terminal(name):
+    assert max(map(len, MAGICS[name].format_help().splitlines())) <= 80
+    assert [action.dest for action in MAGICS[name]._actions if len(action.help) > 150] == []

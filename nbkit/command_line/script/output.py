@@ -6,11 +6,13 @@ from nbkit.command_line.terminal import Narrator
 from nbkit.errors import TraceError
 from nbkit.trace.storage import META, check_save_path
 from nbkit.trace.trace import Trace
+from nbkit.verbs.options.parser import telling_new_folders
 from nbkit.verbs.verb import Recorder
 
 
 class Output:
-    """Saves traces to `folder`, or, where several are wanted, to folders step=N in it; `last` is kept to be shown.
+    """Saves traces to `folder`, or, where several are wanted, to folders step=N in it; `last` is kept to be
+    shown, `notes` are to be said at the end.
 
     Raises TraceError if the folder cannot take them.
     """
@@ -22,6 +24,7 @@ class Output:
             raise TraceError(f"{folder} {what}, and several steps go to a folder of their own; give another name.")
         check_save_path(folder / "step=0" if is_split else folder)
         self.saved: list[Path] = []
+        self.notes: list[str] = []
         self.last: Trace | None = None
         self.findings = 0
         self.problem: str | None = None
@@ -33,6 +36,7 @@ class Output:
         self.last = trace
         self.findings += self._verb.findings(trace)
         try:
-            self.saved.append(trace.save(path))
+            with telling_new_folders([self._folder], self.notes.append):
+                self.saved.append(trace.save(path))
         except TraceError as error:
             self.problem = str(error)

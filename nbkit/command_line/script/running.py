@@ -53,7 +53,7 @@ def script_module(name: str, arguments: list[str]) -> Script:
     except (ModuleNotFoundError, ValueError):
         spec = None
     if spec is None or not isinstance(spec.loader, SourceFileLoader):
-        raise OptionError(f"There is no module {name!r} that can be run from its source here.")
+        raise OptionError(f"There is no module {name!r} that can be run from its source here; give another name.")
     return Script(Path(spec.loader.path), spec, (spec.loader.path, *arguments))
 
 

@@ -93,8 +93,8 @@ def _kinds(annotation: Any) -> list[Any]:
 
 
 def _help(meaning: str, parameter: inspect.Parameter) -> str:
-    """The parameter's line in the docstring as help of an option, with its default where that is a value."""
-    text = meaning.replace("`", "").removesuffix(".").replace("%", "%%")
+    """Returns the first sentence on the parameter in the docstring, with its default where that is a value."""
+    text = meaning.partition(". ")[0].replace("`", "").removesuffix(".").replace("%", "%%")
     default = parameter.default
     if isinstance(default, bool) or not isinstance(default, int | float | str) or "default" in text:
         return text

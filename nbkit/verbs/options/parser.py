@@ -1,8 +1,11 @@
 """OptionParser reads options for magics and the command line: full names only, a mistyped one names the nearest."""
 
 import argparse
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from textwrap import TextWrapper
 from typing import Any
 
 from nbkit.errors import nearest
@@ -10,11 +13,15 @@ from nbkit.errors import nearest
 HELP_OPTIONS = ("-h", "--help")
 
 
-class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Help of one width, whatever terminal it is read in."""
+class _HelpFormatter(argparse.HelpFormatter):
+    """Writes help of 80 columns, whatever terminal it is read in; indented paragraphs, which are examples, stay."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=110, max_help_position=32)
+        super().__init__(prog, width=80, max_help_position=28)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        filled = TextWrapper(width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False).fill
+        return "\n\n".join(part if part.startswith(" ") else filled(part) for part in text.split("\n\n"))
 
 
 class OptionParser(argparse.ArgumentParser):
@@ -85,3 +92,13 @@ def number(text: str) -> float:
 def absolute_path(text: str) -> Path:
     """The path that an option's text names, wherever the process goes later."""
     return Path(text).expanduser().absolute()
+
+
+@contextmanager
+def telling_new_folders(outputs: Iterable[object], tell: Callable[[str], object]) -> Iterator[None]:
+    """Calls `tell` with a sentence on each folder that had to be made for one of the paths among `outputs`."""
+    missing = {path.parent for path in outputs if isinstance(path, Path) and not os.path.exists(path.parent)}
+    yield
+    for folder in sorted(missing):
+        if folder.is_dir():
+            tell(f"made the folder {folder}")

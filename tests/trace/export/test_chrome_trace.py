@@ -158,10 +158,10 @@ def test_ops_without_times_are_refused(tmp_path):
 
 def test_what_cannot_be_written_leaves_what_was_there(tmp_path):
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(TraceError, match=r"Cannot write the Chrome trace to .*out\.json: (file exists|not a)"):
+    with pytest.raises(TraceError, match=r"Cannot write the Chrome trace to .*out\.json: .*file is no folder;"):
         small_trace().export_chrome_trace(tmp_path / "file" / "out.json")
     (tmp_path / "out.json").mkdir()
-    with pytest.raises(TraceError, match="is a directory"):
+    with pytest.raises(TraceError, match="it is a folder; give the name of a file in it"):
         small_trace().export_chrome_trace(tmp_path / "out.json")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "out.json"]
 

@@ -106,6 +106,6 @@ def test_what_has_no_timeline_is_refused(tmp_path):
 
 def test_what_cannot_be_written_leaves_nothing(tmp_path):
     (tmp_path / "out.json").mkdir()
-    with pytest.raises(TraceError, match="Cannot write the speedscope file to .*: is a directory"):
+    with pytest.raises(TraceError, match="Cannot write the speedscope file to .*: it is a folder; give"):
         small_trace().export_speedscope(tmp_path / "out.json")
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
