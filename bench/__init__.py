@@ -1,1 +1,1 @@
-"""Side-by-side measurements of nbkit against its peers; no part of the tests' verdict."""
+"""Measures nbkit side by side with its peers; no part of the tests' verdict."""

@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def record(path: Path, with_stack: bool) -> None:
-    """A training step as torch.profiler exports it."""
+    """Records a training step as torch.profiler exports it."""
     torch.set_num_threads(1)
     model, ids = Llama(LLAMA_SMALL), torch.randint(0, 256, (1, 32))
     optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
@@ -64,7 +64,7 @@ def record(path: Path, with_stack: bool) -> None:
 
 
 def repeat(small: Path, large: Path, size_bytes: int) -> None:
-    """The same events again and again, each time later and with ids of their own, until the file is large enough."""
+    """Repeats the same events, each time later and with new ids, until the file is large enough."""
     head = json.loads(small.read_text())
     events = [event for event in head.pop("traceEvents") if event.get("ph") != "M" and event.get("cat") != "Trace"]
     span = max(event["ts"] + event.get("dur", 0) for event in events) - min(event["ts"] for event in events)

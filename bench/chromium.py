@@ -11,13 +11,13 @@ from tests.browser.conftest import ARGUMENTS, NAMES
 
 
 def installed() -> str | None:
-    """Where Chromium is; None if it is not there."""
+    """Returns where Chromium is; None if it is not there."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """A browser, which is closed at the end. Ends the program if there is none."""
+    """Starts a browser and closes it at the end. Ends the program if there is none."""
     path = installed()
     if path is None:
         raise SystemExit("Chromium is not there; install it (Debian package chromium).")

@@ -1,4 +1,4 @@
-"""Whether compare_times calls a difference where there is one, and none where there is none.
+"""Asks whether compare_times calls a difference where there is one, and none where there is none.
 
 Two runs of one step are compared N times, and N times two of which the second has a module that takes 20 % longer.
 With `--load N`, N processes that only spin run beside it: a busy machine.
@@ -61,7 +61,7 @@ def main() -> None:
 
 @contextmanager
 def spinning(processes: int) -> Iterator[None]:
-    """So many processes that each keep a core busy."""
+    """Runs so many processes that each keep a core busy."""
     with ExitStack() as stack:
         for _ in range(processes):
             process = stack.enter_context(Popen([sys.executable, "-c", "while True: pass"]))
@@ -74,7 +74,7 @@ def timed(step: TrainingStep) -> Trace:
 
 
 def module_us(trace: Trace) -> float:
-    """What a forward call of MODULE takes."""
+    """Returns what a forward call of MODULE takes."""
     calls = trace.ops[(trace.ops["level"] == "module") & (trace.ops["module"] == MODULE)]
     return median(calls["total_time_us"])
 
@@ -88,7 +88,7 @@ def planted_pairs(step: TrainingStep, pairs: int, wait_us: float) -> Iterator[tu
 
 @contextmanager
 def slower(module: nn.Module, wait_us: float) -> Iterator[None]:
-    """The module takes `wait_us` longer: its forward spins."""
+    """Makes the module take `wait_us` longer: its forward spins."""
 
     def spin(*_: object) -> None:
         until = perf_counter_ns() + wait_us * 1e3
@@ -103,13 +103,13 @@ def slower(module: nn.Module, wait_us: float) -> Iterator[None]:
 
 
 def called(left: Trace, right: Trace) -> tuple[int, int]:
-    """Number of rows beyond noise, by module and by op; the traces are let go, as kept memory changes later times."""
+    """Counts rows beyond noise, by module and by op; the traces are let go, as kept memory changes later times."""
     by_module, by_op = (nbkit.compare_times(left, right, by=by)["verdict"] for by in ("module", "op"))
     return tuple(int(verdict.isin(["slower", "faster"]).sum()) for verdict in (by_module, by_op))
 
 
 def top_row(before: Trace, after: Trace) -> tuple[bool, bool]:
-    """Whether the planted module is the top row, and whether it is called slower."""
+    """Returns whether the planted module is the top row, and whether it is called slower."""
     top = nbkit.compare_times(before, after).iloc[0]
     return top["module"] == MODULE, top["module"] == MODULE and top["verdict"] == "slower"
 

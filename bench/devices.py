@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def chosen(name: str | None) -> torch.device:
-    """The device of this name, the accelerator that is there, or the simulated one."""
+    """Returns the device of this name, the accelerator that is there, or the simulated one."""
     if name is not None:
         return torch.device(name)
     if torch.accelerator.is_available():
@@ -70,7 +70,7 @@ def named(device: torch.device) -> str:
 
 
 def compared(name: str, precision: str, device: torch.device) -> pd.DataFrame:
-    """The diffs of two training steps, the second with a filled optimizer state."""
+    """Returns the diffs of two training steps, the second with a filled optimizer state."""
     torch.manual_seed(0)
     make, config = MODELS[name]
     model: nn.Module = make(config).to(device, torch.bfloat16 if precision == "bfloat16" else torch.float32)
@@ -87,7 +87,7 @@ def compared(name: str, precision: str, device: torch.device) -> pd.DataFrame:
 
 @contextmanager
 def allowing_tf32(is_allowed: bool) -> Iterator[None]:
-    """float32 products of CUDA with TF32 or without, as before afterwards."""
+    """Switches TF32 in CUDA's float32 products on or off, and back at the end."""
     places = (torch.backends.cuda.matmul, torch.backends.cudnn)
     before = [place.allow_tf32 for place in places]
     for place in places:

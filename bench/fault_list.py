@@ -1,4 +1,4 @@
-"""Which faults are planted in a step: every kind in every op whose result it changes, each in a call drawn by lot."""
+"""Lists the faults planted in a step: every kind in every op whose result it changes, each in a random call."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ Key = tuple[str, str, float | None]  # op, kind, size
 
 
 def faults_of(step: Step, seed: int, every_size: bool = False) -> list[nbkit.Fault]:
-    """One fault for each op of the step and each kind that can change its bits; by lot its call, and its size.
+    """Returns one fault for each op of the step and each kind that can change its bits; by lot its call, and its size.
 
     `every_size` makes one fault of each size instead. Ops that only run inside another one (`fill_` in `ones`) have no
     row of their own in a trace and are left to that.
@@ -42,13 +42,13 @@ def faults_of(step: Step, seed: int, every_size: bool = False) -> list[nbkit.Fau
 
 
 def _drawn(lot: Random, sizes: list[Key], changing: dict[Key, list[int]]) -> nbkit.Fault:
-    """A size and a call; each op and kind has a lot of its own, as memory that nobody wrote may add or lose one."""
+    """Draws a size and a call, each op and kind by its own seed, as memory that nobody wrote may add or lose one."""
     key = lot.choice(sizes)
     return nbkit.Fault(*key, nth_call=lot.choice(changing[key]))
 
 
 def device_calls(step: Step) -> Counter[str]:
-    """How often each aten op runs on the device, as a trace has it."""
+    """Returns how often each aten op runs on the device, as a trace has it."""
     with nbkit.optrace() as trace:
         step.run()
     ops = trace.ops
@@ -65,7 +65,7 @@ class Probe(Plan):
         self.memory: defaultdict[Key, dict[Any, Any]] = defaultdict(dict)
 
     def runner(self, func: Any) -> Callable[..., Any]:
-        """What runs the op, and looks what each kind would make of it."""
+        """Returns what runs the op, and looks what each kind would make of it."""
         return lambda *args, **kwargs: self._run(func, args, kwargs)
 
     def _run(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -87,7 +87,7 @@ class Probe(Plan):
 
 
 def kinds_and_sizes() -> Iterator[tuple[str, float | None]]:
-    """Every kind of fault with each of its sizes."""
+    """Yields every kind of fault with each of its sizes."""
     for kind in nbkit.FAULT_KINDS:
         for size in SIZES.get(kind, (None,)):
             yield kind, size

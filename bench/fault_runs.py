@@ -1,4 +1,4 @@
-"""One planted fault under opdiff: what the device says of it, what opdiff finds, and how the two go together."""
+"""Runs one planted fault under opdiff: what the device says of it, what opdiff finds, and whether the two agree."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ KINDS = ("detectable", "within the margin", "within rounding", "random")
 
 @dataclass(frozen=True)
 class Outcome:
-    """A fault that was met, what the device says about its size, and which ops opdiff called wrong."""
+    """Holds what a subcommand prints, null for nothing, its exit status, and the traces that may hold findings."""
 
     fault: nbkit.Fault
     phase: str
@@ -29,7 +29,7 @@ class Outcome:
 
     @property
     def kind(self) -> str:
-        """What the device's figure makes of the fault; opdiff's verdict has no part in it."""
+        """Returns what the device's figure makes of the fault; opdiff's verdict has no part in it."""
         if pd.isna(self.rounding_ratio):
             return "random"
         if self.rounding_ratio > BOUND:
@@ -38,17 +38,17 @@ class Outcome:
 
     @property
     def localised(self) -> bool:
-        """Whether the op with the fault, and no other, is called wrong."""
+        """Returns whether the op with the fault, and no other, is called wrong."""
         return self.found and not self.others
 
     @property
     def is_wrong(self) -> bool:
-        """Whether opdiff is wrong about it: missed though detectable, or another op blamed."""
+        """Returns whether opdiff is wrong about it: missed though detectable, or another op blamed."""
         return bool(self.others) or (self.kind == "detectable" and not self.found)
 
 
 def outcome_of(device: nbkit.SimulatedDevice, step: Step, fault: nbkit.Fault) -> Outcome | None:
-    """The outcome of one run of the step with this fault; None if the device reports that it changed nothing."""
+    """Runs the step with this fault; None if the device reports that it changed nothing."""
     with device.planted(fault) as plan, nbkit.opdiff() as trace:
         step.run()
     report = plan.report().iloc[0]
@@ -67,5 +67,5 @@ def outcome_of(device: nbkit.SimulatedDevice, step: Step, fault: nbkit.Fault) ->
 
 
 def mismatches(trace: nbkit.Trace) -> pd.DataFrame:
-    """Rows of `diffs` that say that an op is wrong."""
+    """Returns rows of `diffs` that say that an op is wrong."""
     return trace.diffs[~trace.diffs["status"].isin(HARMLESS)]

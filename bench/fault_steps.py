@@ -90,7 +90,7 @@ class Step:
     autocast: bool
 
     def run(self) -> None:
-        """Zero the gradients, forward, backward, update."""
+        """Runs a step: zero the gradients, forward, backward, update."""
         self.optimizer.zero_grad()
         with torch.autocast(self.inputs[0].device.type, torch.bfloat16, enabled=self.autocast):
             loss = self._loss()
@@ -106,7 +106,7 @@ class Step:
 
 
 def make_step(name: str, dtype: str, device: torch.device | str, seed: int = 0) -> Step:
-    """A step of one of MODELS in one of DTYPES or under autocast; the same seed makes the same step."""
+    """Returns a step of one of MODELS in one of DTYPES or under autocast; the same seed makes the same step."""
     torch.manual_seed(seed)
     recipe, wanted = MODELS[name], DTYPES.get(dtype, torch.float32)
     model = recipe.make().to(wanted).to(device)

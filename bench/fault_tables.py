@@ -1,4 +1,4 @@
-"""The text of the fault benchmark: totals, a table of every model and dtype, wrong verdicts by name."""
+"""Writes the fault benchmark: totals, a table of every model and dtype, wrong verdicts by name."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -18,17 +18,17 @@ class Clean(NamedTuple):
 
 
 def detectable(results: dict[Place, list[Outcome]]) -> list[Outcome]:
-    """The faults that the device calls large enough."""
+    """Returns the faults that the device calls large enough."""
     return [outcome for outcomes in results.values() for outcome in outcomes if outcome.kind == "detectable"]
 
 
 def share(outcomes: Sequence[Outcome]) -> float:
-    """How many of them are the first and only mismatch; 0 of none."""
+    """Returns how many of them are the first and only mismatch; 0 of none."""
     return sum(outcome.localised for outcome in outcomes) / max(len(outcomes), 1)
 
 
 def totals(results: dict[Place, list[Outcome]], clean: dict[Place, Clean]) -> str:
-    """One row per class of faults, and one for the clean steps."""
+    """Returns one row per class of faults, and one for the clean steps."""
     every = [outcome for outcomes in results.values() for outcome in outcomes]
     rows = []
     for kind in KINDS:
@@ -48,7 +48,7 @@ def totals(results: dict[Place, list[Outcome]], clean: dict[Place, Clean]) -> st
 
 
 def table_of(outcomes: Sequence[Outcome]) -> str:
-    """Of one model and dtype: a row per kind of fault and phase."""
+    """Writes a row per kind of fault and phase of one model and dtype."""
     rows = []
     for kind, phase in sorted({(outcome.fault.kind, outcome.phase) for outcome in outcomes}):
         ones = [outcome for outcome in outcomes if (outcome.fault.kind, outcome.phase) == (kind, phase)]
@@ -62,7 +62,7 @@ def table_of(outcomes: Sequence[Outcome]) -> str:
 
 
 def clean_table(clean: dict[Place, Clean]) -> str:
-    """Steps without a fault."""
+    """Returns steps without a fault."""
     rows = [
         (model, dtype, str(one.tensors), number(one.noise_ratio), ", ".join(one.wrong) or "none")
         for (model, dtype), one in clean.items()
@@ -71,12 +71,12 @@ def clean_table(clean: dict[Place, Clean]) -> str:
 
 
 def wrong_verdicts(results: dict[Place, list[Outcome]]) -> list[str]:
-    """A line for every fault that was missed though detectable, and for every one for which another op was blamed."""
+    """Lists the faults that were missed though detectable, and those for which another op was blamed."""
     return list(_lines(results, [outcome for ones in results.values() for outcome in ones if outcome.is_wrong]))
 
 
 def undetectable(results: dict[Place, list[Outcome]]) -> list[str]:
-    """A line for every fault that is not detectable, with the figure that says so, the largest first."""
+    """Returns a line for every fault that is not detectable, with the figure that says so, the largest first."""
     ones = [outcome for outcomes in results.values() for outcome in outcomes if not outcome.rounding_ratio > BOUND]
     return list(_lines(results, sorted(ones, key=lambda outcome: -outcome.rounding_ratio)))
 

@@ -1,4 +1,4 @@
-"""Whether opdiff names the op with a planted fault, and no other: on both sample models and others, with AdamW.
+"""Asks whether opdiff names the op with a planted fault, and no other: on both sample models and others, with AdamW.
 
 Run from the repository root: `python bench/faults.py [--quick | --every-size] [--seed N]`. Writes out/bench/faults.md
 and ends with status 1 where a target is missed. Every kind of fault is planted in every op whose result it can change,
@@ -79,7 +79,7 @@ def _one_thread() -> None:
 
 
 def clean_run(model: str, dtype: str, seed: int) -> Clean:
-    """A step without a fault, on the device."""
+    """Returns a step without a fault, on the device."""
     step = make_step(model, dtype, nbkit.SimulatedDevice().torch_device, seed)
     with nbkit.opdiff() as trace:
         step.run()
@@ -87,7 +87,7 @@ def clean_run(model: str, dtype: str, seed: int) -> Clean:
 
 
 def faulty_runs(model: str, dtype: str, seed: int, every_size: bool) -> list[Outcome]:
-    """The outcome of every fault of a step, each in a step of its own; without those that changed nothing."""
+    """Returns the outcome of every fault of a step, each in a step of its own; without those that changed nothing."""
     device = nbkit.SimulatedDevice()
     place = device.torch_device
     faults = faults_of(make_step(model, dtype, place, seed), seed, every_size)
@@ -96,7 +96,7 @@ def faulty_runs(model: str, dtype: str, seed: int, every_size: bool) -> list[Out
 
 
 def targets_missed(results: Results, clean: dict[Place, Clean], is_whole: bool) -> Iterator[str]:
-    """What falls short, in words; the counts are asked of the whole benchmark only."""
+    """Yields what falls short, in words; the counts are asked of the whole benchmark only."""
     large = detectable(results)
     if share(large) < SHARE:
         yield f"{share(large):.2%} of the detectable faults are the first and only mismatch, wanted {SHARE:.0%}"
@@ -112,7 +112,7 @@ def targets_missed(results: Results, clean: dict[Place, Clean], is_whole: bool) 
 
 
 def report(results: Results, clean: dict[Place, Clean], missed: list[str], seconds: float) -> str:
-    """All of it in Markdown."""
+    """Returns all of it in Markdown."""
     wrong, small = wrong_verdicts(results), undetectable(results)
     parts = ["# Planted faults and what opdiff makes of them", f"torch {torch.__version__}, {seconds:.0f} s."]
     parts += ["Targets: " + ("; ".join(missed) or "met") + ".", totals(results, clean)]

@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def equal_pairs(step: TrainingStep, pairs: int) -> tuple[str, str]:
-    """The table of what is coloured although nothing differs, and a sentence on single recordings."""
+    """Returns the table of what is coloured although nothing differs, and a sentence on single recordings."""
     coloured, frames, single = Counter[str](), Counter[str](), list[int]()
     for _ in range(pairs):
         before, now = timed(step), timed(step)
@@ -60,7 +60,7 @@ def equal_pairs(step: TrainingStep, pairs: int) -> tuple[str, str]:
 
 
 def planted_table(step: TrainingStep, pairs: int, wait_us: float) -> str:
-    """In how many pairs the planted module is coloured, and what else is in all of them."""
+    """Says in how many pairs the planted module is coloured, and what else is in all of them."""
     found, above, beside = Counter[str](), Counter[str](), Counter[str]()
     for before, now in planted_pairs(step, pairs, wait_us):
         for group, (paths, _) in judged(before, now).items():
@@ -74,7 +74,7 @@ def planted_table(step: TrainingStep, pairs: int, wait_us: float) -> str:
 
 
 def judged(before: Trace, now: Trace) -> dict[str, tuple[list[tuple[str, ...]], int]]:
-    """Per grouping the paths of the frames that are slower or faster beyond noise, and how many frames there are."""
+    """Returns per grouping the paths of the frames slower or faster beyond noise, and the number of frames."""
     states = flame_state(now), flame_state(before)
     pair = timed_pair(before, now)
     found = {}
@@ -91,13 +91,13 @@ def path_of(parent: np.ndarray, texts: list[str], frame: int) -> tuple[str, ...]
 
 
 def is_planted(path: tuple[str, ...]) -> bool:
-    """Whether a frame is of the module's own forward time: by its path, and as a leaf of a grouping."""
+    """Returns whether a frame is of the module's own forward time: by its path, and as a leaf of a grouping."""
     module = f"Llama.{MODULE}"
     return path[-1] == f"{module} (MLP)" or ("MLP" in path and module in path)
 
 
 def singly_coloured(before: Trace, now: Trace) -> int:
-    """How many frames are coloured if the noise is not known."""
+    """Returns how many frames are coloured if the noise is not known."""
     plain = [Trace({"ops": trace.ops}, trace.meta) for trace in (now, before)]
     states = [flame_state(trace) for trace in plain]
     changes = flame_changes(states[0], states[1], difference_state(plain[0], plain[1], states[0], states[1]))

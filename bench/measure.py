@@ -54,7 +54,7 @@ def now() -> Reading:
 
 
 def measure(step: TrainingStep, peers: Sequence[Peer], rounds: int) -> Measurements:
-    """Samples of all peers, interleaved, each round in another order, after one round that does not count."""
+    """Returns samples of all peers, interleaved, each round in another order, after one round that does not count."""
     measured = Measurements()
     for number in range(-1, rounds):
         start = number % len(peers)
@@ -73,7 +73,7 @@ def measure(step: TrainingStep, peers: Sequence[Peer], rounds: int) -> Measureme
 
 
 def run_once(peer: Peer, step: TrainingStep) -> Sample:
-    """One run of the step under a peer, right after a bare one that brings the step back into the caches."""
+    """Returns one run of the step under a peer, right after a bare one that brings the step back into the caches."""
     gc.collect()
     with muted_stderr([]):
         peer.prepare()
@@ -97,7 +97,7 @@ def timed_run(peer: Peer, step: TrainingStep) -> Sample:
 
 
 def saving(trace: Trace, rounds: int) -> tuple[Reading, int]:
-    """Median time of saving a trace into a new folder, and the bytes it takes on disk."""
+    """Returns median time of saving a trace into a new folder, and the bytes it takes on disk."""
     spans = []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(-1, rounds):

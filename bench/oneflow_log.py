@@ -62,7 +62,7 @@ def write(path: Path, pieces: Iterator[str], size_bytes: int) -> None:
 
 
 def training() -> Iterator[str]:
-    """Three graphs of 1,000 ops, then metrics, and lines of actors and of memory."""
+    """Yields three graphs of 1,000 ops, then metrics, and lines of actors and of memory."""
     for number in range(3):
         yield from graph(f"Train_{number}", 1000)
     for step in count(19, 20):
@@ -77,7 +77,7 @@ def graphs() -> Iterator[str]:
 
 
 def graph(name: str, ops: int) -> Iterator[str]:
-    """A chain of ops that are tried and added, and the listing of their graph."""
+    """Yields a chain of ops that are tried and added, and the listing of their graph."""
     yield f"(GRAPH:{name}:Net) start building graph.\n(MODULE:model:Chain(width=1024))\n"
     for number in range(ops):
         yield traced(name, number)

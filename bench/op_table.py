@@ -70,7 +70,7 @@ def measure_kernel(source: OpSource) -> None:
 
 
 def measure_keys(trace: Trace) -> None:
-    """Time from a key press in a filter to its rows on the page, the pause for more keys included."""
+    """Measures the time from a key press in a filter to its rows on the page, the pause for more keys included."""
     with chromium.browser() as browser:
         shown = TablePage(browser.new_page(viewport={"width": 1000, "height": 900}), trace)
         press = milliseconds_of_keys(shown)
@@ -108,7 +108,7 @@ def profile_of(query: dict[str, Any]) -> dict[str, Any]:
 
 
 def ask_anew(source: OpSource, query: dict[str, Any], repeat: int) -> Callable[[], object]:
-    """The question with a predicate that all rows fit, so that no repeat is answered from the matches kept."""
+    """Returns the question with a predicate that all rows fit, so that no repeat is answered from the matches kept."""
     anything = {"all": [], "repeat": repeat}
     return lambda: source.answer(rows({**query, "predicates": [*query.get("predicates", []), anything]}))
 

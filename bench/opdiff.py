@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def one_round(step: TrainingStep, wide: TrainingStep) -> tuple[float, ...]:
-    """Milliseconds of CPU time of each of NAMES, one after the other."""
+    """Returns milliseconds of CPU time of each of NAMES, one after the other."""
     runs: tuple[tuple[TrainingStep, AbstractContextManager[Any]], ...] = (
         (step, nullcontext()),
         (wide, nullcontext()),

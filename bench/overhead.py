@@ -1,4 +1,4 @@
-"""What recording a training step costs: optrace beside torch.profiler, DebugMode and torchlens, against the budgets.
+"""Measures what recording a training step costs: optrace beside torch.profiler, DebugMode and torchlens, and budgets.
 
 Run from the repository root: `python bench/overhead.py [--rounds N] [--quick]`. Writes out/bench/overhead.md and .png.
 """
@@ -92,7 +92,7 @@ def run(step: TrainingStep, peers: Sequence[Peer], rounds: int) -> Result:
 
 
 def launch_figures(result: Result, rounds: int) -> list[Figure]:
-    """The budgets of the launch-bound step, and of building and saving its frames."""
+    """Returns the budgets of the launch-bound step, and of building and saving its frames."""
     return [
         *ratios(result, "the step under optrace / bare", OPTRACE, BARE, 2.5, is_step=True),
         *ratios(result, f"the step under {OPTRACE_PYTHON} / bare", OPTRACE_PYTHON, BARE, None, is_step=True),
@@ -118,14 +118,14 @@ def stats_figures(result: Result) -> list[Figure]:
 def ratios(
     result: Result, what: str, peer: str, base: str, budget: float | None, *, is_step: bool = False
 ) -> list[Figure]:
-    """The figure of one ratio; none where a peer failed, which the list of peers says."""
+    """Returns the figure of one ratio; none where a peer failed, which the list of peers says."""
     found = compare(result.measured, peer, base, (STEP, STEP) if is_step else (TOTAL, TOTAL))
     name = f"{result.step.name}: {what}"
     return [] if found is None else [Figure(name, found.wall_us, found.cpu_us, "x", budget)]
 
 
 def per_op(result: Result, rounds: int) -> list[Figure]:
-    """Building and saving the frames, in time and bytes per row of `ops`."""
+    """Returns building and saving the frames, in time and bytes per row of `ops`."""
     ops = len(result.trace.ops)
     build = middle([sample.finish for sample in result.measured.samples[OPTRACE]])
     save, size_bytes = saving(result.trace, rounds)
@@ -142,7 +142,7 @@ def per_op(result: Result, rounds: int) -> list[Figure]:
 
 
 def report(figures: Sequence[Figure], results: Sequence[Result], peers: Sequence[Peer], about: str) -> str:
-    """All tables as Markdown."""
+    """Returns all tables as Markdown."""
     parts = ["# What recording a training step costs", about, "## Budgets", figures_table(figures)]
     for result in results:
         parts += [f"## {result.step.name}: {result.step.size}", op_counts(result), peer_table(result.measured, peers)]
@@ -161,7 +161,7 @@ def op_counts(result: Result) -> str:
 
 
 def peer_table(measured: Measurements, peers: Sequence[Peer]) -> str:
-    """Times of each peer, and their ratios to the bare run of the same work."""
+    """Returns times of each peer, and their ratios to the bare run of the same work."""
     head = ("peer", "step, ms", "to result, ms", "CPU, ms", "step / bare", "to result / bare", "CPU / bare")
     seen = (*measured.samples, *measured.failures)
     return markdown(head, [peer_row(measured, peer) for peer in peers if peer.name in seen])

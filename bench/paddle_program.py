@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def text() -> str:
-    """A chain of operations."""
+    """Returns a chain of operations."""
     variables = "".join(VARIABLE.format(number) for number in range(OPERATIONS + 1))
     operations = "".join(OPERATION.format(number, number + 1, number // 64) for number in range(OPERATIONS))
     return f"{{ // block_idx:0  parent_idx:-1  forward_idx:-1  backward_idx:-1\n{variables}\n{operations}}}\n"

@@ -23,7 +23,7 @@ DEBUG_MODE, TORCHLENS = "DebugMode", "torchlens, forward only"
 
 
 def nothing() -> None:
-    """What most peers need done before and after a measurement."""
+    """Does nothing: most peers need nothing before and after a measurement."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Peer:
 
 
 def all_peers() -> list[Peer]:
-    """Every peer, bare ones first; one that is not installed fails when it runs."""
+    """Returns every peer, bare ones first; one that is not installed fails when it runs."""
     return [
         Peer(BARE, nullcontext),
         Peer(FORWARD, nullcontext, TrainingStep.forward, base=FORWARD),
@@ -75,14 +75,14 @@ class _EmptyFunctionMode(TorchFunctionMode):
 
 @contextmanager
 def _empty_modes() -> Iterator[None]:
-    """The two modes that a recorder in Python needs, recording nothing: what no such recorder can be faster than."""
+    """Enters the two modes that a recorder in Python needs, recording nothing: the bound of such recorders."""
     with _EmptyFunctionMode(), _EmptyDispatchMode():  # type: ignore[no-untyped-call]
         yield
 
 
 @contextmanager
 def python_recorder(verb: Callable[[], AbstractContextManager[nbkit.Trace]] = nbkit.optrace) -> Iterator[nbkit.Trace]:
-    """What a verb is without `nbkit.build_recorder()`."""
+    """Records as a verb does without `nbkit.build_recorder()`."""
     before = os.environ.get("NBKIT_RECORDER")
     os.environ["NBKIT_RECORDER"] = "python"
     try:
@@ -103,7 +103,7 @@ def _events(profiler: profile, _: None) -> Any:
 
 
 def _torchlens() -> Peer:
-    """Of a step torchlens records one call of the model, without the backward pass; its table is `to_pandas()`.
+    """Records one call of the model with torchlens, without the backward pass; its table is `to_pandas()`.
 
     It leaves all of torch wrapped after its first trace, which would slow the others down: taken off in between.
     """

@@ -1,4 +1,4 @@
-"""The picture of the comparison: how many times longer each recorder takes than the bare step."""
+"""Draws the comparison: how many times longer each recorder takes than the bare step."""
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
@@ -16,7 +16,7 @@ BAR = 0.38
 
 
 def write_plot(measured: Mapping[str, Measurements], peers: Sequence[Peer], path: Path) -> None:
-    """One panel per step, one pair of bars per peer, as a PNG file."""
+    """Draws a panel per step with a pair of bars per peer, as a PNG file."""
     recorders = [peer for peer in peers if peer.name != peer.base]
     figure = Figure(figsize=(13, 4), layout="constrained")
     panels = figure.subplots(1, len(measured), sharey=True)
@@ -28,7 +28,7 @@ def write_plot(measured: Mapping[str, Measurements], peers: Sequence[Peer], path
 
 
 def draw(axes: Axes, measured: Measurements, peers: Sequence[Peer]) -> None:
-    """Wall time as a multiple of the bare run, on a logarithmic axis; a peer without figures has a word instead."""
+    """Draws wall time as a multiple of the bare run, on a log axis; a peer without figures has a word instead."""
     step = attrgetter("step")
     absent = {peer.name: " failed" if peer.name in measured.failures else " not in the rounds" for peer in peers}
     for offset, (label, (part, colour)) in enumerate(PARTS.items()):

@@ -21,12 +21,12 @@ class Figure:
 
 
 def ratio(numerator: Sequence[float], denominator: Sequence[float]) -> float:
-    """Median of the ratios of each round: what slows a whole round down stands on both sides."""
+    """Returns median of the ratios of each round: what slows a whole round down stands on both sides."""
     return median(above / below for above, below in zip(numerator, denominator, strict=True))
 
 
 def compare(measured: Measurements, peer: str, base: str, parts: tuple[Part, Part]) -> Reading | None:
-    """Ratio of a part of `peer` to a part of `base`, on both clocks; None if one of them failed."""
+    """Returns ratio of a part of `peer` to a part of `base`, on both clocks; None if one of them failed."""
     if not {peer, base} <= measured.samples.keys():
         return None
     above = [parts[0](sample) for sample in measured.samples[peer]]
@@ -38,12 +38,12 @@ def compare(measured: Measurements, peer: str, base: str, parts: tuple[Part, Par
 
 
 def middle(spans: Sequence[Reading]) -> Reading:
-    """Median on each clock."""
+    """Returns median on each clock."""
     return Reading(median(span.wall_us for span in spans), median(span.cpu_us for span in spans))
 
 
 def verdict(value: float, budget: float | None) -> str:
-    """Whether a figure is within its budget, and by how much it is not."""
+    """Returns whether a figure is within its budget, and by how much it is not."""
     if budget is None:
         return "no budget"
     if value <= budget:
@@ -52,12 +52,12 @@ def verdict(value: float, budget: float | None) -> str:
 
 
 def number(value: float) -> str:
-    """Three significant digits, without an exponent."""
+    """Returns three significant digits, without an exponent."""
     return f"{value:,.0f}" if value >= 100 else f"{value:#.3g}"
 
 
 def figures_table(figures: Sequence[Figure]) -> str:
-    """Markdown table of figures; the verdict is that of the wall clock."""
+    """Returns markdown table of figures; the verdict is that of the wall clock."""
     rows = [
         (
             figure.what,
@@ -72,7 +72,7 @@ def figures_table(figures: Sequence[Figure]) -> str:
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Markdown table whose columns also line up as plain text; all but the first are set to the right."""
+    """Returns markdown table whose columns also line up as plain text; all but the first are set to the right."""
     table = [tuple(head), *(tuple(row) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     rule = "|" + "|".join(["-" * (widths[0] + 2), *("-" * (width + 1) + ":" for width in widths[1:])]) + "|"

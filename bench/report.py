@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def recorded(verb: Callable[[], Any], count: int) -> nbkit.Trace:
-    """A trace of as few whole training steps as make `count` events."""
+    """Returns a trace of as few whole training steps as make `count` events."""
     step = launch_bound()
     step.run()  # the first one has ops of its own: it makes the optimizer's state
     with verb() as one:
@@ -63,7 +63,7 @@ def recorded(verb: Callable[[], Any], count: int) -> nbkit.Trace:
 
 
 def opened(browser: Any, path: Path) -> tuple[float, float]:
-    """Milliseconds until the report is open, and of CPU time of its thread until then.
+    """Returns milliseconds until the report is open, and of CPU time of its thread until then.
 
     Ends the program if the report asks for something, or complains.
     """

@@ -50,7 +50,7 @@ def compute_bound(device: torch.device | str = "cpu") -> TrainingStep:
 
 
 def count_ops(step: TrainingStep) -> int:
-    """Number of aten ops of the step, as a bare dispatch mode sees them."""
+    """Returns number of aten ops of the step, as a bare dispatch mode sees them."""
     with _Counting() as mode:
         step.run()
     return mode.seen.total()

@@ -1,4 +1,4 @@
-"""What optime costs and how true its times are: beside torch.profiler, against the budgets.
+"""Measures what optime costs and how true its times are: beside torch.profiler, against the budgets.
 
 Run from the repository root: `python bench/timing.py [--rounds N] [--only-agreement]`. Writes out/bench/timing.md.
 """
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def costs(step: TrainingStep, rounds: int) -> str:
-    """The step under each recorder against the bare one, and the time to frames against torch.profiler's events."""
+    """Compares the step under each recorder with the bare one, and the time to frames with torch.profiler's events."""
     peers = [peer for peer in all_peers() if peer.name in (BARE, PROFILER, PROFILER_SHAPES)]
     peers += [
         Peer(OPTIME, nbkit.optime),
@@ -82,7 +82,7 @@ def figure(
 
 
 def sums(step: TrainingStep, rounds: int) -> str:
-    """How much of the step's wall time the self times, and the rows right below the root, add up to."""
+    """Returns how much of the step's wall time the self times, and the rows right below the root, add up to."""
     shares = []
     for _ in range(rounds):
         with nbkit.optime() as trace:
@@ -96,7 +96,7 @@ def sums(step: TrainingStep, rounds: int) -> str:
 
 
 def agreement(step: TrainingStep, rounds: int) -> str:
-    """Self CPU time of the heaviest ops: ours against key_averages() of plain torch.profiler, runs interleaved.
+    """Returns self CPU time of the heaviest ops: ours against key_averages() of plain torch.profiler, runs interleaved.
 
     The profiler runs twice in every round: what it differs from itself by is the scatter of the machine. Ratios are
     taken within a round, and each of the six orders of the three comes equally often: what ran before counts.

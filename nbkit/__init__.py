@@ -130,7 +130,7 @@ Trace.presenter = _Presenter()
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """What `%load_ext nbkit` calls: adds the cell magics."""
+    """Adds the magics; `%load_ext nbkit` calls it."""
     # `ipython` is typed in the magics layer, the only one that imports IPython; plain scripts do without.
     from nbkit.magics import load as load_magics
 
@@ -138,7 +138,7 @@ def load_ipython_extension(ipython: Any) -> None:
 
 
 def unload_ipython_extension(ipython: Any) -> None:
-    """What `%unload_ext nbkit` calls: takes out all that loading added."""
+    """Removes all that loading added; `%unload_ext nbkit` calls it."""
     from nbkit.magics import unload as unload_magics
 
     unload_magics(ipython)

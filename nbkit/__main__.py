@@ -1,4 +1,4 @@
-"""What `python -m nbkit` runs."""
+"""Runs `python -m nbkit`."""
 
 import sys
 

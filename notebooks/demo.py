@@ -1,4 +1,4 @@
-"""What `make demo` runs: the first notebook headless, a step like its own timed and checked, and one report of all."""
+"""Runs the first notebook headless, times and checks a step like its own, and writes one report: `make demo`."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def run_notebook() -> None:
 
 
 def timed_and_checked() -> list[nbkit.Trace]:
-    """A training step of RWKV-4: how long it takes, whether NaN or Inf begin in it, and whether each op is right."""
+    """Checks a training step of RWKV-4: its time, whether NaN or Inf begin in it, whether each op is correct."""
     torch.manual_seed(0)
     model = RWKV4(RWKV4Config(vocab_size=256, context_length=64, width=64, layers=2, head_qk=32))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)

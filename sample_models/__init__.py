@@ -1,1 +1,1 @@
-"""Small real models in plain torch, for the notebooks, the tests and the benchmarks."""
+"""Holds small real models in plain torch, for the notebooks, the tests and the benchmarks."""

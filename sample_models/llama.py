@@ -78,7 +78,7 @@ class RMSNorm(nn.Module):
 
 
 def rotary_tables(positions: Tensor, head_dim: int, theta: float) -> tuple[Tensor, Tensor]:
-    """Cosine and sine of the rotary angles, each (T, D)."""
+    """Returns cosine and sine of the rotary angles, each (T, D)."""
     exponents = torch.arange(0, head_dim, 2, dtype=torch.float32, device=positions.device) / head_dim
     angles = positions.float()[:, None] * (1.0 / theta**exponents)  # (T, D/2)
     angles = torch.cat((angles, angles), dim=-1)
@@ -121,7 +121,7 @@ class Attention(nn.Module):
 
 
 def causal_mask(length: int, seen: int, device: torch.device) -> Tensor:
-    """True where new position t of `length` may look at position s of `seen`: (T, S)."""
+    """Returns true where new position t of `length` may look at position s of `seen`: (T, S)."""
     return torch.ones(length, seen, dtype=torch.bool, device=device).tril(seen - length)
 
 
@@ -162,7 +162,7 @@ class LlamaModel(nn.Module):
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
 
     def forward(self, ids: Tensor, cache: KVCache | None = None) -> tuple[Tensor, KVCache]:
-        """Hidden states (B, T, C) of `ids` (B, T), and the cache including them."""
+        """Returns hidden states (B, T, C) of `ids` (B, T), and the cache including them."""
         seen = cache[0][0].shape[2] if cache else 0
         positions = torch.arange(seen, seen + ids.shape[1], device=ids.device)
         cos, sin = rotary_tables(positions, self.config.head_dim, self.config.rope_theta)
@@ -192,7 +192,7 @@ class Llama(nn.Module):
         return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.reshape(-1))
 
     def decode(self, ids: Tensor, cache: KVCache | None = None) -> tuple[Tensor, KVCache]:
-        """Logits (B, T, V) of new positions `ids` (B, T) given what the cache has seen, and the new cache."""
+        """Returns logits (B, T, V) of new positions `ids` (B, T) given what the cache has seen, and the new cache."""
         hidden, cache = self.model(ids, cache)
         return self.lm_head(hidden), cache
 

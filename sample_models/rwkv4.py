@@ -46,12 +46,12 @@ class RWKV4State:
 
 
 def shift(x: Tensor, distance: int, fill: float) -> Tensor:
-    """`x` (..., T, C) moved `distance` positions later in time, with `fill` before its start."""
+    """Moves `x` (..., T, C) `distance` positions later in time, with `fill` before its start."""
     return F.pad(x[..., :-distance, :], (0, 0, distance, 0), value=fill)
 
 
 def wkv(decay: Tensor, bonus: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Weighted mean of the values up to each position, (B, T, C) as `k` and `v`; `decay` >= 0 and `bonus` are (C,).
+    """Averages the values up to each position by weight, (B, T, C) as `k` and `v`; `decay` >= 0 and `bonus` are (C,).
 
     At position t the weight of v[t] is exp(bonus + k[t]), that of an earlier v[i] exp(k[i] - (t - 1 - i) * decay).
     """
@@ -73,7 +73,7 @@ def wkv(decay: Tensor, bonus: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def add_current(sums: Tensor, top: Tensor, bonus: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """WKV (B, T, C) from the sums (2, B, T, C) over earlier positions and the current `k` and `v`."""
+    """Returns WKV (B, T, C) from the sums (2, B, T, C) over earlier positions and the current `k` and `v`."""
     new_top = torch.maximum(top, (k + bonus).detach())
     weight = torch.exp(k - new_top + bonus)
     past = torch.exp(top - new_top) * sums
@@ -81,7 +81,7 @@ def add_current(sums: Tensor, top: Tensor, bonus: Tensor, k: Tensor, v: Tensor) 
 
 
 def wkv_step(decay: Tensor, bonus: Tensor, k: Tensor, v: Tensor, state: LayerState) -> Tensor:
-    """WKV of one position, (B, 1, C) as `k` and `v`, by the recurrence; afterwards `state` includes that position."""
+    """Computes WKV of one position, (B, 1, C) as `k` and `v`, by the recurrence, and adds that position to `state`."""
     out = add_current(state.sums, state.top, bonus, k, v)
     top = torch.maximum(state.top - decay, k).detach()
     current = torch.stack((v, torch.ones_like(v))) * torch.exp(k - top)
@@ -144,7 +144,7 @@ class ChannelMix(nn.Module):
 
 
 def mix(x: Tensor, previous: Tensor, share: Tensor) -> Tensor:
-    """Each channel's blend of its value now and one position ago."""
+    """Returns each channel's blend of its value now and one position ago."""
     return x * share + previous * (1 - share)
 
 
@@ -193,7 +193,7 @@ class RWKV4(nn.Module):
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
     def copy_logits(self, x: Tensor, ids: Tensor) -> Tensor:
-        """Logits (B, T, V) for repeating an id seen so far, from how well `x` (B, T, C) matches the place it was at."""
+        """Returns logits (B, T, V) for repeating an earlier id, from how well `x` (B, T, C) matches its position."""
         length = ids.shape[1]
         if length > self.config.context_length:
             raise ValueError(
@@ -206,7 +206,7 @@ class RWKV4(nn.Module):
         return match @ F.one_hot(ids, self.config.vocab_size).to(match.dtype)
 
     def recurrent(self, ids: Tensor, state: RWKV4State | None = None) -> tuple[Tensor, RWKV4State]:
-        """Logits (B, V) after one more position `ids` (B,), and the new state; `state` itself stays as it was."""
+        """Returns logits (B, V) after one more position `ids` (B,), and the new state; `state` is not changed."""
         x = self.emb(ids[:, None])  # (B, 1, C)
         seen = self.empty_state(x) if state is None else state
         layers = tuple(replace(layer) for layer in seen.layers)
@@ -223,7 +223,7 @@ class RWKV4(nn.Module):
         return logits.scatter_add(1, seen_ids, match.to(logits.dtype)), RWKV4State(layers, seen_ids, keys)
 
     def empty_state(self, x: Tensor) -> RWKV4State:
-        """The state before the first position, for embedded ids `x` (B, 1, C)."""
+        """Returns the state before the first position, for embedded ids `x` (B, 1, C)."""
         zero = torch.zeros_like(x)
         wide = zero.to(torch.promote_types(x.dtype, torch.float32))
         blank = LayerState(zero, zero, torch.stack((wide, wide)), torch.full_like(wide, -torch.inf))
@@ -238,19 +238,19 @@ def initialise(module: nn.Module) -> None:
 
 
 def initial_decay(config: RWKV4Config, layer: int) -> Tensor:
-    """Log of the decay rate per channel (C,): slow to fast along the channels, more bent the deeper the layer."""
+    """Returns the log decay rate per channel (C,): slow to fast along the channels, more curved in deeper layers."""
     depth = layer / max(config.layers - 1, 1)
     place = torch.arange(config.width) / max(config.width - 1, 1)
     return -5 + 8 * place ** (0.7 + 1.3 * depth)
 
 
 def initial_bonus(config: RWKV4Config) -> Tensor:
-    """Bonus of the current position per channel (C,), in zigzag so that neighbours differ."""
+    """Returns bonus of the current position per channel (C,), in zigzag so that neighbours differ."""
     zigzag = (torch.arange(config.width) + 1) % 3 - 1
     return torch.full((config.width,), 0.3).log() + 0.5 * zigzag
 
 
 def initial_mix(config: RWKV4Config, layer: int) -> Tensor:
-    """Share of the current position per channel (1, 1, C): rises from 0 along the channels, larger in deeper layers."""
+    """Returns the current position's share per channel (1, 1, C): rising from 0, larger in deeper layers."""
     place = torch.arange(config.width) / config.width
     return (place ** (1 - layer / config.layers))[None, None]

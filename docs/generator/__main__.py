@@ -9,7 +9,7 @@ DOCS = Path(__file__).parents[1]
 
 
 def write(folder: Path) -> None:
-    """The generated pages below `folder`."""
+    """Writes the generated pages below `folder`."""
     texts = pages(DOCS)
     for kind in ("verbs", "frames"):
         for old in (folder / kind).glob("*.md"):

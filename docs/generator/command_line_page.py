@@ -6,7 +6,7 @@ from nbkit.verbs.verb import PROGRAM
 
 
 def command_line_page() -> str:
-    """The page as Markdown."""
+    """Returns the page as Markdown."""
     commands = [
         page(
             f"## {PROGRAM} {one.name}",

@@ -26,7 +26,7 @@ class Example:
 
 
 def run_all(folder: Path, verbs: list[str]) -> dict[str, Example]:
-    """Examples of the verbs in their order, then the others; LookupError names the file that a verb lacks."""
+    """Returns examples of the verbs in their order, then the others; LookupError names the file that a verb lacks."""
     for verb in verbs:
         for suffix in (".py", ".md"):
             if not (folder / f"{verb}{suffix}").is_file():
@@ -36,7 +36,7 @@ def run_all(folder: Path, verbs: list[str]) -> dict[str, Example]:
 
 
 def run(path: Path) -> Example:
-    """The example at `path`, run in an empty folder."""
+    """Returns the example at `path`, run in an empty folder."""
     source = path.read_text(encoding="utf-8")
     names: dict[str, Any] = {"__name__": "__main__"}
     notes = path.with_suffix(".md")
@@ -48,13 +48,13 @@ def run(path: Path) -> Example:
 
 
 def shown(example: Example) -> str:
-    """Its code and what it prints, as Markdown."""
+    """Returns its code and what it prints, as Markdown."""
     printed = f"It prints:\n\n{block(example.printed, 'text')}" if example.printed else ""
     return page(block(example.source, "python"), printed)
 
 
 def _frames(names: dict[str, Any], verb: str) -> dict[str, pd.DataFrame]:
-    """Frames of the verb's traces, and whole frames of a table by themselves: some rows of one have another index."""
+    """Returns the frames of the verb's traces, and frames of a table by themselves that are whole."""
     frames: dict[str, pd.DataFrame] = {}
     for value in names.values():
         if isinstance(value, Trace) and value.meta.get("verb") == verb:

@@ -17,7 +17,7 @@ exactly these columns in this order; `{name}` in [nbkit/schema](../../nbkit/sche
 
 
 def frame_page(of: Table, fillers: list[Example], docs: Path) -> str:
-    """The page as Markdown."""
+    """Returns the page as Markdown."""
     links = ", ".join(_link(example, docs) for example in fillers)
     return page(
         f"# {of.name}",
@@ -33,12 +33,12 @@ def frame_page(of: Table, fillers: list[Example], docs: Path) -> str:
 
 
 def columns_table(of: Table) -> str:
-    """Its columns, a row each."""
+    """Returns its columns, a row each."""
     return table(["column", "dtype", "null", "unit", "meaning"], [_row(column) for column in of.columns])
 
 
 def unit(column: Column) -> str:
-    """The unit that the name of a column ends in; nothing for counts and texts."""
+    """Returns the unit that the name of a column ends in; nothing for counts and texts."""
     return next((text for suffix, text in UNITS.items() if column.name.endswith(suffix)), "")
 
 

@@ -30,7 +30,7 @@ TITLES = {
 
 
 def functions_page(examples: dict[str, Example]) -> str:
-    """The page as Markdown."""
+    """Returns the page as Markdown."""
     groups: dict[str, list[str]] = {layer: [] for layer in TITLES}
     for name in public_names():
         if name not in CELL_MAGICS and name not in LINE_MAGICS:
@@ -68,7 +68,7 @@ def _text(value: object) -> str:
 
 
 def _tables(value: object) -> list[str]:
-    """Of each table that the docstring names: a link to its page, or its columns where it is no part of a trace."""
+    """Links each table that the docstring names; of one that is no part of a trace writes the columns."""
     doc = inspect.getdoc(value) or ""
     links = [
         f"[{of.name.upper()}](frames/{of.name}.md)" for of in tables() if re.search(rf"\b{of.name.upper()}\b", doc)

@@ -11,7 +11,7 @@ from nbkit.verbs.options.docstrings import read
 
 
 def index_page(docs: Path, examples: dict[str, Example], known: list[Table]) -> str:
-    """The page as Markdown."""
+    """Returns the page as Markdown."""
     verbs = [[f"[{name}](verbs/{name}.md)", read(getattr(nbkit, name)).head] for name in (*CELL_MAGICS, *LINE_MAGICS)]
     frames = [[f"[{of.name}](frames/{of.name}.md)", f"one row per {of.row}"] for of in known]
     return page(

@@ -4,28 +4,28 @@ from collections.abc import Iterable, Sequence
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; bars and line ends in cells are made harmless."""
+    """Returns a Markdown table; bars and line ends in cells are made harmless."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join("| " + " | ".join(_cell(text) for text in line) + " |" for line in lines)
 
 
 def code(text: str) -> str:
-    """`text` as code within a line."""
+    """Writes `text` as code within a line."""
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
 def block(text: str, language: str) -> str:
-    """`text` as a block of code."""
+    """Writes `text` as a block of code."""
     return f"```{language}\n{text.rstrip()}\n```"
 
 
 def page(*parts: str) -> str:
-    """The parts that are not empty, with an empty line between them and one line end at the last."""
+    """Returns the parts that are not empty, with an empty line between them and one line end at the last."""
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
 def listed(entries: list[tuple[str, str]], link: str = "") -> str:
-    """Entries of a docstring as a list, their names linked to the heading of that name on the page `link`, if given."""
+    """Writes entries of a docstring as a list; names link to their headings on the page `link`, if given."""
     return "\n".join(
         f"- {', '.join(_name(name, link) for name in names.split(', '))}: {text}" for names, text in entries
     )

@@ -14,7 +14,7 @@ from nbkit.schema import Table
 
 
 def pages(docs: Path) -> dict[str, str]:
-    """Texts of all pages; raises LookupError for a verb without its files in docs/sources, or a frame none fills."""
+    """Writes all pages; raises LookupError for a verb without its files in docs/sources, or a frame none fills."""
     examples = run_all(docs / "sources", [*CELL_MAGICS, *LINE_MAGICS])
     known = tables()
     texts = {f"verbs/{name}.md": recorder_page(magic, examples[name]) for name, magic in CELL_MAGICS.items()}

@@ -8,7 +8,7 @@ WIDTH = 100
 
 
 def signature(function: Callable[..., Any], name: str) -> str:
-    """`name(parameters)` of a function or class, without self; a parameter per line where it gets long."""
+    """Writes `name(parameters)` of a function or class, without self; a parameter per line where it gets long."""
     parameters = [one for one in inspect.signature(function).parameters.values() if one.name != "self"]
     # With double quotes, as ruff writes them: it formats code in Markdown, too.
     texts = [str(one.replace(annotation=inspect.Parameter.empty)).replace("'", '"') for one in parameters]

@@ -5,5 +5,5 @@ from nbkit.schema import Table
 
 
 def tables() -> list[Table]:
-    """Every table of the schema, in its order."""
+    """Returns every table of the schema, in its order."""
     return [value for value in vars(schema).values() if isinstance(value, Table)]

@@ -68,7 +68,7 @@ def _option(action: argparse.Action) -> list[str]:
 
 
 def _notes(example: Example) -> tuple[str, str]:
-    """What stands before the first heading of the verb's text, and the rest; LookupError for a missing heading."""
+    """Splits the verb's text at its first heading; raises LookupError for a missing heading."""
     headings = re.findall(r"^## (.*)", example.notes, re.MULTILINE)
     if missing := [heading for heading in SECTIONS if heading not in headings]:
         raise LookupError(f"docs/sources/{example.name}.md has no heading '## {missing[0]}'.")

@@ -1,1 +1,1 @@
-"""analysis: frame in, frame out; pandas and numpy only."""
+"""Turns frames into frames, with pandas and numpy only."""

@@ -1,1 +1,1 @@
-"""`python -m nbkit`: nbkit for scripts and terminals; one file per subcommand."""
+"""Holds `python -m nbkit`, nbkit for scripts and terminals: one file per subcommand."""

@@ -1,4 +1,4 @@
-"""`python -m nbkit`: finds the subcommand, one of `run` and of those of the verbs, reads its options and runs it."""
+"""Runs `python -m nbkit`: finds the subcommand, `run` or one of a verb, reads its options and runs it."""
 
 import sys
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ def _run(command: Command, words: Sequence[str]) -> int:
 
 
 def overview() -> str:
-    """The subcommands, each with an example."""
+    """Returns the subcommands, each with an example."""
     lines = ["Debug PyTorch models op by op, from a terminal.", "", f"usage: {PROGRAM} COMMAND [OPTIONS]", ""]
     for command in COMMANDS.values():
         lines += [f"  {command.name:<8}{command.summary}", f"          {PROGRAM} {command.example}"]

@@ -11,7 +11,7 @@ from nbkit.verbs.verb import BAD_USE, PROGRAM
 
 
 class CommandParser(OptionParser):
-    """Parser of the words behind the name of a subcommand; ends the process on `--help` and on bad use."""
+    """Reads the words behind the name of a subcommand; ends the process on `--help` and on bad use."""
 
     def __init__(self, command: str, description: str, **settings: Any) -> None:
         super().__init__(f"{PROGRAM} {command}", description, **settings)

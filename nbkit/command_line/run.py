@@ -1,4 +1,4 @@
-"""`python -m nbkit run`: a script with its steps recorded."""
+"""Runs `python -m nbkit run`: a script with its steps recorded."""
 
 import os
 import sys
@@ -23,7 +23,7 @@ from nbkit.views.summary import units
 
 
 class Session:
-    """One run of a script: made when all is known to be usable, run once."""
+    """Runs a script once; made when all is known to be usable."""
 
     def __init__(self, options: Namespace) -> None:
         self.options, self.narrator = options, Narrator()
@@ -40,7 +40,7 @@ class Session:
         self.steps = Steps(recorder, skip=options.skip, count=options.steps, stops=options.stop_after)
 
     def run(self) -> int:
-        """The exit status where it is ours to say; the script's own exceptions pass through."""
+        """Returns the exit status where it is ours to say; the script's own exceptions pass through."""
         if self.finder is not None:
             sys.meta_path.insert(0, self.finder)
         try:
@@ -76,7 +76,7 @@ class Session:
 
 
 def _folder(folder: Path) -> Path:
-    """The folder of this process: of several that a launcher such as torchrun has started, each has its own."""
+    """Returns the folder of this process: of several that a launcher such as torchrun has started, each has its own."""
     rank = os.environ.get("RANK")
     return folder / f"rank={rank}" if rank and os.environ.get("WORLD_SIZE", "1") != "1" else folder
 

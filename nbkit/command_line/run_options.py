@@ -1,4 +1,4 @@
-"""The options of `python -m nbkit run`: its own, and those of the verb that `--verb` names."""
+"""Reads the options of `python -m nbkit run`: its own, and those of the verb that `--verb` names."""
 
 from argparse import REMAINDER, Namespace
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ DEFAULT_VERB = "optrace"
 
 
 def read_options(words: Sequence[str]) -> Namespace:
-    """The options before the script and `target`, the script's name and its arguments; ends on bad use."""
+    """Returns the options before the script and `target`, the script's name and its arguments; ends on bad use."""
     first, _ = _all_options().parse_known_args(words)
     if first.verb not in RECORDERS:
         CommandParser("run", "").error(f"--verb {first.verb!r} is not known; {nearest(first.verb, RECORDERS)}")
@@ -46,7 +46,7 @@ def read_options(words: Sequence[str]) -> Namespace:
 
 
 class RunParser(CommandParser):
-    """The parser of `run` for one verb."""
+    """Reads the options of `run` for one verb."""
 
     def __init__(self, verb: str) -> None:
         super().__init__("run", DESCRIPTION)
@@ -102,7 +102,7 @@ def _add_options(parser: CommandParser, *, is_repeated: bool) -> None:
 
 
 def _all_options() -> CommandParser:
-    """A parser that knows the options of all verbs, and so where the script begins; it tells the verb."""
+    """Returns a parser that knows the options of all verbs, and so where the script begins; it tells the verb."""
     parser = CommandParser("run", "", conflict_handler="resolve")
     parser.add_argument(*HELP_OPTIONS, action="store_true")
     _add_options(parser, is_repeated=True)

@@ -1,4 +1,4 @@
-"""What the command line writes: results to stdout, all else to stderr."""
+"""Writes what the command line says: results to stdout, all else to stderr."""
 
 import os
 import sys
@@ -16,17 +16,17 @@ def show(text: str) -> None:
 
 
 class Narrator:
-    """What is said beside the output of a script, on the stderr that there was before it began."""
+    """Writes beside the output of a script, on the stderr that there was before it began."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = sys.stderr if stream is None else stream
 
     def say(self, text: str) -> None:
-        """A line that has to be read."""
+        """Writes a line that has to be read."""
         self.show(f"nbkit: {text}")
 
     def show(self, text: str) -> None:
-        """Lines that need no name in front."""
+        """Writes lines that need no name in front."""
         try:
             self.stream.write(f"{text}\n")
             self.stream.flush()
@@ -34,6 +34,6 @@ class Narrator:
             pass
 
     def progress(self, text: str) -> None:
-        """A line for a person who waits; none elsewhere."""
+        """Writes a line for a person who waits, in a terminal only."""
         if not self.stream.closed and self.stream.isatty():
             self.say(text)

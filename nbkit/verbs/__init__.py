@@ -1,1 +1,1 @@
-"""The verbs: one file each says what it records, what its traces show, and how a line of text uses it."""
+"""Holds the verbs: one file each says what it records, what its traces show, and how a line of text uses it."""

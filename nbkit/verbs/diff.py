@@ -1,4 +1,4 @@
-"""diff: what differs between two traces, as a subcommand."""
+"""diff shows what differs between two traces, as a subcommand."""
 
 from argparse import Namespace
 from collections.abc import Callable
@@ -32,7 +32,7 @@ SPECIAL = {
 
 @dataclass(frozen=True)
 class Difference:
-    """What is told of two traces: tables of what differs, or the sentence that stands for none, and notes."""
+    """Holds what differs between two traces: tables, or the sentence that stands for none, and notes."""
 
     sections: list[Section]
     nothing: str

@@ -1,4 +1,4 @@
-"""info: what is installed here, or what is known about a trace, as a subcommand."""
+"""info shows what is installed here, or what is known about a trace, as a subcommand."""
 
 import json
 from argparse import Namespace
@@ -36,7 +36,7 @@ def _known(trace: Trace) -> dict[str, Any]:
 
 
 def _lines(known: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    """A line per name, mappings and lists indented below theirs."""
+    """Yields a line per name, mappings and lists indented below theirs."""
     for name, value in known.items():
         match value:
             case Mapping() if value:

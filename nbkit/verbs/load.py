@@ -1,4 +1,4 @@
-"""load: open any file nbkit can read; the kind is recognised. As a subcommand, show it or rows of its frames."""
+"""load opens any file nbkit can read and recognises its kind. As a subcommand, it shows it or rows of its frames."""
 
 import shutil
 import sys
@@ -25,10 +25,10 @@ KINDS = "a Chrome trace, a OneFlow nn.Graph log, a Paddle program or an ONNX mod
 
 
 def load(path: str | PathLike[str]) -> Trace:
-    """The trace in a folder that `Trace.save()` wrote or in a Chrome trace of torch.profiler or nbkit, or the graphs of
-    a OneFlow nn.Graph log, of a Paddle program or of an ONNX model, as `nbkit.opgraph()` gives them.
+    """Reads a folder that `Trace.save()` wrote, a Chrome trace of torch.profiler or nbkit, or the graphs of a OneFlow
+    nn.Graph log, a Paddle program or an ONNX model, as `nbkit.opgraph()` gives them.
 
-    What it is, is told from its content; texts may be gzipped. Raises TraceError if it is absent, damaged, newer or of
+    The content decides what it is; texts may be gzipped. Raises TraceError if it is absent, damaged, newer or of
     another kind.
     """
     if not isinstance(path, str | PathLike):
@@ -64,14 +64,14 @@ CELL_WIDTH = 60
 
 
 def _frame_of(trace: Trace, name: str) -> pd.DataFrame:
-    """The frame of that name. Raises OptionError, with the names there are."""
+    """Returns the frame of that name. Raises OptionError, with the names there are."""
     if name not in trace.frames:
         raise OptionError(f"This trace has no frame {name!r}; {nearest(name, trace.frames)}")
     return trace.frames[name]
 
 
 def _rows_of(frame: pd.DataFrame, sort: str | None, columns: list[str] | None) -> pd.DataFrame:
-    """The rows, numbers largest first and text by the alphabet if sorted, in these columns. Raises OptionError."""
+    """Sorts the rows, numbers largest first and text by the alphabet, and picks the columns. Raises OptionError."""
     for name in [*(columns or []), *([sort] if sort else [])]:
         if name not in frame:
             raise OptionError(f"There is no column {name!r}; {nearest(name, map(str, frame))}")
@@ -82,7 +82,7 @@ def _rows_of(frame: pd.DataFrame, sort: str | None, columns: list[str] | None) -
 
 
 def _frame_text(frame: pd.DataFrame, width: int | None) -> str:
-    """The frame in columns, in blocks of that width; what could disturb a terminal is escaped, null is empty."""
+    """Writes the frame in blocks of that width; what could disturb a terminal is escaped, null is empty."""
     texts = pd.DataFrame({name: [_text(value) for value in values] for name, values in frame.items()}, dtype="str")
     if not len(texts):
         return f"no rows; columns: {', '.join(map(str, frame))}"
@@ -130,7 +130,7 @@ def _run(options: Namespace, progress: Callable[[str], None]) -> Outcome:
 
 
 def _rows_text(trace: Trace, options: Namespace) -> str | None:
-    """The rows that the options ask for; null where they went to a file."""
+    """Returns the rows that the options ask for; null where they went to a file."""
     rows = _rows_of(_frame_of(trace, options.frame), options.sort, options.columns)
     if options.csv is None:
         head = options.head or 20

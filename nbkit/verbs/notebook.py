@@ -7,24 +7,24 @@ from nbkit.trace.trace import Trace
 
 
 class Notebook:
-    """What the names of a notebook stand for."""
+    """Looks up the names of a notebook."""
 
     def __init__(self, shell: Any) -> None:  # IPython is imported in magics alone
         self._shell = shell
 
     def trace(self, name: str) -> Trace:
-        """The trace of that name. Raises NbkitError if there is none, with the traces there are."""
+        """Returns the trace of that name. Raises NbkitError if there is none, with the traces there are."""
         names = self._shell.user_ns
         value = names.get(name)
         if isinstance(value, Trace):
             return value
-        known = [other for other, one in names.items() if isinstance(one, Trace)]
+        known = [known_name for known_name, known_value in names.items() if isinstance(known_value, Trace)]
         if name in names:
             raise NbkitError(f"{name} is no trace but a {type(value).__name__}; {_traces(name, known)}")
         raise NbkitError(f"there is no {name!r}; {_traces(name, known)}")
 
     def value(self, name: str) -> object | None:
-        """What a name stands for, or an attribute of a name ("model.layers"); null if there is none."""
+        """Returns what a name stands for, or an attribute of a name ("model.layers"); null if there is none."""
         first, *attributes = name.split(".")
         value: object | None = self._shell.user_ns.get(first)
         for attribute in attributes:
@@ -32,7 +32,7 @@ class Notebook:
         return value
 
     def names(self) -> list[str]:
-        """The user's own names."""
+        """Returns the user's own names."""
         hidden = self._shell.user_ns_hidden
         return [name for name in self._shell.user_ns if name not in hidden and not name.startswith("_")]
 

@@ -1,4 +1,4 @@
-"""opcheck: find where values go wrong first. Its trace is shown with the findings above what optrace shows."""
+"""opcheck finds where values go wrong first. Its trace is shown with the findings above what optrace shows."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""opdiff: run every op again on a reference. Its trace is shown with the verdicts above what optrace shows."""
+"""opdiff runs every op again on a reference. Its trace is shown with the verdicts above what optrace shows."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""opgraph: the graph of a model, a trace, a dump or an ONNX model, with its parts recognised; two of them compared.
+"""opgraph makes the graph of a model, a trace, a dump or an ONNX model, with its parts recognised, and compares two.
 
 Its trace is shown as the graph, its outline and tables of parts, roles and ops.
 """
@@ -34,7 +34,7 @@ from nbkit.views.summary import units
 
 
 def opgraph(source: Any, *, against: Any = None, graph: str | None = None, name: str | None = None) -> Trace:
-    """A trace with the graph of `source` in the frames nodes, edges, graph_tensors and parts.
+    """Returns a trace with the graph of `source` in the frames nodes, edges, graph_tensors and parts.
 
     Parts of RWKV and LLaMA are recognised, from names where there are some and from the dataflow where not: the roles
     of nodes, parts and modules, and the blocks that repeat.
@@ -75,7 +75,7 @@ def _graph_of(source: Any) -> Trace:
 
 
 def _of_ops(trace: Trace) -> Trace:
-    """A recorded step with the graph of its ops beside its own frames."""
+    """Returns a recorded step with the graph of its ops beside its own frames."""
     if "ops" not in trace.frames:
         raise OptionError("This trace has no graph: it has neither nodes nor ops; record a step or read a dump.")
     tensors, modules = (trace.frames.get(table.name, table.frame()) for table in (TENSORS, MODULES))
@@ -92,7 +92,7 @@ def _chosen(trace: Trace, graph: str) -> Trace:
 
 
 def _compared(left: Trace, right: Trace) -> Trace:
-    """Both graphs in one trace, with their correspondence; meta says of each side what it is."""
+    """Returns both graphs in one trace, with their correspondence; meta says of each side what it is."""
     pairs = compared_graphs(left.nodes, right.nodes)
     frames = merged(left.frames, right.frames, compare_graphs(left.frames, right.frames))
     names = [str(side.meta.get("name") or side.meta.get("source")) for side in (left, right)]
@@ -115,7 +115,7 @@ def _compared(left: Trace, right: Trace) -> Trace:
 
 
 def _side(side: Trace, name: str, compared: list[str], graphs: list[str]) -> dict[str, Any]:
-    """What meta says of a side: its compared graphs, and all of them by their names beside those of the other side."""
+    """Returns what meta says of a side: its compared graphs, and the names of all its graphs in the joined frames."""
     known = {key: side.meta.get(key) for key in ("source", "created", "versions", "complete")}
     return {"name": name, **known, "compared": compared, "graphs": list(dict.fromkeys(graphs))}
 
@@ -156,7 +156,7 @@ VIEW = View(
 
 
 def _add_options(holder: OptionHolder, source: str, meaning: str) -> None:
-    """The options of a graph; `source` is what a source is called, `meaning` says what it may be."""
+    """Adds the options of a graph; `source` is what a source is called, `meaning` says what it may be."""
     against = "another graph, which it is compared with"
     special = {
         "source": Option(metavar=source, help=meaning),
@@ -168,7 +168,7 @@ def _add_options(holder: OptionHolder, source: str, meaning: str) -> None:
 
 
 def _graph(options: Namespace, find: Callable[[str], object]) -> Trace:
-    """The trace that the options ask for; `find` gives what a word stands for."""
+    """Returns the trace that the options ask for; `find` gives what a word stands for."""
     against = None if options.against is None else find(options.against)
     return opgraph(find(options.source), against=against, graph=options.graph, name=options.name)
 
@@ -182,7 +182,7 @@ def _run_line(options: Namespace, notebook: Notebook) -> Trace | None:
 
 
 def _source(notebook: Notebook, word: str) -> object:
-    """What the word stands for: a name first, else the path of something that is there."""
+    """Returns what the word stands for: a name first, else the path of something that is there."""
     value = notebook.value(word)
     if value is not None:
         return value

@@ -1,4 +1,4 @@
-"""opreport: one HTML file of any traces, as `%opreport` and as `report`."""
+"""opreport writes one HTML file of any traces, as `%opreport` and as `report`."""
 
 import os
 from argparse import Namespace
@@ -18,7 +18,7 @@ from nbkit.views.summary import units
 
 
 def _add_options(holder: OptionHolder, trace: str) -> None:
-    """The options of a report; `trace` says what a TRACE is."""
+    """Adds the options of a report; `trace` says what a TRACE is."""
     special = {
         "path": Option(("-o", "--output"), "FILE", "the HTML file; one that is there is replaced", absolute_path),
         "base": Option(metavar="TRACE"),
@@ -43,7 +43,7 @@ def _write(
 
 
 def _run_line(options: Namespace, notebook: Notebook) -> dict[str, str]:
-    """Where the report is; as a link that JupyterLab follows if it is below the notebook."""
+    """Returns where the report is; as a link that JupyterLab follows if it is below the notebook."""
     _, size = _write(options, notebook.trace, lambda text: None)
     short = os.path.relpath(options.path)
     text = {"text/plain": f"{short}: {size}"}

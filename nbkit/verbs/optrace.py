@@ -1,4 +1,4 @@
-"""optrace: record every op of a step. Its trace is shown as the op table and tables of where the self time went."""
+"""optrace records every op of a step. Its trace is shown as the op table and tables of where the self time went."""
 
 from collections.abc import Callable
 from typing import Any

@@ -22,6 +22,6 @@ VIEWS.update({verb.name: verb.view for verb in VERBS.values() if verb.view is no
 
 
 def has_findings(trace: Trace) -> bool:
-    """Whether the verb that made the trace found something wrong; False if it judges nothing or is not known."""
+    """Returns whether the verb that made the trace found something wrong; False for an unknown verb."""
     recorder = RECORDERS.get(str(trace.meta.get("verb")))
     return recorder is not None and recorder.findings(trace) > 0

@@ -25,12 +25,12 @@ COUNTS = ("warmup", "repeats")
 
 
 def no_findings(trace: Trace) -> int:
-    """0: such a verb records and judges nothing."""
+    """Returns 0: such a verb records and judges nothing."""
     return 0
 
 
 def why_empty(trace: Trace) -> str | None:
-    """One sentence on why the trace of a cell has no op; null where it has one."""
+    """Returns one sentence on why the trace of a cell has no op; null where it has one."""
     if len(trace.ops):
         return None
     if error := trace.meta.get("error"):
@@ -65,7 +65,7 @@ class Recorder:
         add_options(holder, self.function(), self.special, leave_out=COUNTS)
 
     def record(self, options: Namespace) -> AbstractContextManager[Trace]:
-        """The context manager that yields the trace."""
+        """Returns the context manager that yields the trace."""
         function = self.function()
         return function(**{name: getattr(options, name) for name in option_names(function)})
 
@@ -85,7 +85,7 @@ class LineMagic:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a subcommand prints, null for nothing, its exit status, and the traces that may hold findings."""
+    """Holds what a subcommand prints, null for nothing, its exit status, and the traces that may hold findings."""
 
     text: str | None
     status: int = FINE
@@ -110,7 +110,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Verb:
-    """One verb: what its traces show, and how it is used. `nbkit.verbs.registry.VERBS` lists them."""
+    """Says what the traces of a verb show, and how it is used. `nbkit.verbs.registry.VERBS` lists the verbs."""
 
     name: str
     view: "View | None" = None

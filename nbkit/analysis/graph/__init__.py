@@ -1,1 +1,1 @@
-"""Graphs made from recorded ops."""
+"""Makes graphs from recorded ops."""

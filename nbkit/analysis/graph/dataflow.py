@@ -1,4 +1,4 @@
-"""Dataflow: which op made a tensor, which ops read it, and which backward op belongs to which forward op."""
+"""Says which op made a tensor, which ops read it, and which backward op belongs to which forward op."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ Ids = npt.NDArray[np.int64]
 
 
 def links(tensors: pd.DataFrame) -> pd.DataFrame:
-    """One row per input: op_id, position, tensor_id and producer_id, the last op before it that put the tensor out.
+    """Returns a row per input: op_id, position, tensor_id and producer_id, the last earlier op that returned it.
 
     producer_id is null where the tensor was there before the recording. An in-place op reads what the op before it
     made and is itself the producer for what follows.
@@ -24,7 +24,7 @@ def links(tensors: pd.DataFrame) -> pd.DataFrame:
 
 
 def last_before(made: pd.DataFrame, read: pd.DataFrame, key: pd.Series) -> Ids:
-    """For each row of `read`, the row of `made` with the same key of the last op before it; -1 where there is none.
+    """Returns for each row of `read` the last earlier op's row of `made` with the same key; -1 where there is none.
 
     Both are rows of one tensors frame, of which `key` holds a number per row; what comes back are rows of that frame.
     """
@@ -54,11 +54,11 @@ def consumers(tensors: pd.DataFrame, op_ids: Ids) -> pd.DataFrame:
 def with_children(ops: pd.DataFrame, op_id: int) -> Ids:
     """Returns the op and all ops called below it, in call order."""
     parent = OPS.check(ops)["parent_id"].to_numpy(np.int64, na_value=-1)
-    found = [np.array([op_id])]
+    levels = [np.array([op_id])]
     # A child is called after its parent, so rows before the op need no look.
-    while len(found[-1]):
-        found.append(np.flatnonzero(np.isin(parent[op_id:], found[-1])) + op_id)
-    return np.sort(np.concatenate(found))
+    while len(levels[-1]):
+        levels.append(np.flatnonzero(np.isin(parent[op_id:], levels[-1])) + op_id)
+    return np.sort(np.concatenate(levels))
 
 
 def forward_ops(ops: pd.DataFrame, op_ids: Ids) -> Ids:

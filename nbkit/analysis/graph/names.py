@@ -1,4 +1,4 @@
-"""What the ops and tensors of a trace are called in its graph."""
+"""Names the ops and tensors of a trace in its graph."""
 
 from typing import Any
 
@@ -19,30 +19,30 @@ def op_names(ops: pd.Series) -> pd.Series:
 
 
 def tensor_texts(tensors: pd.DataFrame) -> pd.Series:
-    """The name of each tensor by its tensor_id: its path, for the first tensor of that path; else %tensor_id."""
+    """Returns the name of each tensor by its tensor_id: its path for the first tensor of that path, else %tensor_id."""
     first = tensors.sort_values("requires_grad", ascending=False, kind="stable").drop_duplicates("tensor_id")
     name = first["name"].mask(first["name"].duplicated())
     return pd.Series(name.fillna("%" + first["tensor_id"].astype("str")).array, index=first["tensor_id"].to_numpy())
 
 
-def said_of_calls(ops: pd.DataFrame, kept: npt.NDArray[np.int64]) -> pd.Series:
-    """JSON of what a node has no column for: the API call around the op, the model, repeated calls, the step."""
+def call_attributes(ops: pd.DataFrame, kept: npt.NDArray[np.int64]) -> pd.Series:
+    """Returns JSON of what a node has no column for: API call around the op, model, repeated calls, step."""
     calls = ops.iloc[kept]
     parent = calls["parent_id"].to_numpy(np.int64, na_value=-1)
     api = ops["op"].array.take(parent, allow_fill=True)
-    said = {
+    facts = {
         "api": pd.Series(api, index=calls.index),
         "model": calls["model"],
         "module_call": calls["module_call"].mask(calls["module_call"] == 0),
         "step": calls["step"].astype("Int64").mask(calls["step"] == 0),
     }
     if calls["model"].nunique() < 2:
-        del said["model"]
-    codes, different = pd.factorize(pd.MultiIndex.from_frame(pd.DataFrame(said)))
-    texts = [_text(dict(zip(said, values, strict=True))) for values in different]
+        del facts["model"]
+    codes, different = pd.factorize(pd.MultiIndex.from_frame(pd.DataFrame(facts)))
+    texts = [_text(dict(zip(facts, values, strict=True))) for values in different]
     return pd.Series(texts, dtype="str").take(codes).reset_index(drop=True)
 
 
-def _text(said: dict[str, Any]) -> str | None:
-    known = {name: value if isinstance(value, str) else int(value) for name, value in said.items() if pd.notna(value)}
+def _text(facts: dict[str, Any]) -> str | None:
+    known = {name: value if isinstance(value, str) else int(value) for name, value in facts.items() if pd.notna(value)}
     return json_text(known) if known else None

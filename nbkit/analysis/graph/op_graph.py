@@ -1,4 +1,4 @@
-"""The op graph of a recorded trace: its aten ops, what they read from outside, and the tensors between them."""
+"""Makes the op graph of a recorded trace: its aten ops, what they read from outside, and the tensors between them."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ import pandas as pd
 
 from nbkit.analysis.graph.dataflow import last_before
 from nbkit.analysis.graph.memory_writes import is_write, memory_of
-from nbkit.analysis.graph.names import op_names, said_of_calls, tensor_texts
+from nbkit.analysis.graph.names import call_attributes, op_names, tensor_texts
 from nbkit.schema import EDGES, GRAPH_TENSORS, MODULES, NODES, OPS, TENSORS, nullable
 
 GRAPH = "trace"
@@ -37,7 +37,7 @@ def trace_graph(ops: pd.DataFrame, tensors: pd.DataFrame, modules: pd.DataFrame)
 
 @dataclass(frozen=True)
 class _Flow:
-    """The tensors frame, read as dataflow: rows of inputs with the row that made each, and what came from outside."""
+    """Reads the tensors frame as dataflow: rows of inputs with the row that made each, and what came from outside."""
 
     tensors: pd.DataFrame
     inputs: Ids  # rows of tensors
@@ -77,24 +77,24 @@ class _Flow:
 
 
 def _kinds(tensors: pd.DataFrame, outside: Ids, modules: pd.DataFrame) -> npt.NDArray[np.str_]:
-    """parameter, buffer or input: a tensor with a path that needs no gradient is told by what its module holds.
+    """Returns parameter, buffer or input: a tensor with a path that needs no gradient is told by what its module holds.
 
     One without a path that the step writes to outlives it (the state of an optimizer, a gradient): a buffer, too.
     """
-    given = tensors.loc[outside]
+    rows = tensors.loc[outside]
     trained = set(tensors.loc[tensors["requires_grad"] & tensors["name"].notna(), "tensor_id"])
     written = set(memory_of(tensors)[is_write(tensors)])
-    holder = given["name"].str.rpartition(".")[0] if len(given) else given["name"]
+    holder = rows["name"].str.rpartition(".")[0] if len(rows) else rows["name"]
     held = modules.drop_duplicates("module").set_index("module")[["params", "buffer_bytes"]].reindex(holder)
     has_params, has_buffers = (held[name].fillna(0).to_numpy() > 0 for name in held)
-    is_named = given["name"].notna().to_numpy()
-    is_parameter = given["tensor_id"].isin(trained).to_numpy() | (has_params & ~has_buffers)
-    is_state = memory_of(given).isin(written).to_numpy()
+    is_named = rows["name"].notna().to_numpy()
+    is_parameter = rows["tensor_id"].isin(trained).to_numpy() | (has_params & ~has_buffers)
+    is_state = memory_of(rows).isin(written).to_numpy()
     return np.where(is_named, np.where(is_parameter, "parameter", "buffer"), np.where(is_state, "buffer", "input"))
 
 
 def _is_literal(ops: pd.DataFrame, tensors: pd.DataFrame, outside: Ids) -> npt.NDArray[np.bool_]:
-    """Whether a tensor is what torch.tensor([1, 2]) took its values from: lift_fresh is the first to read it."""
+    """Returns whether a tensor is what torch.tensor([1, 2]) took its values from: lift_fresh reads it first."""
     reader = ops["op"].array.take(tensors["op_id"].to_numpy()[outside])
     return np.asarray(pd.Series(reader, dtype="str").str.startswith("aten.lift_fresh"), dtype=bool)
 
@@ -130,7 +130,7 @@ def _op_nodes(ops: pd.DataFrame, flow: _Flow, kept: Ids) -> pd.DataFrame:
             "op": calls["op"].array,
             "name": op_names(calls["op"]),
             "phase": _phases(ops, kept),
-            "attributes": said_of_calls(ops, kept),
+            "attributes": call_attributes(ops, kept),
             "op_id": nullable(kept),
             **{name: calls[name].array for name in ("module", "device", "source")},
             **columns,
@@ -139,7 +139,7 @@ def _op_nodes(ops: pd.DataFrame, flow: _Flow, kept: Ids) -> pd.DataFrame:
 
 
 def _phases(ops: pd.DataFrame, kept: Ids) -> pd.Series:
-    """As in ops, but for what a checkpointed part runs again: API calls in a module, made by the backward pass."""
+    """Returns the phases of the ops, recompute for what a checkpointed part runs again in the backward pass."""
     is_again = (ops["phase"] == "backward") & (ops["level"] == "api") & ops["module_call"].notna()
     is_again &= ~ops["op"].isin(BACKWARD_CALLS)
     parent = ops["parent_id"].to_numpy(np.int64, na_value=-1)[kept]

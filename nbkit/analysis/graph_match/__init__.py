@@ -1,1 +1,1 @@
-"""What of one graph corresponds to what of another: parts, parameters and ops."""
+"""Pairs the parts, parameters and ops of two graphs."""

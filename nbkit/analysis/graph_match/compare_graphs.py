@@ -1,13 +1,13 @@
-"""compare_graphs: which parts, parameters and ops of two graphs correspond, and what only one of them has."""
+"""Compares two graphs: which parts, parameters and ops correspond, and what only one of them has."""
 
 from collections.abc import Mapping
 
 import pandas as pd
 
+from nbkit.analysis.graph_match.locations import Locations
 from nbkit.analysis.graph_match.ops import match_ops
 from nbkit.analysis.graph_match.parameters import ParameterMatcher
 from nbkit.analysis.graph_match.parts import matched_parts
-from nbkit.analysis.graph_match.places import Places
 from nbkit.analysis.graph_match.rows import MatchedGraphs
 from nbkit.analysis.graph_match.side import side_of
 from nbkit.schema import CORRESPONDENCE
@@ -45,7 +45,7 @@ def _first_with_ops(nodes: pd.DataFrame, names: list[str]) -> str:
 def _matched(left: Frames, right: Frames, left_graph: str, right_graph: str) -> MatchedGraphs:
     sides = side_of(left, left_graph), side_of(right, right_graph)
     parts = matched_parts(*sides)
-    places = Places(*sides, parts)
-    states = ParameterMatcher(*sides, places)
-    match_ops(*sides, places, states.pairs)
+    locations = Locations(*sides, parts)
+    states = ParameterMatcher(*sides, locations)
+    match_ops(*sides, locations, states.pairs)
     return MatchedGraphs(*sides, parts, states.pairs, states.is_transposed)

@@ -1,10 +1,10 @@
-"""Which op of one graph is which of another: by name, from paired parameters along the dataflow, and by order."""
+"""Pairs the ops of two graphs: by name, from paired parameters along the dataflow, and by order."""
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 
+from nbkit.analysis.graph_match.locations import Locations
 from nbkit.analysis.graph_match.pairs import Groups, Pairs, groups, if_as_many, if_single, in_order
-from nbkit.analysis.graph_match.places import Places
 from nbkit.analysis.graph_match.side import Node, Side
 from nbkit.graphs.canonical_ops import ARITHMETIC
 
@@ -20,19 +20,19 @@ Form = Callable[[int, Node], Hashable]
 Pairing = Callable[[Groups[Node]], list[tuple[Node, Node]]]
 
 
-def match_ops(left: Side, right: Side, places: Places, pairs: Pairs) -> None:
+def match_ops(left: Side, right: Side, locations: Locations, pairs: Pairs) -> None:
     """Adds the pairs of node_ids of ops, inputs, outputs and constants; `pairs` has those of parameters and buffers."""
     if not _by_name(left, right, pairs):
-        _OpMatcher(left, right, places, pairs).run()
+        _OpMatcher(left, right, locations, pairs).run()
 
 
 def _by_name(left: Side, right: Side, pairs: Pairs) -> bool:
     """Returns whether both graphs are of one source, so that names alone decide; the ops are paired then."""
     lefts, rights = ([node for node in side.nodes.values() if not node.is_state] for side in (left, right))
     named = [
-        (one.node_id, other.node_id)
-        for one, other in in_order(groups(lefts, rights, lambda node: node.name, lambda node: node.name))
-        if one.does == other.does
+        (first.node_id, second.node_id)
+        for first, second in in_order(groups(lefts, rights, lambda node: node.name, lambda node: node.name))
+        if first.does == second.does
     ]
     is_same_source = len(named) >= SAME_SOURCE_FRACTION * min(len(lefts), len(rights)) > 0
     if is_same_source:
@@ -43,14 +43,14 @@ def _by_name(left: Side, right: Side, pairs: Pairs) -> bool:
 class _OpMatcher:
     """Finds pairs by dataflow and order."""
 
-    def __init__(self, left: Side, right: Side, places: Places, pairs: Pairs) -> None:
-        self._sides, self._places, self._pairs = (left, right), places, pairs
+    def __init__(self, left: Side, right: Side, locations: Locations, pairs: Pairs) -> None:
+        self._sides, self._locations, self._pairs = (left, right), locations, pairs
 
     def run(self) -> None:
         """Adds what is found to the pairs that are known."""
         self._interface()
         # What is told by its neighbours, too, first: one op too many on one side would shift all behind it.
-        self._follow(self._form_among_others, if_single)
+        self._follow(self._form_among_neighbours, if_single)
         self._by_order()
         for form, pairing in ((self._form, if_single), (self._form, if_as_many), (self._loose_form, if_single)):
             self._follow(form, pairing)
@@ -63,8 +63,8 @@ class _OpMatcher:
                 [n for n in side.nodes.values() if n.kind in ("input", "output") and n.node_id not in taken]
                 for side, taken in zip(self._sides, (self._pairs.right_of, self._pairs.left_of), strict=True)
             )
-            for one, other in in_order(groups(lefts, rights, key, key)):
-                self._pairs.add(one.node_id, other.node_id, "structure")
+            for first, second in in_order(groups(lefts, rights, key, key)):
+                self._pairs.add(first.node_id, second.node_id, "structure")
 
     def _follow(self, form: Form, pairing: Pairing) -> None:
         """Pairs what reads and what makes the tensors of a pair, as long as it is of one form on both sides."""
@@ -76,48 +76,50 @@ class _OpMatcher:
 
     def _alike(self, lefts: list[int], rights: list[int], form: Form, pairing: Pairing) -> list[tuple[int, int]]:
         """Returns the new pairs of two lists of neighbours."""
-        ones, others = self._free(0, lefts), self._free(1, rights)
-        if not (ones and others):
+        left_nodes, right_nodes = self._free(0, lefts), self._free(1, rights)
+        if not (left_nodes and right_nodes):
             return []
-        found = pairing(groups(ones, others, lambda node: form(0, node), lambda node: form(1, node)))
-        return self._pairs.add_all(((one.node_id, other.node_id) for one, other in found), "structure")
+        matches = pairing(groups(left_nodes, right_nodes, lambda node: form(0, node), lambda node: form(1, node)))
+        return self._pairs.add_all(((first.node_id, second.node_id) for first, second in matches), "structure")
 
     def _free(self, side: int, nodes: list[int]) -> list[Node]:
         taken = self._pairs.left_of if side else self._pairs.right_of
         known = self._sides[side].nodes
-        return [known[one] for one in dict.fromkeys(nodes) if one not in taken and known[one].kind == "op"]
+        return [
+            known[node_id] for node_id in dict.fromkeys(nodes) if node_id not in taken and known[node_id].kind == "op"
+        ]
 
     def _form(self, side: int, node: Node) -> Hashable:
         """Returns what it does and where, with how many tensors."""
         return (
             node.does,
             node.phase or "forward",
-            self._places.of(side, node),
+            self._locations.of(side, node),
             len(self._sides[side].inputs[node.node_id]),
         )
 
-    def _form_among_others(self, side: int, node: Node) -> Hashable:
+    def _form_among_neighbours(self, side: int, node: Node) -> Hashable:
         """Returns the same, with the shape of its result and what those do that it reads from and that read it."""
         graph = self._sides[side]
         before, behind = (
-            [graph.nodes[one].does for one in others]
-            for others in (graph.sources(node.node_id), graph.uses(node.node_id))
+            [graph.nodes[node_id].does for node_id in neighbours]
+            for neighbours in (graph.sources(node.node_id), graph.uses(node.node_id))
         )
         return (self._form(side, node), node.shape, tuple(before), tuple(sorted(behind)))
 
     def _loose_form(self, side: int, node: Node) -> Hashable:
         """Returns what it does and where; one kind of arithmetic for another."""
         does = "arithmetic" if node.does in ARITHMETIC else node.does
-        return (does, node.phase or "forward", self._places.of(side, node))
+        return (does, node.phase or "forward", self._locations.of(side, node))
 
     def _by_order(self) -> None:
-        """Pairs what is left of each place in the order in which it stands, between what is paired already."""
+        """Pairs what is left of each location in the order in which it stands, between what is paired already."""
         lefts, rights = (self._sequences(side) for side in (0, 1))
-        for place, ones in lefts.items():
-            others = rights.get(place, [])
-            words = [self._word(0, node) for node in ones], [self._word(1, node) for node in others]
+        for location, left_nodes in lefts.items():
+            right_nodes = rights.get(location, [])
+            words = [self._word(0, node) for node in left_nodes], [self._word(1, node) for node in right_nodes]
             for first, second in common_sequence(*words):
-                left, right = ones[first].node_id, others[second].node_id
+                left, right = left_nodes[first].node_id, right_nodes[second].node_id
                 if self._may_meet(left, right):
                     self._pairs.add(left, right, "structure")
 
@@ -125,7 +127,7 @@ class _OpMatcher:
         result: dict[Hashable, list[Node]] = {}
         for node in self._sides[side].nodes.values():
             if node.kind in ("op", "constant"):
-                result.setdefault((self._places.of(side, node), node.phase or "forward"), []).append(node)
+                result.setdefault((self._locations.of(side, node), node.phase or "forward"), []).append(node)
         return result
 
     def _word(self, side: int, node: Node) -> Hashable:
@@ -138,10 +140,10 @@ class _OpMatcher:
         """Returns whether not all around them that is paired already says that they are different ops."""
         agrees = []
         for look in (Side.sources, Side.uses):
-            ones = {self._pairs.right_of.get(one) for one in look(self._sides[0], left)} - {None}
-            others = {other for other in look(self._sides[1], right) if other in self._pairs.left_of}
-            if ones and others:
-                agrees.append(bool(ones & others))
+            partners = {self._pairs.right_of.get(node_id) for node_id in look(self._sides[0], left)} - {None}
+            neighbours = {node_id for node_id in look(self._sides[1], right) if node_id in self._pairs.left_of}
+            if partners and neighbours:
+                agrees.append(bool(partners & neighbours))
         return any(agrees) or len(agrees) < 2
 
 
@@ -151,14 +153,14 @@ def common_sequence(left: Sequence[Hashable], right: Sequence[Hashable]) -> list
     Hyyrö, "Bit-parallel LCS-length computation revisited" (2004): bit j of a row is 0 where the word j of `right`
     makes the common subsequence one longer.
     """
-    places: dict[Hashable, int] = {}
+    positions: dict[Hashable, int] = {}
     for index, word in enumerate(right):
-        places[word] = places.get(word, 0) | 1 << index
+        positions[word] = positions.get(word, 0) | 1 << index
     all_ones = (1 << len(right)) - 1
     row, rows = all_ones, []
     for word in left:
-        found = row & places.get(word, 0)
-        row = ((row + found) | (row - found)) & all_ones
+        matches = row & positions.get(word, 0)
+        row = ((row + matches) | (row - matches)) & all_ones
         rows.append(row)
     return _path(rows, len(right))
 

@@ -12,7 +12,7 @@ Groups = Iterable[tuple[list[Thing], list[Thing]]]
 
 @dataclass
 class Pairs:
-    """Ids of the left side to those of the right one and back; an id is in at most one pair."""
+    """Maps ids of the left side to those of the right one and back; an id is in at most one pair."""
 
     right_of: dict[int, int] = field(default_factory=dict)
     left_of: dict[int, int] = field(default_factory=dict)
@@ -37,23 +37,23 @@ def groups(
     lefts: Sequence[Thing], rights: Sequence[Thing], left_key: Key[Thing], right_key: Key[Thing]
 ) -> Groups[Thing]:
     """Returns things of equal keys, of both sides; in the order of the left ones."""
-    others = _by_key(rights, right_key)
-    return [(ones, others[name]) for name, ones in _by_key(lefts, left_key).items() if name in others]
+    right_groups = _by_key(rights, right_key)
+    return [(firsts, right_groups[name]) for name, firsts in _by_key(lefts, left_key).items() if name in right_groups]
 
 
-def in_order(found: Groups[Thing]) -> list[tuple[Thing, Thing]]:
+def in_order(candidates: Groups[Thing]) -> list[tuple[Thing, Thing]]:
     """Returns the first of a group with the first, the second with the second; what is left over stays unpaired."""
-    return [pair for ones, others in found for pair in zip(ones, others, strict=False)]
+    return [pair for firsts, seconds in candidates for pair in zip(firsts, seconds, strict=False)]
 
 
-def if_as_many(found: Groups[Thing]) -> list[tuple[Thing, Thing]]:
+def if_as_many(candidates: Groups[Thing]) -> list[tuple[Thing, Thing]]:
     """Returns the same, only of groups that both sides have equally many of."""
-    return in_order((ones, others) for ones, others in found if len(ones) == len(others))
+    return in_order((firsts, seconds) for firsts, seconds in candidates if len(firsts) == len(seconds))
 
 
-def if_single(found: Groups[Thing]) -> list[tuple[Thing, Thing]]:
+def if_single(candidates: Groups[Thing]) -> list[tuple[Thing, Thing]]:
     """Returns the same, only of groups of one on each side."""
-    return in_order((ones, others) for ones, others in found if len(ones) == len(others) == 1)
+    return in_order((firsts, seconds) for firsts, seconds in candidates if len(firsts) == len(seconds) == 1)
 
 
 def _by_key(things: Sequence[Thing], key: Key[Thing]) -> dict[Hashable, list[Thing]]:

@@ -1,9 +1,9 @@
-"""Which parameter or buffer of one graph is which of another: by path, else by part, shape and order of use."""
+"""Pairs the parameters and buffers of two graphs: by path, else by part, shape and order of use."""
 
 from collections.abc import Callable, Hashable
 
+from nbkit.analysis.graph_match.locations import Locations
 from nbkit.analysis.graph_match.pairs import Groups, Pairs, groups, if_single, in_order
-from nbkit.analysis.graph_match.places import Places
 from nbkit.analysis.graph_match.side import Node, Shape, Side
 
 # So many pieces stand before the names of one side and not before those of the other, such as "model.".
@@ -18,8 +18,8 @@ class ParameterMatcher:
     `is_transposed` says whether the weights of one side's matrix products are those of the other side transposed.
     """
 
-    def __init__(self, left: Side, right: Side, places: Places) -> None:
-        self._sides, self._places = (left, right), places
+    def __init__(self, left: Side, right: Side, locations: Locations) -> None:
+        self._sides, self._locations = (left, right), locations
         self._lefts, self._rights = _in_order_of_use(left), _in_order_of_use(right)
         self.pairs = Pairs()
         self._pair(_best_prefix(self._lefts, self._rights), in_order, "name")
@@ -36,16 +36,16 @@ class ParameterMatcher:
         """Returns what the weights that are not square say about those that are."""
         left, right = self._sides
         shapes = [
-            (left.nodes[one].shape, right.nodes[other].shape)
-            for one, other in self.pairs.right_of.items()
-            if is_weight(left, left.nodes[one])
+            (left.nodes[first].shape, right.nodes[second].shape)
+            for first, second in self.pairs.right_of.items()
+            if is_weight(left, left.nodes[first])
         ]
-        turned = sum(one is not None and one != other and one[::-1] == other for one, other in shapes)
-        return turned > sum(one is not None and one == other and one[::-1] != one for one, other in shapes)
+        turned = sum(first is not None and first != second and first[::-1] == second for first, second in shapes)
+        return turned > sum(first is not None and first == second and first[::-1] != first for first, second in shapes)
 
     def _pair(self, key: Key, pairing: Callable[[Groups[Node]], list[tuple[Node, Node]]], evidence: str) -> None:
-        for one, other in pairing(self._groups(key)):
-            self.pairs.add(one.node_id, other.node_id, evidence)
+        for first, second in pairing(self._groups(key)):
+            self.pairs.add(first.node_id, second.node_id, evidence)
 
     def _count(self, key: Key) -> int:
         return len(in_order(self._groups(key)))
@@ -56,28 +56,28 @@ class ParameterMatcher:
         return groups(lefts, rights, lambda node: key(0, node), lambda node: key(1, node))
 
     def _by_inner_name(self, side: int, node: Node) -> Hashable | None:
-        place, name = self._place(side, node), self._places.inner_name(side, node)
-        return None if place is None or name is None else (place, name)
+        location, name = self._location(side, node), self._locations.inner_name(side, node)
+        return None if location is None or name is None else (location, name)
 
     def _by_shape(self, side: int, node: Node) -> Hashable | None:
-        place = self._place(side, node)
-        return None if place is None or node.shape is None else (place, node.kind, _without_ones(node.shape))
+        location = self._location(side, node)
+        return None if location is None or node.shape is None else (location, node.kind, _without_ones(node.shape))
 
     def _by_turned_shape(self, side: int, node: Node) -> Hashable | None:
         key = self._by_shape(side, node)
         if side == 1 or key is None or node.shape is None or not is_weight(self._sides[side], node):
             return key
-        return (self._place(side, node), node.kind, node.shape[::-1])
+        return (self._location(side, node), node.kind, node.shape[::-1])
 
     def _by_sizes(self, side: int, node: Node) -> Hashable | None:
-        place, sizes = self._place(side, node), _sizes(node.shape)
-        return None if place is None or sizes is None else (place, node.kind, sizes)
+        location, sizes = self._location(side, node), _sizes(node.shape)
+        return None if location is None or sizes is None else (location, node.kind, sizes)
 
-    def _place(self, side: int, node: Node) -> int | None:
+    def _location(self, side: int, node: Node) -> int | None:
         """Returns where it is, or where it is used first: some sources name parameters apart from what uses them."""
-        place = self._places.of(side, node)
-        uses = self._sides[side].uses(node.node_id) if place is None else []
-        return self._places.of(side, self._sides[side].nodes[uses[0]]) if uses else place
+        location = self._locations.of(side, node)
+        uses = self._sides[side].uses(node.node_id) if location is None else []
+        return self._locations.of(side, self._sides[side].nodes[uses[0]]) if uses else location
 
 
 def is_weight(side: Side, node: Node) -> bool:
@@ -96,7 +96,7 @@ def _in_order_of_use(side: Side) -> list[Node]:
 
 
 def _best_prefix(lefts: list[Node], rights: list[Node]) -> Key:
-    """Names without the pieces that only one side has before them, by which most of them are equal."""
+    """Returns names without the pieces that only one side has before them, by which most of them are equal."""
     names = [[node.name.split(".") for node in nodes if node.name] for nodes in (lefts, rights)]
 
     def common(cut: tuple[int, int]) -> int:

@@ -1,4 +1,4 @@
-"""Which part of one graph is which of another: from the top down, by name, role, size and class."""
+"""Pairs the parts of two graphs: from the top down, by name, role, size and class."""
 
 from collections.abc import Callable, Hashable
 
@@ -28,10 +28,12 @@ def matched_parts(left: Side, right: Side) -> Pairs:
     pairs = Pairs()
     waiting: list[tuple[Part | None, Part | None]] = [(None, None)]
     while waiting:
-        one, other = waiting.pop()
-        waiting += _unequally_known(left, one, right, other, pairs)
-        lefts = [part for part in _below(left, one) if not _is_inside(left, part, one, pairs.right_of)]
-        rights = [part for part in _below(right, other) if not _is_inside(right, part, other, pairs.left_of)]
+        left_whole, right_whole = waiting.pop()
+        waiting += _unequally_known(left, left_whole, right, right_whole, pairs)
+        lefts = [part for part in _below(left, left_whole) if not _is_inside(left, part, left_whole, pairs.right_of)]
+        rights = [
+            part for part in _below(right, right_whole) if not _is_inside(right, part, right_whole, pairs.left_of)
+        ]
         for evidence, key in PASSES:
             waiting += _paired(lefts, rights, key, evidence, pairs)
     _pair_containers(left, right, pairs)
@@ -45,30 +47,30 @@ def _paired(
     lefts = [part for part in lefts if part.part_id not in pairs.right_of]
     rights = [part for part in rights if part.part_id not in pairs.left_of]
     return [
-        (one, other)
-        for one, other in in_order(groups(lefts, rights, key, key))
-        if _may_meet(one, other) and pairs.add(one.part_id, other.part_id, evidence)
+        (first, second)
+        for first, second in in_order(groups(lefts, rights, key, key))
+        if _may_meet(first, second) and pairs.add(first.part_id, second.part_id, evidence)
     ]
 
 
 def _unequally_known(
-    left: Side, one: Part | None, right: Side, other: Part | None, pairs: Pairs
+    left: Side, left_whole: Part | None, right: Side, right_whole: Part | None, pairs: Pairs
 ) -> list[tuple[Part | None, Part | None]]:
     """Returns new pairs of parts of one name, of which only one side's role was recognised."""
     key = PASSES[1][1]
-    found = _paired(_below(left, one), _containers(right, other), key, "name", pairs)
-    return found + _paired(_containers(left, one), _below(right, other), key, "name", pairs)
+    result = _paired(_below(left, left_whole), _containers(right, right_whole), key, "name", pairs)
+    return result + _paired(_containers(left, left_whole), _below(right, right_whole), key, "name", pairs)
 
 
 def _is_inside(side: Side, part: Part, whole: Part | None, paired: dict[int, int]) -> bool:
     """Returns whether something between the part and `whole` has a partner by now."""
     above = side.ancestors(part.parent)
     between = above if whole is None else above[: above.index(whole.part_id)]
-    return any(one in paired for one in between)
+    return any(part_id in paired for part_id in between)
 
 
-def _may_meet(one: Part, other: Part) -> bool:
-    return one.role is None or other.role is None or one.role == other.role
+def _may_meet(first: Part, second: Part) -> bool:
+    return first.role is None or second.role is None or first.role == second.role
 
 
 def _is_container(part: Part) -> bool:
@@ -78,18 +80,20 @@ def _is_container(part: Part) -> bool:
 
 def _below(side: Side, part: Part | None) -> list[Part]:
     """Returns the nearest parts below `part` (at the top for null) that are no containers, as the step runs them."""
-    found = [one for one in _seen(side, part) if not _is_container(one)]
+    parts = [child for child in _seen(side, part) if not _is_container(child)]
     # Where phases are told apart, what is of none (tensors that only wait) stands behind what runs.
-    return sorted(found, key=lambda one: (one.phase is None, one.first_node is None, one.first_node, one.part_id))
+    return sorted(
+        parts, key=lambda child: (child.phase is None, child.first_node is None, child.first_node, child.part_id)
+    )
 
 
 def _containers(side: Side, part: Part | None) -> list[Part]:
     """Returns the containers that are looked through to see those parts."""
-    return [one for one in _seen(side, part) if _is_container(one)]
+    return [child for child in _seen(side, part) if _is_container(child)]
 
 
 def _seen(side: Side, part: Part | None) -> list[Part]:
-    waiting = part.children if part else [one.part_id for one in side.parts.values() if one.parent is None]
+    waiting = part.children if part else [child.part_id for child in side.parts.values() if child.parent is None]
     result = []
     for child in waiting:
         below = side.parts[child]
@@ -101,23 +105,23 @@ def _pair_containers(left: Side, right: Side, pairs: Pairs) -> None:
     """Pairs containers that hold the same, for the most part: those with the most in common first."""
     held = [
         {
-            one: _held(side, part, paired)
-            for one, part in side.parts.items()
-            if _is_container(part) and one not in paired
+            left_id: _held(side, part, paired)
+            for left_id, part in side.parts.items()
+            if _is_container(part) and left_id not in paired
         }
         for side, paired in ((left, pairs.right_of), (right, pairs.left_of))
     ]
-    found = []
-    for one, mine in held[0].items():
+    candidates = []
+    for left_id, mine in held[0].items():
         partners = {pairs.right_of[part] for part in mine if part in pairs.right_of}
-        for other, theirs in held[1].items():
+        for right_id, theirs in held[1].items():
             common = len(partners & theirs)
             share = common / max(len(mine) + len(theirs) - common, 1)
-            is_named = left.parts[one].name == right.parts[other].name
+            is_named = left.parts[left_id].name == right.parts[right_id].name
             if share >= MOST:
-                found.append((share, is_named, one, other))
-    for *_, one, other in sorted(found, reverse=True):
-        pairs.add(one, other, "name" if left.parts[one].name == right.parts[other].name else "structure")
+                candidates.append((share, is_named, left_id, right_id))
+    for *_, left_id, right_id in sorted(candidates, reverse=True):
+        pairs.add(left_id, right_id, "name" if left.parts[left_id].name == right.parts[right_id].name else "structure")
 
 
 def _held(side: Side, part: Part, paired: dict[int, int]) -> set[int]:

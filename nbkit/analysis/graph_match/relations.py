@@ -1,4 +1,4 @@
-"""How the tensors of a pair are the same: as in the frame `alignment`, from shapes and dtypes alone."""
+"""Says how the tensors of a pair are related, as in the frame `alignment`, from shapes and dtypes alone."""
 
 from collections import Counter
 from math import prod
@@ -7,7 +7,7 @@ from nbkit.analysis.graph_match.side import Node, Shape
 
 
 def relation_of(left: Node, right: Node, *, is_turned: bool = False) -> str:
-    """same, cast, permute, reshape or other; `is_turned` for a square matrix that is known to be transposed."""
+    """Returns same, cast, permute, reshape or other; `is_turned` for a square matrix that is known to be transposed."""
     shape = shape_relation(left.shape, right.shape)
     if shape == "same" and is_turned:
         return "permute"
@@ -17,7 +17,7 @@ def relation_of(left: Node, right: Node, *, is_turned: bool = False) -> str:
 
 
 def shape_relation(left: Shape | None, right: Shape | None) -> str:
-    """same, permute, reshape or other; same where one is not known."""
+    """Returns same, permute, reshape or other; same where one is not known."""
     if left is None or right is None or left == right:
         return "same"
     if Counter(left) == Counter(right) and 1 not in left:

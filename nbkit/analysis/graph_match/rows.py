@@ -72,7 +72,7 @@ class MatchedGraphs:
 
 def role_around(side: Side, node: Node) -> str | None:
     """Returns the role of the innermost part around a node that has one."""
-    return next((role for one in side.ancestors(node.part) if (role := side.parts[one].role)), None)
+    return next((role for part_id in side.ancestors(node.part) if (role := side.parts[part_id].role)), None)
 
 
 def _of(things: Mapping[int, Thing], name: int | None) -> Thing | None:
@@ -93,17 +93,17 @@ def _merged(left: list[int], right: list[int], pairs: Pairs) -> Iterator[tuple[i
     """Pairs and ids without a partner, in the order of the left; one of the right alone behind what is before it."""
     behind: dict[int | None, list[int]] = {}
     last = None
-    for one in right:
-        if one in pairs.left_of:
-            last = one
+    for item in right:
+        if item in pairs.left_of:
+            last = item
         else:
-            behind.setdefault(last, []).append(one)
-    yield from ((None, one) for one in behind.get(None, ()))
-    for one in left:
-        partner = pairs.right_of.get(one)
-        yield one, partner
+            behind.setdefault(last, []).append(item)
+    yield from ((None, item) for item in behind.get(None, ()))
+    for item in left:
+        partner = pairs.right_of.get(item)
+        yield item, partner
         if partner is not None:
-            yield from ((None, other) for other in behind.get(partner, ()))
+            yield from ((None, item) for item in behind.get(partner, ()))
 
 
 def _text(shape: Shape | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Side: one graph of a comparison, in the form in which its nodes, tensors and parts are looked up."""
+"""Side holds one graph of a comparison, in the form in which its nodes, tensors and parts are looked up."""
 
 import json
 from collections.abc import Mapping
@@ -30,12 +30,12 @@ class Node:
 
     @property
     def is_state(self) -> bool:
-        """Whether it is a parameter or a buffer."""
+        """Returns whether it is a parameter or a buffer."""
         return self.kind in ("parameter", "buffer")
 
     @property
     def is_passing(self) -> bool:
-        """Whether the numbers that it gives are those that it reads."""
+        """Returns whether the numbers that it gives are those that it reads."""
         return self.kind == "op" and self.does in PASSING
 
 
@@ -75,7 +75,7 @@ class Side:
 
     def sources(self, node: int) -> list[int]:
         """Returns what the node reads, through casts, views and copies."""
-        return [self._origin(one) for one in self.inputs[node]]
+        return [self._origin(source) for source in self.inputs[node]]
 
     def uses(self, node: int) -> list[int]:
         """Returns nodes that read what the node gives, through casts, views and copies, in their order."""
@@ -84,7 +84,7 @@ class Side:
         return self._uses[node]
 
     def _find_uses(self, node: int) -> list[int]:
-        found = set()
+        readers = set()
         waiting, met = [node], {node}
         while waiting:
             for reader in self.readers[waiting.pop()]:
@@ -94,8 +94,8 @@ class Side:
                 if self.nodes[reader].is_passing:
                     waiting.append(reader)
                 else:
-                    found.add(reader)
-        return sorted(found)
+                    readers.add(reader)
+        return sorted(readers)
 
     def _origin(self, node: int) -> int:
         while self.nodes[node].is_passing and self.inputs[node]:

@@ -42,7 +42,7 @@ def _renumbered(ids: pd.Series, numbers: "np.typing.NDArray[np.int64]") -> pd.Se
 
 
 def merged(left: Frames, right: Frames, correspondence: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The frames of both graphs, the left one's rows first, and `correspondence` with the ids that they have there.
+    """Returns the frames of both graphs, the left one's rows first, and `correspondence` with the ids used there.
 
     Graphs, models and metrics that both sides have are told apart by "(left)" and "(right)" behind their names.
     """
@@ -50,19 +50,19 @@ def merged(left: Frames, right: Frames, correspondence: pd.DataFrame) -> dict[st
     frames = {}
     for name in (*IDS, "modules", "metrics"):
         if name in left or name in right:
-            one, other = (side[name] if name in side else TABLES[name].frame() for side in (left, right))
-            moved = other.assign(**{column: other[column] + sizes[of] for column, of in IDS.get(name, {}).items()})
-            if name not in IDS and one.equals(other):  # two graphs of one source
-                moved = other.iloc[:0]
+            kept, added = (side[name] if name in side else TABLES[name].frame() for side in (left, right))
+            moved = added.assign(**{column: added[column] + sizes[of] for column, of in IDS.get(name, {}).items()})
+            if name not in IDS and kept.equals(added):  # two graphs of one source
+                moved = added.iloc[:0]
             elif name in NAMES:
-                one, moved = _told_apart(one, moved, NAMES[name])
-            frames[name] = TABLES[name].check(pd.concat([one, moved], ignore_index=True))
+                kept, moved = _with_side_names(kept, moved, NAMES[name])
+            frames[name] = TABLES[name].check(pd.concat([kept, moved], ignore_index=True))
     shift = correspondence["level"].map(LEVELS).map(sizes).astype("Int64")
     moved = correspondence.assign(right_id=correspondence["right_id"] + shift)
     return {**frames, "correspondence": CORRESPONDENCE.check(moved)}
 
 
-def _told_apart(left: pd.DataFrame, right: pd.DataFrame, column: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _with_side_names(left: pd.DataFrame, right: pd.DataFrame, column: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     both = set(left[column]) & set(right[column])
     if not both:
         return left, right

@@ -1,1 +1,1 @@
-"""Which rows a table shows: filters, orders, and the columns they read."""
+"""Picks and sorts the rows that a table shows."""

@@ -1,4 +1,4 @@
-"""The columns of the diff table: compared tensors with their rank, the worst first."""
+"""Encodes the columns of the diff table: compared tensors with their rank, worst first."""
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ METRICS = ("noise_ratio", "max_abs_error", "max_rel_error", "local_error", "prop
 
 
 def encode_diffs(diffs: pd.DataFrame, ops: pd.DataFrame) -> Columns:
-    """The rows column by column, with model and source of their op and `rank`, counted from 1 for the worst.
+    """Returns the rows column by column, with model and source of their op and `rank`, counted from 1 for the worst.
 
     `diffs` may have columns that the schema does not know, such as those of a later nbkit.
     """
@@ -33,7 +33,7 @@ def encode_diffs(diffs: pd.DataFrame, ops: pd.DataFrame) -> Columns:
 
 
 def worst_first(diffs: pd.DataFrame) -> np.ndarray:
-    """Row numbers by verdict, then by noise ratio, largest first; ties keep call order."""
+    """Returns row numbers by verdict, then by noise ratio, largest first; ties keep call order."""
     ranks = {status: rank for rank, status in enumerate(STATUSES)}
     unknown = STATUSES.index(HARMLESS[0]) - 0.5  # a verdict that is not known is looked at before those that are right
     # A bad row without a ratio (NaN on one side) comes after those that have one.
@@ -42,6 +42,6 @@ def worst_first(diffs: pd.DataFrame) -> np.ndarray:
 
 
 def is_wrong(rows: Columns) -> Mask:
-    """Rows whose verdict asks for a look."""
+    """Returns rows whose verdict asks for a look."""
     status = rows.texts["status"]
     return status.where(~status.values.isin(HARMLESS).to_numpy(bool), missing=False)

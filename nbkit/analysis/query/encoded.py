@@ -24,11 +24,11 @@ class TextColumn:
     codes: Codes
 
     def where(self, is_wanted: npt.NDArray[np.bool_], *, missing: bool) -> npt.NDArray[np.bool_]:
-        """Rows whose text is wanted; those without a text are wanted if `missing`."""
+        """Returns rows whose text is wanted; those without a text are wanted if `missing`."""
         return np.append(is_wanted, missing)[self.codes]
 
     def ranks(self) -> npt.NDArray[np.integer]:
-        """Per row the place of its text in sorted order, in the smallest dtype (numpy sorts 16 bits in linear time)."""
+        """Ranks the rows by text, in the smallest dtype (numpy sorts 16 bits in linear time)."""
         order = self.values.argsort().to_numpy()
         rank = np.empty(len(order) + 1, np.uint16 if len(order) < 2**16 else np.uint32)
         rank[order] = np.arange(len(order))
@@ -55,14 +55,14 @@ class Columns:
         return self.count
 
     def number(self, name: str) -> Floats:
-        """A column of numbers. Raises OptionError if there is none of that name."""
+        """Returns a column of numbers. Raises OptionError if there is none of that name."""
         if name not in self.numbers:
             raise OptionError(f"The table has no column {name!r}; {nearest(name, [*self.texts, *self.numbers])}")
         return self.numbers[name]
 
 
 def encode(ops: pd.DataFrame, tensors: pd.DataFrame) -> Columns:
-    """The columns of the ops, with the text column `output`: dtype and shape of each op's first output."""
+    """Returns the columns of the ops, with the text column `output`: dtype and shape of each op's first output."""
     texts = {name: text_column(ops[name]) for name in TEXT_COLUMNS}
     numbers = {name: ops[name].to_numpy(np.float64, na_value=np.nan) for name in NUMBER_COLUMNS}
     output = _first_outputs(TENSORS.check(tensors), len(ops))
@@ -70,7 +70,7 @@ def encode(ops: pd.DataFrame, tensors: pd.DataFrame) -> Columns:
 
 
 def text_column(values: pd.Series) -> TextColumn:
-    """The encoded column."""
+    """Returns the encoded column."""
     codes, different = pd.factorize(values)
     return TextColumn(pd.Series(different, dtype="str"), np.asarray(codes, np.intp))
 

@@ -1,4 +1,4 @@
-"""A table's query: its predicates and its sort, and the rows that they ask for."""
+"""Answers a table's query: its predicates and its sort give the rows to show."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MOST_ORDERS = 4
 
 @dataclass(frozen=True)
 class Query:
-    """What to show: every predicate must hold. `sort` holds `{"column", "descending"}`, the first one decides first."""
+    """Says what to show: all predicates must hold; `sort` holds `{"column", "descending"}`, the first decides first."""
 
     predicates: Sequence[Predicate] = ()
     sort: Sequence[Mapping[str, Any]] = ()
@@ -26,14 +26,14 @@ class Query:
 
 @dataclass(frozen=True)
 class Matches:
-    """The matching rows in the asked order, and by column the message of each predicate that could not be used."""
+    """Holds the matching rows in order, and by column the message of each predicate that could not be used."""
 
     ids: Ids
     errors: Mapping[str, str]
 
 
 def matches(columns: Columns, query: Query, within: Ids | None = None) -> Matches:
-    """Matching rows in order; ties keep their order and missing values come last, whichever way the sort goes.
+    """Returns matching rows in order; ties keep their order and missing values come last, whichever way the sort goes.
 
     Only rows of `within` count, if that is given. Raises OptionError on an unknown column.
     """
@@ -52,7 +52,7 @@ def matches(columns: Columns, query: Query, within: Ids | None = None) -> Matche
 
 
 def _order_of_all(columns: Columns, name: str, is_descending: bool) -> Ids:
-    """The order of all rows by a column; the last few are kept, as filters change more often than the sort."""
+    """Returns the order of all rows by a column; the last few are kept, as filters change more often than the sort."""
     key = (name, is_descending)
     if key not in columns.orders:
         if len(columns.orders) >= MOST_ORDERS:
@@ -62,7 +62,7 @@ def _order_of_all(columns: Columns, name: str, is_descending: bool) -> Ids:
 
 
 def id_mask(columns: Columns, ids: Ids) -> npt.NDArray[np.bool_]:
-    """Rows of these ids; those that the table does not have are passed over."""
+    """Returns rows of these ids; those that the table does not have are passed over."""
     mask = np.zeros(len(columns), bool)
     mask[ids[(ids >= 0) & (ids < len(columns))]] = True
     return mask
@@ -85,7 +85,7 @@ def ordered(columns: Columns, ids: Ids, name: str, *, is_descending: bool) -> Id
 
 
 def _stable_order(values: Floats) -> Ids:
-    """What argsort(kind="stable") gives for numbers without NaN, in a quarter of the time.
+    """Returns what argsort(kind="stable") gives for numbers without NaN, in a quarter of the time.
 
     Sorting plain integers is what numpy does fastest, so each key holds a value's leading bits and then its place.
     """
@@ -94,10 +94,10 @@ def _stable_order(values: Floats) -> Ids:
     # + 0.0 makes -0.0 equal to 0.0; flipping the other bits of negative numbers makes float bits sort as integers.
     bits = (values + 0.0).view(np.int64)
     bits ^= (bits >> 63) & np.int64(2**63 - 1)
-    places = np.int64((1 << len(values).bit_length()) - 1)
-    keys = (bits & ~places) | np.arange(len(values))
+    positions = np.int64((1 << len(values).bit_length()) - 1)
+    keys = (bits & ~positions) | np.arange(len(values))
     keys.sort()
-    order = keys & places
+    order = keys & positions
     ordered_values = values[order]
     if (ordered_values[1:] < ordered_values[:-1]).any():
         # Values that differ only in the bits given up (relative 1e-10 for a million); timsort is quick on the rest.

@@ -1,4 +1,4 @@
-"""The module tree with what each module's ops took, itself and including all below it."""
+"""Makes the module tree with what each module's ops took, itself and including all below it."""
 
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ Number = TypeVar("Number", int, float)
 
 
 def module_tree(ops: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:
-    """One row per module, parents before children, siblings as `modules` and then `ops` name them.
+    """Returns one row per module, parents before children, siblings as `modules` and then `ops` name them.
 
     Columns: model, module, type, depth, has_children, ops, self_time_us (its own) and ops_below, self_time_below_us
     (with all below it). Containers that never ran themselves are added, with a null type.
@@ -52,7 +52,7 @@ def _key(model: object, module: object) -> Key:
 
 
 def _children(keys: list[Key]) -> dict[Key | None, list[Key]]:
-    """Children of each module in order of first mention; roots under None; missing containers are made."""
+    """Returns children of each module in order of first mention; roots under None; missing containers are made."""
     children: dict[Key | None, list[Key]] = {}
     known: set[Key] = set()
     for model, module in keys:
@@ -68,7 +68,7 @@ def _children(keys: list[Key]) -> dict[Key | None, list[Key]]:
 
 
 def _preorder(children: dict[Key | None, list[Key]]) -> tuple[list[Key], list[int], list[int]]:
-    """Modules with parents before children; of each its depth and the place of its parent, -1 for a root."""
+    """Returns modules with parents before children; of each its depth and the place of its parent, -1 for a root."""
     keys, depths, parents = list[Key](), list[int](), list[int]()
     stack = [(key, 0, -1) for key in reversed(children.get(None, []))]
     while stack:
@@ -83,7 +83,7 @@ def _preorder(children: dict[Key | None, list[Key]]) -> tuple[list[Key], list[in
 def _with_below(own: list[Number], parents: list[int]) -> list[Number]:
     below = list(own)
     # Children come after their parent, so from the end each sum is whole before it is passed up.
-    for place in reversed(range(len(own))):
-        if parents[place] >= 0:
-            below[parents[place]] += below[place]
+    for row in reversed(range(len(own))):
+        if parents[row] >= 0:
+            below[parents[row]] += below[row]
     return below

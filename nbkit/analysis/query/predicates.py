@@ -25,7 +25,7 @@ Predicate = Mapping[str, Any]
 
 
 def mask_of(columns: Columns, predicates: Sequence[Predicate]) -> tuple[Mask, dict[str, str]]:
-    """Rows that fit all predicates, and by column why a regular expression could not be used; that one is left out.
+    """Returns rows that fit all predicates, and by column why a regular expression was left out as unusable.
 
     Raises OptionError on a column or op that is not known.
     """
@@ -39,7 +39,7 @@ def mask_of(columns: Columns, predicates: Sequence[Predicate]) -> tuple[Mask, di
 
 
 def fits(columns: Columns, predicate: Predicate) -> Mask:
-    """Rows that fit one predicate."""
+    """Returns rows that fit one predicate."""
     if "any" in predicate or "all" in predicate:
         is_any = "any" in predicate
         masks = [fits(columns, part) for part in predicate["any" if is_any else "all"]]

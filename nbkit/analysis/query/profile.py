@@ -17,7 +17,7 @@ LOG_SPAN = 100.0
 
 
 def profiles(columns: Columns, ids: Ids, names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The profile of each column over these rows, as widgets/src/table/query/profile.js makes it in a report."""
+    """Profiles each column over these rows, as widgets/src/table/query/profile.js does in a report."""
     few = sample(ids)
     texts = columns.texts
     return {
@@ -26,12 +26,12 @@ def profiles(columns: Columns, ids: Ids, names: Iterable[str]) -> dict[str, dict
 
 
 def sample(ids: Ids) -> Ids:
-    """The rows themselves, or `SAMPLE` of them with even gaps."""
+    """Returns the rows themselves, or `SAMPLE` of them with even gaps."""
     return ids if len(ids) <= SAMPLE else ids[np.arange(SAMPLE) * len(ids) // SAMPLE]
 
 
 def _of_texts(texts: TextColumn, ids: Ids) -> dict[str, Any]:
-    """The most frequent texts with their counts, the first one first among equals; how many differ, how many lack."""
+    """Returns the most frequent texts with counts (ties in order), how many differ, how many are missing."""
     counts = np.bincount(texts.codes[ids] + 1, minlength=len(texts.values) + 1)
     missing, counts = int(counts[0]), counts[1:]
     top = np.argsort(-counts, kind="stable")[:TOP]
@@ -51,8 +51,8 @@ def _of_numbers(values: Floats) -> dict[str, Any]:
     if is_log:
         span, scaled = np.log(high / low), np.log(known / low)
     # A span of nothing, or one beyond what a float can hold, has one bin.
-    place = np.floor(scaled / span * BINS) if 0 < span < np.inf else np.zeros(len(known))
-    bins = np.bincount(np.clip(place, 0, BINS - 1).astype(np.int64), minlength=BINS)
+    bin_index = np.floor(scaled / span * BINS) if 0 < span < np.inf else np.zeros(len(known))
+    bins = np.bincount(np.clip(bin_index, 0, BINS - 1).astype(np.int64), minlength=BINS)
     return {
         "bins": bins.tolist(), "low": low, "high": high, "is_log": is_log, "missing": missing, "count": len(values),
     }  # fmt: skip

@@ -1,1 +1,1 @@
-"""What a graph is made of: the roles of its nodes and modules, its parts, repeats and phases."""
+"""Recognises what a graph is made of: the roles of its nodes and modules, its parts, repeats and phases."""

@@ -1,4 +1,4 @@
-"""Blocks of a graph without module paths: the branches of its residual stream, and those that repeat as layers."""
+"""Finds blocks of a graph without module paths: the branches of its residual stream, and its repeats as layers."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -6,7 +6,7 @@ from itertools import pairwise
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns import PatternMatch
 from nbkit.analysis.structure.patterns.residual import Addition, branch_nodes
-from nbkit.analysis.structure.tree import Place
+from nbkit.analysis.structure.tree import Location
 
 MAIN = ("attention", "time_mix", "channel_mix", "mlp")
 TWO_KINDS = "a stretch of the residual stream with two kinds of branches"
@@ -15,16 +15,16 @@ Claim = tuple[str, str]
 
 @dataclass
 class Blocks:
-    """Place of each node that belongs to a recognised part, and role and evidence of such places."""
+    """Holds the location of each node of a recognised part, and role and evidence of such locations."""
 
-    places: dict[int, Place]
-    claims: dict[Place, Claim]
+    locations: dict[int, Location]
+    claims: dict[Location, Claim]
 
-    def put(self, nodes: frozenset[int] | set[int], place: Place, claim: Claim | None) -> None:
-        """Puts nodes at a place; those that have one move."""
-        self.places.update(dict.fromkeys(nodes, place))
+    def put(self, nodes: frozenset[int] | set[int], location: Location, claim: Claim | None) -> None:
+        """Puts nodes at a location; those that have one move."""
+        self.locations.update(dict.fromkeys(nodes, location))
         if claim:
-            self.claims[place] = claim
+            self.claims[location] = claim
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Branch:
 
     addition: Addition
     nodes: set[int]
-    found: list[PatternMatch]
+    matches: list[PatternMatch]
 
     @property
     def claim(self) -> Claim | None:
-        """Role and evidence of the only kind of part in it; None without one or with several."""
-        inside = [one for one in self.found if one.role in MAIN]
-        return (inside[0].role, inside[0].evidence) if len({one.role for one in inside}) == 1 else None
+        """Returns role and evidence of the only kind of part in it; None without one or with several."""
+        inside = [match for match in self.matches if match.role in MAIN]
+        return (inside[0].role, inside[0].evidence) if len({match.role for match in inside}) == 1 else None
 
     @property
     def name(self) -> str:
@@ -50,30 +50,30 @@ class Branch:
         return (self.name, *sorted(str(flow.shape(node)) for node in self.nodes if flow.is_projection(node)))
 
 
-def blocks(flow: Flow, found: list[PatternMatch], streams: list[list[Addition]]) -> Blocks:
+def blocks(flow: Flow, matches: list[PatternMatch], streams: list[list[Addition]]) -> Blocks:
     """Returns the parts that a graph's dataflow makes: layers, what is in them, and what comes before and after."""
     made = Blocks({}, {})
     for at, stream in enumerate(streams):
-        top: Place = (f"stream {at}",) if len(streams) > 1 else ()
-        _add_stream(made, flow, _branches(flow, stream, found), top)
-        _add_norms_between(made, flow, stream, found)
-    for one in found:
-        if not one.nodes & made.places.keys() and (name := _name_outside(flow, one, found, streams)):
-            made.put(one.nodes, (name,), (one.role, one.evidence))
+        top: Location = (f"stream {at}",) if len(streams) > 1 else ()
+        _add_stream(made, flow, _branches(flow, stream, matches), top)
+        _add_norms_between(made, flow, stream, matches)
+    for match in matches:
+        if not match.nodes & made.locations.keys() and (name := _name_outside(flow, match, matches, streams)):
+            made.put(match.nodes, (name,), (match.role, match.evidence))
     return made
 
 
-def _branches(flow: Flow, stream: list[Addition], found: list[PatternMatch]) -> list[Branch]:
+def _branches(flow: Flow, stream: list[Addition], matches: list[PatternMatch]) -> list[Branch]:
     branches = [Branch(addition, branch_nodes(flow, addition), []) for addition in stream]
     home = {node: branch for branch in branches for node in branch.nodes}
-    for one in found:
-        branch = home.get(one.result)
-        if branch is not None and one.nodes <= branch.nodes:
-            branch.found.append(one)
+    for match in matches:
+        branch = home.get(match.result)
+        if branch is not None and match.nodes <= branch.nodes:
+            branch.matches.append(match)
     return branches
 
 
-def _add_stream(made: Blocks, flow: Flow, branches: list[Branch], top: Place) -> None:
+def _add_stream(made: Blocks, flow: Flow, branches: list[Branch], top: Location) -> None:
     period = _period([branch.form(flow) for branch in branches])
     if period is None:
         for at, branch in enumerate(branches):
@@ -82,31 +82,31 @@ def _add_stream(made: Blocks, flow: Flow, branches: list[Branch], top: Place) ->
     times = len(branches) // period
     evidence = f"one of {times} equal stretches of the residual stream" if times > 1 else TWO_KINDS
     for layer in range(times):
-        place: Place = (*top, f"layer {layer}")
+        location: Location = (*top, f"layer {layer}")
         members = branches[layer * period : (layer + 1) * period]
-        made.put({branch.addition.node for branch in members}, place, ("block", evidence))
-        for branch, name in zip(members, _told_apart([branch.name for branch in members]), strict=True):
-            _add_branch(made, flow, branch, (*place, name))
+        made.put({branch.addition.node for branch in members}, location, ("block", evidence))
+        for branch, name in zip(members, _distinct([branch.name for branch in members]), strict=True):
+            _add_branch(made, flow, branch, (*location, name))
 
 
-def _add_branch(made: Blocks, flow: Flow, branch: Branch, place: Place) -> None:
-    made.put({node for node in branch.nodes if node not in made.places}, place, branch.claim)
-    for one in branch.found:
-        if one.role == "norm" and (side := _side(flow, one, branch.addition)):
-            made.put(one.nodes, (*place[:-1], f"norm {side} {place[-1]}"), (one.role, one.evidence))
+def _add_branch(made: Blocks, flow: Flow, branch: Branch, location: Location) -> None:
+    made.put({node for node in branch.nodes if node not in made.locations}, location, branch.claim)
+    for match in branch.matches:
+        if match.role == "norm" and (side := _side(flow, match, branch.addition)):
+            made.put(match.nodes, (*location[:-1], f"norm {side} {location[-1]}"), (match.role, match.evidence))
 
 
-def _add_norms_between(made: Blocks, flow: Flow, stream: list[Addition], found: list[PatternMatch]) -> None:
-    """Places norms that stand between two additions, as those of BERT do, with the branch before them."""
+def _add_norms_between(made: Blocks, flow: Flow, stream: list[Addition], matches: list[PatternMatch]) -> None:
+    """Locates norms that stand between two additions, as those of BERT do, with the branch before them."""
     passed_on = {addition.skip: before for before, addition in pairwise(stream)}
-    for one in found:
-        before = passed_on.get(one.result) if one.role == "norm" else None
-        if before is not None and before.node in flow.origins(one.result):
-            branch = made.places[flow.origin(before.branch)]
-            made.put(one.nodes, (*branch[:-1], f"norm after {branch[-1]}"), (one.role, one.evidence))
+    for match in matches:
+        before = passed_on.get(match.result) if match.role == "norm" else None
+        if before is not None and before.node in flow.origins(match.result):
+            branch = made.locations[flow.origin(before.branch)]
+            made.put(match.nodes, (*branch[:-1], f"norm after {branch[-1]}"), (match.role, match.evidence))
 
 
-def _told_apart(names: list[str]) -> list[str]:
+def _distinct(names: list[str]) -> list[str]:
     """Returns the names, with a letter where one has come before: attention, attention b."""
     return [
         f"{name} {'abcdefghijklmnopqrstuvwxyz'[names[:at].count(name)]}" if name in names[:at] else name
@@ -115,7 +115,7 @@ def _told_apart(names: list[str]) -> list[str]:
 
 
 def _period(forms: list[tuple[str, ...]]) -> int | None:
-    """After how many branches a stream repeats itself; None where it does not."""
+    """Returns after how many branches a stream repeats itself; None where it does not."""
     for period in range(1, min(len(forms), 6) + 1):
         repeats = len(forms) % period == 0 and all(form == forms[at % period] for at, form in enumerate(forms))
         if repeats and (period < len(forms) or len({form[0] for form in forms} & set(MAIN)) > 1):
@@ -140,5 +140,5 @@ def _name_outside(
         return "final norm" if flow.rank[match.result] > flow.rank[streams[-1][-1].node] else "first norm"
     if match.role not in MAIN:
         return None
-    same = [other for other in matches if other.role == match.role]
+    same = [known for known in matches if known.role == match.role]
     return match.role if len(same) == 1 else f"{match.role} {same.index(match)}"

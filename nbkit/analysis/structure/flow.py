@@ -1,4 +1,4 @@
-"""Flow: who reads whose results in one graph, in an order in which a node comes after all that it reads."""
+"""Flow says who reads whose results in one graph, in an order in which a node comes after all that it reads."""
 
 from collections.abc import Sequence, Set
 from functools import cached_property
@@ -11,7 +11,7 @@ HELD = ("parameter", "buffer", "constant")
 
 
 class Flow:
-    """Those nodes of a source that are given, by their position in it, and the edges among them."""
+    """Holds some nodes of a source, by their position in it, and the edges among them."""
 
     def __init__(self, source: Source, members: Sequence[int]) -> None:
         self.members = list(members)
@@ -27,7 +27,7 @@ class Flow:
         self.rank = self._ranked()
 
     def _ranked(self) -> dict[int, int]:
-        """Returns place of each node in an order along the edges, as near to the file's as can be."""
+        """Returns location of each node in an order along the edges, as near to the file's as can be."""
         missing = {node: len(reads) for node, reads in self.reads.items()}
         ready = [node for node, count in missing.items() if not count]
         heapify(ready)
@@ -44,12 +44,12 @@ class Flow:
 
     @cached_property
     def order(self) -> list[int]:
-        """The nodes by rank."""
+        """Returns the nodes by rank."""
         return sorted(self.members, key=self.rank.__getitem__)
 
     @cached_property
     def is_held(self) -> dict[int, bool]:
-        """Whether a node is a parameter, buffer or constant, or computed from those alone."""
+        """Returns whether a node is a parameter, buffer or constant, or computed from those alone."""
         held: dict[int, bool] = {}
         for node in self.order:
             reads = self.reads[node]
@@ -92,18 +92,18 @@ class Flow:
 
     def uses(self, node: int) -> list[int]:
         """Returns who reads its values, past casts, views and copies."""
-        found, open_ = list[int](), list(self.readers[node])
+        result, open_ = list[int](), list(self.readers[node])
         while open_:
             reader = open_.pop()
             if self.does[reader] in TRANSPARENT:
                 open_.extend(self.readers[reader])
             else:
-                found.append(reader)
-        return found
+                result.append(reader)
+        return result
 
     @cached_property
     def projections(self) -> set[int]:
-        """The nodes that multiply an activation by a weight matrix, or fold it with one."""
+        """Returns the nodes that multiply an activation by a weight matrix, or fold it with one."""
         result = set()
         for node in self.members:
             if self.does[node] in PRODUCTS:
@@ -156,10 +156,10 @@ class Flow:
 
     def between(self, start: int, end: int) -> set[int]:
         """Returns `end` and all that it goes back to as far as `start`, which is not in it, or as what is older."""
-        found, open_ = set[int](), [end]
+        result, open_ = set[int](), [end]
         while open_:
             node = open_.pop()
-            if node not in found and node != start and self.rank[node] > self.rank[start]:
-                found.add(node)
+            if node not in result and node != start and self.rank[node] > self.rank[start]:
+                result.add(node)
                 open_.extend(self.reads[node])
-        return found
+        return result

@@ -1,4 +1,4 @@
-"""Mirror: which forward node a recomputed or backward node belongs to, in graphs without module paths."""
+"""Finds the forward node that a recomputed or backward node belongs to, in graphs without module paths."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,22 +12,22 @@ COPY = re.compile(r"(\.subprog_\d+|@GRAD.*)$")
 COPIES = ("recompute", "backward")
 
 
-def mirror_places(graph: Graph) -> None:
-    """Gives recomputed and backward nodes the place of their forward node, in the region of their own phase."""
-    flow, phases, places, results = graph.flow, graph.phases, graph.places, graph.source.results
+def mirror_locations(graph: Graph) -> None:
+    """Gives recomputed and backward nodes the location of their forward node, in the region of their own phase."""
+    flow, phases, locations, results = graph.flow, graph.phases, graph.locations, graph.source.results
     makers: dict[str, int] = {}
     for node in graph.rows:
         if phases[node] not in COPIES:
             makers.setdefault(results[node], node)
     for node in flow.order:
         phase = phases[node]
-        if phase not in COPIES or places[node]:
+        if phase not in COPIES or locations[node]:
             continue
         twin = _by_gradient(flow, node, results, makers) if phase == "backward" else None
         twin = _by_name(results[node], makers) if twin is None else twin
         twin = _by_reads(flow, node, phases) if twin is None and phase == "backward" else twin
-        if twin is not None and places[twin][:1] == ("forward",):
-            places[node] = (str(phase), *places[twin][1:])
+        if twin is not None and locations[twin][:1] == ("forward",):
+            locations[node] = (str(phase), *locations[twin][1:])
 
 
 def _by_name(result: str, makers: Mapping[str, int]) -> int | None:
@@ -36,7 +36,7 @@ def _by_name(result: str, makers: Mapping[str, int]) -> int | None:
 
 
 def _by_gradient(flow: Flow, node: int, results: Sequence[str], makers: Mapping[str, int]) -> int | None:
-    """Of a gradient op the forward node of whose result it reads the gradient."""
+    """Returns the forward node of whose result a gradient op reads the gradient."""
     if not is_gradient(flow.does[node]):
         return None
     read = [results[src] for src in flow.reads[node] if "@GRAD" in results[src]]
@@ -44,7 +44,7 @@ def _by_gradient(flow: Flow, node: int, results: Sequence[str], makers: Mapping[
 
 
 def _by_reads(flow: Flow, node: int, phases: Sequence[str | None]) -> int | None:
-    """The weight that it reads, else of a gradient op the forward node of its kind that reads most of what it reads."""
+    """Returns the weight that it reads, else the forward node of its kind that shares most of its inputs."""
     forward = [src for src in flow.reads[node] if phases[src] not in ("backward", "optimizer")]
     weights = [src for src in forward if flow.is_held[src]]
     if weights or not is_gradient(flow.does[node]):

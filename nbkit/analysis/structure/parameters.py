@@ -1,4 +1,4 @@
-"""Parameters of parts: how many elements they have, and their shapes as a part's form."""
+"""Counts the parameters of parts, and takes their shapes as a part's form."""
 
 import math
 from collections import defaultdict
@@ -11,14 +11,14 @@ from nbkit.analysis.structure.tree import PartTree
 
 
 def parameter_forms(nodes: pd.DataFrame, tree: PartTree, parts: list[int]) -> list[Hashable]:
-    """Of each part the shapes of the parameters right in it, in no order."""
+    """Returns for each part the shapes of the parameters right in it, in no order."""
     held: dict[int, list[str]] = defaultdict(list)
     is_parameter = (nodes["kind"] == "parameter").tolist()
-    for part, is_one, shape in zip(parts, is_parameter, nodes["shape"].tolist(), strict=True):
-        if is_one and part >= 0:
+    for part, is_held, shape in zip(parts, is_parameter, nodes["shape"].tolist(), strict=True):
+        if is_held and part >= 0:
             held[part].append(str(shape))
-    twins = _twins(tree)
-    return [tuple(sorted(held[twins[index]])) for index in range(len(tree.parts))]
+    forward_parts = _forward_parts(tree)
+    return [tuple(sorted(held[forward_parts[index]])) for index in range(len(tree.parts))]
 
 
 def parameter_counts(
@@ -26,8 +26,10 @@ def parameter_counts(
 ) -> None:
     """Fills params: of a module as `modules` says it, else the elements of the parameters in a part and below."""
     known = modules.drop_duplicates("module").set_index("module")["params"]
-    given = tensors.loc[tensors["kind"] == "parameter"].dropna(subset=["node_id", "numel"])
-    numel = dict(zip(given["node_id"].astype("int64").tolist(), given["numel"].astype("int64").tolist(), strict=True))
+    parameters = tensors.loc[tensors["kind"] == "parameter"].dropna(subset=["node_id", "numel"])
+    numel = dict(
+        zip(parameters["node_id"].astype("int64").tolist(), parameters["numel"].astype("int64").tolist(), strict=True)
+    )
     own = [0] * len(tree.parts)
     graphs = set()
     rows = nodes.index[nodes["kind"] == "parameter"].tolist()
@@ -38,12 +40,12 @@ def parameter_counts(
         count = numel.get(row, _product(shapes[row]) if not len(tensors) else 0)
         if parts[row] >= 0:
             own[parts[row]] += count
-    totals, twins = tree.totals(own), _twins(tree)
+    totals, forward_parts = tree.totals(own), _forward_parts(tree)
     for index, part in enumerate(tree.parts):
         if part.module is not None and part.module in known.index:
             part.params = int(known[part.module])
         elif part.graph in graphs:
-            part.params = totals[twins[index]]
+            part.params = totals[forward_parts[index]]
 
 
 def _product(shape: object) -> int:
@@ -51,10 +53,10 @@ def _product(shape: object) -> int:
     return 0 if None in known else math.prod(size for size in known if size is not None)
 
 
-def _twins(tree: PartTree) -> list[int]:
-    """Of each part the same part of the forward, which holds the parameters; itself if there is none."""
-    forward = {(part.graph, part.place[1:]): at for at, part in enumerate(tree.parts) if part.phase == "forward"}
+def _forward_parts(tree: PartTree) -> list[int]:
+    """Returns for each part the same part of the forward, which holds the parameters; itself if there is none."""
+    forward = {(part.graph, part.location[1:]): at for at, part in enumerate(tree.parts) if part.phase == "forward"}
     return [
-        forward.get((part.graph, part.place[1:]), at) if part.phase in ("backward", "recompute") else at
+        forward.get((part.graph, part.location[1:]), at) if part.phase in ("backward", "recompute") else at
         for at, part in enumerate(tree.parts)
     ]

@@ -1,4 +1,4 @@
-"""Phases: what of a graph is forward, backward, optimizer or communication where its source does not say so."""
+"""Tells forward, backward, optimizer and communication apart where the source of a graph does not say so."""
 
 import pandas as pd
 
@@ -17,10 +17,10 @@ def is_communication(nodes: pd.DataFrame) -> pd.Series:
 
 def phases_of(nodes: pd.DataFrame, edges: pd.DataFrame) -> pd.Series:
     """Returns phase of each node, as given or else as its op and what it reads say; null where neither does."""
-    given = nodes["phase"]
-    if not (given.isna() & (nodes["kind"] == "op")).any():
-        return given
-    phases = given.astype(object).where(given.notna(), None).tolist()
+    texts = nodes["phase"]
+    if not (texts.isna() & (nodes["kind"] == "op")).any():
+        return texts
+    phases = texts.astype(object).where(texts.notna(), None).tolist()
     is_open = [phase is None and kind == "op" for phase, kind in zip(phases, nodes["kind"].tolist(), strict=True)]
     _seed(nodes, phases)
     known = edges[edges["src"].notna()].sort_values("dst", kind="stable")
@@ -32,7 +32,7 @@ def phases_of(nodes: pd.DataFrame, edges: pd.DataFrame) -> pd.Series:
     for at, still in enumerate(is_open):
         if still and phases[at] is None and not is_tree[at]:
             phases[at] = "forward"
-    return pd.Series(phases, dtype=given.dtype, index=nodes.index)
+    return pd.Series(phases, dtype=texts.dtype, index=nodes.index)
 
 
 def _seed(nodes: pd.DataFrame, phases: list[str | None]) -> None:

@@ -1,4 +1,4 @@
-"""recognise: the frames of graphs, with what their nodes and modules are and the parts they make filled in."""
+"""Fills the frames of graphs with the roles of their nodes and modules and with the parts that they make."""
 
 from collections.abc import Mapping
 
@@ -6,19 +6,19 @@ import numpy as np
 import pandas as pd
 
 from nbkit.analysis.structure.graph import Graph
+from nbkit.analysis.structure.locating import locate_nodes
+from nbkit.analysis.structure.locations import REGIONS, regions_of
 from nbkit.analysis.structure.parameters import parameter_counts, parameter_forms
 from nbkit.analysis.structure.phases import is_communication, phases_of
-from nbkit.analysis.structure.places import REGIONS, regions_of
-from nbkit.analysis.structure.placing import place_nodes
 from nbkit.analysis.structure.repeats import number_repeats
 from nbkit.analysis.structure.roles.node_roles import node_roles
 from nbkit.analysis.structure.source import Source
-from nbkit.analysis.structure.tree import PartTree, Place
+from nbkit.analysis.structure.tree import Location, PartTree
 from nbkit.schema import EDGES, GRAPH_TENSORS, MODULES, NODES, nullable
 
 
 def recognise(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """All of `frames`, with role, phase and part_id of `nodes` and role of `modules` filled in, and `parts` made.
+    """Returns `frames` with role, phase and part_id of `nodes` and role of `modules` filled in, and with `parts`.
 
     What the source says itself stays; the frames that are given stay as they are. A role that cannot be told is null.
     """
@@ -51,7 +51,7 @@ def _graphs(nodes: pd.DataFrame, edges: pd.DataFrame, modules: pd.DataFrame, tal
     column = phases_of(nodes, edges)
     phases = [phase if isinstance(phase, str) else None for phase in column.tolist()]
     regions = regions_of(nodes, column, talks).tolist()
-    places: list[Place] = [()] * len(nodes)
+    locations: list[Location] = [()] * len(nodes)
     source = Source(nodes, edges)
     result = []
     for name, rows in nodes.groupby("graph", sort=False).indices.items():
@@ -60,7 +60,7 @@ def _graphs(nodes: pd.DataFrame, edges: pd.DataFrame, modules: pd.DataFrame, tal
             **dict(zip(*(nodes.iloc[rows][kinds.eq("module")][c] for c in ("module", "op")), strict=True)),
             **types,
         }
-        result.append(Graph(str(name), list(map(int, rows)), source, phases, regions, of_modules, places))
+        result.append(Graph(str(name), list(map(int, rows)), source, phases, regions, of_modules, locations))
     return result
 
 
@@ -69,28 +69,28 @@ def _tree(nodes: pd.DataFrame, graphs: list[Graph]) -> tuple[PartTree, list[int]
     tree = PartTree()
     parts = [-1] * len(nodes)
     for graph in graphs:
-        place_nodes(graph)
+        locate_nodes(graph)
         met = {graph.regions[row] for row in graph.rows}
         for region in (region for region in REGIONS if graph.is_split and region in met):
             tree.at(graph.name, (region,))
         for row in graph.in_order:
-            if graph.places[row]:
-                parts[row] = tree.at(graph.name, graph.places[row])
+            if graph.locations[row]:
+                parts[row] = tree.at(graph.name, graph.locations[row])
     by_name = {graph.name: graph for graph in graphs}
     for part in tree.parts:
         graph = by_name[part.graph]
-        part.module = graph.modules_at.get(part.place)
+        part.module = graph.modules_at.get(part.location)
         part.type = graph.types.get(part.module) if part.module is not None else None
-        part.phase = part.place[0] if graph.is_split and part.place[0] != "communication" else None
+        part.phase = part.location[0] if graph.is_split and part.location[0] != "communication" else None
     return tree, parts
 
 
 def _claim(tree: PartTree, graphs: list[Graph]) -> None:
     claims = {graph.name: graph.claims for graph in graphs}
     for part in tree.parts:
-        told = claims[part.graph].get(part.place)
-        if told:
-            part.claim(*told)
+        claim = claims[part.graph].get(part.location)
+        if claim:
+            part.claim(*claim)
     for index, below in enumerate(tree.children()):
         roles = {tree.parts[child].role for child in below}
         if roles & {"attention", "time_mix"} and roles & {"mlp", "channel_mix"}:
@@ -112,9 +112,9 @@ def _claim_blocks(tree: PartTree) -> None:
 def _clear(tree: PartTree) -> None:
     """Takes the roles of modules from their updates and collectives: the state of a norm's weight is no norm."""
     for part in tree.parts:
-        if part.phase == "optimizer" or part.place[0] == "communication":
+        if part.phase == "optimizer" or part.location[0] == "communication":
             part.role, part.evidence = None, None
-        if part.place in (("optimizer",), ("communication",)):
+        if part.location in (("optimizer",), ("communication",)):
             part.claim(part.name, "the phase of its ops" if part.name == "optimizer" else "the kind of its ops")
 
 
@@ -123,5 +123,5 @@ def _with_roles(modules: pd.DataFrame, tree: PartTree) -> pd.DataFrame:
     for part in tree.parts:
         if part.module is not None and part.role is not None:
             roles.setdefault(part.module, part.role)
-    told = modules["module"].map(roles).astype(modules["role"].dtype)
-    return modules.assign(role=modules["role"].fillna(told))
+    recognised = modules["module"].map(roles).astype(modules["role"].dtype)
+    return modules.assign(role=modules["role"].fillna(recognised))

@@ -1,4 +1,4 @@
-"""Repeats: parts of the same form that stand in a row below one parent, as the layers of a model do."""
+"""Numbers repeats: parts of the same form in a row below one parent, as the layers of a model are."""
 
 from collections.abc import Hashable
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""Source: the columns of nodes and edges that structure is told from, as lists, for all graphs of a trace at once."""
+"""Source holds the columns of nodes and edges that structure is recognised from, as lists, for all graphs."""
 
 import json
 from functools import cache, cached_property
@@ -10,7 +10,7 @@ from nbkit.graphs.canonical_ops import op_kind
 
 
 class Source:
-    """Each list has an entry for each row of `nodes`; a null is None. `does` is the kind of each op, "" of no op."""
+    """Holds a list per column, a row of `nodes` each; a null is None. `does` is the kind of an op, "" of no op."""
 
     def __init__(self, nodes: pd.DataFrame, edges: pd.DataFrame) -> None:
         self._nodes = nodes
@@ -27,22 +27,22 @@ class Source:
 
     @cached_property
     def names(self) -> list[str]:
-        """Name of each node."""
+        """Returns name of each node."""
         return self._nodes["name"].tolist()
 
     @cached_property
     def inserted(self) -> list[str | None]:
-        """What put each node there, as its source says it."""
+        """Returns what put each node there, as its source says it."""
         return self._column("inserted")
 
     @cached_property
     def attributes(self) -> list[str | None]:
-        """JSON text of each node's attributes."""
+        """Returns JSON text of each node's attributes."""
         return self._column("attributes")
 
     @cached_property
     def results(self) -> list[str]:
-        """Name of the first result of each node that an edge reads; of others their own name."""
+        """Returns name of the first result of each node that an edge reads; of others their own name."""
         names = list(self.names)
         for src, tensor in zip(self._results["src"].tolist(), self._results["tensor"].tolist(), strict=True):
             names[int(src)] = tensor

@@ -1,4 +1,4 @@
-"""PartTree: the parts of a trace's graphs while they are found, each below the part that holds it."""
+"""PartTree holds the parts of a trace's graphs while they are recognised, each below the part that holds it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,15 +7,15 @@ import pandas as pd
 
 from nbkit.schema import PARTS
 
-Place = tuple[str, ...]
+Location = tuple[str, ...]
 
 
 @dataclass
 class Part:
-    """One part as far as it is known; `place` is its names from the top of its graph down to its own."""
+    """One part as far as it is known; `location` is its names from the top of its graph down to its own."""
 
     graph: str
-    place: Place
+    location: Location
     parent: int | None
     module: str | None = None
     type: str | None = None
@@ -28,7 +28,7 @@ class Part:
 
     @property
     def name(self) -> str:
-        return self.place[-1]
+        return self.location[-1]
 
     def claim(self, role: str, evidence: str) -> None:
         """Gives it this role, unless it has one."""
@@ -37,24 +37,24 @@ class Part:
 
 
 class PartTree:
-    """Parts by the order in which they were first asked for; parents come before their children."""
+    """Holds parts in the order in which they were first asked for; parents come before their children."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
-        self._places: dict[tuple[str, Place], int] = {}
+        self._locations: dict[tuple[str, Location], int] = {}
 
-    def at(self, graph: str, place: Place) -> int:
-        """Returns index of the part at this place, which is made with those above it if it is not there."""
-        result = self._places.get((graph, place))
+    def at(self, graph: str, location: Location) -> int:
+        """Returns index of the part at this location, which is made with those above it if it is not there."""
+        result = self._locations.get((graph, location))
         if result is not None:
             return result
-        parent = self.at(graph, place[:-1]) if len(place) > 1 else None
-        self.parts.append(Part(graph, place, parent))
-        self._places[graph, place] = len(self.parts) - 1
+        parent = self.at(graph, location[:-1]) if len(location) > 1 else None
+        self.parts.append(Part(graph, location, parent))
+        self._locations[graph, location] = len(self.parts) - 1
         return len(self.parts) - 1
 
     def children(self) -> list[list[int]]:
-        """Of each part the parts right below it, in their order."""
+        """Returns for each part the parts right below it, in their order."""
         below: list[list[int]] = [[] for _ in self.parts]
         for index, part in enumerate(self.parts):
             if part.parent is not None:
@@ -62,7 +62,7 @@ class PartTree:
         return below
 
     def totals(self, own: Sequence[int]) -> list[int]:
-        """Of each part its own number and those of all parts below it, summed."""
+        """Sums for each part its own number and those of all parts below it."""
         sums = list(own)
         for index in reversed(range(len(sums))):
             parent = self.parts[index].parent

@@ -1,4 +1,4 @@
-"""Sets of the kinds of ops (`nbkit.graphs.canonical_ops`) that structure is told from."""
+"""Lists the kinds of ops (`nbkit.graphs.canonical_ops`) that structure is recognised from."""
 
 from nbkit.graphs.canonical_ops import GRADIENT, PASSING
 

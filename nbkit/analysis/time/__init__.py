@@ -1,1 +1,1 @@
-"""Where time and memory go, and what changed between two timed steps."""
+"""Says where time and memory go, and what changed between two timed steps."""

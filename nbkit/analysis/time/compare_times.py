@@ -1,4 +1,4 @@
-"""The difference of two timings by op or module: what got slower or faster by more than the noise of the repeats."""
+"""Compares two timings by op or module: what is slower or faster by more than the noise of the repeats."""
 
 from typing import Literal
 
@@ -43,7 +43,7 @@ def compare_times(
     by: Literal["module", "op"] = "module",
     clock: Literal["host", "device"] = "host",
 ) -> pd.DataFrame:
-    """A frame of TIME_DIFFS: what differs beyond noise first, the largest change on top; then what comes nearest to it.
+    """Returns a frame of TIME_DIFFS: what differs beyond noise, largest change first; then what comes nearest to it.
 
     `by="module"`: per module (not counting what is below it) and phase; `by="op"`: per op in it too. Python's own time
     counts, as self time of the levels module, range and api. `clock="device"` compares the time of kernels.

@@ -1,4 +1,4 @@
-"""What devices did: busy and idle time per stream, delay from launch to start of kernels, calls that wait for them."""
+"""Says what devices did: busy and idle time per stream, delay from launch to start of kernels, calls that wait."""
 
 import numpy as np
 import numpy.typing as npt
@@ -92,7 +92,7 @@ def _busy(work: pd.DataFrame) -> float:
 
 
 def _queue_depths(table: pd.DataFrame) -> Ints:
-    """Per kernel in order of launch, how many of its stream were launched before it and had not ended at its launch."""
+    """Counts per kernel, in order of launch, the earlier ones of its stream that had not ended at its launch."""
     depth = np.zeros(len(table), np.int64)
     for rows in table.groupby(["device", "stream"], dropna=False).indices.values():
         ends = np.sort(table["end_us"].to_numpy()[rows])

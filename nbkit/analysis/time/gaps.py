@@ -1,4 +1,4 @@
-"""Time not covered by ops: Python between them, launching of kernels, waiting for a device or for another thread."""
+"""Finds time not covered by ops: Python between them, launching of kernels, waiting for a device or another thread."""
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ def time_by_kind(ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def gaps_by_module(ops: pd.DataFrame) -> pd.DataFrame:
-    """Self time on the host that is not an op's, per model, module, phase and kind (see time_by_kind), most first.
+    """Returns self time on the host outside ops, per model, module, phase and kind (see time_by_kind), most first.
 
     Columns: model, module, phase, kind, self_time_us, self_fraction of the self time of all ops.
     """
@@ -52,9 +52,9 @@ def largest_gaps(ops: pd.DataFrame, count: int = 20) -> pd.DataFrame:
     phase, source of the row that most of the gap belongs to.
     """
     host = host_ops(ops)
-    found = [_thread_gaps(host, int(thread)) for thread in np.unique(host["thread"])]
+    parts = [_thread_gaps(host, int(thread)) for thread in np.unique(host["thread"])]
     rows = {**NUMBERS, "previous": "int64", "next": "int64"}
-    gaps = pd.concat([pd.DataFrame({name: [] for name in rows}), *found]).astype(rows)
+    gaps = pd.concat([pd.DataFrame({name: [] for name in rows}), *parts]).astype(rows)
     gaps = gaps[gaps["gap_us"] > 0].sort_values("gap_us", ascending=False, kind="stable", ignore_index=True).head(count)
     return _described(host, gaps)
 
@@ -116,13 +116,13 @@ def _thread_gaps(host: pd.DataFrame, thread: int) -> pd.DataFrame:
     outer = covering[start[covering] >= np.append(-np.inf, latest[:-1])[: len(covering)]]
     begin = np.concatenate([[start[is_here].min()], end[outer]])
     stop = np.concatenate([start[outer], [end[is_here].max()]])
-    is_other = host["thread"].to_numpy() != thread
-    others = merged(start[is_other], end[is_other]) if thread == 0 else (np.empty(0), np.empty(0))
+    is_elsewhere = host["thread"].to_numpy() != thread
+    busy = merged(start[is_elsewhere], end[is_elsewhere]) if thread == 0 else (np.empty(0), np.empty(0))
     columns = {
         "thread": np.full(len(begin), thread),
         "start_us": begin,
         "gap_us": stop - begin,
-        "other_threads_us": _covered(*others, begin, np.maximum(stop, begin)),
+        "other_threads_us": _covered(*busy, begin, np.maximum(stop, begin)),
         "previous": np.concatenate([[-1], outer]),
         "next": np.concatenate([outer, [-1]]),
     }
@@ -179,7 +179,7 @@ def _covered(start: Floats, end: Floats, begin: Floats, stop: Floats) -> Floats:
 
 
 def _spans(host: pd.DataFrame) -> tuple[Floats, Floats]:
-    """Start and end in microseconds, to the nanosecond, so that what touches is equal."""
+    """Returns start and end in microseconds, to the nanosecond, so that what touches is equal."""
     start = np.rint(OPS.check(host)["start_us"].to_numpy() * 1e3)
     return start / 1e3, (start + np.rint(host["total_time_us"].to_numpy() * 1e3)) / 1e3
 

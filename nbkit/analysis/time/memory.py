@@ -1,4 +1,4 @@
-"""The peak of memory: how high, when, and which allocations make it up."""
+"""Finds the peak of memory: how high, when, and which allocations make it up."""
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ OWNERS = ["op", "model", "module", "phase"]
 
 
 def memory_peaks(memory: pd.DataFrame) -> pd.DataFrame:
-    """Per device: device, peak_bytes, time_us (first time it was reached), op_id (that allocated then, or null).
+    """Returns per device: device, peak_bytes, time_us (when first reached), op_id (that allocated then, or null).
 
     peak_bytes is of allocated_bytes; where that is null, of the sum of the allocations and frees so far.
     """
@@ -58,8 +58,10 @@ def held_at_peak(memory: pd.DataFrame, ops: pd.DataFrame, by: list[str] = OWNERS
     """
     if isinstance(by, str):
         raise OptionError(f"by={by!r} is one text; give a list of names, such as [{by!r}].")
-    if others := [name for name in by if name not in OWNERS]:
-        raise OptionError(f"by={by!r} names {others[0]!r}, which no allocation has; {nearest(str(others[0]), OWNERS)}")
+    if strange := [name for name in by if name not in OWNERS]:
+        raise OptionError(
+            f"by={by!r} names {strange[0]!r}, which no allocation has; {nearest(str(strange[0]), OWNERS)}"
+        )
     live = live_at_peak(memory, ops)
     groups = live.groupby(["device", *by], dropna=False, sort=False, as_index=False)
     held = groups.agg(allocations=("size_bytes", "size"), held_bytes=("size_bytes", "sum"))

@@ -1,4 +1,4 @@
-"""The noise of two timings that were each repeated: how large a change of a group of ops it can explain.
+"""Says how large a change of a group of ops the noise of two repeated timings can explain.
 
 A group's time is the lower quartile of its repeats (`typical`), since what else the machine does only ever adds time:
 a median moves by a whole time slice of 4 ms once half of the repeats were interrupted in that group. Times are compared
@@ -112,12 +112,12 @@ def _standard_errors(left: Floats, right: Floats, order: Ints) -> Floats:
 
 
 def _degrees(left: Floats, right: Floats) -> float:
-    """Degrees of freedom of a group's own error: the lower repeats know as much as 22 % of them (by simulation)."""
+    """Returns degrees of freedom of a group's own error: lower repeats know as much as 22 % of them (by simulation)."""
     return float(0.22 * (left.shape[1] + right.shape[1] - 2))
 
 
 def _deviations(times: Floats) -> Floats:
-    """Standard deviation per group as the lower repeats have it, which nothing interrupted, if the values are normal.
+    """Returns the standard deviation per group of normal values from its lower repeats, which nothing interrupted.
 
     From the distance of two order statistics, whose expectations are Blom's (1958).
     """
@@ -140,7 +140,7 @@ def _unsure_by_rank(left: Floats, right: Floats, change: Floats, chance: float) 
 
 @lru_cache(maxsize=64)
 def rank_threshold(left: int, right: int, chance: float) -> int:
-    """Largest number of pairs in the wrong order, of samples of these sizes, of at most this chance (two-sided).
+    """Returns the largest number of pairs in the wrong order, for these sample sizes, of at most this probability.
 
     -1 where the samples are too small for any. Counted exactly, from the Gaussian binomial coefficient, whose n-th
     coefficient is the number of orders with n wrong pairs.

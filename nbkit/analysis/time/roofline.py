@@ -1,4 +1,4 @@
-"""Roofline: how near an op comes to what the device can do, where its FLOPs are known."""
+"""Says how near an op comes to what the device can do, where its FLOPs are known."""
 
 import json
 from math import prod
@@ -23,7 +23,7 @@ def roofline(
     peak_bandwidth: float | None = None,
     element_bytes: int | None = None,
 ) -> pd.DataFrame:
-    """Per op and shapes of inputs of known FLOPs, most time first: what it achieved and how near it is to the roof.
+    """Returns per op and input shapes of known FLOPs, most time first, what it achieved and how near to the roof.
 
     Columns: op, input_shapes, clock (device: time of its kernels; host: from call to return), calls, time_us, flops,
     size_bytes, flops_per_second, bytes_per_second, intensity (FLOPs per byte), roof_fraction, bound {compute, memory}.

@@ -1,4 +1,4 @@
-"""Two timed traces side by side: times per repeat of any groups of their ops, and the noise of these."""
+"""Puts two timed traces side by side: times per repeat of any groups of their ops, and the noise of these."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ INTERRUPTED = 3.0
 
 @dataclass(frozen=True)
 class RowTimes:
-    """Time of each op of the host of one trace in each of its repeats, where it ran: one entry per op and repeat."""
+    """Holds the time of each host op of one trace in each of its repeats: one entry per op and repeat."""
 
     op_id: Ints
     repeat: Ints
@@ -38,7 +38,7 @@ class RowTimes:
     repeats: int
 
     def per_group(self, group_of: Ints, count: int) -> Floats:
-        """Time of each group in each repeat, (groups, repeats); `group_of` is that of each op_id, -1 for none."""
+        """Sums times per group and repeat: (groups, repeats); `group_of` is that of each op_id, -1 for none."""
         # Ops of no group are summed in front and left out.
         place = (group_of[self.op_id] + 1) * self.repeats + self.repeat
         sums: Floats = np.bincount(place, self.time_us, (count + 1) * self.repeats).astype(np.float64)
@@ -60,7 +60,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class TimedPair:
-    """Two timed traces: their times by row and by op, and what all ops of a repeat or of a run have in common.
+    """Holds two timed traces: their times by row and by op, and what all ops of a repeat or of a run have in common.
 
     `factor` is how many times as long the right run takes for what both call equally often.
     """
@@ -75,13 +75,13 @@ class TimedPair:
         return self.rows[0].repeats, self.rows[1].repeats
 
     def evened(self, times: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-        """Times (groups, repeats) of both without what a repeat or run has in common, on the right run's clock."""
+        """Evens times (groups, repeats) of both for what a repeat or run has in common, on the right run's clock."""
         return times[0] / self.scales[0] * self.factor, times[1] / self.scales[1]
 
     def changes(
         self, times: tuple[Floats, Floats], is_match: Bools, is_same: Bools, whole_us: float | None = None
     ) -> tuple[Floats, Floats]:
-        """Change of each group in us, and the largest one that noise can explain: of times (groups, repeats) of both.
+        """Returns each group's change in us and the largest that noise explains, of times (groups, repeats) of both.
 
         The noise is null without repeats, and 0 where only one trace has the group. `whole_us` is the time of a step,
         the sum of the groups if they do not overlap.

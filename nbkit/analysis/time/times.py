@@ -1,4 +1,4 @@
-"""Where the time went: calls, self and total time, on the host and on devices, by op, module, phase and input shapes.
+"""Sums calls, self and total time, on the host and on devices, by op, module, phase and input shapes.
 
 All functions leave kernels out, unless there is nothing else: their time is in the device columns of the ops that
 launched them. The self time of the levels api, module and range is Python's and waiting, not an op's: give
@@ -38,7 +38,7 @@ def by_op(ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_module(ops: pd.DataFrame) -> pd.DataFrame:
-    """Per module (not counting what is below it), most self time first: model, module and those of `time_totals`.
+    """Returns per module without those below it, most self time first: model, module and those of `time_totals`.
 
     Ops outside any module are one row with null names.
     """
@@ -58,12 +58,12 @@ def by_module_and_phase(ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_input_shapes(ops: pd.DataFrame) -> pd.DataFrame:
-    """Per op and shapes of its inputs, most self time first: op, input_shapes and the columns of `time_totals`."""
+    """Returns per op and input shapes, most self time first: op, input_shapes and the columns of `time_totals`."""
     return time_totals(ops, ["op", "input_shapes"])
 
 
 def by_kernel(ops: pd.DataFrame) -> pd.DataFrame:
-    """Per device and kind of kernel, most time first: device, op, calls, device_time_us, device_fraction of all."""
+    """Returns per device and kernel, most time first: device, op, calls, device_time_us, device_fraction of all."""
     kernels = ops[OPS.check(ops)["level"] == "kernel"]
     groups = kernels.groupby(["device", "op"], dropna=False, sort=False, as_index=False)
     totals = groups.agg(calls=("op_id", "size"), device_time_us=(TOTAL_US, "sum"))
@@ -129,7 +129,7 @@ def self_totals(ops: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 
 
 def _is_inside_own_group(ops: pd.DataFrame, group: Ints) -> npt.NDArray[np.bool_]:
-    """Whether an op is called, at whatever depth, by one of its own group; looks only through the rows given."""
+    """Returns whether an op is called, at whatever depth, by one of its own group; looks at these rows only."""
     parent = parent_rows(ops)
     is_inside = np.zeros(len(ops), bool)
     at = np.flatnonzero(parent >= 0)

@@ -1,1 +1,1 @@
-"""What the values of recorded tensors say: non-finite ones, their producers, differences of two runs."""
+"""Says what the values of recorded tensors show: non-finite ones, their producers, differences of two runs."""

@@ -1,4 +1,4 @@
-"""The difference of the values of two recorded runs, op by op: where it begins, and what only inherits it."""
+"""Compares the values of two recorded runs, op by op: where they begin to differ, and what only inherits it."""
 
 import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Where and how two tensors differ, element by element: what a detail view of one compared tensor draws."""
+"""Says where and how two tensors differ, element by element, for the detail of one compared tensor."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ BINS = 40
 
 @dataclass(frozen=True)
 class Histogram:
-    """How many elements have an error in each bin; `edges` are decimal logarithms of |actual - expected|."""
+    """Counts elements by error; `edges` are decimal logarithms of |actual - expected|."""
 
     edges: Array
     counts: Array
@@ -23,7 +23,7 @@ class Histogram:
 
 
 def errors(result: CapturedResult) -> Array:
-    """|actual - expected| of each element, flat: 0 where both are NaN or the same Inf, NaN where only one is NaN."""
+    """Returns |actual - expected| per element, flat: 0 where both are NaN or the same Inf, NaN where one alone is."""
     actual, expected = result.actual, result.expected
     precision = precision_of(result.dtype)
     if precision is not None:
@@ -34,7 +34,7 @@ def errors(result: CapturedResult) -> Array:
 
 
 def order_by_error(sizes: Array) -> Array:
-    """Places of the elements, the worst first: NaN before Inf before numbers; ties in their order."""
+    """Returns places of the elements, the worst first: NaN before Inf before numbers; ties in their order."""
     return np.argsort(np.where(np.isnan(sizes), -np.inf, -sizes), kind="stable")
 
 
@@ -44,15 +44,15 @@ def worst_elements(result: CapturedResult, count: int) -> pd.DataFrame:
     Columns: place (in the flat tensor), index (a tuple as text), actual, expected, abs_error, rel_error.
     """
     sizes = errors(result)
-    places = order_by_error(sizes)[:count]
-    places = places[sizes[places] != 0]
-    actual, expected = result.actual[places], result.expected[places]
+    elements = order_by_error(sizes)[:count]
+    elements = elements[sizes[elements] != 0]
+    actual, expected = result.actual[elements], result.expected[elements]
     with np.errstate(all="ignore"):
-        relative = np.where(sizes[places] == 0, 0.0, sizes[places] / np.abs(expected.astype(complex)))
-    indices = zip(*np.unravel_index(places, result.shape), strict=True) if result.shape else [()] * len(places)
-    texts = [str([int(one) for one in index]) for index in indices]
-    columns = {"place": places, "index": texts, "actual": actual, "expected": expected}
-    return pd.DataFrame({**columns, "abs_error": sizes[places], "rel_error": relative})
+        relative = np.where(sizes[elements] == 0, 0.0, sizes[elements] / np.abs(expected.astype(complex)))
+    indices = zip(*np.unravel_index(elements, result.shape), strict=True) if result.shape else [()] * len(elements)
+    texts = [str([int(axis_index) for axis_index in index]) for index in indices]
+    columns = {"place": elements, "index": texts, "actual": actual, "expected": expected}
+    return pd.DataFrame({**columns, "abs_error": sizes[elements], "rel_error": relative})
 
 
 def error_histogram(sizes: Array, bins: int = BINS) -> Histogram:

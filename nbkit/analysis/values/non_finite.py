@@ -1,4 +1,4 @@
-"""Results that hold NaN or Inf, as far as the values of tensors were read."""
+"""Finds results that hold NaN or Inf, as far as the values of tensors were read."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from nbkit.schema import TENSORS
 
 @dataclass(frozen=True)
 class NonFinite:
-    """How many results were looked at, and of NaN and Inf: how many hold one, and the first op that gives one."""
+    """Counts the results looked at and those with NaN and Inf, with the first op that gives one."""
 
     looked_at: int
     nan_count: int

@@ -1,4 +1,4 @@
-"""Where the inputs of an op came from: the ops that made them, and the ops before those."""
+"""Finds where the inputs of an op came from: the ops that made them, and the ops before those."""
 
 import pandas as pd
 
@@ -20,7 +20,7 @@ PRODUCERS = table(
 
 
 def producers(trace: Trace, op_id: int, depth: int = 3) -> pd.DataFrame:
-    """A frame of PRODUCERS: the aten ops of a trace with tensors that op `op_id` goes back to, up to `depth` ops away.
+    """Returns a frame of PRODUCERS: the aten ops of a trace that op `op_id` goes back to, up to `depth` ops away.
 
     The producer of an input is the last op before that wrote to its storage; an op that only made a view of it did not.
     Inputs that no recorded op wrote to (parameters, the batch) end the chain. Raises OptionError for an op_id that is
@@ -31,14 +31,14 @@ def producers(trace: Trace, op_id: int, depth: int = 3) -> pd.DataFrame:
     tensors = TENSORS.check(trace.frames.get("tensors", TENSORS.frame()))
     memory, is_written = memory_of(tensors), is_write(tensors)
     is_output = tensors["role"] == "output"
-    writers = tensors[is_written].groupby(memory[is_written])["op_id"].apply(lambda found: sorted(set(found)))
+    writers = tensors[is_written].groupby(memory[is_written])["op_id"].apply(lambda new: sorted(set(new)))
     read = memory[~is_output].groupby(tensors["op_id"][~is_output]).agg(set)
     distance = {op_id: 0}
     frontier = [op_id]
     for step in range(1, depth + 1):
-        found = {writer for op in frontier for writer in _writers(op, read, writers)} - distance.keys()
-        distance |= dict.fromkeys(sorted(found, reverse=True), step)
-        frontier = sorted(found)
+        new = {writer for op in frontier for writer in _writers(op, read, writers)} - distance.keys()
+        distance |= dict.fromkeys(sorted(new, reverse=True), step)
+        frontier = sorted(new)
     del distance[op_id]
     rows = ops.iloc[list(distance)].reset_index(drop=True)
     columns = {name: rows[name].array for name in ("op", "module", "phase", "source")}

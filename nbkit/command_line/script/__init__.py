@@ -1,1 +1,1 @@
-"""Running a script as Python would, with its steps recorded."""
+"""Runs a script as Python would, with its steps recorded."""

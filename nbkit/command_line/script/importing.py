@@ -1,4 +1,4 @@
-"""The step in a module that the script imports: its source is rewritten when the import finds it."""
+"""Rewrites the source of a module that the script imports so that its step is recorded."""
 
 import ast
 import sys
@@ -14,7 +14,7 @@ from nbkit.errors import OptionError
 
 
 class StepFinder(MetaPathFinder):
-    """Finds what the others find, and has the module of the target loaded with its step.
+    """Finds what other finders find, and has the module of the target loaded with its step.
 
     `problem` is None once the module was loaded so, else a sentence that says why it was not.
     """
@@ -34,8 +34,8 @@ class StepFinder(MetaPathFinder):
         if self.target.module not in (None, fullname):
             return None
         others = [finder for finder in sys.meta_path if finder is not self]
-        found = (finder.find_spec(fullname, path, target) for finder in others if hasattr(finder, "find_spec"))
-        spec = next((one for one in found if one is not None), None)
+        specs = (finder.find_spec(fullname, path, target) for finder in others if hasattr(finder, "find_spec"))
+        spec = next((spec for spec in specs if spec is not None), None)
         if spec is None or not isinstance(spec.loader, SourceFileLoader) or not self._is_wanted(spec):
             return None
         spec.loader = _StepLoader(spec.loader.name, spec.loader.path, self)
@@ -48,7 +48,7 @@ class StepFinder(MetaPathFinder):
 
 
 class _StepLoader(SourceFileLoader):
-    """Compiles the module anew: what Python keeps of it in __pycache__ has no step."""
+    """Compiles the module anew, as the code that Python keeps in __pycache__ has no step."""
 
     def __init__(self, fullname: str, path: str, finder: StepFinder) -> None:
         super().__init__(fullname, path)

@@ -1,4 +1,4 @@
-"""Output: the folder that traces of a script go to, each as soon as it is recorded."""
+"""Output saves the traces of a script, each as soon as it is recorded."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Recorders: the steps of a script in traces, one for each step or one for all."""
+"""Records the steps of a script in traces, one for each step or one for all."""
 
 from argparse import Namespace
 from collections.abc import Callable
@@ -16,17 +16,17 @@ class Recorder(Protocol):
     """What records the steps that Steps counts."""
 
     def begin(self, number: int) -> None:
-        """The step of that number begins. Raises NbkitError if it cannot be recorded."""
+        """Begins the step of that number. Raises NbkitError if it cannot be recorded."""
 
     def end(self, error: BaseException | None, *, is_last: bool) -> bool:
-        """It is over; whether no more steps can be recorded."""
+        """Ends the step; returns whether no more steps can be recorded."""
 
     def finish(self) -> None:
-        """No more steps come."""
+        """Ends the recording: no more steps come."""
 
 
 class SingleSteps:
-    """A trace for each step."""
+    """Records a trace for each step."""
 
     def __init__(self, record: Callable[[], AbstractContextManager[Trace]], keep: Keep) -> None:
         self._record, self._keep = record, keep
@@ -47,7 +47,7 @@ class SingleSteps:
 
 
 class RepeatedStep:
-    """One trace, in which each step is a repeat; `recording` has begin_run() and end_run()."""
+    """Records one trace, in which each step is a repeat; `recording` has begin_run() and end_run()."""
 
     def __init__(self, recording: Any, keep: Keep) -> None:
         self._recording, self._keep = recording, keep
@@ -77,7 +77,7 @@ class RepeatedStep:
 
 
 def recorder_of(verb: VerbRecorder, options: Namespace, keep: Keep, *, is_named: bool) -> Recorder:
-    """The recorder of a verb; `is_named` if steps are named, else the script is the only one. Raises NbkitError."""
+    """Makes the recorder of a verb; without `is_named` the whole script is the only step. Raises NbkitError."""
     if verb.is_repeated:
         warmup, repeats = (options.skip, options.steps) if is_named else (0, 0)
         options = Namespace(**{**vars(options), "warmup": warmup, "repeats": repeats})

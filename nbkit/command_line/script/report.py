@@ -1,4 +1,4 @@
-"""What is said of steps that were wanted and not recorded."""
+"""Says which steps were wanted and not recorded."""
 
 import ast
 
@@ -12,7 +12,7 @@ MOST_NAMES = 12
 
 
 def shortfall(script: Script, target: Target | None, finder: StepFinder | None, steps: Steps) -> str | None:
-    """Why fewer steps were recorded than wanted, in one sentence; None if there were enough."""
+    """Returns why fewer steps were recorded than wanted, in one sentence; None if there were enough."""
     if steps.is_inside:
         return "A step had not ended when the script was over, so it is not recorded."
     if target is None or steps.missing == 0:
@@ -33,5 +33,5 @@ def _never(script: Script, target: Target) -> str:
     if not target.is_in_script:
         return "it was never called."
     known = [name for name, _ in functions(ast.parse(script.path.read_bytes())) if name != target.name]
-    others = f"; the script also defines {', '.join(known[:MOST_NAMES])}" if known else ""
-    return f"it was never called{others}."
+    hint = f"; the script also defines {', '.join(known[:MOST_NAMES])}" if known else ""
+    return f"it was never called{hint}."

@@ -1,4 +1,4 @@
-"""The syntax tree of a module with its step inside a `with` block; every line keeps its number."""
+"""Puts the step of a module inside a `with` block, in its syntax tree; every line keeps its number."""
 
 import ast
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
 
 def with_step(tree: ast.Module, target: Target, file: str) -> ast.Module:
-    """`tree`, changed: its step is recorded. Raises OptionError if the code that `target` names is not in it."""
+    """Changes `tree` so that its step is recorded. Raises OptionError if the code that `target` names is not in it."""
     if target.name is not None:
         for function in _functions_named(target.name, tree, file):
             first = int(ast.get_docstring(function, clean=False) is not None)
@@ -27,32 +27,32 @@ def with_step(tree: ast.Module, target: Target, file: str) -> ast.Module:
 
 
 def _block(body: list[ast.stmt]) -> ast.stmt:
-    """`with _nbkit_step():` around statements, at the place of the first of them."""
+    """Puts `with _nbkit_step():` around statements, at the line of the first."""
     step = ast.Call(ast.Name(NAME, ast.Load()), [], [])
     block = ast.copy_location(ast.With([ast.withitem(step)], body), body[0])
     return ast.fix_missing_locations(block)
 
 
 def _functions_named(name: str, tree: ast.Module, file: str) -> list[Function]:
-    """Definitions of that name, of which a module may have several (`if ... else`)."""
+    """Returns definitions of that name, of which a module may have several (`if ... else`)."""
     known = list(functions(tree))
-    found = [function for known_name, function in known if known_name == name]
-    if not found:
+    result = [function for known_name, function in known if known_name == name]
+    if not result:
         names = {known_name for known_name, _ in known}
         hint = nearest(name, names) if names else "it defines no function; name a loop by its line, such as :12."
         elsewhere = " Of another module: MODULE:FUNCTION." if names else ""
         raise OptionError(f"{file} defines no function {name!r}; {hint}{elsewhere}")
-    if any("compile" in ast.unparse(decorator) for function in found for decorator in function.decorator_list):
+    if any("compile" in ast.unparse(decorator) for function in result for decorator in function.decorator_list):
         raise OptionError(f"{name} is compiled as a whole; name a function that calls it, or the loop that it runs in.")
-    if any(_yields(function) for function in found):
+    if any(_yields(function) for function in result):
         raise OptionError(
             f"{name} is a generator, whose calls end before its work begins; name the loop that it runs in by its line."
         )
-    return found
+    return result
 
 
 def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
-    """Every function with its qualified name: `train`, `Trainer.step`, `outer.inner`."""
+    """Yields every function with its qualified name: `train`, `Trainer.step`, `outer.inner`."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, Function | ast.ClassDef):
             if isinstance(node, Function):
@@ -63,7 +63,7 @@ def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]
 
 
 def _loop_at(line: int, tree: ast.Module, file: str) -> Loop:
-    """The loop that begins at the line, else the innermost one around it."""
+    """Returns the loop that begins at the line, else the innermost one around it."""
     loops = [node for node in ast.walk(tree) if isinstance(node, Loop)]
     around = [loop for loop in loops if loop.lineno <= line <= (loop.end_lineno or loop.lineno)]
     if around:
@@ -75,7 +75,7 @@ def _loop_at(line: int, tree: ast.Module, file: str) -> Loop:
 
 
 def _yields(function: Function) -> bool:
-    """Whether the function itself is a generator; those that it only defines do not count."""
+    """Returns whether the function itself is a generator; those that it only defines do not count."""
     pending: list[ast.AST] = list(function.body)
     while pending:
         node = pending.pop()

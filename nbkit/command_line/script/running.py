@@ -1,4 +1,4 @@
-"""A script run as `python SCRIPT` or `python -m MODULE` runs it."""
+"""Runs a script as `python SCRIPT` or `python -m MODULE` does."""
 
 import ast
 import builtins
@@ -23,7 +23,7 @@ Step = Callable[[], AbstractContextManager[object]]
 
 @dataclass(frozen=True)
 class Script:
-    """What is run: the file, its spec if it is a module, and the words that are its sys.argv."""
+    """Says what is run: the file, its spec if it is a module, and the words that are its sys.argv."""
 
     path: Path
     spec: ModuleSpec | None
@@ -35,7 +35,7 @@ class Script:
 
 
 def script_file(name: str, arguments: list[str]) -> Script:
-    """The script in a file. Raises OptionError if it is not there."""
+    """Returns the script in a file. Raises OptionError if it is not there."""
     path = Path(name)
     if path.is_dir():
         raise OptionError(f"{name} is a folder; give the script in it.")
@@ -45,7 +45,7 @@ def script_file(name: str, arguments: list[str]) -> Script:
 
 
 def script_module(name: str, arguments: list[str]) -> Script:
-    """The module that `-m` names, or the `__main__` of a package. Raises OptionError if it cannot be found."""
+    """Returns the module that `-m` names, or the `__main__` of a package. Raises OptionError if it cannot be found."""
     try:
         spec = find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
@@ -58,7 +58,7 @@ def script_module(name: str, arguments: list[str]) -> Script:
 
 
 def compiled(script: Script, target: Target | None) -> CodeType:
-    """The script's code, with its step if that is in the script. Raises OptionError; SyntaxError as Python would."""
+    """Compiles the script, with its step if that is in it. Raises OptionError; SyntaxError as Python would."""
     source, file = _source(script.path), str(script.path)
     try:
         tree = ast.parse(source, file)
@@ -88,7 +88,7 @@ def run(script: Script, code: CodeType, step: Step, *, is_step: bool) -> None:
 
 
 def prepared_main(script: Script) -> ModuleType:
-    """A new main module, with sys.argv and sys.path as Python sets them."""
+    """Returns a new main module, with sys.argv and sys.path as Python sets them."""
     module = ModuleType("__main__")
     loader = SourceFileLoader("__main__", str(script.path)) if script.spec is None else script.spec.loader
     vars(module).update(__file__=str(script.path), __loader__=loader, __builtins__=builtins, __spec__=script.spec)

@@ -1,4 +1,4 @@
-"""Steps: counts the steps of a script as it runs and has the wanted ones recorded."""
+"""Steps counts the steps of a script as it runs and has the wanted ones recorded."""
 
 import os
 from contextlib import AbstractContextManager, nullcontext
@@ -15,7 +15,7 @@ class StopAfter(SystemExit):
 
 
 class Steps:
-    """Called where a step begins, gives the context manager to run it in.
+    """Gives the context manager to run a step in; called where a step begins.
 
     The first `skip` steps run as they are, the next `count` are recorded, the rest runs as it is; or, with `stops`, the
     script ends there. One that begins inside another, or beside it in another thread, is no step of its own, nor is one
@@ -36,7 +36,7 @@ class Steps:
         return _Step(self)
 
     def begin(self) -> bool:
-        """A step begins; whether it is recorded."""
+        """Returns a step begins; whether it is recorded."""
         self.is_inside = True
         self.met += 1
         if self.met <= self.skip:
@@ -50,7 +50,7 @@ class Steps:
         return True
 
     def end(self, error: BaseException | None, *, is_recorded: bool) -> None:
-        """The step is over, with `error` if it raised."""
+        """Ends the step, with `error` if it raised."""
         self.is_inside = False
         if not is_recorded:
             return
@@ -62,17 +62,17 @@ class Steps:
 
     @property
     def missing(self) -> int:
-        """How many of the wanted steps have not come."""
+        """Returns how many of the wanted steps have not come."""
         return self._last - max(self.met, self.skip)
 
     def finish(self) -> None:
-        """The script is over: what has been recorded is all there will be."""
+        """Ends the recording with the script: what has been recorded is all there will be."""
         self._process = 0  # that of nobody: what threads and exit handlers still do is no step
         self._recorder.finish()
 
 
 class _Step:
-    """One step, from its beginning to its end, however it ends."""
+    """Follows one step from its beginning to its end, however it ends."""
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
@@ -88,5 +88,5 @@ class _Step:
 
 
 def _real(error: BaseException | None) -> BaseException | None:
-    """None for what is no error: `sys.exit()` at the end of a script."""
+    """Returns the error; None for `sys.exit()` at the end of a script."""
     return None if isinstance(error, SystemExit) and error.code in (None, 0) else error

@@ -1,4 +1,4 @@
-"""Target: which code of a script is the step, as `--step` names it."""
+"""Target says which code of a script is the step, as `--step` names it."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ FORMS = "give FUNCTION, MODULE:FUNCTION, FILE:LINE or :LINE (of a loop)."
 
 @dataclass(frozen=True)
 class Target:
-    """The calls of the function `name`, or the body of the loop at `line`.
+    """Names the calls of the function `name`, or the body of the loop at `line`.
 
     It stands in the script if `module` and `file` are null.
     """
@@ -30,16 +30,16 @@ class Target:
 
 
 def read_target(text: str, script: Path) -> Target:
-    """What `text` names. Raises OptionError if it names nothing, or a file that is not there."""
-    if found := LINE.fullmatch(text):
-        return Target(text, line=int(found["line"]), file=_other_file(found["file"], script))
-    if found := FUNCTION.fullmatch(text):
-        return Target(text, name=found["name"], module=found["module"])
+    """Returns what `text` names. Raises OptionError if it names nothing, or a file that is not there."""
+    if match := LINE.fullmatch(text):
+        return Target(text, line=int(match["line"]), file=_file_beside(match["file"], script))
+    if match := FUNCTION.fullmatch(text):
+        return Target(text, name=match["name"], module=match["module"])
     raise OptionError(f"--step {text!r} names no code; {FORMS}")
 
 
-def _other_file(name: str, script: Path) -> Path | None:
-    """The file, looked for here and beside the script; None if it is the script."""
+def _file_beside(name: str, script: Path) -> Path | None:
+    """Returns the file, looked for here and beside the script; None if it is the script."""
     if not name:
         return None
     for path in (Path(name), script.parent / name):

@@ -1,1 +1,1 @@
-"""Options of a line of text, read from the signature and docstring of the function that they are handed to."""
+"""Reads options of a line of text, after the signature and docstring of the function that takes them."""

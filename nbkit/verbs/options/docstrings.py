@@ -19,7 +19,7 @@ class Doc:
 
 
 def read(thing: object) -> Doc:
-    """The docstring of `thing`. Raises LookupError if it has none: what is public says what it is."""
+    """Returns the docstring of `thing`. Raises LookupError if it has none: what is public says what it is."""
     text = inspect.getdoc(thing)
     if not text:
         raise LookupError(f"{thing!r} has no docstring; write one.")
@@ -35,10 +35,10 @@ def read(thing: object) -> Doc:
 
 
 def _entries(text: str) -> list[tuple[str, str]]:
-    found = []
+    result = []
     for entry in re.split(r"\n(?=\S)", text):
         match = ENTRY.match(re.sub(r"\s*\n\s*", " ", entry))
         if match is None:
             raise LookupError(f"An entry of a docstring is not of the form 'name: meaning': {entry!r}.")
-        found.append((match[1], match[2]))
-    return found
+        result.append((match[1], match[2]))
+    return result

@@ -19,7 +19,7 @@ METAVARS = {"name": "TEXT", "title": "TEXT"}
 
 @dataclass(frozen=True)
 class Option:
-    """What a line of options says otherwise than signature and docstring do; null where it does not."""
+    """Says what a line of options has otherwise than signature and docstring; null where nothing."""
 
     flags: tuple[str, ...] = ()
     metavar: str | None = None
@@ -57,12 +57,14 @@ def add_options(
 
 
 def option_names(function: Callable[..., Any]) -> list[str]:
-    """The parameters of `function` that have an option."""
-    return [name for name, one in inspect.signature(function).parameters.items() if _settings(one) is not None]
+    """Returns the parameters of `function` that have an option."""
+    return [
+        name for name, parameter in inspect.signature(function).parameters.items() if _settings(parameter) is not None
+    ]
 
 
 def _settings(parameter: inspect.Parameter) -> dict[str, Any] | None:
-    """How argparse reads such a parameter; null for one that no text can give."""
+    """Returns how argparse reads such a parameter; null for one that no text can give."""
     if parameter.kind is parameter.VAR_POSITIONAL:
         return {"nargs": "*", "metavar": parameter.name.removesuffix("s").upper()}
     if parameter.kind is not parameter.KEYWORD_ONLY:
@@ -87,7 +89,7 @@ def _settings(parameter: inspect.Parameter) -> dict[str, Any] | None:
 
 
 def _kinds(annotation: Any) -> list[Any]:
-    """The types that an annotation allows, without None."""
+    """Returns the types that an annotation allows, without None."""
     is_union = get_origin(annotation) in (Union, UnionType)
     return [kind for kind in (get_args(annotation) if is_union else (annotation,)) if kind is not type(None)]
 
@@ -103,5 +105,5 @@ def _help(meaning: str, parameter: inspect.Parameter) -> str:
 
 
 def _whole_or_share(text: str) -> float:
-    """A whole number as such, else the number that the text is."""
+    """Returns a whole number as such, else the number that the text is."""
     return int(text) if text.isdecimal() else number(text)

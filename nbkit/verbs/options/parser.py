@@ -25,7 +25,7 @@ class _HelpFormatter(argparse.HelpFormatter):
 
 
 class OptionParser(argparse.ArgumentParser):
-    """A parser of full option names only; what it cannot read becomes one sentence for `error`."""
+    """Reads full option names only; what it cannot read becomes one sentence for `error`."""
 
     def __init__(self, prog: str, description: str, **settings: Any) -> None:
         super().__init__(
@@ -38,7 +38,7 @@ class OptionParser(argparse.ArgumentParser):
         )
 
     def parse_words(self, words: Sequence[str]) -> argparse.Namespace:
-        """The options in `words`."""
+        """Returns the options in `words`."""
         options, unknown = self.parse_known_args(words)
         if unknown:
             self.error(self.unknown_sentence(unknown[0]))
@@ -51,19 +51,19 @@ class OptionParser(argparse.ArgumentParser):
             raise argparse.ArgumentError(None, message)
 
     def unknown_sentence(self, word: str) -> str:
-        """What is wrong with a word that is no option and no argument."""
+        """Returns what is wrong with a word that is no option and no argument."""
         if not word.startswith("-"):
             return f"{word!r} is one argument too many; {self.prog} --help lists them."
         name = word.partition("=")[0]
         return f"unknown option {name!r}; {nearest(name, self.long_options())}"
 
     def long_options(self) -> list[str]:
-        """Names of the options there are."""
+        """Returns names of the options there are."""
         return [option for option in self._option_string_actions if option.startswith("--")]
 
 
 def whole_number(least: int) -> Callable[[str], int]:
-    """What reads an option's text as a count from `least` up."""
+    """Returns what reads an option's text as a count from `least` up."""
 
     def read(text: str) -> int:
         if not text.isdecimal() or int(text) < least:
@@ -74,7 +74,7 @@ def whole_number(least: int) -> Callable[[str], int]:
 
 
 def integer(text: str) -> int:
-    """The whole number that an option's text is; which ones it may be, says the verb."""
+    """Returns the whole number that an option's text is; which ones it may be, says the verb."""
     try:
         return int(text)
     except ValueError as error:
@@ -82,7 +82,7 @@ def integer(text: str) -> int:
 
 
 def number(text: str) -> float:
-    """The number that an option's text is; which ones it may be, says the verb."""
+    """Returns the number that an option's text is; which ones it may be, says the verb."""
     try:
         return float(text)
     except ValueError as error:
@@ -90,7 +90,7 @@ def number(text: str) -> float:
 
 
 def absolute_path(text: str) -> Path:
-    """The path that an option's text names, wherever the process goes later."""
+    """Returns the path that an option's text names, wherever the process goes later."""
     return Path(text).expanduser().absolute()
 
 

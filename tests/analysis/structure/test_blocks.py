@@ -1,4 +1,4 @@
-"""Places that dataflow gives to the nodes of graphs without paths."""
+"""Locates that dataflow gives to the nodes of graphs without paths."""
 
 from nbkit.analysis.structure.recognise import recognise
 from tests.analysis.structure.graphs import Ops, roles

@@ -25,7 +25,7 @@ def frames(name):
     return recognise(SAMPLES[name](DATA / name).frames)
 
 
-def places(name, graph):
+def locations(name, graph):
     """Number of ops by the names of the parts that hold them, outermost first."""
     parts, nodes = frames(name)["parts"], frames(name)["nodes"]
     paths: list[str] = []
@@ -36,7 +36,7 @@ def places(name, graph):
 
 
 def below(counts, start):
-    return sum(count for place, count in counts.items() if f"{place}/".startswith(f"{start}/"))
+    return sum(count for location, count in counts.items() if f"{location}/".startswith(f"{start}/"))
 
 
 @pytest.mark.parametrize("graph", ["GraphBase_0 traced", "GraphBase_0 compiled"])
@@ -49,7 +49,7 @@ def test_the_rwkv_of_the_oneflow_log(graph):
 
 
 def test_ops_of_a_block_of_the_traced_graph():
-    counts = places(ONEFLOW, "GraphBase_0 traced")
+    counts = locations(ONEFLOW, "GraphBase_0 traced")
     blocks = range(6)
     assert [below(counts, f"forward/model/blocks/{block}/att") for block in blocks] == [29] * 6
     assert [below(counts, f"forward/model/blocks/{block}/ffn") for block in blocks] == [21] * 6
@@ -66,13 +66,13 @@ def test_roles_of_the_compiled_graph():
 def test_the_llama_of_the_paddle_program():
     expected = {"block": 2, "attention": 2, "mlp": 2, "norm": 5, "head": 1, "loss": 1}
     assert roles(frames(PADDLE)) == expected
-    counts = places(PADDLE, "block 0")
+    counts = locations(PADDLE, "block 0")
     assert [below(counts, f"forward/layer {layer}") for layer in (0, 1)] == [64, 64]
     assert [below(counts, f"recompute/layer {layer}") for layer in (0, 1)] == [63, 63]
 
 
 def test_regions_of_the_paddle_program():
-    counts = places(PADDLE, "block 0")
+    counts = locations(PADDLE, "block 0")
     regions = ("forward", "recompute", "backward", "optimizer", "communication")
     assert {region: below(counts, region) for region in regions} == {
         "forward": 179,

@@ -2,19 +2,19 @@ from nbkit.analysis.structure.repeats import number_repeats
 from nbkit.analysis.structure.tree import PartTree
 
 
-def tree_of(*places, norms=()):
+def tree_of(*locations, norms=()):
     tree = PartTree()
-    for place in places:
-        tree.at("g", tuple(place.split("/")))
+    for location in locations:
+        tree.at("g", tuple(location.split("/")))
     for part in tree.parts:
-        if "/".join(part.place) in norms:
+        if "/".join(part.location) in norms:
             part.claim("norm", "said so")
     return tree
 
 
 def numbers(tree, **forms):
-    number_repeats(tree, [forms.get("/".join(part.place).replace("/", "_")) for part in tree.parts])
-    return {"/".join(part.place): (part.number, part.repeat_of) for part in tree.parts if part.number is not None}
+    number_repeats(tree, [forms.get("/".join(part.location).replace("/", "_")) for part in tree.parts])
+    return {"/".join(part.location): (part.number, part.repeat_of) for part in tree.parts if part.number is not None}
 
 
 def test_layers_of_one_form_are_numbered_also_if_the_first_has_a_norm_more():

@@ -1,4 +1,4 @@
-"""Patterns of dataflow: what a graph without names still says. One file per pattern."""
+"""Finds patterns of dataflow: what a graph without names still says. One file per pattern."""
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.attention import attentions
@@ -15,10 +15,10 @@ __all__ = ["PatternMatch", "patterns_in"]
 def patterns_in(flow: Flow) -> list[PatternMatch]:
     """Returns all that is recognised in the dataflow of a graph."""
     mixed = mixes(flow)
-    taken = {node for found in mixed for node in found.nodes}
+    taken = {node for match in mixed for node in match.nodes}
     embedded = embeddings(flow)
     # The key and value of a channel mix look like a feed-forward network of their own.
-    plain = [found for found in mlps(flow) if not found.nodes & taken]
+    plain = [match for match in mlps(flow) if not match.nodes & taken]
     return [
         *norms(flow),
         *attentions(flow),

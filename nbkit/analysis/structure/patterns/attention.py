@@ -1,4 +1,4 @@
-"""Softmax attention: a product of two activations, its softmax, and a product with a third; or one op for all that."""
+"""Finds softmax attention: a product of two activations, its softmax, and a product with a third; or one op for all."""
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.pattern_match import PatternMatch

@@ -1,4 +1,4 @@
-"""Where a model begins and ends: embeddings, the head and the loss."""
+"""Finds where a model begins and ends: embeddings, the head and the loss."""
 
 from itertools import permutations
 
@@ -28,10 +28,10 @@ def _table(flow: Flow, node: int) -> list[int | None] | None:
 
 
 def heads(flow: Flow, embedded: list[PatternMatch]) -> list[PatternMatch]:
-    """Every last projection to as many values as the embedding has rows, or whose results a cross-entropy reads."""
-    sizes = {shape[0] for found in embedded for at in found.nodes if (shape := _table(flow, at))}
+    """Returns each last projection to as many values as the embedding has rows, or that a cross-entropy reads."""
+    sizes = {shape[0] for match in embedded for at in match.nodes if (shape := _table(flow, at))}
     projecting: set[int] = set()
-    found = []
+    result = []
     for node in reversed(flow.order):
         is_last = not any(reader in projecting for reader in flow.readers[node])
         is_projection = flow.is_projection(node)
@@ -41,11 +41,11 @@ def heads(flow: Flow, embedded: list[PatternMatch]) -> list[PatternMatch]:
             continue
         shape = flow.shape(node)
         if any(flow.does[use] in ("loss", "log_softmax") for use in flow.uses(node)):
-            found.append(PatternMatch("head", frozenset({node}), "last projection, read by a cross-entropy", node))
+            result.append(PatternMatch("head", frozenset({node}), "last projection, read by a cross-entropy", node))
         elif shape and shape[-1] in sizes:
             evidence = f"last projection, to as many values as the embedding has rows ({shape[-1]})"
-            found.append(PatternMatch("head", frozenset({node}), evidence, node))
-    return found
+            result.append(PatternMatch("head", frozenset({node}), evidence, node))
+    return result
 
 
 def losses(flow: Flow) -> list[PatternMatch]:

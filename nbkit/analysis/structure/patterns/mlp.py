@@ -1,4 +1,4 @@
-"""Feed-forward networks: a wide projection, an activation function, and the projection back; gated or not."""
+"""Finds feed-forward networks: a wide projection, an activation function, and the projection back; gated or not."""
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
@@ -11,7 +11,7 @@ NEUTRAL = TRANSPARENT | PARTS
 
 
 def mlps(flow: Flow) -> list[PatternMatch]:
-    """Every projection of an activation function of one or two projections of one input, as wide as that input."""
+    """Returns each projection, back to the input's width, of an activation function of one or two projections of it."""
     result = []
     for down in flow.order:
         if not flow.is_projection(down):

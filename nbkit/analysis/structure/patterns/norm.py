@@ -1,4 +1,4 @@
-"""Norms: an op that is one, or x times the reciprocal root of its mean square."""
+"""Finds norms: an op that is one, or x times the reciprocal root of its mean square."""
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
@@ -17,7 +17,7 @@ def norms(flow: Flow) -> list[PatternMatch]:
 
 
 def _written_out(flow: Flow, root: int) -> PatternMatch | None:
-    """The norm around a square root, if it is one: mean of squares below it, the product with the input above."""
+    """Returns the norm around a square root, if any: the mean of squares below, the product with the input above."""
     mean = _above(flow, root)
     if mean is None or flow.does[mean] != "mean":
         return None
@@ -54,7 +54,7 @@ def _products(flow: Flow, root: int) -> list[int]:
 
 
 def _with_weight(flow: Flow, node: int) -> int:
-    """The last of a product with a held weight and an addition of a held bias that follow, else the node itself."""
+    """Returns the last of a following product with a held weight and addition of a held bias, else the node itself."""
     for word in ("multiply", "add"):
         uses = flow.uses(node)
         if len(uses) == 1 and flow.does[uses[0]] == word and any(flow.is_held[src] for src in flow.reads[uses[0]]):

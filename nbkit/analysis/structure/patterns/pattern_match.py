@@ -1,4 +1,4 @@
-"""PatternMatch: nodes of a graph in which a pattern of dataflow was recognised."""
+"""PatternMatch holds nodes of a graph in which a pattern of dataflow was recognised."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The residual stream: additions of a branch to what the branch was computed from, one after the other."""
+"""Finds the residual stream: additions of a branch to what the branch was computed from, one after the other."""
 
 from dataclasses import dataclass
 
@@ -58,7 +58,7 @@ def _addition(flow: Flow, node: int, known: dict[int, Addition]) -> Addition | N
 
 
 def _comes_from(flow: Flow, branch: int, skip: int, known: dict[int, Addition]) -> bool:
-    """Whether a branch was computed from `skip` with a projection on the way, which x + x ** 3 in a GELU has not."""
+    """Returns whether a branch comes from `skip` with a projection on the way, which x + x ** 3 in a GELU has not."""
     seen, open_ = set[int](), [branch]
     is_met = has_projection = False
     while open_:
@@ -78,7 +78,7 @@ def _comes_from(flow: Flow, branch: int, skip: int, known: dict[int, Addition]) 
 
 
 class _PastNorms:
-    """The node that made a value, past norms: what a norm after an addition passes on is the stream, too."""
+    """Finds the node that made a value, past norms: what a norm after an addition passes on is the stream, too."""
 
     def __init__(self, flow: Flow, norms: list[PatternMatch]) -> None:
         self._inputs: dict[int, int] = {}

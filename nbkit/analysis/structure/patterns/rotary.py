@@ -1,4 +1,4 @@
-"""Rotary positions: x times one table plus its halves, swapped, times another."""
+"""Finds rotary positions: x times one table plus its halves, swapped, times another."""
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
@@ -8,7 +8,7 @@ EVIDENCE = "x times a table plus its swapped halves times another"
 
 
 def rotaries(flow: Flow) -> list[PatternMatch]:
-    """Every use of rotary positions; their tables only as far as they are sines and cosines read there."""
+    """Returns every use of rotary positions; their tables only as far as they are sines and cosines read there."""
     result = []
     for node in flow.order:
         if flow.does[node] != "add":

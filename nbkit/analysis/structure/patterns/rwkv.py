@@ -1,4 +1,4 @@
-"""RWKV without names: channel mix is a gated square of relu, time mix a gated mean weighted by exponentials."""
+"""Finds RWKV without names: channel mix is a gated square of relu, time mix a gated mean weighted by exponentials."""
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
@@ -9,8 +9,8 @@ def mixes(flow: Flow) -> list[PatternMatch]:
 
     wkv is an op of that name, or a quotient of weighted sums.
     """
-    found = [_channel_mix(flow, *gated) or _time_mix(flow, *gated) for gated in _gated(flow)]
-    return [one for one in found if one is not None]
+    mixes = [_channel_mix(flow, *gated) or _time_mix(flow, *gated) for gated in _gated(flow)]
+    return [mix for mix in mixes if mix is not None]
 
 
 def _channel_mix(flow: Flow, product: int, gate: int, value: int) -> PatternMatch | None:

@@ -1,1 +1,1 @@
-"""The roles that modules and nodes play, from names and from dataflow."""
+"""Finds the roles of modules and nodes, from names and from dataflow."""

@@ -1,4 +1,4 @@
-"""Roles of modules: by names, checked against the ops in them, and by the patterns that lie in them alone."""
+"""Finds roles of modules: by names, checked against the ops in them, and by the patterns that lie in them alone."""
 
 from collections import defaultdict
 from collections.abc import Set
@@ -30,8 +30,8 @@ def module_roles(graph: Graph, paths: Set[str]) -> Roles:
     roles: Roles = {}
     for path in paths:
         named = Module(graph.types.get(path), path.rpartition(".")[2], parameters[path], children[path])
-        if told := role_by_names(named):
-            roles[path] = told
+        if role := role_by_names(named):
+            roles[path] = role
     return _outermost(roles)
 
 
@@ -41,14 +41,14 @@ def _form(shape: str | None) -> Shape | None:
 
 
 def _outermost(roles: Roles) -> Roles:
-    """Without what stands in a module of the same role: the attention in an attention with its output projection.
+    """Drops roles inside a module of the same role: the attention in an attention with its output projection.
 
     A module that holds a norm beside is more than that (T5LayerSelfAttention), and loses the role instead.
     """
-    normed = {path.rpartition(".")[0] for path, told in roles.items() if told[0] == "norm"}
-    wrappers = {a for path, told in roles.items() for a in above(path) if a in normed and _role(roles, a) == told[0]}
-    kept = {path: told for path, told in roles.items() if path not in wrappers}
-    return {path: told for path, told in kept.items() if not any(_role(kept, a) == told[0] for a in above(path))}
+    normed = {path.rpartition(".")[0] for path, role in roles.items() if role[0] == "norm"}
+    wrappers = {a for path, role in roles.items() for a in above(path) if a in normed and _role(roles, a) == role[0]}
+    kept = {path: role for path, role in roles.items() if path not in wrappers}
+    return {path: role for path, role in kept.items() if not any(_role(kept, a) == role[0] for a in above(path))}
 
 
 def _role(roles: Roles, path: str) -> str:
@@ -65,33 +65,33 @@ def checked(roles: Roles, graph: Graph) -> Roles:
             soft.update((module, *above(module)))
         elif module is not None and flow.does[node] == "matmul":
             multiplies.update((module, *above(module)))
-    return {p: told for p, told in roles.items() if told[0] != "attention" or p in soft or p not in multiplies}
+    return {p: role for p, role in roles.items() if role[0] != "attention" or p in soft or p not in multiplies}
 
 
 def roles_by_patterns(roles: Roles, graph: Graph) -> Roles:
-    """Roles with those of modules added in which one pattern lies that is the only one there; the names' come first."""
+    """Adds the roles of modules that hold exactly one pattern; roles from names win."""
     modules = graph.source.modules
     inside: dict[str, set[str]] = defaultdict(set)
-    for one in graph.found:
-        for module in {module for node in one.nodes if (module := modules[node]) is not None}:
+    for match in graph.matches:
+        for module in {module for node in match.nodes if (module := modules[node]) is not None}:
             for path in (module, *above(module)):
-                inside[path].add(one.role)
+                inside[path].add(match.role)
     additions = [addition.node for stream in graph.streams for addition in stream]
     streams = {path for node in additions if (module := modules[node]) for path in (module, *above(module))}
     added: Roles = {}
-    for one in graph.found:
-        home = _home([modules[node] for node in one.nodes])
-        if home is None or home in roles or home in streams or one.role not in (*MAIN, "norm"):
+    for match in graph.matches:
+        home = _home([modules[node] for node in match.nodes])
+        if home is None or home in roles or home in streams or match.role not in (*MAIN, "norm"):
             continue
-        is_alone = not inside[home] & MAIN - {one.role} and not _is_part(one, inside[home])
-        if is_alone and not any(_role(roles, path) == one.role for path in above(home)):
-            added.setdefault(home, (one.role, one.evidence))
+        is_alone = not inside[home] & MAIN - {match.role} and not _is_part(match, inside[home])
+        if is_alone and not any(_role(roles, path) == match.role for path in above(home)):
+            added.setdefault(home, (match.role, match.evidence))
     return {**added, **roles}
 
 
-def _is_part(one: PatternMatch, inside: set[str]) -> bool:
+def _is_part(match: PatternMatch, inside: set[str]) -> bool:
     """Returns whether a norm is only a part of what the module does."""
-    return one.role == "norm" and bool(inside - {"norm"})
+    return match.role == "norm" and bool(inside - {"norm"})
 
 
 def _home(modules: list[str | None]) -> str | None:

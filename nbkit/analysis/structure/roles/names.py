@@ -1,4 +1,4 @@
-"""Roles of modules by their names: what the class, the path and the names of what is in it say."""
+"""Finds roles of modules by their class, their path and the names of what is in them."""
 
 import re
 from collections.abc import Mapping, Set
@@ -42,7 +42,7 @@ LOSS_TYPE = re.compile(r"(?i)(loss|crossentropy)\w*$")
 
 @dataclass(frozen=True)
 class Module:
-    """What names say of one module: its class, the last piece of its path, its parameters and the modules in it."""
+    """Holds what names say of one module: its class, the last piece of its path, its parameters and its modules."""
 
     type: str | None
     name: str
@@ -60,7 +60,7 @@ def role_by_names(module: Module) -> tuple[str, str] | None:
 
 
 def _leaf(module: Module) -> tuple[str, str] | None:
-    """Of a module that holds no others."""
+    """Returns the role of a module that holds no others."""
     if module.children:
         return None
     dimensions = [len(shape) for shape in module.parameters.values() if shape is not None]
@@ -101,7 +101,7 @@ def _by_type(module: Module) -> tuple[str, str] | None:
 
 
 def _by_form(module: Module) -> tuple[str, str] | None:
-    """By the modules in it; attention needs a name that says so, too, and no class that says something else."""
+    """Returns the role by its modules; attention needs a name that says so, too, and no class that says otherwise."""
     if ROTARY.search(module.name):
         return "rotary", f"it is called {module.name}"
     for form in ATTENTION_FORMS:

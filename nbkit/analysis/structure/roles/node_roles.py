@@ -1,4 +1,4 @@
-"""Roles of nodes: what they do themselves, else the role of the innermost part that they belong to."""
+"""Finds roles of nodes: what they do themselves, else the role of the innermost part that they belong to."""
 
 from nbkit.analysis.structure.graph import Graph
 from nbkit.analysis.structure.tree import PartTree
@@ -18,15 +18,15 @@ def node_roles(graph: Graph, tree: PartTree, part_of_node: list[int], is_communi
         role = own.get(row) or of_part
         if role is not None:
             roles[row] = role
-    for one in graph.found:
-        for node in one.nodes:
+    for match in graph.matches:
+        for node in match.nodes:
             if kinds[node] == "op":
-                roles.setdefault(node, one.role)
+                roles.setdefault(node, match.role)
     return roles
 
 
 def _innermost(tree: PartTree) -> list[str | None]:
-    """Of each part its role, or that of the nearest part above it; a block says nothing of what is in it."""
+    """Returns each part's role, or that of the nearest part above; a block says nothing of what is in it."""
     roles: list[str | None] = []
     for part in tree.parts:
         above = roles[part.parent] if part.parent is not None else None
@@ -39,9 +39,9 @@ def _own_roles(graph: Graph, is_communication: list[bool]) -> dict[int, str]:
     inserted = graph.source.inserted
     kinds = graph.source.kinds
     casts = _casts(graph)
-    for one in graph.found:
-        if one.role in ("rotary", "norm"):
-            roles.update(dict.fromkeys(one.nodes, one.role))
+    for match in graph.matches:
+        if match.role in ("rotary", "norm"):
+            roles.update(dict.fromkeys(match.nodes, match.role))
     roles.update({addition.node: "residual" for stream in graph.streams for addition in stream})
     for row in graph.rows:
         if is_communication[row]:

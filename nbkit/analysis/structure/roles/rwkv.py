@@ -1,4 +1,4 @@
-"""RWKV by the names and forms of its parameters: time mix and channel mix of versions 4 to 7.
+"""Recognises RWKV by names and shapes of its parameters: time mix and channel mix of versions 4 to 7.
 
 The names are those of the released code (BlinkDL/RWKV-LM, RWKV-v4 to RWKV-v7) and of transformers' RWKV-4.
 """
@@ -44,7 +44,7 @@ def _time_mix(held: Set[str], shapes: Mapping[str, Shape | None]) -> tuple[str, 
 
 
 def _by_form(version: int, shapes: Mapping[str, Shape | None]) -> int:
-    """Version 4 has a decay per channel, as many as it mixes; version 5 one per head, or per head and channel of it."""
+    """Returns 4 if there is a decay per mixed channel, 5 if there is one per head, or per head and channel of it."""
     decay = shapes.get("time_decay")
     mix = next((shapes[name] for name in ("time_mix_k", "time_mix_key") if shapes.get(name)), None)
     if version not in (4, 5) or decay is None or mix is None:

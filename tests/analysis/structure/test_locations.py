@@ -1,4 +1,4 @@
-from nbkit.analysis.structure.places import common
+from nbkit.analysis.structure.locations import common
 from nbkit.analysis.structure.recognise import recognise
 from nbkit.schema import MODULES, NODES
 from tests.analysis.structure.graphs import Ops
@@ -8,8 +8,8 @@ def nodes_of(*rows):
     """Nodes of one graph: of each its module and its phase."""
     return NODES.frame(
         [
-            {"node_id": place, "graph": "g", "kind": "op", "name": f"n{place}", "module": module, "phase": phase}
-            for place, (module, phase) in enumerate(rows)
+            {"node_id": location, "graph": "g", "kind": "op", "name": f"n{location}", "module": module, "phase": phase}
+            for location, (module, phase) in enumerate(rows)
         ]
     )
 
