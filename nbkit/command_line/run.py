@@ -1,5 +1,6 @@
 """Runs `python -m nbkit run`: a script with its steps recorded."""
 
+import ast
 import os
 import sys
 from argparse import Namespace
@@ -12,14 +13,16 @@ from nbkit.command_line.run_options import read_options
 from nbkit.command_line.script.importing import StepFinder
 from nbkit.command_line.script.output import Output
 from nbkit.command_line.script.recorders import recorder_of
-from nbkit.command_line.script.report import shortfall
-from nbkit.command_line.script.running import compiled, run, script_file, script_module
+from nbkit.command_line.script.rewriting import functions
+from nbkit.command_line.script.running import Script, compiled, run, script_file, script_module
 from nbkit.command_line.script.steps import Steps
-from nbkit.command_line.script.target import read_target
+from nbkit.command_line.script.target import Target, read_target
 from nbkit.command_line.terminal import Narrator
 from nbkit.verbs.registry import RECORDERS
 from nbkit.verbs.verb import BAD_USE, FINDINGS, FINE
 from nbkit.views.summary import units
+
+MOST_NAMES = 12
 
 
 class Session:
@@ -67,12 +70,38 @@ class Session:
             self.narrator.say(f"saved {traces} to {self.options.output}")
         for note in output.notes:
             self.narrator.say(note)
-        missing = problem or shortfall(self.script, self.target, self.finder, self.steps)
+        missing = problem or _shortfall(self.script, self.target, self.finder, self.steps)
         if missing:
             self.narrator.say(missing)
         if problem or not output.saved:
             return BAD_USE
         return FINDINGS if self.options.fail_on_findings and output.findings else FINE
+
+
+def _shortfall(script: Script, target: Target | None, finder: StepFinder | None, steps: Steps) -> str | None:
+    """Returns why fewer steps were recorded than wanted, in one sentence; None if there were enough."""
+    if steps.is_inside:
+        return "A step had not ended when the script was over, so it is not recorded."
+    if target is None or steps.missing == 0:
+        return None
+    if finder is not None and finder.problem is not None:
+        return f"--step {target.text} was never met: {finder.problem}."
+    if steps.met == 0:
+        return f"--step {target.text} was never met: {_never(script, target)}"
+    times = "once" if steps.met == 1 else f"{steps.met} times"
+    if steps.met <= steps.skip:
+        return f"--step {target.text} ran {times} only, and --skip {steps.skip} leaves that out; give a smaller --skip."
+    return f"--step {target.text} ran {times} only, so {steps.missing} of the steps asked for are missing."
+
+
+def _never(script: Script, target: Target) -> str:
+    if target.name is None:
+        return "the loop had no pass."
+    if not target.is_in_script:
+        return "it was never called."
+    known = [name for name, _ in functions(ast.parse(script.path.read_bytes())) if name != target.name]
+    hint = f"; the script also defines {', '.join(known[:MOST_NAMES])}" if known else ""
+    return f"it was never called{hint}."
 
 
 def _folder(folder: Path) -> Path:
