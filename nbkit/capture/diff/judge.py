@@ -1,7 +1,7 @@
 """The verdict on compared tensors: measured together while small, one by one where rounding is exceeded."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -53,44 +53,36 @@ class Judge:
     def compare(
         self, row: Row, actual: Tensor, call: Call, results: Results, index: int, arguments: tuple[Any, Any]
     ) -> None:
-        """Judge one tensor; a small one waits for others. What raises is a row: others are there all the same."""
+        """Judge one tensor; a small one may wait for others. What raises is a row: others are there all the same."""
         try:
-            if not self._is_settled(row, actual, call, results, index):
-                call.origin = call.origin or self.capturer.origin(*arguments, all_tensors(*arguments))
-                self._compare(row, actual, call, results, index)
+            expected, precision = results.all[index], precision_of(row["dtype"])
+            row["message"] = call.note
+            difference = _other_form(actual, expected, is_exact=call.reference.function is not None)
+            numbers = None if difference else self.meter.measure(actual, expected, precision)
+            if self._settle(row, call, numbers, precision, (index, results)):
+                return
+            call.origin = call.origin or self.capturer.origin(*arguments, all_tensors(*arguments))
+            if difference:
+                row |= difference
+                self.capturer.offer(row, call, Values(index, flat(actual), flat(expected), tuple(expected.shape)))
+            else:
+                self._compare(Pair(row, actual, flat(expected, copy=False), precision, call, results, index), numbers)
         except Exception as error:
             row |= failed(error)
 
-    def _is_settled(self, row: Row, actual: Tensor, call: Call, results: Results, index: int) -> bool:
-        """Whether a tensor is right beyond doubt; its row is filled then."""
-        expected, precision = results.all[index], precision_of(row["dtype"])
-        row["message"] = call.note
-        is_exact = call.reference.function is not None
-        if actual.shape != expected.shape or _other_dtype(actual.dtype, expected.dtype, is_exact=is_exact):
-            return False
-        return self._settle(row, call, self.meter.measure(actual, expected, precision), precision, (index, results))
-
-    def _compare(self, row: Row, actual: Tensor, call: Call, results: Results, index: int) -> None:
-        expected = results.all[index]
-        if actual.shape != expected.shape:
-            row |= {"status": "shape", "message": f"shape {list(actual.shape)}, expected {list(expected.shape)}"}
-            self.capturer.offer(row, call, Values(index, flat(actual), flat(expected), tuple(expected.shape)))
-            return
-        if reason := _other_dtype(actual.dtype, expected.dtype, is_exact=call.reference.function is not None):
-            row |= {"status": "dtype", "message": reason}
-            self.capturer.offer(row, call, Values(index, flat(actual), flat(expected), tuple(expected.shape)))
-            return
-        precision = precision_of(row["dtype"])
-        if actual.numel() > CHUNK or not actual.numel():
-            large = Pair(row, actual, flat(expected, copy=False), precision, call, results, index)
-            self._finish([large], measure_one(pieces_of(actual), large.expected, precision))
-            return
-        pair = Pair(row, flat(actual), flat(expected), precision, call, results, index)
-        self.waiting.append(pair)
-        # The inputs wait too, for a second look.
-        self.waiting_elements += 2 * len(pair.expected) + sum(one.numel() for one in call.tensors())
-        if self.waiting_elements > WAITING:
-            self.finish()
+    def _compare(self, pair: Pair, numbers: Numbers | None) -> None:
+        """Judge a pair that is in doubt, or keep it until others can be measured with it."""
+        tensor = pair.given
+        if numbers is not None:
+            self._finish([pair], [numbers])
+        elif tensor.numel() > CHUNK or not tensor.numel():
+            self._finish([pair], _rows(measure_one(pieces_of(tensor), pair.expected, pair.precision)))
+        else:
+            # Copies, and the inputs wait too, for a second look.
+            self.waiting.append(pair._replace(given=flat(tensor), expected=pair.expected.copy()))
+            self.waiting_elements += 2 * len(pair.expected) + sum(one.numel() for one in pair.call.tensors())
+            if self.waiting_elements > WAITING:
+                self.finish()
 
     def settle_in_pieces(self, row: Row, actual: Tensor, call: Call) -> bool:
         """Whether a call that is done in pieces is right beyond doubt; its row is filled then."""
@@ -133,13 +125,13 @@ class Judge:
             try:
                 starts = np.cumsum([0, *(len(pair.expected) for pair in pairs[:-1])])
                 actual, expected = (np.concatenate([pair[side] for pair in pairs]) for side in (1, 2))
-                self._finish(pairs, measure(actual, expected, starts, precision))
+                self._finish(pairs, _rows(measure(actual, expected, starts, precision)))
             except Exception as error:  # out of memory, say
                 for pair in pairs:
                     pair.row.update(failed(error))
 
-    def _finish(self, pairs: Sequence[Pair], metrics: Metrics) -> None:
-        for pair, *numbers in zip(pairs, *(column.tolist() for column in metrics), strict=True):
+    def _finish(self, pairs: Sequence[Pair], measured: Iterable[Numbers]) -> None:
+        for pair, numbers in zip(pairs, measured, strict=True):
             pair.row["metrics"], pair.row["noise_ratio"] = numbers, numbers[NOISE]
             try:
                 self._judge(pair)
@@ -219,12 +211,22 @@ def could_not(error: Exception) -> str:
     return f"could not be compared ({type(error).__name__}: {first_line(error)})"
 
 
-def _other_dtype(actual: torch.dtype, expected: torch.dtype, is_exact: bool) -> str | None:
-    """What is wrong with a dtype: the reference's own is wider, but of the same kind."""
-    same_kind = (actual.is_floating_point and expected.is_floating_point) or (actual.is_complex and expected.is_complex)
-    if actual == expected or (same_kind and not is_exact):
+def _rows(metrics: Metrics) -> Iterator[Numbers]:
+    """The numbers of each pair."""
+    return map(list, zip(*(column.tolist() for column in metrics), strict=True))
+
+
+def _other_form(actual: Tensor, expected: Tensor, is_exact: bool) -> Row | None:
+    """What is wrong with a shape or a dtype; the reference's own is wider, but of the same kind."""
+    if actual.shape != expected.shape:
+        return {"status": "shape", "message": f"shape {list(actual.shape)}, expected {list(expected.shape)}"}
+    same_kind = (actual.is_floating_point() and expected.is_floating_point()) or (
+        actual.is_complex() and expected.is_complex()
+    )
+    if actual.dtype == expected.dtype or (same_kind and not is_exact):
         return None
-    return f"dtype {actual}, expected {expected if is_exact or not same_kind else actual}".replace("torch.", "")
+    wanted = expected if is_exact or not same_kind else actual
+    return {"status": "dtype", "message": f"dtype {actual.dtype}, expected {wanted.dtype}".replace("torch.", "")}
 
 
 def _message(pair: Pair, row: Row, wrong: Array) -> str:

@@ -36,14 +36,14 @@ class Meter:
         count = actual.numel()
         if not count:
             return None
-        actual, expected = actual.contiguous(), expected.to(CPU, torch.float64).contiguous()
+        actual, expected = actual.to(CPU).contiguous(), expected.to(CPU, torch.float64).contiguous()
         if count <= PIECE:
-            return self._native(actual.to(CPU, torch.float64), expected, precision, -1.0)
+            return self._native(actual.to(torch.float64), expected, precision, -1.0)
         scale = float(torch.linalg.vector_norm(expected)) / sqrt(count)
         if not isfinite(scale):
             return None
         parts = zip(actual.reshape(-1).split(PIECE), expected.reshape(-1).split(PIECE), strict=True)
-        rows = [self._native(left.to(CPU, torch.float64), right, precision, scale) for left, right in parts]
+        rows = [self._native(left.to(torch.float64), right, precision, scale) for left, right in parts]
         return None if None in rows else combined(np.array(rows))
 
     def measure_in_pieces(self, actual: Tensor, pieces: Pieces, precision: Precision | None) -> Numbers | None:
@@ -54,6 +54,7 @@ class Meter:
         """
         if precision is None or not precision.has_inf or not _is_real(actual) or not actual.is_contiguous():
             return None
+        actual = actual.to(CPU)
         scale = float(torch.linalg.vector_norm(actual)) / sqrt(actual.numel())
         if not isfinite(scale) or actual.shape != pieces.shape:
             return None
@@ -76,7 +77,7 @@ class Meter:
     def _piece(self, actual: Tensor, expected: Tensor, precision: Precision, scale: float) -> Any:
         if not expected.is_floating_point():
             return None
-        left, right = actual.to(CPU, torch.float64), expected.to(torch.float64)
+        left, right = actual.to(torch.float64), expected.to(torch.float64)
         if self.library is not None:
             return self._native(left, right, precision, scale)
         return [float(column[0]) for column in measured_one(left.numpy(), right.numpy(), precision, scale)]

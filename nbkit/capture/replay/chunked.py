@@ -16,13 +16,11 @@ def is_done_in_pieces(plan: Plan, args: Any, kwargs: Any) -> bool:
     """Whether a call is pointwise on large tensors of one shape that lie in order in memory; scalars may stand by."""
     if not plan.is_pointwise:
         return False
-    tensors = all_tensors(args, kwargs)
-    large = [tensor for tensor in tensors if tensor.dim()]
+    large = [tensor for tensor in all_tensors(args, kwargs) if tensor.dim()]
     return (
         bool(large)
         and large[0].numel() > PIECE
         and not any(isinstance(arg, list | tuple) for arg in args)
-        and all(type(tensor).__torch_dispatch__ is Tensor.__torch_dispatch__ for tensor in tensors)
         and all(tensor.shape == large[0].shape and tensor.is_contiguous() for tensor in large)
         and len(plan.func._schema.returns) == 1
     )

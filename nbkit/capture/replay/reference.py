@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.raw.conj_neg import as_bare
+from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.replay.chunked import Pieces, is_done_in_pieces
 from nbkit.capture.replay.copies import WIDER, all_tensors, cloned, copier, mapped_call, narrowed_call, tensors_in
 from nbkit.capture.replay.devices import read_place
@@ -51,9 +52,14 @@ class Reference:
 
     def copy(self, plan: Plan, args: Any, kwargs: Any) -> "Call":
         """The call, its inputs copied: as they are for a function and for ops done piece by piece, else widened."""
-        pieces = self.function is None and self.device == CPU and is_done_in_pieces(plan, args, kwargs)
-        if pieces or self.function is not None:
-            return Call(self, plan, *mapped_call(args, kwargs, cloned, {}), is_wide=False, in_pieces=pieces)
+        if self.function is not None:
+            return Call(self, plan, *mapped_call(args, kwargs, cloned, {}), is_wide=False, in_pieces=False)
+        if self.device == CPU and is_done_in_pieces(plan, args, kwargs):
+            # One transfer for each tensor of a device: its pieces are widened on the CPU.
+            memo: dict[int, Any] = {}
+            copies = mapped_call(args, kwargs, _on_cpu, memo)
+            if all(type(copy) in PLAIN for copy in memo.values()):
+                return Call(self, plan, *copies, is_wide=False, in_pieces=True)
         return Call(self, plan, *mapped_call(args, kwargs, self.widen(plan), {}), is_wide=True, in_pieces=False)
 
     def size_of(self, tensors: list[Tensor]) -> int:
@@ -64,6 +70,10 @@ class Reference:
     def widen(self, plan: Plan) -> Callable[[Any], Any]:
         """What brings a tensor, dtype or device of a call to this reference."""
         return copier(self.device, torch.float32 if plan.func in self.narrow else self.dtype)
+
+
+def _on_cpu(value: Any) -> Any:
+    return value.to(CPU, copy=True) if isinstance(value, Tensor) else value
 
 
 def _parsed(text: str) -> tuple[torch.device, torch.dtype]:
