@@ -10,7 +10,7 @@ import torch
 from nbkit.capture.calls.call_of import op_of
 from nbkit.capture.calls.encode import tensor_of
 from nbkit.capture.calls.script_body import BODY
-from nbkit.capture.replay.op_traits import plan_of
+from nbkit.capture.replay.op_traits import traits_of
 from nbkit.errors import NbkitError
 from nbkit.trace.captured_calls import captured_call
 from nbkit.trace.captured_values import CapturedCall, CapturedTensor
@@ -30,7 +30,7 @@ def script_of(trace: Trace, op_id: int, folder: str | Path = ".") -> str:
     call was not kept, NbkitError if the file cannot be written.
     """
     call = captured_call(trace, op_id)
-    traits = plan_of(op_of(call.op))
+    traits = traits_of(op_of(call.op))
     size = sum(len(tensor.data) for tensor in call.tensors)
     where = None if size <= EMBEDDED_BYTES else _written(call, Path(folder))
     head = [

@@ -19,8 +19,8 @@ from nbkit.capture.check.values import largest, smallest_normal, values_of
 from nbkit.capture.raw.native_registry import NativeRegistry
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.replay.copies import all_tensors, tensors_in
-from nbkit.capture.replay.isolated import timed_apart
-from nbkit.capture.replay.op_traits import UNINITIALISED, Plan, plan_of, written_tensors
+from nbkit.capture.replay.isolated import timed_isolated
+from nbkit.capture.replay.op_traits import UNINITIALISED, OpTraits, traits_of, written_tensors
 from nbkit.errors import NonFiniteError
 from nbkit.schema.message import Message
 
@@ -62,7 +62,7 @@ class Checker:
 
     def around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
         """Returns a function that runs an op by `run` and checks its result."""
-        traits = plan_of(func)
+        traits = traits_of(func)
         if traits.leave_out is not None:
             return self._around_left_out(traits, traits.leave_out, run)
         if traits.written or traits.written_names:
@@ -76,7 +76,7 @@ class Checker:
 
         return run_and_look
 
-    def _around_left_out(self, traits: Plan, reason: str, run: Callable[..., Any]) -> Callable[..., Any]:
+    def _around_left_out(self, traits: OpTraits, reason: str, run: Callable[..., Any]) -> Callable[..., Any]:
         def run_and_count(*args: Any, **kwargs: Any) -> Any:
             self.skipped[reason] += 1
             out = run(*args, **kwargs)
@@ -87,7 +87,7 @@ class Checker:
 
         return run_and_count
 
-    def _around_writing(self, traits: Plan, run: Callable[..., Any]) -> Callable[..., Any]:
+    def _around_writing(self, traits: OpTraits, run: Callable[..., Any]) -> Callable[..., Any]:
         def run_between_looks(*args: Any, **kwargs: Any) -> Any:
             written = written_tensors(traits, args, kwargs)
             was_finite = not asks_before(traits) or self._ask(traits, args, kwargs, written)
@@ -101,19 +101,19 @@ class Checker:
 
     def describe(self, func: Any) -> tuple[str | None, bool, bool, bool, list[int]]:
         """Returns what the native recorder needs to know of an op; the arguments it writes to by their number."""
-        traits, arguments = plan_of(func), func._schema.arguments
+        traits, arguments = traits_of(func), func._schema.arguments
         named = [number for number, arg in enumerate(arguments) if arg.name in traits.written_names and arg.kwarg_only]
         is_uninitialised = traits.packet in UNINITIALISED
         return traits.leave_out, is_uninitialised, asks_before(traits), traits.is_random, [*traits.written, *named]
 
     def ask_about(self, func: Any, args: Any, kwargs: Any) -> bool:
         """Returns whether what an op of the native recorder is about to write to was finite."""
-        traits = plan_of(func)
+        traits = traits_of(func)
         return self._ask(traits, args, kwargs, written_tensors(traits, args, kwargs))
 
     def look_at(self, func: Any, args: Any, kwargs: Any, out: Any, was_finite: bool) -> None:
         """Checks an op of the native recorder closely."""
-        traits = plan_of(func)
+        traits = traits_of(func)
         self._settle(traits, args, kwargs, out, written_tensors(traits, args, kwargs), was_finite)
 
     def close(self) -> None:
@@ -125,13 +125,15 @@ class Checker:
             self.recording.spent.add_all(spent)
             self.native = None  # which knows of this object
 
-    def _ask(self, traits: Plan, args: Any, kwargs: Any, written: list[Tensor]) -> bool:
+    def _ask(self, traits: OpTraits, args: Any, kwargs: Any, written: list[Tensor]) -> bool:
         with DisableTorchFunction():
             if all(self.memory.was_finite(tensor) for tensor in written):  # a question not asked yet says no
                 return True
         return self._counted(traits, lambda: self._look_before(args, kwargs, written)) is not False
 
-    def _settle(self, traits: Plan, args: Any, kwargs: Any, out: Any, written: list[Tensor], was_finite: bool) -> None:
+    def _settle(
+        self, traits: OpTraits, args: Any, kwargs: Any, out: Any, written: list[Tensor], was_finite: bool
+    ) -> None:
         finding = self._counted(traits, lambda: self._look(traits, args, kwargs, out, written, was_finite))
         if finding is not None and self.stop:
             self.error = NonFiniteError(Message(f"{traits.name}: ", finding.message))
@@ -164,11 +166,11 @@ class Checker:
                 torch._C._set_grad_enabled(True)
             self.recording.spent.add(started, perf_counter_ns())
 
-    def _counted(self, traits: Plan, work: Callable[[], Any]) -> Any:
+    def _counted(self, traits: OpTraits, work: Callable[[], Any]) -> Any:
         """Returns the result of `work`; counts errors of our own by op."""
         reason = f"could not be looked at: {traits.name}"
         on_trouble = lambda error: self.skipped.update([f"{reason} ({type(error).__name__})"])  # noqa: E731
-        return timed_apart(self.recording, work, on_trouble)
+        return timed_isolated(self.recording, work, on_trouble)
 
     def _look_before(self, args: Any, kwargs: Any, written: list[Tensor]) -> bool:
         """Returns whether what is about to be written to was finite."""
@@ -187,7 +189,7 @@ class Checker:
         return is_finite
 
     def _look(
-        self, traits: Plan, args: Any, kwargs: Any, out: Any, written: list[Tensor], was_finite: bool
+        self, traits: OpTraits, args: Any, kwargs: Any, out: Any, written: list[Tensor], was_finite: bool
     ) -> Finding | None:
         made = [*tensors_in(out)]
         made += [tensor for tensor in written if not any(tensor is result for result in made)]
@@ -221,7 +223,7 @@ class Checker:
         is_whole = tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes() if written else True
         self.memory.note(stored(tensor), is_whole or self.memory.was_finite(stored(tensor)) is not False)
 
-    def _underflow(self, traits: Plan, args: Any, kwargs: Any, tensor: Tensor, position: int) -> Finding | None:
+    def _underflow(self, traits: OpTraits, args: Any, kwargs: Any, tensor: Tensor, position: int) -> Finding | None:
         if not any(is_readable(tensor) for tensor in all_tensors(args, kwargs)):
             return None  # made of numbers: zeros, full, arange
         self.reruns += 1
@@ -236,7 +238,7 @@ class Checker:
         self.findings.append(finding)
         return finding
 
-    def _look_outside(self, traits: Plan, args: Any, kwargs: Any, written: list[Tensor]) -> bool:
+    def _look_outside(self, traits: OpTraits, args: Any, kwargs: Any, written: list[Tensor]) -> bool:
         """Reports non-finite inputs that no recorded op made, each storage once; returns whether one is a mask."""
         has_mask, tensors = False, all_tensors(args, kwargs)
         overwritten = {storage_of(stored(tensor)) for tensor in written}
@@ -255,12 +257,12 @@ class Checker:
         return has_mask
 
 
-def asks_before(traits: Plan) -> bool:
+def asks_before(traits: OpTraits) -> bool:
     """Returns whether it matters what was in the memory that an op writes to."""
     return bool(traits.written or traits.written_names) and traits.packet not in OVERWRITING and not traits.is_out
 
 
-def hides(traits: Plan, tensors: int) -> bool:
+def hides(traits: OpTraits, tensors: int) -> bool:
     """Returns whether an op with so many tensors may read the -Inf of a mask."""
     packet = traits.packet
     return packet in MOVING or (packet in MASKING and (tensors > 1 or not packet.startswith("add")))

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from nbkit.capture.check.values import element_text, number_text, range_text
 from nbkit.capture.replay.copies import all_tensors
-from nbkit.capture.replay.op_traits import UNDECLARED_WRITES, Plan, bound
+from nbkit.capture.replay.op_traits import UNDECLARED_WRITES, OpTraits, bound
 from nbkit.schema.message import Message, element, joined
 
 # Made element by element, or row by row, although torch has no tag that says so.
@@ -19,7 +19,7 @@ BY_ELEMENT = frozenset(
 )
 
 
-def read_only(traits: Plan, args: Any, kwargs: Any, written: list[Tensor]) -> list[Tensor]:
+def read_only(traits: OpTraits, args: Any, kwargs: Any, written: list[Tensor]) -> list[Tensor]:
     """Returns the tensors of a call that it does not write to; `written` are those that its schema lets it write to."""
     if traits.packet in UNDECLARED_WRITES and not bound(traits.func, args, kwargs).get("training", True):
         written = []  # running statistics are only read then
@@ -40,7 +40,13 @@ def numbers_in(value: Any) -> Iterator[float]:
 
 
 def inputs_text(
-    traits: Plan, args: Any, kwargs: Any, written: list[Tensor], position: int, indices: list[int], shape: torch.Size
+    traits: OpTraits,
+    args: Any,
+    kwargs: Any,
+    written: list[Tensor],
+    position: int,
+    indices: list[int],
+    shape: torch.Size,
 ) -> str:
     """Returns '; inputs there: 1, 0', or the range of each where an element is made of many; unknown ones are named."""
     if traits.packet.startswith("_foreach_"):
@@ -67,7 +73,7 @@ def _item_of(value: Any, position: int) -> Any:
     return value[position] if isinstance(value, list | tuple) and position < len(value) else value
 
 
-def _numbers_text(traits: Plan, args: Any, kwargs: Any, is_pointwise: bool) -> Iterator[str]:
+def _numbers_text(traits: OpTraits, args: Any, kwargs: Any, is_pointwise: bool) -> Iterator[str]:
     """Yields the numbers an op computes with; whole ones are sizes and dimensions unless it is elementwise."""
     names = [argument.name for argument in traits.func._schema.arguments]
     kinds = (int, float) if is_pointwise else float

@@ -12,7 +12,7 @@ from torch._subclasses import FakeTensor
 from nbkit.capture.check.inputs import inputs_text, numbers_in, read_only
 from nbkit.capture.check.values import counts, first_true, largest, number_text, smallest_normal, values_of
 from nbkit.capture.replay.copies import all_tensors
-from nbkit.capture.replay.op_traits import Plan
+from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.replay.reference import NoKernelError, Reference
 from nbkit.schema.message import Message, element
 
@@ -48,7 +48,7 @@ class Finding:
 
 
 def origin_of(
-    traits: Plan, args: Any, kwargs: Any, written: list[Tensor], tensor: Tensor, position: int
+    traits: OpTraits, args: Any, kwargs: Any, written: list[Tensor], tensor: Tensor, position: int
 ) -> Finding | None:
     """Returns what began with this result, which holds NaN or Inf; None if the inputs explain it.
 
@@ -86,7 +86,7 @@ def _how_many(bad: int, values: Tensor, what: str, indices: list[int]) -> tuple[
     return f"{bad:,} of {values.numel():,} elements {'is' if bad == 1 else 'are'} ", what, f", the first at {indices}"
 
 
-def underflow_of(traits: Plan, args: Any, kwargs: Any, tensor: Tensor, position: int) -> Finding | None:
+def underflow_of(traits: OpTraits, args: Any, kwargs: Any, tensor: Tensor, position: int) -> Finding | None:
     """Returns what began with this result of zeros and subnormal numbers; None if that is what it should hold."""
     if not any(largest(source) > 0 for source in all_tensors(args, kwargs) if is_float(source)):
         return None
@@ -137,7 +137,7 @@ def is_readable(tensor: Tensor) -> bool:
     return is_float(tensor) and tensor.numel() > 0 and not tensor.is_meta and not isinstance(tensor, FakeTensor)
 
 
-def _exact(traits: Plan, args: Any, kwargs: Any, position: int) -> Tensor | None:
+def _exact(traits: OpTraits, args: Any, kwargs: Any, position: int) -> Tensor | None:
     """Returns the result in float64; None for ops that draw numbers or have no such kernel."""
     if traits.is_random or traits.written or traits.written_names:
         return None

@@ -27,7 +27,7 @@ class Look(NamedTuple):
 
 def second_look(pair: Pair, precision: Precision, threshold: float) -> Look:
     """What is left of a difference beyond rounding once conditioning is known."""
-    if factors_of(pair.call.plan) and (worst := _ratio_by_part(pair, precision, threshold)) <= threshold:
+    if factors_of(pair.call.traits) and (worst := _ratio_by_part(pair, precision, threshold)) <= threshold:
         return Look(worst, None)
     return _look_at_all(pair, precision, threshold)
 
@@ -72,7 +72,7 @@ def noise_of_positions(call: Call, place: int, eps: float) -> float:
 
     A position is off by a part of eps times the index, which moves the result by as much of what neighbours differ by.
     """
-    if not call.plan.packet.startswith(RESAMPLING):
+    if not call.traits.packet.startswith(RESAMPLING):
         return 0.0
     image = call.tensors()[0]
     sides = *image.shape[2:], *call.results().all[place].shape[2:]

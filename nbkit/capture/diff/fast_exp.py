@@ -16,6 +16,6 @@ HALVES = (torch.bfloat16, torch.float16)
 
 def noise_of_exp(call: Call, place: int) -> float:
     """What a fast exp() may add to the result at a place; 0 for all but the logsumexp of such an attention."""
-    packet = call.plan.packet
+    packet = call.traits.packet
     is_attention = packet.startswith("_scaled_dot_product_") and not packet.endswith("_backward")
     return NOISE if is_attention and place == LOGSUMEXP and call.dtype in HALVES else 0.0

@@ -17,7 +17,7 @@ from nbkit.capture.diff.reduced import narrow, reduced, running
 from nbkit.capture.diff.scalars import with_rounded_scalars
 from nbkit.capture.diff.ties import ties
 from nbkit.capture.replay.copies import all_tensors
-from nbkit.capture.replay.op_traits import Plan
+from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.replay.reference import Call, Results
 from nbkit.errors import first_line
 from nbkit.numerics.metrics import CHUNK, Metrics, measure, measure_one
@@ -41,9 +41,11 @@ class Judge:
         self.waiting: list[Pair] = []
         self.waiting_elements = 0
 
-    def add_row(self, slot: int, plan: Plan, role: str, position: int, actual: Tensor | None, **columns: Any) -> Row:
+    def add_row(
+        self, slot: int, traits: OpTraits, role: str, position: int, actual: Tensor | None, **columns: Any
+    ) -> Row:
         """A row of this slot of Recording.ops, with what is known without comparing."""
-        row: Row = {"slot": slot, "op": plan.name, "role": role, "position": position, **columns}
+        row: Row = {"slot": slot, "op": traits.name, "role": role, "position": position, **columns}
         if actual is not None:
             row["dtype"] = DTYPE_NAMES.get(actual.dtype) or str(actual.dtype).removeprefix("torch.")
             row["shape"] = shape_text(actual.shape)
@@ -87,7 +89,7 @@ class Judge:
     def settle_in_pieces(self, row: Row, actual: Tensor, call: Call) -> bool:
         """Whether a call that is done in pieces is right beyond doubt; its row is filled then."""
         precision = precision_of(row["dtype"])
-        if precision is None or self.tolerances.of(call.plan.name, row["dtype"]) is not None:
+        if precision is None or self.tolerances.of(call.traits.name, row["dtype"]) is not None:
             return False
         return self._settle(row, call, self.meter.measure_in_pieces(actual, call.pieces(), precision), precision, None)
 
@@ -100,7 +102,7 @@ class Judge:
         result: tuple[int, Results] | None,
     ) -> bool:
         """Fill the row of a measured tensor that is right beyond doubt; False, with nothing done, if it is not."""
-        if numbers is None or precision is None or self.tolerances.of(call.plan.name, row["dtype"]) is not None:
+        if numbers is None or precision is None or self.tolerances.of(call.traits.name, row["dtype"]) is not None:
             return False
         noise = numbers[NOISE]
         if result is not None and accumulates_alike(precision):
@@ -140,7 +142,7 @@ class Judge:
 
     def _judge(self, pair: Pair) -> None:
         row = pair.row
-        tolerance = self.tolerances.of(pair.call.plan.name, row["dtype"])
+        tolerance = self.tolerances.of(pair.call.traits.name, row["dtype"])
         wrong: Array | None = None
         if tolerance is not None:
             row["atol"], row["rtol"] = tolerance

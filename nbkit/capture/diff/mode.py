@@ -16,7 +16,7 @@ from nbkit.capture.raw.recording import OPTIMIZER_CODE, Recording, current_node
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors
-from nbkit.capture.replay.op_traits import Plan, written_tensors
+from nbkit.capture.replay.op_traits import OpTraits, written_tensors
 from nbkit.capture.replay.overlap import overlap
 from nbkit.capture.replay.reference import Call, NoKernelError, Reference, Results
 from nbkit.patterns import split_patterns
@@ -41,21 +41,21 @@ class DiffMode(BelowMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        plan = self.plan(func)
+        traits = self.traits(func)
         in_module = self.modules.is_wanted()
-        reason = plan.leave_out or self._out_of_scope(plan, in_module)
+        reason = traits.leave_out or self._out_of_scope(traits, in_module)
         if reason is not None:
             self.skipped[reason] += 1
             return as_bare(func, args, kwargs)
-        return self._compared(plan, args, kwargs)
+        return self._compared(traits, args, kwargs)
 
-    def _out_of_scope(self, plan: Plan, in_module: bool) -> str | None:
+    def _out_of_scope(self, traits: OpTraits, in_module: bool) -> str | None:
         """Why this call is not compared although its op is; filters by API call are applied afterwards."""
-        scope, key = self.scope, id(plan.func)
-        if scope.phases != EVERY_PHASE and not self._may_be_in(plan) & scope.phases:
+        scope, key = self.scope, id(traits.func)
+        if scope.phases != EVERY_PHASE and not self._may_be_in(traits) & scope.phases:
             return "other phases"
         if key not in self.wanted:
-            self.wanted[key] = self._is_wanted(plan.name)
+            self.wanted[key] = self._is_wanted(traits.name)
         if not self.wanted[key]:
             return FILTERED
         if not in_module:
@@ -64,14 +64,14 @@ class DiffMode(BelowMode):
         self.calls[key] += 1
         return f"not sampled (one call of an op in {scope.every} is)" if number % scope.every else None
 
-    def _may_be_in(self, plan: Plan) -> frozenset[str]:
+    def _may_be_in(self, traits: OpTraits) -> frozenset[str]:
         """The phases that the running op may turn out to be in."""
         if current_node() is not None:
             return BACKWARD
         if self.recording.thread().context[2] == OPTIMIZER_CODE:
             return OPTIMIZER
         # backward() itself makes the first gradient.
-        return EVERY_PHASE - OPTIMIZER if plan.packet == "ones_like" else EVERY_PHASE - OPTIMIZER - BACKWARD
+        return EVERY_PHASE - OPTIMIZER if traits.packet == "ones_like" else EVERY_PHASE - OPTIMIZER - BACKWARD
 
     def _is_wanted(self, name: str) -> bool:
         include, exclude = self.scope.selection.op_matchers()
@@ -81,25 +81,25 @@ class DiffMode(BelowMode):
         only_aten = all(pattern.startswith("aten.") for pattern in split_patterns(self.scope.selection.ops))
         return include is None or include(name) or not only_aten
 
-    def _compared(self, plan: Plan, args: Any, kwargs: Any) -> Any:
+    def _compared(self, traits: OpTraits, args: Any, kwargs: Any) -> Any:
         tensors = all_tensors(args, kwargs)
-        prepared = self.apart(lambda: self._prepare(plan, args, kwargs, tensors), self._trouble(plan, "skipped"))
-        out = as_bare(plan.func, args, kwargs)
+        prepared = self.isolated(lambda: self._prepare(traits, args, kwargs, tensors), self._trouble(traits, "skipped"))
+        out = as_bare(traits.func, args, kwargs)
         if prepared is not None:
-            self.apart(lambda: self._compare(plan, prepared, out, (args, kwargs)), self._trouble(plan, "failed"))
+            self.isolated(lambda: self._compare(traits, prepared, out, (args, kwargs)), self._trouble(traits, "failed"))
         return out
 
-    def _trouble(self, plan: Plan, status: str) -> Callable[[Exception], None]:
+    def _trouble(self, traits: OpTraits, status: str) -> Callable[[Exception], None]:
         def tell(error: Exception) -> None:
-            self.skipped[f"could not be compared: {plan.name}"] += 1
-            self._row(plan, status, could_not(error))
+            self.skipped[f"could not be compared: {traits.name}"] += 1
+            self._row(traits, status, could_not(error))
 
         return tell
 
-    def _row(self, plan: Plan, status: str, message: str, actual: Tensor | None = None) -> None:
-        self.judge.add_row(len(self.recording.ops), plan, "output", 0, actual, status=status, message=message)
+    def _row(self, traits: OpTraits, status: str, message: str, actual: Tensor | None = None) -> None:
+        self.judge.add_row(len(self.recording.ops), traits, "output", 0, actual, status=status, message=message)
 
-    def _prepare(self, plan: Plan, args: Any, kwargs: Any, tensors: list[Tensor]) -> Call | None:
+    def _prepare(self, traits: OpTraits, args: Any, kwargs: Any, tensors: list[Tensor]) -> Call | None:
         if self._has_no_values(tensors):
             return None
         if self.scope.max_bytes is not None:
@@ -107,14 +107,16 @@ class DiffMode(BelowMode):
             if size > self.scope.max_bytes:
                 message = f"its inputs take {size} bytes on the reference; max_bytes is {self.scope.max_bytes}"
                 self.skipped[f"ops whose inputs take more than max_bytes={self.scope.max_bytes} on the reference"] += 1
-                self._row(plan, "skipped", message, tensors[0])
+                self._row(traits, "skipped", message, tensors[0])
                 return None
-        if plan.is_writing and overlap(written_tensors(plan, args, kwargs)):
+        if traits.is_writing and overlap(written_tensors(traits, args, kwargs)):
             self.skipped["ops that write to tensors which share memory"] += 1
-            self._row(plan, "skipped", "it writes to tensors which share memory; copies of them would not", tensors[0])
+            self._row(
+                traits, "skipped", "it writes to tensors which share memory; copies of them would not", tensors[0]
+            )
             return None
-        call = self.reference.copy(plan, args, kwargs)
-        if plan.is_writing or "device" in kwargs or not all(tensor.is_cpu for tensor in tensors):
+        call = self.reference.copy(traits, args, kwargs)
+        if traits.is_writing or "device" in kwargs or not all(tensor.is_cpu for tensor in tensors):
             # Else asked for by the judge, once there is reason to keep the call: most are right.
             call.origin = self.judge.capturer.origin(args, kwargs, tensors)
         call.dtypes = frozenset([one.dtype for one in tensors])
@@ -129,16 +131,16 @@ class DiffMode(BelowMode):
         self.skipped["nested tensors, which have no one shape"] += is_nested
         return without or is_nested
 
-    def _compare(self, plan: Plan, call: Call, out: Any, given: tuple[Any, Any]) -> None:
+    def _compare(self, traits: OpTraits, call: Call, out: Any, given: tuple[Any, Any]) -> None:
         slot = len(self.recording.ops)
         if call.origin is not None:
             call.origin.has_run()
-        actual = Results(out, written_tensors(plan, *given), plan.values)
+        actual = Results(out, written_tensors(traits, *given), traits.values)
         if not actual.all or self._has_no_values(actual.all):
             return
         call.dtype = actual.all[0].dtype
         call.dtypes |= {one.dtype for one in actual.all}
-        if plan.is_random and is_drawing(call):
+        if traits.is_random and is_drawing(call):
             check_random(self.judge, slot, call, actual, self.skipped)
             return
         if call.in_pieces and self.on_compared is None and self._settle_in_pieces(slot, call, actual, given):
@@ -146,19 +148,19 @@ class DiffMode(BelowMode):
         try:
             expected = call.results(given)
         except NoKernelError as error:
-            self.skipped[f"the reference has no kernel for it: {plan.name}"] += 1
-            self._row(plan, "skipped", f"the reference has no kernel for it ({error})", actual.all[0])
+            self.skipped[f"the reference has no kernel for it: {traits.name}"] += 1
+            self._row(traits, "skipped", f"the reference has no kernel for it ({error})", actual.all[0])
             return
-        expected.turn(plan.packet, actual)
+        expected.turn(traits.packet, actual)
         self.compared += 1
         if len(actual.all) != len(expected.all):
             count = len(actual.all)
             message = f"{count} tensor{'s' * (count != 1)}, expected {len(expected.all)}"
-            self._row(plan, "shape", message, actual.all[0])
+            self._row(traits, "shape", message, actual.all[0])
             return
         for index, tensor in enumerate(actual.all):
             role, position = place(actual, index, given)
-            row = self.judge.add_row(slot, plan, role, position, tensor)
+            row = self.judge.add_row(slot, traits, role, position, tensor)
             self.judge.compare(row, tensor, call, expected, index, given)
         if self.on_compared is not None:
             self.on_compared(slot, actual, expected, given)
@@ -169,7 +171,7 @@ class DiffMode(BelowMode):
             return False
         tensor = actual.all[0]
         role, position = place(actual, 0, given)
-        row = self.judge.add_row(slot, call.plan, role, position, tensor)
+        row = self.judge.add_row(slot, call.traits, role, position, tensor)
         try:
             is_settled = self.judge.settle_in_pieces(row, tensor, call)
         except Exception:  # of the reference: met again, and told of, where the whole is run

@@ -21,8 +21,8 @@ from nbkit.capture.frames.selection import Selection
 from nbkit.capture.raw.recording import OP_FIELDS, Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.recorder import Recorder
-from nbkit.capture.replay.isolated import apart
-from nbkit.capture.replay.muted_warnings import Quiet
+from nbkit.capture.replay.isolated import isolated
+from nbkit.capture.replay.muted_warnings import MutedWarnings
 from nbkit.capture.replay.reference import Function, Reference
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.numerics.metrics import COUNTS, Metrics
@@ -148,8 +148,8 @@ class DiffObserver(Observer):
         return self.mode if self.against is None else self.against.below(recording, self.mode)
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
-        with apart(), Quiet() as quiet:
-            quiet.run(self.judge.finish)
+        with isolated(), MutedWarnings() as muted:
+            muted.run(self.judge.finish)
         diffs = diffs_frame(self.judge.rows, op_ids, ops, self.scope.phases)
         for reason, count in (+self.mode.skipped).items():
             self.recording.skip(f"not compared: {reason}", count)

@@ -38,7 +38,7 @@ class Pair(NamedTuple):
     @property
     def summed(self) -> float:
         """Of how many numbers an element is made."""
-        return 1.0 if self.call.plan.is_pointwise else summed(self._input_numels, len(self.expected))
+        return 1.0 if self.call.traits.is_pointwise else summed(self._input_numels, len(self.expected))
 
     @property
     def _input_numels(self) -> list[int]:
@@ -47,7 +47,7 @@ class Pair(NamedTuple):
 
 def allowed_growth(call: Call, place: int, count: int, numel: int) -> float:
     """What accumulation may add to the noise of rounding in the result at a place, one of `count`."""
-    return 1.0 if call.plan.is_pointwise else growth(input_numels(call, place, count), numel)
+    return 1.0 if call.traits.is_pointwise else growth(input_numels(call, place, count), numel)
 
 
 def pieces_of(tensor: Tensor) -> Callable[[int, int], Array]:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from nbkit.capture.diff.reduced import FACTORS
 from nbkit.capture.replay.copies import all_tensors
-from nbkit.capture.replay.op_traits import Plan
+from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.replay.reference import Call
 from nbkit.numerics.precision import Array
 
@@ -25,17 +25,17 @@ class Part(NamedTuple):
     places: Array  # of the elements that were asked for among its results
 
 
-def factors_of(plan: Plan) -> tuple[int, ...]:
+def factors_of(traits: OpTraits) -> tuple[int, ...]:
     """Positions of the two factors of a matrix product, empty for what is none; a product of batches has 3 dimensions.
 
     What stands before them is added to the product, and has its shape once it is expanded.
     """
-    return FACTORS[plan.packet] if plan.packet in PRODUCTS and not plan.written_names else ()
+    return FACTORS[traits.packet] if traits.packet in PRODUCTS and not traits.written_names else ()
 
 
 def part_of(call: Call, shape: tuple[int, ...], elements: Array) -> Part | None:
     """The part of a product of this shape that has these elements (their numbers); None if it is not much smaller."""
-    factors = factors_of(call.plan)
+    factors = factors_of(call.traits)
     if not factors or not len(elements) or not call.is_wide or call.reference.function is not None:
         return None
     if any(one.layout is not torch.strided for one in all_tensors(call.args, call.kwargs)):
@@ -55,7 +55,7 @@ def part_of(call: Call, shape: tuple[int, ...], elements: Array) -> Part | None:
         return _selected(value.expand(shape), [*batches, rows, columns])
 
     args = tuple(smaller(number, value) for number, value in enumerate(call.args))
-    part = Call(call.reference, call.plan, args, call.kwargs, is_wide=True, in_pieces=False)
+    part = Call(call.reference, call.traits, args, call.kwargs, is_wide=True, in_pieces=False)
     return Part(part, np.ravel_multi_index([inside for _, inside in found], sizes))
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.diff.judge import Judge
-from nbkit.capture.replay.op_traits import Plan, bound
+from nbkit.capture.replay.op_traits import OpTraits, bound
 from nbkit.capture.replay.reference import CPU, Call, Results
 
 # Standard deviations that a statistic may be off: one right op in 500 million is called wrong.
@@ -20,28 +20,28 @@ Check = Callable[[dict[str, Any], list[Tensor]], str | None]
 
 def is_drawing(call: Call) -> bool:
     """Whether the call draws numbers: an attention op without dropout does not."""
-    return draws(call.plan, call.args, call.kwargs)
+    return draws(call.traits, call.args, call.kwargs)
 
 
-def draws(plan: Plan, args: Any, kwargs: Any) -> bool:
+def draws(traits: OpTraits, args: Any, kwargs: Any) -> bool:
     """The same of a call that is not copied."""
-    given = bound(plan.func, args, kwargs)
+    given = bound(traits.func, args, kwargs)
     return not any(given.get(name) in (0, 0.0) for name in PROBABILITIES)
 
 
 def check_random(judge: Judge, slot: int, call: Call, actual: Results, skipped: Counter[str]) -> None:
     """A row with the verdict of the op's statistics; ops without one are counted."""
-    check = CHECKS.get(call.plan.packet.removesuffix("_"))
+    check = CHECKS.get(call.traits.packet.removesuffix("_"))
     if check is None:
         skipped["random ops without a statistic"] += 1
         return
     skipped["random ops, checked by statistics"] += 1
     first = actual.all[0]
     # The device may be wrong in the very ops that the statistics need.
-    given = {name: _on_cpu(value) for name, value in bound(call.plan.func, call.args, call.kwargs).items()}
+    given = {name: _on_cpu(value) for name, value in bound(call.traits.func, call.args, call.kwargs).items()}
     wrong = check(given, [_on_cpu(tensor) for tensor in actual.all]) if first.numel() else None
     message = wrong or "random: checked by statistics"
-    judge.add_row(slot, call.plan, "output", 0, first, status="mismatch" if wrong else "ok", message=message)
+    judge.add_row(slot, call.traits, "output", 0, first, status="mismatch" if wrong else "ok", message=message)
 
 
 def _on_cpu(value: Any) -> Any:

@@ -49,7 +49,7 @@ def reduced(
     call: Call, place: int, sides: tuple[Array, Array], precision: Precision, factor: float, threshold: float
 ) -> Reduced | None:
     """Whether a result (actual, expected) is what factors of fewer bits make; None for one that is not."""
-    factors = FACTORS.get(call.plan.packet, ())
+    factors = FACTORS.get(call.traits.packet, ())
     if precision.digits != FLOAT32_BITS or not call.is_wide or call.reference.dtype is not torch.float64:
         return None
     actual, expected = sides
@@ -107,11 +107,11 @@ def towards_zero(bits: Tensor, lost: int) -> Tensor:
 def narrow(pair: Pair) -> Reduced | None:
     """Whether a gradient that is a sum is right if the sums of its call are kept in its narrowest dtype."""
     call, name = pair.call, narrowest(pair.call.dtypes)
-    is_gradient = call.plan.packet.endswith("_backward") and pair.summed > 1
+    is_gradient = call.traits.packet.endswith("_backward") and pair.summed > 1
     if name is None or not is_gradient or call.reference.function is not None:
         return None
     args, kwargs = call.widened()
-    again = Call(call.reference, call.plan, args, kwargs, is_wide=True, in_pieces=False)
+    again = Call(call.reference, call.traits, args, kwargs, is_wide=True, in_pieces=False)
     precision = PRECISIONS[name]
     conditioning = again.conditioning(DRAWS, precision.eps)[pair.place].reshape(-1).numpy()
     ratios = noise_ratios(pair.actual, pair.expected, conditioning, precision, pair.factor)

@@ -25,10 +25,10 @@ DISTINCT = frozenset({"sort", "topk", "argsort"})
 
 def ties(call: Call, actual: Tensor, expected: Tensor) -> Tensor | None:
     """Which elements of two index tensors point at equal values of the op's input; None if the op gives no indices."""
-    packet = call.plan.packet
+    packet = call.traits.packet
     if packet not in ALONG_DIM and packet not in POOLS:
         return None
-    given = bound(call.plan.func, call.args, call.kwargs)
+    given = bound(call.traits.func, call.args, call.kwargs)
     values = given.get("self")
     if not isinstance(values, Tensor) or actual.shape != expected.shape:
         return None

@@ -6,37 +6,37 @@ from typing import Any
 
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.step_mode import StepMode
-from nbkit.capture.replay.isolated import timed_apart
-from nbkit.capture.replay.muted_warnings import Quiet
-from nbkit.capture.replay.op_traits import Plan, plan_of
+from nbkit.capture.replay.isolated import timed_isolated
+from nbkit.capture.replay.muted_warnings import MutedWarnings
+from nbkit.capture.replay.op_traits import OpTraits, traits_of
 
 
 class BelowMode(StepMode):
-    """Knows the plan of every op, counts by reason what it leaves out, and works apart from the step."""
+    """Knows the traits of every op, counts by reason what it leaves out, and works apart from the step."""
 
     def __init__(self, recording: Recording) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.recording = recording
-        self.plans: dict[int, Plan] = {}
+        self.traits_by_id: dict[int, OpTraits] = {}
         self.skipped: Counter[str] = Counter()
-        self.quiet = Quiet()
+        self.muted_warnings = MutedWarnings()
 
     def __enter__(self) -> "BelowMode":
-        self.quiet.__enter__()
+        self.muted_warnings.__enter__()
         super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)  # type: ignore[no-untyped-call]
-        self.quiet.__exit__(*error)
+        self.muted_warnings.__exit__(*error)
 
-    def plan(self, func: Any) -> Plan:
+    def traits(self, func: Any) -> OpTraits:
         """How calls of this op are treated, worked out at the first."""
-        known = self.plans.get(id(func))
+        known = self.traits_by_id.get(id(func))
         if known is None:
-            known = self.plans[id(func)] = plan_of(func)
+            known = self.traits_by_id[id(func)] = traits_of(func)
         return known
 
-    def apart(self, work: Callable[[], Any], on_trouble: Callable[[Exception], object]) -> Any:
-        """As timed_apart, and without warnings of ours."""
-        return timed_apart(self.recording, lambda: self.quiet.run(work), on_trouble)
+    def isolated(self, work: Callable[[], Any], on_trouble: Callable[[Exception], object]) -> Any:
+        """As timed_isolated, and without warnings of ours."""
+        return timed_isolated(self.recording, lambda: self.muted_warnings.run(work), on_trouble)

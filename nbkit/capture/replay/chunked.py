@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.replay.copies import all_tensors
-from nbkit.capture.replay.op_traits import Plan
+from nbkit.capture.replay.op_traits import OpTraits
 
 PIECE = 1 << 16
 
 
-def is_done_in_pieces(plan: Plan, args: Any, kwargs: Any) -> bool:
+def is_done_in_pieces(traits: OpTraits, args: Any, kwargs: Any) -> bool:
     """Whether a call is pointwise on large tensors of one shape that lie in order in memory; scalars may stand by."""
-    if not plan.is_pointwise:
+    if not traits.is_pointwise:
         return False
     large = [tensor for tensor in all_tensors(args, kwargs) if tensor.dim()]
     return (
@@ -22,15 +22,15 @@ def is_done_in_pieces(plan: Plan, args: Any, kwargs: Any) -> bool:
         and large[0].numel() > PIECE
         and not any(isinstance(arg, list | tuple) for arg in args)
         and all(tensor.shape == large[0].shape and tensor.is_contiguous() for tensor in large)
-        and len(plan.func._schema.returns) == 1
+        and len(traits.func._schema.returns) == 1
     )
 
 
 class Pieces:
     """The result of a call in pieces of PIECE elements (or the tensor it writes to), each from widened inputs."""
 
-    def __init__(self, plan: Plan, args: Any, kwargs: Any, widen: Callable[[Any], Any]) -> None:
-        self.run, self.widen = plan.func._op, widen
+    def __init__(self, traits: OpTraits, args: Any, kwargs: Any, widen: Callable[[Any], Any]) -> None:
+        self.run, self.widen = traits.func._op, widen
         self.shape = next(tensor.shape for tensor in all_tensors(args, kwargs) if tensor.dim())
         self.args = [self._split(value) for value in args]
         self.kwargs = {name: self._split(value) for name, value in kwargs.items()}

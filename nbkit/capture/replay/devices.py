@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import torch
 
-from nbkit.capture.replay.isolated import apart
+from nbkit.capture.replay.isolated import isolated
 
 Precision = TypeVar("Precision", torch.dtype, torch.dtype | None)
 DEFAULT = "float64"
@@ -17,6 +17,6 @@ def read_place(text: str, precisions: Mapping[str, Precision]) -> tuple[torch.de
     if name not in precisions:
         place, name = text, DEFAULT
     device, precision = torch.device(place or "cpu"), precisions[name]
-    with apart():
+    with isolated():
         (torch.zeros(1, device=device, dtype=precision) + 1).item()
     return device, precision

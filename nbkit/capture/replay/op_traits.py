@@ -33,7 +33,7 @@ MARKERS = frozenset({"prim", "profiler", "inductor", "debugprims"})
 
 
 @dataclass(frozen=True)
-class Plan:
+class OpTraits:
     """How calls of one op are treated."""
 
     func: Any
@@ -58,16 +58,16 @@ class Plan:
 
 
 @cache
-def plan_of(func: Any) -> Plan:
-    """The plan for an op; higher-order operators and what is not a tensor's work are left out."""
+def traits_of(func: Any) -> OpTraits:
+    """The traits for an op; higher-order operators and what is not a tensor's work are left out."""
     if not isinstance(func, OpOverload):
-        return Plan(
+        return OpTraits(
             func, op_name(func), "", "higher-order ops: torch runs their parts below", False, (), (), False, False
         )
     arguments = func._schema.arguments
     undeclared = UNDECLARED_WRITES.get(func._opname, ())
     written = [(number, one) for number, one in enumerate(arguments) if one.is_write or number in undeclared]
-    return Plan(
+    return OpTraits(
         func,
         op_name(func),
         func._opname,
@@ -105,12 +105,12 @@ def bound(func: OpOverload, args: Any, kwargs: Any) -> dict[str, Any]:
     return {**given, **{one.name: arg for one, arg in zip(arguments, args, strict=False)}, **kwargs}
 
 
-def written_tensors(plan: Plan, args: Any, kwargs: Any) -> list[Tensor]:
+def written_tensors(traits: OpTraits, args: Any, kwargs: Any) -> list[Tensor]:
     """The tensors that a call writes to."""
     found: list[Tensor] = []
-    for position in plan.written:
+    for position in traits.written:
         if position < len(args):
             found.extend(tensors_in(args[position]))
-    for name in plan.written_names:
+    for name in traits.written_names:
         found.extend(tensors_in(kwargs.get(name)))
     return found

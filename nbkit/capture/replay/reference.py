@@ -12,7 +12,7 @@ from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.replay.chunked import Pieces, is_done_in_pieces
 from nbkit.capture.replay.copies import WIDER, all_tensors, cloned, copier, mapped_call, narrowed_call, tensors_in
 from nbkit.capture.replay.devices import read_place
-from nbkit.capture.replay.op_traits import Plan, bound, written_tensors
+from nbkit.capture.replay.op_traits import OpTraits, bound, written_tensors
 from nbkit.capture.replay.phases import turned
 from nbkit.capture.replay.substitutes import SUBSTITUTES
 from nbkit.capture.replay.undefined import settled
@@ -50,26 +50,26 @@ class Reference:
         # Ops found to have no kernel in `dtype`, with what their rows say.
         self.narrow: dict[Any, str] = {}
 
-    def copy(self, plan: Plan, args: Any, kwargs: Any) -> "Call":
+    def copy(self, traits: OpTraits, args: Any, kwargs: Any) -> "Call":
         """The call, its inputs copied: as they are for a function and for ops done piece by piece, else widened."""
         if self.function is not None:
-            return Call(self, plan, *mapped_call(args, kwargs, cloned, {}), is_wide=False, in_pieces=False)
-        if self.device == CPU and is_done_in_pieces(plan, args, kwargs):
+            return Call(self, traits, *mapped_call(args, kwargs, cloned, {}), is_wide=False, in_pieces=False)
+        if self.device == CPU and is_done_in_pieces(traits, args, kwargs):
             # One transfer for each tensor of a device: its pieces are widened on the CPU.
             memo: dict[int, Any] = {}
             copies = mapped_call(args, kwargs, _on_cpu, memo)
             if all(type(copy) in PLAIN for copy in memo.values()):
-                return Call(self, plan, *copies, is_wide=False, in_pieces=True)
-        return Call(self, plan, *mapped_call(args, kwargs, self.widen(plan), {}), is_wide=True, in_pieces=False)
+                return Call(self, traits, *copies, is_wide=False, in_pieces=True)
+        return Call(self, traits, *mapped_call(args, kwargs, self.widen(traits), {}), is_wide=True, in_pieces=False)
 
     def size_of(self, tensors: list[Tensor]) -> int:
         """Bytes that tensors take here."""
         wider = WIDER[self.dtype] if self.function is None else {}
         return sum(one.numel() * wider.get(one.dtype, one.dtype).itemsize for one in tensors)
 
-    def widen(self, plan: Plan) -> Callable[[Any], Any]:
+    def widen(self, traits: OpTraits) -> Callable[[Any], Any]:
         """What brings a tensor, dtype or device of a call to this reference."""
-        return copier(self.device, torch.float32 if plan.func in self.narrow else self.dtype)
+        return copier(self.device, torch.float32 if traits.func in self.narrow else self.dtype)
 
 
 def _on_cpu(value: Any) -> Any:
@@ -92,14 +92,14 @@ class Call:
     def __init__(
         self,
         reference: Reference,
-        plan: Plan,
+        traits: OpTraits,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         *,
         is_wide: bool,
         in_pieces: bool,
     ) -> None:
-        self.reference, self.plan, self.args, self.kwargs = reference, plan, args, kwargs
+        self.reference, self.traits, self.args, self.kwargs = reference, traits, args, kwargs
         self.is_wide, self.in_pieces = is_wide, in_pieces
         self.note: str | None = None
         self.dtype: torch.dtype | None = None  # of the first result of the call itself
@@ -127,7 +127,7 @@ class Call:
         try:
             if self.in_pieces:
                 return Results(self.pieces().whole(), [])
-            self.note = self.reference.narrow.get(self.plan.func)
+            self.note = self.reference.narrow.get(self.traits.func)
             return self.once(*self.widened())
         except NOT_OF_DTYPE:
             raise
@@ -136,12 +136,12 @@ class Call:
 
     def pieces(self) -> Pieces:
         """The results of a call that is done in pieces, one by one."""
-        return Pieces(self.plan, self.args, self.kwargs, self.reference.widen(self.plan))
+        return Pieces(self.traits, self.args, self.kwargs, self.reference.widen(self.traits))
 
     def widened(self) -> tuple[Any, Any]:
         """Arguments and keyword arguments on the reference, in its precision."""
         if not self.is_wide:
-            self.args, self.kwargs = mapped_call(self.args, self.kwargs, self.reference.widen(self.plan), {})
+            self.args, self.kwargs = mapped_call(self.args, self.kwargs, self.reference.widen(self.traits), {})
             self.is_wide = True
         return self.args, self.kwargs
 
@@ -157,7 +157,7 @@ class Call:
             copy = copier(reference.device, torch.float32)
             found = self._tried(mapped_call(self.args, self.kwargs, copy, {}), note)
             if found is not None:
-                reference.narrow[self.plan.func] = note
+                reference.narrow[self.traits.func] = note
                 return found
         if given is not None:
             note = f"compared in its own dtypes: the reference has no wider kernel ({first_line(first)})"
@@ -203,23 +203,23 @@ class Call:
 
     def _changed(self, changed: tuple[Any, Any]) -> list[Tensor]:
         """Results of the call with changed inputs, vectors without direction turned to those of the call itself."""
-        return turned(self.plan.packet, self.once(*changed).all, self.center)
+        return turned(self.traits.packet, self.once(*changed).all, self.center)
 
     def once(self, args: Any, kwargs: Any, function: Function | None = None) -> "Results":
         """Results of the op with these arguments, which stay as they are."""
-        plan = self.plan
+        traits = self.traits
         if function is not None:  # it may write to anything
             args, kwargs = mapped_call(args, kwargs, cloned, {})
-        elif plan.written or plan.written_names:
-            memo: dict[int, Any] = {id(one): one.clone() for one in written_tensors(plan, args, kwargs)}
+        elif traits.written or traits.written_names:
+            memo: dict[int, Any] = {id(one): one.clone() for one in written_tensors(traits, args, kwargs)}
             args, kwargs = mapped_call(args, kwargs, lambda value: value, memo)
         if function is not None:
-            out = function(plan.func, args, kwargs)
-        elif plan.packet in SUBSTITUTES and self.reference.device == CPU:
-            out = SUBSTITUTES[plan.packet](bound(plan.func, args, kwargs))
+            out = function(traits.func, args, kwargs)
+        elif traits.packet in SUBSTITUTES and self.reference.device == CPU:
+            out = SUBSTITUTES[traits.packet](bound(traits.func, args, kwargs))
         else:
-            out = as_bare(plan.func._op, args, kwargs)
-        return Results(out, written_tensors(plan, args, kwargs), plan.values)
+            out = as_bare(traits.func._op, args, kwargs)
+        return Results(out, written_tensors(traits, args, kwargs), traits.values)
 
 
 class Results:

@@ -8,7 +8,7 @@ import torch
 
 from nbkit.capture.diff.measuring import Meter
 from nbkit.capture.replay.chunked import PIECE
-from nbkit.capture.replay.op_traits import plan_of
+from nbkit.capture.replay.op_traits import traits_of
 from nbkit.capture.replay.reference import Reference
 from nbkit.numerics.metrics import measure_one
 from nbkit.numerics.precision import PRECISIONS
@@ -31,7 +31,7 @@ def test_pieces_make_the_metrics_of_the_whole(odd, dtype, recorder, monkeypatch)
     x = SHIFT.to(getattr(torch, dtype))
     actual = x.sin()
     actual[PIECE + 7] *= ODD[odd]
-    call = Reference("cpu").copy(plan_of(OP), (x,), {})
+    call = Reference("cpu").copy(traits_of(OP), (x,), {})
     found = Meter().measure_in_pieces(actual, call.pieces(), PRECISIONS[dtype])
     # Sums of another order; that of signed errors is small beside those that it is made of.
     bound = 1e-12 * float((actual.double() - x.double().sin()).abs().sum())
@@ -41,7 +41,7 @@ def test_pieces_make_the_metrics_of_the_whole(odd, dtype, recorder, monkeypatch)
 def test_a_result_that_is_not_finite_is_left_to_the_whole():
     actual = SHIFT.sin()
     actual[5] = math.nan
-    call = Reference("cpu").copy(plan_of(OP), (SHIFT,), {})
+    call = Reference("cpu").copy(traits_of(OP), (SHIFT,), {})
     assert Meter().measure_in_pieces(actual, call.pieces(), PRECISIONS["float32"]) is None
 
 

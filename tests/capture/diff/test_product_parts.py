@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from nbkit.capture.diff.product_parts import factors_of
-from nbkit.capture.replay.op_traits import plan_of
+from nbkit.capture.replay.op_traits import traits_of
 from nbkit.capture.replay.reference import Call
 from tests.capture.diff.planted import only, with_fault
 
@@ -105,4 +105,4 @@ def test_what_rounds_as_usual_is_not_repeated(looks):
 
 @pytest.mark.parametrize("func", [aten.mv.default, aten.convolution.default, aten.addmm_.default, aten.mm.out])
 def test_what_is_no_plain_product_of_matrices(func):
-    assert factors_of(plan_of(func)) == ()
+    assert factors_of(traits_of(func)) == ()

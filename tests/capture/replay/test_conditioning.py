@@ -2,7 +2,7 @@
 
 import torch
 
-from nbkit.capture.replay.op_traits import plan_of
+from nbkit.capture.replay.op_traits import traits_of
 from nbkit.capture.replay.reference import Reference
 
 X = torch.linspace(-1, 1, 64).reshape(8, 8)
@@ -10,7 +10,7 @@ EPS = 2.0**-23
 
 
 def call_of(op, *args):
-    return Reference("cpu").copy(plan_of(op), args, {})
+    return Reference("cpu").copy(traits_of(op), args, {})
 
 
 def test_more_draws_change_no_less():

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from nbkit import OptionError
-from nbkit.capture.replay.op_traits import plan_of
+from nbkit.capture.replay.op_traits import traits_of
 from nbkit.capture.replay.reference import NoKernelError, Reference, Results
 from tests.capture.diff.planted import compared
 
@@ -54,7 +54,7 @@ for name, kind in SAYS.items():
 
 
 def call_of(op, args, reference="cpu"):
-    return Reference(reference).copy(plan_of(op), args, {}), (args, {})
+    return Reference(reference).copy(traits_of(op), args, {}), (args, {})
 
 
 def wide(value):
@@ -68,7 +68,7 @@ def test_an_op_without_a_float64_kernel_falls_to_float32_whatever_torch_says(tex
         op(*map(wide, args))
     call, given = call_of(op, args)
     found = call.results(given).all
-    for expected, actual in zip(found, Results(op(*args), [], call.plan.values).all, strict=True):
+    for expected, actual in zip(found, Results(op(*args), [], call.traits.values).all, strict=True):
         assert torch.equal(expected.dequantize(), actual.dequantize())
     assert call.note.startswith("compared in float32: the reference has no float64 kernel (")
     assert text in call.note
@@ -119,12 +119,12 @@ def test_without_any_kernel_the_row_says_so():
 
 
 def test_other_precisions_are_tried_once_per_op():
-    reference, plan = Reference("cpu"), plan_of(aten.quantize_per_tensor.default)
+    reference, traits = Reference("cpu"), traits_of(aten.quantize_per_tensor.default)
     for _ in range(2):
-        call = reference.copy(plan, (X, 0.1, 0, torch.qint8), {})
+        call = reference.copy(traits, (X, 0.1, 0, torch.qint8), {})
         assert call.results().all[0].dtype is torch.qint8
     assert call.args[0].dtype is torch.float32
-    assert list(reference.narrow) == [plan.func]
+    assert list(reference.narrow) == [traits.func]
 
 
 @pytest.mark.parametrize("name", ["meta", "meta:float32", "cuda:77", "xyz", "cpu:float16"])

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from nbkit.capture.replay.op_traits import bound, plan_of
+from nbkit.capture.replay.op_traits import bound, traits_of
 from nbkit.capture.replay.reference import Reference
 from nbkit.capture.replay.substitutes import SUBSTITUTES
 
@@ -27,7 +27,7 @@ def by_torch(query, key, value, **options):
 def on_the_cpu(op, *args, **kwargs):
     """What the reference makes of a call of this op, whose tensors are in float32."""
     args = [one.detach().float() if isinstance(one, torch.Tensor) else one for one in args]
-    return Reference("cpu:float64").copy(plan_of(op), args, kwargs).results((args, kwargs)).all
+    return Reference("cpu:float64").copy(traits_of(op), args, kwargs).results((args, kwargs)).all
 
 
 @pytest.mark.parametrize("is_causal", [False, True])

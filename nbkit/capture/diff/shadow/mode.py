@@ -12,7 +12,7 @@ from nbkit.capture.diff.shadow.target import Target
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors, mapped_call, narrowed_call, tensors_in
-from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, UNINITIALISED, Plan, bound, written_tensors
+from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, UNINITIALISED, OpTraits, bound, written_tensors
 from nbkit.capture.replay.phases import turned
 from nbkit.capture.replay.reference import CPU, Results
 from nbkit.capture.replay.substitutes import SUBSTITUTES
@@ -36,48 +36,48 @@ class ShadowMode(BelowMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        plan = self.plan(func)
+        traits = self.traits(func)
         self.made = {}
         if any(is_valueless(tensor) for tensor in all_tensors(args, kwargs)):
             return func(*args, **kwargs)
-        if plan.leave_out is not None:
+        if traits.leave_out is not None:
             out = func(*args, **kwargs)
-            self._work(plan, lambda: self._after_left_out(plan, (args, kwargs), out))
+            self._work(traits, lambda: self._after_left_out(traits, (args, kwargs), out))
             return out
-        shadow = self._work(plan, lambda: self._shadow_call(plan, args, kwargs))
+        shadow = self._work(traits, lambda: self._shadow_call(traits, args, kwargs))
         out = func(*args, **kwargs)
-        self._work(plan, lambda: self._follow(plan, (args, kwargs), shadow, out))
+        self._work(traits, lambda: self._follow(traits, (args, kwargs), shadow, out))
         return out
 
-    def _work(self, plan: Plan, work: Callable[[], Any]) -> Any:
+    def _work(self, traits: OpTraits, work: Callable[[], Any]) -> Any:
         def trouble(error: Exception) -> None:
-            self.shadows.restarts[f"{plan.name} ({type(error).__name__})"] += 1
+            self.shadows.restarts[f"{traits.name} ({type(error).__name__})"] += 1
 
         if not torch.is_inference_mode_enabled():
-            return self.apart(work, trouble)
+            return self.isolated(work, trouble)
         with torch.inference_mode(False):  # a shadow outlives it, and may be written to outside
-            return self.apart(work, trouble)
+            return self.isolated(work, trouble)
 
-    def _after_left_out(self, plan: Plan, arguments: Arguments, out: Any) -> None:
+    def _after_left_out(self, traits: OpTraits, arguments: Arguments, out: Any) -> None:
         """Views need nothing, but one that made memory of its own is an op like others."""
-        namespace = getattr(plan.func, "namespace", "")
+        namespace = getattr(traits.func, "namespace", "")
         if namespace in COLLECTIVES:
             for tensor in all_tensors(*arguments):
                 self.shadows.forget(tensor)
             self.shadows.restarts["collectives"] += 1
             return
-        if namespace in MARKERS or plan.packet in UNINITIALISED:
+        if namespace in MARKERS or traits.packet in UNINITIALISED:
             return
         inputs = _storages(all_tensors(*arguments))
         if any(is_shadowed(tensor) and not _storages([tensor]) <= inputs for tensor in tensors_in(out)):
-            if plan.packet:
-                self._follow(plan, arguments, self._shadow_call(plan, *arguments), out)
+            if traits.packet:
+                self._follow(traits, arguments, self._shadow_call(traits, *arguments), out)
             else:
                 self.shadows.restarts["higher-order ops"] += 1
 
-    def _shadow_call(self, plan: Plan, args: Any, kwargs: Any) -> Arguments:
+    def _shadow_call(self, traits: OpTraits, args: Any, kwargs: Any) -> Arguments:
         """The call with shadows in place of tensors; others are copied if the op may write to them."""
-        written = written_tensors(plan, args, kwargs)
+        written = written_tensors(traits, args, kwargs)
         keeps = all(is_shadowed(tensor) for tensor in written)
 
         def shadow_of(tensor: Tensor) -> Tensor:
@@ -90,72 +90,76 @@ class ShadowMode(BelowMode):
 
         return mapped_call(args, kwargs, self.target.changing(shadow_of), {})
 
-    def _follow(self, plan: Plan, actual: Arguments, shadow: Arguments | None, out: Any) -> None:
-        tensors = self._results(plan, out, *actual)
+    def _follow(self, traits: OpTraits, actual: Arguments, shadow: Arguments | None, out: Any) -> None:
+        tensors = self._results(traits, out, *actual)
         if any(is_valueless(tensor) for tensor in tensors):
             return
         results = None
         if shadow is not None:
-            is_drawn = plan.is_random and draws(plan, *actual)
+            is_drawn = traits.is_random and draws(traits, *actual)
             results = (
-                self._drawn(plan, actual, shadow, tensors) if is_drawn else self._run(plan, actual, shadow, tensors)
+                self._drawn(traits, actual, shadow, tensors) if is_drawn else self._run(traits, actual, shadow, tensors)
             )
         if shadow is None or results is None or len(results) != len(tensors):
             for tensor in tensors:
                 self.shadows.renew(tensor)
             return
         self.followed += 1
-        self.diverged += sum(map(_differs, tensors[: plan.values], results))
+        self.diverged += sum(map(_differs, tensors[: traits.values], results))
         self._keep(_storages(all_tensors(*actual)), _storages(all_tensors(*shadow)), tensors, results)
 
-    def _run(self, plan: Plan, actual: Arguments, shadow: Arguments, tensors: list[Tensor]) -> list[Tensor] | None:
+    def _run(
+        self, traits: OpTraits, actual: Arguments, shadow: Arguments, tensors: list[Tensor]
+    ) -> list[Tensor] | None:
         """What the op makes of the shadows, if need be narrowed to dtypes that it has a kernel for; None if it cannot.
 
         Vectors without direction get that of the step's.
         """
         try:
-            return turned(plan.packet, self._made(plan, *shadow), tensors)
+            return turned(traits.packet, self._made(traits, *shadow), tensors)
         except Exception as error:
             first = error
         for narrow in (mapped_call(*shadow, _in_float32, {}), narrowed_call(shadow, actual)):
             try:
-                results = self._made(plan, *narrow)
+                results = self._made(traits, *narrow)
             except Exception:  # the next one may do, and the first error tells most
                 continue
-            for wide, narrowed in zip(written_tensors(plan, *shadow), written_tensors(plan, *narrow), strict=True):
+            for wide, narrowed in zip(written_tensors(traits, *shadow), written_tensors(traits, *narrow), strict=True):
                 wide.copy_(narrowed)
-            self.skipped[plan.name] += 1
-            return turned(plan.packet, results, tensors)
-        self.shadows.restarts[f"{plan.name} cannot run on {self.target.text} ({type(first).__name__})"] += 1
+            self.skipped[traits.name] += 1
+            return turned(traits.packet, results, tensors)
+        self.shadows.restarts[f"{traits.name} cannot run on {self.target.text} ({type(first).__name__})"] += 1
         return None
 
-    def _made(self, plan: Plan, args: Any, kwargs: Any) -> list[Tensor]:
+    def _made(self, traits: OpTraits, args: Any, kwargs: Any) -> list[Tensor]:
         """What a call makes; of ops that have no kernel on the CPU what stands in for them makes it."""
-        if self._has_substitute(plan):
-            return self._results(plan, SUBSTITUTES[plan.packet](bound(plan.func, args, kwargs)), args, kwargs)
-        return self._results(plan, plan.func._op(*args, **kwargs), args, kwargs)
+        if self._has_substitute(traits):
+            return self._results(traits, SUBSTITUTES[traits.packet](bound(traits.func, args, kwargs)), args, kwargs)
+        return self._results(traits, traits.func._op(*args, **kwargs), args, kwargs)
 
-    def _results(self, plan: Plan, out: Any, args: Any, kwargs: Any) -> list[Tensor]:
+    def _results(self, traits: OpTraits, out: Any, args: Any, kwargs: Any) -> list[Tensor]:
         """The results that both runs have: what stands in for an op makes no notes for its backward op."""
         return Results(
-            out, written_tensors(plan, args, kwargs), plan.values if self._has_substitute(plan) else None
+            out, written_tensors(traits, args, kwargs), traits.values if self._has_substitute(traits) else None
         ).all
 
-    def _has_substitute(self, plan: Plan) -> bool:
-        return plan.packet in SUBSTITUTES and self.target.device == CPU
+    def _has_substitute(self, traits: OpTraits) -> bool:
+        return traits.packet in SUBSTITUTES and self.target.device == CPU
 
-    def _drawn(self, plan: Plan, actual: Arguments, shadow: Arguments, tensors: list[Tensor]) -> list[Tensor] | None:
+    def _drawn(
+        self, traits: OpTraits, actual: Arguments, shadow: Arguments, tensors: list[Tensor]
+    ) -> list[Tensor] | None:
         """What a random op makes of the shadows with the step's own draw; None where that is the step's own result."""
-        if plan.packet == "native_dropout":
-            arguments = bound(plan.func, *shadow)
+        if traits.packet == "native_dropout":
+            arguments = bound(traits.func, *shadow)
             mask = self.target.bring(tensors[1], copy=False)
             share = 1 - float(arguments["p"])
             return [arguments["input"] * mask * (1 / share if share else 0.0), mask]
         depends = [
             tensor for tensor in all_tensors(*actual) if is_shadowed(tensor) and not any(tensor is t for t in tensors)
         ]
-        if depends and plan.packet not in VALUELESS:
-            self.shadows.restarts[f"{plan.name} draws by values, so the step's own draw is taken"] += 1
+        if depends and traits.packet not in VALUELESS:
+            self.shadows.restarts[f"{traits.name} draws by values, so the step's own draw is taken"] += 1
         return None
 
     def _keep(self, old: set[int], shared: set[int], tensors: list[Tensor], results: list[Tensor]) -> None:

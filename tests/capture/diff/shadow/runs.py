@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 import nbkit
 from nbkit import Trace
-from nbkit.capture.replay.isolated import apart
+from nbkit.capture.replay.isolated import isolated
 
 
 @contextmanager
@@ -19,7 +19,7 @@ def shadowed(against: str = "cpu:float64", **options: Any) -> Iterator[Callable[
     verb = nbkit.opdiff(against=against, **options)
 
     def shadow_of(tensor: Tensor) -> Tensor:
-        with apart():
+        with isolated():
             return verb.observers[0].against.mode.shadows.of(tensor).clone()
 
     with verb:

@@ -10,7 +10,7 @@ from torch import nn
 
 import nbkit
 from nbkit.capture.replay import op_traits, substitutes
-from nbkit.capture.replay.isolated import apart
+from nbkit.capture.replay.isolated import isolated
 from nbkit.errors import OptionError
 from tests.capture.diff.shadow.runs import against, shadowed
 
@@ -145,7 +145,7 @@ def test_a_shadow_is_let_go_with_its_tensor():
         kept = x.exp()
         for _ in range(20):
             kept = kept.mul(1.1)
-        with apart():
+        with isolated():
             gc.collect()
             held = [shadow.line.numel() for shadow in verb.observers[0].against.mode.shadows.shadows.values()]
     assert held == [1000, 1000]
