@@ -1,4 +1,4 @@
-"""A second look at what differs by more than its own rounding: what the conditioning of the op allows it."""
+"""Checks again what differs by more than its own rounding, with what the conditioning of the op allows it."""
 
 from typing import NamedTuple
 
@@ -18,18 +18,18 @@ DRAWS = (1, 2, 8, 16)
 RESAMPLING = ("upsample_", "_upsample_", "grid_sampler_")
 
 
-class Look(NamedTuple):
+class Recheck(NamedTuple):
     """The full noise ratio of a tensor, and which of its elements are wrong; none where none is."""
 
     noise_ratio: float
     wrong: Array | None
 
 
-def second_look(pair: Pair, precision: Precision, threshold: float) -> Look:
+def recheck(pair: Pair, precision: Precision, threshold: float) -> Recheck:
     """What is left of a difference beyond rounding once conditioning is known."""
     if factors_of(pair.call.traits) and (worst := _ratio_by_part(pair, precision, threshold)) <= threshold:
-        return Look(worst, None)
-    return _look_at_all(pair, precision, threshold)
+        return Recheck(worst, None)
+    return _recheck_all(pair, precision, threshold)
 
 
 def _ratio_by_part(pair: Pair, precision: Precision, threshold: float) -> float:
@@ -37,7 +37,7 @@ def _ratio_by_part(pair: Pair, precision: Precision, threshold: float) -> float:
     actual, expected = pair.actual, pair.expected
     ratios = noise_ratios(actual, expected, 0.0, precision, pair.factor)
     some = np.flatnonzero(ratios > threshold)
-    part = part_of(pair.call, tuple(pair.results.all[pair.place].shape), some)
+    part = part_of(pair.call, tuple(pair.results.all[pair.position].shape), some)
     if part is None:
         return np.inf
     conditioning = flat(part.call.conditioning(1, _smallest_change(precision))[0])[part.places]
@@ -46,28 +46,28 @@ def _ratio_by_part(pair: Pair, precision: Precision, threshold: float) -> float:
     return float(ratios.max())
 
 
-def _look_at_all(pair: Pair, precision: Precision, threshold: float) -> Look:
+def _recheck_all(pair: Pair, precision: Precision, threshold: float) -> Recheck:
     """A draw can miss how badly conditioned an element is: more are made while that may still change the verdict."""
     actual, eps = pair.actual, _smallest_change(precision)
-    undrawn = noise_of_exp(pair.call, pair.place) + noise_of_positions(pair.call, pair.place, eps)
+    undrawn = noise_of_exp(pair.call, pair.position) + noise_of_positions(pair.call, pair.position, eps)
     for draws in DRAWS:
-        conditioning = flat(pair.call.conditioning(draws, eps)[pair.place], copy=False) + undrawn
+        conditioning = flat(pair.call.conditioning(draws, eps)[pair.position], copy=False) + undrawn
         ratios = noise_ratios(actual, pair.expected, conditioning, precision, pair.factor)
         worst = float(ratios.max(initial=0.0))
         if worst <= threshold or worst == np.inf:
             break
     if threshold < worst < np.inf:
-        conditioning = conditioning + noise_of_scalars(pair.call, pair.place, pair.expected)
+        conditioning = conditioning + noise_of_scalars(pair.call, pair.position, pair.expected)
         ratios = noise_ratios(actual, pair.expected, conditioning, precision, pair.factor)
         worst = float(ratios.max(initial=0.0))
-    return Look(worst, ratios > threshold)
+    return Recheck(worst, ratios > threshold)
 
 
 def _smallest_change(precision: Precision) -> float:
     return min(precision.eps, PRECISIONS["float32"].eps)
 
 
-def noise_of_positions(call: Call, place: int, eps: float) -> float:
+def noise_of_positions(call: Call, index: int, eps: float) -> float:
     """What the rounding of positions may add to the result at a place of an op that resamples images; 0 for others.
 
     A position is off by a part of eps times the index, which moves the result by as much of what neighbours differ by.
@@ -75,5 +75,5 @@ def noise_of_positions(call: Call, place: int, eps: float) -> float:
     if not call.traits.packet.startswith(RESAMPLING):
         return 0.0
     image = call.tensors()[0]
-    sides = *image.shape[2:], *call.results().all[place].shape[2:]
+    sides = *image.shape[2:], *call.results().all[index].shape[2:]
     return eps / 4 * max(sides, default=0) * float(image.abs().max()) if image.numel() else 0.0

@@ -10,12 +10,12 @@ import torch
 from nbkit.capture.replay.reference import Call
 
 NOISE = 2.0**-14
-LOGSUMEXP = 1  # its place among the results
+LOGSUMEXP = 1  # its index among the results
 HALVES = (torch.bfloat16, torch.float16)
 
 
-def noise_of_exp(call: Call, place: int) -> float:
+def noise_of_exp(call: Call, index: int) -> float:
     """What a fast exp() may add to the result at a place; 0 for all but the logsumexp of such an attention."""
     packet = call.traits.packet
     is_attention = packet.startswith("_scaled_dot_product_") and not packet.endswith("_backward")
-    return NOISE if is_attention and place == LOGSUMEXP and call.dtype in HALVES else 0.0
+    return NOISE if is_attention and index == LOGSUMEXP and call.dtype in HALVES else 0.0

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.calls.capturer import CallCapturer, Values
-from nbkit.capture.diff.conditioning import second_look
+from nbkit.capture.diff.conditioning import recheck
 from nbkit.capture.diff.measuring import NOISE, Meter, Numbers
 from nbkit.capture.diff.pair import Pair, Row, allowed_growth, flat, pieces_of
 from nbkit.capture.diff.reduced import narrow, reduced, running
@@ -74,15 +74,15 @@ class Judge:
 
     def _compare(self, pair: Pair, numbers: Numbers | None) -> None:
         """Judge a pair that is in doubt, or keep it until others can be measured with it."""
-        tensor = pair.given
+        tensor = pair.source
         if numbers is not None:
             self._finish([pair], [numbers])
         elif tensor.numel() > CHUNK or not tensor.numel():
             self._finish([pair], _rows(measure_one(pieces_of(tensor), pair.expected, pair.precision)))
         else:
-            # Copies, and the inputs wait too, for a second look.
-            self.waiting.append(pair._replace(given=flat(tensor), expected=pair.expected.copy()))
-            self.waiting_elements += 2 * len(pair.expected) + sum(one.numel() for one in pair.call.tensors())
+            # Copies, and the inputs wait too, for a re-check.
+            self.waiting.append(pair._replace(source=flat(tensor), expected=pair.expected.copy()))
+            self.waiting_elements += 2 * len(pair.expected) + sum(tensor.numel() for tensor in pair.call.tensors())
             if self.waiting_elements > WAITING:
                 self.finish()
 
@@ -153,7 +153,7 @@ class Judge:
             if accumulates_alike(pair.precision):
                 row["noise_ratio"] /= pair.factor
             if row["noise_ratio"] > self.threshold:
-                row["noise_ratio"], wrong = second_look(pair, pair.precision, self.threshold)
+                row["noise_ratio"], wrong = recheck(pair, pair.precision, self.threshold)
         count = 0 if wrong is None else int(wrong.sum())
         row["mismatch_count"] = count
         row["mismatch_fraction"] = count / max(len(pair.expected), 1)
@@ -167,28 +167,28 @@ class Judge:
 
     def _keep(self, pair: Pair) -> None:
         if self.capturer.wants(pair.row):
-            shape = tuple(pair.results.all[pair.place].shape)
-            self.capturer.offer(pair.row, pair.call, Values(pair.place, pair.actual, pair.expected, shape))
+            shape = tuple(pair.results.all[pair.position].shape)
+            self.capturer.offer(pair.row, pair.call, Values(pair.position, pair.actual, pair.expected, shape))
 
     def _explain(self, pair: Pair, precision: Precision) -> None:
         """Say whether inputs, or sums, of fewer bits explain a wrong result."""
         sides = pair.actual, pair.expected
-        found = reduced(pair.call, pair.place, sides, precision, pair.factor, self.threshold)
-        found = found or narrow(pair) or running(pair, precision, self.threshold)
-        if found is not None:
-            pair.row["message"] = joined("; ", [found.message, pair.row["message"]])
-            pair.row["status"] = "reduced" if found.wholly else "mismatch"
+        explanation = reduced(pair.call, pair.position, sides, precision, pair.factor, self.threshold)
+        explanation = explanation or narrow(pair) or running(pair, precision, self.threshold)
+        if explanation is not None:
+            pair.row["message"] = joined("; ", [explanation.message, pair.row["message"]])
+            pair.row["status"] = "reduced" if explanation.wholly else "mismatch"
 
     def _wrong_integers(self, pair: Pair) -> Array:
         """Which elements differ, other indices of equal values and other sides of rounded bounds left out."""
         actual = pair.actual
         wrong: Array = actual != pair.expected
-        for other in with_rounded_scalars(pair.call, pair.place, pair.call.dtypes):
-            wrong &= actual != flat(other)
+        for rounded in with_rounded_scalars(pair.call, pair.position, pair.call.dtypes):
+            wrong &= actual != flat(rounded)
         if not wrong.any():
             pair.row.update({"noise_ratio": 0.0, "message": "as with its numbers rounded to the dtypes of its tensors"})
             return wrong
-        shape = pair.results.all[pair.place].shape
+        shape = pair.results.all[pair.position].shape
         same = ties(pair.call, *(torch.from_numpy(side).reshape(shape) for side in (actual, pair.expected)))
         if same is not None:
             wrong &= ~same.numpy()
@@ -238,10 +238,10 @@ def _message(pair: Pair, row: Row, wrong: Array) -> str:
         error = np.abs(actual.astype(complex) - pair.expected.astype(complex))
     error = np.where(wrong, np.where(np.isnan(error), np.inf, error), -1.0)
     worst = int(error.argmax())
-    index = [int(place) for place in np.unravel_index(worst, tuple(json.loads(row["shape"])))]
+    index = [int(number) for number in np.unravel_index(worst, tuple(json.loads(row["shape"])))]
     values = [element(f"{side[worst]:.9g}") for side in (actual, pair.expected)]
-    place = Message(f"worst at {index}: ", values[0], ", expected ", values[1])
+    worst_element = Message(f"worst at {index}: ", values[0], ", expected ", values[1])
     actual_nan, expected_nan, actual_inf, expected_inf = (int(count) for count in row["metrics"][1:5])
     counts = actual_nan, expected_nan, actual_inf, expected_inf
-    parts = [pair.call.note, where_not_finite(counts), place]
+    parts = [pair.call.note, where_not_finite(counts), worst_element]
     return joined("; ", filter(None, parts))

@@ -119,7 +119,7 @@ class DiffMode(BelowMode):
         if traits.is_writing or "device" in kwargs or not all(tensor.is_cpu for tensor in tensors):
             # Else asked for by the judge, once there is reason to keep the call: most are right.
             call.origin = self.judge.capturer.origin(args, kwargs, tensors)
-        call.dtypes = frozenset([one.dtype for one in tensors])
+        call.dtypes = frozenset([tensor.dtype for tensor in tensors])
         return call
 
     def _has_no_values(self, tensors: list[Tensor]) -> bool:
@@ -131,22 +131,22 @@ class DiffMode(BelowMode):
         self.skipped["nested tensors, which have no one shape"] += is_nested
         return without or is_nested
 
-    def _compare(self, traits: OpTraits, call: Call, out: Any, given: tuple[Any, Any]) -> None:
+    def _compare(self, traits: OpTraits, call: Call, out: Any, arguments: tuple[Any, Any]) -> None:
         slot = len(self.recording.ops)
         if call.origin is not None:
             call.origin.has_run()
-        actual = Results(out, written_tensors(traits, *given), traits.values)
+        actual = Results(out, written_tensors(traits, *arguments), traits.values)
         if not actual.all or self._has_no_values(actual.all):
             return
         call.dtype = actual.all[0].dtype
-        call.dtypes |= {one.dtype for one in actual.all}
+        call.dtypes |= {tensor.dtype for tensor in actual.all}
         if traits.is_random and is_drawing(call):
             check_random(self.judge, slot, call, actual, self.skipped)
             return
-        if call.in_pieces and self.on_compared is None and self._settle_in_pieces(slot, call, actual, given):
+        if call.in_pieces and self.on_compared is None and self._settle_in_pieces(slot, call, actual, arguments):
             return
         try:
-            expected = call.results(given)
+            expected = call.results(arguments)
         except NoKernelError as error:
             self.skipped[f"the reference has no kernel for it: {traits.name}"] += 1
             self._row(traits, "skipped", f"the reference has no kernel for it ({error})", actual.all[0])
@@ -159,18 +159,18 @@ class DiffMode(BelowMode):
             self._row(traits, "shape", message, actual.all[0])
             return
         for index, tensor in enumerate(actual.all):
-            role, position = place(actual, index, given)
+            role, position = role_of(actual, index, arguments)
             row = self.judge.add_row(slot, traits, role, position, tensor)
-            self.judge.compare(row, tensor, call, expected, index, given)
+            self.judge.compare(row, tensor, call, expected, index, arguments)
         if self.on_compared is not None:
-            self.on_compared(slot, actual, expected, given)
+            self.on_compared(slot, actual, expected, arguments)
 
-    def _settle_in_pieces(self, slot: int, call: Call, actual: Results, given: tuple[Any, Any]) -> bool:
+    def _settle_in_pieces(self, slot: int, call: Call, actual: Results, arguments: tuple[Any, Any]) -> bool:
         """Whether a large pointwise op is right beyond doubt; what else there is to say takes its whole reference."""
         if len(actual.all) != 1:
             return False
         tensor = actual.all[0]
-        role, position = place(actual, 0, given)
+        role, position = role_of(actual, 0, arguments)
         row = self.judge.add_row(slot, call.traits, role, position, tensor)
         try:
             is_settled = self.judge.settle_in_pieces(row, tensor, call)
@@ -182,9 +182,9 @@ class DiffMode(BelowMode):
         return is_settled
 
 
-def place(results: Results, index: int, given: tuple[Any, Any]) -> tuple[str, int]:
+def role_of(results: Results, index: int, arguments: tuple[Any, Any]) -> tuple[str, int]:
     """Role and position of a compared tensor."""
     if index < len(results.outputs):
         return "output", index
     tensor = results.all[index]
-    return "input", next(number for number, one in enumerate(all_tensors(*given)) if one is tensor)
+    return "input", next(number for number, argument in enumerate(all_tensors(*arguments)) if argument is tensor)

@@ -18,22 +18,22 @@ class Pair(NamedTuple):
     """A tensor and its reference, flat, in float64, complex128 or integers."""
 
     row: Row
-    given: Any  # the actual tensor itself, where it is judged at once, or its values
+    source: Any  # the actual tensor itself, where it is judged at once, or its values
     expected: Array
     precision: Precision | None
     call: Call
     results: Results
-    place: int  # of the tensor among the results
+    position: int  # of the tensor among the results
 
     @property
     def actual(self) -> Array:
         """Values of the actual tensor."""
-        return flat(self.given) if isinstance(self.given, Tensor) else self.given
+        return flat(self.source) if isinstance(self.source, Tensor) else self.source
 
     @property
     def factor(self) -> float:
         """What accumulation may add to the noise of rounding."""
-        return allowed_growth(self.call, self.place, len(self.results.all), len(self.expected))
+        return allowed_growth(self.call, self.position, len(self.results.all), len(self.expected))
 
     @property
     def summed(self) -> float:
@@ -42,12 +42,12 @@ class Pair(NamedTuple):
 
     @property
     def _input_numels(self) -> list[int]:
-        return input_numels(self.call, self.place, len(self.results.all))
+        return input_numels(self.call, self.position, len(self.results.all))
 
 
-def allowed_growth(call: Call, place: int, count: int, numel: int) -> float:
+def allowed_growth(call: Call, index: int, count: int, numel: int) -> float:
     """What accumulation may add to the noise of rounding in the result at a place, one of `count`."""
-    return 1.0 if call.traits.is_pointwise else growth(input_numels(call, place, count), numel)
+    return 1.0 if call.traits.is_pointwise else growth(input_numels(call, index, count), numel)
 
 
 def pieces_of(tensor: Tensor) -> Callable[[int, int], Array]:
@@ -77,16 +77,16 @@ def flat(tensor: Tensor, *, copy: bool = True) -> Array:
     return values
 
 
-def input_numels(call: Call, place: int, count: int) -> list[int]:
+def input_numels(call: Call, index: int, count: int) -> list[int]:
     """Counts the elements of each tensor that the result at a place, one of `count`, is made of.
 
     Of an op on lists of tensors these are the ones that stand where the result stands.
     """
     values = [*call.args, *call.kwargs.values()]
     lists = [list(tensors_in(value)) for value in values if isinstance(value, list | tuple)]
-    lengths = {len(one) for one in lists if one}
+    lengths = {len(tensors) for tensors in lists if tensors}
     each = lengths.pop() if len(lengths) == 1 else 0
     if each and count % each == 0:
-        lists = [one[place % each : place % each + 1] for one in lists]
-    single = [one for value in values if not isinstance(value, list | tuple) for one in tensors_in(value)]
-    return [one.numel() for one in (*single, *(one for some in lists for one in some))]
+        lists = [tensors[index % each : index % each + 1] for tensors in lists]
+    single = [tensor for value in values if not isinstance(value, list | tuple) for tensor in tensors_in(value)]
+    return [tensor.numel() for tensor in (*single, *(tensor for tensors in lists for tensor in tensors))]

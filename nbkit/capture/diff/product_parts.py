@@ -1,4 +1,4 @@
-"""The rows and columns of a matrix product that hold the elements a second look is about: most often a handful."""
+"""The rows and columns of a matrix product that hold the elements to be checked again: most often a handful."""
 
 from math import prod
 from typing import Any, NamedTuple

@@ -25,8 +25,8 @@ def is_drawing(call: Call) -> bool:
 
 def draws(traits: OpTraits, args: Any, kwargs: Any) -> bool:
     """The same of a call that is not copied."""
-    given = bound(traits.func, args, kwargs)
-    return not any(given.get(name) in (0, 0.0) for name in PROBABILITIES)
+    arguments = bound(traits.func, args, kwargs)
+    return not any(arguments.get(name) in (0, 0.0) for name in PROBABILITIES)
 
 
 def check_random(judge: Judge, slot: int, call: Call, actual: Results, skipped: Counter[str]) -> None:
@@ -38,8 +38,8 @@ def check_random(judge: Judge, slot: int, call: Call, actual: Results, skipped: 
     skipped["random ops, checked by statistics"] += 1
     first = actual.all[0]
     # The device may be wrong in the very ops that the statistics need.
-    given = {name: _on_cpu(value) for name, value in bound(call.traits.func, call.args, call.kwargs).items()}
-    wrong = check(given, [_on_cpu(tensor) for tensor in actual.all]) if first.numel() else None
+    arguments = {name: _on_cpu(value) for name, value in bound(call.traits.func, call.args, call.kwargs).items()}
+    wrong = check(arguments, [_on_cpu(tensor) for tensor in actual.all]) if first.numel() else None
     message = wrong or "random: checked by statistics"
     judge.add_row(slot, call.traits, "output", 0, first, status="mismatch" if wrong else "ok", message=message)
 
@@ -48,10 +48,10 @@ def _on_cpu(value: Any) -> Any:
     return value.detach().to(CPU) if isinstance(value, Tensor) else value
 
 
-def _bernoulli(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
+def _bernoulli(arguments: dict[str, Any], tensors: list[Tensor]) -> str | None:
     out = tensors[0].double()
-    p = given.get("p")
-    wanted = p if p is not None else given["self"]
+    p = arguments.get("p")
+    wanted = p if p is not None else arguments["self"]
     probability = wanted.double() if isinstance(wanted, Tensor) else torch.full_like(out, float(wanted))
     if bool(((out != 0) & (out != 1)).any()):
         return "random: values other than 0 and 1"
@@ -59,12 +59,12 @@ def _bernoulli(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
     return _off("ones", float(out.sum()), float(probability.expand_as(out).sum()), sqrt(variance))
 
 
-def _dropout(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
-    p = float(given["p"])
+def _dropout(arguments: dict[str, Any], tensors: list[Tensor]) -> str | None:
+    p = float(arguments["p"])
     kept = tensors[1].double()
-    if given.get("train") is False:
+    if arguments.get("train") is False:
         return None
-    out, entered = (one.to(torch.promote_types(one.dtype, torch.float64)) for one in (tensors[0], given["input"]))
+    out, entered = (one.to(torch.promote_types(one.dtype, torch.float64)) for one in (tensors[0], arguments["input"]))
     scaled = entered * kept * (1 / (1 - p) if p < 1 else 0.0)
     if not torch.allclose(
         out, scaled.to(out.device), rtol=2 * torch.finfo(tensors[0].dtype).eps, atol=0.0, equal_nan=True
@@ -74,8 +74,8 @@ def _dropout(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
     return _off("kept elements", float(kept.sum()), count * (1 - p), sqrt(count * p * (1 - p)))
 
 
-def _uniform(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
-    low, high = float(given.get("from", 0.0)), float(given.get("to", 1.0))
+def _uniform(arguments: dict[str, Any], tensors: list[Tensor]) -> str | None:
+    low, high = float(arguments.get("from", 0.0)), float(arguments.get("to", 1.0))
     out = _numbers(tensors[0])
     # Rounding to a narrow dtype can reach the open end.
     if float(out.min()) < low or float(out.max()) > high:
@@ -85,8 +85,8 @@ def _uniform(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
     )
 
 
-def _normal(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
-    mean, std = given.get("mean", 0.0), given.get("std", 1.0)
+def _normal(arguments: dict[str, Any], tensors: list[Tensor]) -> str | None:
+    mean, std = arguments.get("mean", 0.0), arguments.get("std", 1.0)
     out = _numbers(tensors[0])
     if tensors[0].is_complex():  # each part has half of the variance
         std = std / sqrt(2)
@@ -105,28 +105,28 @@ def _normal(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
     return _off("standard deviation", float(out.std()), std, std / sqrt(2 * count) + _rounding(tensors[0], std))
 
 
-def _exponential(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
-    rate, out = float(given.get("lambd", 1.0)), tensors[0].double()
+def _exponential(arguments: dict[str, Any], tensors: list[Tensor]) -> str | None:
+    rate, out = float(arguments.get("lambd", 1.0)), tensors[0].double()
     if float(out.min()) < 0:
         return f"random: values below 0, the smallest {float(out.min()):.6g}"
     return _off("mean", float(out.mean()), 1 / rate, 1 / rate / sqrt(out.numel()) + _rounding(tensors[0], 1 / rate))
 
 
-def _integers(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
-    low, high, out = int(given.get("low", 0)), int(given["high"]), tensors[0].double()
+def _integers(arguments: dict[str, Any], tensors: list[Tensor]) -> str | None:
+    low, high, out = int(arguments.get("low", 0)), int(arguments["high"]), tensors[0].double()
     if float(out.min()) < low or float(out.max()) >= high:
         return f"random: values outside [{low}, {high}): from {float(out.min()):.0f} to {float(out.max()):.0f}"
     deviation = sqrt(((high - low) ** 2 - 1) / 12 / out.numel())
     return _off("mean", float(out.mean()), (low + high - 1) / 2, deviation)
 
 
-def _permutation(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
+def _permutation(arguments: dict[str, Any], tensors: list[Tensor]) -> str | None:
     out = tensors[0].long().sort().values
     return None if torch.equal(out, torch.arange(len(out), device=out.device)) else "random: not a permutation"
 
 
-def _multinomial(given: dict[str, Any], tensors: list[Tensor]) -> str | None:
-    weights, out = given["self"], tensors[0]
+def _multinomial(arguments: dict[str, Any], tensors: list[Tensor]) -> str | None:
+    weights, out = arguments["self"], tensors[0]
     if int(out.min()) < 0 or int(out.max()) >= weights.shape[-1]:
         return "random: indices outside the weights"
     drawn = weights.gather(-1, out.to(weights.device))

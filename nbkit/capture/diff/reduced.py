@@ -46,17 +46,17 @@ class Reduced(NamedTuple):
 
 
 def reduced(
-    call: Call, place: int, sides: tuple[Array, Array], precision: Precision, factor: float, threshold: float
+    call: Call, index: int, sides: tuple[Array, Array], precision: Precision, factor: float, threshold: float
 ) -> Reduced | None:
     """Whether a result (actual, expected) is what factors of fewer bits make; None for one that is not."""
     factors = FACTORS.get(call.traits.packet, ())
     if precision.digits != FLOAT32_BITS or not call.is_wide or call.reference.dtype is not torch.float64:
         return None
     actual, expected = sides
-    conditioning = call.conditioning(0, precision.eps)[place].reshape(-1).numpy()
+    conditioning = call.conditioning(0, precision.eps)[index].reshape(-1).numpy()
     near: Reduced | None = None
     for name, found in _attempts(call, factors):
-        other = found[place].reshape(-1).numpy()
+        other = found[index].reshape(-1).numpy()
         if noise_ratios(actual, other, conditioning, precision, factor).max(initial=0.0) <= threshold:
             text = f"float32 computed as {name}: with inputs of {FORMATS[name]} mantissa bits the result is right"
             return Reduced(True, text)
@@ -68,7 +68,7 @@ def reduced(
 def _attempts(call: Call, factors: tuple[int, ...]) -> Iterator[tuple[str, list[Tensor]]]:
     """Results of the call, the coarsest format last, its factors rounded in each of three ways."""
     args, kwargs = call.widened()
-    chosen = {id(args[place]) for place in factors if place < len(args) and isinstance(args[place], Tensor)}
+    chosen = {id(args[index]) for index in factors if index < len(args) and isinstance(args[index], Tensor)}
     if not chosen:
         return
     for name, bits in FORMATS.items():
@@ -113,7 +113,7 @@ def narrow(pair: Pair) -> Reduced | None:
     args, kwargs = call.widened()
     again = Call(call.reference, call.traits, args, kwargs, is_wide=True, in_pieces=False)
     precision = PRECISIONS[name]
-    conditioning = again.conditioning(DRAWS, precision.eps)[pair.place].reshape(-1).numpy()
+    conditioning = again.conditioning(DRAWS, precision.eps)[pair.position].reshape(-1).numpy()
     ratios = noise_ratios(pair.actual, pair.expected, conditioning, precision, pair.factor)
     if ratios.max(initial=0.0) > NEAR:
         return None
@@ -124,7 +124,7 @@ def running(pair: Pair, precision: Precision, threshold: float) -> Reduced | Non
     """Whether a float32 result of very many numbers is right for a kernel that adds them up one after the other."""
     if precision.digits != FLOAT32_BITS or pair.summed <= LONGEST:
         return None
-    conditioning = pair.call.conditioning(0, precision.eps)[pair.place].reshape(-1).numpy()
+    conditioning = pair.call.conditioning(0, precision.eps)[pair.position].reshape(-1).numpy()
     ratios = noise_ratios(pair.actual, pair.expected, conditioning, precision, running_growth(pair.summed))
     if ratios.max(initial=0.0) > threshold:
         return None

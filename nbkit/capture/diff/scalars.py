@@ -14,7 +14,7 @@ from nbkit.capture.replay.reference import DOUBLES, Call
 from nbkit.numerics.precision import Array
 
 
-def with_rounded_scalars(call: Call, place: int, dtypes: frozenset[torch.dtype]) -> list[Tensor]:
+def with_rounded_scalars(call: Call, index: int, dtypes: frozenset[torch.dtype]) -> list[Tensor]:
     """The result at a place with all numbers rounded to float32, and to each of these dtypes; of float64 none."""
     if call.reference.function is not None or any(dtype in DOUBLES for dtype in call.dtypes):
         return []
@@ -23,13 +23,13 @@ def with_rounded_scalars(call: Call, place: int, dtypes: frozenset[torch.dtype])
     for dtype in sorted({torch.float32, *(one for one in dtypes if one.is_floating_point)}, key=str):
         changed = _rounded(args, dtype), {name: _rounded(value, dtype) for name, value in kwargs.items()}
         if not _are_same(changed, (args, kwargs)):
-            found.append(call.once(*changed).all[place])
+            found.append(call.once(*changed).all[index])
     return found
 
 
-def noise_of_scalars(call: Call, place: int, expected: Array) -> Array | float:
+def noise_of_scalars(call: Call, index: int, expected: Array) -> Array | float:
     """What rounding the numbers of a call to float32, in which kernels compute, changes in its result at a place."""
-    changes = [abs(one.reshape(-1).numpy() - expected) for one in with_rounded_scalars(call, place, frozenset())]
+    changes = [abs(one.reshape(-1).numpy() - expected) for one in with_rounded_scalars(call, index, frozenset())]
     return np.nan_to_num(np.max(changes, axis=0), nan=0.0, posinf=0.0) if changes else 0.0
 
 

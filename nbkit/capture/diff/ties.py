@@ -28,21 +28,21 @@ def ties(call: Call, actual: Tensor, expected: Tensor) -> Tensor | None:
     packet = call.traits.packet
     if packet not in ALONG_DIM and packet not in POOLS:
         return None
-    given = bound(call.traits.func, call.args, call.kwargs)
-    values = given.get("self")
+    arguments = bound(call.traits.func, call.args, call.kwargs)
+    values = arguments.get("self")
     if not isinstance(values, Tensor) or actual.shape != expected.shape:
         return None
     if packet in POOLS:
         dims = POOLS[packet]
         values, actual, expected, dim = values.flatten(-dims), actual.flatten(-dims), expected.flatten(-dims), -1
     else:
-        values, dim = _along(given, values, actual)
+        values, dim = _along(arguments, values, actual)
         actual, expected = (_with_dim(one, values, dim) for one in (actual, expected))
     return _point_at_equal(values, actual, expected, dim, packet in DISTINCT)
 
 
-def _along(given: dict[str, Any], values: Tensor, actual: Tensor) -> tuple[Tensor, int]:
-    dim = given.get("dim", -1)
+def _along(arguments: dict[str, Any], values: Tensor, actual: Tensor) -> tuple[Tensor, int]:
+    dim = arguments.get("dim", -1)
     if dim is None or values.dim() == 0:
         return values.reshape(-1), 0
     return values, int(dim)

@@ -12,7 +12,7 @@ from nbkit.capture.replay.op_traits import OpTraits, traits_of
 
 
 class BelowMode(StepMode):
-    """Knows the traits of every op, counts by reason what it leaves out, and works apart from the step."""
+    """Knows the traits of every op, counts by reason what it leaves out, and works isolated from the step."""
 
     def __init__(self, recording: Recording) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -38,5 +38,5 @@ class BelowMode(StepMode):
         return known
 
     def isolated(self, work: Callable[[], Any], on_trouble: Callable[[Exception], object]) -> Any:
-        """As timed_isolated, and without warnings of ours."""
+        """Runs timed_isolated() with warnings muted."""
         return timed_isolated(self.recording, lambda: self.muted_warnings.run(work), on_trouble)

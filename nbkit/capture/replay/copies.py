@@ -38,17 +38,17 @@ def copier(device: torch.device, dtype: torch.dtype) -> Callable[[Any], Any]:
 
 
 def cloned(value: Any) -> Any:
-    """A tensor's copy as it is, for references that are given the call itself."""
+    """A tensor's copy as it is, for references that take the call itself."""
     return value.detach().clone() if isinstance(value, Tensor) else value
 
 
 def mapped(value: Any, change: Callable[[Any], Any], memo: dict[int, Any]) -> Any:
     """`value` with every tensor, dtype and device replaced; one tensor becomes one tensor wherever it stands."""
     if isinstance(value, Tensor):
-        found = memo.get(id(value))
-        if found is None:
-            found = memo[id(value)] = change(value)
-        return found
+        changed = memo.get(id(value))
+        if changed is None:
+            changed = memo[id(value)] = change(value)
+        return changed
     kind = type(value)
     if kind is int or kind is float or value is None:
         return value
@@ -67,23 +67,23 @@ def mapped_call(args: Any, kwargs: Any, change: Callable[[Any], Any], memo: dict
     )
 
 
-def narrowed_call(wide: tuple[Any, Any], given: tuple[Any, Any]) -> tuple[Any, Any]:
+def narrowed_call(wide: tuple[Any, Any], original: tuple[Any, Any]) -> tuple[Any, Any]:
     """Widened arguments and keyword arguments in the dtypes of the call they are copies of, no value changed."""
     memo: dict[int, Any] = {}
-    return narrowed(wide[0], given[0], memo), {
-        name: narrowed(arg, given[1][name], memo) for name, arg in wide[1].items()
+    return narrowed(wide[0], original[0], memo), {
+        name: narrowed(arg, original[1][name], memo) for name, arg in wide[1].items()
     }
 
 
-def narrowed(value: Any, given: Any, memo: dict[int, Any]) -> Any:
-    """`value` with the dtypes of `given`, which has the same structure; devices stay."""
+def narrowed(value: Any, original: Any, memo: dict[int, Any]) -> Any:
+    """`value` with the dtypes of `original`, which has the same structure; devices stay."""
     if isinstance(value, Tensor):
         if id(value) not in memo:
-            memo[id(value)] = value.to(given.dtype)
+            memo[id(value)] = value.to(original.dtype)
         return memo[id(value)]
     if isinstance(value, list | tuple):
-        return type(value)(narrowed(one, like, memo) for one, like in zip(value, given, strict=True))
-    return given if isinstance(value, torch.dtype) else value
+        return type(value)(narrowed(one, like, memo) for one, like in zip(value, original, strict=True))
+    return original if isinstance(value, torch.dtype) else value
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:

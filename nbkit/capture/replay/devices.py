@@ -13,10 +13,10 @@ DEFAULT = "float64"
 
 def read_place(text: str, precisions: Mapping[str, Precision]) -> tuple[torch.device, Precision]:
     """The device, the CPU if none is named, and the precision; where it cannot compute, what torch raises is raised."""
-    place, _, name = text.rpartition(":")
+    where, _, name = text.rpartition(":")
     if name not in precisions:
-        place, name = text, DEFAULT
-    device, precision = torch.device(place or "cpu"), precisions[name]
+        where, name = text, DEFAULT
+    device, precision = torch.device(where or "cpu"), precisions[name]
     with isolated():
         (torch.zeros(1, device=device, dtype=precision) + 1).item()
     return device, precision

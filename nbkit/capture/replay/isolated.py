@@ -1,4 +1,4 @@
-"""Running torch apart from the user's step: without its modes, autocast and gradients, its generator left as it is."""
+"""Runs torch isolated from the user's step: without its modes, autocast and gradients, its generator left as it is."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,7 +15,7 @@ ZERO_TENSOR = torch._C.DispatchKey.ZeroTensor
 
 
 @contextmanager
-def apart() -> Iterator[None]:
+def isolated() -> Iterator[None]:
     """Inside, nothing that torch runs is seen by a mode, recorded by autograd, cast by autocast or saved by a hook.
 
     Zeros without memory, which a second backward pass or forward-mode AD makes, are read as zeros: in the handler of a
@@ -34,15 +34,15 @@ def apart() -> Iterator[None]:
         torch._C._set_grad_enabled(before)
 
 
-def timed_apart(recording: Recording, work: Callable[[], Any], on_trouble: Callable[[Exception], object]) -> Any:
-    """The result of `work` apart, whose time is not the step's; trouble of ours is told of, never the step's."""
+def timed_isolated(recording: Recording, work: Callable[[], Any], on_trouble: Callable[[Exception], object]) -> Any:
+    """Runs `work` isolated; its time is not counted as the step's, and an error goes to `on_trouble`."""
     started = perf_counter_ns()
     before = torch.is_grad_enabled()
     try:
         if _len_torch_dispatch_stack() or torch.is_autocast_enabled("cpu"):
-            with apart():
+            with isolated():
                 return work()
-        # As apart(), written out: an op takes microseconds.
+        # As isolated(), written out: an op takes microseconds.
         torch._C._set_grad_enabled(False)
         with torch._C.DisableTorchFunction(), torch._C._SetExcludeDispatchKeyGuard(ZERO_TENSOR, False):
             return work()

@@ -1,4 +1,4 @@
-"""The step's warnings are the bare step's: those of running an op again are not shown a second time."""
+"""Mutes the warnings of ops that nbkit runs again, so that the step shows the warnings of the bare step."""
 
 import warnings
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from nbkit.capture.raw.patching import Patch
 _within_torch: Callable[..., Any] = torch._C._disabled_torch_function_impl
 
 
-class Quiet:
+class MutedWarnings:
     """Context manager that drops the warnings of work of ours, in the thread that does it.
 
     The filters stay as they are: changing them makes Python show again what it has shown once.
@@ -24,7 +24,7 @@ class Quiet:
         self.thread = 0  # ident of the thread that is busy with work of ours, else 0
         self.patch = Patch(warnings, "_showwarnmsg")
 
-    def __enter__(self) -> "Quiet":
+    def __enter__(self) -> "MutedWarnings":
         if not hasattr(warnings, "_showwarnmsg"):  # a Python that shows warnings by another function
             return self
         patch = self.patch
@@ -42,14 +42,14 @@ class Quiet:
 
     def run(self, work: Callable[[], Any]) -> Any:
         """The result of `work`."""
-        found: list[Any] = []
+        results: list[Any] = []
         self.thread = get_ident()
         try:
-            _within_torch(lambda: found.append(work()), (), ())
+            _within_torch(lambda: results.append(work()), (), ())
         except Warning:
-            if not found:
+            if not results:
                 raise
             # A filter makes errors of warnings, after the work was done: the step gets its own.
         finally:
             self.thread = 0
-        return found[0]
+        return results[0]

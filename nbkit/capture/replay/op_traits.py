@@ -66,17 +66,19 @@ def traits_of(func: Any) -> OpTraits:
         )
     arguments = func._schema.arguments
     undeclared = UNDECLARED_WRITES.get(func._opname, ())
-    written = [(number, one) for number, one in enumerate(arguments) if one.is_write or number in undeclared]
+    written = [
+        (number, argument) for number, argument in enumerate(arguments) if argument.is_write or number in undeclared
+    ]
     return OpTraits(
         func,
         op_name(func),
         func._opname,
         _why_not(func),
         torch.Tag.nondeterministic_seeded in func.tags,
-        tuple(number for number, one in written if not one.kwarg_only),
-        tuple(one.name for _, one in written),
+        tuple(number for number, argument in written if not argument.kwarg_only),
+        tuple(argument.name for _, argument in written),
         torch.Tag.pointwise in func.tags,
-        any(one.is_out for one in arguments),
+        any(argument.is_out for argument in arguments),
     )
 
 
@@ -92,8 +94,8 @@ def _why_not(func: OpOverload) -> str | None:
         return "ops that change a tensor's metadata only"
     if name in VIEWS or func.is_view:
         return "views"
-    has_tensor = any("Tensor" in str(one.type) for one in returns)
-    if not has_tensor and not any(one.is_write for one in func._schema.arguments):
+    has_tensor = any("Tensor" in str(result.type) for result in returns)
+    if not has_tensor and not any(argument.is_write for argument in func._schema.arguments):
         return "ops that return no tensor (item, is_same_size)"
     return None
 
@@ -101,16 +103,16 @@ def _why_not(func: OpOverload) -> str | None:
 def bound(func: OpOverload, args: Any, kwargs: Any) -> dict[str, Any]:
     """Arguments of a call by the names of the op's schema, defaults filled in."""
     arguments = func._schema.arguments
-    given = {one.name: one.default_value for one in arguments if one.has_default_value()}
-    return {**given, **{one.name: arg for one, arg in zip(arguments, args, strict=False)}, **kwargs}
+    defaults = {argument.name: argument.default_value for argument in arguments if argument.has_default_value()}
+    return {**defaults, **{argument.name: value for argument, value in zip(arguments, args, strict=False)}, **kwargs}
 
 
 def written_tensors(traits: OpTraits, args: Any, kwargs: Any) -> list[Tensor]:
     """The tensors that a call writes to."""
-    found: list[Tensor] = []
+    written: list[Tensor] = []
     for position in traits.written:
         if position < len(args):
-            found.extend(tensors_in(args[position]))
+            written.extend(tensors_in(args[position]))
     for name in traits.written_names:
-        found.extend(tensors_in(kwargs.get(name)))
-    return found
+        written.extend(tensors_in(kwargs.get(name)))
+    return written

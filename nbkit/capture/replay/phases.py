@@ -13,19 +13,19 @@ def turned(packet: str, results: list[Tensor], like: list[Tensor]) -> list[Tenso
 
     A pair of singular vectors is turned together, so that their product stays what it is.
     """
-    place = COLUMNS.get(packet)
-    if place is None or [one.shape for one in results] != [one.shape for one in like] or not results[place].numel():
+    index = COLUMNS.get(packet)
+    if index is None or [one.shape for one in results] != [one.shape for one in like] or not results[index].numel():
         return results
-    found = list(results)
-    phase = _phase(results[place], like[place], -2)
-    found[place] = results[place] * phase
+    results = list(results)
+    phase = _phase(results[index], like[index], -2)
+    results[index] = results[index] * phase
     if packet in ROWS:
         rows = ROWS[packet]
         own = _phase(results[rows], like[rows], -1)
         shared = min(phase.shape[-1], own.shape[-2])
         own[..., :shared, :] = phase[..., :, :shared].mT.conj_physical()
-        found[rows] = results[rows] * own
-    return found
+        results[rows] = results[rows] * own
+    return results
 
 
 def _phase(vectors: Tensor, like: Tensor, dim: int) -> Tensor:

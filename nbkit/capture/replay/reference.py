@@ -41,12 +41,12 @@ class NoKernelError(Exception):
 class Reference:
     """Where calls are repeated; `dtype` is None for a function, which is given the inputs as they are."""
 
-    def __init__(self, given: str | Function) -> None:
-        self.function = None if isinstance(given, str) else given
-        self.device, self.dtype = _parsed(given) if isinstance(given, str) else (CPU, torch.float64)
-        self.text = given if isinstance(given, str) else getattr(given, "__name__", repr(given))
-        if self.function is not None and not callable(given):
-            raise OptionError(f"reference={given!r} is neither text such as 'cpu:float64' nor a function.")
+    def __init__(self, reference: str | Function) -> None:
+        self.function = None if isinstance(reference, str) else reference
+        self.device, self.dtype = _parsed(reference) if isinstance(reference, str) else (CPU, torch.float64)
+        self.text = reference if isinstance(reference, str) else getattr(reference, "__name__", repr(reference))
+        if self.function is not None and not callable(reference):
+            raise OptionError(f"reference={reference!r} is neither text such as 'cpu:float64' nor a function.")
         # Ops found to have no kernel in `dtype`, with what their rows say.
         self.narrow: dict[Any, str] = {}
 
@@ -65,7 +65,7 @@ class Reference:
     def size_of(self, tensors: list[Tensor]) -> int:
         """Bytes that tensors take here."""
         wider = WIDER[self.dtype] if self.function is None else {}
-        return sum(one.numel() * wider.get(one.dtype, one.dtype).itemsize for one in tensors)
+        return sum(tensor.numel() * wider.get(tensor.dtype, tensor.dtype).itemsize for tensor in tensors)
 
     def widen(self, traits: OpTraits) -> Callable[[Any], Any]:
         """What brings a tensor, dtype or device of a call to this reference."""
@@ -112,16 +112,16 @@ class Call:
         """Its inputs."""
         return all_tensors(self.args, self.kwargs)
 
-    def results(self, given: Arguments | None = None) -> "Results":
-        """What the reference makes of the call; `given` is the call itself, whose dtypes are the last resort.
+    def results(self, arguments: Arguments | None = None) -> "Results":
+        """Runs the call on the reference; the dtypes of `arguments`, those of the call itself, are the last resort.
 
         Raises NoKernelError, or what the reference raised.
         """
         if self.known is None:
-            self.known = self._run(given)
+            self.known = self._run(arguments)
         return self.known
 
-    def _run(self, given: Arguments | None) -> "Results":
+    def _run(self, arguments: Arguments | None) -> "Results":
         if self.reference.function is not None:
             return self.once(self.args, self.kwargs, self.reference.function)
         try:
@@ -132,7 +132,7 @@ class Call:
         except NOT_OF_DTYPE:
             raise
         except Exception as error:
-            return self._narrower(error, given)
+            return self._narrower(error, arguments)
 
     def pieces(self) -> Pieces:
         """The results of a call that is done in pieces, one by one."""
@@ -145,36 +145,36 @@ class Call:
             self.is_wide = True
         return self.args, self.kwargs
 
-    def _narrower(self, first: Exception, given: Arguments | None) -> "Results":
+    def _narrower(self, first: Exception, arguments: Arguments | None) -> "Results":
         """The call in float32, else in the dtypes it was given. What runs there shows that a kernel was missing.
 
         The text of an error does not tell: torch has dozens of ways to say that a dtype is not supported.
         """
         reference = self.reference
-        has_doubles = given is not None and any(one.dtype in DOUBLES for one in all_tensors(*given))
+        has_doubles = arguments is not None and any(tensor.dtype in DOUBLES for tensor in all_tensors(*arguments))
         if reference.dtype is torch.float64 and self.note is None and not has_doubles:
             note = f"compared in float32: the reference has no float64 kernel ({first_line(first)})"
             copy = copier(reference.device, torch.float32)
-            found = self._tried(mapped_call(self.args, self.kwargs, copy, {}), note)
-            if found is not None:
+            results = self._tried(mapped_call(self.args, self.kwargs, copy, {}), note)
+            if results is not None:
                 reference.narrow[self.traits.func] = note
-                return found
-        if given is not None:
+                return results
+        if arguments is not None:
             note = f"compared in its own dtypes: the reference has no wider kernel ({first_line(first)})"
-            found = self._tried(narrowed_call((self.args, self.kwargs), given), note)
-            if found is not None:
-                return found
+            results = self._tried(narrowed_call((self.args, self.kwargs), arguments), note)
+            if results is not None:
+                return results
         raise NoKernelError(first_line(first)) if isinstance(first, NotImplementedError) else first
 
     def _tried(self, call: Arguments, note: str) -> "Results | None":
         """The results of the call with these arguments, which are its own from now on; None if that raises, too."""
         try:
-            found = self.once(*call)
+            results = self.once(*call)
         except Exception:
             return None
         (self.args, self.kwargs), self.note = call, note
         self.is_wide, self.in_pieces = True, False
-        return found
+        return results
 
     def conditioning(self, draws: int, eps: float) -> list[Tensor]:
         """For every result: the largest change that changing the inputs by eps brings about, in so many draws.
@@ -188,13 +188,13 @@ class Call:
             # Results made in pieces may differ from others in the last bit.
             is_at_hand = self.known is not None and not self.in_pieces and self.reference.function is None
             self.center = self.results().all if is_at_hand else self.once(args, kwargs).all
-            self.spreads[0] = [torch.zeros(one.shape, dtype=torch.float64) for one in self.center]
+            self.spreads[0] = [torch.zeros(result.shape, dtype=torch.float64) for result in self.center]
         made = max(self.spreads)
         spreads = self.spreads.get(draws or made, self.spreads[made])
         for _ in range(made, draws):
             changed = self._changed(mapped_call(args, kwargs, _perturbing(self.generator, eps), {}))
-            distances = [_distance(found, middle) for found, middle in zip(changed, self.center, strict=True)]
-            spreads = [torch.maximum(spread, one) for spread, one in zip(spreads, distances, strict=True)]
+            distances = [_distance(result, middle) for result, middle in zip(changed, self.center, strict=True)]
+            spreads = [torch.maximum(spread, distance) for spread, distance in zip(spreads, distances, strict=True)]
         if draws > made:
             if len(spreads) == 1:
                 self.spreads.clear()  # no other result will ask for fewer draws
@@ -211,7 +211,7 @@ class Call:
         if function is not None:  # it may write to anything
             args, kwargs = mapped_call(args, kwargs, cloned, {})
         elif traits.written or traits.written_names:
-            memo: dict[int, Any] = {id(one): one.clone() for one in written_tensors(traits, args, kwargs)}
+            memo: dict[int, Any] = {id(tensor): tensor.clone() for tensor in written_tensors(traits, args, kwargs)}
             args, kwargs = mapped_call(args, kwargs, lambda value: value, memo)
         if function is not None:
             out = function(traits.func, args, kwargs)
@@ -227,7 +227,7 @@ class Results:
 
     def __init__(self, out: Any, written: list[Tensor], values: int | None = None) -> None:
         self.outputs = list(tensors_in(out))[:values]
-        self.written = [one for one in written if not any(one is other for other in self.outputs)]
+        self.written = [tensor for tensor in written if not any(tensor is output for output in self.outputs)]
 
     def turn(self, packet: str, like: "Results") -> None:
         """Give vectors without direction, and what says nothing beside NaN, those of others they are compared with."""
@@ -252,8 +252,8 @@ def _perturbing(generator: np.random.Generator, eps: float) -> Callable[[Any], A
     return change
 
 
-def _distance(found: Tensor, center: Tensor) -> Tensor:
+def _distance(result: Tensor, center: Tensor) -> Tensor:
     if not (center.is_floating_point() or center.is_complex()):
         return torch.zeros(center.shape, dtype=torch.float64)
     # A result that is no number leaves the others their scale.
-    return (found - center).abs().to(CPU, torch.float64).nan_to_num_(nan=0.0, posinf=0.0)
+    return (result - center).abs().to(CPU, torch.float64).nan_to_num_(nan=0.0, posinf=0.0)

@@ -12,76 +12,81 @@ from typing import Any
 import torch
 from torch import Tensor
 
-Given = dict[str, Any]
+Arguments = dict[str, Any]
 
 
-def attention(given: Given) -> tuple[Tensor, ...]:
+def attention(arguments: Arguments) -> tuple[Tensor, ...]:
     """softmax(q k' scale + bias) v: (B, H, T, D)."""
-    return (_weights(given) @ _heads(given, "value"),)
+    return (_weights(arguments) @ _heads(arguments, "value"),)
 
 
-def attention_backward(given: Given) -> tuple[Tensor | None, ...]:
+def attention_backward(arguments: Arguments) -> tuple[Tensor | None, ...]:
     """Gradients of query, key, value and, where there is one, of the bias."""
-    weights, query, key, value = _weights(given), given["query"], _heads(given, "key"), _heads(given, "value")
-    incoming = given["grad_out_"] if "grad_out_" in given else given["grad_out"]
+    weights, query, key, value = (
+        _weights(arguments),
+        arguments["query"],
+        _heads(arguments, "key"),
+        _heads(arguments, "value"),
+    )
+    incoming = arguments["grad_out_"] if "grad_out_" in arguments else arguments["grad_out"]
     of_weights = incoming @ value.mT
-    of_scores = weights * (of_weights - (incoming * given["out"]).sum(-1, keepdim=True))
-    scale = _scale(given)
-    groups = query.shape[1] // given["key"].shape[1]
+    of_scores = weights * (of_weights - (incoming * arguments["out"]).sum(-1, keepdim=True))
+    scale = _scale(arguments)
+    groups = query.shape[1] // arguments["key"].shape[1]
     of_key, of_value = (
         one.unflatten(1, (-1, groups)).sum(2) for one in (of_scores.mT @ query * scale, weights.mT @ incoming)
     )
-    found: list[Tensor | None] = [of_scores @ key * scale, of_key, of_value]
-    wanted = given.get("grad_input_mask")
+    gradients: list[Tensor | None] = [of_scores @ key * scale, of_key, of_value]
+    wanted = arguments.get("grad_input_mask")
     if wanted is not None:
-        bias = given["attn_bias"]
-        found.append(None if bias is None else of_scores.sum_to_size(bias.shape))
-        found = [one if is_wanted else None for one, is_wanted in zip(found, wanted, strict=True)]
-    return tuple(found)
+        bias = arguments["attn_bias"]
+        gradients.append(None if bias is None else of_scores.sum_to_size(bias.shape))
+        gradients = [gradient if is_wanted else None for gradient, is_wanted in zip(gradients, wanted, strict=True)]
+    return tuple(gradients)
 
 
-def batch_norm(given: Given) -> tuple[Tensor, ...]:
+def batch_norm(arguments: Arguments) -> tuple[Tensor, ...]:
     """As native_batch_norm, which also updates the running statistics."""
     names = "input weight bias running_mean running_var training exponential_average_factor epsilon".split()
-    found: tuple[Tensor, ...] = torch.ops.aten.native_batch_norm(*(given[name] for name in names))
-    return found
+    results: tuple[Tensor, ...] = torch.ops.aten.native_batch_norm(*(arguments[name] for name in names))
+    return results
 
 
-def batch_norm_backward(given: Given) -> tuple[Tensor, ...]:
+def batch_norm_backward(arguments: Arguments) -> tuple[Tensor, ...]:
     """As native_batch_norm_backward, in training."""
     names = "grad_output input weight running_mean running_var save_mean save_var".split()
-    found: tuple[Tensor, ...] = torch.ops.aten.native_batch_norm_backward(
-        *(given[name] for name in names), True, given["epsilon"], [True] * 3
+    results: tuple[Tensor, ...] = torch.ops.aten.native_batch_norm_backward(
+        *(arguments[name] for name in names), True, arguments["epsilon"], [True] * 3
     )
-    return found
+    return results
 
 
-def _weights(given: Given) -> Tensor:
-    query, key = given["query"], _heads(given, "key")
-    scores: Tensor = query @ key.mT * _scale(given)
-    if given.get("attn_bias") is not None:
-        scores = scores + given["attn_bias"]
-    if given["is_causal"]:
+def _weights(arguments: Arguments) -> Tensor:
+    query, key = arguments["query"], _heads(arguments, "key")
+    scores: Tensor = query @ key.mT * _scale(arguments)
+    if arguments.get("attn_bias") is not None:
+        scores = scores + arguments["attn_bias"]
+    if arguments["is_causal"]:
         scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -inf)
     # A row of which nothing is to be seen is zero.
     return scores.softmax(-1).masked_fill((scores == -inf).all(-1, keepdim=True), 0.0)
 
 
-def _heads(given: Given, name: str) -> Tensor:
+def _heads(arguments: Arguments, name: str) -> Tensor:
     """Keys or values, each group of queries its own."""
-    groups: int = given["query"].shape[1] // given[name].shape[1]
-    one: Tensor = given[name]
-    return one.repeat_interleave(groups, 1) if groups > 1 else one
+    groups: int = arguments["query"].shape[1] // arguments[name].shape[1]
+    tensor: Tensor = arguments[name]
+    return tensor.repeat_interleave(groups, 1) if groups > 1 else tensor
 
 
-def _scale(given: Given) -> float:
-    scale: float | None = given.get("scale")
-    return 1 / sqrt(given["query"].shape[-1]) if scale is None else scale
+def _scale(arguments: Arguments) -> float:
+    scale: float | None = arguments.get("scale")
+    return 1 / sqrt(arguments["query"].shape[-1]) if scale is None else scale
 
 
 ATTENTION = [f"_scaled_dot_product_{kind}" for kind in ("flash_attention", "efficient_attention", "cudnn_attention")]
 NORMS = ("cudnn_batch_norm", "miopen_batch_norm")
-SUBSTITUTES: dict[str, Callable[[Given], Any]] = {
+SUBSTITUTES: dict[str, Callable[[Arguments], Any]] = {
     **dict.fromkeys(ATTENTION, attention),
     **dict.fromkeys([f"{name}_backward" for name in ATTENTION], attention_backward),
     **dict.fromkeys(NORMS, batch_norm),

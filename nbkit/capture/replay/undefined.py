@@ -13,15 +13,15 @@ def settled(packet: str, results: list[Tensor], like: list[Tensor]) -> list[Tens
 
     Nothing is lost: that row of the first result, which it belongs to, is NaN whatever it is.
     """
-    place = BESIDE_NAN.get(packet)
-    if place is None or [one.shape for one in results] != [one.shape for one in like]:
+    index = BESIDE_NAN.get(packet)
+    if index is None or [one.shape for one in results] != [one.shape for one in like]:
         return results
-    own = results[place]
-    first, others = like[0].to(own.device), like[place].to(own.device, own.dtype)
+    own = results[index]
+    first, others = like[0].to(own.device), like[index].to(own.device, own.dtype)
     is_lost = _is_nan_row(results[0]) & _is_nan_row(first)
-    found = list(results)
-    found[place] = torch.where(is_lost & (own.isnan() != others.isnan()), others, own)
-    return found
+    results = list(results)
+    results[index] = torch.where(is_lost & (own.isnan() != others.isnan()), others, own)
+    return results
 
 
 def _is_nan_row(tensor: Tensor) -> Tensor:

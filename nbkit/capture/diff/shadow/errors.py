@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from nbkit.capture.diff.mode import place
+from nbkit.capture.diff.mode import role_of
 from nbkit.capture.diff.shadow.mode import ShadowMode
 from nbkit.capture.diff.shadow.shadows import is_shadowed
 from nbkit.capture.replay.copies import all_tensors
@@ -39,7 +39,7 @@ class ErrorLog:
         for index, (tensor, reference) in enumerate(zip(actual.all, expected.all, strict=True)):
             if tensor.shape != reference.shape:
                 continue
-            role, position = place(actual, index, arguments)
+            role, position = role_of(actual, index, arguments)
             errors = Errors(slot, role, position, norm_ratio(tensor, reference))
             shadow = made.get(id(tensor))
             if shadow is not None and shadow.shape == tensor.shape:
