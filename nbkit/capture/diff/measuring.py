@@ -31,14 +31,21 @@ class Meter:
 
     def measure(self, actual: Tensor, expected: Tensor, precision: Precision | None) -> Numbers | None:
         """Metrics of a pair on its own; None where numpy is to measure it, together with others if it is small."""
-        if self.library is None or precision is None or not precision.has_inf or not _is_real(actual, expected):
+        if (
+            self.library is None
+            or precision is None
+            or not precision.has_inf
+            or not (_is_real(actual) and _is_real(expected))
+        ):
             return None
         count = actual.numel()
         if not count:
             return None
-        actual, expected = actual.to(CPU).contiguous(), expected.to(CPU, torch.float64).contiguous()
+        if not (expected.dtype is torch.float64 and expected.is_cpu):
+            expected = expected.to(CPU, torch.float64)
         if count <= PIECE:
-            return self._native(actual.to(torch.float64), expected, precision, -1.0)
+            return self._native(actual.to(CPU, torch.float64).contiguous(), expected.contiguous(), precision, -1.0)
+        actual, expected = actual.to(CPU).contiguous(), expected.contiguous()
         scale = float(torch.linalg.vector_norm(expected)) / sqrt(count)
         if not isfinite(scale):
             return None
@@ -95,5 +102,5 @@ def combined(rows: Any) -> Numbers:
     return numbers
 
 
-def _is_real(*tensors: Tensor) -> bool:
-    return all(one.is_floating_point() and one.layout is torch.strided for one in tensors)
+def _is_real(tensor: Tensor) -> bool:
+    return tensor.is_floating_point() and tensor.layout is torch.strided

@@ -119,11 +119,14 @@ class DiffMode(BelowMode):
         if traits.is_writing or "device" in kwargs or not all(tensor.is_cpu for tensor in tensors):
             # Else asked for by the judge, once there is reason to keep the call: most are right.
             call.origin = self.judge.capturer.origin(args, kwargs, tensors)
-        call.dtypes = frozenset([tensor.dtype for tensor in tensors])
+        call.dtypes = {tensor.dtype for tensor in tensors}
         return call
 
     def _has_no_values(self, tensors: list[Tensor]) -> bool:
-        if all(type(tensor) in PLAIN and not tensor.is_meta and not tensor.is_nested for tensor in tensors):
+        for tensor in tensors:
+            if type(tensor) not in PLAIN or tensor.is_meta or tensor.is_nested:
+                break
+        else:
             return False
         without = any(isinstance(tensor, FakeTensor) or tensor.is_meta for tensor in tensors)
         is_nested = any(tensor.is_nested for tensor in tensors)
@@ -139,7 +142,7 @@ class DiffMode(BelowMode):
         if not actual.all or self._has_no_values(actual.all):
             return
         call.dtype = actual.all[0].dtype
-        call.dtypes |= {tensor.dtype for tensor in actual.all}
+        call.dtypes.update([tensor.dtype for tensor in actual.all])
         if traits.is_random and is_drawing(call):
             check_random(self.judge, slot, call, actual, self.skipped)
             return

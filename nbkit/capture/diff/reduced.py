@@ -9,7 +9,7 @@ under autocast; convolution; BatchNorm). What they give is as near to the refere
 to their dtype once more. Its float32 norm and dot are one running sum, however long.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from typing import Any, NamedTuple
 
 import torch
@@ -131,8 +131,8 @@ def running(pair: Pair, precision: Precision, threshold: float) -> Reduced | Non
     return Reduced(True, f"as exact as one running sum in float32 of {pair.summed:,.0f} numbers is, and no more")
 
 
-def narrowest(dtypes: frozenset[torch.dtype]) -> str | None:
+def narrowest(dtypes: Set[torch.dtype]) -> str | None:
     """The floating-point dtype with the fewest bits, if it has fewer than float32."""
-    names = [str(one).removeprefix("torch.") for one in dtypes]
+    names = [str(dtype).removeprefix("torch.") for dtype in dtypes]
     known = sorted((PRECISIONS[name].digits, name) for name in names if name in PRECISIONS)
     return known[0][1] if known and known[0][0] < FLOAT32_BITS else None

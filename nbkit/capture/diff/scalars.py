@@ -4,6 +4,7 @@ A comparison with 0.1 in float32 is one with 0.100000001, which is what an eleme
 statistic is kept by 1 - momentum, whose error is that of the momentum and not of the difference.
 """
 
+from collections.abc import Set
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from nbkit.capture.replay.reference import DOUBLES, Call
 from nbkit.numerics.precision import Array
 
 
-def with_rounded_scalars(call: Call, index: int, dtypes: frozenset[torch.dtype]) -> list[Tensor]:
+def with_rounded_scalars(call: Call, index: int, dtypes: Set[torch.dtype]) -> list[Tensor]:
     """The result at a place with all numbers rounded to float32, and to each of these dtypes; of float64 none."""
     if call.reference.function is not None or any(dtype in DOUBLES for dtype in call.dtypes):
         return []
@@ -29,7 +30,7 @@ def with_rounded_scalars(call: Call, index: int, dtypes: frozenset[torch.dtype])
 
 def noise_of_scalars(call: Call, index: int, expected: Array) -> Array | float:
     """What rounding the numbers of a call to float32, in which kernels compute, changes in its result at a place."""
-    changes = [abs(one.reshape(-1).numpy() - expected) for one in with_rounded_scalars(call, index, frozenset())]
+    changes = [abs(one.reshape(-1).numpy() - expected) for one in with_rounded_scalars(call, index, set())]
     return np.nan_to_num(np.max(changes, axis=0), nan=0.0, posinf=0.0) if changes else 0.0
 
 

@@ -104,8 +104,8 @@ class Checker {
       return;
     }
     call.arguments.append(stack.end() - call.op.schema().arguments().size(), stack.end());
-    for (size_t place : traits.written) {
-      each_tensor(call.arguments[place], [&](const at::Tensor& tensor) { call.written.push_back(&tensor); });
+    for (size_t index : traits.written) {
+      each_tensor(call.arguments[index], [&](const at::Tensor& tensor) { call.written.push_back(&tensor); });
     }
     if (traits.asks_before) {
       call.was_finite = ask(call);
@@ -116,8 +116,8 @@ class Checker {
   static void look(CheckedCall& call, const torch::jit::Stack& stack) {
     call.ran = now_ns();
     if (call.traits.leave_out.is_none()) {
-      for (size_t place = stack.size() - call.op.schema().returns().size(); place < stack.size(); ++place) {
-        each_tensor(stack[place], [&](const at::Tensor& tensor) { look(call, tensor); });
+      for (size_t index = stack.size() - call.op.schema().returns().size(); index < stack.size(); ++index) {
+        each_tensor(stack[index], [&](const at::Tensor& tensor) { look(call, tensor); });
       }
       for (const at::Tensor* tensor : call.written) {
         if (std::none_of(call.made.begin(), call.made.end(), [&](auto* one) { return one->is_same(*tensor); })) {

@@ -36,11 +36,11 @@ __attribute__((always_inline)) inline Lane greatest_in_blocks(const char* data, 
   Vector wanted, best[4] = {};
   std::memcpy(&wanted, mask, sizeof(wanted));
   for (; blocks != 0; --blocks, data += Lanes<Lane>::block_bytes) {
-    for (size_t place = 0; place < 4; ++place) {
+    for (size_t index = 0; index < 4; ++index) {
       Vector value;
-      std::memcpy(&value, data + place * sizeof(value), sizeof(value));
+      std::memcpy(&value, data + index * sizeof(value), sizeof(value));
       value &= wanted;
-      best[place] = value > best[place] ? value : best[place];
+      best[index] = value > best[index] ? value : best[index];
     }
   }
   Lane greatest = 0;

@@ -102,7 +102,7 @@ struct Largest {
 };
 
 struct Sums {
-  Measured found;
+  Measured measured;
   Largest largest;
 };
 
@@ -156,14 +156,14 @@ NBKIT_WIDE inline void add_block(const double* actual, const double* expected, i
       learn();
     }
   }
-  Measured& found = sums.found;
-  found.max_abs = std::max({found.max_abs, max_abs[0], max_abs[1], max_abs[2], max_abs[3]});
-  found.sum_abs += sum_of(sum_abs);
-  found.sum_error += sum_of(sum_error);
-  found.sum_squared += sum_of(sum_squared);
-  found.inner += sum_of(inner);
-  found.actual_square += sum_of(actual_square);
-  found.expected_square += sum_of(expected_square);
+  Measured& measured = sums.measured;
+  measured.max_abs = std::max({measured.max_abs, max_abs[0], max_abs[1], max_abs[2], max_abs[3]});
+  measured.sum_abs += sum_of(sum_abs);
+  measured.sum_error += sum_of(sum_error);
+  measured.sum_squared += sum_of(sum_squared);
+  measured.inner += sum_of(inner);
+  measured.actual_square += sum_of(actual_square);
+  measured.expected_square += sum_of(expected_square);
 }
 
 // Root mean square of the finite values.
@@ -208,12 +208,12 @@ inline bool agree(double actual, double expected, const Precision& precision) {
 
 // Counts NaN and Inf, and puts zeros where both sides agree on them.
 inline void count_and_clear(double* actual, double* expected, int64_t count, const Precision& precision,
-                            Measured& found) {
+                            Measured& measured) {
   for (int64_t at = 0; at < count; ++at) {
-    found.actual_nan += std::isnan(actual[at]);
-    found.expected_nan += std::isnan(expected[at]);
-    found.actual_inf += std::isinf(actual[at]);
-    found.expected_inf += std::isinf(expected[at]);
+    measured.actual_nan += std::isnan(actual[at]);
+    measured.expected_nan += std::isnan(expected[at]);
+    measured.actual_inf += std::isinf(actual[at]);
+    measured.expected_inf += std::isinf(expected[at]);
     if (agree(actual[at], expected[at], precision)) {
       actual[at] = expected[at] = 0;
     }
@@ -241,16 +241,16 @@ inline Measured measure(const double* actual, const double* expected, int64_t co
     const int64_t length = std::min(block_length, count - first);
     const Sums before = sums;
     add_any(actual + first, expected + first, length, precision, sums);
-    if (!std::isfinite(sums.found.sum_abs)) {
+    if (!std::isfinite(sums.measured.sum_abs)) {
       sums = before;
       double left[block_length], right[block_length];
       std::copy(actual + first, actual + first + length, left);
       std::copy(expected + first, expected + first + length, right);
-      count_and_clear(left, right, length, precision, sums.found);
+      count_and_clear(left, right, length, precision, sums.measured);
       add_any(left, right, length, precision, sums);
     }
   }
-  Measured result = sums.found;
+  Measured result = sums.measured;
   result.numel = static_cast<double>(count);
   result.max_rel = sums.largest.rel;
   result.noise = sums.largest.noise / precision.eps();
@@ -272,9 +272,9 @@ inline py::object measured_pair(const at::Tensor& actual, const at::Tensor& expe
     return py::none();
   }
   const auto [digits, min_exponent, largest] = precision;
-  const Measured found = measure(actual.const_data_ptr<double>(), expected.const_data_ptr<double>(), actual.numel(),
+  const Measured measured = measure(actual.const_data_ptr<double>(), expected.const_data_ptr<double>(), actual.numel(),
                                  {digits, min_exponent, largest}, scale);
-  return std::isfinite(found.sum_abs) ? py::object(py::cast(bits_of<Columns>(found))) : py::none();
+  return std::isfinite(measured.sum_abs) ? py::object(py::cast(bits_of<Columns>(measured))) : py::none();
 }
 
 }  // namespace nbkit

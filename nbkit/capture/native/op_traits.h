@@ -17,8 +17,8 @@ namespace nbkit {
 struct Python {
   PyTypeObject* mode_type;  // OpMode
   py::object is_special;    // of an op: whether the Python recorder does more for it than to write a row
-  py::object user_place;
-  py::object place_at_node;  // the same of an op that an autograd node runs
+  py::object user_location;
+  py::object node_location;  // the same of an op that an autograd node runs
   py::object current_node;
   py::object function_base;  // what the nodes of custom Functions derive from
   py::object engine_code;    // of the frame in which the main thread waits for a backward pass

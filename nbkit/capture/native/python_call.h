@@ -57,12 +57,12 @@ struct PythonCall {
       --given;
     }
     args = py::tuple(given);
-    for (size_t place = 0; place < values.size(); ++place) {
-      const c10::Argument& argument = schema.arguments()[place];
-      if (place < given) {
-        args[place] = argument_object(argument, values[place]);
-      } else if (place >= positional && !is_default(argument, values[place])) {
-        kwargs[argument.name().c_str()] = argument_object(argument, values[place]);
+    for (size_t index = 0; index < values.size(); ++index) {
+      const c10::Argument& argument = schema.arguments()[index];
+      if (index < given) {
+        args[index] = argument_object(argument, values[index]);
+      } else if (index >= positional && !is_default(argument, values[index])) {
+        kwargs[argument.name().c_str()] = argument_object(argument, values[index]);
       }
     }
   }
@@ -77,8 +77,8 @@ inline py::object returned(const torch::jit::Stack& stack, size_t returns) {
     return torch::jit::toPyObject(stack.back());
   }
   py::tuple results(returns);
-  for (size_t place = 0; place < returns; ++place) {
-    results[place] = torch::jit::toPyObject(stack[stack.size() - returns + place]);
+  for (size_t index = 0; index < returns; ++index) {
+    results[index] = torch::jit::toPyObject(stack[stack.size() - returns + index]);
   }
   return results;
 }

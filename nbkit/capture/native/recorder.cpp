@@ -38,7 +38,7 @@ struct RecordingTable final : ForwardingTable {
 };
 
 // The table stays in place for good, as a thread of autograd's may be inside it at any time.
-void install(py::type mode_type, py::object is_special, py::object user_place, py::object place_at_node,
+void install(py::type mode_type, py::object is_special, py::object user_location, py::object node_location,
              py::object engine_code) {
   if (python != nullptr) {
     return;
@@ -46,8 +46,8 @@ void install(py::type mode_type, py::object is_special, py::object user_place, p
   py::module_ torch_c = py::module_::import("torch._C");
   python = new Python{reinterpret_cast<PyTypeObject*>(mode_type.release().ptr()),
                       std::move(is_special),
-                      std::move(user_place),
-                      std::move(place_at_node),
+                      std::move(user_location),
+                      std::move(node_location),
                       torch_c.attr("_current_autograd_node"),
                       torch_c.attr("_FunctionBase"),
                       std::move(engine_code)};

@@ -37,7 +37,7 @@ using Inputs = c10::SmallVector<Input, 16>;
 
 // One call: what is known of it before it runs. Fields as in OpRecord, nbkit/capture/raw/recording.py.
 struct Call {
-  py::object context, tensors, node = py::int_(-1), node_type = py::none(), place = py::none();
+  py::object context, tensors, node = py::int_(-1), node_type = py::none(), location = py::none();
   size_t first = 0, inputs = 0;
   uint64_t sequence = 0;
   int64_t start = 0, end = 0;
@@ -163,13 +163,13 @@ class Recorder {
       py::object thread = recording_.attr("thread")();
       call.context = attribute(thread, context);
       call.tensors = thread.attr("tensors");
-      call.place = place_of(python->place_at_node);
+      call.location = location_of(python->node_location);
     } else if (PyLong_AsLong(attribute(main_, parent).ptr()) < 0) {
-      call.place = place_of(python->user_place);
+      call.location = location_of(python->user_location);
     }
   }
 
-  static py::object place_of(const py::object& find) {
+  static py::object location_of(const py::object& find) {
     auto* frame = PyEval_GetFrame();
     return frame == nullptr ? py::none() : find(py::handle(reinterpret_cast<PyObject*>(frame)));
   }
@@ -251,7 +251,7 @@ class Recorder {
       append(ops_, call.node_type);
       append(ops_, py::int_(call.start));
       append(ops_, py::int_(call.end));
-      append(ops_, call.place);
+      append(ops_, call.location);
       append(ops_, py::int_(call.first));
       append(ops_, py::int_(call.inputs));
       append(ops_, py::int_(outputs));

@@ -162,8 +162,8 @@ class Tensors {
 
   static py::tuple as_tuple(at::IntArrayRef values) {
     py::tuple result(values.size());
-    for (size_t place = 0; place < values.size(); ++place) {
-      result[place] = values[place];
+    for (size_t index = 0; index < values.size(); ++index) {
+      result[index] = values[index];
     }
     return result;
   }

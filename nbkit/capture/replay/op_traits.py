@@ -45,16 +45,12 @@ class OpTraits:
     written_names: tuple[str, ...]  # their names, as keyword arguments
     is_pointwise: bool  # each element of the result is made of the elements at its place
     is_out: bool  # what it writes to is given as out=, and not read
+    values: int | None  # how many of its results are values; None if all are
 
     @property
     def is_writing(self) -> bool:
         """Whether it writes to an argument, by its schema or not."""
         return bool(self.written_names)
-
-    @property
-    def values(self) -> int | None:
-        """How many of its results are values; None if all are."""
-        return VALUES.get(self.packet)
 
 
 @cache
@@ -62,7 +58,7 @@ def traits_of(func: Any) -> OpTraits:
     """The traits for an op; higher-order operators and what is not a tensor's work are left out."""
     if not isinstance(func, OpOverload):
         return OpTraits(
-            func, op_name(func), "", "higher-order ops: torch runs their parts below", False, (), (), False, False
+            func, op_name(func), "", "higher-order ops: torch runs their parts below", False, (), (), False, False, None
         )
     arguments = func._schema.arguments
     undeclared = UNDECLARED_WRITES.get(func._opname, ())
@@ -79,6 +75,7 @@ def traits_of(func: Any) -> OpTraits:
         tuple(argument.name for _, argument in written),
         torch.Tag.pointwise in func.tags,
         any(argument.is_out for argument in arguments),
+        VALUES.get(func._opname),
     )
 
 
@@ -110,6 +107,8 @@ def bound(func: OpOverload, args: Any, kwargs: Any) -> dict[str, Any]:
 def written_tensors(traits: OpTraits, args: Any, kwargs: Any) -> list[Tensor]:
     """The tensors that a call writes to."""
     written: list[Tensor] = []
+    if not traits.written_names:
+        return written
     for position in traits.written:
         if position < len(args):
             written.extend(tensors_in(args[position]))

@@ -103,7 +103,7 @@ class Call:
         self.is_wide, self.in_pieces = is_wide, in_pieces
         self.note: str | None = None
         self.dtype: torch.dtype | None = None  # of the first result of the call itself
-        self.dtypes: frozenset[torch.dtype] = frozenset()  # of all tensors of the call itself
+        self.dtypes: set[torch.dtype] = set()  # of all tensors of the call itself
         self.origin: Any = None  # what is needed to keep it, if it may be kept
         self.known: Results | None = None  # what the reference has made of it, where it has run already
         self.spreads: dict[int, list[Tensor]] = {}  # what conditioning() has found, by the number of draws
@@ -226,8 +226,10 @@ class Results:
     """Tensors that a call returned, and those it wrote to without returning them."""
 
     def __init__(self, out: Any, written: list[Tensor], values: int | None = None) -> None:
-        self.outputs = list(tensors_in(out))[:values]
-        self.written = [tensor for tensor in written if not any(tensor is output for output in self.outputs)]
+        self.outputs = [out] if isinstance(out, Tensor) else list(tensors_in(out))[:values]
+        self.written = written and [
+            tensor for tensor in written if not any(tensor is output for output in self.outputs)
+        ]
 
     def turn(self, packet: str, like: "Results") -> None:
         """Give vectors without direction, and what says nothing beside NaN, those of others they are compared with."""
