@@ -81,13 +81,17 @@ def noise_ratios(
     """
     with np.errstate(all="ignore"):
         actual, expected = agreed(actual, expected, precision)
-        scale = factor * conditioning + _own_scale(expected, precision, factor)
-        floor = scale + (rms(scale) if level is None else level) + precision.spacing
-        ratios: Array = np.abs(actual - expected) / floor
-        # An unbounded conditioning allows any finite value, and none that is not.
-        wrong = ~(np.isfinite(actual) & np.isfinite(expected))
-        ratios[np.isnan(ratios)] = 0.0
-        ratios[wrong] = np.inf
+        # In few passes and little new memory: this is what a re-check costs.
+        floor = _own_scale(expected, precision, factor)
+        if isinstance(conditioning, np.ndarray) or conditioning:
+            floor += factor * conditioning
+        floor += (rms(floor) if level is None else level) + precision.spacing
+        ratios: Array = np.abs(actual - expected)
+        ratios /= floor
+        if not np.isfinite(np.add.reduce(ratios)):
+            # An unbounded conditioning allows any finite value, and none that is not.
+            ratios[np.isnan(ratios)] = 0.0
+            ratios[~(np.isfinite(actual) & np.isfinite(expected))] = np.inf
     return ratios
 
 
@@ -98,7 +102,8 @@ def least_level(expected: Array, precision: Precision, factor: float) -> float:
 
 def _own_scale(expected: Array, precision: Precision, factor: float) -> Array:
     own = factor if accumulates_alike(precision) else 1.0
-    scale: Array = own * precision.eps * np.abs(expected)
+    scale: Array = np.abs(expected)
+    scale *= own * precision.eps
     return scale
 
 
