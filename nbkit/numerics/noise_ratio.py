@@ -24,7 +24,7 @@ from math import sqrt
 
 import numpy as np
 
-from nbkit.numerics.metrics import agreed, rms
+from nbkit.numerics.metrics import CHUNK, agreed, rms
 from nbkit.numerics.precision import Array, Precision
 
 THRESHOLD = 8.0
@@ -79,32 +79,41 @@ def noise_ratios(
 
     `factor` is growth(). Of elements that are only a part of a tensor, `level` is the root mean square of q for all.
     """
+    ratios = np.empty(len(expected))
     with np.errstate(all="ignore"):
-        actual, expected = agreed(actual, expected, precision)
-        # In few passes and little new memory: this is what a re-check costs.
-        floor = _own_scale(expected, precision, factor)
-        if isinstance(conditioning, np.ndarray) or conditioning:
-            floor += factor * conditioning
-        floor += (rms(floor) if level is None else level) + precision.spacing
-        ratios: Array = np.abs(actual - expected)
-        ratios /= floor
-        if not np.isfinite(np.add.reduce(ratios)):
-            # An unbounded conditioning allows any finite value, and none that is not.
-            ratios[np.isnan(ratios)] = 0.0
-            ratios[~(np.isfinite(actual) & np.isfinite(expected))] = np.inf
+        if level is None:
+            level = rms(_scale(*agreed(actual, expected, precision)[1:], conditioning, precision, factor))
+        # In parts that stay in the cache: this is most of what a re-check costs.
+        for start in range(0, len(expected), CHUNK):
+            part = slice(start, start + CHUNK)
+            left, right = agreed(actual[part], expected[part], precision)
+            floor = _scale(right, conditioning[part] if np.ndim(conditioning) else conditioning, precision, factor)
+            floor += level + precision.spacing
+            quotients = np.abs(left - right, out=ratios[part])
+            quotients /= floor
+            if not np.isfinite(np.add.reduce(quotients)):
+                # An unbounded conditioning allows any finite value, and none that is not.
+                quotients[np.isnan(quotients)] = 0.0
+                quotients[~(np.isfinite(left) & np.isfinite(right))] = np.inf
     return ratios
 
 
 def least_level(expected: Array, precision: Precision, factor: float) -> float:
     """Returns the least root mean square of q: that of its part that needs no conditioning."""
-    return rms(_own_scale(expected, precision, factor))
+    return rms(expected) * _own(precision, factor)
 
 
-def _own_scale(expected: Array, precision: Precision, factor: float) -> Array:
-    own = factor if accumulates_alike(precision) else 1.0
+def _scale(expected: Array, conditioning: Array | float, precision: Precision, factor: float) -> Array:
+    """Returns q of each element."""
     scale: Array = np.abs(expected)
-    scale *= own * precision.eps
+    scale *= _own(precision, factor)
+    if np.ndim(conditioning) or conditioning:
+        scale += factor * conditioning
     return scale
+
+
+def _own(precision: Precision, factor: float) -> float:
+    return precision.eps * (factor if accumulates_alike(precision) else 1.0)
 
 
 def outside(actual: Array, expected: Array, precision: Precision | None, tolerance: tuple[float, float]) -> Array:

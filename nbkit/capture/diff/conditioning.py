@@ -35,13 +35,13 @@ def recheck(pair: Pair, precision: Precision, threshold: float) -> Recheck:
 def _ratio_by_part(pair: Pair, precision: Precision, threshold: float) -> float:
     """The noise ratio of a product, conditioning found where it is needed only; inf where that leaves it open."""
     actual, expected = pair.actual, pair.expected
-    ratios = noise_ratios(actual, expected, 0.0, precision, pair.factor)
+    level = least_level(expected, precision, pair.factor)
+    ratios = noise_ratios(actual, expected, 0.0, precision, pair.factor, level)
     some = np.flatnonzero(ratios > threshold)
     part = part_of(pair.call, tuple(pair.results.all[pair.position].shape), some)
     if part is None:
         return np.inf
     conditioning = flat(part.call.conditioning(1, _smallest_change(precision))[0])[part.places]
-    level = least_level(expected, precision, pair.factor)
     ratios[some] = noise_ratios(actual[some], expected[some], conditioning, precision, pair.factor, level)
     return float(ratios.max())
 
