@@ -87,7 +87,8 @@ def noise_ratios(
         for start in range(0, len(expected), CHUNK):
             part = slice(start, start + CHUNK)
             left, right = agreed(actual[part], expected[part], precision)
-            floor = _scale(right, conditioning[part] if np.ndim(conditioning) else conditioning, precision, factor)
+            its_own = conditioning[part] if isinstance(conditioning, np.ndarray) else conditioning
+            floor = _scale(right, its_own, precision, factor)
             floor += level + precision.spacing
             quotients = np.abs(left - right, out=ratios[part])
             quotients /= floor
@@ -107,7 +108,7 @@ def _scale(expected: Array, conditioning: Array | float, precision: Precision, f
     """Returns q of each element."""
     scale: Array = np.abs(expected)
     scale *= _own(precision, factor)
-    if np.ndim(conditioning) or conditioning:
+    if isinstance(conditioning, np.ndarray) or conditioning:
         scale += factor * conditioning
     return scale
 

@@ -72,12 +72,14 @@ def test_an_op_without_a_float64_kernel_runs_in_a_narrower_dtype_and_says_so():
     assert trace.diffs["total_error"].max() < 1e-5
 
 
-def test_an_op_without_a_kernel_there_is_followed_by_what_stands_in_for_it(monkeypatch):
+def test_an_op_without_a_kernel_there_is_followed_by_what_stands_in_for_it(monkeypatch, request):
     """As fused attention on CUDA, whose notes for the backward op nobody else has."""
     op = "_scaled_dot_product_flash_attention_for_cpu"
     monkeypatch.setitem(substitutes.SUBSTITUTES, op, substitutes.attention)
     monkeypatch.setitem(substitutes.SUBSTITUTES, f"{op}_backward", substitutes.attention_backward)
     monkeypatch.setitem(op_traits.VALUES, op, 1)
+    op_traits.traits_of.cache_clear()
+    request.addfinalizer(op_traits.traits_of.cache_clear)
     inputs = [torch.randn(2, 4, 9, 8) for _ in range(3)]
 
     def step(dtype, seen):
