@@ -30,15 +30,15 @@ def scope(selection: Selection, phases: object, sample: float, max_bytes: int | 
     return Scope(selection, _phases(phases), _every(sample), max_bytes, threshold)
 
 
-def _phases(given: object) -> frozenset[str]:
-    if given is None:
+def _phases(phases: object) -> frozenset[str]:
+    if phases is None:
         return frozenset(PHASES)
-    wanted = split_patterns(given)  # type: ignore[arg-type]  # refused below if it is no text
+    wanted = split_patterns(phases)  # type: ignore[arg-type]  # refused below if it is no text
     for phase in wanted:
         if phase not in PHASES:
             raise OptionError(f"phases={phase!r} is not known; {nearest(phase, PHASES)}")
     if not wanted:
-        raise OptionError(f"phases={given!r} names no phase; known are {', '.join(PHASES)}.")
+        raise OptionError(f"phases={phases!r} names no phase; known are {', '.join(PHASES)}.")
     return frozenset(wanted)
 
 

@@ -40,11 +40,11 @@ def part_of(call: Call, shape: tuple[int, ...], elements: Array) -> Part | None:
         return None
     if any(one.layout is not torch.strided for one in all_tensors(call.args, call.kwargs)):
         return None
-    found = [np.unique(index, return_inverse=True) for index in np.unravel_index(elements, shape)]
-    sizes = tuple(len(chosen) for chosen, _ in found)
+    chosen_along = [np.unique(index, return_inverse=True) for index in np.unravel_index(elements, shape)]
+    sizes = tuple(len(chosen) for chosen, _ in chosen_along)
     if SHARE * prod(sizes) > prod(shape):
         return None
-    *batches, rows, columns = (torch.from_numpy(chosen) for chosen, _ in found)
+    *batches, rows, columns = (torch.from_numpy(chosen) for chosen, _ in chosen_along)
     indices = dict(zip(factors, ([*batches, rows, None], [*batches, None, columns]), strict=True))
 
     def smaller(number: int, value: Any) -> Any:
@@ -56,7 +56,7 @@ def part_of(call: Call, shape: tuple[int, ...], elements: Array) -> Part | None:
 
     args = tuple(smaller(number, value) for number, value in enumerate(call.args))
     part = Call(call.reference, call.traits, args, call.kwargs, is_wide=True, in_pieces=False)
-    return Part(part, np.ravel_multi_index([inside for _, inside in found], sizes))
+    return Part(part, np.ravel_multi_index([inside for _, inside in chosen_along], sizes))
 
 
 def _selected(tensor: Tensor, indices: list[Tensor | None]) -> Tensor:

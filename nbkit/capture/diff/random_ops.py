@@ -144,13 +144,13 @@ def _rounding(tensor: Tensor, size: float) -> float:
     return torch.finfo(tensor.dtype).eps * abs(size) / SIGMAS if is_inexact else 0.0
 
 
-def _off(what: str, found: float, wanted: float, deviation: float) -> str | None:
-    if abs(found - wanted) <= SIGMAS * deviation + 1e-9 * abs(wanted):
+def _off(what: str, actual: float, wanted: float, deviation: float) -> str | None:
+    if abs(actual - wanted) <= SIGMAS * deviation + 1e-9 * abs(wanted):
         return None
     distance = (
-        f"{abs(found - wanted) / deviation:.0f} standard deviations off" if deviation else "no scatter is possible"
+        f"{abs(actual - wanted) / deviation:.0f} standard deviations off" if deviation else "no scatter is possible"
     )
-    return f"random: {what} {found:.6g}, expected {wanted:.6g}: {distance}"
+    return f"random: {what} {actual:.6g}, expected {wanted:.6g}: {distance}"
 
 
 CHECKS: dict[str, Check] = {

@@ -55,12 +55,12 @@ def reduced(
     actual, expected = sides
     conditioning = call.conditioning(0, precision.eps)[index].reshape(-1).numpy()
     near: Reduced | None = None
-    for name, found in _attempts(call, factors):
-        other = found[index].reshape(-1).numpy()
-        if noise_ratios(actual, other, conditioning, precision, factor).max(initial=0.0) <= threshold:
+    for name, results in _attempts(call, factors):
+        coarse = results[index].reshape(-1).numpy()
+        if noise_ratios(actual, coarse, conditioning, precision, factor).max(initial=0.0) <= threshold:
             text = f"float32 computed as {name}: with inputs of {FORMATS[name]} mantissa bits the result is right"
             return Reduced(True, text)
-        if noise_ratios(actual, expected, abs(other - expected), precision).max(initial=0.0) <= threshold:
+        if noise_ratios(actual, expected, abs(coarse - expected), precision).max(initial=0.0) <= threshold:
             near = near or Reduced(False, f"no further off than {name} would be ({FORMATS[name]} mantissa bits)")
     return near
 

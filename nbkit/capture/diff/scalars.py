@@ -20,12 +20,12 @@ def with_rounded_scalars(call: Call, index: int, dtypes: Set[torch.dtype]) -> li
     if call.reference.function is not None or any(dtype in DOUBLES for dtype in call.dtypes):
         return []
     args, kwargs = call.widened()
-    found = []
+    results = []
     for dtype in sorted({torch.float32, *(one for one in dtypes if one.is_floating_point)}, key=str):
         changed = _rounded(args, dtype), {name: _rounded(value, dtype) for name, value in kwargs.items()}
         if not _are_same(changed, (args, kwargs)):
-            found.append(call.once(*changed).all[index])
-    return found
+            results.append(call.once(*changed).all[index])
+    return results
 
 
 def noise_of_scalars(call: Call, index: int, expected: Array) -> Array | float:

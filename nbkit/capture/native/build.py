@@ -62,12 +62,12 @@ def _compile(path: Path) -> None:
 
 
 def _compiler() -> list[str]:
-    if given := os.environ.get("CXX"):
-        return shlex.split(given)
-    found = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
-    if found is None:
+    if named := os.environ.get("CXX"):
+        return shlex.split(named)
+    compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
+    if compiler is None:
         raise RecorderError(f"No C++ compiler is found: install g++ or clang, or name one in CXX; {FALLBACK}")
-    return [found]
+    return [compiler]
 
 
 def _command(compiler: list[str], built: Path) -> list[str]:

@@ -35,9 +35,9 @@ def library() -> Any | None:
 
 def library_path() -> Path:
     """Where the library of this torch, Python and source lies once it is built: below NBKIT_CACHE or ~/.cache."""
-    given = os.environ.get("NBKIT_CACHE")
+    value = os.environ.get("NBKIT_CACHE")
     cache_folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nbkit"
-    return (Path(given) if given else cache_folder) / _key() / f"{NAME}{EXTENSION_SUFFIXES[0]}"
+    return (Path(value) if value else cache_folder) / _key() / f"{NAME}{EXTENSION_SUFFIXES[0]}"
 
 
 @cache

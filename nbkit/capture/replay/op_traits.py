@@ -82,7 +82,7 @@ def traits_of(func: Any) -> OpTraits:
 def _why_not(func: OpOverload) -> str | None:
     name, returns = func._opname, func._schema.returns
     if func.namespace in MARKERS:
-        return "markers and questions of torch"
+        return "metadata ops (no tensor computation)"
     if func.namespace in COLLECTIVES:
         return "collectives: their result depends on other processes"
     if name in UNINITIALISED:
