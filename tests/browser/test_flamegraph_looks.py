@@ -141,7 +141,7 @@ def test_with_repeats_only_what_is_beyond_their_noise_has_a_colour(page: Page) -
 
 def test_single_recordings_say_that_their_noise_is_unknown(page: Page) -> None:
     shown = FlamePage(page, training_step(1.5), base=training_step())
-    expect(page.locator(".nb-flame-legend")).to_contain_text("one run each: noise unknown; coloured from 1.2 times")
+    expect(page.locator(".nb-flame-legend")).to_contain_text("one run each: noise unknown; coloured: at least 1.2")
     shown.select_from_python(12)
     said = "slower: +240 µs (+50.0 %), noise unknown"
     expect(page.get_by_role("region", name="Selected frame")).to_contain_text(said)

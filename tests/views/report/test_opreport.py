@@ -41,7 +41,7 @@ def test_bad_input_is_one_sentence_and_no_file(tmp_path, traces, options, senten
 
 def test_a_place_that_cannot_be_written_is_one_sentence_and_nothing_is_left(tmp_path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(NbkitError, match=r"Cannot write the report to .*r\.html: .*; free space or choose another"):
+    with pytest.raises(NbkitError, match=r"Cannot write the report to .*r\.html: .* is no folder; choose another"):
         nbkit.opreport(small_trace(), path=tmp_path / "file" / "r.html")
     (tmp_path / "folder.html" / "x").mkdir(parents=True)
     with pytest.raises(NbkitError, match="is a directory"):
