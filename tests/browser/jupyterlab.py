@@ -41,7 +41,11 @@ def running_lab(folder: Path, cells: Sequence[str]) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}/doc/tree/step.ipynb?reset"
         finally:
             server.terminate()
-            server.wait(120)
+            try:
+                server.wait(20)
+            except subprocess.TimeoutExpired:  # it waits for a kernel, whose tests are over
+                server.kill()
+                server.wait()
 
 
 def server_command(folder: Path, port: int) -> list[str]:

@@ -23,11 +23,11 @@ def mirror_locations(graph: Graph) -> None:
         phase = phases[node]
         if phase not in COPIES or locations[node]:
             continue
-        twin = _by_gradient(flow, node, results, makers) if phase == "backward" else None
-        twin = _by_name(results[node], makers) if twin is None else twin
-        twin = _by_reads(flow, node, phases) if twin is None and phase == "backward" else twin
-        if twin is not None and locations[twin][:1] == ("forward",):
-            locations[node] = (str(phase), *locations[twin][1:])
+        mirrored = _by_gradient(flow, node, results, makers) if phase == "backward" else None
+        mirrored = _by_name(results[node], makers) if mirrored is None else mirrored
+        mirrored = _by_reads(flow, node, phases) if mirrored is None and phase == "backward" else mirrored
+        if mirrored is not None and locations[mirrored][:1] == ("forward",):
+            locations[node] = (str(phase), *locations[mirrored][1:])
 
 
 def _by_name(result: str, makers: Mapping[str, int]) -> int | None:

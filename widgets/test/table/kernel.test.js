@@ -9,7 +9,7 @@ test("the status is the kernel's own, and unknown where the host does not tell",
 
 test("a busy kernel is waited for, only a dead one is a problem", () => {
   assert.match(waitingText("busy"), /^Waiting for the kernel, which is busy\./);
-  assert.match(waitingText("idle"), /If it was restarted, run the cell again\.$/);
+  assert.match(waitingText("idle"), /if it was restarted, run this cell again\.$/);
   assert.match(waitingText("unknown"), /^Waiting for the kernel\. It may be busy/);
   assert.deepEqual(["busy", "idle", "unknown", "restarting", "dead"].map(isDead), [false, false, false, false, true]);
 });
