@@ -44,7 +44,7 @@ def test_a_place_that_cannot_be_written_is_one_sentence_and_nothing_is_left(tmp_
     with pytest.raises(NbkitError, match=r"Cannot write the report to .*r\.html: .* is no folder; choose another"):
         nbkit.opreport(small_trace(), path=tmp_path / "file" / "r.html")
     (tmp_path / "folder.html" / "x").mkdir(parents=True)
-    with pytest.raises(NbkitError, match="is a directory"):
+    with pytest.raises(NbkitError, match="it is a folder; give the name of a file in it"):
         nbkit.opreport(small_trace(), path=tmp_path / "folder.html")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "folder.html"]
 
