@@ -88,6 +88,18 @@ def test_tree_keys_move_open_close_and_choose(page: Page) -> None:
     shown.wait_for_count("900 ops")
 
 
+def test_what_is_typed_while_rows_come_stays(small: TablePage) -> None:
+    small.page.evaluate("""() => {
+      const [search, level] = [document.querySelector(".nb-search"), document.querySelector(".nb-tools select")];
+      search.value = "relu";
+      search.dispatchEvent(new Event("input"));
+      level.value = "aten";
+      level.dispatchEvent(new Event("change"));
+    }""")
+    small.wait_for_count("1 of 8 ops")
+    expect(small.page.get_by_role("searchbox")).to_have_value("relu")
+
+
 def test_search_applies_at_enter(small: TablePage) -> None:
     small.page.get_by_role("searchbox").focus()
     press(small, *"relu", "Enter")

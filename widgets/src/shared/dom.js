@@ -36,10 +36,14 @@ export function textOrNull(text) {
 /** Calls `action` once typing pauses; `now()` does so at once. @param {() => void} action @param {number} pause */
 export function debounced(action, pause) {
   let timer = 0;
-  const cancel = () => window.clearTimeout(timer);
+  const cancel = () => {
+    window.clearTimeout(timer);
+    timer = 0;
+  };
+  const now = () => (cancel(), action());
   const later = () => {
     cancel();
-    timer = window.setTimeout(action, pause);
+    timer = window.setTimeout(now, pause);
   };
-  return { later, cancel, now: () => (cancel(), action()) };
+  return { later, cancel, now, isPending: () => timer !== 0 };
 }

@@ -41,6 +41,8 @@ export class Tools {
     this.withinText.textContent = within ?? "";
     this.withinButton.hidden = within === null;
     for (const name of /** @type {const} */ (["search", "level", "phase"])) {
+      // What is being typed has not been asked for yet: an answer to what stood there before leaves it alone.
+      if (name === "search" && this.typed.isPending()) continue;
       if (this[name].value !== query[name]) this[name].value = query[name];
     }
     this.clearButton.hidden = !isFiltered;
