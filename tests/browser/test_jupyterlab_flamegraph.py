@@ -36,7 +36,7 @@ for _ in range(2000):
     time.sleep(0.1)
     if Path({!r}).exists():
         break"""
-# The second where JupyterLab calls the busy kernel idle, as it does once its debugger has asked it something.
+# The second where JupyterLab calls the busy kernel idle, as was seen on a loaded machine.
 WAITING = re.compile("Waiting for the kernel, which is busy|Still waiting for the kernel. It may be busy")
 
 

@@ -27,10 +27,7 @@ def resolving(run: Callable[..., Any]) -> Callable[..., Any]:
 def as_bare(run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Returns what `run` returns, both in force if an argument is complex."""
     for value in args:
-        if isinstance(value, Tensor):
-            if value.is_complex():
-                return resolving(run)(*args, **kwargs)
-        elif isinstance(value, list | tuple) and _is_complex(value):
+        if _is_complex(value):
             return resolving(run)(*args, **kwargs)
     if kwargs and any(map(_is_complex, kwargs.values())):
         return resolving(run)(*args, **kwargs)
