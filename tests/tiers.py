@@ -14,6 +14,9 @@ FULL = (
     "browser/test_jupyterlab*",
     # A million rows.
     "browser/*_million.py*",
+    "analysis/query/test_op_table.py::test_a_million*",
+    "views/flamegraph/test_data.py::test_a_million*",
+    "views/flamegraph/test_report_states.py::*[[]big]",
     # Notebooks as they are run, in kernels of their own; that they are clean stays.
     "test_notebooks.py::test_notebook_runs*",
     "test_notebooks.py::test_every_output*",
@@ -32,6 +35,8 @@ FULL = (
     # Packages are built.
     "wheel/*",
     # Models of transformers as torch and ONNX export them: LLaMA stays.
+    "readers/onnx/test_reader.py::*[[]rwkv4]",
+    "capture/graphs/test_exported.py::*[[]gpt2]",
     "analysis/structure/test_recognise.py::*[[]mamba]",
     "analysis/structure/test_recognise.py::*[[]gpt2]",
     "analysis/structure/test_recognise.py::*[[]mistral]",
@@ -41,6 +46,13 @@ FULL = (
     "capture/*-rwkv4*",
     "simulated/*[[]rwkv4*",
     "analysis/*[[]rwkv4*",
+    # The slowest of some that are alike: a model, a way to start a script; and six reports side by side.
+    "analysis/values/test_compare_values.py::*[[]llama]",
+    "command_line/test_bare_run.py::*[[]module]",
+    "views/report/test_page.py::test_the_same_traces*",
+    # Processes that import torch anew, for the script of a captured call (tests/capture/calls has others) and its end.
+    "browser/test_diff_table.py::test_the_copied_script*",
+    "simulated/test_device.py::test_a_process_that_ends*",
     # Two of five cold starts, of seconds each; the other three are about what is printed, imported and left at the end.
     "simulated/test_device.py::test_importing_nbkit_registers_nothing",
     "magics/test_loading.py::test_import_alone*",

@@ -10,6 +10,7 @@ from nbkit.views.diff_table.widget import DiffTable
 from nbkit.views.linking import link_differences
 from nbkit.views.op_table.widget import OpTable
 from nbkit.views.tables.widget import STATIC
+from tests.browser.exposed import expose
 
 HTML = """<!doctype html><html lang='en'><title>differences</title>
 <main><div id='diff'></div><div id='table'></div></main></html>"""
@@ -54,9 +55,10 @@ class DiffPage:
         self.differences, self.table = DiffTable(trace), OpTable(trace)
         link_differences(self.differences, self.table)
         page.set_content(HTML)
-        page.expose_function("askKernel", self._answer)
-        page.expose_function("saveToKernel", lambda name, trait, value: setattr(self._widget(name), trait, value))
-        page.expose_function(
+        expose(page, "askKernel", self._answer)
+        expose(page, "saveToKernel", lambda name, trait, value: setattr(self._widget(name), trait, value))
+        expose(
+            page,
             "stateOfKernel",
             lambda: [[name, trait, getattr(self._widget(name), trait)] for name, trait in TRAITS.items()],
         )

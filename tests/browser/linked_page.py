@@ -11,6 +11,7 @@ from nbkit.views.flamegraph.widget import FlameGraph
 from nbkit.views.linking import link
 from nbkit.views.op_table.widget import OpTable
 from nbkit.views.tables.widget import STATIC
+from tests.browser.exposed import expose
 
 HTML = """<!doctype html><html lang='en'><title>linked</title>
 <main><div id='flame'></div><div id='table'></div></main></html>"""
@@ -55,8 +56,8 @@ class LinkedPage:
         self.page, self.flame, self.table = page, FlameGraph(trace), OpTable(trace)
         link(self.flame, self.table)
         page.set_content(HTML)
-        page.expose_function("askKernel", lambda text: json.dumps(self.table.source.answer(json.loads(text))))
-        page.expose_function("saveToKernel", self._save)
+        expose(page, "askKernel", lambda text: json.dumps(self.table.source.answer(json.loads(text))))
+        expose(page, "saveToKernel", self._save)
         columns = {name: base64.b64encode(data).decode() for name, data in self.flame.flame["columns"].items()}
         flame = {**self.flame.flame, "columns": columns, "memory": None}
         self._open("flame", "flamegraph", {"flame": flame, "base": None, "selection": None, "selected_op_id": None})

@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, Page
 
 from nbkit.trace.trace import Trace
 from nbkit.views.op_table.widget import OpTable
+from tests.browser.exposed import expose
 
 STATIC = Path(__file__).parents[2] / "nbkit" / "views" / "static"
 HTML = "<!doctype html><html lang='en'><title>op table</title><main id='host'></main></html>"
@@ -46,8 +47,8 @@ class TablePage:
         self.is_kernel_alive = True
         self.unanswered: list[str] = []
         page.set_content(HTML)
-        page.expose_function("askKernel", self._answer)
-        page.expose_function("saveToKernel", lambda op_id: setattr(self.table, "selected_op_id", op_id))
+        expose(page, "askKernel", self._answer)
+        expose(page, "saveToKernel", lambda op_id: setattr(self.table, "selected_op_id", op_id))
         state = {"overview": self.table.overview, "selected_op_id": self.table.selected_op_id}
         page.evaluate(STAND_IN, [_static("op_table.js"), _static("op_table.css"), state])
         page.locator(".nb-count").filter(has_text="ops").wait_for()

@@ -71,12 +71,17 @@ def test_without_scripts_the_still_picture_and_the_tables_remain(chromium: Brows
     context.close()
 
 
-def test_if_the_data_cannot_be_unpacked_the_still_picture_remains(page: Page, tmp_path: Path, said: list[str]) -> None:
+def test_if_the_data_cannot_be_unpacked_the_still_picture_remains(chromium: Browser, tmp_path: Path) -> None:
+    context = chromium.new_context()
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
     page.add_init_script("delete window.DecompressionStream")
     opened(page, timed_trace(), tmp_path)
     expect(page.locator("#t1-flamegraph .nbkit-static-view svg")).to_be_visible()
     expect(page.locator("#t1-flamegraph .nbkit-live")).to_be_hidden()
     assert "DecompressionStream is not defined" in said[0]
+    context.close()
 
 
 def test_a_script_from_elsewhere_may_not_run(page: Page, tmp_path: Path, said: list[str]) -> None:
