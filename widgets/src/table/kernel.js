@@ -1,7 +1,8 @@
 // The kernel as the notebook's front end knows it, and what to say while it owes an answer.
 
 const BUSY = "Waiting for the kernel, which is busy. The rows come as soon as it is free.";
-// JupyterLab was seen to call a busy kernel idle, on a loaded machine.
+// A busy kernel is called idle by older JupyterLabs once it has answered the debugger (jupyterlab issue 10701), and 4.6
+// was seen to do so on a loaded machine.
 const SILENT = "Still waiting for the kernel. It may be busy with another cell; if it was restarted, run this cell again.";
 const UNKNOWN = "Waiting for the kernel. It may be busy with other cells; the rows come as soon as it is free.";
 const DEAD = "The kernel no longer runs, so the table has no more rows to show. Start it and run the cell again.";
