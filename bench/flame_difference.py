@@ -1,4 +1,4 @@
-"""Which frames the flamegraph of a difference colours: of two equal runs, and where one module is planted 20 % slower.
+"""Which frames the flame graph of a difference colours: of two equal runs, and where one module is planted 20 % slower.
 
 Every pair is recorded with repeats and judged in all groupings; the run of median time of each is also compared as a
 single recording. Run from the repository root: `python bench/flame_difference.py [--pairs N] [--load N]`. Writes

@@ -91,7 +91,7 @@ browser, offline and without a kernel; where no script runs, tables and pictures
     {PROGRAM} report first timing checked -o report.html
         of several, one below the other
     {PROGRAM} report after --base before -o report.html
-        with a flamegraph of what is slower and faster
+        with a flame graph of what is slower and faster
     {PROGRAM} report compared --values -o report.html
         with the values that opdiff captured
 

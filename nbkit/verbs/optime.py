@@ -1,4 +1,4 @@
-"""optime times every op of a step. Its trace is shown as the flamegraph and the op table, linked, and tables."""
+"""optime times every op of a step. Its trace is shown as the flame graph and the op table, linked, and tables."""
 
 from collections.abc import Callable
 from dataclasses import replace

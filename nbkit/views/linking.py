@@ -23,7 +23,7 @@ def link(flame: FlameGraph, table: OpTable) -> Callable[[], None]:
     n_ops = len(table.source.trace.ops)
     if flame.flame["count"] != n_ops:
         raise OptionError(
-            f"The flamegraph shows {flame.flame['count']} ops and the table {n_ops}; make both from one trace."
+            f"The flame graph shows {flame.flame['count']} ops and the table {n_ops}; make both from one trace."
         )
 
     def show_selected(change: dict[str, Any]) -> None:

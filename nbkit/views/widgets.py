@@ -18,7 +18,7 @@ ROWS = 10
 
 
 def flame_and_ops(trace: Trace) -> VBox:
-    """Puts the flamegraph above the op table."""
+    """Puts the flame graph above the op table."""
     flame, table = FlameGraph(trace), OpTable(trace)
     link(flame, table)
     return VBox([flame, table])

@@ -1,4 +1,4 @@
-"""A page with the built flamegraph and op table on stand-in models, linked by the real Python side."""
+"""A page with the built flame graph and op table on stand-in models, linked by the real Python side."""
 
 import base64
 import json
@@ -94,7 +94,7 @@ class LinkedPage:
         return self.page.locator("#table .nb-count strong", has_text=text)
 
     def choose_frame(self, name: str) -> None:
-        """Select a frame by its name in the flamegraph's own table."""
+        """Select a frame by its name in the flame graph's own table."""
         if self.page.get_by_role("region", name="Frames as a table").is_hidden():
             self.page.locator("#flame").get_by_role("button", name="Table", exact=True).click()
         self.page.get_by_role("region", name="Frames as a table").get_by_role("button", name=name).first.click()

@@ -1,4 +1,4 @@
-"""A true JupyterLab run of a timed step: flamegraph and op table, also while the kernel is busy with other cells."""
+"""A true JupyterLab run of a timed step: flame graph and op table, also while the kernel is busy with other cells."""
 
 import re
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def page(chromium: Browser, tmp_path_factory: pytest.TempPathFactory, seen: Path
 
 
 def pair(page: Page) -> Locator:
-    """The flamegraph and the op table below the magic's cell."""
+    """The flame graph and the op table below the magic's cell."""
     return page.locator(".jp-Cell").nth(1).locator(".jupyter-widgets.widget-vbox")
 
 

@@ -1,4 +1,4 @@
-"""Flamegraph and op table together: what is selected in one shows in the other."""
+"""Flame graph and op table together: what is selected in one shows in the other."""
 
 import pytest
 from playwright.sync_api import Page, expect

@@ -1,4 +1,4 @@
-"""One selection in a report: links of the summary, flamegraph, op table and diff table."""
+"""One selection in a report: links of the summary, flame graph, op table and diff table."""
 
 from pathlib import Path
 

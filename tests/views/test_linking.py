@@ -1,4 +1,4 @@
-"""Flamegraph and op table, linked in Python."""
+"""Flame graph and op table, linked in Python."""
 
 import numpy as np
 import pytest
@@ -82,5 +82,5 @@ def test_a_selection_made_before_counts(pair) -> None:
 
 
 def test_widgets_of_different_traces_are_refused() -> None:
-    with pytest.raises(OptionError, match="The flamegraph shows 9 ops and the table 8; make both from one trace"):
+    with pytest.raises(OptionError, match="The flame graph shows 9 ops and the table 8; make both from one trace"):
         link(FlameGraph(timed_trace()), OpTable(small_trace()))

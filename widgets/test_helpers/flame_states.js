@@ -1,4 +1,4 @@
-// As a program: the flamegraph's states that the page makes of two files, as the widget reads them and as JSON, for the test that holds
+// As a program: the flame graph's states that the page makes of two files, as the widget reads them and as JSON, for the test that holds
 // them to Python's. The first file packs what is beside the op table, the second the op table.
 
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-"""Compares two timings by the frames of a tree, such as a flamegraph's: each with all that is inside it."""
+"""Compares two timings by the frames of a tree, such as a flame graph's: each with all that is inside it."""
 
 import numpy as np
 import numpy.typing as npt

@@ -12,4 +12,4 @@ def flame_panel(contents: Contents) -> Panel:
     trace, base = contents.trace, contents.base
     states = flame_states(trace, base)
     static = flame_svg(trace) if base is None else difference_html(states)
-    return Panel("flamegraph", "Flamegraph", payload(states, base), static)
+    return Panel("flamegraph", "Flame graph", payload(states, base), static)

@@ -16,7 +16,7 @@ from nbkit.views.op_table.report_data import op_columns
 from nbkit.views.panels.pack import codes, numbers, pack, steps
 from nbkit.views.panels.rounded import PER_US, rounded
 
-# Columns of `ops` that a flamegraph's are made of.
+# Columns of `ops` that a flame graph's are made of.
 OP_TEXTS = ("model", "module", *TEXTS.values())
 OP_NUMBERS = ("parent_id", *NUMBERS.values())
 

@@ -20,7 +20,7 @@ def flame_svg(trace: Trace, count: int = 300) -> str:
     if not len(boxes):
         return ""
     whole_us = float(boxes.loc[boxes["depth"] == 0, "total_us"].sum()) or 1.0
-    label = f"Flamegraph of {units.duration(whole_us)}: the {units.counted(len(boxes), 'widest call path')}"
+    label = f"Flame graph of {units.duration(whole_us)}: the {units.counted(len(boxes), 'widest call path')}"
     columns = (boxes[name].tolist() for name in ("op", "phase", "calls", "depth", "left_us", "total_us", "self_us"))
     drawn = (
         box(box_label(op, calls), f"{phase} · {_times(total_us, self_us, whole_us)}", _color(phase), at)

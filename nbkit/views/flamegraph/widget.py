@@ -19,7 +19,7 @@ Ids = npt.NDArray[np.int64]
 
 
 class FlameGraph(anywidget.AnyWidget):
-    """The flamegraph as a widget; with `base` it shows what is slower, faster, added or removed against that trace.
+    """The flame graph as a widget; with `base` it shows what is slower, faster, added or removed against that trace.
 
     If both were recorded with repeats (`nbkit.optime(repeats=10)`, `%%optime -r 10`), a frame is slower or faster only
     if its time changed by more than their noise explains; otherwise the widget says that the noise is not known.
@@ -67,5 +67,5 @@ class FlameGraph(anywidget.AnyWidget):
     def _known_op(self, proposal: Mapping[str, Any]) -> int | None:
         op_id: int | None = proposal["value"]
         if op_id is not None and not 0 <= op_id < self.flame["count"]:
-            raise traitlets.TraitError(f"There is no op {op_id}; this flamegraph has {self.flame['count']} ops.")
+            raise traitlets.TraitError(f"There is no op {op_id}; this flame graph has {self.flame['count']} ops.")
         return op_id

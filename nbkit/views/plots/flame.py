@@ -1,4 +1,4 @@
-"""The flamegraph as a static figure, for papers."""
+"""The flame graph as a static figure, for papers."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -24,7 +24,7 @@ def opreport(
     Args:
         traces: of any verb, in the order in which they are to stand.
         path: the file; one that is there is replaced, once the new one is whole. Missing folders are made.
-        base: a trace that the flamegraph of a single trace is compared with.
+        base: a trace that the flame graph of a single trace is compared with.
         values: with the values of tensors that opdiff captured, scripts that run an op alone, and the elements that
             messages name; False leaves them out.
         title: of the page; by default what the one trace is called, or how many there are.

@@ -1,4 +1,4 @@
-"""The boxes of a still flamegraph."""
+"""The boxes of a still flame graph."""
 
 from nbkit.views.flamegraph.boxes import flame_boxes
 from tests.fakes import fake_trace, make_ops, timed_trace

@@ -1,4 +1,4 @@
-"""The flamegraph's state."""
+"""The flame graph's state."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What the flamegraph of a report is drawn from beside the op table."""
+"""What the flame graph of a report is drawn from beside the op table."""
 
 from collections.abc import Mapping
 from typing import Any

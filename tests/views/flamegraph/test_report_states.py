@@ -1,4 +1,4 @@
-"""What a report's script makes of its data is the flamegraph's state as the notebook sends it."""
+"""What a report's script makes of its data is the flame graph's state as the notebook sends it."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""The flamegraph as SVG."""
+"""The flame graph as SVG."""
 
 from xml.etree import ElementTree
 
@@ -13,7 +13,7 @@ def test_boxes_fill_the_width_and_have_tooltips() -> None:
     assert [title.text for title in root.iter("title")][5] == (
         "aten.add_.Tensor ×2 · optimizer · 15.0 µs total, 15.0 µs self, 11.5 %"
     )
-    assert root.get("aria-label") == "Flamegraph of 130 µs: the 7 widest call paths"
+    assert root.get("aria-label") == "Flame graph of 130 µs: the 7 widest call paths"
 
 
 def test_names_stay_text_and_narrow_boxes_have_none() -> None:

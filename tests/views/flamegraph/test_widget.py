@@ -1,4 +1,4 @@
-"""The flamegraph widget's Python side."""
+"""The flame graph widget's Python side."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_selected_ids_are_those_of_the_selection() -> None:
 def test_selection_must_be_an_op_of_the_trace() -> None:
     flame = FlameGraph(timed_trace())
     flame.selected_op_id = 8
-    with pytest.raises(TraitError, match="There is no op 9; this flamegraph has 9 ops"):
+    with pytest.raises(TraitError, match="There is no op 9; this flame graph has 9 ops"):
         flame.selected_op_id = 9
 
 

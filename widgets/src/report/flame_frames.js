@@ -1,10 +1,10 @@
-// The flamegraph's columns out of those of the op table, as nbkit/views/flamegraph/data.py makes both of one frame.
+// The flame graph's columns out of those of the op table, as nbkit/views/flamegraph/data.py makes both of one frame.
 
 import { opColumns } from "./columns/op_columns.js";
 import { shown } from "../shared/names.js";
 
 const NAME_LIMIT = 400;
-/** Columns of the flamegraph and the texts or numbers of an op that each is. */
+/** Columns of the flame graph and the texts or numbers of an op that each is. */
 const TEXTS = { op: "op", phase: "phase", level: "level", device: "device", source: "source", shapes: "input_shapes" };
 const TIMES = { start: "start_us", total: "total_time_us", self: "self_time_us" };
 const NUMBERS = { device_self: "self_device_time_us", flops: "flops", bytes: "size_bytes" };

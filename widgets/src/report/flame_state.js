@@ -1,4 +1,4 @@
-// The flamegraph's state out of the data of a report, in the columns that the notebook sends; see flame_payload.py.
+// The flame graph's state out of the data of a report, in the columns that the notebook sends; see flame_payload.py.
 
 import { framesOf } from "./flame_frames.js";
 import { unpack } from "../shared/unpack.js";

@@ -17,7 +17,7 @@ const LABEL = 80;
  * Links the widgets of one trace; calling what comes back ends it. A widget that is not there is null.
  *
  * A selected frame shows only the ops inside it in the op table, with the work on devices that they launched; clearing
- * the table's filters, or the selection, shows all of them again. A selected op is selected in flamegraph and op table,
+ * the table's filters, or the selection, shows all of them again. A selected op is selected in flame graph and op table,
  * and its first difference, the worst one, in the diff table; a selected difference selects its op.
  * @param {{flame?: Model | null, graph?: Model | null, ops?: Table | null, diffs?: Table | null}} widgets
  * @returns {() => void}

@@ -58,7 +58,7 @@ export class TableView {
     this.reselect = () => this.showSelection();
     model.on("msg:custom", this.receive);
     model.on(`change:${kind.trait}`, this.reselect);
-    // The kernel limits the rows to what is selected elsewhere, as in a flamegraph.
+    // The kernel limits the rows to what is selected elsewhere, as in a flame graph.
     this.relimit = () => this.refreshAndReveal();
     model.on("change:within", this.relimit);
     this.start();

@@ -77,7 +77,7 @@ test("what is selected when the link is made holds, and the link can be ended", 
   assert.deepEqual([ops.model.get("selected_op_id"), ops.model.get("within")], [3, null]);
 });
 
-test("flamegraph and diff table are linked where there is no op table", () => {
+test("flame graph and diff table are linked where there is no op table", () => {
   const [flame, diffs] = [flameModel(), diffTable()];
   linkTables({ flame, diffs });
   flame.set("selected_op_id", 3);
