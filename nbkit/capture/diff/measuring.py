@@ -44,13 +44,13 @@ class Meter:
         if not (expected.dtype is torch.float64 and expected.is_cpu):
             expected = expected.to(CPU, torch.float64)
         if count <= PIECE:
-            return self._native(actual.to(CPU, torch.float64).contiguous(), expected.contiguous(), precision, -1.0)
+            return self._native(_readable(actual.to(CPU)).contiguous(), expected.contiguous(), precision, -1.0)
         actual, expected = actual.to(CPU).contiguous(), expected.contiguous()
         scale = float(torch.linalg.vector_norm(expected)) / sqrt(count)
         if not isfinite(scale):
             return None
         parts = zip(actual.reshape(-1).split(PIECE), expected.reshape(-1).split(PIECE), strict=True)
-        rows = [self._native(left.to(torch.float64), right, precision, scale) for left, right in parts]
+        rows = [self._native(_readable(left), right, precision, scale) for left, right in parts]
         return None if None in rows else combined(np.array(rows))
 
     def measure_in_pieces(self, actual: Tensor, pieces: Pieces, precision: Precision | None) -> Numbers | None:
@@ -84,10 +84,11 @@ class Meter:
     def _piece(self, actual: Tensor, expected: Tensor, precision: Precision, scale: float) -> Any:
         if not expected.is_floating_point():
             return None
-        left, right = actual.to(torch.float64), expected.to(torch.float64)
+        right = expected.to(torch.float64)
         if self.library is not None:
-            return self._native(left, right, precision, scale)
-        return [float(column[0]) for column in measured_one(left.numpy(), right.numpy(), precision, scale)]
+            return self._native(_readable(actual), right, precision, scale)
+        left = actual.to(torch.float64).numpy()
+        return [float(column[0]) for column in measured_one(left, right.numpy(), precision, scale)]
 
     def _native(self, actual: Tensor, expected: Tensor, precision: Precision, scale: float) -> Numbers | None:
         assert self.library is not None
@@ -100,6 +101,11 @@ def combined(rows: Any) -> Numbers:
     """Metrics of a pair from those of its pieces."""
     numbers: Numbers = np.where(IS_MAXIMUM, rows.max(axis=0), rows.sum(axis=0)).tolist()
     return numbers
+
+
+def _readable(tensor: Tensor) -> Tensor:
+    """The tensor in a dtype that the native recorder reads."""
+    return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.to(torch.float64)
 
 
 def _is_real(tensor: Tensor) -> bool:

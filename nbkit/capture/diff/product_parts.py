@@ -15,7 +15,7 @@ from nbkit.numerics.precision import Array
 
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
 # A part is worth its copies if the whole product is at least so many times as large.
-SHARE = 8
+SHARE = 2
 
 
 class Part(NamedTuple):

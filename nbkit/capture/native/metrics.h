@@ -44,6 +44,7 @@ using Columns = std::array<double, sizeof(Measured) / sizeof(double)>;
 constexpr int64_t block_length = 2048;  // elements measured at a time: they stay in the innermost cache
 typedef double Doubles __attribute__((vector_size(32)));
 typedef int64_t Longs __attribute__((vector_size(32)));
+typedef float Floats __attribute__((vector_size(16)));
 constexpr int64_t lanes = 4, stride = 4 * lanes;
 
 template <typename To, typename From>
@@ -232,19 +233,40 @@ inline void add_any(const double* actual, const double* expected, int64_t count,
   }
 }
 
+NBKIT_WIDE inline void widen(const float* from, double* to, int64_t count) {
+  const int64_t whole = count / lanes * lanes;
+  for (int64_t at = 0; at < whole; at += lanes) {
+    const Doubles four = __builtin_convertvector(loaded<Floats>(from + at), Doubles);
+    std::memcpy(to + at, &four, sizeof(Doubles));
+  }
+  std::copy(from + whole, from + count, to + whole);
+}
+
+// The elements as float64: those that are no copy, else widened into `room`.
+inline const double* in_double(const double* from, double*, int64_t) { return from; }
+inline const double* in_double(const float* from, double* room, int64_t count) {
+  widen(from, room, count);
+  return room;
+}
+
 // Metrics of a pair, whose noise is set against the level `scale` if it is not negative, else against that of `expected`.
-inline Measured measure(const double* actual, const double* expected, int64_t count, const Precision& precision,
+// Narrower elements are widened block by block, in the innermost cache.
+template <typename Actual>
+inline Measured measure(const Actual* actual, const double* expected, int64_t count, const Precision& precision,
                         double scale) {
   const double level = (scale < 0 ? root_mean_square(expected, count) : scale) + precision.spacing() / precision.eps();
   Sums sums{{}, {level}};
   for (int64_t first = 0; first < count; first += block_length) {
     const int64_t length = std::min(block_length, count - first);
     const Sums before = sums;
-    add_any(actual + first, expected + first, length, precision, sums);
+    double left[block_length], right[block_length];
+    const double* const block = in_double(actual + first, left, length);
+    add_any(block, expected + first, length, precision, sums);
     if (!std::isfinite(sums.measured.sum_abs)) {
       sums = before;
-      double left[block_length], right[block_length];
-      std::copy(actual + first, actual + first + length, left);
+      if (block != left) {
+        std::copy(block, block + length, left);
+      }
       std::copy(expected + first, expected + first + length, right);
       count_and_clear(left, right, length, precision, sums.measured);
       add_any(left, right, length, precision, sums);
@@ -260,20 +282,25 @@ inline Measured measure(const double* actual, const double* expected, int64_t co
 }
 
 inline bool is_measurable(const at::Tensor& tensor) {
-  return tensor.scalar_type() == c10::kDouble && is_plain(tensor) && tensor.device().is_cpu() &&
-         tensor.is_contiguous() && !tensor.is_neg();
+  return is_plain(tensor) && tensor.device().is_cpu() && tensor.is_contiguous() && !tensor.is_neg();
 }
 
-// Metrics of a pair of float64 tensors in the order of Metrics of nbkit/numerics/metrics.py; None where they are numpy's
-// work: memory of another kind, and what is not finite on one side only. `precision` is (digits, min_exponent, largest).
+// Metrics of a pair, `expected` in float64 and `actual` in that or float32, in the order of Metrics of
+// nbkit/numerics/metrics.py; None where they are numpy's work: other dtypes, memory of another kind, and what is not finite
+// on one side only. `precision` is (digits, min_exponent, largest).
 inline py::object measured_pair(const at::Tensor& actual, const at::Tensor& expected,
                                 const std::tuple<int, int, double>& precision, double scale) {
-  if (!is_measurable(actual) || !is_measurable(expected) || actual.numel() != expected.numel()) {
+  const auto type = actual.scalar_type();
+  if (!is_measurable(actual) || !is_measurable(expected) || actual.numel() != expected.numel() ||
+      expected.scalar_type() != c10::kDouble || (type != c10::kDouble && type != c10::kFloat)) {
     return py::none();
   }
   const auto [digits, min_exponent, largest] = precision;
-  const Measured measured = measure(actual.const_data_ptr<double>(), expected.const_data_ptr<double>(), actual.numel(),
-                                 {digits, min_exponent, largest}, scale);
+  const Precision held{digits, min_exponent, largest};
+  const double* wanted = expected.const_data_ptr<double>();
+  const Measured measured = type == c10::kFloat
+                                ? measure(actual.const_data_ptr<float>(), wanted, actual.numel(), held, scale)
+                                : measure(actual.const_data_ptr<double>(), wanted, actual.numel(), held, scale);
   return std::isfinite(measured.sum_abs) ? py::object(py::cast(bits_of<Columns>(measured))) : py::none();
 }
 

@@ -93,6 +93,13 @@ def test_one_that_is_not_finite_on_one_side_only_is_left_to_python():
     assert measured(torch.ones(2), x.double()) is None
 
 
+def test_float32_is_measured_as_it_is():
+    actual, expected = random_pair(torch.float32, 5003)
+    key = 24, -126, float(torch.finfo(torch.float32).max)
+    actual[17] = expected[17] = math.nan
+    assert library().measure(actual, expected, key, -1.0) == library().measure(actual.double(), expected, key, -1.0)
+
+
 def test_noise_is_set_against_the_scale_that_is_given():
     actual, expected = random_pair(torch.float32, 1000)
     own = float(expected.square().mean().sqrt())
@@ -101,6 +108,6 @@ def test_noise_is_set_against_the_scale_that_is_given():
     assert measured(actual, expected, 0.0)[numbers] > measured(actual, expected, own)[numbers]
 
 
-@pytest.mark.parametrize("odd", [torch.ones(2), torch.ones(4, dtype=torch.float64)[::2], torch.ones(3).double()])
+@pytest.mark.parametrize("odd", [torch.ones(2).half(), torch.ones(4, dtype=torch.float64)[::2], torch.ones(3).double()])
 def test_other_memory_is_left_to_python(odd):
     assert library().measure(odd, torch.ones(2, dtype=torch.float64), (23, -126, 3.4e38), -1.0) is None
