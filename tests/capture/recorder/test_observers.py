@@ -76,6 +76,13 @@ def test_hooks_come_in_their_order():
     assert (trace.meta["notes"], trace.meta["pages"], trace.meta["name"]) == (["A diary."], 2, "mine")
 
 
+def test_an_observer_without_hooks_adds_nothing():
+    (trace,), left = recorded(Recorder(Observer()))
+    (bare,), alone = recorded(nbkit.optrace())
+    assert_same_frames(trace, bare)
+    assert left == alone
+
+
 def test_the_first_observer_stands_nearest_to_the_op():
     inner, outer = Diary(), SecondDiary()
     inner.lines = outer.lines = []

@@ -1,0 +1,20 @@
+"""What is said beside a script's output, on streams of every kind."""
+
+import io
+
+from nbkit.command_line.terminal import Narrator
+
+
+def test_a_line_is_there_as_soon_as_it_is_said():
+    pipe = io.BytesIO()
+    Narrator(io.TextIOWrapper(pipe, "utf-8")).say("recorded.")
+    assert pipe.getvalue() == b"nbkit: recorded.\n"
+
+
+def test_progress_is_for_terminals_and_a_closed_stream_takes_nothing():
+    stream = io.StringIO()
+    Narrator(stream).progress("still at it")
+    assert stream.getvalue() == ""
+    stream.close()
+    Narrator(stream).say("gone")
+    Narrator(stream).progress("gone")
