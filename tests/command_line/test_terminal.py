@@ -7,7 +7,8 @@ from nbkit.command_line.terminal import Narrator
 
 def test_a_line_is_there_as_soon_as_it_is_said():
     pipe = io.BytesIO()
-    Narrator(io.TextIOWrapper(pipe, "utf-8")).say("recorded.")
+    stream = io.TextIOWrapper(pipe, "utf-8")
+    Narrator(stream).say("recorded.")
     assert pipe.getvalue() == b"nbkit: recorded.\n"
 
 
