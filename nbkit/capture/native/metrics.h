@@ -233,19 +233,15 @@ inline void add_any(const double* actual, const double* expected, int64_t count,
   }
 }
 
-NBKIT_WIDE inline void widen(const float* from, double* to, int64_t count) {
+// The elements as float64: themselves, or widened into `room`.
+inline const double* in_double(const double* from, double*, int64_t) { return from; }
+NBKIT_WIDE inline const double* in_double(const float* from, double* room, int64_t count) {
   const int64_t whole = count / lanes * lanes;
   for (int64_t at = 0; at < whole; at += lanes) {
     const Doubles four = __builtin_convertvector(loaded<Floats>(from + at), Doubles);
-    std::memcpy(to + at, &four, sizeof(Doubles));
+    std::memcpy(room + at, &four, sizeof(Doubles));
   }
-  std::copy(from + whole, from + count, to + whole);
-}
-
-// The elements as float64: those that are no copy, else widened into `room`.
-inline const double* in_double(const double* from, double*, int64_t) { return from; }
-inline const double* in_double(const float* from, double* room, int64_t count) {
-  widen(from, room, count);
+  std::copy(from + whole, from + count, room + whole);
   return room;
 }
 
@@ -264,9 +260,7 @@ inline Measured measure(const Actual* actual, const double* expected, int64_t co
     add_any(block, expected + first, length, precision, sums);
     if (!std::isfinite(sums.measured.sum_abs)) {
       sums = before;
-      if (block != left) {
-        std::copy(block, block + length, left);
-      }
+      std::memmove(left, block, length * sizeof(double));
       std::copy(expected + first, expected + first + length, right);
       count_and_clear(left, right, length, precision, sums.measured);
       add_any(left, right, length, precision, sums);
