@@ -289,8 +289,7 @@ inline py::object measured_pair(const at::Tensor& actual, const at::Tensor& expe
       expected.scalar_type() != c10::kDouble || (type != c10::kDouble && type != c10::kFloat)) {
     return py::none();
   }
-  const auto [digits, min_exponent, largest] = precision;
-  const Precision held{digits, min_exponent, largest};
+  const Precision held{std::get<0>(precision), std::get<1>(precision), std::get<2>(precision)};
   const double* wanted = expected.const_data_ptr<double>();
   const Measured measured = type == c10::kFloat
                                 ? measure(actual.const_data_ptr<float>(), wanted, actual.numel(), held, scale)
