@@ -60,7 +60,8 @@ class Judge:
             expected, precision = results.all[index], precision_of(row["dtype"])
             row["message"] = call.note
             difference = _other_form(actual, expected, is_exact=call.reference.function is not None)
-            numbers = None if difference else self.meter.measure(actual, expected, precision)
+            measured = None if difference else self.meter.measure(actual, expected, precision)
+            numbers, piece_noise = measured or (None, None)
             if self._settle(row, call, numbers, precision, (index, results)):
                 return
             call.origin = call.origin or self.capturer.origin(*arguments, all_tensors(*arguments))
@@ -68,7 +69,8 @@ class Judge:
                 row |= difference
                 self.capturer.offer(row, call, Values(index, flat(actual), flat(expected), tuple(expected.shape)))
             else:
-                self._compare(Pair(row, actual, flat(expected, copy=False), precision, call, results, index), numbers)
+                pair = Pair(row, actual, flat(expected, copy=False), precision, call, results, index, piece_noise)
+                self._compare(pair, numbers)
         except Exception as error:
             row |= failed(error)
 

@@ -4,7 +4,7 @@ The native recorder measures a pair in one pass; without it numpy does, see nbki
 """
 
 from math import isfinite, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from nbkit.capture.native.library import library
 from nbkit.capture.replay.chunked import PIECE, Pieces
 from nbkit.capture.replay.reference import CPU
 from nbkit.numerics.metrics import MAXIMA, Metrics, measured_one
-from nbkit.numerics.precision import Precision
+from nbkit.numerics.precision import Array, Precision
 
 # The numbers of a pair, in the order of the fields of Metrics.
 Numbers = list[float]
@@ -23,13 +23,20 @@ IS_MAXIMUM = np.array([name in MAXIMA for name in Metrics._fields])
 EXPECTED_SQUARE = Metrics._fields.index("expected_square")
 
 
+class Measured(NamedTuple):
+    """Metrics of a pair; of a large one also the noise of every PIECE of its elements."""
+
+    numbers: Numbers
+    piece_noise: Array | None = None
+
+
 class Meter:
     """Measures pairs whose dtype has Inf and whose memory is plain; all others are left to metrics.measure()."""
 
     def __init__(self) -> None:
         self.library: Any | None = library()
 
-    def measure(self, actual: Tensor, expected: Tensor, precision: Precision | None) -> Numbers | None:
+    def measure(self, actual: Tensor, expected: Tensor, precision: Precision | None) -> Measured | None:
         """Metrics of a pair on its own; None where numpy is to measure it, together with others if it is small."""
         if (
             self.library is None
@@ -44,14 +51,18 @@ class Meter:
         if not (expected.dtype is torch.float64 and expected.is_cpu):
             expected = expected.to(CPU, torch.float64)
         if count <= PIECE:
-            return self._native(_readable(actual.to(CPU)).contiguous(), expected.contiguous(), precision, -1.0)
+            numbers = self._native(_readable(actual.to(CPU)).contiguous(), expected.contiguous(), precision, -1.0)
+            return None if numbers is None else Measured(numbers)
         actual, expected = actual.to(CPU).contiguous(), expected.contiguous()
         scale = float(torch.linalg.vector_norm(expected)) / sqrt(count)
         if not isfinite(scale):
             return None
         parts = zip(actual.reshape(-1).split(PIECE), expected.reshape(-1).split(PIECE), strict=True)
         rows = [self._native(_readable(left), right, precision, scale) for left, right in parts]
-        return None if None in rows else combined(np.array(rows))
+        if None in rows:
+            return None
+        table = np.array(rows)
+        return Measured(combined(table), table[:, NOISE])
 
     def measure_in_pieces(self, actual: Tensor, pieces: Pieces, precision: Precision | None) -> Numbers | None:
         """Metrics of a large pointwise result beside its reference, of which no piece is kept; None if it is odd.

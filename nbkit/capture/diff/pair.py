@@ -24,11 +24,17 @@ class Pair(NamedTuple):
     call: Call
     results: Results
     position: int  # of the tensor among the results
+    piece_noise: Array | None = None  # as in Measured
 
     @property
     def actual(self) -> Array:
         """Values of the actual tensor."""
         return flat(self.source) if isinstance(self.source, Tensor) else self.source
+
+    def actual_parts(self) -> Callable[[int, int], Array]:
+        """What gives these values between two places, cast only then."""
+        source = self.source
+        return pieces_of(source.to(CPU)) if isinstance(source, Tensor) else lambda start, end: source[start:end]
 
     @property
     def factor(self) -> float:

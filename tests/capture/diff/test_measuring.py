@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from nbkit.capture.diff.measuring import Meter
+from nbkit.capture.diff.measuring import NOISE, Meter
 from nbkit.capture.replay.chunked import PIECE
 from nbkit.capture.replay.op_traits import traits_of
 from nbkit.capture.replay.reference import Reference
@@ -52,4 +52,7 @@ def test_a_large_pair_in_any_layout(layout):
         pytest.skip("numpy measures without the native recorder")
     actual, expected = layout(SHIFT.sin()), layout(SHIFT.double()).sin()
     found = meter.measure(actual, expected, PRECISIONS["float32"])
-    np.testing.assert_allclose(found, np.ravel(wanted(actual.reshape(-1), expected.reshape(-1), "float32")), rtol=1e-9)
+    assert found is not None and found.piece_noise is not None
+    assert found.piece_noise.max() == found.numbers[NOISE]
+    metrics = wanted(actual.reshape(-1), expected.reshape(-1), "float32")
+    np.testing.assert_allclose(found.numbers, np.ravel(metrics), rtol=1e-9)

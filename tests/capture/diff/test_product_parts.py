@@ -3,7 +3,9 @@
 import pytest
 import torch
 
+from nbkit.capture.diff.measuring import Meter
 from nbkit.capture.diff.product_parts import factors_of
+from nbkit.capture.replay.chunked import PIECE
 from nbkit.capture.replay.op_traits import traits_of
 from nbkit.capture.replay.reference import Call
 from tests.capture.diff.planted import only, with_fault
@@ -78,6 +80,30 @@ def test_only_a_part_is_repeated(op, looks):
     assert trace.diffs["noise_ratio"].max() <= 8
     assert len(looks) == 1
     assert looks[0] < SIZE * (1 + op.endswith("bmm")) / 8
+
+
+def test_where_one_draw_misses_more_are_of_the_part_alone(looks):
+    trace = compared_product("mm", *factors(), dict.fromkeys(WHERE, 80 * ROUNDED))
+    assert trace.meta["mismatches"] == 0
+    assert len(looks) > 1
+    assert max(looks) < SIZE / 8
+
+
+@pytest.mark.parametrize("error", [ROUNDED, 0.5], ids=["right", "wrong"])
+def test_the_noise_of_pieces_leads_to_the_verdict_that_all_elements_lead_to(error, looks, monkeypatch):
+    left, right = factors()
+    more = torch.randn(2 * PIECE // COLUMNS, LENGTH, generator=torch.Generator().manual_seed(2)) * 1e-3
+    tall = torch.cat([left, more])
+    rows, repeated = [], []
+    for measure in (Meter.measure, lambda *pair: (whole := before(*pair)) and whole._replace(piece_noise=None)):
+        before = Meter.measure
+        monkeypatch.setattr(Meter, "measure", measure)
+        rows.append(only(compared_product("mm", tall, right, dict.fromkeys(WHERE, ROUNDED) | {(7, 7): error})))
+        repeated.append(looks.copy())
+        looks.clear()
+    assert rows[0]["status"] == rows[1]["status"] == ("ok" if error == ROUNDED else "mismatch")
+    assert rows[0]["noise_ratio"] == pytest.approx(rows[1]["noise_ratio"], rel=1e-9)
+    assert repeated[0] == repeated[1] != []
 
 
 @pytest.mark.parametrize("index", [WHERE[1], (0, 0)], ids=["of those that cancel", "elsewhere"])
