@@ -50,6 +50,22 @@ FULL = (
     "analysis/values/test_compare_values.py::*[[]llama]",
     "command_line/test_bare_run.py::*[[]module]",
     "views/report/test_page.py::test_the_same_traces*",
+    # Twins of a second or more: other data sets, exit statuses, forms of a script and levels of statistics stay.
+    "views/*/test_report_answers.py::*[[]optrace]",
+    "views/*/test_report_answers.py::*[[]whole times]",
+    "views/*/test_report_answers.py::*[[]statistics]",
+    "command_line/test_report.py::*[[]2-1]",
+    "simulated/test_setup.py::*[[]size]",
+    "simulated/test_setup.py::*[[]nan]",
+    "capture/recorder/test_leaks.py::*[[]stats]",
+    "capture/recorder/test_leaks.py::*[[]bare]",
+    "test_graphs_of_dumps.py::test_all_116*",
+    # Large reports, and what else a report's page does in Chromium: links, hosts without scripts, keys, names stay.
+    "browser/test_report.py::test_a_hundred_thousand*",
+    "browser/test_report.py::test_if_the_data*",
+    "browser/test_report.py::test_charts_have*",
+    "browser/test_report.py::test_a_difference_is_drawn_too",
+    "views/report/test_page.py::test_a_hundred_thousand*",
     # Processes that import torch anew, for the script of a captured call (tests/capture/calls has others) and its end.
     "browser/test_diff_table.py::test_the_copied_script*",
     "simulated/test_device.py::test_a_process_that_ends*",

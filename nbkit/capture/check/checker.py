@@ -192,6 +192,8 @@ class Checker:
         self, traits: OpTraits, args: Any, kwargs: Any, out: Any, written: list[Tensor], was_finite: bool
     ) -> Finding | None:
         made = [*tensors_in(out)]
+        # What else it returns is memory for its backward op: log_alpha of the CTC loss holds -Inf by definition.
+        notes = range(len(made))[traits.values :] if traits.values is not None else range(0)
         made += [tensor for tensor in written if not any(tensor is result for result in made)]
         first_finding = None
         for position, tensor in enumerate(made):
@@ -206,6 +208,9 @@ class Checker:
                 if greatest < smallest_normal(tensor.dtype) and not written and not traits.is_random:
                     finding = self._underflow(traits, args, kwargs, tensor, position)
                     first_finding = first_finding or finding
+                continue
+            if position in notes:
+                self.memory.note(stored(tensor), False)
                 continue
             finding = origin_of(traits, args, kwargs, written, tensor, position) if was_finite else None
             if finding is None:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nbkit.capture.diff.fast_exp import noise_of_exp
+from nbkit.capture.diff.inner_rounding import inner_noise
 from nbkit.capture.diff.pair import Pair, flat
 from nbkit.capture.diff.product_parts import factors_of, part_of
 from nbkit.capture.diff.scalars import noise_of_scalars
@@ -81,7 +81,7 @@ def _in_doubt(pair: Pair, precision: Precision, threshold: float, level: float) 
 def _recheck_all(pair: Pair, precision: Precision, threshold: float) -> Recheck:
     """A draw can miss how badly conditioned an element is: more are made while that may still change the verdict."""
     actual, eps = pair.actual, _smallest_change(precision)
-    undrawn = noise_of_exp(pair.call, pair.position) + noise_of_positions(pair.call, pair.position, eps)
+    undrawn = inner_noise(pair.call, pair.position, eps) + noise_of_positions(pair.call, pair.position, eps)
     for draws in DRAWS:
         conditioning = flat(pair.call.conditioning(draws, eps)[pair.position], copy=False) + undrawn
         ratios = noise_ratios(actual, pair.expected, conditioning, precision, pair.factor)

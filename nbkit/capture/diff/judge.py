@@ -59,7 +59,7 @@ class Judge:
         try:
             expected, precision = results.all[index], precision_of(row["dtype"])
             row["message"] = call.note
-            difference = _other_form(actual, expected, is_exact=call.reference.function is not None)
+            difference = _other_form(actual, expected, call, index)
             measured = None if difference else self.meter.measure(actual, expected, precision)
             numbers, piece_noise = measured or (None, None)
             if self._settle(row, call, numbers, precision, (index, results)):
@@ -92,6 +92,8 @@ class Judge:
         """Whether a call that is done in pieces is right beyond doubt; its row is filled then."""
         precision = precision_of(row["dtype"])
         if precision is None or self.tolerances.of(call.traits.name, row["dtype"]) is not None:
+            return False
+        if _has_other_dtype(actual, call, 0):
             return False
         return self._settle(row, call, self.meter.measure_in_pieces(actual, call.pieces(), precision), precision, None)
 
@@ -220,17 +222,26 @@ def _rows(metrics: Metrics) -> Iterator[Numbers]:
     return map(list, zip(*(column.tolist() for column in metrics), strict=True))
 
 
-def _other_form(actual: Tensor, expected: Tensor, is_exact: bool) -> Row | None:
+def _other_form(actual: Tensor, expected: Tensor, call: Call, index: int) -> Row | None:
     """What is wrong with a shape or a dtype; the reference's own is wider, but of the same kind."""
     if actual.shape != expected.shape:
         return {"status": "shape", "message": f"shape {list(actual.shape)}, expected {list(expected.shape)}"}
     same_kind = (actual.is_floating_point() and expected.is_floating_point()) or (
         actual.is_complex() and expected.is_complex()
     )
-    if actual.dtype == expected.dtype or (same_kind and not is_exact):
+    if same_kind and _has_other_dtype(actual, call, index):
+        wanted = call.result_dtypes[index]  # type: ignore[index]  # known, as it differs
+    elif actual.dtype == expected.dtype or (same_kind and call.reference.function is None):
         return None
-    wanted = expected if is_exact or not same_kind else actual
-    return {"status": "dtype", "message": f"dtype {actual.dtype}, expected {wanted.dtype}".replace("torch.", "")}
+    else:
+        wanted = expected.dtype
+    return {"status": "dtype", "message": f"dtype {actual.dtype}, expected {wanted}".replace("torch.", "")}
+
+
+def _has_other_dtype(actual: Tensor, call: Call, index: int) -> bool:
+    """Whether a result is known to need another dtype."""
+    dtypes = call.result_dtypes
+    return dtypes is not None and index < len(dtypes) and actual.dtype != dtypes[index]
 
 
 def _message(pair: Pair, row: Row, wrong: Array) -> str:

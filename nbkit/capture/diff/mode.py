@@ -11,11 +11,12 @@ from nbkit.capture.diff.judge import Judge, could_not
 from nbkit.capture.diff.module_scope import ModuleScope
 from nbkit.capture.diff.options import PHASES, Scope
 from nbkit.capture.diff.random_ops import check_random, is_drawing
+from nbkit.capture.diff.result_dtypes import ResultDtypes
 from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.raw.recording import OPTIMIZER_CODE, Recording, current_node
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.replay.below_mode import BelowMode
-from nbkit.capture.replay.copies import all_tensors
+from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.op_traits import OpTraits, written_tensors
 from nbkit.capture.replay.overlap import overlap
 from nbkit.capture.replay.reference import Call, NoKernelError, Reference, Results
@@ -33,6 +34,7 @@ class DiffMode(BelowMode):
     ) -> None:
         super().__init__(recording)
         self.reference, self.judge, self.scope, self.modules = reference, judge, scope, modules
+        self.result_dtypes = ResultDtypes()
         self.wanted: dict[int, bool] = {}
         self.calls: Counter[int] = Counter()
         self.compared = 0
@@ -143,6 +145,9 @@ class DiffMode(BelowMode):
             return
         call.dtype = actual.all[0].dtype
         call.dtypes.update([tensor.dtype for tensor in actual.all])
+        if len(call.dtypes) > 1 and call.reference.function is None:
+            dtypes = self.result_dtypes.of(traits, *arguments)
+            call.result_dtypes = dtypes if dtypes is not None and len(dtypes) == len(list(tensors_in(out))) else None
         if traits.is_random and is_drawing(call):
             check_random(self.judge, slot, call, actual, self.skipped)
             return

@@ -30,6 +30,11 @@ NOT_OF_DTYPE = (
     MemoryError,
     IndexError,
 )
+# They read memory that only the kernel which filled it can read, and end the process where another one does.
+PRIVATE = frozenset(
+    "_cudnn_rnn_backward miopen_rnn_backward _thnn_fused_lstm_cell_backward _thnn_fused_lstm_cell_backward_impl "
+    "_thnn_fused_gru_cell_backward mkldnn_rnn_layer_backward".split()
+)
 # Of the signs that inputs are perturbed by: never the user's generator.
 SEED = 20
 
@@ -104,6 +109,7 @@ class Call:
         self.note: str | None = None
         self.dtype: torch.dtype | None = None  # of the first result of the call itself
         self.dtypes: set[torch.dtype] = set()  # of all tensors of the call itself
+        self.result_dtypes: tuple[torch.dtype, ...] | None = None  # that its results must have, where that is known
         self.origin: Any = None  # what is needed to keep it, if it may be kept
         self.known: Results | None = None  # what the reference has made of it, where it has run already
         self.spreads: dict[int, list[Tensor]] = {}  # what conditioning() has found, by the number of draws
@@ -124,6 +130,8 @@ class Call:
     def _run(self, arguments: Arguments | None) -> "Results":
         if self.reference.function is not None:
             return self.once(self.args, self.kwargs, self.reference.function)
+        if self.traits.packet in PRIVATE and not self.has_substitute:
+            raise NoKernelError("it reads a workspace that belongs to the kernel which filled it")
         try:
             if self.in_pieces:
                 return Results(self.pieces().whole(), [])
@@ -133,6 +141,11 @@ class Call:
             raise
         except Exception as error:
             return self._narrower(error, arguments)
+
+    @property
+    def has_substitute(self) -> bool:
+        """Whether formulas stand in for the op."""
+        return self.traits.packet in SUBSTITUTES and self.reference.device == CPU
 
     def pieces(self) -> Pieces:
         """The results of a call that is done in pieces, one by one."""
@@ -215,7 +228,7 @@ class Call:
             args, kwargs = mapped_call(args, kwargs, lambda value: value, memo)
         if function is not None:
             out = function(traits.func, args, kwargs)
-        elif traits.packet in SUBSTITUTES and self.reference.device == CPU:
+        elif self.has_substitute:
             out = SUBSTITUTES[traits.packet](bound(traits.func, args, kwargs))
         else:
             out = as_bare(traits.func._op, args, kwargs)

@@ -1,4 +1,6 @@
-"""What stands in on the CPU for ops of devices that have no kernel there: fused attention and vendors' batch norms.
+"""What stands in on the CPU for ops without a kernel there that can be trusted with other inputs than their own.
+
+These are fused attention, vendors' batch norms and oneDNN's LSTM layer (see lstm.py).
 
 Each takes the arguments of a call by name and gives the results of it that are values, not notes for the backward op.
 Attention draws no numbers here: a call with dropout is a random one. Formulas: torch's own documentation of
@@ -11,6 +13,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+from nbkit.capture.replay import lstm
 
 Arguments = dict[str, Any]
 
@@ -91,6 +95,7 @@ SUBSTITUTES: dict[str, Callable[[Arguments], Any]] = {
     **dict.fromkeys([f"{name}_backward" for name in ATTENTION], attention_backward),
     **dict.fromkeys(NORMS, batch_norm),
     **dict.fromkeys([f"{name}_backward" for name in NORMS], batch_norm_backward),
+    **lstm.FORMULAS,
 }
 # So many results of these are values.
 VALUES = {**dict.fromkeys(ATTENTION, 1), **dict.fromkeys(NORMS, 3)}

@@ -56,7 +56,14 @@ HEALTHY = {
     "dropout": lambda: F.dropout(ones(100), 0.999),
     "sparse": lambda: torch.eye(3).to_sparse() * 2,
     "meta": lambda: torch.ones(3, device="meta").log(),
+    "paths that the CTC loss rules out": lambda: ctc_loss([3, 2], [9, 8]).backward(),
 }
+
+
+def ctc_loss(lengths, frames, **options):
+    """The loss of two sequences; its op also returns logarithms of probabilities, -Inf of what cannot be."""
+    scores = torch.randn(9, 2, 5, requires_grad=True).log_softmax(-1)
+    return F.ctc_loss(scores, torch.tensor([[1, 2, 3], [2, 4, 0]]), frames, lengths, **options)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -79,6 +86,11 @@ def test_tensors_without_values_are_counted():
 def test_what_is_given_on_purpose_is_no_finding(case):
     """Defect B10: an empty tensor is no error either."""
     assert kinds(HEALTHY[case]) == []
+
+
+def test_a_ctc_loss_that_is_infinite_is_named():
+    trace = found(lambda: ctc_loss([3, 2], [2, 8], reduction="none"))
+    assert trace.findings[["op", "position", "kind"]].to_numpy().tolist() == [["aten._ctc_loss.default", 0, "inf"]]
 
 
 def test_what_propagates_is_counted_not_named():

@@ -12,19 +12,8 @@ aten = torch.ops.aten
 FLOAT8 = torch.float8_e4m3fn
 X = torch.linspace(-1, 1, 64).reshape(8, 8)
 ONE = torch.ones(1)
-LSTM = (
-    X[:3].reshape(3, 2, 4),
-    *(X.new_full((16, 4), 0.1),) * 2,
-    *(X.new_zeros(16),) * 2,
-    *(X[0].reshape(2, 4),) * 2,
-)
 # Calls that run as they are and raise in float64, each in words of its own: op, arguments, type of the error.
 NARROW = {
-    "get_mkldnn_dtype: unsupported": (
-        aten.mkldnn_rnn_layer.default,
-        (*LSTM, False, [], 2, 4, 1, True, False, False, False),
-        RuntimeError,
-    ),
     "Quantize only works on Float": (aten.quantize_per_tensor.default, (X, 0.1, 0, torch.qint8), RuntimeError),
     "itensor_view_from_dense expects": (
         torch.ops.mkldnn._linear_pointwise.default,

@@ -1,10 +1,10 @@
-"""Attention in half precision has a logsumexp that is right to 14 bits; one that is further off is wrong."""
+"""What an op rounds inside is allowed for: exp() of attention in half precision, and in the gradient of log_softmax."""
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from nbkit.capture.diff.fast_exp import NOISE
+from nbkit.capture.diff.inner_rounding import NOISE_OF_EXP as NOISE
 from tests.capture.diff.planted import compared, with_fault, wrong
 
 KERNEL = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
@@ -57,3 +57,39 @@ def test_no_kernel_of_torch_is_further_off(dtype, length):
     arguments = [torch.randn(2, 4, length, 16, dtype=dtype) for _ in "qkv"]
     error = KERNEL(*arguments)[1] - logsumexp(arguments)
     assert error.abs().max() < 2 * NOISE
+
+
+def confident(margin, dtype=torch.float32):
+    """What computes the gradient of a cross entropy of samples that are classified right by this margin."""
+    labels = torch.arange(64) % 10
+    scores = (torch.randn(64, 10) * 0.5 + F.one_hot(labels, 10) * margin).to(dtype)
+
+    def run():
+        leaf = scores.clone().requires_grad_()
+        F.cross_entropy(leaf, labels).backward()
+
+    return run
+
+
+GRADIENT = "aten._log_softmax_backward_data.default"
+
+
+@pytest.mark.parametrize("margin", [0, 6, 8, 10, 12, 15, 20, 40])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_gradient_of_what_is_classified_well_is_right(dtype, margin):
+    trace = compared(confident(margin, dtype), ops=GRADIENT)
+    assert trace.diffs["status"].tolist() == ["ok"]
+
+
+@pytest.mark.parametrize("ulps", [1, 200])
+def test_such_a_gradient_may_be_off_by_the_rounding_of_its_terms_and_no_more(ulps):
+    """Of an exact kernel whose exp(), near 1, is off by so many half ULPs of float32."""
+
+    def change(func, args, out):
+        gradient, output = args[0].double(), args[1].double()
+        total = gradient.sum(1, keepdim=True)
+        out.copy_(gradient - output.exp() * (1 + ulps * 2.0**-24) * total)
+        return out
+
+    trace = with_fault(confident(12), GRADIENT, change, ops=GRADIENT)
+    assert trace.diffs["status"].tolist() == ["ok" if ulps == 1 else "mismatch"]
