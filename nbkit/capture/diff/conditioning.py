@@ -4,19 +4,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nbkit.capture.diff.inner_rounding import inner_noise
+from nbkit.capture.diff.inner_rounding import inner_noise, noise_of_positions
 from nbkit.capture.diff.pair import Pair, flat
 from nbkit.capture.diff.product_parts import factors_of, part_of
 from nbkit.capture.diff.scalars import noise_of_scalars
 from nbkit.capture.replay.chunked import PIECE
-from nbkit.capture.replay.reference import Call
 from nbkit.numerics.noise_ratio import accumulates_alike, least_level, noise_ratios
 from nbkit.numerics.precision import PRECISIONS, Array, Precision
 
 # Perturbed runs of an op: so many, then so many in all if they were not enough.
 DRAWS = (1, 2, 8, 16)
-# They compute the position that each element is read at in float32, the index with it.
-RESAMPLING = ("upsample_", "_upsample_", "grid_sampler_")
 
 
 class Recheck(NamedTuple):
@@ -97,15 +94,3 @@ def _recheck_all(pair: Pair, precision: Precision, threshold: float) -> Recheck:
 
 def _smallest_change(precision: Precision) -> float:
     return min(precision.eps, PRECISIONS["float32"].eps)
-
-
-def noise_of_positions(call: Call, index: int, eps: float) -> float:
-    """What the rounding of positions may add to the result at a place of an op that resamples images; 0 for others.
-
-    A position is off by a part of eps times the index, which moves the result by as much of what neighbours differ by.
-    """
-    if not call.traits.packet.startswith(RESAMPLING):
-        return 0.0
-    image = call.tensors()[0]
-    sides = *image.shape[2:], *call.results().all[index].shape[2:]
-    return eps / 4 * max(sides, default=0) * float(image.abs().max()) if image.numel() else 0.0

@@ -20,6 +20,8 @@ from nbkit.numerics.precision import Array
 NOISE_OF_EXP = 2.0**-14
 LOGSUMEXP = 1  # its index among the results
 HALVES = (torch.bfloat16, torch.float16)
+# They compute the position that each element is read at in float32, the index with it; some in half precision.
+RESAMPLING = ("upsample_", "_upsample_", "grid_sampler_")
 
 
 def inner_noise(call: Call, index: int, eps: float) -> Array | float:
@@ -32,3 +34,15 @@ def inner_noise(call: Call, index: int, eps: float) -> Array | float:
         noise: Tensor = eps * output.exp() * gradient.abs().sum(dim, keepdim=True)
         return flat(noise.nan_to_num(nan=0.0, posinf=0.0))
     return 0.0
+
+
+def noise_of_positions(call: Call, index: int, eps: float) -> float:
+    """What the rounding of positions may add to the result at a place of an op that resamples images; 0 for others.
+
+    A position is off by a part of eps times the index, which moves the result by as much of what neighbours differ by.
+    """
+    if not call.traits.packet.startswith(RESAMPLING):
+        return 0.0
+    image = call.tensors()[0]
+    sides = *image.shape[2:], *call.results().all[index].shape[2:]
+    return eps / 4 * max(sides, default=0) * float(image.abs().max()) if image.numel() else 0.0

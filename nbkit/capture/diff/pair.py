@@ -68,6 +68,8 @@ def pieces_of(tensor: Tensor) -> Callable[[int, int], Array]:
 def flat(tensor: Tensor, *, copy: bool = True) -> Array:
     """A tensor's values as a flat array: float64, complex128 or integers; its own memory if `copy`."""
     tensor = tensor.detach()
+    if tensor._is_zerotensor():  # zeros without memory
+        tensor = tensor.clone()
     if tensor.is_quantized:
         tensor = tensor.dequantize()
     if tensor.layout is not torch.strided:

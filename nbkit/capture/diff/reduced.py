@@ -5,17 +5,21 @@ and towards zero. Where the result is as near to one of these as a right kernel'
 device did. Where it is none of these, but no further off than they are, the message says so and the verdict stays.
 
 torch's CPU kernels add up in half precision for the gradients of weights and biases (LayerNorm, also of float32 weights
-under autocast; convolution; BatchNorm). What they give is as near to the reference as that of inputs which were rounded
-to their dtype once more. Its float32 norm and dot are one running sum, however long.
+under autocast; convolution; BatchNorm), and compute positions in an image so, by a few operations one after the other.
+What they give is as near to the reference as that of inputs which were rounded to their dtype once more, or as one
+running sum in that dtype. Its float32 norm and dot are one running sum, however long.
 """
 
 from collections.abc import Callable, Iterator, Set
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from nbkit.capture.diff.pair import Pair
+from nbkit.capture.diff.inner_rounding import RESAMPLING, noise_of_positions
+from nbkit.capture.diff.pair import Pair, flat
+from nbkit.capture.diff.running_sums import running_sum
 from nbkit.capture.replay.copies import mapped_call
 from nbkit.capture.replay.reference import Call
 from nbkit.numerics.noise_ratio import noise_ratios, running_growth
@@ -31,6 +35,8 @@ FACTORS = {
     "convolution_backward": (0, 1, 2),
 }
 DRAWS = 4
+# Of a position in an image: the index, a sum, a product and a difference.
+ROUNDINGS = 4
 # The noise ratio up to which sums in fewer bits explain a result; that of a right kernel is of order 1.
 NEAR = 3.0
 # Of so many numbers: good kernels add longer sums in blocks.
@@ -105,19 +111,36 @@ def towards_zero(bits: Tensor, lost: int) -> Tensor:
 
 
 def narrow(pair: Pair) -> Reduced | None:
-    """Whether a gradient that is a sum is right if the sums of its call are kept in its narrowest dtype."""
-    call, name = pair.call, narrowest(pair.call.dtypes)
-    is_gradient = call.traits.packet.endswith("_backward") and pair.summed > 1
-    if name is None or not is_gradient or call.reference.function is not None:
+    """Whether a sum, or a resampled image, is right if what leads to it is kept in the narrowest dtype of its call."""
+    name = narrowest(pair.call.dtypes)
+    if name is None or pair.call.reference.function is not None:
         return None
+    if _is_right_in(PRECISIONS[name], pair):
+        return Reduced(True, f"computed in {name}, the dtype of its inputs: the result is right to that precision")
+    simulated = running_sum(pair.call, pair.position, getattr(torch, name))
+    if simulated is None:
+        return None
+    error = abs(flat(simulated) - pair.expected)
+    if noise_ratios(pair.actual, pair.expected, error, PRECISIONS[name]).max(initial=0.0) > 1:
+        return None  # further off than the simulated sum
+    share = float(error.sum() / max(abs(pair.expected).sum(), np.finfo(float).tiny))
+    return Reduced(True, f"as exact as one running sum in {name}, which is {share:.1%} off here")
+
+
+def _is_right_in(precision: Precision, pair: Pair) -> bool:
+    """Whether rounding the inputs once more explains a result that torch's kernels compute in their dtype."""
+    call = pair.call
+    is_resampled = call.traits.packet.startswith(RESAMPLING)
+    is_sum = call.traits.packet.endswith("_backward") and pair.summed > 1
+    if not is_sum and not is_resampled:
+        return False
     args, kwargs = call.widened()
     again = Call(call.reference, call.traits, args, kwargs, is_wide=True, in_pieces=False)
-    precision = PRECISIONS[name]
-    conditioning = again.conditioning(DRAWS, precision.eps)[pair.position].reshape(-1).numpy()
+    eps = precision.eps * (ROUNDINGS if is_resampled else 1)
+    conditioning = again.conditioning(DRAWS, eps)[pair.position].reshape(-1).numpy()
+    conditioning = conditioning + noise_of_positions(call, pair.position, precision.eps)
     ratios = noise_ratios(pair.actual, pair.expected, conditioning, precision, pair.factor)
-    if ratios.max(initial=0.0) > NEAR:
-        return None
-    return Reduced(True, f"computed in {name}, the dtype of its inputs: the result is right to that precision")
+    return bool(ratios.max(initial=0.0) <= NEAR)
 
 
 def running(pair: Pair, precision: Precision, threshold: float) -> Reduced | None:

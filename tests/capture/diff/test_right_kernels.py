@@ -151,3 +151,27 @@ def test_a_mask_of_inf_and_lists_of_unlike_sizes():
         torch._foreach_norm([torch.full((1 << 16,), 0.1), torch.ones(3)])
 
     assert compared(step).meta["mismatches"] == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_an_image_whose_positions_are_in_half_precision_is_reduced(dtype):
+    """Positions are read in the dtype of the grid, as grid_sample's kernels do."""
+    image, grid = torch.randn(1, 3, 40, 40).to(dtype), (torch.rand(1, 30, 30, 2) * 1.8 - 0.9).to(dtype)
+
+    def rounded(func, args, out):
+        positions = ((args[1] + 1) * 40 - 1) / 2  # in half precision, each operation
+        exact = (positions.double() * 2 + 1) / 40 - 1
+        return F.grid_sample(args[0].double(), exact, align_corners=False).to(dtype)
+
+    op = "aten.grid_sampler_2d.default"
+    step = lambda: F.grid_sample(image, grid, align_corners=False)  # noqa: E731
+    trace = with_fault(step, op, rounded, ops=op)
+    assert trace.diffs["status"].tolist() == ["reduced"]
+    assert trace.diffs["message"].str.contains("the dtype of its inputs").all()
+    assert len(wrong(with_fault(step, op, lambda func, args, out: out.flip(3), ops=op))) == 1
+
+
+def test_zeros_without_memory_are_zeros():
+    trace = compared(lambda: torch.randn(3, dtype=torch.float64, requires_grad=True).sgn().sum().backward())
+    assert "aten._efficientzerotensor.default" in set(trace.diffs["op"])
+    assert set(trace.diffs["status"]) == {"ok"}

@@ -1,0 +1,91 @@
+"""Gradients and accumulations as one running sum in a narrow dtype gives them, number by number in order.
+
+So torch's CPU kernels add up the gradients of LayerNorm's weight and bias, of an embedding, and what index_put and
+index_add accumulate. In bfloat16 such a sum stands still at some 256 times the size of what is added to it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbkit.capture.replay.op_traits import bound
+from nbkit.capture.replay.reference import Call
+
+Arguments = dict[str, Any]
+# Longer sums are not followed: each number takes microseconds.
+LONGEST = 1 << 16
+
+
+def running_sum(call: Call, index: int, dtype: torch.dtype) -> Tensor | None:
+    """The result at a place, its sum rounded to `dtype` at every addition; None for ops not known to add so."""
+    make = SUMS.get(call.traits.packet)
+    return None if make is None else make(bound(call.traits.func, *call.widened()), index, dtype)
+
+
+def _of_layer_norm(arguments: Arguments, index: int, dtype: torch.dtype) -> Tensor | None:
+    names = [name for name, wanted in zip(("input", "weight", "bias"), arguments["output_mask"], strict=True) if wanted]
+    if names[index] == "input":
+        return None
+    shape = arguments["normalized_shape"]
+    gradient = arguments["grad_out"]
+    if names[index] == "weight":
+        gradient = gradient * ((arguments["input"] - arguments["mean"]) * arguments["rstd"])
+    rows = gradient.reshape(-1, gradient.shape[-len(shape) :].numel())
+    sums = _summed(rows.new_zeros(1, rows.shape[1]), torch.zeros(len(rows), dtype=torch.int64), rows, dtype)
+    return None if sums is None else sums.reshape(shape)
+
+
+def _of_embedding(arguments: Arguments, index: int, dtype: torch.dtype) -> Tensor | None:
+    if arguments["scale_grad_by_freq"]:
+        return None
+    gradient, places = arguments["grad_output"], arguments["indices"].reshape(-1)
+    rows, is_used = gradient.reshape(len(places), -1), places != arguments["padding_idx"]
+    sums = rows.new_zeros(arguments["num_weights"], rows.shape[1])
+    return _summed(sums, places[is_used], rows[is_used], dtype)
+
+
+def _of_index_put(arguments: Arguments, index: int, dtype: torch.dtype) -> Tensor | None:
+    start = arguments["self"]
+    if not arguments["accumulate"]:
+        return None
+    where = tuple(slice(None) if chosen is None else chosen for chosen in arguments["indices"])
+    places = torch.arange(start.numel()).reshape(start.shape)[where]
+    added = arguments["values"].expand(places.shape)
+    sums = _summed(start.reshape(-1, 1).clone(), places.reshape(-1), added.reshape(-1, 1), dtype)
+    return None if sums is None else sums.reshape(start.shape)
+
+
+def _of_index_add(arguments: Arguments, index: int, dtype: torch.dtype) -> Tensor | None:
+    start, dim = arguments["self"], arguments["dim"]
+    if not start.dim():
+        return None
+    first = start.movedim(dim, 0)
+    added = (arguments["source"] * arguments["alpha"]).movedim(dim, 0)
+    sums = _summed(first.reshape(len(first), -1).clone(), arguments["index"], added.reshape(len(added), -1), dtype)
+    return None if sums is None else sums.reshape(first.shape).movedim(0, dim)
+
+
+def _summed(sums: Tensor, places: Tensor, rows: Tensor, dtype: torch.dtype) -> Tensor | None:
+    """Sums (n, D) to which each row (K, D) was added at its place (K), one after the other; None if that takes long."""
+    order = places.argsort(stable=True)
+    places, counts = places[order], places.bincount(minlength=1)
+    if int(counts.max()) > LONGEST:
+        return None
+    starts = counts.cumsum(0) - counts
+    ranks = torch.arange(len(places)) - starts[places]
+    # All first rows of their places, then all second ones: no two of a turn have the same place.
+    turns = ranks.argsort(stable=True).split(ranks.bincount(minlength=1).tolist())
+    for turn in turns:
+        where = places[turn]
+        sums[where] = (sums[where] + rows[order[turn]]).to(dtype).to(sums.dtype)
+    return sums
+
+
+SUMS: dict[str, Callable[[Arguments, int, torch.dtype], Tensor | None]] = {
+    "native_layer_norm_backward": _of_layer_norm,
+    "embedding_dense_backward": _of_embedding,
+    **dict.fromkeys(("index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"), _of_index_put),
+    **dict.fromkeys(("index_add", "index_add_"), _of_index_add),
+}
