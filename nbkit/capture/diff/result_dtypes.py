@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.raw.tensor_registry import PLAIN
-from nbkit.capture.replay.copies import mapped_call, tensors_in
+from nbkit.capture.replay.copies import all_tensors, mapped_call, tensors_in
 from nbkit.capture.replay.op_traits import OpTraits
 
 Dtypes = tuple[torch.dtype, ...]
@@ -42,6 +42,9 @@ def _kind(value: Any) -> Any:
 
 
 def _by_meta_kernel(traits: OpTraits, args: Any, kwargs: Any) -> Dtypes | None:
+    floating = {tensor.dtype for tensor in all_tensors(args, kwargs) if tensor.is_floating_point()}
+    if len(floating) > 1 and not traits.is_pointwise:
+        return None  # norms of mixed dtypes: each kernel has rules of its own
     try:
         args, kwargs = mapped_call(args, kwargs, _on_meta, {})
         return tuple(tensor.dtype for tensor in tensors_in(traits.func(*args, **kwargs)))

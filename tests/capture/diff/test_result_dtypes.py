@@ -36,6 +36,7 @@ RIGHT = {
     "out": lambda: torch.mul(drawn(3), 2, out=torch.empty(3, dtype=torch.float64)),
     "foreach": lambda: torch._foreach_add([drawn(3), drawn(2, dtype=torch.bfloat16)], 1),
     "norm of mixed dtypes": lambda: F.layer_norm(drawn(2, 4, dtype=torch.bfloat16), (4,), drawn(4), drawn(4)),
+    "group norm of mixed dtypes": lambda: F.group_norm(drawn(2, 4, 3, dtype=torch.bfloat16), 2, drawn(4), drawn(4)),
     "attention": lambda: F.scaled_dot_product_attention(*(drawn(1, 2, 8, 16, dtype=torch.bfloat16) for _ in "qkv")),
     "complex": lambda: torch.complex(drawn(3), drawn(3)).abs() + torch.view_as_real(torch.fft.fft(drawn(3)))[:, 0],
     "linear algebra": lambda: (torch.linalg.slogdet(drawn(3, 3)), torch.linalg.lu_factor(drawn(3, 3))),
