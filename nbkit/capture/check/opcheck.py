@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.check.checker import Checker
+from nbkit.capture.check.discarded import discarded
 from nbkit.capture.frames.tensor_rows import dtype_text, sizes_text
 from nbkit.capture.raw.recording import OP_FIELDS, Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
@@ -33,8 +34,8 @@ class opcheck(Recorder):  # noqa: N801  a context manager is named like the func
     itself, in call order: a NaN though no NaN went in, an Inf though all that went in was finite, results that fell
     below what their dtype can hold; and one for each tensor that came in with NaN or Inf, or lies in memory that was
     never filled. Ops that only pass them on are counted in `meta["propagated_ops"]`. Expected NaN/Inf constants, such
-    as the -inf of an attention mask, made in the step or before, are no finding. `nbkit.producers(trace, op_id)` tells
-    where the inputs came from.
+    as the -inf of an attention mask, made in the step or before, are no finding, nor is an Inf of which the step makes
+    nothing but integers (`meta["discarded_ops"]`). `nbkit.producers(trace, op_id)` tells where the inputs came from.
 
     Args:
         stop: raise NonFiniteError right after the first op that goes wrong; the trace so far is kept.
@@ -103,7 +104,13 @@ class CheckObserver(Observer):
             self.checker.error.add_note(f"{last['phase']}, {module}{source}")
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
-        return {**frames, "findings": with_names(frames["findings"], frames["tensors"])}, meta
+        findings, tensors = frames["findings"], frames["tensors"]
+        if not meta["filtered_ops"]:  # else nobody knows what became of a result
+            alive = self.recording.registry.live_storages()
+            thrown_away = discarded(findings, frames["ops"], tensors, alive)
+            findings = findings[~thrown_away].reset_index(drop=True)
+            meta = {**meta, "discarded_ops": int(thrown_away.sum())}
+        return {**frames, "findings": with_names(findings, tensors)}, meta
 
     def forget(self) -> None:
         del self.recording, self.checker, self.native

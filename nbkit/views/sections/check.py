@@ -36,14 +36,17 @@ def check_sections(trace: Trace, count: int) -> list[Section]:
 
 def nothing_text(trace: Trace) -> str:
     """Words the result of a trace without findings: how much was checked, and what contains expected NaN or Inf."""
-    looked, propagated = (int(trace.meta.get(name, 0)) for name in ("checked_tensors", "propagated_ops"))
+    names = ("checked_tensors", "propagated_ops", "discarded_ops")
+    looked, propagated, discarded = (int(trace.meta.get(name, 0)) for name in names)
     if not looked:
         return "Not checked: no result was examined."
     text = f"Nothing wrong found: in {units.counted(looked, 'result')} no NaN, Inf or underflow began."
-    if not propagated:
-        return text
-    hold = "1 of them contains" if propagated == 1 else f"{units.count(propagated)} of them contain"
-    return f"{text} {hold} NaN or Inf constants that are expected, such as the -Inf of a mask."
+    if propagated:
+        hold = "1 of them contains" if propagated == 1 else f"{units.count(propagated)} of them contain"
+        text += f" {hold} NaN or Inf constants that are expected, such as the -Inf of a mask."
+    if discarded:
+        text += f" {units.counted(discarded, 'op')} made Inf that was thrown away: only integers were made of it."
+    return text
 
 
 def _finding(row: "pd.Series[str]") -> list[object]:

@@ -37,6 +37,14 @@ def test_a_healthy_trace_tells_of_masks_and_an_empty_one_of_nothing():
     assert check_sections(traced(lambda: None), 5)[0].texts() == [["Not checked: no result was examined."]]
 
 
+def test_a_healthy_trace_tells_of_what_was_thrown_away():
+    [[[text]]] = [section.texts() for section in check_sections(traced(lambda: torch.zeros(2).log().long()), 5)]
+    assert text == (
+        "Nothing wrong found: in 2 results no NaN, Inf or underflow began. 1 op made Inf that was thrown away: only "
+        "integers were made of it."
+    )
+
+
 def test_more_findings_than_rows_are_counted():
     sections = check_sections(traced(lambda: [torch.zeros(2).log() for _ in range(7)]), 3)
     assert [row[0] for row in sections[0].texts()] == ["aten.log.default"] * 3
