@@ -19,7 +19,7 @@ from nbkit.schema.message import message_values
 from nbkit.trace.trace import Trace
 
 KEYS = ["op_id", "role", "position"]
-FROM_OPS = ["op", "module", "phase", "source"]
+FROM_OPS = ["op", "module", "phase", "step", "source"]
 SCALED = (
     "A GradScaler looked at the gradients: where they hold NaN or Inf it skips the optimizer's step and lowers its "
     "scale, so that an overflow in the backward pass of its first steps is expected."
@@ -100,8 +100,9 @@ class CheckObserver(Observer):
         if self.checker.error is not None and len(findings):
             last = findings.iloc[-1]
             module = f"module {last['module'] or 'root'}" if isinstance(last["module"], str) else "outside modules"
+            step = f", step {last['step']}" if last["step"] else ""
             source = f", {last['source']}" if isinstance(last["source"], str) else ""
-            self.checker.error.add_note(f"{last['phase']}, {module}{source}")
+            self.checker.error.add_note(f"{last['phase']}, {module}{step}{source}")
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
         findings, tensors = frames["findings"], frames["tensors"]
