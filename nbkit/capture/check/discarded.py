@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.calls.call_of import op_of
-from nbkit.capture.replay.op_traits import OpTraits, traits_of
+from nbkit.capture.replay.op_traits import A_VIEW, OpTraits, traits_of
 from nbkit.errors import OptionError
 
 # A gradient is needed, though it requires none itself; so is what an optimizer steps by.
 NEEDED_IN = ("backward", "optimizer")
-CASTS = frozenset({"_to_copy", "copy_"})
-# Memory that an op has read or written from this op on: (op_id, storage_id).
+# In inference mode the composite op `to` is seen; it may give a view, as may `reshape`.
+CASTS = frozenset({"_to_copy", "to", "copy_"})
+# An op, and a storage that holds the values from there on: (op_id, storage_id).
 Carrier = tuple[int, int]
 
 
@@ -47,43 +48,50 @@ class Dataflow:
         if len(made) != 1 or self.requires_grad[rows].any():
             return False
         carriers: list[Carrier] = [(op_id, int(self.storage[made[0]]))]
-        followed = set()
+        last_written: dict[int, int] = {}
+        last_used: dict[int, int] = {}
         while carriers:
-            since, storage = heappop(carriers)  # each storage first by the op that wrote it first
-            if storage in followed:
-                continue
-            followed.add(storage)
-            later = None if storage < 0 or storage in self.alive else self._later_carriers(storage, since, doubtful)
-            if later is None:
+            since, storage = heappop(carriers)  # in call order
+            is_known = storage in last_written
+            last_written[storage] = since
+            users = [] if is_known else self._users(storage, since, doubtful)
+            if users is None:
                 return False
-            for carrier in later:
-                heappush(carriers, carrier)
-        return True
+            for user, results in users:
+                if results != {storage}:
+                    last_used[storage] = user
+                for result in results:
+                    heappush(carriers, (user, result))
+        return all(last_used.get(storage, -1) > since for storage, since in last_written.items())
 
-    def _later_carriers(self, storage: int, since: int, doubtful: set[int]) -> list[Carrier] | None:
-        """Returns what carries the values on after an op; None if other work is done with them, or none at all."""
-        # A view is of the same storage, whose readers are followed.
-        users = [op for op in self._met_by(storage, since) if traits(self.names[op]).leave_out != "views"]
-        carriers: list[Carrier] = []
-        for op in users:
+    def _users(self, storage: int, since: int, doubtful: set[int]) -> list[tuple[int, set[int]]] | None:
+        """Returns the ops that meet a storage after an op, and what carries its values on; None if other work is done.
+
+        Views are left out: whoever reads one reads the storage.
+        """
+        if storage < 0 or storage in self.alive:
+            return None
+        users = []
+        for op in self._met_by(storage, since):
             results = None if op in doubtful else self._carried_on(op)
             if results is None:
                 return None
-            carriers += [(op, result) for result in results]
-        return carriers if users else None
+            if results != {storage} or traits(self.names[op]).leave_out != A_VIEW:
+                users.append((op, results))
+        return users
 
-    def _carried_on(self, op_id: int) -> list[int] | None:
+    def _carried_on(self, op_id: int) -> set[int] | None:
         """Returns the storages of results that still hold the values, none after a cast; None if it does other work."""
         rows, op = self._rows(op_id), traits(self.names[op_id])
         results = rows[self.is_output[rows]]
-        if self.requires_grad[rows].any():
+        if self.requires_grad[rows].any() or not len(results):
             return None
         is_integer = self.is_integer[results]
         if op.packet in CASTS and is_integer.all():
-            return []
-        if not (op.is_pointwise or op.packet == "_to_copy") or is_integer.any():
+            return set()
+        if is_integer.any() or not (op.is_pointwise or op.packet in CASTS or op.leave_out == A_VIEW):
             return None
-        return [int(storage) for storage in self.storage[results]]
+        return set(self.storage[results].tolist())
 
     def _rows(self, op_id: int) -> np.ndarray:
         return np.arange(*np.searchsorted(self.op_id, [op_id, op_id + 1]))

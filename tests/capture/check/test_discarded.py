@@ -37,12 +37,29 @@ def in_place():
     return POSITIONS.float().log_().mul_(2).to(torch.int32)
 
 
+def changed_by_turns():
+    logarithms, others = logarithm(), torch.zeros(40)
+    others.add_(logarithms)
+    logarithms.add_(others)
+    return others.long(), logarithms.long()
+
+
 def seen_through_a_view():
     return logarithm().view(8, 5)[1:].t().long()
 
 
 def in_another_dtype():
     return logarithm().double().clamp(max=5).floor().bool()
+
+
+def in_inference_mode():
+    with torch.inference_mode():
+        return bucket(POSITIONS.reshape(8, 5)), logarithm().reshape(8, 5).t().reshape(-1).long()
+
+
+def without_gradients():
+    with torch.no_grad():
+        return bucket(POSITIONS)
 
 
 def copied_into_integers():
@@ -57,11 +74,19 @@ def added_to_others_first():
 THROWN_AWAY = {
     "T5": lambda: bucket(POSITIONS),
     "in place": in_place,
+    "in place, by turns": changed_by_turns,
     "a view": seen_through_a_view,
     "another dtype": in_another_dtype,
+    "no_grad": without_gradients,
     "copied into integers": copied_into_integers,
     "added to others": added_to_others_first,
 }
+
+
+def test_what_ends_in_integers_in_inference_mode_is_no_finding():
+    trace = found(in_inference_mode)
+    assert trace.findings.empty, trace.findings.to_string()
+    assert trace.meta["discarded_ops"] == 2
 
 
 @pytest.mark.parametrize("case", THROWN_AWAY)
@@ -99,6 +124,18 @@ def written_to_older_memory():
     return OLDER.copy_(logarithm()).long()
 
 
+def changed_after_the_cast():
+    logarithms = logarithm()
+    logarithms.long()
+    logarithms.mul_(2)
+
+
+def added_to_each_other():
+    logarithms, others = logarithm(), torch.zeros(40)
+    others.add_(logarithms)
+    logarithms.add_(others)
+
+
 def never_used():
     logarithm().view(8, 5)
 
@@ -110,6 +147,8 @@ USED = {
     "summed": (summed, "log"),
     "compared": (compared, "log"),
     "in older memory": (written_to_older_memory, "log"),
+    "changed after the cast": (changed_after_the_cast, "log"),
+    "added to each other": (added_to_each_other, "log"),
     "the step's result": (never_used, "log"),
 }
 
