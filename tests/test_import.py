@@ -42,3 +42,15 @@ def test_the_command_line_reads_files_without_torch(folder):
 
 def test_the_names_for_recording_bring_torch(folder):
     assert imported("nbkit.optrace", folder) == "['torch']"
+
+
+@pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
+def test_the_first_recording_may_begin_without_gradients(mode, folder):
+    code = (
+        "import torch\n"
+        f"with torch.{mode}():\n"
+        "  for verb in (nbkit.opcheck, nbkit.opdiff, nbkit.optrace, nbkit.optime):\n"
+        "    with verb() as trace: torch.ones(2).exp()\n"
+        "    assert 'aten.exp.default' in trace.ops['op'].tolist()"
+    )
+    assert "torch" in imported(code, folder)

@@ -224,6 +224,7 @@ FINDINGS = table(
     ("op", "str", "as in ops"),
     ("module", "str", "as in ops"),
     ("phase", "str", "as in ops"),
+    ("step", "int64", "as in ops"),
     ("source", "str", "as in ops"),
     (
         "kind",

@@ -30,6 +30,17 @@ def upgraded_frame(name: str, frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
+def with_steps(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Returns the frames of a trace with the column `step` of `findings`, which some of schema version 2 lack, too."""
+    findings = frames.get("findings")
+    if findings is None or "step" in findings or "ops" not in frames:
+        return dict(frames)
+    steps = frames["ops"]["step"].reindex(findings["op_id"]).to_numpy()
+    findings = findings.copy()
+    findings.insert(findings.columns.tolist().index("source"), "step", steps)
+    return {**frames, "findings": findings}
+
+
 def _all_of_it(message: str) -> str:
     """Returns `message_values` of a message that does not say where it holds elements: anywhere, for all we know."""
     return f"[[0, {len(message)}]]"

@@ -17,7 +17,7 @@ from nbkit.errors import SchemaError, TraceError, first_line
 from nbkit.schema import SCHEMA_VERSION, TABLES
 from nbkit.trace.atomic_write import why_not
 from nbkit.trace.captured_values import CapturedCall, read_captured, write_captured
-from nbkit.trace.older_versions import upgraded_frame, upgraded_meta
+from nbkit.trace.older_versions import upgraded_frame, upgraded_meta, with_steps
 
 META = "meta.json"
 
@@ -63,7 +63,8 @@ def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int,
             raise TraceError(
                 f"{path} has schema version {version}, this nbkit reads up to {SCHEMA_VERSION}; upgrade nbkit-torch."
             )
-        frames = {name: _read_frame(path, name, version) for name in names}
+        frames = with_steps({name: _read_frame(path, name, version) for name in names})
+        frames = {name: _typed(name, frame) for name, frame in frames.items()}
         return frames, upgraded_meta(meta) if version < SCHEMA_VERSION else meta, read_captured(path)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException, SchemaError) as error:
         raise TraceError(f"{path} is damaged: {_reason(error)}; record or copy it again.") from error
@@ -89,9 +90,14 @@ def _read_frame(path: Path, name: str, version: int) -> pd.DataFrame:
     file = path / f"{name}.parquet"
     if not file.is_file():
         raise TraceError(f"{path} is damaged: {file.name} is missing; record or copy it again.")
-    frame = pq.ParquetFile(file).read().to_pandas()
+    frame: pd.DataFrame = pq.ParquetFile(file).read().to_pandas()
     if version < SCHEMA_VERSION:
         frame = upgraded_frame(name, frame)
+    return frame
+
+
+def _typed(name: str, frame: pd.DataFrame) -> pd.DataFrame:
+    """Returns a frame with the dtypes of its table; raises SchemaError if it has other columns."""
     # Parquet knows no nullable pandas dtypes by itself: files of other writers come back as float or object.
     return TABLES[name].check(frame.astype({c.name: c.dtype for c in TABLES[name].columns if c.name in frame}))
 

@@ -19,15 +19,16 @@ def main():
         y = x.mm(x).exp().mul(x).sum()
         y.register_hook(lambda gradient: threads.add(threading.get_ident()))
         y.backward()
-    plain = torch.ones(2)
+    plain, tanh = torch.ones(2), torch.nn.Tanh()
     with nbkit.optrace() as hooked:
         y = x.mm(x).sum()
-        y.register_hook(lambda gradient: None if plain.neg().sum() else gradient)
+        y.register_hook(lambda gradient: None if tanh(plain.neg()).sum() else gradient)
         torch.autograd.grad(y, x)
     print(
         json.dumps(
             {
                 "in another thread": threading.get_ident() not in threads and bool(threads),
+                "skipped": list(hooked.meta["skipped"]),
                 "hooked": json.loads(hooked.ops.to_json(orient="records")),
                 "rows": json.loads(trace.ops.to_json(orient="records")),
             }

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
+import torch
+
 import nbkit
 from nbkit.trace.older_versions import upgraded_meta
 from nbkit.trace.trace import Trace
@@ -37,6 +40,19 @@ def test_saved_again_it_is_a_trace_of_today(tmp_path):
     again = nbkit.load(trace.save(tmp_path / "again", values="captured"))
     assert again.meta == trace.meta
     assert again.diffs.equals(trace.diffs)
+
+
+def test_findings_saved_without_their_step_have_that_of_their_op(tmp_path):
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=1.0)
+    with nbkit.opcheck() as trace:
+        for _ in range(2):
+            weight.log().sum().backward()
+            optimizer.step()
+    path = trace.save(tmp_path / "saved") / "findings.parquet"
+    pq.write_table(pq.read_table(path).drop_columns(["step"]), path)
+    assert trace.findings["step"].tolist() == [1, 1]
+    assert nbkit.load(tmp_path / "saved").findings.equals(trace.findings)
 
 
 def test_lines_that_a_reader_skipped_keep_their_rows():

@@ -62,10 +62,10 @@ def call_of(trace: Trace, op_id: int) -> OpCall:
 
 def op_of(name: str) -> OpOverload:
     """Returns the op of this name. Raises OptionError if torch does not know it here."""
-    namespace, packet, overload = name.split(".")
     try:
+        namespace, packet, overload = name.split(".")
         op: OpOverload = getattr(getattr(getattr(torch.ops, namespace), packet), overload)
-    except AttributeError as error:
+    except (AttributeError, ValueError) as error:
         raise OptionError(f"torch knows no op {name!r} here; import the package that brings it.") from error
     return op
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.check.checker import Checker
+from nbkit.capture.check.discarded import discarded
 from nbkit.capture.frames.tensor_rows import dtype_text, sizes_text
 from nbkit.capture.raw.recording import OP_FIELDS, Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
@@ -18,7 +19,7 @@ from nbkit.schema.message import message_values
 from nbkit.trace.trace import Trace
 
 KEYS = ["op_id", "role", "position"]
-FROM_OPS = ["op", "module", "phase", "source"]
+FROM_OPS = ["op", "module", "phase", "step", "source"]
 SCALED = (
     "A GradScaler looked at the gradients: where they hold NaN or Inf it skips the optimizer's step and lowers its "
     "scale, so that an overflow in the backward pass of its first steps is expected."
@@ -33,8 +34,8 @@ class opcheck(Recorder):  # noqa: N801  a context manager is named like the func
     itself, in call order: a NaN though no NaN went in, an Inf though all that went in was finite, results that fell
     below what their dtype can hold; and one for each tensor that came in with NaN or Inf, or lies in memory that was
     never filled. Ops that only pass them on are counted in `meta["propagated_ops"]`. Expected NaN/Inf constants, such
-    as the -inf of an attention mask, made in the step or before, are no finding. `nbkit.producers(trace, op_id)` tells
-    where the inputs came from.
+    as the -inf of an attention mask, made in the step or before, are no finding, nor is an Inf of which the step makes
+    nothing but integers (`meta["discarded_ops"]`). `nbkit.producers(trace, op_id)` tells where the inputs came from.
 
     Args:
         stop: raise NonFiniteError right after the first op that goes wrong; the trace so far is kept.
@@ -99,11 +100,18 @@ class CheckObserver(Observer):
         if self.checker.error is not None and len(findings):
             last = findings.iloc[-1]
             module = f"module {last['module'] or 'root'}" if isinstance(last["module"], str) else "outside modules"
+            step = f", step {last['step']}" if last["step"] else ""
             source = f", {last['source']}" if isinstance(last["source"], str) else ""
-            self.checker.error.add_note(f"{last['phase']}, {module}{source}")
+            self.checker.error.add_note(f"{last['phase']}, {module}{step}{source}")
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
-        return {**frames, "findings": with_names(frames["findings"], frames["tensors"])}, meta
+        findings, tensors = frames["findings"], frames["tensors"]
+        if not meta["filtered_ops"]:  # else nobody knows what became of a result
+            alive = self.recording.registry.live_storages()
+            thrown_away = discarded(findings, frames["ops"], tensors, alive)
+            findings = findings[~thrown_away].reset_index(drop=True)
+            meta = {**meta, "discarded_ops": int(thrown_away.sum())}
+        return {**frames, "findings": with_names(findings, tensors)}, meta
 
     def forget(self) -> None:
         del self.recording, self.checker, self.native

@@ -50,6 +50,7 @@ def build(
     }
     for reason, count in recording.registry.skipped.items():
         recording.skip(reason, count)
+    modules.other_threads.say(recording.skip)
     if idle := getters + rows.empty_calls:
         recording.skip("API calls that ran no op (x.shape, x.size(), torch.is_complex(x))", idle)
     failed = np.flatnonzero(chosen == rows.failed)

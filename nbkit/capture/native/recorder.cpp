@@ -68,6 +68,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
       .def("number", &number_if_plain)
       .def("forget", &Tensors::forget)
       .def("survivors", &Tensors::survivors)
+      .def("live_storages", &Tensors::live_storages)
       .def("storage_number",
            [](Tensors& tensors, py::handle storage, at::Device device) {
              return tensors.storage_of(torch::createStorage(storage.ptr()), device).number;

@@ -107,6 +107,17 @@ class Tensors {
     return alive;
   }
 
+  // The numbers of the storages that are still in use.
+  py::list live_storages() const {
+    py::list alive;
+    for (const auto& [impl, known] : storages_) {
+      if (!known.storage.expired()) {
+        append(alive, known.number);
+      }
+    }
+    return alive;
+  }
+
  private:
   using WeakTensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
   // One of the two is held. A weak reference keeps the few bytes of the object itself, never a tensor's data.

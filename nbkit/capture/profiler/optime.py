@@ -217,8 +217,7 @@ class KinetoRecording:
         self.root.__exit__(None, None, None)
         wall_us = (perf_counter_ns() - self.start_ns) / 1e3
         self.ends.close()
-        if self.ranges.unrecorded:
-            self.skip("module calls in other threads, which are not recorded", self.ranges.unrecorded)
+        self.ranges.other_threads.say(self.skip)
         events = read(self.result, self.options, self.skip)
         self.result = None
         if ROOT_MARK not in events.name:

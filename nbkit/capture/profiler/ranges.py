@@ -16,6 +16,7 @@ from nbkit.capture.profiler.api_ranges import ApiRanges
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.recording import current_node
 from nbkit.capture.step.called_modules import CalledModule, CalledModules
+from nbkit.capture.step.other_threads import OtherThreads
 
 MODULE_MARK = "nbkit mod "  # short: std::string keeps up to 15 characters without an allocation
 ROOT_MARK = "nbkit step"
@@ -53,7 +54,7 @@ class Ranges:
         self.module_ranges: dict[int, ModuleRange] = {}  # by the number of the module
         self.met: dict[int, dict[int, ModuleRange]] = {}  # by root and id: modules met inside it
         self.main = get_ident()
-        self.unrecorded = 0  # calls of modules in threads that the profiler does not see
+        self.other_threads = OtherThreads()
         self.positions: dict[int, ThreadPosition] = {}
         self.module_patch = Patch(nn.Module, "__call__")
         self.backward_patches = [Patch(torch.autograd, name) for name in ("backward", "grad")]
@@ -86,7 +87,7 @@ class Ranges:
             nonlocal met
             ident = get_ident()
             if ident != main and current_node() is None:
-                self.unrecorded += 1  # a thread of the user's own
+                self.other_threads.note_call()
                 return patch.before(module, *args, **kwargs)
             position = self.positions.setdefault(ident, ThreadPosition())
             outer_root, outer_met = position.root, met

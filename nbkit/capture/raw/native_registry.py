@@ -40,3 +40,6 @@ class NativeRegistry(TensorRegistry):
     def survivors(self) -> dict[int, bool]:
         alive: dict[int, bool] = self.tensors.survivors()
         return super().survivors() | alive
+
+    def live_storages(self) -> set[int]:
+        return set(self.tensors.live_storages())

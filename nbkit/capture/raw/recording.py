@@ -139,8 +139,10 @@ class Recording:
 
 
 def _accumulate_type() -> type:
-    x = torch.ones((), requires_grad=True)
-    node = x.expand_as(x).grad_fn
+    # The first use of nbkit, which imports this, may be inside of no_grad() or inference_mode().
+    with torch.inference_mode(False), torch.enable_grad():
+        x = torch.ones((), requires_grad=True)
+        node = x.expand_as(x).grad_fn
     assert node is not None
     return type(node.next_functions[0][0])
 

@@ -83,6 +83,10 @@ class TensorRegistry:
         held = [(tensor, number) for anchor, number in self.known.values() if (tensor := anchor()) is not None]
         return {number: tensor.requires_grad for tensor, number in held if isinstance(tensor, Tensor)}
 
+    def live_storages(self) -> set[int]:
+        """Returns the numbers of the storages that are still in use."""
+        return {number for anchor, number in self.storages.values() if anchor() is not None}
+
     def _learner(self) -> Callable[[Tensor, bool], int]:
         """Returns the hot part as a closure: looking names up on self costs as much as the work."""
         known, storages, fields, extend = self.known, self.storages, self.fields, self.fields.extend

@@ -20,6 +20,7 @@ UNINITIALISED = frozenset(
 COLLECTIVES = frozenset({"c10d", "_c10d_functional", "c10d_functional", "symm_mem"})
 # They alias their input without saying so in their schema, or only look at a tensor.
 VIEWS = frozenset({"_unsafe_view", "_reshape_alias", "_reshape_copy", "lift", "_fw_primal"})
+A_VIEW = "views"  # why they are left out
 # Positions of arguments that an op writes to although its schema does not say so: running statistics.
 UNDECLARED_WRITES = {
     "native_batch_norm": (3, 4),
@@ -90,7 +91,7 @@ def _why_not(func: OpOverload) -> str | None:
     if name in RESHAPING:
         return "ops that change a tensor's metadata only"
     if name in VIEWS or func.is_view:
-        return "views"
+        return A_VIEW
     has_tensor = any("Tensor" in str(result.type) for result in returns)
     if not has_tensor and not any(argument.is_write for argument in func._schema.arguments):
         return "ops that return no tensor (item, is_same_size)"

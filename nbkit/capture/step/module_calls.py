@@ -10,6 +10,7 @@ from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.recording import Recording, current_node
 from nbkit.capture.step.called_modules import CalledModules
 from nbkit.capture.step.function_mode import ApiMode
+from nbkit.capture.step.other_threads import OtherThreads
 
 
 class ModuleCalls(CalledModules):
@@ -23,6 +24,7 @@ class ModuleCalls(CalledModules):
         super().__init__()
         self.recording = recording
         self.api = api
+        self.other_threads = OtherThreads()
         self.patch = Patch(nn.Module, "__call__")
 
     def install(self) -> None:
@@ -30,12 +32,13 @@ class ModuleCalls(CalledModules):
             return
         patch = self.patch
         recording, main, api, find, by_module = self.recording, self.recording.main, self.api, self.find, self.by_module
-        module_calls = recording.module_calls
+        module_calls, other_threads = recording.module_calls, self.other_threads
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             node = current_node()
             if node is None and main.ident != get_ident():
-                return patch.before(module, *args, **kwargs)  # a thread of the user's own, which is not recorded
+                other_threads.note_call()
+                return patch.before(module, *args, **kwargs)
             thread = main if node is None else recording.thread()
             outer, outer_root, context = thread.module_call, thread.root, thread.context
             called = by_module.get((id(module), outer_root)) if outer >= 0 else None

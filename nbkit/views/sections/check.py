@@ -3,7 +3,7 @@
 import pandas as pd
 
 from nbkit.analysis.values.producers import producers
-from nbkit.schema import FINDINGS
+from nbkit.schema import FINDINGS, OPS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.section import Column, Section, and_more, columns
 from nbkit.views.summary import units
@@ -15,12 +15,16 @@ KINDS = {
     "underflow": "underflow",
     "input": "came in",
 }
-FINDING = (
-    *columns("op, kind"),
-    Column("phase", "phase"),
-    *columns("module, source"),
-    Column("what happened", "sentence"),
-)
+# Columns of the frame, and how the table shows them.
+FINDING = {
+    "op": Column("op"),
+    "kind": Column("kind"),
+    "phase": Column("phase", "phase"),
+    "step": Column("step", "id"),
+    "module": Column("module"),
+    "source": Column("source"),
+    "message": Column("what happened", "sentence"),
+}
 ORIGIN = (Column("op"), Column("ops before", "count"), Column("phase", "phase"), *columns("module, source"))
 
 
@@ -30,25 +34,32 @@ def check_sections(trace: Trace, count: int) -> list[Section]:
     if not len(findings):
         return [Section("Where values go wrong", (Column("", "sentence"),), [[nothing_text(trace)]])]
     more = and_more(len(findings), count)
-    rows = [_finding(row) for _, row in findings.head(count).iterrows()]
-    return [Section("Where values go wrong, first to last", FINDING, rows, more), *_origin(trace, findings)]
+    names = [name for name in FINDING if name != "step" or has_steps(trace)]
+    shown = findings.head(count).assign(kind=lambda frame: frame["kind"].replace(KINDS))
+    rows = shown[names].to_numpy(object).tolist()
+    labels = [FINDING[name] for name in names]
+    return [Section("Where values go wrong, first to last", labels, rows, more), *_origin(trace, findings)]
+
+
+def has_steps(trace: Trace) -> bool:
+    """Returns whether findings may be of several steps: work after the last one, as of zero_grad(), makes no step."""
+    ops, findings = (trace.frames.get(table.name, table.frame()) for table in (OPS, FINDINGS))
+    return len({*ops["step"][ops["phase"] == "backward"], *findings["step"]}) > 1
 
 
 def nothing_text(trace: Trace) -> str:
     """Words the result of a trace without findings: how much was checked, and what contains expected NaN or Inf."""
-    looked, propagated = (int(trace.meta.get(name, 0)) for name in ("checked_tensors", "propagated_ops"))
+    names = ("checked_tensors", "propagated_ops", "discarded_ops")
+    looked, propagated, discarded = (int(trace.meta.get(name, 0)) for name in names)
     if not looked:
         return "Not checked: no result was examined."
     text = f"Nothing wrong found: in {units.counted(looked, 'result')} no NaN, Inf or underflow began."
-    if not propagated:
-        return text
-    hold = "1 of them contains" if propagated == 1 else f"{units.count(propagated)} of them contain"
-    return f"{text} {hold} NaN or Inf constants that are expected, such as the -Inf of a mask."
-
-
-def _finding(row: "pd.Series[str]") -> list[object]:
-    kind = KINDS.get(row["kind"], row["kind"])
-    return [row["op"], kind, *(row[name] for name in ("phase", "module", "source", "message"))]
+    if propagated:
+        hold = "1 of them contains" if propagated == 1 else f"{units.count(propagated)} of them contain"
+        text += f" {hold} NaN or Inf constants that are expected, such as the -Inf of a mask."
+    if discarded:
+        text += f" {units.counted(discarded, 'op')} made Inf that was thrown away: only integers were made of it."
+    return text
 
 
 def _origin(trace: Trace, findings: pd.DataFrame) -> list[Section]:

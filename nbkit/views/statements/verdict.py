@@ -7,7 +7,7 @@ from nbkit.analysis.values.non_finite import NonFinite, non_finite
 from nbkit.numerics.noise_ratio import HARMLESS
 from nbkit.schema import DIFFS, FINDINGS, TENSORS
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.check import KINDS, nothing_text
+from nbkit.views.sections.check import KINDS, has_steps, nothing_text
 from nbkit.views.statements.statement import Link, Statement, Words, difference_link, op_link
 from nbkit.views.summary import units
 from nbkit.views.summary.names import shown, shown_module
@@ -49,7 +49,9 @@ def check_verdict(trace: Trace) -> Statement:
 
 def _findings(trace: Trace, findings: pd.DataFrame) -> list[Words]:
     kind, op_id, message = (findings[name].iloc[0] for name in ("kind", "op_id", "message"))
-    first: Words = (f"{KINDS.get(kind, shown(kind))}, first at ", *_op_words(trace, int(op_id)), f": {shown(message)}")
+    step = f" in step {findings['step'].iloc[0]}" if has_steps(trace) else ""
+    begins = f"{KINDS.get(kind, shown(kind))}, first{step} at "
+    first: Words = (begins, *_op_words(trace, int(op_id)), f": {shown(message)}")
     more = len(findings) - 1
     return [first, (Link(units.counted(more, "further finding"), "found"), " after it.")] if more else [first]
 

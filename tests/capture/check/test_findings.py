@@ -112,6 +112,21 @@ def test_a_gradient_that_goes_wrong_is_named_with_its_module_and_forward_op():
     assert first.message == "3 of 3 elements are Inf, the first at [0]; inputs there: 1, 0"
 
 
+def test_findings_name_the_optimizer_step_as_ops_do():
+    weight = nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=1.0)  # the second step's weight is 0
+
+    def step():
+        for _ in range(3):
+            (1 / weight).sum().backward()
+            weight.grad.fill_(1)
+            optimizer.step()
+
+    trace = found(step)
+    assert trace.findings[["op", "step"]].to_numpy().tolist() == [["aten.reciprocal.default", 1]]
+    assert trace.ops["step"][trace.findings["op_id"][0]] == 1
+
+
 def test_an_overflow_under_a_scaler_is_found_in_the_backward_pass():
     model, scaler = nn.Linear(4, 4), torch.amp.GradScaler("cpu", init_scale=2.0**40)
     x = torch.full((2, 4), 1e4)

@@ -26,6 +26,16 @@ def test_a_backward_pass_stops_too():
     assert trace.findings["phase"].tolist() == ["backward"]
 
 
+def test_the_error_names_the_step():
+    weight = nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=1.0)
+    with pytest.raises(nbkit.NonFiniteError) as raised, nbkit.opcheck(stop=True):
+        for _ in range(2):
+            weight.log().sum().backward()
+            optimizer.step()
+    assert raised.value.__notes__[0].startswith("forward, outside modules, step 1, ")
+
+
 def test_a_healthy_step_runs_to_its_end():
     net = nn.Linear(3, 3)
     with nbkit.opcheck(stop=True) as trace:

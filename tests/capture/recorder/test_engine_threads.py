@@ -44,3 +44,8 @@ def test_ops_of_a_hook_on_plain_tensors_stand_in_its_thread_with_their_line(reco
         ("aten.sum.default", 1),
     ]
     assert "engine_thread_step.py" in rows[1]["source"]
+
+
+def test_modules_in_a_hook_are_no_calls_in_a_thread_of_the_users_own(recorded):
+    assert [row["module"] for row in recorded["hooked"] if row["op"] == "aten.tanh.default"] == [""]
+    assert not [reason for reason in recorded["skipped"] if "other thread" in reason]

@@ -20,7 +20,7 @@ HOME = "/" + "home"
 
 
 def findings(message: str) -> pd.DataFrame:
-    row = {"op_id": 1, "op": "a", "phase": "forward", "kind": "nan", "role": "output", "position": 0}
+    row = {"op_id": 1, "op": "a", "phase": "forward", "step": 0, "kind": "nan", "role": "output", "position": 0}
     row |= {"dtype": "float32", "shape": "[2]", "nan_count": 1, "inf_count": 0}
     return FINDINGS.frame([{**row, "message": message, "message_values": message_values(message)}])
 

@@ -7,6 +7,8 @@ from nbkit.views.sections.check import check_sections
 from nbkit.views.static_html.static_table import static_table
 from nbkit.views.static_html.view import view_of
 
+OTHERS = ["module", "source", "what happened"]
+
 
 def traced(step):
     with nbkit.opcheck() as trace:
@@ -35,6 +37,31 @@ def test_a_healthy_trace_tells_of_masks_and_an_empty_one_of_nothing():
         "began. 1 of them contains NaN or Inf constants that are expected, such as the -Inf of a mask."
     )
     assert check_sections(traced(lambda: None), 5)[0].texts() == [["Not checked: no result was examined."]]
+
+
+def test_a_healthy_trace_tells_of_what_was_thrown_away():
+    [[[text]]] = [section.texts() for section in check_sections(traced(lambda: torch.zeros(2).log().long()), 5)]
+    assert text == (
+        "Nothing wrong found: in 2 results no NaN, Inf or underflow began. 1 op made Inf that was thrown away: only "
+        "integers were made of it."
+    )
+
+
+def test_findings_of_several_steps_say_which():
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=1.0)
+
+    def steps(count):
+        for _ in range(count):
+            weight.sum().backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=False)
+        torch.zeros(2).log()
+
+    several, one = (check_sections(traced(lambda count=count: steps(count)), 5)[0] for count in (2, 0))
+    assert [column.label for column in several.columns] == ["op", "kind", "phase", "step", *OTHERS]
+    assert several.texts()[0][:4] == ["aten.log.default", "Inf", "other", "2"]
+    assert [column.label for column in one.columns] == ["op", "kind", "phase", *OTHERS]
 
 
 def test_more_findings_than_rows_are_counted():

@@ -36,7 +36,15 @@ def test_values_that_were_read_are_judged_by_their_nan_and_inf() -> None:
 
 
 def findings(*rows: tuple[int, str]) -> Trace:
-    base = {"module": "fc", "phase": "forward", "role": "output", "position": 0, "dtype": "float32", "shape": "[2]"}
+    base = {
+        "module": "fc",
+        "phase": "forward",
+        "step": 0,
+        "role": "output",
+        "position": 0,
+        "dtype": "float32",
+        "shape": "[2]",
+    }
     made = [
         {
             **base,
@@ -60,6 +68,12 @@ def test_the_first_bad_op_is_named_and_the_others_counted() -> None:
         "overflow, first at aten.addmm.default in fc, forward (train.py:7): 1 of 2", "1 further finding after it.",
     ])  # fmt: skip
     assert links(found) == [Link("aten.addmm.default", "op_table", 1), Link("1 further finding", "found")]
+
+
+def test_the_first_bad_op_is_named_with_its_step_if_there_are_several() -> None:
+    trace = findings((1, "overflow"))
+    trace.frames["findings"] = trace.findings.assign(step=2)
+    assert told(check_verdict(trace))[0].startswith("overflow, first in step 2 at aten.addmm.default in fc, forward")
 
 
 def test_nothing_wrong_is_said_only_of_what_was_looked_at() -> None:
