@@ -25,7 +25,7 @@ FORMS = {
     "wrong": (with_loss(lambda out: (out.mean() * 0).log() * 0 + out.sum()), "findings"),
     "random": (with_loss(lambda out: out.sum() * int.from_bytes(os.urandom(2))), "other bits under opdiff, opcheck"),
     "impossible": (with_loss(lambda out: out[7]), "not run"),
-    "ends": (with_loss(lambda out: os.abort()), "THE PROCESS ENDS (-6)"),
+    "ends": (with_loss(lambda out: os.kill(os.getpid(), 9)), "THE PROCESS ENDS (-9)"),
 }
 
 

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.calls.capturer import CallCapturer, Values
-from nbkit.capture.diff.conditioning import recheck
 from nbkit.capture.diff.measuring import NOISE, Meter, Numbers
 from nbkit.capture.diff.pair import Pair, Row, allowed_growth, flat, pieces_of
-from nbkit.capture.diff.reduced import narrow, reduced, running
-from nbkit.capture.diff.scalars import with_rounded_scalars
-from nbkit.capture.diff.ties import ties
+from nbkit.capture.diff.rechecks.conditioning import recheck
+from nbkit.capture.diff.rechecks.reduced import narrow, reduced, running
+from nbkit.capture.diff.rechecks.scalars import with_rounded_scalars
+from nbkit.capture.diff.rechecks.ties import ties
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.replay.reference import Call, Results

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from nbkit.capture.diff.measuring import Meter
-from nbkit.capture.diff.product_parts import factors_of
+from nbkit.capture.diff.rechecks.product_parts import factors_of
 from nbkit.capture.replay.chunked import PIECE
 from nbkit.capture.replay.op_traits import traits_of
 from nbkit.capture.replay.reference import Call

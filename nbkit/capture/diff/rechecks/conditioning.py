@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nbkit.capture.diff.inner_rounding import inner_noise, noise_of_positions
 from nbkit.capture.diff.pair import Pair, flat
-from nbkit.capture.diff.product_parts import factors_of, part_of
-from nbkit.capture.diff.scalars import noise_of_scalars
+from nbkit.capture.diff.rechecks.inner_rounding import inner_noise, noise_of_positions
+from nbkit.capture.diff.rechecks.product_parts import factors_of, part_of
+from nbkit.capture.diff.rechecks.scalars import noise_of_scalars
 from nbkit.capture.replay.chunked import PIECE
 from nbkit.numerics.noise_ratio import accumulates_alike, least_level, noise_ratios
 from nbkit.numerics.precision import PRECISIONS, Array, Precision

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbkit.capture.diff.reduced import FACTORS
+from nbkit.capture.diff.rechecks.reduced import FACTORS
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.replay.reference import Call

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from nbkit.capture.diff.inner_rounding import NOISE_OF_EXP as NOISE
+from nbkit.capture.diff.rechecks.inner_rounding import NOISE_OF_EXP as NOISE
 from tests.capture.diff.planted import compared, with_fault, wrong
 
 KERNEL = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu

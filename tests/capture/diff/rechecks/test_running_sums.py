@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from nbkit.capture.diff.running_sums import running_sum
+from nbkit.capture.diff.rechecks.running_sums import running_sum
 from nbkit.capture.replay.op_traits import traits_of
 from nbkit.capture.replay.reference import Reference
 from tests.capture.diff.planted import with_fault

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbkit.capture.diff.inner_rounding import RESAMPLING, noise_of_positions
 from nbkit.capture.diff.pair import Pair, flat
-from nbkit.capture.diff.running_sums import running_sum
+from nbkit.capture.diff.rechecks.inner_rounding import RESAMPLING, noise_of_positions
+from nbkit.capture.diff.rechecks.running_sums import running_sum
 from nbkit.capture.replay.copies import mapped_call
 from nbkit.capture.replay.reference import Call
 from nbkit.numerics.noise_ratio import noise_ratios, running_growth
