@@ -98,6 +98,4 @@ def _cell_name(filename: str) -> str | None:
     # Asked of IPython only if the user already runs it: capture itself must work without.
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    namer = getattr(getattr(shell, "compile", None), "format_code_name", None)
-    label = namer(filename) if namer is not None else None
-    return " ".join(label) if label else None
+    return None if shell is None else cell_label(shell, filename)
