@@ -10,6 +10,8 @@ import torch
 from torch._ops import OpOverload
 from torch.autograd import graph
 
+from nbkit.compat.ipython_versions import cell_label
+
 # A place in code: the code object and the instruction's offset; turned into a line only once the step is over.
 CodeLocation = tuple[CodeType, int]
 
