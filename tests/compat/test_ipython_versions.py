@@ -1,5 +1,6 @@
 """Older versions of IPython: magics without the mark for `;`, and cells that only their history names."""
 
+import linecache
 from types import SimpleNamespace
 
 import pytest
@@ -8,31 +9,27 @@ from IPython.core import magic
 from nbkit.compat.ipython_versions import cell_label, output_can_be_silenced
 
 
-class Compiler:
-    """Names files as ipykernel does, by what is in them; it keeps no numbers, as that of IPython 7."""
-
-    def get_code_name(self, raw, transformed, number):
-        return f"/tmp/cells/{raw}.py"
-
-
 @pytest.fixture
-def shell():
-    raw, transformed = ["", "x", "y", "x"], ["", "X", "Y", "X"]
-    return SimpleNamespace(
-        compile=Compiler(), history_manager=SimpleNamespace(input_hist_raw=raw, input_hist_parsed=transformed)
-    )
+def shell(monkeypatch):
+    """A shell of IPython 7 after three cells: its compiler keeps no numbers, only the code of each file."""
+    for code in ("x = 1\nx", "y", "z"):
+        lines = [f"{line}\n" for line in code.splitlines()]
+        monkeypatch.setitem(linecache.cache, f"/cells/{code[0]}.py", (len(code), 0.0, lines, f"/cells/{code[0]}.py"))
+    cells = ["", "x = 1\nx", "y", "x = 1\nx"]
+    return SimpleNamespace(compile=SimpleNamespace(), history_manager=SimpleNamespace(input_hist_parsed=cells))
 
 
 def test_a_cell_of_ipython_7_is_named_by_its_history(shell):
-    assert cell_label(shell, "/tmp/cells/y.py") == "Cell In[2]"
+    assert cell_label(shell, "/cells/y.py") == "Cell In[2]"
 
 
 def test_of_equal_cells_the_last_one_ran(shell):
-    assert cell_label(shell, "/tmp/cells/x.py") == "Cell In[3]"
+    assert cell_label(shell, "/cells/x.py") == "Cell In[3]"
 
 
 def test_a_file_is_no_cell(shell):
-    assert cell_label(shell, "/tmp/cells/z.py") is None
+    assert cell_label(shell, "/cells/z.py") is None
+    assert cell_label(shell, __file__) is None
 
 
 def test_ipython_8_says_it_itself():
