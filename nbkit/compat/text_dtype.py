@@ -1,6 +1,7 @@
 """The pandas dtype of text columns: `str` in pandas 3, in pandas 2 the dtype that behaves like it."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ NAME = "str"
 READS_TEXTS_AS_OBJECTS = int(pd.__version__.partition(".")[0]) < 3
 
 
-def _text_dtype() -> pd.StringDtype:
+def _text_dtype() -> "pd.StringDtype[Any]":
     """Returns the dtype whose texts are held by pyarrow, and whose null is NaN."""
     try:
         return pd.StringDtype(na_value=np.nan)

@@ -93,7 +93,7 @@ def _ops(events: Events, links: Links, rows: Ints, op_id: Ints, start_us: npt.ND
 def _texts(values: Sequence[str | None]) -> pd.api.extensions.ExtensionArray:
     """Returns a text column, built over the few different texts: a frame of a million rows has some thousands."""
     codes, different = pd.factorize(np.array(values, dtype=object))
-    known = pd.array([*different.tolist(), None], dtype=TEXT)
+    known: pd.api.extensions.ExtensionArray = pd.array([*different.tolist(), None], dtype=TEXT)
     return known.take(np.asarray(codes, dtype=np.intp))  # -1 takes the last, the null
 
 

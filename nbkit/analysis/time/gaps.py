@@ -1,6 +1,7 @@
 """Finds time not covered by ops: Python between them, launching of kernels, waiting for a device or another thread."""
 
 import re
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -140,7 +141,7 @@ def _described(host: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
         table[f"{side}_op_id"] = near["op_id"].astype("Int64").to_numpy(dtype=object)
         table[f"{side}_op"] = near["op"].to_numpy(dtype=object)
     owner = host[["model", "module", "phase", "source"]].reindex(_owners(host, gaps)).reset_index(drop=True)
-    types = {"previous_op_id": "Int64", "next_op_id": "Int64", "previous_op": TEXT, "next_op": TEXT}
+    types: dict[str, Any] = {"previous_op_id": "Int64", "next_op_id": "Int64", "previous_op": TEXT, "next_op": TEXT}
     return table.astype(types).join(owner)
 
 
