@@ -5,7 +5,7 @@ from inspect import signature
 from typing import Any
 
 import torch
-from torch._C._autograd import DeviceType, _KinetoEvent
+from torch._C._autograd import DeviceType, _disable_profiler, _KinetoEvent
 from torch._C._profiler import _ExperimentalConfig
 from torch.export.graph_signature import OutputKind
 
@@ -41,6 +41,19 @@ activity = getattr(_KinetoEvent, "activity_type", derived_activity)
 is_hidden = getattr(_KinetoEvent, "is_hidden_event", lambda event: False)
 metadata_json = getattr(_KinetoEvent, "metadata_json", lambda event: "")
 overload_name = getattr(_KinetoEvent, "overload_name", lambda event: None)
+
+
+def disable_profiler() -> Any:
+    """Switches Kineto off and returns its raw result; None where another profiler has ended it.
+
+    torch 2.11 and older raise an error then, later versions return a result without events.
+    """
+    try:
+        return _disable_profiler()
+    except RuntimeError as error:
+        if "not running" not in str(error):
+            raise
+        return None
 
 
 def experimental_config(**options: bool) -> _ExperimentalConfig:

@@ -15,12 +15,12 @@ from time import perf_counter_ns
 from typing import Any, ClassVar
 
 import torch
-from torch._C._autograd import _disable_profiler, _enable_profiler, _prepare_profiler, _profiler_enabled
+from torch._C._autograd import _enable_profiler, _prepare_profiler, _profiler_enabled
 from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _EventType
 from torch.autograd import profiler
 
 from nbkit.capture.profiler.cpp_log import MutedCppLog
-from nbkit.compat.torch_versions import current_accelerator, experimental_config
+from nbkit.compat.torch_versions import current_accelerator, disable_profiler, experimental_config
 from nbkit.errors import OptionError, first_line, nearest
 
 # What Kineto tells about itself; anything else that it prints is kept as a note.
@@ -98,7 +98,7 @@ class Kineto:
         try:
             self._wait()
             with muted_stderr(self.notes):
-                return _disable_profiler()
+                return disable_profiler()
         finally:
             Kineto.running = None
 
@@ -120,7 +120,7 @@ def check_free() -> None:
     if running is not None and running.is_lost:
         if running.thread is current_thread() and _profiler_enabled():
             with muted_stderr(running.notes):
-                _disable_profiler()
+                disable_profiler()
         if running.thread is current_thread() or not running.thread.is_alive():
             running = Kineto.running = None
     if _profiler_enabled():
