@@ -10,6 +10,8 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-r
 RECORDED := $(addprefix tests/capture/,raw recorder frames step check calls diff) tests/magics/test_optrace_options.py
 # What the tests need has what the demo needs.
 DEMO := $(or $(wildcard .venv/.installed-test),.venv/.installed-demo)
+# Which environments of make test-versions: all, or such as ONLY="colab"; those of torch take gigabytes each.
+ONLY ?=
 # Which tests of these: all, or such as TIER="not full".
 TIER ?=
 .DEFAULT_GOAL := help
@@ -55,6 +57,10 @@ test-all: .venv/.installed-test  ## every test: also JupyterLab, notebooks, all 
 .PHONY: test-python
 test-python: .venv/.installed-test  ## the tests of recording once more, with the Python recorder
 	NBKIT_RECORDER=python $(PYTEST) -q -m "$(TIER)" $(RECORDED)
+
+.PHONY: test-versions
+test-versions: .venv/.installed-test  ## nbkit with older and newer versions of torch, pandas and IPython; ONLY="colab torch-2.8" for some
+	$(BIN)/python -m tests.versions $(ONLY)
 
 .PHONY: mutations
 mutations: .venv/.installed-test  ## break a line in each of 20 modules, in a copy, and say whether make test sees it

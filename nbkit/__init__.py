@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import nbkit.compat.installed  # noqa: F401 # says first what is too old for all that follows
 from nbkit.errors import (
     NbkitError,
     NonFiniteError,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from nbkit.schema import DIFFS
+from nbkit.schema import DIFFS, TEXT
 from tests.fakes import make_ops
 
 BASE = {"op": "aten.mm.default", "phase": "forward", "role": "output", "position": 0, "dtype": "float32"}
@@ -28,6 +28,6 @@ def with_step_columns(diffs: pd.DataFrame) -> pd.DataFrame:
         local_error=[0.5, *[1e-7] * inherited],
         propagated_error=[0.0, *[0.25] * inherited],
         total_error=[0.5, *[0.25] * inherited],
-        error_class=pd.array(["local", *["propagated"] * inherited], dtype="str"),
+        error_class=pd.array(["local", *["propagated"] * inherited], dtype=TEXT),
         origin_op_id=pd.array([0] * len(diffs), dtype="Int64"),
     )

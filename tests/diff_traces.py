@@ -7,7 +7,7 @@ import pandas as pd
 import torch
 
 import nbkit
-from nbkit.schema import DIFFS
+from nbkit.schema import DIFFS, TEXT
 from nbkit.trace.trace import Trace
 from tests.fakes import fake_trace
 
@@ -47,7 +47,7 @@ def hostile_diffs() -> Trace:
     trace = large_diffs(6)
     for frame in ("ops", "diffs"):
         trace.frames[frame] = trace.frames[frame].assign(
-            op=pd.array([HOSTILE] * 6, dtype="str"), module=pd.array(["<b>a</b>." + "x" * 300] * 6, dtype="str")
+            op=pd.array([HOSTILE] * 6, dtype=TEXT), module=pd.array(["<b>a</b>." + "x" * 300] * 6, dtype=TEXT)
         )
-    trace.frames["diffs"]["message"] = pd.array(["<script>alert(2)</script>"] * 6, dtype="str")
+    trace.frames["diffs"]["message"] = pd.array(["<script>alert(2)</script>"] * 6, dtype=TEXT)
     return trace

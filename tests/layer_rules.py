@@ -8,6 +8,7 @@ from pathlib import Path
 
 # From the bottom up; layers of one line are siblings and do not import each other.
 RANKS = (
+    ("compat",),
     ("base",),
     ("trace",),
     ("analysis", "capture", "readers", "simulated"),
@@ -24,6 +25,8 @@ TOP_FILES = {
 }
 BASE_FOLDERS = dict.fromkeys(("schema", "numerics", "timeline", "divergence", "graphs"), "base")
 FRAMES = {"numpy", "pandas"}
+# What a module of compat imports; only a layer that may import that may import the module.
+COMPAT = {"text_dtype": "pandas", "torch_versions": "torch"}
 THIRD_PARTY = {
     "base": FRAMES | {"pyarrow"},
     "trace": FRAMES | {"pyarrow"},
@@ -38,6 +41,7 @@ THIRD_PARTY = {
     "root": {"IPython"},  # load_ipython_extension, which IPython looks for there
     "sample_models": {"torch", "sample_models", "nbkit"},
     "notebooks": {*FRAMES, "torch", "IPython", "plotly", "matplotlib", "sample_models", "nbkit"},
+    "compat": FRAMES | {"pyarrow", "torch", "IPython"},
 }
 
 
@@ -53,7 +57,7 @@ def layer_of(path: Path) -> str | None:
     """The layer of a file given by its path inside nbkit/; None where the rule names none."""
     folder = path.parts[0] if len(path.parts) > 1 else ""
     if folder:
-        return BASE_FOLDERS.get(folder, folder if any(folder in siblings for siblings in RANKS[1:]) else None)
+        return BASE_FOLDERS.get(folder, folder if any(folder in siblings for siblings in RANKS) else None)
     return TOP_FILES.get(path.stem)
 
 
@@ -152,6 +156,8 @@ def _reason(layer: str, module: str, root: Path) -> str | None:
     top, *rest = module.split(".")
     if top != "nbkit":
         return _third_party(layer, top)
+    if rest[:1] == ["compat"] and layer != "compat":
+        return _third_party(layer, COMPAT.get(rest[1] if rest[1:] else "", "sys"))
     target = _target(rest, root)
     if target is None:
         return None if layer == "root" else "nothing inside the package imports the package root"

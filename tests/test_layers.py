@@ -71,6 +71,12 @@ def test_notebooks_use_only_the_public_nbkit(path):
         ("schema/table.py", "import requests", "requests is no dependency that a layer may use"),
         ("capture/a.py", "import sample_models.llama", "nbkit imports nothing of sample_models"),
         ("capture/a.py", "from nbkit import optrace", "nothing inside the package imports the package root"),
+        (
+            "views/a.py",
+            "from nbkit.compat import torch_versions",
+            "torch_versions, but torch is only",
+        ),
+        ("compat/a.py", "from nbkit.views import b", "views is above compat"),
         ("views/a.py", "import nbkit", "nothing inside the package imports the package root"),
         ("helpers.py", "", "nbkit/helpers.py: belongs to no layer"),
         ("misc/a.py", "", "nbkit/misc/a.py: belongs to no layer"),

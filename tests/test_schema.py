@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from nbkit import SchemaError, Trace
+from nbkit.compat.text_dtype import READS_TEXTS_AS_OBJECTS, dtype_name
 from nbkit.schema import DTYPES, MODULES, OPS, TABLES, TENSORS, nullable
 from tests.fakes import make_modules, make_ops, make_tensors
 
@@ -34,7 +35,7 @@ def test_every_column_has_a_dtype_a_meaning_and_its_unit():
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
 def test_an_empty_frame_has_all_columns_and_dtypes(table):
     frame = table.frame()
-    assert [str(dtype) for dtype in frame.dtypes] == [column.dtype for column in table.columns]
+    assert [dtype_name(dtype) for dtype in frame.dtypes] == [column.dtype for column in table.columns]
     assert table.check(frame) is frame
     assert len(frame) == 0
 
@@ -89,7 +90,12 @@ def test_columns_of_unequal_length_are_refused():
             lambda df: df.astype({"step": "float64"}),
             r"ops.step has dtype float64, expected int64; build it with OPS.frame",
         ),
-        (lambda df: df.astype({"op": object}), "ops.op has dtype object, expected str"),
+        (lambda df: df.assign(op=pd.Series([1], dtype=object)), "ops.op has dtype object, expected str"),
+        pytest.param(
+            lambda df: df.astype({"op": object}),
+            "ops.op has dtype object, expected str",
+            marks=pytest.mark.skipif(READS_TEXTS_AS_OBJECTS, reason="pandas 2 reads texts as objects"),
+        ),
         (lambda df: df.set_index(pd.Index([5])), r"ops needs a RangeIndex; call .reset_index\(drop=True\)"),
     ],
 )

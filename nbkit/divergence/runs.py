@@ -60,8 +60,7 @@ class Run(NamedTuple):
 
 def run_of(ops: pd.DataFrame, tensors: pd.DataFrame) -> Run:
     """Returns the run that these frames of a trace hold."""
-    OPS.check(ops)
-    TENSORS.check(tensors)
+    ops, tensors = OPS.check(ops), TENSORS.check(tensors)
     # A tensor without a storage of its own (a sparse one) is told by its own number.
     storages = tensors["storage_id"].fillna(-1 - tensors["tensor_id"]).astype("int64").tolist()
     eps = {dtype: _eps(dtype) for dtype in tensors["dtype"].unique()}

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from types import CodeType
 
 from IPython.core.interactiveshell import InteractiveShell
-from IPython.core.magic import no_var_expand, output_can_be_silenced
+from IPython.core.magic import no_var_expand
 
+from nbkit.compat.ipython_versions import output_can_be_silenced
 from nbkit.magics.arguments import MagicFunction, wants_help
 from nbkit.magics.cell_magic import CellMagic
 from nbkit.magics.session import CellSession, show_text

@@ -1,5 +1,6 @@
 """Defines the frames: every table's columns, their dtypes and their meaning, in one place."""
 
+from nbkit.compat.text_dtype import TEXT
 from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, PARTS
 from nbkit.schema.recording import (
     ALIGNMENT,
@@ -13,7 +14,7 @@ from nbkit.schema.recording import (
     TENSORS,
     TIMINGS,
 )
-from nbkit.schema.table import DTYPES, TABLES, TEXT, Column, Table, nullable, table
+from nbkit.schema.table import DTYPES, TABLES, Column, Table, nullable, table
 
 SCHEMA_VERSION = 2
 RECORDING = (OPS, TENSORS, MODULES, MEMORY, TIMINGS, SAMPLES, DIFFS, FINDINGS, ALIGNMENT)

@@ -10,11 +10,10 @@ import pandas as pd
 import pyarrow as pa
 from pandas.api.extensions import ExtensionArray
 
+from nbkit.compat.text_dtype import TEXT, dtype_name, with_text_columns
 from nbkit.errors import SchemaError
 
 DTYPES = ("int64", "Int64", "float64", "str", "bool")
-# The dtype that "str" names; its texts are held by pyarrow.
-TEXT = pd.StringDtype(na_value=np.nan)
 # numpy has one object for each of its dtypes, and takes long to write its name.
 PLAIN = {name: np.dtype(name) for name in ("int64", "float64", "bool")}
 # What an absent column is filled with; a column of another dtype has no missing value and must be given.
@@ -37,6 +36,11 @@ class Column:
     name: str
     dtype: str
     meaning: str
+
+    @property
+    def pandas_dtype(self) -> Any:
+        """Returns what pandas takes for the dtype: `str` means objects to pandas 2."""
+        return TEXT if self.dtype == "str" else self.dtype
 
 
 @dataclass(frozen=True)
@@ -65,15 +69,19 @@ class Table:
         return pd.DataFrame(arrays, index=pd.RangeIndex(length), copy=False)
 
     def check(self, df: pd.DataFrame) -> pd.DataFrame:
-        """Returns `df` itself; raises SchemaError unless it has this table's columns and dtypes and a RangeIndex."""
+        """Returns `df` itself; raises SchemaError unless it has this table's columns and dtypes and a RangeIndex.
+
+        With pandas 2, which reads texts as objects, returns a copy where columns of objects hold texts alone.
+        """
         if not isinstance(df, pd.DataFrame):
             raise SchemaError(
                 f"{self.name} is expected as a frame, and this is a {type(df).__name__}; give trace.{self.name}."
             )
         if list(df.columns) != self.names:
             raise SchemaError(self._wrong_columns(list(df.columns)))
+        df = with_text_columns(df, [column.name for column in self.columns if column.dtype == "str"])
         for column, dtype in zip(self.columns, df.dtypes.tolist(), strict=True):
-            if dtype is not PLAIN.get(column.dtype) and str(dtype) != column.dtype:
+            if dtype is not PLAIN.get(column.dtype) and dtype_name(dtype) != column.dtype:
                 raise SchemaError(
                     f"{self.name}.{column.name} has dtype {dtype}, expected {column.dtype}; "
                     f"build it with {self.name.upper()}.frame()."
@@ -105,10 +113,14 @@ class Table:
             if length:
                 raise SchemaError(f"{self.name}.{column.name} ({column.dtype}) has no null, so it must be given.")
             values = []
-        if isinstance(values, np.ndarray | ExtensionArray) and values.dtype == column.dtype and len(values) == length:
+        if (
+            isinstance(values, np.ndarray | ExtensionArray)
+            and dtype_name(values.dtype) == column.dtype
+            and len(values) == length
+        ):
             return values
         try:
-            return pd.Series(values, index=pd.RangeIndex(length), dtype=column.dtype, copy=False).array
+            return pd.Series(values, index=pd.RangeIndex(length), dtype=column.pandas_dtype, copy=False).array
         except (TypeError, ValueError, OverflowError) as error:
             raise SchemaError(
                 f"{self.name}.{column.name} cannot be read as {column.dtype} ({error}); give one value of that dtype "

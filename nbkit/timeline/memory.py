@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from nbkit.schema import MEMORY as MEMORY_TABLE
-from nbkit.schema import nullable
+from nbkit.schema import TEXT, nullable
 from nbkit.timeline.events import ABSENT, MEMORY, Events, Ints
 
 UNKNOWN = (ABSENT, 0)  # no address
@@ -24,7 +24,7 @@ def memory_frame(events: Events, op_id: Ints, time_us: npt.NDArray[np.float64]) 
         {
             "op_id": nullable(op_id[rows]),
             "time_us": time_us[rows],
-            "device": pd.array(devices, dtype="str"),
+            "device": pd.array(devices, dtype=TEXT),
             "delta_bytes": delta,
             "allocated_bytes": allocated,
             "allocation_id": nullable(ids),

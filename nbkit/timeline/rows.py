@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from nbkit.schema import OPS, nullable
+from nbkit.schema import OPS, TEXT, nullable
 from nbkit.timeline import names
 from nbkit.timeline.events import ABSENT, HOST, KERNEL, MEMORY, MODULE, RUNTIME, Events, Ints, Texts
 from nbkit.timeline.links import PHASES, Links, launches, link
@@ -69,7 +69,7 @@ def _ops(events: Events, links: Links, rows: Ints, op_id: Ints, start_us: npt.ND
         "op": _texts(ops),
         **{name: _texts(values) for name, values in of_module.items()},
         "module_call": nullable(calls),
-        "phase": pd.array(PHASES, dtype="str").take(links.phase),
+        "phase": pd.array(PHASES, dtype=TEXT).take(links.phase),
         "step": _steps(events),
         "forward_op_id": nullable(op_id[links.forward]),
         "device": _texts(_devices(events, links)),
@@ -93,7 +93,7 @@ def _ops(events: Events, links: Links, rows: Ints, op_id: Ints, start_us: npt.ND
 def _texts(values: Sequence[str | None]) -> pd.api.extensions.ExtensionArray:
     """Returns a text column, built over the few different texts: a frame of a million rows has some thousands."""
     codes, different = pd.factorize(np.array(values, dtype=object))
-    known = pd.array([*different.tolist(), None], dtype="str")
+    known: pd.api.extensions.ExtensionArray = pd.array([*different.tolist(), None], dtype=TEXT)
     return known.take(np.asarray(codes, dtype=np.intp))  # -1 takes the last, the null
 
 

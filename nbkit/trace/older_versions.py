@@ -5,6 +5,8 @@ from typing import Any
 
 import pandas as pd
 
+from nbkit.schema import TEXT
+
 # Names until schema version 1, by frame.
 COLUMNS = {"diffs": {"injected_error": "local_error", "inherited_error": "propagated_error"}}
 ERROR_CLASSES = {"injected": "local", "inherited": "propagated", "given": "input"}
@@ -26,7 +28,7 @@ def upgraded_frame(name: str, frame: pd.DataFrame) -> pd.DataFrame:
     if "error_class" in frame:
         frame["error_class"] = frame["error_class"].replace(ERROR_CLASSES)
     if name in ("diffs", "findings"):
-        frame["message_values"] = frame["message"].map(_all_of_it, na_action="ignore").astype("str")
+        frame["message_values"] = frame["message"].map(_all_of_it, na_action="ignore").astype(TEXT)
     return frame
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from nbkit.compat.text_dtype import arrow_schema
 from nbkit.errors import SchemaError, TraceError, first_line
 from nbkit.schema import SCHEMA_VERSION, TABLES
 from nbkit.trace.atomic_write import why_not
@@ -99,7 +100,7 @@ def _read_frame(path: Path, name: str, version: int) -> pd.DataFrame:
 def _typed(name: str, frame: pd.DataFrame) -> pd.DataFrame:
     """Returns a frame with the dtypes of its table; raises SchemaError if it has other columns."""
     # Parquet knows no nullable pandas dtypes by itself: files of other writers come back as float or object.
-    return TABLES[name].check(frame.astype({c.name: c.dtype for c in TABLES[name].columns if c.name in frame}))
+    return TABLES[name].check(frame.astype({c.name: c.pandas_dtype for c in TABLES[name].columns if c.name in frame}))
 
 
 def _arrow_table(name: str, frame: pd.DataFrame) -> pa.Table:
@@ -107,7 +108,7 @@ def _arrow_table(name: str, frame: pd.DataFrame) -> pa.Table:
 
     Raises SchemaError for a frame that was changed since it was recorded and does not fit its table any more.
     """
-    TABLES[name].check(frame)
+    frame = TABLES[name].check(frame)
     columns = [pa.array(values.values, from_pandas=True) for _, values in frame.items()]
     return pa.Table.from_arrays(columns, schema=_arrow_schema(name))
 
@@ -115,7 +116,7 @@ def _arrow_table(name: str, frame: pd.DataFrame) -> pa.Table:
 @cache
 def _arrow_schema(name: str) -> pa.Schema:
     """Returns Arrow types of a table's columns, and how pandas reads them back."""
-    return pa.Schema.from_pandas(TABLES[name].frame(), preserve_index=False)
+    return arrow_schema(TABLES[name].frame())
 
 
 def _replace(partial: Path, path: Path) -> None:

@@ -12,6 +12,7 @@ import pandas as pd
 from nbkit.analysis.structure.recognise import recognise
 from nbkit.errors import OptionError, TraceError, nearest
 from nbkit.readers.registry import reader_of
+from nbkit.schema import TEXT
 from nbkit.trace.atomic_write import writing
 from nbkit.trace.storage import META
 from nbkit.trace.trace import Trace
@@ -83,7 +84,7 @@ def _rows_of(frame: pd.DataFrame, sort: str | None, columns: list[str] | None) -
 
 def _frame_text(frame: pd.DataFrame, width: int | None) -> str:
     """Writes the frame in blocks of that width; what could disturb a terminal is escaped, null is empty."""
-    texts = pd.DataFrame({name: [_text(value) for value in values] for name, values in frame.items()}, dtype="str")
+    texts = pd.DataFrame({name: [_text(value) for value in values] for name, values in frame.items()}, dtype=TEXT)
     if not len(texts):
         return f"no rows; columns: {', '.join(map(str, frame))}"
     return str(texts.to_string(index=False, line_width=width, max_colwidth=CELL_WIDTH + 1))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from nbkit.schema import DIFFS, FINDINGS, MEMORY, MODULES, TENSORS, Table
+from nbkit.schema import DIFFS, FINDINGS, MEMORY, MODULES, TENSORS, TEXT, Table
 from nbkit.trace.trace import Trace
 from tests.fakes import make_ops, make_trace
 
@@ -66,7 +66,7 @@ def _filled(table: Table, **numbers: float) -> pd.DataFrame:
     """A frame of a table with a plant in every text, a row for each; numbers as given, else 0."""
     columns: dict[str, Any] = {}
     for column in table.columns:
-        if column.dtype == "str":
+        if column.dtype == TEXT:
             columns[column.name] = list(PLANTS)
         elif column.dtype in ("int64", "bool", "Int64") or column.name in numbers:
             columns[column.name] = [numbers.get(column.name, 0)] * len(PLANTS)

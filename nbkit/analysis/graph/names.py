@@ -7,22 +7,23 @@ import numpy.typing as npt
 import pandas as pd
 
 from nbkit.graphs.rows import json_text
+from nbkit.schema import TEXT
 
 
 def op_names(ops: pd.Series) -> pd.Series:
     """Returns a name per call: `mm`, `mm_1`, ... in call order, from overload names such as aten.mm.default."""
     codes, different = pd.factorize(ops)
     shorts = [name.split(".")[1] if "." in name else name for name in different]
-    short = pd.Series(shorts, dtype="str").take(codes).reset_index(drop=True)
+    short = pd.Series(shorts, dtype=TEXT).take(codes).reset_index(drop=True)
     number = short.groupby(short).cumcount()
-    return short.where(number == 0, short + "_" + number.astype("str"))
+    return short.where(number == 0, short + "_" + number.astype(TEXT))
 
 
 def tensor_texts(tensors: pd.DataFrame) -> pd.Series:
     """Returns the name of each tensor by its tensor_id: its path for the first tensor of that path, else %tensor_id."""
     first = tensors.sort_values("requires_grad", ascending=False, kind="stable").drop_duplicates("tensor_id")
     name = first["name"].mask(first["name"].duplicated())
-    return pd.Series(name.fillna("%" + first["tensor_id"].astype("str")).array, index=first["tensor_id"].to_numpy())
+    return pd.Series(name.fillna("%" + first["tensor_id"].astype(TEXT)).array, index=first["tensor_id"].to_numpy())
 
 
 def call_attributes(ops: pd.DataFrame, kept: npt.NDArray[np.int64]) -> pd.Series:
@@ -40,7 +41,7 @@ def call_attributes(ops: pd.DataFrame, kept: npt.NDArray[np.int64]) -> pd.Series
         del facts["model"]
     codes, different = pd.factorize(pd.MultiIndex.from_frame(pd.DataFrame(facts)))
     texts = [_text(dict(zip(facts, values, strict=True))) for values in different]
-    return pd.Series(texts, dtype="str").take(codes).reset_index(drop=True)
+    return pd.Series(texts, dtype=TEXT).take(codes).reset_index(drop=True)
 
 
 def _text(facts: dict[str, Any]) -> str | None:

@@ -9,7 +9,7 @@ import pandas as pd
 from nbkit.analysis.graph.dataflow import last_before
 from nbkit.analysis.graph.memory_writes import is_write, memory_of
 from nbkit.analysis.graph.names import call_attributes, op_names, tensor_texts
-from nbkit.schema import EDGES, GRAPH_TENSORS, MODULES, NODES, OPS, TENSORS, nullable
+from nbkit.schema import EDGES, GRAPH_TENSORS, MODULES, NODES, OPS, TENSORS, TEXT, nullable
 
 GRAPH = "trace"
 BACKWARD_CALLS = ("torch.Tensor.backward", "torch.autograd.backward", "torch.autograd.grad")
@@ -96,7 +96,7 @@ def _kinds(tensors: pd.DataFrame, outside: Ids, modules: pd.DataFrame) -> npt.ND
 def _is_literal(ops: pd.DataFrame, tensors: pd.DataFrame, outside: Ids) -> npt.NDArray[np.bool_]:
     """Returns whether a tensor is what torch.tensor([1, 2]) took its values from: lift_fresh reads it first."""
     reader = ops["op"].array.take(tensors["op_id"].to_numpy()[outside])
-    return np.asarray(pd.Series(reader, dtype="str").str.startswith("aten.lift_fresh"), dtype=bool)
+    return np.asarray(pd.Series(reader, dtype=TEXT).str.startswith("aten.lift_fresh"), dtype=bool)
 
 
 def _outside_nodes(flow: _Flow) -> pd.DataFrame:
@@ -176,7 +176,7 @@ def _graph_tensors(flow: _Flow, node_of_op: Ids) -> pd.DataFrame:
     }
     outside = pd.Series(np.arange(len(flow.outside)), index=flow.tensor_ids(flow.outside)).reindex(ids)
     writer = pd.Series(node_of_op[first["op_id"].to_numpy()], index=ids)
-    kinds = pd.Series(flow.kinds, index=flow.tensor_ids(flow.outside), dtype="str").reindex(ids)
+    kinds = pd.Series(flow.kinds, index=flow.tensor_ids(flow.outside), dtype=TEXT).reindex(ids)
     return GRAPH_TENSORS.frame(
         {
             "graph": [GRAPH] * len(first),

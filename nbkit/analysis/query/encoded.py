@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from nbkit.errors import OptionError, nearest
-from nbkit.schema import OPS, TENSORS
+from nbkit.schema import OPS, TENSORS, TEXT
 
 Codes = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.float64]
@@ -72,7 +72,7 @@ def encode(ops: pd.DataFrame, tensors: pd.DataFrame) -> Columns:
 def text_column(values: pd.Series) -> TextColumn:
     """Returns the encoded column."""
     codes, different = pd.factorize(values)
-    return TextColumn(pd.Series(different, dtype="str"), np.asarray(codes, np.intp))
+    return TextColumn(pd.Series(different, dtype=TEXT), np.asarray(codes, np.intp))
 
 
 def _first_outputs(tensors: pd.DataFrame, n_ops: int) -> TextColumn:
@@ -84,4 +84,4 @@ def _first_outputs(tensors: pd.DataFrame, n_ops: int) -> TextColumn:
     texts = [f"{dtypes[pair // len(shapes)]} {shapes[pair % len(shapes)]}" for pair in pairs]
     codes = np.full(n_ops, -1, np.intp)
     codes[first["op_id"].to_numpy()] = pair_codes
-    return TextColumn(pd.Series(texts, dtype="str"), codes)
+    return TextColumn(pd.Series(texts, dtype=TEXT), codes)

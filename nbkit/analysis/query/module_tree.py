@@ -4,7 +4,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from nbkit.schema import MODULES, OPS
+from nbkit.schema import MODULES, OPS, TEXT
 
 Key = tuple[str, str]
 Number = TypeVar("Number", int, float)
@@ -31,7 +31,7 @@ def module_tree(ops: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:
         "ops_below": _with_below(counts, parents),
         "self_time_below_us": _with_below(times, parents),
     }
-    return pd.DataFrame(columns).astype({"model": "str", "module": "str", "type": "str"})
+    return pd.DataFrame(columns).astype({"model": TEXT, "module": TEXT, "type": TEXT})
 
 
 def _own_totals(ops: pd.DataFrame) -> dict[Key, tuple[int, float]]:

@@ -8,7 +8,7 @@ import pandas as pd
 from nbkit.analysis.time.noise import typical
 from nbkit.analysis.time.timed_pair import OP_NAMES, TIMES, Groups, TimedPair, gathered, timed_pair
 from nbkit.errors import OptionError, nearest
-from nbkit.schema import table
+from nbkit.schema import TEXT, table
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 
@@ -70,7 +70,7 @@ def _table(groups: Groups, pair: TimedPair) -> pd.DataFrame:
     is_match = (groups.calls[0] > 0) & (groups.calls[1] > 0)
     change, noise = pair.changes(groups.times, is_match, groups.is_same)
     is_beyond = np.abs(change) > noise  # False where the noise is null
-    verdict = pd.Series(np.select([~is_beyond, change > 0], ["within_noise", "slower"], "faster"), dtype="str")
+    verdict = pd.Series(np.select([~is_beyond, change > 0], ["within_noise", "slower"], "faster"), dtype=TEXT)
     action = np.select([groups.calls[1] == 0, groups.calls[0] == 0], ["left_only", "right_only"], "match")
     # A change of a steady group says more than a larger one of a group that scatters as widely.
     is_known = ~is_beyond & (noise > 0)

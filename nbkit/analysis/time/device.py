@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from nbkit.analysis.time.gaps import is_synchronising, merged
-from nbkit.schema import OPS, nullable
+from nbkit.schema import OPS, TEXT, nullable
 from nbkit.timeline.nesting import depth_levels, inherited
 
 Ints = npt.NDArray[np.int64]
@@ -26,7 +26,7 @@ def device_use(ops: pd.DataFrame) -> pd.DataFrame:
         rows.append((str(device), None, len(work), _busy(work)))
         rows += [(str(device), stream, len(part), _busy(part)) for stream, part in work.groupby("stream", sort=True)]
     table = pd.DataFrame(rows, columns=["device", "stream", "kernels", "busy_us"])
-    table = table.astype({"device": "str", "stream": "Int64", "kernels": "int64", "busy_us": "float64"})
+    table = table.astype({"device": TEXT, "stream": "Int64", "kernels": "int64", "busy_us": "float64"})
     busy = table["busy_us"] / span_us if span_us else table["busy_us"]
     return table.assign(idle_us=span_us - table["busy_us"], busy_fraction=busy, idle_fraction=1.0 - busy)
 

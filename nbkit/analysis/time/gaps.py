@@ -1,24 +1,27 @@
 """Finds time not covered by ops: Python between them, launching of kernels, waiting for a device or another thread."""
 
+import re
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from nbkit.analysis.time.times import host_ops, parent_rows
-from nbkit.schema import OPS
+from nbkit.schema import OPS, TEXT
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 # Calls of CUDA's and HIP's runtime and driver in which the host waits for the device.
-SYNCHRONISING = r"(?:cuda|hip|cu).*Synchronize.*|(?:cuda|hip|cu)Memcpy(?!.*Async).*"
+SYNCHRONISING = re.compile(r"(?:cuda|hip|cu).*Synchronize.*|(?:cuda|hip|cu)Memcpy(?!.*Async).*")
 OP, PYTHON, LAUNCH, WAIT, THREAD = KINDS = ("op", "python", "launch", "wait", "thread")
 NUMBERS = {"thread": "int64", "start_us": "float64", "gap_us": "float64", "other_threads_us": "float64"}
 
 
 def is_synchronising(ops: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """Returns which rows are runtime calls that wait for a device."""
-    names = pd.Series(ops["op"].unique(), dtype="str")
-    waiting = names[names.str.fullmatch(SYNCHRONISING).fillna(False).astype(bool)]
+    # Arrow, which holds the texts, has no look-ahead in its regular expressions.
+    waiting = [name for name in ops["op"].dropna().unique() if SYNCHRONISING.fullmatch(name)]
     return ((ops["level"] == "runtime") & ops["op"].isin(waiting)).to_numpy(bool)
 
 
@@ -66,7 +69,7 @@ def _self_times(ops: pd.DataFrame) -> pd.DataFrame:
     elsewhere = _time_of_others(host, table["kind"].to_numpy() == PYTHON)
     waiting = table.assign(self_time_us=elsewhere, kind=THREAD)[elsewhere > 0]
     table["self_time_us"] = np.maximum(table["self_time_us"] - elsewhere, 0.0)
-    return pd.concat([table, waiting], ignore_index=True).astype({"kind": "str"})
+    return pd.concat([table, waiting], ignore_index=True).astype({"kind": TEXT})
 
 
 def _kinds(host: pd.DataFrame) -> npt.NDArray[np.object_]:
@@ -138,7 +141,7 @@ def _described(host: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
         table[f"{side}_op_id"] = near["op_id"].astype("Int64").to_numpy(dtype=object)
         table[f"{side}_op"] = near["op"].to_numpy(dtype=object)
     owner = host[["model", "module", "phase", "source"]].reindex(_owners(host, gaps)).reset_index(drop=True)
-    types = {"previous_op_id": "Int64", "next_op_id": "Int64", "previous_op": "str", "next_op": "str"}
+    types: dict[str, Any] = {"previous_op_id": "Int64", "next_op_id": "Int64", "previous_op": TEXT, "next_op": TEXT}
     return table.astype(types).join(owner)
 
 

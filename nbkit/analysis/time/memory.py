@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from nbkit.errors import OptionError, nearest
-from nbkit.schema import MEMORY, OPS
+from nbkit.schema import MEMORY, OPS, TEXT
 
 OWNERS = ["op", "model", "module", "phase"]
 
@@ -22,7 +22,7 @@ def memory_peaks(memory: pd.DataFrame) -> pd.DataFrame:
         "time_us": memory["time_us"].to_numpy()[rows],
         "op_id": memory["op_id"].array.take(rows),
     }
-    return pd.DataFrame(columns).astype({"device": "str"})
+    return pd.DataFrame(columns).astype({"device": TEXT})
 
 
 def live_at_peak(memory: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
@@ -31,7 +31,7 @@ def live_at_peak(memory: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
     Columns: device, allocation_id, size_bytes, time_us, freed_us (null if the recording ended first), op_id and op,
     model, module, phase, source of the op that allocated it.
     """
-    MEMORY.check(memory)
+    memory = MEMORY.check(memory)
     peaks = dict(zip(_devices(memory), _peak_rows(memory).tolist(), strict=True))
     row = np.arange(len(memory))
     peak = memory["device"].map(peaks).to_numpy(np.float64)
@@ -69,7 +69,7 @@ def held_at_peak(memory: pd.DataFrame, ops: pd.DataFrame, by: list[str] = OWNERS
     unknown = peaks.sub(held.groupby("device")["held_bytes"].sum(), fill_value=0).astype("int64")
     unknown = unknown[unknown > 0]
     rest = pd.DataFrame({"device": unknown.index.array, "allocations": 0, "held_bytes": unknown.array})
-    held = pd.concat([held, rest], ignore_index=True).astype({"device": "str", **dict.fromkeys(by, "str")})
+    held = pd.concat([held, rest], ignore_index=True).astype({"device": TEXT, **dict.fromkeys(by, TEXT)})
     held["held_fraction"] = held["held_bytes"] / held["device"].map(peaks).astype("float64")
     return held.sort_values("held_bytes", ascending=False, kind="stable", ignore_index=True)
 

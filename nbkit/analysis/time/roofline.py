@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit.errors import OptionError
-from nbkit.schema import OPS, TENSORS
+from nbkit.schema import OPS, TENSORS, TEXT
 from nbkit.trace.checks import is_number
 
 # Products of two matrices, the last two inputs: their output's shape follows from those of the inputs.
@@ -58,7 +58,7 @@ def _calls_of_known_flops(ops: pd.DataFrame) -> pd.DataFrame:
     calls = ops.loc[is_known, ["op_id", "op", "input_shapes", "flops"]].reset_index(drop=True)
     on_device = ops.loc[is_known, "total_device_time_us"].to_numpy(np.float64)
     is_device = np.nan_to_num(on_device) > 0
-    calls["clock"] = pd.array(np.where(is_device, "device", "host"), dtype="str")
+    calls["clock"] = pd.array(np.where(is_device, "device", "host"), dtype=TEXT)
     calls["time_us"] = np.where(is_device, on_device, ops.loc[is_known, "total_time_us"].to_numpy())
     return calls.astype({"flops": "float64"})
 
@@ -92,6 +92,6 @@ def _with_roof(table: pd.DataFrame, peak_flops: float | None, peak_bandwidth: fl
     compute = np.full(len(table), np.nan if peak_flops is None else peak_flops)
     memory = table["intensity"].to_numpy() * (np.nan if peak_bandwidth is None else peak_bandwidth)
     is_known = ~np.isnan(compute) & ~np.isnan(memory)
-    bound = pd.Series(np.where(memory < compute, "memory", "compute"), dtype="str").where(is_known)
+    bound = pd.Series(np.where(memory < compute, "memory", "compute"), dtype=TEXT).where(is_known)
     roof = np.fmin(compute, memory)
     return table.assign(roof_fraction=table["flops_per_second"] / roof, bound=bound)

@@ -14,7 +14,7 @@ from nbkit.capture.raw.recording import OP_FIELDS, Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.step.module_calls import ModuleCalls
-from nbkit.schema import FINDINGS
+from nbkit.schema import FINDINGS, TEXT
 from nbkit.schema.message import message_values
 from nbkit.trace.trace import Trace
 
@@ -132,7 +132,7 @@ def with_names(findings: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
             storage = known.get((row.op_id, row.role, row.position))
             owner = names.get(storage) or _guess(str(row.op), str(row.phase))
         messages.append(row.message if owner is None else f"{owner} {row.message}")
-    return FINDINGS.check(findings.assign(message=pd.Series(messages, dtype="str")))
+    return FINDINGS.check(findings.assign(message=pd.Series(messages, dtype=TEXT)))
 
 
 def _guess(op: str, phase: str) -> str | None:

@@ -9,6 +9,7 @@ from torch.export.graph_signature import InputKind, InputSpec, OutputKind, Outpu
 from torch.fx import Node
 
 from nbkit.capture.graphs.fx_values import value_of
+from nbkit.compat.torch_versions import PARAMETER_MUTATIONS
 
 KINDS = {
     InputKind.PARAMETER: "parameter",
@@ -19,7 +20,7 @@ KINDS = {
 CHANGED = {
     OutputKind.BUFFER_MUTATION,
     OutputKind.USER_INPUT_MUTATION,
-    OutputKind.PARAMETER_MUTATION,
+    *PARAMETER_MUTATIONS,
 }
 
 

@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "torch_version.h"
+
 namespace nbkit {
 
 // Names are torch's; `next` is the table that was in place before.
@@ -19,9 +21,13 @@ struct ForwardingTable : c10::impl::PyInterpreterVTable {
 
   std::string name() const override { return next->name(); }
   void incref(PyObject* object) const override { next->incref(object); }
+#if NBKIT_TORCH >= 210
   void decref(PyObject* object) const override { next->decref(object); }
   bool try_incref(const c10::impl::PyObjectSlot& slot) const override { return next->try_incref(slot); }
   size_t refcnt(PyObject* object) const override { return next->refcnt(object); }
+#else
+  void decref(PyObject* object, bool has_slot) const override { next->decref(object, has_slot); }
+#endif
   c10::intrusive_ptr<Impl> detach(const Impl* self) const override { return next->detach(self); }
   void dispatch(const Op& op, torch::jit::Stack* stack) const override { next->dispatch(op, stack); }
   void reportErrorCallback(PyObject* callback, c10::DispatchKey key) const override {
@@ -40,9 +46,11 @@ struct ForwardingTable : c10::impl::PyInterpreterVTable {
   bool is_contiguous(const Impl* self, at::MemoryFormat format) const override {
     return next->is_contiguous(self, format);
   }
+#if NBKIT_TORCH >= 209
   c10::SymBool sym_is_contiguous(const Impl* self, at::MemoryFormat format) const override {
     return next->sym_is_contiguous(self, format);
   }
+#endif
   bool is_strides_like(const Impl* self, at::MemoryFormat format) const override {
     return next->is_strides_like(self, format);
   }

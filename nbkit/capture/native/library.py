@@ -18,7 +18,7 @@ NAME = "nbkit_recorder"
 FOLDER = Path(__file__).parent
 SOURCES = (
     *("recorder.cpp", "checker.h", "clock.h", "columns.h", "forwarding.h", "magnitudes.h", "metrics.h"),
-    *("op_traits.h", "python_call.h", "recorder.h", "tensors.h"),
+    *("op_traits.h", "python_call.h", "recorder.h", "tensors.h", "torch_version.h"),
 )
 
 

@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "torch_version.h"
+
 namespace nbkit {
 
 namespace py = pybind11;
@@ -36,7 +38,11 @@ inline bool is_plain(const at::Tensor& tensor) {
     return false;
   }
   // Most have no Python object; one that has may be of a subclass that only Python knows.
+#if NBKIT_TORCH >= 210
   PyObject* object = tensor.unsafeGetTensorImpl()->pyobj_slot()->load_pyobj();
+#else
+  PyObject* object = tensor.unsafeGetTensorImpl()->pyobj_slot()->_unchecked_untagged_pyobj();
+#endif
   return object == nullptr || THPVariable_CheckExact(object);
 }
 

@@ -15,11 +15,12 @@ from time import perf_counter_ns
 from typing import Any, ClassVar
 
 import torch
-from torch._C._autograd import _disable_profiler, _enable_profiler, _prepare_profiler, _profiler_enabled
-from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _EventType, _ExperimentalConfig
+from torch._C._autograd import _enable_profiler, _prepare_profiler, _profiler_enabled
+from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _EventType
 from torch.autograd import profiler
 
 from nbkit.capture.profiler.cpp_log import MutedCppLog
+from nbkit.compat.torch_versions import current_accelerator, disable_profiler, experimental_config
 from nbkit.errors import OptionError, first_line, nearest
 
 # What Kineto tells about itself; anything else that it prints is kept as a note.
@@ -76,7 +77,7 @@ class Kineto:
             False,  # with_stack
             False,  # with_flops
             False,  # with_modules
-            _ExperimentalConfig(capture_overload_names=True, expose_kineto_event_metadata=options.device is not None),
+            experimental_config(capture_overload_names=True, expose_kineto_event_metadata=options.device is not None),
         )
         activities = {ProfilerActivity.CPU} | ({DEVICES[options.device]} if options.device else set())
         with muted_stderr(self.notes):
@@ -97,7 +98,7 @@ class Kineto:
         try:
             self._wait()
             with muted_stderr(self.notes):
-                return _disable_profiler()
+                return disable_profiler()
         finally:
             Kineto.running = None
 
@@ -119,7 +120,7 @@ def check_free() -> None:
     if running is not None and running.is_lost:
         if running.thread is current_thread() and _profiler_enabled():
             with muted_stderr(running.notes):
-                _disable_profiler()
+                disable_profiler()
         if running.thread is current_thread() or not running.thread.is_alive():
             running = Kineto.running = None
     if _profiler_enabled():
@@ -135,7 +136,7 @@ def device_to_record(device: str | torch.device | None) -> str | None:
 
     Raises OptionError for a device that is not known or not there.
     """
-    accelerator = torch.accelerator.current_accelerator(check_available=True)
+    accelerator = current_accelerator()
     present = None if accelerator is None else accelerator.type if accelerator.type in DEVICES else "privateuse1"
     if device is None:
         return present

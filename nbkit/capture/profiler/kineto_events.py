@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nbkit.capture.profiler.kineto import KinetoOptions, allocations
+from nbkit.compat import torch_versions
 from nbkit.flops import call_flops, formulas
 from nbkit.timeline import HOST, KERNEL, MEMORY, RUNTIME, Events
 from nbkit.timeline.events import ABSENT
@@ -47,8 +48,8 @@ def read(result: Any, options: KinetoOptions, skip: Callable[[str], None]) -> Ev
     """Returns the events of a result, none if it is None; `skip` counts those of a kind that `ops` does not hold."""
     raw, kinds, blocks = [], [], []
     for event in () if result is None else result.events():
-        activity = event.activity_type()
-        if activity in KINDS and not event.is_hidden_event():
+        activity = torch_versions.activity(event)
+        if activity in KINDS and not torch_versions.is_hidden(event):
             raw.append(event)
             kinds.append(KINDS[activity])
             blocks.append(activity == "user_annotation")
@@ -61,7 +62,7 @@ def read(result: Any, options: KinetoOptions, skip: Callable[[str], None]) -> Ev
         start_ns=_integers([event.start_ns() for event in raw]),
         duration_ns=_integers([max(event.duration_ns(), 0) for event in raw]),
         thread=_integers([event.start_thread_id() for event in raw]),
-        overload=[event.overload_name() for event in raw],
+        overload=[torch_versions.overload_name(event) for event in raw],
         block=_integers(blocks),
         sequence=_integers([event.sequence_nr() for event in raw]),
         forward_thread=_integers([event.fwd_thread_id() for event in raw]),
@@ -129,7 +130,7 @@ def _add_device(events: Events, raw: list[Any], kind: Any) -> None:
 def _details(event: Any) -> dict[str, Any]:
     """Returns what Kineto knows of an event beyond its columns: the inside of a JSON object."""
     try:
-        details = json.loads(f"{{{event.metadata_json()}}}")
+        details = json.loads(f"{{{torch_versions.metadata_json(event)}}}")
     except ValueError:
         return {}
     return details if isinstance(details, dict) else {}

@@ -10,6 +10,8 @@ import torch
 from torch._ops import OpOverload
 from torch.autograd import graph
 
+from nbkit.compat.ipython_versions import cell_label
+
 # A place in code: the code object and the instruction's offset; turned into a line only once the step is over.
 CodeLocation = tuple[CodeType, int]
 
@@ -98,6 +100,4 @@ def _cell_name(filename: str) -> str | None:
     # Asked of IPython only if the user already runs it: capture itself must work without.
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    namer = getattr(getattr(shell, "compile", None), "format_code_name", None)
-    label = namer(filename) if namer is not None else None
-    return " ".join(label) if label else None
+    return None if shell is None else cell_label(shell, filename)

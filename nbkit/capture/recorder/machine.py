@@ -4,6 +4,7 @@ import torch
 
 from nbkit.capture.frames.build import versions
 from nbkit.capture.native.library import library
+from nbkit.compat.torch_versions import current_accelerator
 
 
 def machine() -> dict[str, str]:
@@ -14,7 +15,7 @@ def machine() -> dict[str, str]:
 
 def _accelerators() -> list[str]:
     """Returns the devices of the accelerator that torch was built for, with their names where torch knows them."""
-    kind = torch.accelerator.current_accelerator(check_available=True)
+    kind = current_accelerator()
     if kind is None:
         return []
     names = getattr(torch.get_device_module(kind), "get_device_name", None)

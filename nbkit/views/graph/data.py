@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit.analysis.query.encoded import TextColumn, text_column
-from nbkit.schema import CORRESPONDENCE, EDGES, NODES, PARTS, Table
+from nbkit.schema import CORRESPONDENCE, EDGES, NODES, PARTS, TEXT, Table
 from nbkit.trace.trace import Trace
 from nbkit.views.graph.values import VALUES, node_values
 from nbkit.views.panels.pack import numbers, pack, texts
@@ -51,7 +51,7 @@ def graph_frame(trace: Trace, table: Table) -> pd.DataFrame:
 
 def _table(frame: pd.DataFrame, name: str, more: Mapping[str, Any] = {}) -> dict[str, Any]:
     """Packs a frame: texts as codes, ids and other numbers."""
-    words = [column for column, dtype in frame.dtypes.items() if dtype == "str"]
+    words = [column for column, dtype in frame.dtypes.items() if dtype == TEXT]
     figures = [column for column in frame if column not in words and column != OWN_IDS.get(name)]
     floats = {column: frame[column].to_numpy(np.float64, na_value=np.nan) for column in figures}
     return {
@@ -65,7 +65,7 @@ def _cut(values: pd.Series) -> TextColumn:
     """Replaces the texts of an encoded column by those that are shown."""
     column = text_column(values)
     limit = ATTRIBUTES_LIMIT if values.name == "attributes" else NAME_LIMIT
-    return TextColumn(pd.Series([shown(text, limit) for text in column.values], dtype="str"), column.codes)
+    return TextColumn(pd.Series([shown(text, limit) for text in column.values], dtype=TEXT), column.codes)
 
 
 def comparison_sides(trace: Trace) -> list[dict[str, Any]] | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from nbkit.schema import TEXT
 from nbkit.schema.message import without_elements
 from nbkit.trace.trace import Trace
 
@@ -46,22 +47,22 @@ def _changed_frame(frame: pd.DataFrame, *, values: bool) -> pd.DataFrame:
         if not values:
             changed["message"] = _without_elements(frame)
         # Shortened texts have other places.
-        changed[VALUES] = pd.Series([None] * len(frame), dtype="str")
+        changed[VALUES] = pd.Series([None] * len(frame), dtype=TEXT)
     for name in COLUMNS:
         if name in frame:
             column = changed.get(name, frame[name])
             texts = {text: _readable(text) for text in column.dropna().unique()}
             if any(text != readable for text, readable in texts.items()):
-                changed[name] = column.map(texts).astype("str")
+                changed[name] = column.map(texts).astype(TEXT)
     if JSON_COLUMN in frame:
-        changed[JSON_COLUMN] = frame[JSON_COLUMN].map(_short_json, na_action="ignore").astype("str")
+        changed[JSON_COLUMN] = frame[JSON_COLUMN].map(_short_json, na_action="ignore").astype(TEXT)
     return frame.assign(**changed) if changed else frame
 
 
 def _without_elements(frame: pd.DataFrame) -> "pd.Series[str]":
     pairs = zip(frame["message"], frame[VALUES], strict=True)
     texts = [without_elements(text, spans) if isinstance(spans, str) else text for text, spans in pairs]
-    return pd.Series(texts, dtype="str")
+    return pd.Series(texts, dtype=TEXT)
 
 
 def _short_json(text: str) -> str:

@@ -5,6 +5,7 @@ from itertools import pairwise
 import pandas as pd
 
 from nbkit.analysis.graph_match.compare_graphs import compare_graphs, compared_graphs
+from nbkit.schema import TEXT
 from tests.graph_frames import make_graph, mlp, renamed
 
 ATEN = {"linear": "aten.linear.default", "relu": "aten.relu.default"}
@@ -106,7 +107,7 @@ def mlp_layers(count: int) -> dict[str, pd.DataFrame]:
 def test_a_part_meets_one_of_its_name_that_was_not_recognised():
     frames = mlp("export", "mlp.", ATEN)
     unknown = renamed(frames, "other")
-    parts = unknown["parts"].assign(role=None, evidence=None).astype({"role": "str", "evidence": "str"})
+    parts = unknown["parts"].assign(role=None, evidence=None).astype({"role": TEXT, "evidence": TEXT})
     found = compare_graphs(frames, {**unknown, "parts": parts})
     assert set(found[found["level"] == "part"]["action"]) == {"match"}
 

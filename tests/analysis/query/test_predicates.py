@@ -12,13 +12,14 @@ from nbkit.analysis.query.encoded import Columns, text_column
 from nbkit.analysis.query.matches import Query, matches
 from nbkit.analysis.query.profile import profiles
 from nbkit.errors import OptionError
+from nbkit.schema import TEXT
 
 CASES = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
 def columns() -> Columns:
-    texts = {name: text_column(pd.Series(values, dtype="str")) for name, values in CASES["texts"].items()}
+    texts = {name: text_column(pd.Series(values, dtype=TEXT)) for name, values in CASES["texts"].items()}
     numbers = {name: np.array(values, np.float64) for name, values in CASES["numbers"].items()}
     return Columns(len(CASES["texts"]["op"]), texts, numbers)
 

@@ -5,6 +5,7 @@ import threading
 import pytest
 import torch
 from torch import nn
+from torch._C._autograd import _KinetoEvent
 from torch.profiler import profile
 
 import nbkit
@@ -46,6 +47,10 @@ def test_a_profiler_that_runs_already_is_one_clear_sentence():
     assert len(named(outer, "aten.ones.default")) == 1
 
 
+@pytest.mark.skipif(
+    not hasattr(_KinetoEvent, "activity_type"),
+    reason="in torch 2.11 and older no profiler, torch's own neither, works again after a start that failed",
+)
 def test_a_failed_start_leaves_nothing_behind(monkeypatch):
     monkeypatch.setattr(kineto, "_enable_profiler", lambda *_: (_ for _ in ()).throw(RuntimeError("no engine")))
     with pytest.raises(RuntimeError, match="no engine"), nbkit.optime():

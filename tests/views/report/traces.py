@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from nbkit.schema import TEXT
 from nbkit.trace.trace import Trace
 from tests.fakes import make_modules, make_ops, make_tensors, make_trace, small_trace
 
@@ -37,7 +38,7 @@ def with_odd_values(tensors: pd.DataFrame) -> pd.DataFrame:
     odd = np.resize(
         np.array([1 / 3, np.nan, np.inf, -np.inf, -0.0, 5e-324, 1.7e308, 12345.5, 1e-5, 99995.0]), len(count)
     )
-    texts = {name: pd.array(np.resize(["a", None, NAMES[1]], len(count)), dtype="str") for name in ("name", "device")}
+    texts = {name: pd.array(np.resize(["a", None, NAMES[1]], len(count)), dtype=TEXT) for name in ("name", "device")}
     counts = {name: pd.array(np.where(count % 3, count, 0), dtype="Int64") for name in ("nan_count", "inf_count")}
     numbers = {name: np.roll(odd, place) for place, name in enumerate(("mean", "std", "min", "max", "norm"))}
     return tensors.assign(**texts, **counts, **numbers)
@@ -54,6 +55,6 @@ def whole_times(n_ops: int = 60) -> Trace:
 def without_levels() -> Trace:
     """A trace whose texts are all missing but for names."""
     trace = small_trace()
-    missing = {name: pd.array([None] * len(trace.ops), dtype="str") for name in ("model", "module", "source", "device")}
+    missing = {name: pd.array([None] * len(trace.ops), dtype=TEXT) for name in ("model", "module", "source", "device")}
     trace.frames["ops"] = trace.ops.assign(**missing)
     return trace

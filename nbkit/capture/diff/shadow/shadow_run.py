@@ -14,7 +14,7 @@ from nbkit.capture.diff.shadow.target import Target
 from nbkit.capture.raw.recording import OP_FIELDS, Recording
 from nbkit.divergence.milestones import milestones
 from nbkit.divergence.origins import origins
-from nbkit.schema import DIFFS
+from nbkit.schema import DIFFS, TEXT
 
 KEYS = ["op_id", "role", "position"]
 ERRORS = {f"{name}_error": Errors._fields.index(name) for name in ("local", "propagated", "total")}
@@ -71,7 +71,7 @@ class ShadowRun:
         diffs = frames["diffs"]
         rows = origins(diffs, frames["tensors"])
         classes = {
-            "error_class": pd.Series([origin.error_class for origin in rows], dtype="str"),
+            "error_class": pd.Series([origin.error_class for origin in rows], dtype=TEXT),
             "origin_op_id": pd.Series([origin.origin_op_id for origin in rows], dtype="Int64"),
         }
         notes = [*meta["notes"], *self._notes()]

@@ -1,0 +1,72 @@
+"""What older versions of torch do not have, from torch 2.6 on."""
+
+import re
+from inspect import signature
+from typing import Any
+
+import torch
+from torch._C._autograd import DeviceType, _disable_profiler, _KinetoEvent
+from torch._C._profiler import _ExperimentalConfig
+from torch.export.graph_signature import OutputKind
+
+# Outputs of an exported program that are new values of its parameters; torch 2.8 and older have none.
+PARAMETER_MUTATIONS = {kind for kind in OutputKind if kind.name == "PARAMETER_MUTATION"}
+_COPIES = {"Memcpy": "gpu_memcpy", "Memset": "gpu_memset"}
+_CALLS = {"cuda": "cuda_runtime", "hip": "cuda_runtime", "cu": "cuda_driver"}
+_CALL = re.compile(r"(cuda|hip|cu)[A-Z]\w*")
+# What Kineto itself did, and allocations, which are read from the tree of events.
+_OTHERS = {
+    **dict.fromkeys(("[memory]", "[OutOfMemory]"), "cpu_instant_event"),
+    **dict.fromkeys(("Activity Buffer Request", "Buffer Flush", "Instrumentation", "Resource"), "overhead"),
+    **dict.fromkeys(("Lazy Function Loading", "Command Buffer Full"), "overhead"),
+}
+
+
+def derived_activity(event: Any) -> str:
+    """Returns the kind of an event of Kineto by its device and name, as torch 2.11 and older do not tell it."""
+    name: str = event.name()
+    is_host = event.device_type() == DeviceType.CPU
+    if event.is_user_annotation():
+        return "user_annotation" if is_host else "gpu_user_annotation"
+    if not is_host:
+        return _COPIES.get(name.partition(" ")[0], "kernel")
+    if call := _CALL.fullmatch(name):
+        return _CALLS[call[1]]
+    return _OTHERS.get(name, "cpu_op")
+
+
+# Methods of an event, called with it: the kind since torch 2.12, hidden events and metadata since 2.11 at the latest,
+# the overload since 2.8. Without them no event is hidden, metadata are empty, and the overload is not known.
+activity = getattr(_KinetoEvent, "activity_type", derived_activity)
+is_hidden = getattr(_KinetoEvent, "is_hidden_event", lambda event: False)
+metadata_json = getattr(_KinetoEvent, "metadata_json", lambda event: "")
+overload_name = getattr(_KinetoEvent, "overload_name", lambda event: None)
+
+
+def disable_profiler() -> Any:
+    """Switches Kineto off and returns its raw result; None where another profiler has ended it.
+
+    torch 2.11 and older raise an error then, later versions return a result without events.
+    """
+    try:
+        return _disable_profiler()
+    except RuntimeError as error:
+        if "not running" not in str(error):
+            raise
+        return None
+
+
+def experimental_config(**options: bool) -> _ExperimentalConfig:
+    """Returns Kineto's further options, without those that this torch does not know."""
+    known = str(_ExperimentalConfig.__init__.__doc__)
+    arguments: dict[str, Any] = {name: value for name, value in options.items() if f"{name}:" in known}
+    return _ExperimentalConfig(**arguments)
+
+
+def current_accelerator() -> torch.device | None:
+    """Returns the accelerator that is there, None without one."""
+    current = torch.accelerator.current_accelerator
+    if "check_available" in signature(current).parameters:
+        return current(check_available=True)
+    # torch 2.6 names the device that it was built for, also where there is none.
+    return current() if torch.accelerator.is_available() else None

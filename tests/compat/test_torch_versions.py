@@ -1,0 +1,70 @@
+"""Older versions of torch: what their events do not tell is derived, what they do not know is left out."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch._C._autograd import DeviceType
+from torch.profiler import ProfilerActivity, profile, record_function
+
+from nbkit.compat import torch_versions
+from nbkit.compat.torch_versions import current_accelerator, derived_activity, disable_profiler, experimental_config
+
+
+def event(name: str, device=DeviceType.CPU, annotated=False):
+    return SimpleNamespace(name=lambda: name, device_type=lambda: device, is_user_annotation=lambda: annotated)
+
+
+@pytest.mark.parametrize(
+    ("made", "activity"),
+    [
+        (event("aten::mm"), "cpu_op"),
+        (event("custom_step"), "cpu_op"),
+        (event("block", annotated=True), "user_annotation"),
+        (event("block", DeviceType.CUDA, annotated=True), "gpu_user_annotation"),
+        (event("cudaLaunchKernel"), "cuda_runtime"),
+        (event("hipMemcpyAsync"), "cuda_runtime"),
+        (event("cuLaunchKernelEx"), "cuda_driver"),
+        (event("cudnn::convolution"), "cpu_op"),
+        (event("void gemm<float>(int)", DeviceType.CUDA), "kernel"),
+        (event("Memcpy HtoD (Pinned -> Device)", DeviceType.CUDA), "gpu_memcpy"),
+        (event("Memset (Device)", DeviceType.CUDA), "gpu_memset"),
+        (event("[memory]"), "cpu_instant_event"),
+        (event("Activity Buffer Request"), "overhead"),
+    ],
+)
+def test_the_kind_of_an_event_follows_from_its_device_and_name(made, activity):
+    assert derived_activity(made) == activity
+
+
+def test_derived_kinds_are_those_that_torch_tells():
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded, record_function("block"):
+        torch.nn.Linear(4, 4)(torch.ones(2, 4)).sum().backward()
+    events = recorded.profiler.kineto_results.events()
+    assert {"aten::addmm", "block", "[memory]"} <= {each.name() for each in events}
+    assert [derived_activity(each) for each in events] == [torch_versions.activity(each) for each in events]
+
+
+def test_options_that_torch_does_not_know_are_left_out():
+    experimental_config(capture_overload_names=True, an_option_of_later=True)
+    with pytest.raises(TypeError, match="an_option_of_later"):
+        torch_versions._ExperimentalConfig(an_option_of_later=True)
+
+
+def test_the_accelerator_of_a_build_that_is_not_there_is_none(monkeypatch):
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    assert current_accelerator() is None
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    assert current_accelerator() == torch.device("cuda")
+
+
+def test_a_profiler_that_another_one_ended_has_no_result(monkeypatch):
+    def fails(message):
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(torch_versions, "_disable_profiler", lambda: fails("Kineto is not running"))
+    assert disable_profiler() is None
+    monkeypatch.setattr(torch_versions, "_disable_profiler", lambda: fails("the device has failed"))
+    with pytest.raises(RuntimeError, match="the device has failed"):
+        disable_profiler()

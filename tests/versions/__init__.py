@@ -1,0 +1,1 @@
+"""nbkit with the versions of its dependencies that people have: what must work with each of them."""
