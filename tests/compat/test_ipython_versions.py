@@ -33,14 +33,14 @@ def test_a_file_is_no_cell(shell):
 
 
 def test_ipython_8_says_it_itself():
-    names = {"/tmp/1.py": ("Cell", "In[7]")}
+    names = {"/cells/1.py": ("Cell", "In[7]")}
     shell = SimpleNamespace(compile=SimpleNamespace(format_code_name=names.get))
-    assert cell_label(shell, "/tmp/1.py") == "Cell In[7]"
-    assert cell_label(shell, "/tmp/2.py") is None
+    assert cell_label(shell, "/cells/1.py") == "Cell In[7]"
+    assert cell_label(shell, "/cells/2.py") is None
 
 
 def test_a_shell_without_history_names_no_cell():
-    assert cell_label(SimpleNamespace(), "/tmp/1.py") is None
+    assert cell_label(SimpleNamespace(), "/cells/1.py") is None
 
 
 def test_without_the_mark_the_magic_stays_as_it_is(monkeypatch):
