@@ -154,3 +154,20 @@ def test_a_block_that_was_named_by_hand_is_no_op(tmp_path):
     ops = nbkit.load(tmp_path / "trace.json").ops.set_index("op")
     assert ops.loc["aten::mine", "level"] == "range"
     assert ops.loc["aten.ones", "level"] == "aten"
+
+
+@pytest.mark.parametrize(
+    ("place", "device"),
+    [
+        ({"Device Type": 0, "Device Id": -1}, "cpu"),
+        ({"Device Type": 0}, "cpu"),
+        ({"Device Type": 1, "Device Id": 0}, "cuda:0"),
+        ({"Device Type": 1, "Device Id": 3}, "cuda:3"),
+        ({"Device Type": 99}, "device99"),
+    ],
+)
+def test_memory_is_that_of_its_device(tmp_path, place, device):
+    memory = {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 7, "tid": 7, "ts": 1.0, "s": "t"}
+    memory["args"] = {"Bytes": 64, "Addr": 1, "Total Allocated": 64, **place}
+    trace = nbkit.load(written(tmp_path / "t.json", [slice_("cpu_op", "aten::empty", 0.5, 1.0), memory]))
+    assert trace.memory["device"].tolist() == [device]

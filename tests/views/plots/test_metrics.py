@@ -23,7 +23,9 @@ def test_what_happened_to_the_graph_is_marked() -> None:
     trace = logged("loss", oneflow={"stages": stages}, error="segfault\nin a kernel")
     texts = [note.text for note in plot_metrics(trace).layout.annotations]
     assert texts == ["building plan 1.5 s", "crash: segfault\\nin a kernel"]
-    assert [text.get_text() for text in draw_metrics(trace).axes[0].texts] == texts
+    axes = draw_metrics(trace).axes[0]
+    assert [text.get_text() for text in axes.texts] == texts
+    assert max(text.get_fontsize() for text in axes.texts) < axes.yaxis.label.get_fontsize()  # notes, not names
 
 
 def test_more_metrics_than_fit_are_said_to_be_left_out() -> None:
