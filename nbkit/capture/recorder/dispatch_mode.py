@@ -51,12 +51,12 @@ class OpMode(StepMode):
         self,
         recording: Recording,
         statistics: Statistics | None,
-        on_profiler_op: Callable[..., None],
+        on_range: Callable[[bool], None],
         observers: Sequence[Observer] = (),
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.recording = recording
-        self.on_profiler_op = on_profiler_op
+        self.on_range = on_range
         self.observers = observers
         self.kinds = dict(KINDS)
         self.runners: dict[int, Callable[..., Any]] = {}
@@ -236,7 +236,7 @@ class OpMode(StepMode):
     def __enter__(self) -> "OpMode":
         super().__enter__()  # type: ignore[no-untyped-call]
         if native := self.recording.native:
-            native.install(OpMode, is_special, user_location, node_location, ENGINE_CODE)
+            install(native)
             checkers = [observer.native for observer in self.observers if observer.native is not None]
             assert len(checkers) <= 1  # it knows only opcheck's
             native.start(self, self.recording, *(checkers or [None]))
@@ -252,7 +252,7 @@ class OpMode(StepMode):
     def _hidden(self, func: Any, args: Any, kwargs: Any) -> Any:
         out = self._observed(func, func)(*args, **kwargs)
         if func.namespace == "profiler":
-            self.on_profiler_op(func)
+            self.on_range(func._opname.startswith("_record_function_enter"))
         return out
 
     def _note_any(self, tensors: list[int], value: Any, fresh: bool) -> None:
@@ -265,6 +265,21 @@ class OpMode(StepMode):
         elif kind == SEQUENCE:
             for item in value:
                 self._note_any(tensors, item, fresh)
+
+
+def install(native: Any) -> None:
+    """Lends the native recorder what it asks Python for, once per process."""
+    native.install(OpMode, is_special, is_hidden, is_reshaping, user_location, node_location, ENGINE_CODE)
+
+
+def is_hidden(func: OpOverload) -> bool:
+    """Returns whether an op is a query of torch's own, no work of the step."""
+    return func.namespace in HIDDEN_NAMESPACES
+
+
+def is_reshaping(func: OpOverload) -> bool:
+    """Returns whether an op changes a tensor's metadata in place."""
+    return func._opname in RESHAPING
 
 
 def is_special(func: OpOverload) -> bool:

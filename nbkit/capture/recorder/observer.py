@@ -27,6 +27,11 @@ class Observer:
     # The counterpart of around() in the native recorder, from below() on (nbkit/capture/native/checker.h).
     native: Any = None
 
+    def stands_between(self) -> bool:
+        """Returns whether it has to do with how ops run, for which the recording takes a dispatch mode."""
+        own = type(self)
+        return own.around is not Observer.around or own.below is not Observer.below
+
     def below(self, recording: Recording, modules: ModuleCalls) -> AbstractContextManager[object]:
         """Begins with a recording; what comes back is entered below the mode that records aten ops."""
         return nullcontext()
