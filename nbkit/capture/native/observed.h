@@ -203,8 +203,17 @@ inline std::array<Slot, most_observed>& slots() {
   return all;
 }
 
-// Where a thread stands in a recording: how many rows are around it, and whether what it runs is left out: what we ask
-// ourselves, or what torch.compile does.
+// What we ask is no work of the step, for no recording. (at::RecordFunctionGuard would do, but at each op it makes torch
+// build its lists of observers anew.)
+struct OwnWork {
+  static inline thread_local bool is_on = false;
+  OwnWork() { is_on = true; }
+  ~OwnWork() { is_on = false; }
+  OwnWork(const OwnWork&) = delete;
+};
+
+// Where a thread stands in a recording: how many rows are around it, and whether what it runs is left out, as
+// torch.compile's own work is.
 struct Standing {
   int rows = 0;
   int kernels = 0;  // of those rows that ran past autograd at once
@@ -213,7 +222,7 @@ struct Standing {
   // What the kernel of a row calls is part of it. What autograd's own kernel calls before is not: hooks of saved
   // tensors, the clone of what an in-place op overwrites.
   bool is_below() const {
-    return is_left_out || kernels > 0 ||
+    return is_left_out || OwnWork::is_on || kernels > 0 ||
            (rows > 0 && c10::impl::tls_local_dispatch_key_set().excluded_.has_any(c10::autograd_dispatch_keyset));
   }
 };
@@ -230,7 +239,7 @@ std::unique_ptr<at::ObserverContext> start_of(const at::RecordFunction& function
   if (observed == nullptr) {
     return nullptr;
   }
-  at::RecordFunctionGuard unreported(false);  // what we ask is no work of the step for other recordings either
+  OwnWork own_work;
   if (function.scope() == at::RecordScope::USER_SCOPE) {
     return observed->begin_range();
   }
@@ -249,7 +258,7 @@ void end_of(const at::RecordFunction& function, at::ObserverContext* context) {
   }
   const int64_t end = now_ns();
   py::gil_scoped_acquire gil;
-  at::RecordFunctionGuard unreported(false);
+  OwnWork own_work;
   auto& call = static_cast<ObservedCall&>(*context);
   if (call.op != nullptr) {
     --standing<number>.rows;
