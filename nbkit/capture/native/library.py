@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
@@ -31,6 +33,19 @@ def library() -> Any | None:
         return load(path) if path.exists() else None
     except RecorderError:
         return None
+
+
+@contextmanager
+def own_work() -> Iterator[None]:
+    """Hides what runs inside, in this thread, from every recording that observes."""
+    native = library()
+    if native is not None:
+        native.begin_own_work()
+    try:
+        yield
+    finally:
+        if native is not None:
+            native.end_own_work()
 
 
 def library_path() -> Path:

@@ -116,6 +116,9 @@ class Observed : Rows {
       collect(values[index], op->traits.is_input[index], op->traits.is_result[index], inputs, keys);
     }
     const auto local = c10::impl::tls_local_dispatch_key_set();
+    if (local.excluded_.has(c10::DispatchKey::Python)) {
+      return nullptr;  // torch.tensor() makes its tensor so: in sight of no mode, as a constant
+    }
     const c10::DispatchKeySet effective = (keys | local.included_) - local.excluded_;
     if (op->passes_on(effective)) {
       return nullptr;
@@ -206,9 +209,9 @@ inline std::array<Slot, most_observed>& slots() {
 // What we ask is no work of the step, for no recording. (at::RecordFunctionGuard would do, but at each op it makes torch
 // build its lists of observers anew.)
 struct OwnWork {
-  static inline thread_local bool is_on = false;
-  OwnWork() { is_on = true; }
-  ~OwnWork() { is_on = false; }
+  static inline thread_local int depth = 0;
+  OwnWork() { ++depth; }
+  ~OwnWork() { --depth; }
   OwnWork(const OwnWork&) = delete;
 };
 
@@ -222,7 +225,7 @@ struct Standing {
   // What the kernel of a row calls is part of it. What autograd's own kernel calls before is not: hooks of saved
   // tensors, the clone of what an in-place op overwrites.
   bool is_below() const {
-    return is_left_out || OwnWork::is_on || kernels > 0 ||
+    return is_left_out || OwnWork::depth > 0 || kernels > 0 ||
            (rows > 0 && c10::impl::tls_local_dispatch_key_set().excluded_.has_any(c10::autograd_dispatch_keyset));
   }
 };

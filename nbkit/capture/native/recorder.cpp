@@ -94,6 +94,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   });
   module.def("stop", [](py::handle mode) { recorders().erase(mode.ptr()); });
   module.def("observe", &observe);
+  module.def("begin_own_work", [] { ++OwnWork::depth; });
+  module.def("end_own_work", [] { --OwnWork::depth; });
   module.def("observing", &observing);
   module.def("pause_observing", &pause_observing);
   module.def("unobserve", &unobserve);

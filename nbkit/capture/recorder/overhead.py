@@ -45,7 +45,7 @@ def call_overheads_us(native: Any | None, is_observed: bool) -> tuple[float, flo
 
 def _measured(native: Any | None, is_observed: bool) -> tuple[float, float]:
     recording = Recording(native)
-    recorder: type[ObservedOps] | Callable[..., OpMode] = ObservedOps if is_observed else partial(OpMode, statistics=None)
+    recorder: Callable[..., ObservedOps | OpMode] = ObservedOps if is_observed else partial(OpMode, statistics=None)
     overheads: dict[str, list[float]] = {"bare": [], "aten": [], "api": []}
     with torch.no_grad():
         for _ in range(ROUNDS):

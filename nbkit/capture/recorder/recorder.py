@@ -11,14 +11,14 @@ import pandas as pd
 
 from nbkit.capture.frames.build import build, now_text, versions
 from nbkit.capture.frames.selection import Selection
-from nbkit.capture.native.library import library
+from nbkit.capture.native.library import library, own_work
 from nbkit.capture.raw.recording import Recording
+from nbkit.capture.raw.running import check_nesting, running
 from nbkit.capture.raw.statistics import Statistics
 from nbkit.capture.recorder.dispatch_mode import OpMode
-from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.observed_ops import ObservedOps
+from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.overhead import call_overheads_us, recorder_us
-from nbkit.capture.raw.running import check_nesting, running
 from nbkit.capture.step.compiled import CompiledRegions
 from nbkit.capture.step.function_mode import ApiMode
 from nbkit.capture.step.module_calls import ModuleCalls
@@ -55,6 +55,14 @@ class Recorder:
         if self.trace is not None:
             raise OptionError(f"This {self.verb} has been used already; make a new one for each recording.")
         check_nesting(self.verb)
+        with own_work():
+            self._begin()
+        assert self.trace is not None
+        self.running.append(self)
+        self.recording.start = perf_counter_ns()
+        return self.trace
+
+    def _begin(self) -> None:
         # The native recorder does not read values.
         needs_python = self.values is not None or any(observer.needs_python for observer in self.observers)
         native = None if needs_python else library()
@@ -66,9 +74,6 @@ class Recorder:
         self._install(self.recording)
         self.ended = False
         self.running = running()
-        self.running.append(self)
-        self.recording.start = perf_counter_ns()
-        return self.trace
 
     def _install(self, recording: Recording) -> None:
         self.statistics = Statistics(recording) if self.values == "stats" else None
@@ -95,6 +100,10 @@ class Recorder:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.recording.end = perf_counter_ns()
+        with own_work():
+            self._end(error)
+
+    def _end(self, error: BaseException | None) -> None:
         getters = self.api.getters
         self.ended = True
         is_outermost = self.running[0] is self

@@ -65,9 +65,10 @@ class CompiledRegions:
             self.patch.remove()
             self.patch = None
             callbacks = sys.modules[CALLBACKS].callback_handler
-            for listed, ours in ((callbacks.start_callbacks, self._begin_compile), (callbacks.end_callbacks, self._end_compile)):
-                if ours in listed:  # torch._dynamo.reset() takes all away
-                    listed.remove(ours)
+            for listed in (callbacks.start_callbacks, callbacks.end_callbacks):  # torch._dynamo.reset() empties them
+                listed[:] = [
+                    callback for callback in listed if callback not in (self._begin_compile, self._end_compile)
+                ]
         self.wrappers.clear()
 
     def _begin_compile(self, *_: Any) -> None:

@@ -3,19 +3,18 @@
 import pandas as pd
 import pytest
 import torch
-
 from torch.utils._python_dispatch import _len_torch_dispatch_stack
 
 import nbkit
 from tests.capture.models import MODELS, OPTIMIZERS, train_step
 from tests.capture.native.steps import TIMES, Doubling, each_step, traces, users_mode, without_users_mode
 
-
 # What torch does otherwise where any dispatch mode is on, as the Python recorder is one: detach() of saved values goes
 # through the mode, an in-place op's saved input is cloned in its sight, reshape takes view, and gradients that meet are
-# added out of place. And it does not see all that torch.tensor() does, but ops without tensors.
+# added out of place. And it sees ops without tensors, but not
+# detach_(), as torch.tensor() calls it.
 UNLIKE = {
-    *("aten.empty.memory_format", "aten.detach_.default", "aten.promote_types.default", "torch.promote_types"),
+    *("aten.promote_types.default", "torch.promote_types", "aten.detach_.default"),
     *("aten.detach.default", "aten.clone.default", "aten.view.default", "aten._reshape_alias.default"),
     *("aten.add.Tensor", "aten.add_.Tensor"),
 }
