@@ -17,10 +17,10 @@ import torch
 from nbkit.errors import RecorderError
 
 NAME = "nbkit_recorder"
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "src"
 SOURCES = (
     *("recorder.cpp", "checker.h", "clock.h", "columns.h", "forwarding.h", "magnitudes.h", "metrics.h", "observed.h"),
-    *("op_traits.h", "python_call.h", "recorder.h", "rows.h", "tensors.h", "torch_version.h"),
+    *("observing.h", "op_traits.h", "python_call.h", "recorder.h", "rows.h", "tensors.h", "torch_version.h"),
 )
 
 

@@ -24,7 +24,7 @@ class Observer:
 
     # Whether around() has no counterpart in the native recorder, so that the ops are to be recorded in Python.
     needs_python = False
-    # The counterpart of around() in the native recorder, from below() on (nbkit/capture/native/checker.h).
+    # The counterpart of around() in the native recorder, from below() on (nbkit/capture/native/src/checker.h).
     native: Any = None
 
     def stands_between(self) -> bool:

@@ -7,7 +7,7 @@
 #include "columns.h"
 #include "forwarding.h"
 #include "metrics.h"
-#include "observed.h"
+#include "observing.h"
 
 namespace nbkit {
 
