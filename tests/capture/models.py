@@ -145,6 +145,21 @@ def recorded_ops(trace: Trace) -> Counter[str]:
     return Counter(trace.ops["op"][trace.ops["level"] == "aten"])
 
 
+def in_any_mode(ops: Counter[str]) -> Counter[str]:
+    """Returns the ops without what torch does otherwise where a dispatch mode is on.
+
+    There it lets the mode see detach() of saved values and the clone of an in-place op's saved input, adds gradients
+    that meet out of place, takes view in reshape, sees ops without tensors, and does not see detach_().
+    """
+    counts = Counter(ops)
+    counts["aten.add.Tensor"] += counts.pop("aten.add_.Tensor", 0)
+    counts["aten.view.default"] += counts.pop("aten._reshape_alias.default", 0)
+    hidden = "detach.default detach_.default clone.default promote_types.default"
+    for name in hidden.split():
+        counts.pop(f"aten.{name}", None)
+    return +counts
+
+
 def aten(trace: Trace, name: str | None = None) -> Any:
     """Returns the aten rows of a trace, or those of one packet (`aten.add`)."""
     rows = trace.ops[trace.ops["level"] == "aten"]

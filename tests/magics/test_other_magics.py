@@ -78,7 +78,7 @@ def test_run_cell_magic_gives_the_value_back_and_takes_options_as_typed(kernel):
 
 
 def test_a_traced_cell_inside_a_traced_cell(kernel):
-    inner = "get_ipython().run_cell('%%optrace -q -o inner\\nx * 3')"
+    inner = "get_ipython().run_cell('%%optrace -q -o inner\\ny = x * 3')"
     reply = kernel.run(f"%%optrace -q -o outer\nx + 1\n{inner}\nx * 5")
     assert reply.texts("value")[-1] == "tensor([5., 5., 5.])"
     counts = "[[list(t.ops['op']).count(f'aten.{op}.Tensor') for op in ('add', 'mul')] for t in (inner, outer)]"

@@ -1,6 +1,6 @@
 """Checks what each op returns and writes, and reports the first op that goes wrong.
 
-The native recorder settles the usual case by itself (nbkit/capture/native/checker.h) and asks here about every other.
+The native recorder settles the usual case by itself (nbkit/capture/native/src/checker.h) and asks here about others.
 """
 
 from collections import Counter

@@ -106,6 +106,7 @@ class OpRows:
             return forward
         nodes = self.integers["node"][rows]
         slices = self._has_node_type(lambda kind: getattr(kind, "__name__", "") == "CopySlices")[rows]
+        slices &= not self.recording.sequence_is_after
         candidates = np.flatnonzero(~self.is_api & (self.thread == 0))
         forward_rows = forward_ops(
             nodes, slices, self.integers["sequence"][candidates], candidates, self.recording.first_sequence

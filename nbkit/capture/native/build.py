@@ -26,8 +26,9 @@ def build_recorder() -> Path:
 
     Building takes half a minute, a C++ compiler (CXX, else c++, g++ or clang++) and Python's headers, once for each
     version of torch, Python and nbkit. The library goes below NBKIT_CACHE, else `~/.cache/nbkit` (or XDG_CACHE_HOME).
-    `optrace` uses it from now on where it fits; `trace.meta["recorder"]` says which recorder was used. The frames are
-    the same from both; NBKIT_RECORDER=python goes back to the one in Python.
+    `optrace` uses it from now on where it fits; `trace.meta["recorder"]` says which recorder was used.
+    NBKIT_RECORDER=python goes back to the one in Python, whose frames are the same but for what torch does otherwise
+    under a dispatch mode.
 
     Raises:
         RecorderError: there is no compiler, no place, or what it builds does not work with this torch.

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
@@ -15,10 +17,10 @@ import torch
 from nbkit.errors import RecorderError
 
 NAME = "nbkit_recorder"
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "src"
 SOURCES = (
-    *("recorder.cpp", "checker.h", "clock.h", "columns.h", "forwarding.h", "magnitudes.h", "metrics.h"),
-    *("op_traits.h", "python_call.h", "recorder.h", "tensors.h", "torch_version.h"),
+    *("recorder.cpp", "checker.h", "clock.h", "columns.h", "forwarding.h", "magnitudes.h", "metrics.h", "observed.h"),
+    *("observing.h", "op_traits.h", "python_call.h", "recorder.h", "rows.h", "tensors.h", "torch_version.h"),
 )
 
 
@@ -31,6 +33,19 @@ def library() -> Any | None:
         return load(path) if path.exists() else None
     except RecorderError:
         return None
+
+
+@contextmanager
+def own_work() -> Iterator[None]:
+    """Hides what runs inside, in this thread, from every recording that observes."""
+    native = library()
+    if native is not None:
+        native.begin_own_work()
+    try:
+        yield
+    finally:
+        if native is not None:
+            native.end_own_work()
 
 
 def library_path() -> Path:

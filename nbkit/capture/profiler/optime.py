@@ -20,8 +20,8 @@ from nbkit.capture.profiler.kineto_events import read
 from nbkit.capture.profiler.range_events import with_marks
 from nbkit.capture.profiler.ranges import ROOT_MARK, Ranges
 from nbkit.capture.profiler.repeated_runs import repeat_frames
+from nbkit.capture.raw.running import TIMING, check_nesting, running
 from nbkit.capture.recorder.recorder import describe_error
-from nbkit.capture.recorder.running import TIMING, check_nesting, running
 from nbkit.capture.step.compiled import CompiledRegions
 from nbkit.capture.step.tracebacks import without_our_frames
 from nbkit.errors import OptionError

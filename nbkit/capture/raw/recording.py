@@ -113,6 +113,9 @@ class Recording:
         self.failed_slot: int | None = None  # index into ops of the call that raised
         self.failed_message: str | None = None  # of an op that raised in the native recorder, which leaves no frame
         self.first_sequence = next_sequence_number()
+        # Whether `sequence` of an op was read after it, so that every node that autograd made for it is below; else it
+        # was read when autograd had just made one.
+        self.sequence_is_after = False
         self.start = perf_counter_ns()
         self.end = self.start
 

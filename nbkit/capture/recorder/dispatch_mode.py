@@ -25,13 +25,16 @@ from nbkit.capture.raw.statistics import Statistics
 from nbkit.capture.raw.step_mode import StepMode
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.recorder.observer import Observer
-
-# Ops that change a tensor's metadata in place, so that what is known of it must be read again.
-RESHAPING = frozenset(
-    "resize_ resize_as_ set_ t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ as_strided_ resize_as_sparse_ "
-    "sparse_resize_ sparse_resize_and_clear_ _coalesced_ set_data rename_".split()
+from nbkit.capture.recorder.op_forms import (
+    HIDDEN_NAMESPACES,
+    RESHAPING,
+    counting,
+    is_hidden,
+    is_reshaping,
+    is_special,
+    loses_versions,
 )
-HIDDEN_NAMESPACES = ("prim", "profiler")
+
 OTHER, TENSOR, SEQUENCE = 0, 1, 2
 KINDS: dict[type, int] = (
     dict.fromkeys(PLAIN, TENSOR)
@@ -51,12 +54,12 @@ class OpMode(StepMode):
         self,
         recording: Recording,
         statistics: Statistics | None,
-        on_profiler_op: Callable[..., None],
+        on_range: Callable[[bool], None],
         observers: Sequence[Observer] = (),
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.recording = recording
-        self.on_profiler_op = on_profiler_op
+        self.on_range = on_range
         self.observers = observers
         self.kinds = dict(KINDS)
         self.runners: dict[int, Callable[..., Any]] = {}
@@ -236,7 +239,7 @@ class OpMode(StepMode):
     def __enter__(self) -> "OpMode":
         super().__enter__()  # type: ignore[no-untyped-call]
         if native := self.recording.native:
-            native.install(OpMode, is_special, user_location, node_location, ENGINE_CODE)
+            install(native)
             checkers = [observer.native for observer in self.observers if observer.native is not None]
             assert len(checkers) <= 1  # it knows only opcheck's
             native.start(self, self.recording, *(checkers or [None]))
@@ -252,7 +255,7 @@ class OpMode(StepMode):
     def _hidden(self, func: Any, args: Any, kwargs: Any) -> Any:
         out = self._observed(func, func)(*args, **kwargs)
         if func.namespace == "profiler":
-            self.on_profiler_op(func)
+            self.on_range(func._opname.startswith("_record_function_enter"))
         return out
 
     def _note_any(self, tensors: list[int], value: Any, fresh: bool) -> None:
@@ -267,32 +270,6 @@ class OpMode(StepMode):
                 self._note_any(tensors, item, fresh)
 
 
-def is_special(func: OpOverload) -> bool:
-    """Returns whether an op takes more than running and writing a row: the native recorder leaves those to OpMode."""
-    return func.namespace in HIDDEN_NAMESPACES or func._opname in RESHAPING or loses_versions(func)
-
-
-def loses_versions(func: OpOverload) -> bool:
-    """Returns whether torch leaves version counters alone when the op runs under a dispatch mode, as any mode makes it.
-
-    Without a mode, a foreach op without a kernel of its own counts the writes of the single ops that it is made of.
-    """
-    return func._opname.startswith("_foreach_") and any(argument.is_write for argument in func._schema.arguments)
-
-
-def counting(run: Callable[..., Any], func: OpOverload) -> Callable[..., Any]:
-    """Returns `run` with the counters of the written lists one higher afterwards, where it left them as they were."""
-    positions = [(index, argument.name) for index, argument in enumerate(func._schema.arguments) if argument.is_write]
-
-    def run_and_count(*args: Any, **kwargs: Any) -> Any:
-        lists = [args[index] if index < len(args) else kwargs.get(name) for index, name in positions]
-        written = [tensor for tensors in lists for tensor in tensors or () if not tensor.is_inference()]
-        before = [tensor._version for tensor in written]
-        out = run(*args, **kwargs)
-        # All of them first: two may be views of one tensor, which has one counter.
-        left_alone = [tensor for tensor, version in zip(written, before, strict=True) if tensor._version == version]
-        for tensor in left_alone:
-            torch.autograd.graph.increment_version(tensor)
-        return out
-
-    return run_and_count
+def install(native: Any) -> None:
+    """Lends the native recorder what it asks Python for, once per process."""
+    native.install(OpMode, is_special, is_hidden, is_reshaping, user_location, node_location, ENGINE_CODE)

@@ -24,8 +24,13 @@ class Observer:
 
     # Whether around() has no counterpart in the native recorder, so that the ops are to be recorded in Python.
     needs_python = False
-    # The counterpart of around() in the native recorder, from below() on (nbkit/capture/native/checker.h).
+    # The counterpart of around() in the native recorder, from below() on (nbkit/capture/native/src/checker.h).
     native: Any = None
+
+    def stands_between(self) -> bool:
+        """Returns whether it has to do with how ops run, for which the recording takes a dispatch mode."""
+        own = type(self)
+        return own.around is not Observer.around or own.below is not Observer.below
 
     def below(self, recording: Recording, modules: ModuleCalls) -> AbstractContextManager[object]:
         """Begins with a recording; what comes back is entered below the mode that records aten ops."""

@@ -1,17 +1,17 @@
 """Estimates the overhead of recording from a few ops with and without the recorder."""
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache, partial
 from time import perf_counter_ns
 from typing import Any
 
 import torch
-from torch._C import _len_torch_function_stack, _pop_torch_function_stack, _push_on_torch_function_stack
-from torch.utils._python_dispatch import _disable_current_modes
 
 from nbkit.capture.raw.recording import OP_FIELDS, OpRecord, Recording
 from nbkit.capture.recorder.dispatch_mode import OpMode
+from nbkit.capture.recorder.observed_ops import ObservedOps
 from nbkit.capture.step.function_mode import ApiMode
 
 ROUNDS, REPEATS, OPS = 5, 20, 6
@@ -23,7 +23,7 @@ def recorder_us(recording: Recording) -> float:
     Reading values and running a reference are measured, not estimated. The rest is a lower bound: in a real step the
     recorder also finds colder caches than in this measurement.
     """
-    per_aten, per_api = call_overheads_us(recording.native)
+    per_aten, per_api = call_overheads_us(recording.native, recording.sequence_is_after)
     first_tensors = recording.ops[OpRecord._fields.index("first_tensor") :: OP_FIELDS]
     api = first_tensors.count(-1)
     spent = recording.spent.array()
@@ -32,18 +32,25 @@ def recorder_us(recording: Recording) -> float:
 
 
 @cache
-def call_overheads_us(native: Any | None) -> tuple[float, float]:
+def call_overheads_us(native: Any | None, is_observed: bool) -> tuple[float, float]:
     """Measures the microseconds that recording adds to an aten op and an API call, once per process and recorder.
 
     Ops of several kinds on small tensors, bare and under each mode in turn, the fastest of the rounds, since what
-    disturbs them only adds. It draws no random numbers, and the user's own modes see none of it.
+    disturbs them only adds. It draws no random numbers. It runs in a thread of its own, where no mode, recording or
+    profiler of the user's sees it.
     """
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(_measured, native, is_observed).result()
+
+
+def _measured(native: Any | None, is_observed: bool) -> tuple[float, float]:
     recording = Recording(native)
+    recorder: Callable[..., ObservedOps | OpMode] = ObservedOps if is_observed else partial(OpMode, statistics=None)
     overheads: dict[str, list[float]] = {"bare": [], "aten": [], "api": []}
-    with _no_modes(), torch.no_grad():
+    with torch.no_grad():
         for _ in range(ROUNDS):
             overheads["bare"].append(_call_us(nullcontext()))
-            overheads["aten"].append(_call_us(OpMode(recording, None, lambda func: None)))
+            overheads["aten"].append(_call_us(recorder(recording, on_range=lambda begins: None)))
             overheads["api"].append(_call_us(ApiMode(recording)))
     bare = min(overheads["bare"])
     return max(min(overheads["aten"]) - bare, 0.0), max(min(overheads["api"]) - bare, 0.0)
@@ -61,14 +68,3 @@ def _call_us(mode: AbstractContextManager[object]) -> float:
 
 def _few_ops(x: torch.Tensor, y: torch.Tensor) -> None:
     torch.add(torch.mm(x.t(), torch.mul(x, y)).view(64), 1.0).sum()
-
-
-@contextmanager
-def _no_modes() -> Iterator[None]:
-    functions = [_pop_torch_function_stack() for _ in range(_len_torch_function_stack())]
-    try:
-        with _disable_current_modes():
-            yield
-    finally:
-        for mode in reversed(functions):
-            _push_on_torch_function_stack(mode)

@@ -1,7 +1,7 @@
 """Records a model step, with the observers of the verbs that look at its ops."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from time import perf_counter_ns
 from types import TracebackType
@@ -11,13 +11,14 @@ import pandas as pd
 
 from nbkit.capture.frames.build import build, now_text, versions
 from nbkit.capture.frames.selection import Selection
-from nbkit.capture.native.library import library
+from nbkit.capture.native.library import library, own_work
 from nbkit.capture.raw.recording import Recording
+from nbkit.capture.raw.running import check_nesting, running
 from nbkit.capture.raw.statistics import Statistics
 from nbkit.capture.recorder.dispatch_mode import OpMode
+from nbkit.capture.recorder.observed_ops import ObservedOps
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.overhead import call_overheads_us, recorder_us
-from nbkit.capture.recorder.running import check_nesting, running
 from nbkit.capture.step.compiled import CompiledRegions
 from nbkit.capture.step.function_mode import ApiMode
 from nbkit.capture.step.module_calls import ModuleCalls
@@ -54,25 +55,37 @@ class Recorder:
         if self.trace is not None:
             raise OptionError(f"This {self.verb} has been used already; make a new one for each recording.")
         check_nesting(self.verb)
+        with own_work():
+            self._begin()
+        assert self.trace is not None
+        self.running.append(self)
+        self.recording.start = perf_counter_ns()
+        return self.trace
+
+    def _begin(self) -> None:
         # The native recorder does not read values.
         needs_python = self.values is not None or any(observer.needs_python for observer in self.observers)
         native = None if needs_python else library()
-        call_overheads_us(native)  # measured before the first recording, outside of all
+        # Measured before the first recording, outside of all.
+        is_observed = native is not None and not any(observer.stands_between() for observer in self.observers)
+        call_overheads_us(native, is_observed)
         self.trace = Trace()
         self.recording = Recording(native)
         self._install(self.recording)
         self.ended = False
         self.running = running()
-        self.running.append(self)
-        self.recording.start = perf_counter_ns()
-        return self.trace
 
     def _install(self, recording: Recording) -> None:
         self.statistics = Statistics(recording) if self.values == "stats" else None
         self.api = ApiMode(recording)
         self.modules = ModuleCalls(recording, self.api)
         optimizers = OptimizerSteps(recording, self.api)
-        compiled = CompiledRegions(recording, self.api, self.modules)
+        ops = op_recorder(recording, self.statistics, optimizers.on_range, self.observers)
+        is_observed = isinstance(ops, ObservedOps)
+        self.recorder = "observer" if is_observed else "python" if recording.native is None else "native"
+        # What torch.compile runs itself is no work of the step; a dispatch mode does not see it.
+        on_compile = ops.pause if isinstance(ops, ObservedOps) else lambda begins: None
+        compiled = CompiledRegions(recording, self.api, self.modules, on_compile)
         with ExitStack() as stack:
             for observer in self.observers:
                 stack.enter_context(observer.below(recording, self.modules))
@@ -80,13 +93,17 @@ class Recorder:
                 part.install()
                 stack.callback(part.remove)
             stack.enter_context(self.api)
-            stack.enter_context(OpMode(recording, self.statistics, optimizers.on_profiler_op, self.observers))
+            stack.enter_context(ops)
             self.exits = stack.pop_all()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.recording.end = perf_counter_ns()
+        with own_work():
+            self._end(error)
+
+    def _end(self, error: BaseException | None) -> None:
         getters = self.api.getters
         self.ended = True
         is_outermost = self.running[0] is self
@@ -95,7 +112,7 @@ class Recorder:
         while self.running and self.running[-1].ended:
             removed.append(self.running.pop())
             removed[-1].exits.close()
-        from_op = error is not None and came_from_op(error, self.recording.failed_message)
+        from_op = error is not None and came_from_op(error, self.recording)
         if error is not None and is_outermost:
             without_our_frames(error)
         with gc_paused():
@@ -118,7 +135,7 @@ class Recorder:
             "error": None if error is None else describe_error(error, failed if from_op else None, ops),
             "versions": versions(),
             "wall_us": (recording.end - recording.start) / 1e3,
-            "recorder": "python" if recording.native is None else "native",
+            "recorder": self.recorder,
             "recorder_us": recorder_us(recording),
             **built,
         }
@@ -135,6 +152,18 @@ class Recorder:
             observer.forget()
         vars(self.recording.registry).clear()
         del self.recording, self.statistics, self.api, self.modules, self.exits, self.running
+
+
+def op_recorder(
+    recording: Recording,
+    statistics: Statistics | None,
+    on_range: Callable[[bool], None],
+    observers: Sequence[Observer] = (),
+) -> ObservedOps | OpMode:
+    """Returns what records the ops: torch's observer, a dispatch mode where something stands between op and step."""
+    if recording.native is None or any(observer.stands_between() for observer in observers):
+        return OpMode(recording, statistics, on_range, observers)
+    return ObservedOps(recording, on_range)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import torch
 
+from nbkit.capture.native.library import own_work
 from nbkit.capture.replay.isolated import isolated
 
 Precision = TypeVar("Precision", torch.dtype, torch.dtype | None)
@@ -17,6 +18,6 @@ def read_place(text: str, precisions: Mapping[str, Precision]) -> tuple[torch.de
     if name not in precisions:
         where, name = text, DEFAULT
     device, precision = torch.device(where or "cpu"), precisions[name]
-    with isolated():
+    with isolated(), own_work():
         (torch.zeros(1, device=device, dtype=precision) + 1).item()
     return device, precision

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch._ops import OpOverload
 
 from nbkit.capture.frames.op_names import op_name
-from nbkit.capture.recorder.dispatch_mode import RESHAPING
+from nbkit.capture.recorder.op_forms import RESHAPING
 from nbkit.capture.replay import substitutes
 from nbkit.capture.replay.copies import tensors_in
 

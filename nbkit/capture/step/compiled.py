@@ -1,7 +1,9 @@
 """Steps aside for regions run by torch.compile, so that nothing is compiled anew or broken."""
 
+import importlib
 import importlib.util
 import sys
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import FrameType, ModuleType
 from typing import Any, Protocol
@@ -10,6 +12,7 @@ from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.pausable_mode import PausableMode
 
 PACKAGE, DYNAMO = "torch._dynamo", "torch._dynamo.eval_frame"
+CALLBACKS = "torch._dynamo.callback"
 SETTER, WRAPPER = "_maybe_set_eval_frame", "compile_wrapper"
 
 
@@ -35,10 +38,17 @@ class CompiledRegions:
     torch.compile is told to ignore (see OpMode), so that the ops its code launches are recorded.
     """
 
-    def __init__(self, recording: Skipping, api: PausableMode, modules: Installed) -> None:
+    def __init__(
+        self,
+        recording: Skipping,
+        api: PausableMode,
+        modules: Installed,
+        on_compile: Callable[[bool], None] = lambda begins: None,
+    ) -> None:
         self.recording = recording
         self.api = api
         self.modules = modules
+        self.on_compile = on_compile
         self.wrappers: list[FrameType] = []  # running wrappers of compiled functions, outermost first
         self.patch: Patch | None = None
 
@@ -54,7 +64,18 @@ class CompiledRegions:
         if self.patch is not None:
             self.patch.remove()
             self.patch = None
+            callbacks = sys.modules[CALLBACKS].callback_handler
+            for listed in (callbacks.start_callbacks, callbacks.end_callbacks):  # torch._dynamo.reset() empties them
+                listed[:] = [
+                    callback for callback in listed if callback not in (self._begin_compile, self._end_compile)
+                ]
         self.wrappers.clear()
+
+    def _begin_compile(self, *_: Any) -> None:
+        self.on_compile(True)
+
+    def _end_compile(self, *_: Any) -> None:
+        self.on_compile(False)
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
         """Lets the real finder find dynamo, as an import hook, and watches it once it has run.
@@ -86,6 +107,9 @@ class CompiledRegions:
         if not hasattr(module, SETTER):
             return
         patch = self.patch = Patch(module, SETTER)
+        callbacks = importlib.import_module(CALLBACKS).callback_handler
+        callbacks.register_start_callback(self._begin_compile)
+        callbacks.register_end_callback(self._end_compile)
 
         def watched(callback: Any) -> Any:
             # The wrapper calls this before and after the compiled code; what is disabled inside calls it too, but is

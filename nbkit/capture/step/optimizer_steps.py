@@ -48,11 +48,11 @@ class OptimizerSteps:
             handle.remove()
         self.handles = []
 
-    def on_profiler_op(self, func: Any) -> None:
+    def on_range(self, begins: bool) -> None:
         """Ends the step where its profiler range closes: also when it raises, which the post hook misses."""
         if not self.running:
             return
-        if func._opname.startswith("_record_function_enter"):
+        if begins:
             self.ranges += 1
         elif self.ranges:
             self.ranges -= 1

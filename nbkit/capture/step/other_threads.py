@@ -1,11 +1,9 @@
-"""Counts calls of modules in threads of the user's own: torch's modes and its profiler see one thread only."""
+"""Counts calls of modules in threads of the user's own: a recording sees one thread only."""
 
 from collections.abc import Callable
 from threading import Lock, local
 
-from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
-
-from nbkit.capture.raw.step_mode import StepMode
+from nbkit.capture.raw.running import running
 
 
 class OtherThreads:
@@ -18,7 +16,7 @@ class OtherThreads:
 
     def note_call(self) -> None:
         """Counts a call of a module in the running thread, unless that thread has a recording of its own."""
-        if any(isinstance(mode, StepMode) for mode in _get_current_dispatch_mode_stack()):
+        if running():
             return
         is_new = not vars(self._met)
         self._met.is_met = True

@@ -1,18 +1,28 @@
 """Cleans tracebacks of the user's errors of the recorder's frames."""
 
+from opcode import opmap
 from traceback import walk_tb
 from types import TracebackType
 
+from nbkit.capture.raw.recording import OP_FIELDS, Recording
 from nbkit.capture.raw.source import CAPTURE
 
+FROM_TORCH = (RuntimeError, IndexError, TypeError, ValueError)
+RAISING = {opmap["RAISE_VARARGS"], opmap["RERAISE"]}
 _CALLS = ("__torch_dispatch__", "__torch_function__")
 
 
-def came_from_op(error: BaseException, message: str | None) -> bool:
+def came_from_op(error: BaseException, recording: Recording) -> bool:
     """Returns whether an error, or what it was raised from or during, was raised inside a recorded call.
 
-    The native recorder leaves no frame in the traceback: it kept the `message` of the last op that raised in C++.
+    The native recorder leaves no frame in the traceback: it kept the message of the last op that raised in C++. What
+    torch's observer reports has no message: there it is an error of torch's types that no Python line raised, with no
+    op after the one that failed.
     """
+    message, failed = recording.failed_message, recording.failed_slot
+    is_last = failed is not None and failed + OP_FIELDS >= len(recording.ops)
+    if is_last and recording.sequence_is_after and isinstance(error, FROM_TORCH) and not _raised_by_python(error):
+        return True
     for linked in _chain(error):
         if message and message in str(linked):
             return True
@@ -20,6 +30,14 @@ def came_from_op(error: BaseException, message: str | None) -> bool:
             if frame.f_code.co_name in _CALLS and frame.f_code.co_filename.startswith(CAPTURE):
                 return True
     return False
+
+
+def _raised_by_python(error: BaseException) -> bool:
+    """Returns whether the innermost frame was at a raise statement."""
+    entry = error.__traceback__
+    while entry is not None and entry.tb_next is not None:
+        entry = entry.tb_next
+    return entry is not None and entry.tb_frame.f_code.co_code[entry.tb_lasti] in RAISING
 
 
 def without_our_frames(error: BaseException) -> None:

@@ -29,7 +29,7 @@ def test_a_built_recorder_is_used_and_not_built_again(built_recorder):
     changed = built_recorder.stat().st_mtime_ns
     assert nbkit.build_recorder() == built_recorder
     assert built_recorder.stat().st_mtime_ns == changed
-    assert recorder_used() == "native"
+    assert recorder_used() == "observer"
 
 
 def test_without_a_built_one_the_python_recorder_is_used(empty_cache):

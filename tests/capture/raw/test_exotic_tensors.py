@@ -8,7 +8,7 @@ from torch._subclasses import FakeTensorMode
 from torch.nn.attention.flex_attention import flex_attention
 
 import nbkit
-from tests.capture.models import aten, bits, record, recorded_ops, seen_ops, tensor_rows
+from tests.capture.models import aten, bits, in_any_mode, record, recorded_ops, seen_ops, tensor_rows
 
 
 def csr():
@@ -57,7 +57,7 @@ def test_a_tensor_of_every_kind_is_described(make, use, dtype, shape, size_bytes
     assert trace.complete
     assert (row["dtype"], row["shape"]) == (dtype, shape)
     assert size_bytes is None or row["size_bytes"] == size_bytes
-    assert recorded_ops(trace) == seen_ops(lambda: use(t))
+    assert in_any_mode(recorded_ops(trace)) == in_any_mode(seen_ops(lambda: use(t)))
 
 
 def test_strides_are_null_where_a_layout_has_none():
@@ -204,6 +204,9 @@ def test_cond_runs_and_is_counted():
     step = lambda: outs.append(torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,)))  # noqa: E731
     trace = record(step)
     assert torch.equal(outs[0], x.sin())
+    if trace.meta["recorder"] == "observer":
+        assert recorded_ops(trace)["aten.sin.default"] == 1
+        return
     assert recorded_ops(trace)["higher_order.cond"] == 1
     assert trace.meta["skipped"]["ops inside cond: torch runs them below the recorder"] == 1
 
@@ -214,7 +217,10 @@ def test_flex_attention_runs_and_is_counted():
     bare = flex_attention(q, q, q)
     trace = record(lambda: outs.append(flex_attention(q, q, q)))
     assert bits(outs) == bits([bare])
-    assert any("flex_attention" in reason for reason in trace.meta["skipped"])
+    if trace.meta["recorder"] == "observer":
+        assert recorded_ops(trace)["aten.bmm.default"] == 2
+    else:
+        assert any("flex_attention" in reason for reason in trace.meta["skipped"])
 
 
 def test_inference_tensors_conj_views_and_named_tensors():

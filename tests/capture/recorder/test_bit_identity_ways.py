@@ -1,6 +1,7 @@
 """Tests bit-identity of torch's ways to train: autocast, checkpoints, scalers, double backward, closures."""
 
 import copy
+from collections import Counter
 from contextlib import nullcontext
 from functools import partial
 
@@ -9,7 +10,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
-from tests.capture.models import bits, mlp, record, recorded_ops, seen_ops
+from tests.capture.models import bits, in_any_mode, mlp, record, recorded_ops, seen_ops
 
 
 def autocast(model, x):
@@ -171,12 +172,21 @@ def test_a_way_to_train_computes_the_same_bits(way, options):
     assert set(trace.ops["phase"]) >= {"forward", "backward"}
 
 
+# A checkpoint ends its second run by an exception inside of an op, which has begun by then; its kernel does not run.
+STOPPED = {
+    "checkpoint": Counter(["aten.addmm.default"]),
+    "checkpoint_sequential": Counter(["aten.mul.Tensor"]),
+}
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_way_to_train_runs_the_same_ops(way):
     model, x = mlp(), torch.randn(5, 6)
     run = lambda: WAYS[way](copy.deepcopy(model), x.clone())  # noqa: E731
-    seen = seen_ops(run)
-    assert recorded_ops(record(run)) == seen
+    seen, trace = seen_ops(run), record(run)
+    if trace.meta["recorder"] == "observer":
+        seen += STOPPED.get(way, Counter())
+    assert in_any_mode(recorded_ops(trace)) == in_any_mode(seen)
 
 
 @pytest.mark.parametrize("grad", [torch.no_grad, torch.inference_mode, nullcontext])
@@ -197,5 +207,5 @@ def test_fused_inference_paths_are_still_taken(kind, grad):
 
     bare = seen_ops(run)
     assert ("aten._transformer_encoder_layer_fwd.default" in bare) == (kind != "attention" and grad is not nullcontext)
-    assert recorded_ops(record(run)) == bare
+    assert in_any_mode(recorded_ops(record(run))) == in_any_mode(bare)
     assert bits(outs[:1]) == bits(outs[1:])

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
-from tests.capture.models import MODELS, OPTIMIZERS, aten, record, recorded_ops, seen_ops, train_step
+from tests.capture.models import MODELS, OPTIMIZERS, aten, in_any_mode, record, recorded_ops, seen_ops, train_step
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
@@ -16,7 +16,7 @@ def test_the_recorded_ops_are_those_a_bare_dispatch_mode_sees(model, optimizer):
     step = train_step(model, optimizer)
     step()  # the first step makes the optimizer's state
     seen = seen_ops(step)
-    assert recorded_ops(record(step)) == seen
+    assert in_any_mode(recorded_ops(record(step))) == in_any_mode(seen)
     assert sum(seen.values()) > 50
 
 

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import _len_torch_dispatch_stack
 
 import nbkit
 from nbkit import OptionError
+from nbkit.capture.native.library import library
 from tests.capture.models import aten, record, recorded_ops
 
 
@@ -22,6 +23,7 @@ def installed():
     return {
         "call": nn.Module.__call__,
         "dispatch": _len_torch_dispatch_stack(),
+        "observed": native.observing() if (native := library()) else 0,
         "function": torch._C._len_torch_function_stack(),
         "import": list(sys.meta_path),
         "before step": len(torch_optimizer._global_optimizer_pre_hooks),
@@ -41,7 +43,9 @@ def test_the_check_sees_a_running_recorder():
     before = installed()
     with nbkit.optrace():
         inside = installed()
-    assert {name for name in before if before[name] != inside[name]} >= {"call", "dispatch", "function", "before step"}
+    changed = {name for name in before if before[name] != inside[name]}
+    assert changed >= {"call", "function", "before step"}
+    assert changed & {"dispatch", "observed"}
 
 
 class Boom(Exception):

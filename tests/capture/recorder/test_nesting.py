@@ -9,7 +9,7 @@ import torch
 
 import nbkit
 from nbkit import OptionError
-from tests.capture.models import MODELS, OPTIMIZERS, bits, loss_of
+from tests.capture.models import MODELS, OPTIMIZERS, bits, in_any_mode, loss_of, recorded_ops
 
 OTHERS = ("optrace", "opcheck", "opdiff")
 VERBS = (*OTHERS, "optime")
@@ -64,8 +64,13 @@ def assert_same_frames(trace, expected, names=None):
 def test_each_trace_is_as_without_the_other(outer, inner):
     verbs = [getattr(nbkit, outer), getattr(nbkit, inner)]
     traces, left = recorded(*(verb() for verb in verbs))
+    recorders = {trace.meta["recorder"] for trace in traces}
     for verb, trace in zip(verbs, traces, strict=True):
-        assert_same_frames(trace, recorded(verb())[0][0])
+        alone = recorded(verb())[0][0]
+        if recorders == {"observer", "native"}:  # torch itself runs some ops otherwise where a verb takes a mode
+            assert in_any_mode(recorded_ops(trace)) == in_any_mode(recorded_ops(alone))
+        else:
+            assert_same_frames(trace, alone)
     assert left == recorded()[1]
 
 

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.capture.models import aten, bits, record, recorded_ops, seen_ops
+from tests.capture.models import aten, bits, in_any_mode, record, recorded_ops, seen_ops
 
 
 def test_in_place_names():
@@ -94,7 +94,7 @@ def test_fused_qkv_attention_forward_and_backward():
     qkv.zero_grad(), out.zero_grad()
     trace = record(step)
     assert bits([qkv.weight.grad, out.weight.grad]) == gradients
-    assert recorded_ops(trace) == seen
+    assert in_any_mode(recorded_ops(trace)) == in_any_mode(seen)
     assert aten(trace)[aten(trace)["phase"] == "backward"]["forward_op_id"].notna().sum() > 10
 
 

@@ -17,6 +17,8 @@ namespace nbkit {
 struct Python {
   PyTypeObject* mode_type;  // OpMode
   py::object is_special;    // of an op: whether the Python recorder does more for it than to write a row
+  py::object is_hidden;     // of an op: whether it is a query of torch's own, no work of the step
+  py::object is_reshaping;  // of an op: whether it changes a tensor's metadata in place
   py::object user_location;
   py::object node_location;  // the same of an op that an autograd node runs
   py::object current_node;
@@ -36,7 +38,7 @@ inline py::object attribute(const py::object& object, PyObject* name) {
 // What is the same at every call of an op.
 struct OpTraits {
   py::object function;
-  bool is_ours;
+  bool is_ours, is_hidden, is_reshaping;
   size_t returns;
   std::vector<bool> is_input;   // of each argument: not an out= tensor
   std::vector<bool> is_result;  // of each argument of an op that returns nothing: written to
@@ -48,8 +50,13 @@ inline const OpTraits& traits_of(const c10::OperatorHandle& op) {
   auto found = known.find(function.ptr());
   if (found == known.end()) {
     const c10::FunctionSchema& schema = op.schema();
-    OpTraits traits{py::reinterpret_borrow<py::object>(function), !python->is_special(function).cast<bool>(),
-                schema.returns().size(), {}, {}};
+    OpTraits traits{py::reinterpret_borrow<py::object>(function),
+                    !python->is_special(function).cast<bool>(),
+                    python->is_hidden(function).cast<bool>(),
+                    python->is_reshaping(function).cast<bool>(),
+                    schema.returns().size(),
+                    {},
+                    {}};
     for (const c10::Argument& argument : schema.arguments()) {
       const bool is_written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
       traits.is_input.push_back(!argument.is_out());

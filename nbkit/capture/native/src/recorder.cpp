@@ -7,6 +7,7 @@
 #include "columns.h"
 #include "forwarding.h"
 #include "metrics.h"
+#include "observing.h"
 
 namespace nbkit {
 
@@ -38,14 +39,16 @@ struct RecordingTable final : ForwardingTable {
 };
 
 // The table stays in place for good, as a thread of autograd's may be inside it at any time.
-void install(py::type mode_type, py::object is_special, py::object user_location, py::object node_location,
-             py::object engine_code) {
+void install(py::type mode_type, py::object is_special, py::object is_hidden, py::object is_reshaping,
+             py::object user_location, py::object node_location, py::object engine_code) {
   if (python != nullptr) {
     return;
   }
   py::module_ torch_c = py::module_::import("torch._C");
   python = new Python{reinterpret_cast<PyTypeObject*>(mode_type.release().ptr()),
                       std::move(is_special),
+                      std::move(is_hidden),
+                      std::move(is_reshaping),
                       std::move(user_location),
                       std::move(node_location),
                       torch_c.attr("_current_autograd_node"),
@@ -90,6 +93,12 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
     recorders()[mode.ptr()] = std::make_shared<Recorder>(std::move(recording), std::move(checker));
   });
   module.def("stop", [](py::handle mode) { recorders().erase(mode.ptr()); });
+  module.def("observe", &observe);
+  module.def("begin_own_work", [] { ++OwnWork::depth; });
+  module.def("end_own_work", [] { --OwnWork::depth; });
+  module.def("observing", &observing);
+  module.def("pause_observing", &pause_observing);
+  module.def("unobserve", &unobserve);
   module.def("measure", &measured_pair);
   module.def("integers", &integers);
   module.def("objects", &objects);

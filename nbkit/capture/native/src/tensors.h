@@ -57,20 +57,24 @@ class Tensors {
   Tensors(py::list fields, py::list devices, py::dict geometries)
       : fields_(std::move(fields)), devices_(std::move(devices)), geometries_(std::move(geometries)) {}
 
-  // Number of a plain tensor, `fresh` if it came out of an op just now.
-  const py::object& number(const at::Tensor& tensor, bool fresh) {
+  // Number of a plain tensor, `fresh` if it came out of an op just now, and held `by_storage` if it may become a
+  // parameter: torch.utils.swap_tensors, which Module.to may use, refuses tensors that have weak references.
+  const py::object& number(const at::Tensor& tensor, bool fresh, bool by_storage = false) {
     c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
     auto found = known_.find(impl);
     if (found != known_.end()) {
       // The address of a tensor cannot come back while a weak reference to it is held; that of one that is known by
       // its storage can.
-      const auto& storage = found->second.storage;
-      if (!storage.has_value() || storage->_unsafe_get_target() == impl->unsafe_storage().unsafeGetStorageImpl()) {
-        return found->second.number;
+      const Known& known = found->second;
+      const bool is_same = !known.storage.has_value() ||
+                           (known.storage->_unsafe_get_target() == impl->unsafe_storage().unsafeGetStorageImpl() &&
+                            (known.geometry == nullptr || known.geometry == geometry_code(tensor).ptr()));
+      if (is_same && !(fresh && by_storage)) {
+        return known.number;
       }
       known_.erase(found);
     }
-    return learn(tensor, impl, fresh);
+    return learn(tensor, impl, fresh, by_storage);
   }
 
   void forget(const at::Tensor& tensor) { known_.erase(tensor.unsafeGetTensorImpl()); }
@@ -131,6 +135,7 @@ class Tensors {
     std::optional<WeakTensor> tensor;
     std::optional<WeakStorage> storage;
     py::object number;
+    PyObject* geometry = nullptr;  // its code, if a later view of the storage may be met at the same address
   };
   using Geometry = std::vector<int64_t>;  // dtype, offset, sizes, strides
   struct GeometryHash {
@@ -140,15 +145,15 @@ class Tensors {
     }
   };
 
-  const py::object& learn(const at::Tensor& tensor, c10::TensorImpl* impl, bool fresh) {
+  const py::object& learn(const at::Tensor& tensor, c10::TensorImpl* impl, bool fresh, bool by_storage) {
     sweep_if_due();
     const c10::Storage& storage = impl->unsafe_storage();
     // An op's output is marked by autograd only after it has left the dispatcher: asking is of no use yet.
     const bool requires_grad = !fresh && tensor.requires_grad();
-    Known entry{std::nullopt, std::nullopt, py::int_(numbers_of(fields_))};
-    // torch.utils.swap_tensors, which Module.to may use, refuses tensors that have weak references.
-    if (requires_grad && tensor.is_leaf()) {
+    Known entry{std::nullopt, std::nullopt, py::int_(numbers_of(fields_)), nullptr};
+    if (by_storage || (requires_grad && tensor.is_leaf())) {
       entry.storage = storage.getWeakStorageImpl();
+      entry.geometry = by_storage ? geometry_code(tensor).ptr() : nullptr;
     } else {
       entry.tensor = WeakTensor(tensor.getIntrusivePtr());
     }

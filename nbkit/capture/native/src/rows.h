@@ -1,0 +1,217 @@
+// Rows of ops on the Python lists of a Recording (nbkit/capture/raw/recording.py): what both native recorders write.
+#pragma once
+
+#include <ATen/SequenceNumber.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "clock.h"
+#include "op_traits.h"
+#include "tensors.h"
+
+namespace nbkit {
+
+struct Input {
+  const at::Tensor* tensor;
+  bool is_result;
+};
+using Inputs = c10::SmallVector<Input, 16>;
+
+// One call: what is known of it before it runs. Fields as in OpRecord, nbkit/capture/raw/recording.py.
+struct Call {
+  py::object context, tensors, node = py::int_(-1), node_type = py::none(), location = py::none();
+  c10::SmallVector<py::object, 4> inputs;
+  uint64_t sequence = 0;
+  int64_t start = 0, end = 0;
+  bool makes_parameters = false;  // nn.Parameter() takes the result of a detach() as it is
+  std::vector<py::object> results;
+};
+
+class Rows {
+ public:
+  explicit Rows(py::object recording)
+      : recording_(std::move(recording)),
+        main_(recording_.attr("main")),
+        main_tensors_(main_.attr("tensors")),
+        ops_(recording_.attr("ops")),
+        number_in_python_(recording_.attr("registry").attr("number")),
+        tensors_(recording_.attr("registry").attr("tensors").cast<std::shared_ptr<Tensors>>()) {}
+
+ protected:
+  Call begin(const Inputs& inputs) {
+    static PyObject* const context = PyUnicode_InternFromString("context");
+    Call call;
+    call.context = attribute(main_, context);
+    call.tensors = main_tensors_;
+    guarded("place not described", [&] { stand(call, context); });
+    const bool is_known = guarded("inputs not described", [&] {
+      for (const Input& input : inputs) {
+        call.inputs.push_back(number(*input.tensor, false));
+        if (input.is_result) {
+          call.results.push_back(call.inputs.back());
+        }
+      }
+    });
+    if (!is_known) {
+      call.inputs.clear();
+      call.results.clear();
+    }
+    call.sequence = at::sequence_number::peek();
+    return call;
+  }
+
+  // Where the call stands: its thread, autograd node and source line, as the Python recorder finds them.
+  void stand(Call& call, PyObject* context) {
+    static PyObject* const parent = PyUnicode_InternFromString("parent");
+    const auto node = torch::autograd::get_current_node();
+    if (node) {
+      const NodeKind kind = kind_of(*node);
+      call.node_type = kind.type;
+      call.node = kind.accumulates
+                      ? number(static_cast<const torch::autograd::AccumulateGrad&>(*node).variable, false)
+                      : py::int_(node->sequence_nr());
+      auto* frame = PyEval_GetFrame();
+      if (frame != nullptr && is_engine(frame)) {
+        return;
+      }
+      // One of autograd's threads for a device, which runs no Python; or a custom Function, a hook.
+      py::object thread = recording_.attr("thread")();
+      call.context = attribute(thread, context);
+      call.tensors = thread.attr("tensors");
+      call.location = location_of(python->node_location);
+    } else if (PyLong_AsLong(attribute(main_, parent).ptr()) < 0) {
+      call.location = location_of(python->user_location);
+    }
+  }
+
+  static py::object location_of(const py::object& find) {
+    auto* frame = PyEval_GetFrame();
+    return frame == nullptr ? py::none() : find(py::handle(reinterpret_cast<PyObject*>(frame)));
+  }
+
+  static bool is_engine(PyFrameObject* frame) {
+    PyCodeObject* code = PyFrame_GetCode(frame);
+    Py_DECREF(code);  // the frame holds it
+    return reinterpret_cast<PyObject*>(code) == python->engine_code.ptr();
+  }
+
+  // Whether an op comes from the Python code of a dispatch mode or of a tensor subclass. Autograd asks for a detach()
+  // there without a report of torch's: it is no row, so what it is made of is none either.
+  static bool is_of_a_handler() {
+    static PyObject* const handler = PyUnicode_InternFromString("__torch_dispatch__");
+    auto* frame = PyEval_GetFrame();
+    Py_XINCREF(frame);
+    bool is_found = false;
+    while (frame != nullptr && !is_found && !is_engine(frame)) {
+      PyCodeObject* code = PyFrame_GetCode(frame);
+      is_found = PyUnicode_Compare(code->co_name, handler) == 0;
+      Py_DECREF(code);
+      auto* outer = PyFrame_GetBack(frame);
+      Py_DECREF(frame);
+      frame = outer;
+    }
+    Py_XDECREF(frame);
+    return is_found;
+  }
+
+  py::object number(const at::Tensor& tensor, bool fresh, bool by_storage = false) {
+    return is_plain(tensor) ? tensors_->number(tensor, fresh, by_storage) : number_in_python_(tensor, fresh);
+  }
+
+  void finish(const OpTraits& traits, Call& call, c10::ArrayRef<c10::IValue> stack) {
+    const Py_ssize_t first = append_inputs(call), middle = PyList_GET_SIZE(call.tensors.ptr());
+    append_all(call.tensors, "outputs not described", [&] {
+      for (const py::object& result : call.results) {
+        append(call.tensors, result);
+      }
+      for (size_t index = stack.size() - traits.returns; index < stack.size(); ++index) {
+        note(call, stack[index]);
+      }
+    });
+    write(traits, call, first, PyList_GET_SIZE(call.tensors.ptr()) - middle);
+  }
+
+  void note(Call& call, const c10::IValue& value) {
+    if (value.isTensor()) {
+      if (value.toTensor().defined()) {
+        append(call.tensors, number(value.toTensor(), true, call.makes_parameters));
+      }
+    } else if (value.isList()) {
+      for (const c10::IValue& item : value.toListRef()) {
+        note(call, item);
+      }
+    }
+  }
+
+  void fail(const OpTraits& traits, Call& call, const char* message) {
+    py::error_scope raised;  // an error of Python's may be on its way
+    call.end = now_ns();
+    guarded("error not described", [&] {
+      recording_.attr("failed_slot") = PyList_GET_SIZE(ops_.ptr());
+      recording_.attr("failed_message") = py::str(message);
+    });
+    write(traits, call, append_inputs(call), 0);
+  }
+
+  // All tensors of a row stand together, though others may have been recorded since it began. Returns their place.
+  Py_ssize_t append_inputs(const Call& call) {
+    const Py_ssize_t first = PyList_GET_SIZE(call.tensors.ptr());
+    append_all(call.tensors, "inputs not described", [&] {
+      for (const py::object& input : call.inputs) {
+        append(call.tensors, input);
+      }
+    });
+    return first;
+  }
+
+  void write(const OpTraits& traits, const Call& call, Py_ssize_t first, Py_ssize_t outputs) {
+    append_all(ops_, "row not written", [&] {
+      append(ops_, traits.function);
+      append(ops_, call.context);
+      append(ops_, py::int_(call.sequence));
+      append(ops_, call.node);
+      append(ops_, call.node_type);
+      append(ops_, py::int_(call.start));
+      append(ops_, py::int_(call.end));
+      append(ops_, call.location);
+      append(ops_, py::int_(first));
+      append(ops_, py::int_(call.inputs.size()));
+      append(ops_, py::int_(outputs));
+    });
+  }
+
+  // Work that appends to a list; on trouble nothing of it stays.
+  template <typename Work>
+  void append_all(const py::object& list, const char* what, const Work& work) {
+    const Py_ssize_t before = PyList_GET_SIZE(list.ptr());
+    if (!guarded(what, work)) {
+      PyList_SetSlice(list.ptr(), before, PyList_GET_SIZE(list.ptr()), nullptr);
+    }
+  }
+
+  // The recorder's own trouble must never become the step's.
+  template <typename Work>
+  bool guarded(const char* what, const Work& work) {
+    try {
+      work();
+      return true;
+    } catch (const std::exception&) {
+      PyErr_Clear();
+      try {
+        recording_.attr("skip")(what);
+      } catch (const std::exception&) {
+        PyErr_Clear();
+      }
+      return false;
+    }
+  }
+
+  py::object recording_, main_, main_tensors_, ops_;
+  py::object number_in_python_;
+  std::shared_ptr<Tensors> tensors_;
+};
+
+}  // namespace nbkit

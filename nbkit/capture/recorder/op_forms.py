@@ -1,0 +1,55 @@
+"""Tells the ops that take more than running and writing a row."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+# Ops that change a tensor's metadata in place, so that what is known of it must be read again.
+RESHAPING = frozenset(
+    "resize_ resize_as_ set_ t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ as_strided_ resize_as_sparse_ "
+    "sparse_resize_ sparse_resize_and_clear_ _coalesced_ set_data rename_".split()
+)
+HIDDEN_NAMESPACES = ("prim", "profiler")
+
+
+def is_hidden(func: OpOverload) -> bool:
+    """Returns whether an op is a query of torch's own, no work of the step."""
+    return func.namespace in HIDDEN_NAMESPACES
+
+
+def is_reshaping(func: OpOverload) -> bool:
+    """Returns whether an op changes a tensor's metadata in place."""
+    return func._opname in RESHAPING
+
+
+def is_special(func: OpOverload) -> bool:
+    """Returns whether an op takes more than running and writing a row: the native recorder leaves those to OpMode."""
+    return func.namespace in HIDDEN_NAMESPACES or func._opname in RESHAPING or loses_versions(func)
+
+
+def loses_versions(func: OpOverload) -> bool:
+    """Returns whether torch leaves version counters alone when the op runs under a dispatch mode, as any mode makes it.
+
+    Without a mode, a foreach op without a kernel of its own counts the writes of the single ops that it is made of.
+    """
+    return func._opname.startswith("_foreach_") and any(argument.is_write for argument in func._schema.arguments)
+
+
+def counting(run: Callable[..., Any], func: OpOverload) -> Callable[..., Any]:
+    """Returns `run` with the counters of the written lists one higher afterwards, where it left them as they were."""
+    positions = [(index, argument.name) for index, argument in enumerate(func._schema.arguments) if argument.is_write]
+
+    def run_and_count(*args: Any, **kwargs: Any) -> Any:
+        lists = [args[index] if index < len(args) else kwargs.get(name) for index, name in positions]
+        written = [tensor for tensors in lists for tensor in tensors or () if not tensor.is_inference()]
+        before = [tensor._version for tensor in written]
+        out = run(*args, **kwargs)
+        # All of them first: two may be views of one tensor, which has one counter.
+        left_alone = [tensor for tensor, version in zip(written, before, strict=True) if tensor._version == version]
+        for tensor in left_alone:
+            torch.autograd.graph.increment_version(tensor)
+        return out
+
+    return run_and_count
