@@ -47,6 +47,7 @@ def test_every_way_to_compare_leaves_the_step_as_it_is(name, way):
     assert left_by(name, "float32", WAYS[way]()) == bare(name, "float32")
 
 
+@pytest.mark.skipif(torch.__version__ >= "2.15", reason="torch 2.15 computes it right")
 def test_the_fused_sgd_of_torch_is_wrong_in_bfloat16():
     """Its own momentum, computed by hand: opdiff is right to tell of it."""
     torch.manual_seed(0)
