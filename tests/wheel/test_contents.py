@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from nbkit import __version__
-from nbkit.capture.native.library import SOURCES
+from nbkit.capture.native.library import FOLDER, SOURCES
 from tests.wheel.building import ROOT, built, files, unpacked
 
 INFO = f"nbkit_torch-{__version__}.dist-info"
@@ -27,7 +27,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_has_bundle_recorder_types_and_licence(wheel):
     static = {str(path.relative_to(ROOT)) for path in (ROOT / "nbkit/views/static").iterdir()}
-    native = {f"nbkit/capture/native/{name}" for name in SOURCES}
+    native = {str((FOLDER / name).relative_to(ROOT)) for name in SOURCES}
     assert static and native
     assert static | native | {"nbkit/__init__.py", "nbkit/py.typed", f"{INFO}/licenses/LICENSE"} <= wheel.keys()
 

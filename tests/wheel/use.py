@@ -97,7 +97,7 @@ def recorded_natively() -> str:
     assert Path(os.environ["NBKIT_CACHE"]) in nbkit.build_recorder().parents  # it is there, so nothing is built again
     with nbkit.optrace() as trace:
         torch.ones(2) + 1
-    assert trace.meta["recorder"] == "native"
+    assert trace.meta["recorder"] == "observer"
     return "built and used"
 
 
