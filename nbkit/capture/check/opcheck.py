@@ -59,6 +59,10 @@ class CheckObserver(Observer):
     def __init__(self, stop: bool = False) -> None:
         self.stop = stop
 
+    def is_around(self) -> bool:
+        # What torch's observer calls cannot end the step.
+        return self.stop
+
     def below(self, recording: Recording, modules: ModuleCalls) -> AbstractContextManager[object]:
         self.recording, self.checker = recording, Checker(recording, self.stop)
         self.native = self.checker.native

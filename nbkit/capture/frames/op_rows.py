@@ -9,7 +9,7 @@ import pandas as pd
 
 from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.frames.op_names import op_name
-from nbkit.capture.frames.string_columns import followed, numbered, text_column
+from nbkit.capture.frames.string_columns import followed, numbered, text_column, with_ancestors
 from nbkit.capture.raw.recording import ACCUMULATE, OP_FIELDS, OPTIMIZER_CODE, Context, OpRecord, Recording
 from nbkit.capture.raw.source import location_text
 from nbkit.capture.step.module_calls import ModuleCalls
@@ -73,8 +73,15 @@ class OpRows:
         return answers
 
     def _made_node(self) -> np.ndarray:
-        """Returns whether autograd made a node for the op: its counter moved on since the op before, in that thread."""
+        """Returns whether autograd made a node for the op: its counter moved on since the op before, in that thread.
+
+        Where the counter was read before each op: until the op after. The ops around it have made the node, too.
+        """
         made = np.zeros(self.count, dtype=bool)
+        if self.recording.sequence_read == "before":
+            rows = np.flatnonzero((self.thread == 0) & ~self.is_api)
+            made[rows] = np.diff(self.integers["sequence"][rows], append=self.recording.last_sequence) > 0
+            return with_ancestors(made, np.where(self.is_api[self.parent], -1, self.parent))
         for number in range(len(self.recording.threads)):
             rows = np.flatnonzero((self.thread == number) & ~self.is_api)
             readings = self.integers["sequence"][rows]
@@ -106,16 +113,28 @@ class OpRows:
             return forward
         nodes = self.integers["node"][rows]
         slices = self._has_node_type(lambda kind: getattr(kind, "__name__", "") == "CopySlices")[rows]
-        slices &= not self.recording.sequence_is_after
+        slices &= self.recording.sequence_read == "within"
         candidates = np.flatnonzero(~self.is_api & (self.thread == 0))
-        forward_rows = forward_ops(
-            nodes, slices, self.integers["sequence"][candidates], candidates, self.recording.first_sequence
-        )
+        sequences = self.integers["sequence"][candidates]
+        if self.recording.sequence_read == "before":
+            return self._forward_exactly(forward, rows, sequences, candidates)
+        forward_rows = forward_ops(nodes, slices, sequences, candidates, self.recording.first_sequence)
         clones, writes = self._captured_originals()
         shift = np.arange(self.count + 1)  # the last entry answers for -1
         shift[clones], shift[-1] = writes, -1
         forward_rows = shift[forward_rows]
         forward[rows] = np.where(forward_rows < rows, forward_rows, -1)
+        return forward
+
+    def _forward_exactly(
+        self, forward: np.ndarray, rows: np.ndarray, sequences: np.ndarray, candidates: np.ndarray
+    ) -> np.ndarray:
+        """Returns `forward` with the forward op of each of `rows`: the last that began at the number of its node."""
+        nodes = self.integers["node"][rows]
+        last = np.searchsorted(sequences, nodes, "right") - 1
+        is_met = (last >= 0) & (sequences[last] == nodes)
+        found = np.where(is_met, candidates[last], -1)
+        forward[rows] = np.where(found < rows, found, -1)
         return forward
 
     def _modules(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -183,9 +202,9 @@ class OpRows:
         loose = self.is_api & (phase == OTHER)
         rows = np.flatnonzero((self.parent >= 0) & (phase != OTHER) & loose[self.parent])[::-1]
         phase[self.parent[rows]] = phase[rows]
-        # What a forward call does besides (it saves a detached result, say) is part of it.
-        loose = (phase == OTHER) & (self.parent >= 0)
-        phase[loose] = phase[self.parent[loose]]
+        # What a forward call does besides (it saves a detached result, say) is part of it; so is what an op calls.
+        is_known = (phase != OTHER) | (self.parent < 0)
+        phase[:] = phase[followed(np.where(is_known, np.arange(self.count), self.parent))]
         return phase
 
     def leave_out(self, spans: np.ndarray) -> None:

@@ -2,7 +2,7 @@
 
 from threading import get_ident
 from time import perf_counter_ns
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -91,7 +91,7 @@ class ThreadState:
 
 
 class Recording:
-    """Holds everything one optrace has seen so far; `native` is the library that records aten ops, None in Python."""
+    """Holds everything one optrace has seen so far; `native` is the library whose observer records, None in Python."""
 
     def __init__(self, native: Any | None = None) -> None:
         self.native = native
@@ -111,11 +111,11 @@ class Recording:
         # torch makes a Python object of a node at every question otherwise.
         self.last_node: tuple[Any, int, Any] = NO_NODE
         self.failed_slot: int | None = None  # index into ops of the call that raised
-        self.failed_message: str | None = None  # of an op that raised in the native recorder, which leaves no frame
         self.first_sequence = next_sequence_number()
-        # Whether `sequence` of an op was read after it, so that every node that autograd made for it is below; else it
-        # was read when autograd had just made one.
-        self.sequence_is_after = False
+        # When `sequence` of an op was read: within it, when autograd had just made its node, as in a dispatch mode;
+        # after it, so that every node that autograd made for it is below; before it.
+        self.sequence_read: Literal["within", "after", "before"] = "within" if native is None else "after"
+        self.last_sequence = self.first_sequence  # when the recording ended
         self.start = perf_counter_ns()
         self.end = self.start
 

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from nbkit.capture.frames.selection import Selection
+from nbkit.capture.native.library import library
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.errors import OptionError, nearest
 from nbkit.patterns import Patterns
@@ -23,6 +24,9 @@ class optrace(Recorder):  # noqa: N801  a context manager is named like the func
         exclude_ops: leave out ops that fit.
         modules: record only ops inside modules that fit, by their named_modules() path; a module brings all it holds.
         exclude_modules: leave out ops inside modules that fit.
+        inner_ops: record also the ops that ops call, as their children: `aten.t` in `aten.linear`, `aten.empty` in a
+            kernel. These are the rows of `optime` and of torch.profiler, in their order, about three times as many.
+            It needs the built recorder (`build_recorder()`).
         values: "stats" adds mean, std, min, max, norm, NaN and Inf counts of every tensor (slow: reads every value).
         name: what the trace is called where it is shown.
 
@@ -41,9 +45,24 @@ class optrace(Recorder):  # noqa: N801  a context manager is named like the func
         exclude_ops: Patterns = None,
         modules: Patterns = None,
         exclude_modules: Patterns = None,
+        inner_ops: bool = False,
         values: Literal["stats"] | None = None,
         name: str | None = None,
     ) -> None:
         if values is not None and values not in VALUES:
             raise OptionError(f"values={values!r} is not known; {nearest(str(values), VALUES)}")
-        super().__init__(selection=Selection(ops, exclude_ops, modules, exclude_modules), values=values, name=name)
+        if inner_ops:
+            _check_inner_ops(values)
+        selection = Selection(ops, exclude_ops, modules, exclude_modules)
+        super().__init__(selection=selection, values=values, inner_ops=inner_ops, name=name)
+
+
+def _check_inner_ops(values: str | None) -> None:
+    """Raises OptionError where inner ops cannot be seen: by the recorder in Python, which reads values, too."""
+    if values is not None:
+        raise OptionError("inner_ops and values cannot be asked for together; record the step once with each.")
+    if library() is None:
+        raise OptionError(
+            "inner_ops needs the built recorder, and nbkit records in Python here; run nbkit.build_recorder() once, "
+            "and leave NBKIT_RECORDER unset."
+        )

@@ -1,9 +1,10 @@
-// Rows of ops on the Python lists of a Recording (nbkit/capture/raw/recording.py): what both native recorders write.
+// Rows of ops on the Python lists of a Recording (nbkit/capture/raw/recording.py), as the Python recorder writes them.
 #pragma once
 
 #include <ATen/SequenceNumber.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <array>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -26,9 +27,12 @@ struct Call {
   c10::SmallVector<py::object, 4> inputs;
   uint64_t sequence = 0;
   int64_t start = 0, end = 0;
+  Py_ssize_t slot = -1;  // its place in the list, where it took one when it began; else its row is appended
   bool makes_parameters = false;  // nn.Parameter() takes the result of a detach() as it is
   std::vector<py::object> results;
 };
+
+constexpr size_t row_fields = 11;  // of OpRecord
 
 class Rows {
  public:
@@ -146,12 +150,15 @@ class Rows {
     }
   }
 
-  void fail(const OpTraits& traits, Call& call, const char* message) {
+  void fail(const OpTraits& traits, Call& call) {
     py::error_scope raised;  // an error of Python's may be on its way
     call.end = now_ns();
     guarded("error not described", [&] {
-      recording_.attr("failed_slot") = PyList_GET_SIZE(ops_.ptr());
-      recording_.attr("failed_message") = py::str(message);
+      // Of calls inside each other the innermost, which ends first; it stands last.
+      const py::object before = recording_.attr("failed_slot");
+      if (call.slot < 0 || before.is_none() || before.cast<Py_ssize_t>() < call.slot) {
+        recording_.attr("failed_slot") = call.slot < 0 ? PyList_GET_SIZE(ops_.ptr()) : call.slot;
+      }
     });
     write(traits, call, append_inputs(call), 0);
   }
@@ -167,19 +174,38 @@ class Rows {
     return first;
   }
 
+  // Gives the call its place in the list, so that calls inside of it stand after it, and the call around it as parent
+  // where that began after the API call that is.
+  void take_slot(Call& call, Py_ssize_t around) {
+    guarded("place not taken", [&] {
+      if (PyLong_AsSsize_t(PyTuple_GET_ITEM(call.context.ptr(), 0)) < around) {
+        py::list fields(call.context);
+        fields[0] = py::int_(around);
+        call.context = py::tuple(fields);
+      }
+      const Py_ssize_t slot = PyList_GET_SIZE(ops_.ptr());
+      append_all(ops_, "row not written", [&] {
+        for (size_t field = 0; field < row_fields; ++field) {
+          append(ops_, py::none());
+        }
+        call.slot = slot;
+      });
+    });
+  }
+
   void write(const OpTraits& traits, const Call& call, Py_ssize_t first, Py_ssize_t outputs) {
     append_all(ops_, "row not written", [&] {
-      append(ops_, traits.function);
-      append(ops_, call.context);
-      append(ops_, py::int_(call.sequence));
-      append(ops_, call.node);
-      append(ops_, call.node_type);
-      append(ops_, py::int_(call.start));
-      append(ops_, py::int_(call.end));
-      append(ops_, call.location);
-      append(ops_, py::int_(first));
-      append(ops_, py::int_(call.inputs.size()));
-      append(ops_, py::int_(outputs));
+      const std::array<py::object, row_fields> row{
+          traits.function,       call.context,  py::int_(call.sequence), call.node,
+          call.node_type,        py::int_(call.start), py::int_(call.end),      call.location,
+          py::int_(first), py::int_(call.inputs.size()), py::int_(outputs)};
+      for (size_t field = 0; field < row_fields; ++field) {
+        if (call.slot < 0) {
+          append(ops_, row[field]);
+        } else {
+          PyList_SetItem(ops_.ptr(), call.slot + field, py::object(row[field]).release().ptr());
+        }
+      }
     });
   }
 
@@ -198,7 +224,11 @@ class Rows {
     try {
       work();
       return true;
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
+      const auto* in_python = dynamic_cast<const py::error_already_set*>(&error);
+      if (in_python != nullptr && in_python->matches(PyExc_KeyboardInterrupt)) {
+        PyErr_SetInterrupt();  // it is for the step
+      }
       PyErr_Clear();
       try {
         recording_.attr("skip")(what);
