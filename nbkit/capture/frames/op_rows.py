@@ -10,7 +10,7 @@ import pandas as pd
 from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.frames.op_names import op_name
 from nbkit.capture.frames.string_columns import followed, numbered, text_column, with_ancestors
-from nbkit.capture.raw.recording import ACCUMULATE, OP_FIELDS, OPTIMIZER_CODE, Context, OpRecord, Recording
+from nbkit.capture.raw.recording import ACCUMULATE, OP_FIELDS, OPTIMIZER_CODE, Context, OpRecord, Recording, ThreadState
 from nbkit.capture.raw.source import location_text
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.schema import OPS, nullable
@@ -78,14 +78,17 @@ class OpRows:
         Where the counter was read before each op: until the op after. The ops around it have made the node, too.
         """
         made = np.zeros(self.count, dtype=bool)
-        if self.recording.sequence_read == "before":
-            rows = np.flatnonzero((self.thread == 0) & ~self.is_api)
-            made[rows] = np.diff(self.integers["sequence"][rows], append=self.recording.last_sequence) > 0
-            return with_ancestors(made, np.where(self.is_api[self.parent], -1, self.parent))
-        for number in range(len(self.recording.threads)):
-            rows = np.flatnonzero((self.thread == number) & ~self.is_api)
+        is_before = self.recording.sequence_read == "before"
+        for thread in self.recording.threads.values():
+            rows = np.flatnonzero((self.thread == thread.number) & ~self.is_api)
             readings = self.integers["sequence"][rows]
-            made[rows] = np.diff(readings, prepend=self.recording.first_sequence if number == 0 else readings[:1]) > 0
+            if is_before:
+                last = self.recording.last_sequence if thread is self.recording.main else readings[-1:]
+                made[rows] = np.diff(readings, append=last) > 0
+            else:
+                made[rows] = np.diff(readings, prepend=thread.first_sequence if thread.is_of_user else readings[:1]) > 0
+        if is_before:
+            return with_ancestors(made, np.where(self.is_api[self.parent], -1, self.parent))
         clones, writes = self._captured_originals()
         made[writes[made[clones]]] = True
         return made
@@ -106,36 +109,38 @@ class OpRows:
         return first[pairs], second[pairs]
 
     def _forward(self) -> np.ndarray:
-        """Returns the row of the forward op of every op that an autograd node ran; -1 for others."""
+        """Returns the row of the forward op of every op that an autograd node ran; -1 for others.
+
+        Each thread numbers its nodes anew. Autograd's threads for a device run nodes of the main thread.
+        """
         forward = np.full(self.count, -1, dtype=np.int64)
         rows = np.flatnonzero(self.in_node & ~self.accumulates)
-        if not len(rows):
-            return forward
+        is_of_user = np.array([thread.is_of_user for thread in self.recording.threads.values()], dtype=bool)
+        made_in = np.where(is_of_user[self.thread[rows]], self.thread[rows], 0)
+        for thread in self.recording.threads.values():
+            mine = rows[made_in == thread.number]
+            if len(mine):
+                found = self._forward_in(thread, mine)
+                forward[mine] = np.where(found < mine, found, -1)
+        return forward
+
+    def _forward_in(self, thread: ThreadState, rows: np.ndarray) -> np.ndarray:
+        """Returns the same for `rows`, whose nodes a thread made."""
         nodes = self.integers["node"][rows]
+        candidates = np.flatnonzero(~self.is_api & (self.thread == thread.number))
+        sequences = self.integers["sequence"][candidates]
+        if self.recording.sequence_read == "before":  # the last that began at the number of the node
+            last = np.searchsorted(sequences, nodes, "right") - 1
+            is_met = (last >= 0) & (sequences[last] == nodes)
+            return np.where(is_met, candidates[last], -1)
         slices = self._has_node_type(lambda kind: getattr(kind, "__name__", "") == "CopySlices")[rows]
         slices &= self.recording.sequence_read == "within"
-        candidates = np.flatnonzero(~self.is_api & (self.thread == 0))
-        sequences = self.integers["sequence"][candidates]
-        if self.recording.sequence_read == "before":
-            return self._forward_exactly(forward, rows, sequences, candidates)
-        forward_rows = forward_ops(nodes, slices, sequences, candidates, self.recording.first_sequence)
+        found = forward_ops(nodes, slices, sequences, candidates, thread.first_sequence)
         clones, writes = self._captured_originals()
         shift = np.arange(self.count + 1)  # the last entry answers for -1
         shift[clones], shift[-1] = writes, -1
-        forward_rows = shift[forward_rows]
-        forward[rows] = np.where(forward_rows < rows, forward_rows, -1)
-        return forward
-
-    def _forward_exactly(
-        self, forward: np.ndarray, rows: np.ndarray, sequences: np.ndarray, candidates: np.ndarray
-    ) -> np.ndarray:
-        """Returns `forward` with the forward op of each of `rows`: the last that began at the number of its node."""
-        nodes = self.integers["node"][rows]
-        last = np.searchsorted(sequences, nodes, "right") - 1
-        is_met = (last >= 0) & (sequences[last] == nodes)
-        found = np.where(is_met, candidates[last], -1)
-        forward[rows] = np.where(found < rows, found, -1)
-        return forward
+        shifted: np.ndarray = shift[found]
+        return shifted
 
     def _modules(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns root number, module number and call number of each row; -1 outside any module."""

@@ -10,7 +10,7 @@ from nbkit.capture.recorder.op_forms import is_hidden, is_reshaping
 
 
 class ObservedOps:
-    """Records each op that torch reports while entered, in the thread that enters it and autograd's for its work.
+    """Records each op that torch reports while entered, in the thread that enters it and autograd's for it, or in all.
 
     `inner_ops` records every call that torch reports; else those that come to a kernel of their own, and not what
     composite ops and kernels call.
@@ -22,11 +22,13 @@ class ObservedOps:
         on_range: Callable[[bool], None],
         observers: Sequence[Observer] = (),
         inner_ops: bool = False,
+        in_all_threads: bool = False,
     ) -> None:
         self.recording = recording
         self.on_range = on_range
         self.observers = observers
         self.inner_ops = inner_ops
+        self.in_all_threads = in_all_threads
         self.slot = -1
 
     def __enter__(self) -> "ObservedOps":
@@ -35,7 +37,7 @@ class ObservedOps:
         if self.inner_ops:
             self.recording.sequence_read = "before"
         (checker,) = [observer.native for observer in self.observers if observer.native is not None] or [None]
-        self.slot = native.observe(self.recording, self.on_range, self.inner_ops, checker)
+        self.slot = native.observe(self.recording, self.on_range, self.inner_ops, self.in_all_threads, checker)
         return self
 
     def pause(self, paused: bool) -> None:

@@ -43,6 +43,7 @@ class Recorder:
         selection: Selection | None = None,
         values: Literal["stats"] | None = None,
         inner_ops: bool = False,
+        threads: Literal["current", "all"] = "current",
         name: str | None = None,
     ) -> None:
         assert len({type(observer) for observer in observers}) == len(observers)
@@ -50,6 +51,7 @@ class Recorder:
         self.selection = selection or Selection()
         self.values = values
         self.inner_ops = inner_ops
+        self.threads = threads
         self.name = name or self.verb
         self.trace: Trace | None = None
 
@@ -78,9 +80,9 @@ class Recorder:
     def _install(self, recording: Recording) -> None:
         self.statistics = Statistics(recording) if self.values == "stats" else None
         self.api = ApiMode(recording)
-        self.modules = ModuleCalls(recording, self.api)
+        self.modules = ModuleCalls(recording, self.api, self.threads == "all")
         optimizers = OptimizerSteps(recording, self.api)
-        ops = op_recorder(recording, self.statistics, optimizers.on_range, self.observers, self.inner_ops)
+        ops = op_recorder(recording, self.statistics, optimizers.on_range, self.observers, self.inner_ops, self.threads)
         self.recorder = "python" if recording.native is None else "observer"
         # What torch.compile runs itself is no work of the step; a dispatch mode does not see it.
         on_compile = ops.pause if isinstance(ops, ObservedOps) else lambda begins: None
@@ -160,11 +162,12 @@ def op_recorder(
     on_range: Callable[[bool], None],
     observers: Sequence[Observer] = (),
     inner_ops: bool = False,
+    threads: Literal["current", "all"] = "current",
 ) -> ObservedOps | OpMode:
     """Returns what records the ops: torch's observer, without the library a dispatch mode."""
     if recording.native is None:
         return OpMode(recording, statistics, on_range, observers)
-    return ObservedOps(recording, on_range, observers, inner_ops)
+    return ObservedOps(recording, on_range, observers, inner_ops, threads == "all")
 
 
 @contextmanager

@@ -105,7 +105,11 @@ class Observed : Rows {
         takes_inner_(takes_inner),
         checker_(std::move(checker)) {}
 
+  // Only in the thread whose optimizer steps are followed.
   std::unique_ptr<at::ObserverContext> begin_range() {
+    if (!is_main_thread()) {
+      return nullptr;
+    }
     guarded("range not followed", [&] { on_range_(true); });
     return std::make_unique<ObservedCall>(nullptr);
   }

@@ -108,16 +108,17 @@ void end_of(const at::RecordFunction& function, at::ObserverContext* context) {
 
 // What the slots differ in, by their number.
 struct SlotFunctions {
-  at::CallbackHandle (*add)();
+  at::CallbackHandle (*add)(bool in_all_threads);
   void (*leave_out)(bool);
 };
 
 template <size_t number>
-at::CallbackHandle add_callback() {
-  return at::addThreadLocalCallback(at::RecordFunctionCallback(&start_of<number>, &end_of<number>)
-                                        .needsInputs(true)
-                                        .needsOutputs(true)
-                                        .scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE}));
+at::CallbackHandle add_callback(bool in_all_threads) {
+  const auto callback = at::RecordFunctionCallback(&start_of<number>, &end_of<number>)
+                            .needsInputs(true)
+                            .needsOutputs(true)
+                            .scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE});
+  return in_all_threads ? at::addGlobalCallback(callback) : at::addThreadLocalCallback(callback);
 }
 
 template <size_t... numbers>
@@ -126,14 +127,16 @@ constexpr std::array<SlotFunctions, most_observed> functions_of(std::index_seque
 }
 constexpr auto slot_functions = functions_of(std::make_index_sequence<most_observed>());
 
-// Begins to observe in this thread; returns what unobserve() takes, -1 where as many recordings are on as can be.
-inline int64_t observe(py::object recording, py::object on_range, bool takes_inner, std::shared_ptr<Checker> checker) {
+// Begins to observe in this thread and those that autograd runs for it, or in all threads; returns what unobserve() takes,
+// -1 where as many recordings are on as can be.
+inline int64_t observe(py::object recording, py::object on_range, bool takes_inner, bool in_all_threads,
+                       std::shared_ptr<Checker> checker) {
   for (size_t number = 0; number < most_observed; ++number) {
     Slot& slot = slots()[number];
     if (slot.observed == nullptr) {
       slot.observed = std::make_shared<Observed>(std::move(recording), std::move(on_range), takes_inner, std::move(checker));
       slot.takes_inner = takes_inner;
-      slot.handle = slot_functions[number].add();
+      slot.handle = slot_functions[number].add(in_all_threads);
       return static_cast<int64_t>(number);
     }
   }

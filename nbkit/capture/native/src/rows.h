@@ -3,9 +3,11 @@
 
 #include <ATen/SequenceNumber.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/record_function.h>
 
 #include <array>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -50,7 +52,7 @@ class Rows {
     Call call;
     call.context = attribute(main_, context);
     call.tensors = main_tensors_;
-    guarded("place not described", [&] { stand(call, context); });
+    guarded("place not described", [&] { is_main_thread() ? stand(call, main_) : stand_elsewhere(call); });
     const bool is_known = guarded("inputs not described", [&] {
       for (const Input& input : inputs) {
         call.inputs.push_back(number(*input.tensor, false));
@@ -67,8 +69,31 @@ class Rows {
     return call;
   }
 
-  // Where the call stands: its thread, autograd node and source line, as the Python recorder finds them.
-  void stand(Call& call, PyObject* context) {
+  bool is_main_thread() const { return std::this_thread::get_id() == main_thread_; }
+
+  // In another thread: one of autograd's, or of the step's where all are recorded.
+  void stand_elsewhere(Call& call) {
+    static PyObject* const context = PyUnicode_InternFromString("context");
+    const py::object thread = recording_.attr("thread")();
+    call.context = attribute(thread, context);
+    call.tensors = thread.attr("tensors");
+    stand(call, thread);
+    const auto node = torch::autograd::get_current_node();
+    const bool is_of_user = thread.attr("is_of_user").cast<bool>();
+    // Each thread numbers its nodes anew.
+    if (node && node->thread_id() != (is_of_user ? at::RecordFunction::currentThreadId() : main_function_thread_)) {
+      forget_node(call, *node);
+    }
+  }
+
+  static void forget_node(Call& call, const torch::autograd::Node& node) {
+    if (!kind_of(node).accumulates) {
+      call.node = py::int_(-1);
+    }
+  }
+
+  // Where the call stands: its autograd node and source line, as the Python recorder finds them.
+  void stand(Call& call, const py::object& thread) {
     static PyObject* const parent = PyUnicode_InternFromString("parent");
     const auto node = torch::autograd::get_current_node();
     if (node) {
@@ -77,16 +102,14 @@ class Rows {
       call.node = kind.accumulates
                       ? number(static_cast<const torch::autograd::AccumulateGrad&>(*node).variable, false)
                       : py::int_(node->sequence_nr());
-      auto* frame = PyEval_GetFrame();
-      if (frame != nullptr && is_engine(frame)) {
-        return;
+      if (!kind.accumulates && is_main_thread() && node->thread_id() != main_function_thread_) {
+        forget_node(call, *node);
       }
-      // One of autograd's threads for a device, which runs no Python; or a custom Function, a hook.
-      py::object thread = recording_.attr("thread")();
-      call.context = attribute(thread, context);
-      call.tensors = thread.attr("tensors");
-      call.location = location_of(python->node_location);
-    } else if (PyLong_AsLong(attribute(main_, parent).ptr()) < 0) {
+      auto* frame = PyEval_GetFrame();
+      if (frame == nullptr || !is_engine(frame)) {  // else a custom Function, a hook
+        call.location = location_of(python->node_location);
+      }
+    } else if (PyLong_AsLong(attribute(thread, parent).ptr()) < 0) {
       call.location = location_of(python->user_location);
     }
   }
@@ -240,6 +263,8 @@ class Rows {
   }
 
   py::object recording_, main_, main_tensors_, ops_;
+  const std::thread::id main_thread_ = std::this_thread::get_id();
+  const uint64_t main_function_thread_ = at::RecordFunction::currentThreadId();
   py::object number_in_python_;
   std::shared_ptr<Tensors> tensors_;
 };
