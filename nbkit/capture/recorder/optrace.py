@@ -27,9 +27,8 @@ class optrace(Recorder):  # noqa: N801  a context manager is named like the func
         inner_ops: record also the ops that ops call, as their children: `aten.t` in `aten.linear`, `aten.empty` in a
             kernel. These are the rows of `optime` and of torch.profiler, in their order, about three times as many.
             It needs the built recorder (`build_recorder()`).
-        threads: "all" records the ops of every thread of the process, such as those of a pool that the step uses;
-            "current" those of this thread and of the threads that autograd runs for it. Ops of other threads have a
-            module and a source line, but no API call. It needs the built recorder.
+        threads: "all" records the ops of every thread of the process, "current" those of this one and of autograd's for
+            it. Ops of other threads have a module and a source line, but no API call. It needs the built recorder.
         values: "stats" adds mean, std, min, max, norm, NaN and Inf counts of every tensor (slow: reads every value).
         name: what the trace is called where it is shown.
 
