@@ -26,7 +26,7 @@ class Trace:
     """Holds one recording: pandas frames by name (`trace.ops`, `trace.tensors`, ...) and `trace.meta`.
 
     `meta` is JSON data: verb, name, created, versions, devices, complete, error, skipped (reason -> count), wall_us,
-    recorder ("observer", "native" or "python"), recorder_us, notes and counts. Frames have the columns of
+    recorder ("observer" or "python"), recorder_us, notes and counts. Frames have the columns of
     `nbkit.schema`. `captured` holds, by op_id, the calls whose values opdiff captured; see `nbkit.call_of`.
     """
 

@@ -1,6 +1,7 @@
 """Checks what each op returns and writes, and reports the first op that goes wrong.
 
-The native recorder settles the usual case by itself (nbkit/capture/native/src/checker.h) and asks here about others.
+Where torch's observer reports the ops, the library settles the usual case by itself
+(nbkit/capture/native/src/checker.h) and asks here about others.
 """
 
 from collections import Counter
@@ -100,24 +101,24 @@ class Checker:
         return run_between_looks
 
     def describe(self, func: Any) -> tuple[str | None, bool, bool, bool, list[int]]:
-        """Returns what the native recorder needs to know of an op; the arguments it writes to by their number."""
+        """Returns what the library needs to know of an op; the arguments it writes to by their number."""
         traits, arguments = traits_of(func), func._schema.arguments
         named = [number for number, arg in enumerate(arguments) if arg.name in traits.written_names and arg.kwarg_only]
         is_uninitialised = traits.packet in UNINITIALISED
         return traits.leave_out, is_uninitialised, asks_before(traits), traits.is_random, [*traits.written, *named]
 
     def ask_about(self, func: Any, args: Any, kwargs: Any) -> bool:
-        """Returns whether what an op of the native recorder is about to write to was finite."""
+        """Returns whether what an op is about to write to was finite, for the library."""
         traits = traits_of(func)
         return self._ask(traits, args, kwargs, written_tensors(traits, args, kwargs))
 
     def look_at(self, func: Any, args: Any, kwargs: Any, out: Any, was_finite: bool) -> None:
-        """Checks an op of the native recorder closely."""
+        """Checks closely what the library calls unusual."""
         traits = traits_of(func)
         self._settle(traits, args, kwargs, out, written_tensors(traits, args, kwargs), was_finite)
 
     def close(self) -> None:
-        """Adds what the native recorder has counted."""
+        """Adds what the library has counted."""
         if self.native is not None:
             checked, left_out, spent = self.native.counts()
             self.checked += checked

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ from nbkit.capture.check.checker import Checker
 from nbkit.capture.check.discarded import discarded
 from nbkit.capture.frames.tensor_rows import dtype_text, sizes_text
 from nbkit.capture.raw.recording import OP_FIELDS, Recording
+from nbkit.capture.recorder.needs import check_threads
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.step.module_calls import ModuleCalls
@@ -39,6 +40,8 @@ class opcheck(Recorder):  # noqa: N801  a context manager is named like the func
 
     Args:
         stop: raise NonFiniteError right after the first op that goes wrong; the trace so far is kept.
+        threads: "all" looks at the ops of every thread of the process, as optrace(threads="all") records them; not with
+            `stop`.
         name: what the trace is called where it is shown.
 
     Raises:
@@ -49,8 +52,11 @@ class opcheck(Recorder):  # noqa: N801  a context manager is named like the func
 
     verb = "opcheck"
 
-    def __init__(self, *, stop: bool = False, name: str | None = None) -> None:
-        super().__init__(CheckObserver(stop), name=name)
+    def __init__(
+        self, *, stop: bool = False, threads: Literal["current", "all"] = "current", name: str | None = None
+    ) -> None:
+        check_threads(threads, stop)
+        super().__init__(CheckObserver(stop), threads=threads, name=name)
 
 
 class CheckObserver(Observer):
@@ -58,6 +64,10 @@ class CheckObserver(Observer):
 
     def __init__(self, stop: bool = False) -> None:
         self.stop = stop
+
+    def is_around(self) -> bool:
+        # What torch's observer calls cannot end the step.
+        return self.stop
 
     def below(self, recording: Recording, modules: ModuleCalls) -> AbstractContextManager[object]:
         self.recording, self.checker = recording, Checker(recording, self.stop)

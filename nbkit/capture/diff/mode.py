@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
+from torch._ops import OpOverload
 from torch._subclasses import FakeTensor
 
 from nbkit.capture.diff.judge import Judge, could_not
@@ -15,6 +16,7 @@ from nbkit.capture.diff.result_dtypes import ResultDtypes
 from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.raw.recording import OPTIMIZER_CODE, Recording, current_node
 from nbkit.capture.raw.tensor_registry import PLAIN
+from nbkit.capture.recorder.op_forms import counting, loses_versions
 from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.op_traits import OpTraits, written_tensors
@@ -36,6 +38,7 @@ class DiffMode(BelowMode):
         self.reference, self.judge, self.scope, self.modules = reference, judge, scope, modules
         self.result_dtypes = ResultDtypes()
         self.wanted: dict[int, bool] = {}
+        self.runners: dict[int, Callable[..., Any]] = {}
         self.calls: Counter[int] = Counter()
         self.compared = 0
         # Told right after a call was compared: (slot, what it made, what the reference made of it, its arguments).
@@ -48,8 +51,15 @@ class DiffMode(BelowMode):
         reason = traits.leave_out or self._out_of_scope(traits, in_module)
         if reason is not None:
             self.skipped[reason] += 1
-            return as_bare(func, args, kwargs)
+            return as_bare(self._runner(func), args, kwargs)
         return self._compared(traits, args, kwargs)
+
+    def _runner(self, func: Any) -> Callable[..., Any]:
+        """Returns what runs an op with the version counters of what it writes to as bare."""
+        if id(func) not in self.runners:
+            is_counted = isinstance(func, OpOverload) and loses_versions(func)
+            self.runners[id(func)] = counting(func, func) if is_counted else func
+        return self.runners[id(func)]
 
     def _out_of_scope(self, traits: OpTraits, in_module: bool) -> str | None:
         """Why this call is not compared although its op is; filters by API call are applied afterwards."""
@@ -86,7 +96,7 @@ class DiffMode(BelowMode):
     def _compared(self, traits: OpTraits, args: Any, kwargs: Any) -> Any:
         tensors = all_tensors(args, kwargs)
         prepared = self.isolated(lambda: self._prepare(traits, args, kwargs, tensors), self._trouble(traits, "skipped"))
-        out = as_bare(traits.func, args, kwargs)
+        out = as_bare(self._runner(traits.func), args, kwargs)
         if prepared is not None:
             self.isolated(lambda: self._compare(traits, prepared, out, (args, kwargs)), self._trouble(traits, "failed"))
         return out

@@ -9,8 +9,8 @@ import pandas as pd
 
 from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.frames.op_names import op_name
-from nbkit.capture.frames.string_columns import followed, numbered, text_column
-from nbkit.capture.raw.recording import ACCUMULATE, OP_FIELDS, OPTIMIZER_CODE, Context, OpRecord, Recording
+from nbkit.capture.frames.string_columns import followed, numbered, text_column, with_ancestors
+from nbkit.capture.raw.recording import ACCUMULATE, OP_FIELDS, OPTIMIZER_CODE, Context, OpRecord, Recording, ThreadState
 from nbkit.capture.raw.source import location_text
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.schema import OPS, nullable
@@ -73,12 +73,22 @@ class OpRows:
         return answers
 
     def _made_node(self) -> np.ndarray:
-        """Returns whether autograd made a node for the op: its counter moved on since the op before, in that thread."""
+        """Returns whether autograd made a node for the op: its counter moved on since the op before, in that thread.
+
+        Where the counter was read before each op: until the op after. The ops around it have made the node, too.
+        """
         made = np.zeros(self.count, dtype=bool)
-        for number in range(len(self.recording.threads)):
-            rows = np.flatnonzero((self.thread == number) & ~self.is_api)
+        is_before = self.recording.sequence_read == "before"
+        for thread in self.recording.threads.values():
+            rows = np.flatnonzero((self.thread == thread.number) & ~self.is_api)
             readings = self.integers["sequence"][rows]
-            made[rows] = np.diff(readings, prepend=self.recording.first_sequence if number == 0 else readings[:1]) > 0
+            if is_before:
+                last = self.recording.last_sequence if thread is self.recording.main else readings[-1:]
+                made[rows] = np.diff(readings, append=last) > 0
+            else:
+                made[rows] = np.diff(readings, prepend=thread.first_sequence if thread.is_of_user else readings[:1]) > 0
+        if is_before:
+            return with_ancestors(made, np.where(self.is_api[self.parent], -1, self.parent))
         clones, writes = self._captured_originals()
         made[writes[made[clones]]] = True
         return made
@@ -99,24 +109,38 @@ class OpRows:
         return first[pairs], second[pairs]
 
     def _forward(self) -> np.ndarray:
-        """Returns the row of the forward op of every op that an autograd node ran; -1 for others."""
+        """Returns the row of the forward op of every op that an autograd node ran; -1 for others.
+
+        Each thread numbers its nodes anew. Autograd's threads for a device run nodes of the main thread.
+        """
         forward = np.full(self.count, -1, dtype=np.int64)
         rows = np.flatnonzero(self.in_node & ~self.accumulates)
-        if not len(rows):
-            return forward
+        is_of_user = np.array([thread.is_of_user for thread in self.recording.threads.values()], dtype=bool)
+        made_in = np.where(is_of_user[self.thread[rows]], self.thread[rows], 0)
+        for thread in self.recording.threads.values():
+            mine = rows[made_in == thread.number]
+            if len(mine):
+                found = self._forward_in(thread, mine)
+                forward[mine] = np.where(found < mine, found, -1)
+        return forward
+
+    def _forward_in(self, thread: ThreadState, rows: np.ndarray) -> np.ndarray:
+        """Returns the same for `rows`, whose nodes a thread made."""
         nodes = self.integers["node"][rows]
+        candidates = np.flatnonzero(~self.is_api & (self.thread == thread.number))
+        sequences = self.integers["sequence"][candidates]
+        if self.recording.sequence_read == "before":  # the last that began at the number of the node
+            last = np.searchsorted(sequences, nodes, "right") - 1
+            is_met = (last >= 0) & (sequences[last] == nodes)
+            return np.where(is_met, candidates[last], -1)
         slices = self._has_node_type(lambda kind: getattr(kind, "__name__", "") == "CopySlices")[rows]
-        slices &= not self.recording.sequence_is_after
-        candidates = np.flatnonzero(~self.is_api & (self.thread == 0))
-        forward_rows = forward_ops(
-            nodes, slices, self.integers["sequence"][candidates], candidates, self.recording.first_sequence
-        )
+        slices &= self.recording.sequence_read == "within"
+        found = forward_ops(nodes, slices, sequences, candidates, thread.first_sequence)
         clones, writes = self._captured_originals()
         shift = np.arange(self.count + 1)  # the last entry answers for -1
         shift[clones], shift[-1] = writes, -1
-        forward_rows = shift[forward_rows]
-        forward[rows] = np.where(forward_rows < rows, forward_rows, -1)
-        return forward
+        shifted: np.ndarray = shift[found]
+        return shifted
 
     def _modules(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns root number, module number and call number of each row; -1 outside any module."""
@@ -183,9 +207,9 @@ class OpRows:
         loose = self.is_api & (phase == OTHER)
         rows = np.flatnonzero((self.parent >= 0) & (phase != OTHER) & loose[self.parent])[::-1]
         phase[self.parent[rows]] = phase[rows]
-        # What a forward call does besides (it saves a detached result, say) is part of it.
-        loose = (phase == OTHER) & (self.parent >= 0)
-        phase[loose] = phase[self.parent[loose]]
+        # What a forward call does besides (it saves a detached result, say) is part of it; so is what an op calls.
+        is_known = (phase != OTHER) | (self.parent < 0)
+        phase[:] = phase[followed(np.where(is_known, np.arange(self.count), self.parent))]
         return phase
 
     def leave_out(self, spans: np.ndarray) -> None:

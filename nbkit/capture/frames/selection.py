@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nbkit.capture.frames.string_columns import followed
 from nbkit.patterns import Matcher, Patterns, module_matcher, op_matcher, selects, split_patterns
 
 
@@ -56,7 +57,7 @@ class Selection:
     def rows(
         self, name_code: np.ndarray, names: list[str], parent: np.ndarray, module: np.ndarray, paths: list[str]
     ) -> np.ndarray:
-        """Returns whether each row is wanted: by its own name or that of the API call above it, and by its module."""
+        """Returns whether each row is wanted: by its own name or that of a call above it, and by its module."""
         include, exclude = self.op_matchers()
         wanted = np.ones(len(name_code), dtype=bool)
         if include is not None:
@@ -75,5 +76,6 @@ def _if_set(patterns: Patterns, matcher: Matcher) -> Matcher | None:
 
 
 def _with_parents(matches: np.ndarray, parent: np.ndarray) -> np.ndarray:
-    with_parents: np.ndarray = matches | ((parent >= 0) & matches[parent])
+    is_last = matches | (parent < 0)
+    with_parents: np.ndarray = matches[followed(np.where(is_last, np.arange(len(matches)), parent))]
     return with_parents

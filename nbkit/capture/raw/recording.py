@@ -1,8 +1,9 @@
 """Holds the raw record of a step while it runs: plain tuples and integers, turned into frames afterwards."""
 
-from threading import get_ident
+from threading import RLock, _DummyThread, get_ident
+from threading import enumerate as enumerate_threads
 from time import perf_counter_ns
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ current_node = torch._C._current_autograd_node
 next_sequence_number = torch._C._autograd._get_sequence_nr
 
 PLAIN_CODE, OPTIMIZER_CODE, CLOSURE_CODE = 0, 1, 2
+DUMMY = _DummyThread  # what stands for a thread that was not started by Python
 
 
 class Context(NamedTuple):
@@ -80,10 +82,12 @@ class TimeSpans:
 class ThreadState:
     """Holds where one thread of the step stands."""
 
-    def __init__(self, ident: int, number: int, parent: int = -1) -> None:
+    def __init__(self, ident: int, number: int, parent: int = -1, is_of_user: bool = True) -> None:
         self.ident = ident
         self.number = number
         self.parent = parent
+        self.is_of_user = is_of_user  # else one of autograd's for a device
+        self.first_sequence = next_sequence_number()
         self.module_call = -1
         self.root = -1
         self.tensors: list[int] = []
@@ -91,12 +95,13 @@ class ThreadState:
 
 
 class Recording:
-    """Holds everything one optrace has seen so far; `native` is the library that records aten ops, None in Python."""
+    """Holds everything one optrace has seen so far; `native` is the library whose observer records, None in Python."""
 
     def __init__(self, native: Any | None = None) -> None:
         self.native = native
         self.main = ThreadState(get_ident(), 0)
         self.threads = {self.main.ident: self.main}
+        self.lock = RLock()  # where several threads are recorded
         # Fields of OpRecord, one call after the other. An API call takes its place when it begins, so that calls stand
         # in call order; Nones until it has ended.
         self.ops: list[Any] = []
@@ -111,11 +116,11 @@ class Recording:
         # torch makes a Python object of a node at every question otherwise.
         self.last_node: tuple[Any, int, Any] = NO_NODE
         self.failed_slot: int | None = None  # index into ops of the call that raised
-        self.failed_message: str | None = None  # of an op that raised in the native recorder, which leaves no frame
-        self.first_sequence = next_sequence_number()
-        # Whether `sequence` of an op was read after it, so that every node that autograd made for it is below; else it
-        # was read when autograd had just made one.
-        self.sequence_is_after = False
+        self.first_sequence = self.main.first_sequence
+        # When `sequence` of an op was read: within it, when autograd had just made its node, as in a dispatch mode;
+        # after it, so that every node that autograd made for it is below; before it.
+        self.sequence_read: Literal["within", "after", "before"] = "within" if native is None else "after"
+        self.last_sequence = self.first_sequence  # when the recording ended
         self.start = perf_counter_ns()
         self.end = self.start
 
@@ -124,13 +129,24 @@ class Recording:
         ident = get_ident()
         state = self.threads.get(ident)
         if state is None:
-            state = self.threads[ident] = ThreadState(ident, len(self.threads), self.main.parent)
+            is_of_user = any(thread.ident == ident and not isinstance(thread, DUMMY) for thread in enumerate_threads())
+            parent = -1 if is_of_user else self.main.parent
+            with self.lock:
+                state = self.threads[ident] = ThreadState(ident, len(self.threads), parent, is_of_user)
             self.update_context(state)
         return state
 
+    def reserve(self) -> int:
+        """Takes the place of a row that is written later; returns its index in `ops`."""
+        if self.native is not None:
+            slot: int = self.native.reserve(self.ops, NOTHING_YET)
+            return slot
+        self.ops.extend(NOTHING_YET)
+        return len(self.ops) - OP_FIELDS
+
     def update_context(self, thread: ThreadState) -> None:
         """Brings the thread's context up to date after its API call, its module or the optimizer has changed."""
-        code = self.code
+        code = self.code if thread is self.main or not thread.is_of_user else PLAIN_CODE
         if code == CLOSURE_CODE:
             # An optimizer's own work runs without gradients, the closure it calls with them.
             code = PLAIN_CODE if torch.is_grad_enabled() else OPTIMIZER_CODE

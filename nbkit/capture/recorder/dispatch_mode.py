@@ -29,9 +29,6 @@ from nbkit.capture.recorder.op_forms import (
     HIDDEN_NAMESPACES,
     RESHAPING,
     counting,
-    is_hidden,
-    is_reshaping,
-    is_special,
     loses_versions,
 )
 
@@ -44,11 +41,7 @@ KINDS: dict[type, int] = (
 
 
 class OpMode(StepMode):
-    """Records each op that reaches it, runs it unchanged and returns what it returned.
-
-    With a native recorder this one sees only the ops that are left to it: those for which is_special() holds, or that
-    take a tensor which is not plain, and higher-order ops.
-    """
+    """Records each op that reaches it, runs it unchanged and returns what it returned."""
 
     def __init__(
         self,
@@ -122,15 +115,13 @@ class OpMode(StepMode):
     def _locator(self) -> Callable[[Any], tuple[ThreadState, CodeLocation | None, Any]]:
         """Makes the closure that says of an op that an autograd node runs: its thread, its place in code, its node."""
         recording, described = self.recording, self._described
-        # The native recorder would leave it held over all the ops that it records itself.
-        holds_nodes = recording.native is None
 
         def locate(node: Any) -> tuple[ThreadState, CodeLocation | None, Any]:
             thread, location, at_node = recording.main, None, recording.last_node
             if at_node[0] is not node:
                 at_node = described(node)
                 # A node that adds to a gradient holds the leaf, which may be of the step's own making.
-                if holds_nodes and at_node[2] is not ACCUMULATE:
+                if at_node[2] is not ACCUMULATE:
                     recording.last_node = at_node
             try:
                 frame = _getframe(2)
@@ -236,18 +227,7 @@ class OpMode(StepMode):
         kind = type(node)
         return node, self.recording.registry.number(node.variable) if kind is ACCUMULATE else node._sequence_nr(), kind
 
-    def __enter__(self) -> "OpMode":
-        super().__enter__()  # type: ignore[no-untyped-call]
-        if native := self.recording.native:
-            install(native)
-            checkers = [observer.native for observer in self.observers if observer.native is not None]
-            assert len(checkers) <= 1  # it knows only opcheck's
-            native.start(self, self.recording, *(checkers or [None]))
-        return self
-
     def __exit__(self, *error: Any) -> None:
-        if self.recording.native:
-            self.recording.native.stop(self)
         super().__exit__(*error)  # type: ignore[no-untyped-call]
         # The method of this instance is a cycle, which would live until the next collection.
         del self.__torch_dispatch__
@@ -268,8 +248,3 @@ class OpMode(StepMode):
         elif kind == SEQUENCE:
             for item in value:
                 self._note_any(tensors, item, fresh)
-
-
-def install(native: Any) -> None:
-    """Lends the native recorder what it asks Python for, once per process."""
-    native.install(OpMode, is_special, is_hidden, is_reshaping, user_location, node_location, ENGINE_CODE)

@@ -9,7 +9,7 @@ from nbkit.compat.torch_versions import current_accelerator
 
 def machine() -> dict[str, str]:
     """Returns versions, recorder and devices by name, as text."""
-    recorder = "python (nbkit.build_recorder() builds the faster one)" if library() is None else "native"
+    recorder = "python (nbkit.build_recorder() builds the faster one)" if library() is None else "observer"
     return {**versions(), "recorder": recorder, "devices": ", ".join(["cpu", *_accelerators()])}
 
 

@@ -1,25 +1,43 @@
 """Sees every aten op through torch's own observer, which changes nothing of what runs; in the native library."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nbkit.capture.raw.recording import Recording
-from nbkit.capture.recorder.dispatch_mode import install
+from nbkit.capture.raw.source import ENGINE_CODE, node_location, user_location
+from nbkit.capture.recorder.observer import Observer
+from nbkit.capture.recorder.op_forms import is_hidden, is_reshaping
 
 
 class ObservedOps:
-    """Records each op that torch reports while entered, in the thread that enters it and autograd's for its work."""
+    """Records each op that torch reports while entered, in the thread that enters it and autograd's for it, or in all.
 
-    def __init__(self, recording: Recording, on_range: Callable[[bool], None]) -> None:
+    `inner_ops` records every call that torch reports; else those that come to a kernel of their own, and not what
+    composite ops and kernels call.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        on_range: Callable[[bool], None],
+        observers: Sequence[Observer] = (),
+        inner_ops: bool = False,
+        in_all_threads: bool = False,
+    ) -> None:
         self.recording = recording
         self.on_range = on_range
+        self.observers = observers
+        self.inner_ops = inner_ops
+        self.in_all_threads = in_all_threads
         self.slot = -1
 
     def __enter__(self) -> "ObservedOps":
         native: Any = self.recording.native
-        install(native)
-        self.recording.sequence_is_after = True
-        self.slot = native.observe(self.recording, self.on_range)
+        native.install(is_hidden, is_reshaping, user_location, node_location, ENGINE_CODE)  # once per process
+        if self.inner_ops:
+            self.recording.sequence_read = "before"
+        (checker,) = [observer.native for observer in self.observers if observer.native is not None] or [None]
+        self.slot = native.observe(self.recording, self.on_range, self.inner_ops, self.in_all_threads, checker)
         return self
 
     def pause(self, paused: bool) -> None:

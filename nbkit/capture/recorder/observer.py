@@ -22,18 +22,15 @@ class Observer:
     order, and with several observers each hook of all of them before the next hook.
     """
 
-    # Whether around() has no counterpart in the native recorder, so that the ops are to be recorded in Python.
-    needs_python = False
-    # The counterpart of around() in the native recorder, from below() on (nbkit/capture/native/src/checker.h).
+    # The counterpart of around() where torch's observer reports the ops, from below() on, in nbkit/capture/native.
     native: Any = None
 
-    def stands_between(self) -> bool:
-        """Returns whether it has to do with how ops run, for which the recording takes a dispatch mode."""
-        own = type(self)
-        return own.around is not Observer.around or own.below is not Observer.below
+    def is_around(self) -> bool:
+        """Returns whether around() has to run each op, for which the recording takes a dispatch mode in Python."""
+        return type(self).around is not Observer.around
 
     def below(self, recording: Recording, modules: ModuleCalls) -> AbstractContextManager[object]:
-        """Begins with a recording; what comes back is entered below the mode that records aten ops."""
+        """Begins with a recording; what comes back is entered below what records aten ops."""
         return nullcontext()
 
     def around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:

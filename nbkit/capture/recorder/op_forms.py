@@ -24,11 +24,6 @@ def is_reshaping(func: OpOverload) -> bool:
     return func._opname in RESHAPING
 
 
-def is_special(func: OpOverload) -> bool:
-    """Returns whether an op takes more than running and writing a row: the native recorder leaves those to OpMode."""
-    return func.namespace in HIDDEN_NAMESPACES or func._opname in RESHAPING or loses_versions(func)
-
-
 def loses_versions(func: OpOverload) -> bool:
     """Returns whether torch leaves version counters alone when the op runs under a dispatch mode, as any mode makes it.
 

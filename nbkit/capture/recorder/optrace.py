@@ -3,6 +3,7 @@
 from typing import Literal
 
 from nbkit.capture.frames.selection import Selection
+from nbkit.capture.recorder.needs import check_observed, check_threads
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.errors import OptionError, nearest
 from nbkit.patterns import Patterns
@@ -23,13 +24,19 @@ class optrace(Recorder):  # noqa: N801  a context manager is named like the func
         exclude_ops: leave out ops that fit.
         modules: record only ops inside modules that fit, by their named_modules() path; a module brings all it holds.
         exclude_modules: leave out ops inside modules that fit.
+        inner_ops: record also the ops that ops call, as their children: `aten.t` in `aten.linear`, `aten.empty` in a
+            kernel. These are the rows of `optime` and of torch.profiler, in their order, about three times as many.
+            It needs the built recorder (`build_recorder()`).
+        threads: "all" records the ops of every thread of the process, "current" those of this one and of autograd's for
+            it. Ops of other threads have a module and a source line, but no API call. It needs the built recorder.
         values: "stats" adds mean, std, min, max, norm, NaN and Inf counts of every tensor (slow: reads every value).
         name: what the trace is called where it is shown.
 
     Raises:
         PatternError, OptionError: before anything runs.
 
-    Only the thread that enters it is recorded, and the threads autograd runs for it. Nested recordings each see all.
+    Without threads="all", only the thread that enters it is recorded, and the threads autograd runs for it. Nested
+    recordings each see all.
     """
 
     verb = "optrace"
@@ -41,9 +48,15 @@ class optrace(Recorder):  # noqa: N801  a context manager is named like the func
         exclude_ops: Patterns = None,
         modules: Patterns = None,
         exclude_modules: Patterns = None,
+        inner_ops: bool = False,
+        threads: Literal["current", "all"] = "current",
         values: Literal["stats"] | None = None,
         name: str | None = None,
     ) -> None:
         if values is not None and values not in VALUES:
             raise OptionError(f"values={values!r} is not known; {nearest(str(values), VALUES)}")
-        super().__init__(selection=Selection(ops, exclude_ops, modules, exclude_modules), values=values, name=name)
+        if inner_ops:
+            check_observed("inner_ops", values)
+        check_threads(threads, values)
+        selection = Selection(ops, exclude_ops, modules, exclude_modules)
+        super().__init__(selection=selection, values=values, inner_ops=inner_ops, threads=threads, name=name)

@@ -23,7 +23,7 @@ def recorder_us(recording: Recording) -> float:
     Reading values and running a reference are measured, not estimated. The rest is a lower bound: in a real step the
     recorder also finds colder caches than in this measurement.
     """
-    per_aten, per_api = call_overheads_us(recording.native, recording.sequence_is_after)
+    per_aten, per_api = call_overheads_us(recording.native)
     first_tensors = recording.ops[OpRecord._fields.index("first_tensor") :: OP_FIELDS]
     api = first_tensors.count(-1)
     spent = recording.spent.array()
@@ -32,7 +32,7 @@ def recorder_us(recording: Recording) -> float:
 
 
 @cache
-def call_overheads_us(native: Any | None, is_observed: bool) -> tuple[float, float]:
+def call_overheads_us(native: Any | None) -> tuple[float, float]:
     """Measures the microseconds that recording adds to an aten op and an API call, once per process and recorder.
 
     Ops of several kinds on small tensors, bare and under each mode in turn, the fastest of the rounds, since what
@@ -40,12 +40,12 @@ def call_overheads_us(native: Any | None, is_observed: bool) -> tuple[float, flo
     profiler of the user's sees it.
     """
     with ThreadPoolExecutor(1) as executor:
-        return executor.submit(_measured, native, is_observed).result()
+        return executor.submit(_measured, native).result()
 
 
-def _measured(native: Any | None, is_observed: bool) -> tuple[float, float]:
+def _measured(native: Any | None) -> tuple[float, float]:
     recording = Recording(native)
-    recorder: Callable[..., ObservedOps | OpMode] = ObservedOps if is_observed else partial(OpMode, statistics=None)
+    recorder: Callable[..., ObservedOps | OpMode] = partial(OpMode, statistics=None) if native is None else ObservedOps
     overheads: dict[str, list[float]] = {"bare": [], "aten": [], "api": []}
     with torch.no_grad():
         for _ in range(ROUNDS):

@@ -12,7 +12,7 @@ import pandas as pd
 from nbkit.capture.frames.build import build, now_text, versions
 from nbkit.capture.frames.selection import Selection
 from nbkit.capture.native.library import library, own_work
-from nbkit.capture.raw.recording import Recording
+from nbkit.capture.raw.recording import Recording, next_sequence_number
 from nbkit.capture.raw.running import check_nesting, running
 from nbkit.capture.raw.statistics import Statistics
 from nbkit.capture.recorder.dispatch_mode import OpMode
@@ -42,12 +42,16 @@ class Recorder:
         *observers: Observer,
         selection: Selection | None = None,
         values: Literal["stats"] | None = None,
+        inner_ops: bool = False,
+        threads: Literal["current", "all"] = "current",
         name: str | None = None,
     ) -> None:
         assert len({type(observer) for observer in observers}) == len(observers)
         self.observers = observers
         self.selection = selection or Selection()
         self.values = values
+        self.inner_ops = inner_ops
+        self.threads = threads
         self.name = name or self.verb
         self.trace: Trace | None = None
 
@@ -63,12 +67,10 @@ class Recorder:
         return self.trace
 
     def _begin(self) -> None:
-        # The native recorder does not read values.
-        needs_python = self.values is not None or any(observer.needs_python for observer in self.observers)
+        # What torch's observer calls reads no values, and runs no ops.
+        needs_python = self.values is not None or any(observer.is_around() for observer in self.observers)
         native = None if needs_python else library()
-        # Measured before the first recording, outside of all.
-        is_observed = native is not None and not any(observer.stands_between() for observer in self.observers)
-        call_overheads_us(native, is_observed)
+        call_overheads_us(native)  # measured before the first recording, outside of all
         self.trace = Trace()
         self.recording = Recording(native)
         self._install(self.recording)
@@ -78,11 +80,10 @@ class Recorder:
     def _install(self, recording: Recording) -> None:
         self.statistics = Statistics(recording) if self.values == "stats" else None
         self.api = ApiMode(recording)
-        self.modules = ModuleCalls(recording, self.api)
+        self.modules = ModuleCalls(recording, self.api, self.threads == "all")
         optimizers = OptimizerSteps(recording, self.api)
-        ops = op_recorder(recording, self.statistics, optimizers.on_range, self.observers)
-        is_observed = isinstance(ops, ObservedOps)
-        self.recorder = "observer" if is_observed else "python" if recording.native is None else "native"
+        ops = op_recorder(recording, self.statistics, optimizers.on_range, self.observers, self.inner_ops, self.threads)
+        self.recorder = "python" if recording.native is None else "observer"
         # What torch.compile runs itself is no work of the step; a dispatch mode does not see it.
         on_compile = ops.pause if isinstance(ops, ObservedOps) else lambda begins: None
         compiled = CompiledRegions(recording, self.api, self.modules, on_compile)
@@ -100,6 +101,7 @@ class Recorder:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.recording.end = perf_counter_ns()
+        self.recording.last_sequence = next_sequence_number()
         with own_work():
             self._end(error)
 
@@ -159,11 +161,13 @@ def op_recorder(
     statistics: Statistics | None,
     on_range: Callable[[bool], None],
     observers: Sequence[Observer] = (),
+    inner_ops: bool = False,
+    threads: Literal["current", "all"] = "current",
 ) -> ObservedOps | OpMode:
-    """Returns what records the ops: torch's observer, a dispatch mode where something stands between op and step."""
-    if recording.native is None or any(observer.stands_between() for observer in observers):
+    """Returns what records the ops: torch's observer, without the library a dispatch mode."""
+    if recording.native is None:
         return OpMode(recording, statistics, on_range, observers)
-    return ObservedOps(recording, on_range)
+    return ObservedOps(recording, on_range, observers, inner_ops, threads == "all")
 
 
 @contextmanager

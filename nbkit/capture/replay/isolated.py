@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from nbkit.capture.raw.recording import Recording
 
+report = torch._C._autograd._enable_record_function  # to torch's observers, profilers among them
 ZERO_TENSOR = torch._C.DispatchKey.ZeroTensor
 
 
@@ -38,6 +39,7 @@ def timed_isolated(recording: Recording, work: Callable[[], Any], on_trouble: Ca
     """Runs `work` isolated; its time is not counted as the step's, and an error goes to `on_trouble`."""
     started = perf_counter_ns()
     before = torch.is_grad_enabled()
+    report(False)
     try:
         if _len_torch_dispatch_stack() or torch.is_autocast_enabled("cpu"):
             with isolated():
@@ -52,4 +54,5 @@ def timed_isolated(recording: Recording, work: Callable[[], Any], on_trouble: Ca
         return None
     finally:
         torch._C._set_grad_enabled(before)
+        report(True)
         recording.spent.add(started, perf_counter_ns())

@@ -88,7 +88,7 @@ def _why_not(func: OpOverload) -> str | None:
         return "collectives: their result depends on other processes"
     if name in UNINITIALISED:
         return "uninitialised memory (empty, empty_like)"
-    if name in RESHAPING:
+    if name in RESHAPING or name == "detach_":
         return "ops that change a tensor's metadata only"
     if name in VIEWS or func.is_view:
         return A_VIEW

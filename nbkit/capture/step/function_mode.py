@@ -14,7 +14,6 @@ from nbkit.capture.raw.pausable_mode import PausableMode
 from nbkit.capture.raw.recording import (
     CLOSURE_CODE,
     NO_NODE,
-    NOTHING_YET,
     OP_FIELDS,
     Recording,
     ThreadState,
@@ -43,7 +42,7 @@ class ApiMode(PausableMode):
     def _recorder(self) -> Callable[..., Any]:
         """Returns __torch_function__ as a closure, as in OpMode."""
         recording, main, forget = self.recording, self.recording.main, self.recording.registry.forget
-        ops, reserve, rearrange = recording.ops, recording.ops.extend, recording.update_context
+        ops, reserve, rearrange = recording.ops, recording.reserve, recording.update_context
 
         def __torch_function__(_: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if type(func) is METHOD_WRAPPER:  # x.shape, x.grad = y: properties, hundreds a step
@@ -55,9 +54,8 @@ class ApiMode(PausableMode):
             if type(func) is OpOverload and _getframe(1).f_code.co_filename.startswith(CAPTURE):
                 return func._op(*args, **(kwargs or {}))
             thread = main if main.ident == get_ident() else recording.thread()
-            outer, slot = thread.parent, len(ops)
-            context = thread.context
-            thread.parent = slot
+            outer, context = thread.parent, thread.context
+            thread.parent = slot = reserve()
             if recording.code == CLOSURE_CODE:
                 rearrange(thread)
             else:
@@ -65,7 +63,6 @@ class ApiMode(PausableMode):
             location = user_location(_getframe(1))
             sequence = next_sequence_number()
             keep = True
-            reserve(NOTHING_YET)
             start = perf_counter_ns()
             try:
                 out = func(*args, **kwargs) if kwargs else func(*args)

@@ -20,8 +20,9 @@ class ModuleCalls(CalledModules):
     fast paths and are not run for every kind of exception.
     """
 
-    def __init__(self, recording: Recording, api: ApiMode) -> None:
+    def __init__(self, recording: Recording, api: ApiMode, in_all_threads: bool = False) -> None:
         super().__init__()
+        self.in_all_threads = in_all_threads
         self.recording = recording
         self.api = api
         self.other_threads = OtherThreads()
@@ -32,21 +33,23 @@ class ModuleCalls(CalledModules):
             return
         patch = self.patch
         recording, main, api, find, by_module = self.recording, self.recording.main, self.api, self.find, self.by_module
-        module_calls, other_threads = recording.module_calls, self.other_threads
+        module_calls, other_threads, lock = recording.module_calls, self.other_threads, recording.lock
+        in_all_threads = self.in_all_threads
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             node = current_node()
-            if node is None and main.ident != get_ident():
+            if node is None and not in_all_threads and main.ident != get_ident():
                 other_threads.note_call()
                 return patch.before(module, *args, **kwargs)
-            thread = main if node is None else recording.thread()
+            thread = main if node is None and not in_all_threads else recording.thread()
             outer, outer_root, context = thread.module_call, thread.root, thread.context
-            called = by_module.get((id(module), outer_root)) if outer >= 0 else None
-            if called is None or called.module() is not module:
-                called = find(module, thread, thread.module_call < 0, _getframe(1))
-            thread.module_call = len(module_calls)
-            module_calls.append((called.number, called.calls, node is not None))
-            called.calls += 1
+            with lock:
+                called = by_module.get((id(module), outer_root)) if outer >= 0 else None
+                if called is None or called.module() is not module:
+                    called = find(module, thread, thread.module_call < 0, _getframe(1))
+                thread.module_call = len(module_calls)
+                module_calls.append((called.number, called.calls, node is not None))
+                called.calls += 1
             recording.update_context(thread)
             change = api.enter_module(module, called.may_fuse, thread)
             try:

@@ -9,7 +9,6 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from nbkit.capture.raw.recording import (
     CLOSURE_CODE,
-    NOTHING_YET,
     OP_FIELDS,
     OPTIMIZER_CODE,
     Recording,
@@ -61,8 +60,7 @@ class OptimizerSteps:
 
     def _begin(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         recording, thread = self.recording, self.recording.main
-        slot = len(recording.ops)
-        recording.ops.extend(NOTHING_YET)
+        slot = recording.reserve()
         closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
         is_torch = type(optimizer).__module__.startswith("torch.optim")
         row = (

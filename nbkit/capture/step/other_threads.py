@@ -28,4 +28,8 @@ class OtherThreads:
         """Counts as skipped what was not recorded, with what to do about it."""
         if self.calls:
             threads = "1 other thread" if self.threads == 1 else f"{self.threads:,} other threads"
-            skip(f"module calls in {threads}, whose ops are not recorded: record inside the thread instead", self.calls)
+            skip(
+                f"module calls in {threads}, whose ops are not recorded: record inside the thread, or use "
+                "optrace(threads='all')",
+                self.calls,
+            )

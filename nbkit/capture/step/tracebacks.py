@@ -15,17 +15,14 @@ _CALLS = ("__torch_dispatch__", "__torch_function__")
 def came_from_op(error: BaseException, recording: Recording) -> bool:
     """Returns whether an error, or what it was raised from or during, was raised inside a recorded call.
 
-    The native recorder leaves no frame in the traceback: it kept the message of the last op that raised in C++. What
-    torch's observer reports has no message: there it is an error of torch's types that no Python line raised, with no
-    op after the one that failed.
+    What torch's observer reports leaves no frame in the traceback, and has no message: there it is an error of torch's
+    types that no Python line raised, with no op after the one that failed.
     """
-    message, failed = recording.failed_message, recording.failed_slot
-    is_last = failed is not None and failed + OP_FIELDS >= len(recording.ops)
-    if is_last and recording.sequence_is_after and isinstance(error, FROM_TORCH) and not _raised_by_python(error):
+    failed = recording.failed_slot
+    is_last = recording.native is not None and failed is not None and failed + OP_FIELDS >= len(recording.ops)
+    if is_last and isinstance(error, FROM_TORCH) and not _raised_by_python(error):
         return True
     for linked in _chain(error):
-        if message and message in str(linked):
-            return True
         for frame, _ in walk_tb(linked.__traceback__):
             if frame.f_code.co_name in _CALLS and frame.f_code.co_filename.startswith(CAPTURE):
                 return True

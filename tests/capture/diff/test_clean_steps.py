@@ -55,9 +55,13 @@ def test_a_running_sum_in_float32_is_right_and_without_growth_called_wrong(monke
     assert len(wrong(with_fault(lambda: x @ y, "aten.mm.default", running))) == 1
 
 
-def test_every_aten_op_is_compared_or_counted():
+def test_every_aten_op_is_compared_or_counted(monkeypatch):
+    monkeypatch.setenv("NBKIT_RECORDER", "python")
     trace = compared(steps("mlp", torch.float32))
     compared_ops = set(trace.diffs["op_id"])
     counts = {reason: n for reason, n in trace.meta["skipped"].items() if reason.startswith("not compared: ")}
     left_out = sum(n for reason, n in counts.items() if "statistics" not in reason and "metadata ops (" not in reason)
     assert len(compared_ops) + left_out == (trace.ops["level"] == "aten").sum()
+    # torch's observer does not report the detach() of what autograd saves, which its mode sees: a view, not compared.
+    monkeypatch.delenv("NBKIT_RECORDER")
+    assert len(set(compared(steps("mlp", torch.float32)).diffs["op_id"])) == len(compared_ops)

@@ -77,7 +77,8 @@ def test_calls_of_modules_in_other_threads_do_not_count_and_are_said():
     trace = timed(step)
     assert level(trace, "module")["module_call"].tolist() == [0, 1]
     assert trace.modules["calls"].tolist() == [2]
-    reason = "module calls in 1 other thread, whose ops are not recorded: record inside the thread instead"
+    advice = "record inside the thread, or use optrace(threads='all')"
+    reason = f"module calls in 1 other thread, whose ops are not recorded: {advice}"
     assert trace.meta["skipped"] == {reason: 1}
 
 

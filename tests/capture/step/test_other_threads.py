@@ -11,7 +11,7 @@ import nbkit
 from nbkit.views.summary.facts import facts
 
 VERBS = {"optrace": nbkit.optrace, "opcheck": nbkit.opcheck, "opdiff": nbkit.opdiff, "optime": nbkit.optime}
-REASON = "module calls in {}, whose ops are not recorded: record inside the thread instead"
+REASON = "module calls in {}, whose ops are not recorded: record inside the thread, or use optrace(threads='all')"
 MODEL = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
 
 

@@ -1,4 +1,4 @@
-// opcheck's look at the ops of the native recorder: the usual case is settled here, all others by the Checker in Python
+// opcheck's look at the ops that torch's observer reports: the usual case is settled here, all others by the Checker in Python
 // (nbkit/capture/check/checker.py), which is the reference for what is found.
 #pragma once
 
@@ -37,7 +37,7 @@ struct CheckedCall {
   Arguments arguments;
   Found written, made;  // `made`: those with values to look at
   bool was_finite = true, is_usual = true;
-  int64_t ran = 0, looked = 0;
+  int64_t ran = 0;
 };
 
 // Calls `visit` with each tensor of a value.
@@ -96,14 +96,14 @@ class Checker {
     return found->second;
   }
 
-  // Before an op runs, with its arguments on the stack: whether what it is about to write to was finite.
-  void begin(CheckedCall& call, const torch::jit::Stack& stack) {
+  // Before an op runs: whether what it is about to write to was finite.
+  void begin(CheckedCall& call, c10::ArrayRef<const c10::IValue> arguments) {
     const CheckTraits& traits = call.traits;
     if (!traits.leave_out.is_none()) {
       ++left_out_[traits.leave_out.ptr()];
       return;
     }
-    call.arguments.append(stack.end() - call.op.schema().arguments().size(), stack.end());
+    call.arguments.append(arguments.end() - call.op.schema().arguments().size(), arguments.end());
     for (size_t index : traits.written) {
       each_tensor(call.arguments[index], [&](const at::Tensor& tensor) { call.written.push_back(&tensor); });
     }
@@ -112,12 +112,12 @@ class Checker {
     }
   }
 
-  // After it ran, with its results on the stack. Needs no GIL.
-  static void look(CheckedCall& call, const torch::jit::Stack& stack) {
+  // After it ran. Keeps what was found; with what is out of the usual Python goes on.
+  void end(CheckedCall& call, c10::ArrayRef<c10::IValue> results) {
     call.ran = now_ns();
     if (call.traits.leave_out.is_none()) {
-      for (size_t index = stack.size() - call.op.schema().returns().size(); index < stack.size(); ++index) {
-        each_tensor(stack[index], [&](const at::Tensor& tensor) { look(call, tensor); });
+      for (const c10::IValue& result : results) {
+        each_tensor(result, [&](const at::Tensor& tensor) { look(call, tensor); });
       }
       for (const at::Tensor* tensor : call.written) {
         if (std::none_of(call.made.begin(), call.made.end(), [&](auto* one) { return one->is_same(*tensor); })) {
@@ -125,15 +125,10 @@ class Checker {
         }
       }
     }
-    call.looked = now_ns();
-  }
-
-  // Keeps what was found; with what is out of the usual Python goes on, which may end the step.
-  void settle(const CheckedCall& call, const torch::jit::Stack& stack) {
-    spent_.emplace_back(call.ran, call.looked);
+    spent_.emplace_back(call.ran, now_ns());
     if (!call.traits.leave_out.is_none()) {
-      if (call.traits.is_uninitialised && call.op.schema().returns().size() == 1 && stack.back().isTensor()) {
-        memory_.note(stack.back().toTensor(), true);  // nothing is there yet
+      if (call.traits.is_uninitialised && results.size() == 1 && results[0].isTensor()) {
+        memory_.note(results[0].toTensor(), true);  // nothing is there yet
       }
     } else if (call.is_usual) {
       checked_ += call.made.size();
@@ -142,7 +137,7 @@ class Checker {
       }
     } else {
       const PythonCall python(call.op.schema(), call.arguments);
-      const py::object out = returned(stack, call.op.schema().returns().size());
+      const py::object out = returned(results);
       look_at_(call.function, python.args, python.kwargs, out, call.was_finite);
     }
   }

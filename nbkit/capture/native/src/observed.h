@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "checker.h"
 #include "rows.h"
 
 namespace nbkit {
@@ -74,6 +75,7 @@ struct ObservedCall final : at::ObserverContext {
   ObservedOp* op = nullptr;  // null of a range
   bool in_autograd = false;  // whether a kernel of autograd's runs before the op's own
   std::optional<Call> call;
+  std::optional<CheckedCall> checked;  // with opcheck
   const at::Tensor reshaped;
   int exceptions = 0;
 
@@ -82,16 +84,32 @@ struct ObservedCall final : at::ObserverContext {
   ~ObservedCall() override {
     if (call.has_value()) {  // its end was not reported: the recording was over by then
       py::gil_scoped_acquire gil;
-      call.reset();
+      forget();
     }
+  }
+
+  // Needs the GIL.
+  void forget() {
+    call.reset();
+    checked.reset();
   }
 };
 
 class Observed : Rows {
  public:
-  Observed(py::object recording, py::object on_range) : Rows(std::move(recording)), on_range_(std::move(on_range)) {}
+  // `takes_inner` records every call that torch reports, also those that composite ops and kernels make.
+  // `checker` is null without opcheck.
+  Observed(py::object recording, py::object on_range, bool takes_inner, std::shared_ptr<Checker> checker)
+      : Rows(std::move(recording)),
+        on_range_(std::move(on_range)),
+        takes_inner_(takes_inner),
+        checker_(std::move(checker)) {}
 
+  // Only in the thread whose optimizer steps are followed.
   std::unique_ptr<at::ObserverContext> begin_range() {
+    if (!is_main_thread()) {
+      return nullptr;
+    }
     guarded("range not followed", [&] { on_range_(true); });
     return std::make_unique<ObservedCall>(nullptr);
   }
@@ -102,16 +120,10 @@ class Observed : Rows {
     if (op == nullptr || op->traits.is_hidden || ((is_within || torch::autograd::get_current_node()) && is_of_a_handler())) {
       return nullptr;
     }
-    const size_t count = op->traits.is_input.size();
-    const auto arguments = function.inputs();
-    if (arguments.size() < count) {
-      return nullptr;
-    }
-    const auto values = arguments.slice(arguments.size() - count);
     Inputs inputs;
     c10::DispatchKeySet keys;
-    for (size_t index = 0; index < count; ++index) {
-      collect(values[index], op->traits.is_input[index], op->traits.is_result[index], inputs, keys);
+    if (!collect_all(function, op->traits, inputs, keys)) {
+      return nullptr;
     }
     const auto local = c10::impl::tls_local_dispatch_key_set();
     if (local.excluded_.has(c10::DispatchKey::Python)) {
@@ -121,14 +133,34 @@ class Observed : Rows {
     if (op->passes_on(effective)) {
       return nullptr;
     }
-    const bool reshapes = op->traits.is_reshaping && !inputs.empty();
-    auto observed = std::make_unique<ObservedCall>(op, reshapes ? *inputs[0].tensor : at::Tensor());
+    auto observed = begun(op, inputs);
     observed->in_autograd = op->is_autograds && effective.has_any(c10::autograd_dispatch_keyset);
-    observed->call = begin(inputs);
-    observed->call->makes_parameters = op->is_detach;
+    if (checker_ != nullptr) {
+      guarded("not looked at: arguments unknown to the recorder", [&] {
+        const py::object& name = op->traits.function;
+        checker_->begin(observed->checked.emplace(op->op, name, checker_->traits_of(name)), function.inputs());
+      });
+    }
     observed->call->start = now_ns();
     return observed;
   }
+
+  // The same where every call is a row, below the row whose place is `around`; -1 at the top.
+  std::unique_ptr<ObservedCall> begin_nested(const at::RecordFunction& function, Py_ssize_t around) {
+    ObservedOp* op = find(function);
+    if (op == nullptr || op->traits.is_hidden) {
+      return nullptr;
+    }
+    Inputs inputs;
+    c10::DispatchKeySet keys;
+    collect_all(function, op->traits, inputs, keys);
+    auto observed = begun(op, inputs);
+    take_slot(*observed->call, around);
+    observed->call->start = now_ns();
+    return observed;
+  }
+
+  bool takes_inner() const { return takes_inner_; }
 
   void end(const at::RecordFunction& function, ObservedCall& observed, int64_t end) {
     if (observed.op == nullptr) {
@@ -137,19 +169,49 @@ class Observed : Rows {
     }
     const OpTraits& traits = observed.op->traits;
     observed.call->end = end;
-    observed.call->sequence = at::sequence_number::peek();
+    if (!takes_inner_) {
+      observed.call->sequence = at::sequence_number::peek();
+    }
     if (observed.reshaped.defined()) {
       guarded("metadata not read again", [&] { recording_.attr("registry").attr("forget")(observed.reshaped); });
     }
     if (std::uncaught_exceptions() > observed.exceptions) {
-      fail(traits, *observed.call, "");
+      fail(traits, *observed.call);
     } else {
-      finish(traits, *observed.call, function.outputs());
+      const c10::ArrayRef<c10::IValue> results(function.outputs());
+      if (observed.checked.has_value()) {
+        guarded("not looked at: results unknown to the recorder",
+                [&] { checker_->end(*observed.checked, results.slice(results.size() - traits.returns)); });
+      }
+      finish(traits, *observed.call, results);
     }
-    observed.call.reset();
+    observed.forget();
   }
 
  private:
+  std::unique_ptr<ObservedCall> begun(ObservedOp* op, const Inputs& inputs) {
+    const bool reshapes = op->traits.is_reshaping && !inputs.empty();
+    auto observed = std::make_unique<ObservedCall>(op, reshapes ? *inputs[0].tensor : at::Tensor());
+    observed->call = begin(inputs);
+    observed->call->makes_parameters = op->is_detach;
+    return observed;
+  }
+
+  // The tensors that go into a call; false where torch does not tell its arguments.
+  static bool collect_all(const at::RecordFunction& function, const OpTraits& traits, Inputs& inputs,
+                          c10::DispatchKeySet& keys) {
+    const size_t count = traits.is_input.size();
+    const auto arguments = function.inputs();
+    if (arguments.size() < count) {
+      return false;
+    }
+    const auto values = arguments.slice(arguments.size() - count);
+    for (size_t index = 0; index < count; ++index) {
+      collect(values[index], traits.is_input[index], traits.is_result[index], inputs, keys);
+    }
+    return true;
+  }
+
   static void collect(const c10::IValue& value, bool is_input, bool is_result, Inputs& inputs,
                       c10::DispatchKeySet& keys) {
     if (value.isTensor()) {
@@ -190,6 +252,8 @@ class Observed : Rows {
   }
 
   py::object on_range_;
+  bool takes_inner_;
+  std::shared_ptr<Checker> checker_;
   std::unordered_map<const char*, std::unique_ptr<ObservedOp>> ops_met_;
 };
 

@@ -17,6 +17,7 @@ namespace nbkit {
 constexpr size_t most_observed = 8;
 struct Slot {
   std::shared_ptr<Observed> observed;
+  bool takes_inner = false;
   at::CallbackHandle handle = at::INVALID_CALLBACK_HANDLE;
 };
 inline std::array<Slot, most_observed>& slots() {
@@ -39,6 +40,9 @@ struct Standing {
   int rows = 0;
   int kernels = 0;  // of those rows that ran past autograd at once
   bool is_left_out = false;
+  std::vector<Py_ssize_t> slots;  // the places of those rows, where every call is one
+
+  Py_ssize_t around() const { return slots.empty() ? -1 : slots.back(); }
 
   // What the kernel of a row calls is part of it. What autograd's own kernel calls before is not: hooks of saved
   // tensors, the clone of what an in-place op overwrites.
@@ -52,7 +56,8 @@ inline thread_local Standing standing;
 
 template <size_t number>
 std::unique_ptr<at::ObserverContext> start_of(const at::RecordFunction& function) {
-  if (standing<number>.is_below()) {
+  Standing& here = standing<number>;
+  if (slots()[number].takes_inner ? here.is_left_out || OwnWork::depth > 0 : here.is_below()) {
     return nullptr;
   }
   py::gil_scoped_acquire gil;
@@ -64,10 +69,17 @@ std::unique_ptr<at::ObserverContext> start_of(const at::RecordFunction& function
   if (function.scope() == at::RecordScope::USER_SCOPE) {
     return observed->begin_range();
   }
-  auto call = observed->begin_op(function, standing<number>.rows > 0);
+  if (observed->takes_inner()) {
+    auto call = observed->begin_nested(function, here.around());
+    if (call != nullptr) {
+      here.slots.push_back(call->call->slot);
+    }
+    return call;
+  }
+  auto call = observed->begin_op(function, here.rows > 0);
   if (call != nullptr) {
-    ++standing<number>.rows;
-    standing<number>.kernels += !call->in_autograd;
+    ++here.rows;
+    here.kernels += !call->in_autograd;
   }
   return call;
 }
@@ -81,43 +93,50 @@ void end_of(const at::RecordFunction& function, at::ObserverContext* context) {
   py::gil_scoped_acquire gil;
   OwnWork own_work;
   auto& call = static_cast<ObservedCall&>(*context);
-  if (call.op != nullptr) {
-    --standing<number>.rows;
-    standing<number>.kernels -= !call.in_autograd;
+  Standing& here = standing<number>;
+  if (call.op != nullptr && !here.slots.empty()) {
+    here.slots.pop_back();
+  } else if (call.op != nullptr) {
+    --here.rows;
+    here.kernels -= !call.in_autograd;
   }
   if (const auto observed = slots()[number].observed) {
     observed->end(function, call, end);
   }
-  call.call.reset();
+  call.forget();
 }
 
 // What the slots differ in, by their number.
 struct SlotFunctions {
-  at::CallbackHandle (*add)();
+  at::CallbackHandle (*add)(bool in_all_threads);
   void (*leave_out)(bool);
 };
 
 template <size_t number>
-at::CallbackHandle add_callback() {
-  return at::addThreadLocalCallback(at::RecordFunctionCallback(&start_of<number>, &end_of<number>)
-                                        .needsInputs(true)
-                                        .needsOutputs(true)
-                                        .scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE}));
+at::CallbackHandle add_callback(bool in_all_threads) {
+  const auto callback = at::RecordFunctionCallback(&start_of<number>, &end_of<number>)
+                            .needsInputs(true)
+                            .needsOutputs(true)
+                            .scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE});
+  return in_all_threads ? at::addGlobalCallback(callback) : at::addThreadLocalCallback(callback);
 }
 
 template <size_t... numbers>
 constexpr std::array<SlotFunctions, most_observed> functions_of(std::index_sequence<numbers...>) {
-  return {SlotFunctions{&add_callback<numbers>, [](bool left_out) { standing<numbers> = {0, 0, left_out}; }}...};
+  return {SlotFunctions{&add_callback<numbers>, [](bool left_out) { standing<numbers>.is_left_out = left_out; }}...};
 }
 constexpr auto slot_functions = functions_of(std::make_index_sequence<most_observed>());
 
-// Begins to observe in this thread; returns what unobserve() takes, -1 where as many recordings are on as can be.
-inline int64_t observe(py::object recording, py::object on_range) {
+// Begins to observe in this thread and those that autograd runs for it, or in all threads; returns what unobserve() takes,
+// -1 where as many recordings are on as can be.
+inline int64_t observe(py::object recording, py::object on_range, bool takes_inner, bool in_all_threads,
+                       std::shared_ptr<Checker> checker) {
   for (size_t number = 0; number < most_observed; ++number) {
     Slot& slot = slots()[number];
     if (slot.observed == nullptr) {
-      slot.observed = std::make_shared<Observed>(std::move(recording), std::move(on_range));
-      slot.handle = slot_functions[number].add();
+      slot.observed = std::make_shared<Observed>(std::move(recording), std::move(on_range), takes_inner, std::move(checker));
+      slot.takes_inner = takes_inner;
+      slot.handle = slot_functions[number].add(in_all_threads);
       return static_cast<int64_t>(number);
     }
   }

@@ -15,8 +15,6 @@ namespace nbkit {
 
 // What Python lends us once per process. This and the other statics are never destroyed: Python would be gone by then.
 struct Python {
-  PyTypeObject* mode_type;  // OpMode
-  py::object is_special;    // of an op: whether the Python recorder does more for it than to write a row
   py::object is_hidden;     // of an op: whether it is a query of torch's own, no work of the step
   py::object is_reshaping;  // of an op: whether it changes a tensor's metadata in place
   py::object user_location;
@@ -38,7 +36,7 @@ inline py::object attribute(const py::object& object, PyObject* name) {
 // What is the same at every call of an op.
 struct OpTraits {
   py::object function;
-  bool is_ours, is_hidden, is_reshaping;
+  bool is_hidden, is_reshaping;
   size_t returns;
   std::vector<bool> is_input;   // of each argument: not an out= tensor
   std::vector<bool> is_result;  // of each argument of an op that returns nothing: written to
@@ -51,7 +49,6 @@ inline const OpTraits& traits_of(const c10::OperatorHandle& op) {
   if (found == known.end()) {
     const c10::FunctionSchema& schema = op.schema();
     OpTraits traits{py::reinterpret_borrow<py::object>(function),
-                    !python->is_special(function).cast<bool>(),
                     python->is_hidden(function).cast<bool>(),
                     python->is_reshaping(function).cast<bool>(),
                     schema.returns().size(),

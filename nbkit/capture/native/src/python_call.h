@@ -69,18 +69,18 @@ struct PythonCall {
 };
 
 // What a call returned: a tuple of several results, None without any.
-inline py::object returned(const torch::jit::Stack& stack, size_t returns) {
-  if (returns == 0) {
+inline py::object returned(c10::ArrayRef<c10::IValue> results) {
+  if (results.empty()) {
     return py::none();
   }
-  if (returns == 1) {
-    return torch::jit::toPyObject(stack.back());
+  if (results.size() == 1) {
+    return torch::jit::toPyObject(results[0]);
   }
-  py::tuple results(returns);
-  for (size_t index = 0; index < returns; ++index) {
-    results[index] = torch::jit::toPyObject(stack[stack.size() - returns + index]);
+  py::tuple objects(results.size());
+  for (size_t index = 0; index < results.size(); ++index) {
+    objects[index] = torch::jit::toPyObject(results[index]);
   }
-  return results;
+  return objects;
 }
 
 }  // namespace nbkit

@@ -1,10 +1,13 @@
-// Rows of ops on the Python lists of a Recording (nbkit/capture/raw/recording.py): what both native recorders write.
+// Rows of ops on the Python lists of a Recording (nbkit/capture/raw/recording.py), as the Python recorder writes them.
 #pragma once
 
 #include <ATen/SequenceNumber.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/record_function.h>
 
+#include <array>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -26,9 +29,12 @@ struct Call {
   c10::SmallVector<py::object, 4> inputs;
   uint64_t sequence = 0;
   int64_t start = 0, end = 0;
+  Py_ssize_t slot = -1;  // its place in the list, where it took one when it began; else its row is appended
   bool makes_parameters = false;  // nn.Parameter() takes the result of a detach() as it is
   std::vector<py::object> results;
 };
+
+constexpr size_t row_fields = 11;  // of OpRecord
 
 class Rows {
  public:
@@ -46,7 +52,7 @@ class Rows {
     Call call;
     call.context = attribute(main_, context);
     call.tensors = main_tensors_;
-    guarded("place not described", [&] { stand(call, context); });
+    guarded("place not described", [&] { is_main_thread() ? stand(call, main_) : stand_elsewhere(call); });
     const bool is_known = guarded("inputs not described", [&] {
       for (const Input& input : inputs) {
         call.inputs.push_back(number(*input.tensor, false));
@@ -63,8 +69,31 @@ class Rows {
     return call;
   }
 
-  // Where the call stands: its thread, autograd node and source line, as the Python recorder finds them.
-  void stand(Call& call, PyObject* context) {
+  bool is_main_thread() const { return std::this_thread::get_id() == main_thread_; }
+
+  // In another thread: one of autograd's, or of the step's where all are recorded.
+  void stand_elsewhere(Call& call) {
+    static PyObject* const context = PyUnicode_InternFromString("context");
+    const py::object thread = recording_.attr("thread")();
+    call.context = attribute(thread, context);
+    call.tensors = thread.attr("tensors");
+    stand(call, thread);
+    const auto node = torch::autograd::get_current_node();
+    const bool is_of_user = thread.attr("is_of_user").cast<bool>();
+    // Each thread numbers its nodes anew.
+    if (node && node->thread_id() != (is_of_user ? at::RecordFunction::currentThreadId() : main_function_thread_)) {
+      forget_node(call, *node);
+    }
+  }
+
+  static void forget_node(Call& call, const torch::autograd::Node& node) {
+    if (!kind_of(node).accumulates) {
+      call.node = py::int_(-1);
+    }
+  }
+
+  // Where the call stands: its autograd node and source line, as the Python recorder finds them.
+  void stand(Call& call, const py::object& thread) {
     static PyObject* const parent = PyUnicode_InternFromString("parent");
     const auto node = torch::autograd::get_current_node();
     if (node) {
@@ -73,16 +102,14 @@ class Rows {
       call.node = kind.accumulates
                       ? number(static_cast<const torch::autograd::AccumulateGrad&>(*node).variable, false)
                       : py::int_(node->sequence_nr());
-      auto* frame = PyEval_GetFrame();
-      if (frame != nullptr && is_engine(frame)) {
-        return;
+      if (!kind.accumulates && is_main_thread() && node->thread_id() != main_function_thread_) {
+        forget_node(call, *node);
       }
-      // One of autograd's threads for a device, which runs no Python; or a custom Function, a hook.
-      py::object thread = recording_.attr("thread")();
-      call.context = attribute(thread, context);
-      call.tensors = thread.attr("tensors");
-      call.location = location_of(python->node_location);
-    } else if (PyLong_AsLong(attribute(main_, parent).ptr()) < 0) {
+      auto* frame = PyEval_GetFrame();
+      if (frame == nullptr || !is_engine(frame)) {  // else a custom Function, a hook
+        call.location = location_of(python->node_location);
+      }
+    } else if (PyLong_AsLong(attribute(thread, parent).ptr()) < 0) {
       call.location = location_of(python->user_location);
     }
   }
@@ -146,12 +173,15 @@ class Rows {
     }
   }
 
-  void fail(const OpTraits& traits, Call& call, const char* message) {
+  void fail(const OpTraits& traits, Call& call) {
     py::error_scope raised;  // an error of Python's may be on its way
     call.end = now_ns();
     guarded("error not described", [&] {
-      recording_.attr("failed_slot") = PyList_GET_SIZE(ops_.ptr());
-      recording_.attr("failed_message") = py::str(message);
+      // Of calls inside each other the innermost, which ends first; it stands last.
+      const py::object before = recording_.attr("failed_slot");
+      if (call.slot < 0 || before.is_none() || before.cast<Py_ssize_t>() < call.slot) {
+        recording_.attr("failed_slot") = call.slot < 0 ? PyList_GET_SIZE(ops_.ptr()) : call.slot;
+      }
     });
     write(traits, call, append_inputs(call), 0);
   }
@@ -167,19 +197,38 @@ class Rows {
     return first;
   }
 
+  // Gives the call its place in the list, so that calls inside of it stand after it, and the call around it as parent
+  // where that began after the API call that is.
+  void take_slot(Call& call, Py_ssize_t around) {
+    guarded("place not taken", [&] {
+      if (PyLong_AsSsize_t(PyTuple_GET_ITEM(call.context.ptr(), 0)) < around) {
+        py::list fields(call.context);
+        fields[0] = py::int_(around);
+        call.context = py::tuple(fields);
+      }
+      const Py_ssize_t slot = PyList_GET_SIZE(ops_.ptr());
+      append_all(ops_, "row not written", [&] {
+        for (size_t field = 0; field < row_fields; ++field) {
+          append(ops_, py::none());
+        }
+        call.slot = slot;
+      });
+    });
+  }
+
   void write(const OpTraits& traits, const Call& call, Py_ssize_t first, Py_ssize_t outputs) {
     append_all(ops_, "row not written", [&] {
-      append(ops_, traits.function);
-      append(ops_, call.context);
-      append(ops_, py::int_(call.sequence));
-      append(ops_, call.node);
-      append(ops_, call.node_type);
-      append(ops_, py::int_(call.start));
-      append(ops_, py::int_(call.end));
-      append(ops_, call.location);
-      append(ops_, py::int_(first));
-      append(ops_, py::int_(call.inputs.size()));
-      append(ops_, py::int_(outputs));
+      const std::array<py::object, row_fields> row{
+          traits.function,       call.context,  py::int_(call.sequence), call.node,
+          call.node_type,        py::int_(call.start), py::int_(call.end),      call.location,
+          py::int_(first), py::int_(call.inputs.size()), py::int_(outputs)};
+      for (size_t field = 0; field < row_fields; ++field) {
+        if (call.slot < 0) {
+          append(ops_, row[field]);
+        } else {
+          PyList_SetItem(ops_.ptr(), call.slot + field, py::object(row[field]).release().ptr());
+        }
+      }
     });
   }
 
@@ -198,7 +247,11 @@ class Rows {
     try {
       work();
       return true;
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
+      const auto* in_python = dynamic_cast<const py::error_already_set*>(&error);
+      if (in_python != nullptr && in_python->matches(PyExc_KeyboardInterrupt)) {
+        PyErr_SetInterrupt();  // it is for the step
+      }
       PyErr_Clear();
       try {
         recording_.attr("skip")(what);
@@ -210,6 +263,8 @@ class Rows {
   }
 
   py::object recording_, main_, main_tensors_, ops_;
+  const std::thread::id main_thread_ = std::this_thread::get_id();
+  const uint64_t main_function_thread_ = at::RecordFunction::currentThreadId();
   py::object number_in_python_;
   std::shared_ptr<Tensors> tensors_;
 };
