@@ -23,7 +23,7 @@ from nbkit.capture.profiler.repeated_runs import repeat_frames
 from nbkit.capture.raw.running import TIMING, check_nesting, running
 from nbkit.capture.recorder.recorder import describe_error
 from nbkit.capture.step.compiled import CompiledRegions
-from nbkit.capture.step.tracebacks import without_our_frames
+from nbkit.capture.step.tracebacks import failed_at, without_our_frames
 from nbkit.errors import OptionError
 from nbkit.schema import MEMORY, MODULES, OPS
 from nbkit.timeline import timeline
@@ -151,13 +151,14 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         self.end_run()
         if error is not None and finished:
             del self.runs[finished:]  # a run that broke off says nothing about the step's times
-        if error is not None:
+        own_failure = None if error is None else failed_at(error)
+        if error is not None and own_failure is None:
             without_our_frames(error)
-        self._fill(error)
+        self._fill(error, own_failure)
         if error is None and (self.warmup or self.repeats) and not self.is_called_again:
             raise OptionError("Nothing was recorded: a `with` block runs once; use nbkit.optime(repeats=N).run(step).")
 
-    def _fill(self, error: BaseException | None) -> None:
+    def _fill(self, error: BaseException | None, own_failure: str | None) -> None:
         assert self.trace is not None
         # A step that raised while it warmed up has left none.
         runs = self.runs or [Run({"ops": OPS.frame(), "modules": MODULES.frame()}, 0.0, {}, [])]
@@ -170,7 +171,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             "name": self.name,
             "created": now_text(),
             "complete": error is None,
-            "error": None if error is None else describe_error(error, None, ops),
+            "error": None if error is None else describe_error(error, None, ops, own_failure),
             "versions": versions(),
             "wall_us": run.wall_us,
             "recorder_us": len(ops) * self.overhead_us,
