@@ -13,11 +13,13 @@ import torch
 from torch import Tensor
 from torch._C import DisableTorchFunction, _len_torch_dispatch_stack
 
+from nbkit.capture.check.local_ops import LocalOps
 from nbkit.capture.check.memory import Memory, storage_of, stored
 from nbkit.capture.check.origins import Finding, from_outside, is_float, is_readable, origin_of, underflow_of, unwritten
 from nbkit.capture.check.values import largest, smallest_normal, values_of
 from nbkit.capture.raw.native_registry import NativeRegistry
 from nbkit.capture.raw.recording import Recording
+from nbkit.capture.raw.shards import dtensor_type, holds_shards
 from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.isolated import timed_isolated
 from nbkit.capture.replay.op_traits import UNINITIALISED, OpTraits, traits_of, written_tensors
@@ -55,13 +57,25 @@ class Checker:
         self.error: NonFiniteError | None = None
         self.skipped: Counter[str] = Counter()
         self.memory: Any = Memory(recording.registry)
+        self.local_ops = LocalOps(self._around)
         self.native: Any = None
         if recording.native is not None and isinstance(recording.registry, NativeRegistry):
             self.memory = recording.native.Memory(recording.registry.tensors)
             self.native = recording.native.Checker(self.memory, self)
 
     def around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
-        """Returns a function that runs an op by `run` and checks its result."""
+        """Returns a function that runs an op by `run` and checks its result, of one on DTensors what it is made of."""
+        run_and_check = self._around(func, run)
+
+        def run_or_take_apart(*args: Any, **kwargs: Any) -> Any:
+            if dtensor_type() is None or not holds_shards(all_tensors(args, kwargs)):
+                return run_and_check(*args, **kwargs)
+            with self.local_ops:
+                return run(*args, **kwargs)
+
+        return run_or_take_apart
+
+    def _around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
         traits = traits_of(func)
         if traits.leave_out is not None:
             return self._around_left_out(traits, traits.leave_out, run)

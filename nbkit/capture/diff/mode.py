@@ -14,6 +14,7 @@ from nbkit.capture.diff.random_ops import check_random, is_drawing
 from nbkit.capture.diff.result_dtypes import ResultDtypes
 from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.raw.recording import OPTIMIZER_CODE, Recording, current_node
+from nbkit.capture.raw.shards import are_spread, is_shape_question
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors, tensors_in
@@ -38,11 +39,17 @@ class DiffMode(BelowMode):
         self.wanted: dict[int, bool] = {}
         self.calls: Counter[int] = Counter()
         self.compared = 0
+        self.slot_of_shards = -1  # of the last op on DTensors
         # Told right after a call was compared: (slot, what it made, what the reference made of it, its arguments).
         self.on_compared: Callable[[int, Results, Results, tuple[Any, Any]], None] | None = None
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if are_spread(types):  # the ops that it runs on the shards of this process come next
+            self.slot_of_shards = len(self.recording.ops)
+            return NotImplemented
+        if self.slot_of_shards == len(self.recording.ops) and is_shape_question(types, kwargs):
+            return func(*args, **kwargs)
         traits = self.traits(func)
         in_module = self.modules.is_wanted()
         reason = traits.leave_out or self._out_of_scope(traits, in_module)
