@@ -10,8 +10,9 @@ OPS = table(
     (
         "level",
         "str",
-        "api: a call of torch's Python API; aten: a dispatcher call; module: a module's forward call; range: a named "
-        "block, such as an autograd node; runtime: a call of the device's driver; kernel: work on a device",
+        "api: a call of torch's Python API; aten: a dispatcher call, or a fused kernel of torch.compile on the CPU; "
+        "module: a module's forward call; range: a named block, such as an autograd node; runtime: a call of the "
+        "device's driver; kernel: work on a device",
     ),
     (
         "op",

@@ -1,5 +1,6 @@
 """Times a step and its memory on the profiler's own clock (optime)."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -27,10 +28,15 @@ from nbkit.capture.step.tracebacks import failed_at, without_our_frames
 from nbkit.errors import OptionError
 from nbkit.schema import MEMORY, MODULES, OPS
 from nbkit.timeline import timeline
+from nbkit.timeline.compiled import has_hidden_kernels
 from nbkit.trace.trace import Trace
 
 # Why a recording has no events.
 ELSEWHERE = "nothing was recorded: the recording ended in another thread than the one it began in"
+HIDDEN_KERNELS = (
+    "A compiled region's fused kernels are no rows: their time is self time of the rows of the region. Each is a row "
+    "where torch._inductor.config.cpp.enable_kernel_profile was True when the region was compiled."
+)
 TAKEN = "nothing was recorded: another profiler began inside the recording and took the events"
 
 
@@ -227,6 +233,8 @@ class KinetoRecording:
         frames = {"ops": made.ops, "modules": modules_frame(self.ranges.modules, self.ranges.modules.roots.labels())}
         if self.options.memory:
             frames["memory"] = MEMORY.frame() if made.memory is None else made.memory
+        if "torch._inductor.config" in sys.modules and has_hidden_kernels(made.ops):
+            self.kineto.notes.append(HIDDEN_KERNELS)
         return Run(frames, wall_us, self.skipped, self.kineto.notes)
 
     def skip(self, reason: str, count: int = 1) -> None:

@@ -6,10 +6,6 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
-from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
-from torch.nn.parallel import DistributedDataParallel
 
 import nbkit
 from nbkit import Trace
@@ -31,6 +27,9 @@ class Mlp(nn.Module):
 
 def sharded() -> tuple[Step, nn.Module]:
     """Returns a tensor-parallel step, its parameters DTensors, and its model."""
+    from torch.distributed.device_mesh import init_device_mesh  # these imports take long
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     return _training(
         lambda model: parallelize_module(model, mesh, {"up": ColwiseParallel(), "down": RowwiseParallel()})
@@ -39,6 +38,8 @@ def sharded() -> tuple[Step, nn.Module]:
 
 def fully_sharded() -> tuple[Step, nn.Module]:
     """Returns a step of FSDP2, and its model."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
 
     def spread(model: nn.Module) -> nn.Module:
         mesh = init_device_mesh("cpu", (dist.get_world_size(),))
@@ -51,7 +52,7 @@ def fully_sharded() -> tuple[Step, nn.Module]:
 
 def replicated() -> tuple[Step, nn.Module]:
     """Returns a step of DistributedDataParallel, and its model."""
-    return _training(DistributedDataParallel)
+    return _training(nn.parallel.DistributedDataParallel)
 
 
 def _training(spread: Callable[[nn.Module], nn.Module]) -> tuple[Step, nn.Module]:

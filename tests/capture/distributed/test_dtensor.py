@@ -3,8 +3,6 @@
 import pytest
 import torch
 import torch.distributed as dist
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 
 import nbkit
 from nbkit.capture.raw.shards import LOCAL, dtensor_type
@@ -21,6 +19,14 @@ def recorder(request, monkeypatch):
         monkeypatch.setenv("NBKIT_RECORDER", "python")
 
 
+def shard(values):
+    """Returns these values as a DTensor that is spread over one process."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Shard, distribute_tensor
+
+    return distribute_tensor(torch.tensor(values), init_device_mesh("cpu", (1,)), [Shard(0)])
+
+
 @pytest.fixture(scope="module", autouse=True)
 def one_process():
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
@@ -29,7 +35,7 @@ def one_process():
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_the_step_computes_the_same_bits(verb, recorder):
+def test_the_step_computes_the_same_bits(verb):
     assert recorded(sharded, verb)[1] == bare(sharded)
 
 
@@ -42,9 +48,8 @@ def test_every_op_on_shards_is_compared_and_right(recorder):
     assert trace.meta["notes"] == [LOCAL]
 
 
-@pytest.mark.parametrize("against", ["cpu:float64"])
-def test_the_whole_step_is_followed_by_its_shadow(against):
-    trace, left, _ = recorded(sharded, "opdiff", against=against)
+def test_the_whole_step_is_followed_by_its_shadow():
+    trace, left, _ = recorded(sharded, "opdiff", against="cpu:float64")
     assert left == bare(sharded)
     assert trace.meta["first_divergence"] is None
     assert trace.meta["followed_ops"] > 40
@@ -58,8 +63,7 @@ def test_a_wrong_kernel_below_a_dtensor_is_found(recorder):
 
 
 def test_a_nan_of_one_shard_is_found_at_its_op(recorder):
-    mesh = init_device_mesh("cpu", (1,))
-    x = distribute_tensor(torch.tensor([[4.0, -1.0], [1.0, 9.0]]), mesh, [Shard(0)])
+    x = shard([[4.0, -1.0], [1.0, 9.0]])
     with nbkit.opcheck() as trace:
         (x.sqrt() + 1).sum()
     assert trace.findings[["op", "kind", "nan_count"]].to_numpy().tolist() == [["aten.sqrt.default", "nan", 1]]
@@ -68,7 +72,7 @@ def test_a_nan_of_one_shard_is_found_at_its_op(recorder):
 
 
 def test_opcheck_stops_at_an_op_on_shards(recorder):
-    x = distribute_tensor(torch.tensor([-1.0]), init_device_mesh("cpu", (1,)), [Replicate()])
+    x = shard([-1.0])
     with (
         pytest.raises(nbkit.NonFiniteError, match="aten.sqrt.default: its only element is NaN"),
         nbkit.opcheck(stop=True),
@@ -77,8 +81,7 @@ def test_opcheck_stops_at_an_op_on_shards(recorder):
 
 
 def test_statistics_are_those_of_the_shard():
-    mesh = init_device_mesh("cpu", (1,))
-    x = distribute_tensor(torch.tensor([[1.0, -2.0], [3.0, 6.0]]), mesh, [Shard(0)])
+    x = shard([[1.0, -2.0], [3.0, 6.0]])
     trace = record(lambda: x * 2, values="stats")
     result = tensor_rows(trace, "aten.mul", "output").iloc[0]
     assert (result["mean"], result["min"], result["max"], result["nan_count"]) == (4.0, -4.0, 12.0, 0)
