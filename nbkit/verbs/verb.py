@@ -49,7 +49,7 @@ def why_empty(trace: Trace) -> str | None:
     if skipped := trace.meta.get("skipped"):
         reasons = ", ".join(f"{count} x {reason}" for reason, count in skipped.items())
         return f"No op was recorded, but some were skipped: {reasons}."
-    return "No op ran in this cell, so the trace is empty."
+    return "No op ran in the thread of this cell, so the trace is empty."
 
 
 @dataclass(frozen=True)
