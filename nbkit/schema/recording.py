@@ -46,7 +46,12 @@ OPS = table(
     ("size_bytes", "Int64", "bytes that a collective or a device copy moves; null for others"),
     ("group", "str", "process group of a collective; null for others"),
     ("input_shapes", "str", "JSON list of the shapes of its inputs, [] for what is not a tensor; null if not recorded"),
-    ("source", "str", "innermost line outside torch that led here: 'Cell In[7], line 3' or 'path/file.py:12'"),
+    (
+        "source",
+        "str",
+        "innermost line outside torch that led here: 'Cell In[7], line 3' or 'path/file.py:12'; of a fused kernel "
+        "all that it computes",
+    ),
 )
 TENSORS = table(
     "tensors",

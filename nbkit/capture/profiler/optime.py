@@ -16,6 +16,7 @@ from nbkit.capture.frames.build import now_text, versions
 from nbkit.capture.frames.module_rows import modules_frame
 from nbkit.capture.profiler.api_ranges import ApiRanges
 from nbkit.capture.profiler.collectives import Collectives
+from nbkit.capture.profiler.compiled_graphs import CompiledGraphs
 from nbkit.capture.profiler.kineto import Kineto, KinetoOptions, check_free, device_to_record, event_overhead_us
 from nbkit.capture.profiler.kineto_events import read
 from nbkit.capture.profiler.range_events import with_marks
@@ -201,11 +202,12 @@ class KinetoRecording:
         self.ranges = Ranges(self.api)
         self.collectives = Collectives()
         self.compiled = CompiledRegions(self, self.api, self.ranges)
+        self.graphs = CompiledGraphs()
         self.result: Any = None
         with ExitStack() as ends:  # an interrupt in here leaves nothing on
             self.kineto.start()
             ends.callback(self._stop)
-            for part in (self.ranges, self.collectives, self.compiled):
+            for part in (self.ranges, self.collectives, self.graphs, self.compiled):
                 ends.callback(part.remove)
                 part.install()
             ends.callback(self.api.__exit__)
@@ -229,7 +231,9 @@ class KinetoRecording:
         self.result = None
         if ROOT_MARK not in events.name:
             self.kineto.notes[:] = [ELSEWHERE if self.kineto.is_lost else TAKEN]
-        made = timeline(with_marks(events, self.ranges, self.api, self.collectives))
+        events = with_marks(events, self.ranges, self.api, self.collectives)
+        self.graphs.tell_sources(events)
+        made = timeline(events)
         frames = {"ops": made.ops, "modules": modules_frame(self.ranges.modules, self.ranges.modules.roots.labels())}
         if self.options.memory:
             frames["memory"] = MEMORY.frame() if made.memory is None else made.memory

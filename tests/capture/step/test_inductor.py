@@ -19,10 +19,23 @@ pytestmark = pytest.mark.full  # inductor compiles C++
 VERBS = {"optrace": nbkit.optrace, "opcheck": nbkit.opcheck, "opdiff": nbkit.opdiff, "optime": nbkit.optime}
 
 
+class Layer(nn.Module):
+    def __init__(self, activation):
+        super().__init__()
+        self.linear, self.activation = nn.Linear(64, 256), activation
+
+    def forward(self, x):
+        y = self.linear(x)
+        return self.activation(y)
+
+
+LINES = Layer.forward.__code__.co_firstlineno + 1, Layer.forward.__code__.co_firstlineno + 2
+
+
 def compiled_step(activation):
     """Returns a training step of a compiled model: one product, and an activation of 65,536 elements."""
     torch.manual_seed(5)
-    model, x = nn.Sequential(nn.Linear(64, 256), activation), torch.randn(256, 64)
+    model, x = Layer(activation), torch.randn(256, 64)
     compiled = torch.compile(model)
 
     def step():
@@ -44,7 +57,7 @@ def steps():
     with inductor.patch(force_disable_caches=True):
         # Of two models: what is compiled of one would do for another that is alike.
         for name, is_on, activation in (("hidden", False, nn.Tanh()), ("shown", True, nn.GELU())):
-            with inductor.patch({"cpp.enable_kernel_profile": is_on}):
+            with inductor.patch({"cpp.enable_kernel_profile": is_on, "trace.provenance_tracking_level": int(is_on)}):
                 made[name] = compiled_step(activation)
     yield SimpleNamespace(**made)
     torch._dynamo.reset()
@@ -81,6 +94,9 @@ def test_kernels_that_inductor_names_are_rows_as_the_profiler_has_them(steps):
     assert sorted(fused["phase"].unique()) == ["backward", "forward"]
     assert set(trace.ops["op"].loc[fused["parent_id"]]) == {"CompiledFunction", "CompiledFunctionBackward"}
     assert fused["model"].tolist() == ["OptimizedModule"] * len(fused)
+    forward = fused[fused["phase"] == "forward"]
+    assert forward["source"].tolist() == [f"tests/capture/step/test_inductor.py:{LINES[1]}"]
+    assert fused["source"].notna().all()
     assert "notes" not in trace.meta
     assert self_time_us(trace, "compiled") == 0.0
 
