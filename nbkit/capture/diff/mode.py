@@ -18,7 +18,7 @@ from nbkit.capture.raw.shards import are_spread, is_shape_question
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors, tensors_in
-from nbkit.capture.replay.op_traits import OpTraits, written_tensors
+from nbkit.capture.replay.op_traits import UNINITIALISED, OpTraits, written_tensors
 from nbkit.capture.replay.overlap import overlap
 from nbkit.capture.replay.reference import Call, NoKernelError, Reference, Results
 from nbkit.patterns import split_patterns
@@ -48,9 +48,10 @@ class DiffMode(BelowMode):
         if are_spread(types):  # the ops that it runs on the shards of this process come next
             self.slot_of_shards = len(self.recording.ops)
             return NotImplemented
-        if self.slot_of_shards == len(self.recording.ops) and is_shape_question(types, kwargs):
-            return func(*args, **kwargs)
         traits = self.traits(func)
+        is_below = self.slot_of_shards == len(self.recording.ops)
+        if is_below and (is_shape_question(types) or traits.packet in UNINITIALISED):
+            return func(*args, **kwargs)
         in_module = self.modules.is_wanted()
         reason = traits.leave_out or self._out_of_scope(traits, in_module)
         if reason is not None:

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch._subclasses import FakeTensor
 
@@ -28,9 +27,9 @@ def are_spread(types: Any) -> bool:
     return known is not None and any(issubclass(kind, known) for kind in types)
 
 
-def is_shape_question(types: Any, kwargs: Any) -> bool:
+def is_shape_question(types: Any) -> bool:
     """Returns whether a call inside an op on DTensors is torch's question for the shape of its result."""
-    return any(issubclass(kind, FakeTensor) for kind in types) or kwargs.get("device") == torch.device("meta")
+    return any(issubclass(kind, FakeTensor) for kind in types)
 
 
 def holds_shards(tensors: Iterable[Tensor]) -> bool:

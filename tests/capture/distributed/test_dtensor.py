@@ -62,6 +62,14 @@ def test_a_wrong_kernel_below_a_dtensor_is_found(recorder):
     assert wrong(trace)[["op", "status", "shape"]].to_numpy().tolist() == [["aten.mm.default", "mismatch", "[8, 16]"]]
 
 
+def test_what_torch_asks_of_fake_tensors_is_not_counted(recorder):
+    for verb in ("opcheck", "opdiff"):
+        x = shard([[1.0, 2.0, 3.0]] * (2 + len(verb)))  # of a shape that torch has not met
+        with VERBS[verb]() as trace:
+            x.sin().sum(0)
+        assert trace.meta["skipped"] == {}
+
+
 def test_a_nan_of_one_shard_is_found_at_its_op(recorder):
     x = shard([[4.0, -1.0], [1.0, 9.0]])
     with nbkit.opcheck() as trace:

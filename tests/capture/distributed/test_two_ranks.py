@@ -22,7 +22,7 @@ def facts_of_this_rank():
 def _facts(make):
     facts = {"bare": bare(make)}
     for verb in VERBS:
-        trace, left, _ = recorded(make, verb)
+        trace, left, _ = recorded(make, verb, **({"keep_ops": "aten.*", "keep": 999} if verb == "opdiff" else {}))
         ops = trace.ops[trace.ops["level"] == "aten"]["op"]
         facts[verb] = {
             "is_same": left == facts["bare"],
@@ -38,6 +38,8 @@ def _facts(make):
             facts["params"] = int(trace.modules["params"].iloc[0])
         if verb == "opdiff":
             facts["statuses"] = trace.diffs["status"].value_counts().to_dict()
+            facts["kept"] = [(call.op, len(call.results)) for call in trace.captured.values()]
+            facts["compared"] = trace.diffs["op_id"].tolist()
         if verb == "opcheck":
             facts["findings"], facts["checked"] = len(trace.findings), trace.meta["checked_tensors"]
     return facts
@@ -100,6 +102,12 @@ def test_a_dtensor_is_told_by_its_shard(ranks):
         assert facts["dtensor"]["params"] == 8 * 16 + 16 + 16 * 8 + 8
         assert facts["dtensor"]["optrace"]["notes"] == facts["fsdp2"]["opdiff"]["notes"] == [LOCAL]
         assert facts["ddp"]["opdiff"]["notes"] == []
+
+
+def test_of_several_ops_on_a_shard_one_call_is_kept_whole(ranks):
+    for facts in ranks:
+        assert len(facts["dtensor"]["compared"]) > len(set(facts["dtensor"]["compared"]))
+        assert {results for _, results in facts["dtensor"]["kept"]} == {1}
 
 
 def test_one_rank_can_read_its_shard_alone(ranks):

@@ -12,10 +12,17 @@ from nbkit.capture.profiler import optime as optime_module
 from nbkit.capture.step.called_modules import CalledModules
 from nbkit.views.summary.facts import facts
 
-VERBS = {"optrace": nbkit.optrace, "opcheck": nbkit.opcheck, "opdiff": nbkit.opdiff, "optime": nbkit.optime}
+VERBS = {
+    "optrace": nbkit.optrace,
+    "optrace in Python": partial(nbkit.optrace, values="stats"),
+    "opcheck": nbkit.opcheck,
+    "opdiff": nbkit.opdiff,
+    "opdiff against": partial(nbkit.opdiff, against="cpu:float64"),
+    "optime": partial(nbkit.optime, stacks=True),
+}
 
 
-@pytest.fixture(params=["native", "python"], autouse=True)
+@pytest.fixture(params=["native", "python"])
 def recorder(request, monkeypatch):
     if request.param == "python":
         monkeypatch.setenv("NBKIT_RECORDER", "python")
@@ -100,7 +107,7 @@ def test_a_step_that_is_called_by_run_fails_itself():
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_failure_of_nbkit_in_the_step_is_told_as_such_and_the_ops_before_are_kept(verb, monkeypatch):
+def test_a_failure_of_nbkit_in_the_step_is_told_as_such_and_the_ops_before_are_kept(verb, recorder, monkeypatch):
     monkeypatch.setattr(CalledModules, "_meet", None)
     with pytest.raises(TypeError), VERBS[verb]() as trace:
         torch.ones(2) + 1
