@@ -19,7 +19,6 @@ from nbkit.capture.check.origins import Finding, from_outside, is_float, is_read
 from nbkit.capture.check.values import largest, smallest_normal, values_of
 from nbkit.capture.raw.native_registry import NativeRegistry
 from nbkit.capture.raw.recording import Recording
-from nbkit.capture.raw.shards import dtensor_type, holds_shards
 from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.isolated import timed_isolated
 from nbkit.capture.replay.op_traits import UNINITIALISED, OpTraits, traits_of, written_tensors
@@ -65,15 +64,7 @@ class Checker:
 
     def around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
         """Returns a function that runs an op by `run` and checks its result, of one on DTensors what it is made of."""
-        run_and_check = self._around(func, run)
-
-        def run_or_take_apart(*args: Any, **kwargs: Any) -> Any:
-            if dtensor_type() is None or not holds_shards(all_tensors(args, kwargs)):
-                return run_and_check(*args, **kwargs)
-            with self.local_ops:
-                return run(*args, **kwargs)
-
-        return run_or_take_apart
+        return self.local_ops.taking_apart(run, self._around(func, run))
 
     def _around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
         traits = traits_of(func)
@@ -131,13 +122,14 @@ class Checker:
         self._settle(traits, args, kwargs, out, written_tensors(traits, args, kwargs), was_finite)
 
     def close(self) -> None:
-        """Adds what the native recorder has counted."""
+        """Adds what the native recorder has counted, and lets go of what knows of this object."""
+        del self.local_ops
         if self.native is not None:
             checked, left_out, spent = self.native.counts()
             self.checked += checked
             self.skipped.update(left_out)
             self.recording.spent.add_all(spent)
-            self.native = None  # which knows of this object
+            self.native = None
 
     def _ask(self, traits: OpTraits, args: Any, kwargs: Any, written: list[Tensor]) -> bool:
         with DisableTorchFunction():
