@@ -63,7 +63,7 @@ TENSORS = table(
     ("storage_id", "Int64", "its memory: shared by views, never reused; null for layouts without one storage"),
     ("name", "str", "parameter or buffer path, null for others"),
     ("dtype", "str", "torch dtype without prefix"),
-    ("shape", "str", "JSON list of sizes"),
+    ("shape", "str", "JSON list of sizes; of a DTensor those of its local shard"),
     ("stride", "str", "JSON list of strides in elements; null for layouts without strides"),
     ("device", "str", "device, with its index"),
     ("numel", "int64", "number of elements"),

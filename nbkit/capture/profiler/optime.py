@@ -1,6 +1,5 @@
 """Times a step and its memory on the profiler's own clock (optime)."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -232,12 +231,13 @@ class KinetoRecording:
         if ROOT_MARK not in events.name:
             self.kineto.notes[:] = [ELSEWHERE if self.kineto.is_lost else TAKEN]
         events = with_marks(events, self.ranges, self.api, self.collectives)
+        has_compiled = bool(self.graphs.graphs)
         self.graphs.tell_sources(events)
         made = timeline(events)
         frames = {"ops": made.ops, "modules": modules_frame(self.ranges.modules, self.ranges.modules.roots.labels())}
         if self.options.memory:
             frames["memory"] = MEMORY.frame() if made.memory is None else made.memory
-        if "torch._inductor.config" in sys.modules and has_hidden_kernels(made.ops):
+        if has_compiled and has_hidden_kernels(made.ops):
             self.kineto.notes.append(HIDDEN_KERNELS)
         return Run(frames, wall_us, self.skipped, self.kineto.notes)
 

@@ -85,6 +85,14 @@ def test_the_time_of_kernels_that_are_no_rows_is_the_region_s_and_said(steps):
     assert "compiled regions: fused kernels, and Python around them" in [label for label, *_ in section.rows]
 
 
+def test_a_region_of_another_backend_has_no_fused_kernels_and_nothing_is_said(steps):
+    compiled = torch.compile(lambda x: x.sin() + 2, backend="eager")
+    compiled(torch.ones(3))
+    trace = timed(lambda: compiled(torch.ones(3)))
+    assert trace.ops["op"].str.startswith("Torch-Compiled Region").any()
+    assert "notes" not in trace.meta
+
+
 def test_kernels_that_inductor_names_are_rows_as_the_profiler_has_them(steps):
     expected = profiler_names(steps.shown)
     trace = timed(steps.shown)
