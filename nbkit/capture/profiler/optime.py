@@ -226,6 +226,8 @@ class KinetoRecording:
         wall_us = (perf_counter_ns() - self.start_ns) / 1e3
         self.ends.close()
         self.ranges.other_threads.say(self.skip)
+        for reason, count in self.ranges.skipped.items():
+            self.skip(reason, count)
         events = read(self.result, self.options, self.skip)
         self.result = None
         if ROOT_MARK not in events.name:

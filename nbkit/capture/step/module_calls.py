@@ -8,7 +8,7 @@ from torch import nn
 
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.recording import Recording, current_node
-from nbkit.capture.step.called_modules import CalledModules
+from nbkit.capture.step.called_modules import CalledModules, not_described
 from nbkit.capture.step.function_mode import ApiMode
 from nbkit.capture.step.other_threads import OtherThreads
 
@@ -43,7 +43,12 @@ class ModuleCalls(CalledModules):
             outer, outer_root, context = thread.module_call, thread.root, thread.context
             called = by_module.get((id(module), outer_root)) if outer >= 0 else None
             if called is None or called.module() is not module:
-                called = find(module, thread, thread.module_call < 0, _getframe(1))
+                try:
+                    called = find(module, thread, thread.module_call < 0, _getframe(1))
+                except Exception as error:  # of a module that cannot be asked: what it does when it runs is the step's
+                    thread.root = outer_root
+                    recording.skip(not_described(module, error))
+                    return patch.before(module, *args, **kwargs)
             thread.module_call = len(module_calls)
             module_calls.append((called.number, called.calls, node is not None))
             called.calls += 1

@@ -9,7 +9,8 @@ from torch import nn
 import nbkit
 from nbkit.capture.profiler import kineto_events
 from nbkit.capture.profiler import optime as optime_module
-from nbkit.capture.step.called_modules import CalledModules
+from nbkit.capture.profiler.ranges import Ranges
+from nbkit.capture.step import optimizer_steps
 from nbkit.views.summary.facts import facts
 
 VERBS = {
@@ -31,6 +32,14 @@ def recorder(request, monkeypatch):
 class Raises(nn.Module):
     def forward(self, x):
         raise KeyError("mine")
+
+
+class Unmade(nn.Module):
+    def __init__(self):
+        self.size = 1  # no super().__init__()
+
+    def forward(self, x):
+        return x
 
 
 class Misses(nn.Module):
@@ -69,6 +78,7 @@ class Refuses(torch.Tensor):
 STEPS = {
     "raise in a module": lambda: Raises()(torch.ones(1)),
     "attribute of a module": lambda: Misses()(torch.ones(1)),
+    "module without its __init__": lambda: Unmade()(torch.ones(1)),
     "op in a module": lambda: nn.Linear(2, 2)(torch.ones(3, 3)),
     "op in torch's module": lambda: nn.Sequential(nn.Linear(2, 2), nn.Linear(3, 3))(torch.ones(1, 2)),
     "op": lambda: torch.ones(2) @ torch.ones(3),
@@ -106,14 +116,24 @@ def test_a_step_that_is_called_by_run_fails_itself():
     assert timing.trace.meta["error"]["failed_in_nbkit"] is None
 
 
+def trained():
+    model = nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_failure_of_nbkit_in_the_step_is_told_as_such_and_the_ops_before_are_kept(verb, recorder, monkeypatch):
-    monkeypatch.setattr(CalledModules, "_meet", None)
+    monkeypatch.setattr(optimizer_steps, "step_name", None)
+    monkeypatch.setattr(Ranges, "_run", None)
     with pytest.raises(TypeError), VERBS[verb]() as trace:
         torch.ones(2) + 1
-        nn.Linear(2, 2)(torch.ones(1, 2))
+        trained()
     error = trace.meta["error"]
-    assert error["failed_in_nbkit"].startswith("nbkit/capture/step/called_modules.py:")
+    assert error["failed_in_nbkit"].startswith(
+        ("nbkit/capture/step/optimizer_steps.py:", "nbkit/capture/profiler/ranges")
+    )
     assert "aten.add.Tensor" in trace.ops["op"].tolist()
     assert facts(trace).incomplete == (
         f"nbkit itself failed (TypeError: {error['message']}, at {error['failed_in_nbkit']}), not the recorded code; "
@@ -123,10 +143,28 @@ def test_a_failure_of_nbkit_in_the_step_is_told_as_such_and_the_ops_before_are_k
 
 
 def test_the_traceback_of_such_a_failure_keeps_the_frames_that_show_it(monkeypatch):
-    monkeypatch.setattr(CalledModules, "_meet", None)
+    monkeypatch.setattr(optimizer_steps, "step_name", None)
     with pytest.raises(TypeError) as caught, nbkit.optrace():
-        nn.Linear(2, 2)(torch.ones(1, 2))
-    assert caught.traceback[-1].path.name == "called_modules.py"
+        trained()
+    assert caught.traceback[-1].path.name == "optimizer_steps.py"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_module_that_cannot_be_asked_runs_as_bare_and_is_counted(verb):
+    class Shy(nn.Module):
+        def named_modules(self, *args, **kwargs):
+            raise KeyError("not for you")
+
+        def forward(self, x):
+            return nn.functional.relu(x)
+
+    shy, inner = Shy(), nn.Linear(2, 2)
+    with VERBS[verb]() as trace:
+        result = shy(inner(torch.ones(1, 2)))
+    assert result.shape == (1, 2)
+    assert trace.meta["skipped"]["module calls not described: Shy (KeyError)"] == 1
+    assert trace.modules["type"].tolist() == ["Linear"]
+    assert "aten.relu.default" in trace.ops["op"].tolist()
 
 
 def test_a_failure_while_optime_switches_on_is_told_as_such(monkeypatch):
