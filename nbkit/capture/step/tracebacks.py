@@ -12,6 +12,7 @@ from nbkit.errors import NbkitError, is_own_file, place_in_nbkit
 
 FROM_TORCH = (RuntimeError, IndexError, TypeError, ValueError)
 RAISING = {opmap["RAISE_VARARGS"], opmap["RERAISE"]}
+ANYWHERE = (RecursionError, MemoryError)  # the step brings them about, and any line may raise them
 _CALLS = ("__torch_dispatch__", "__torch_function__")
 # Lines of ours that hand on a call of the step: what comes out of one is the step's.
 _HANDS_ON = re.compile(r"(?<![\w.])(?:func|run|function|exec|eval)\(|\.before\(|\)\(\*args")
@@ -51,7 +52,7 @@ def failed_at(error: BaseException) -> str | None:
     An error is ours if no code of the user, or of a library, stands in its traceback below our innermost line, and that
     line does not hand on a call of the step. Our sentences (NbkitError) are no failures.
     """
-    if not isinstance(error, Exception) or isinstance(error, NbkitError):
+    if not isinstance(error, Exception) or isinstance(error, (NbkitError, *ANYWHERE)):
         return None
     ours = ""
     for frame, line in walk_tb(error.__traceback__):

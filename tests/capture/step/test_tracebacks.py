@@ -42,6 +42,11 @@ class Unmade(nn.Module):
         return x
 
 
+class Endless(nn.Module):
+    def forward(self, x):
+        return self(x + 1)
+
+
 class Misses(nn.Module):
     def forward(self, x):
         return self.missing(x)
@@ -79,6 +84,7 @@ STEPS = {
     "raise in a module": lambda: Raises()(torch.ones(1)),
     "attribute of a module": lambda: Misses()(torch.ones(1)),
     "module without its __init__": lambda: Unmade()(torch.ones(1)),
+    "endless recursion": lambda: Endless()(torch.ones(1)),
     "op in a module": lambda: nn.Linear(2, 2)(torch.ones(3, 3)),
     "op in torch's module": lambda: nn.Sequential(nn.Linear(2, 2), nn.Linear(3, 3))(torch.ones(1, 2)),
     "op": lambda: torch.ones(2) @ torch.ones(3),
