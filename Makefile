@@ -7,7 +7,7 @@ STATIC := nbkit/views/static
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What the choice of the recorder can change, and in full: not replay, graphs or times, which have no recorder.
-RECORDED := $(addprefix tests/capture/,raw recorder frames step check calls diff) tests/magics/test_optrace_options.py
+RECORDED := $(addprefix tests/capture/,raw recorder frames step check calls diff distributed) tests/magics/test_optrace_options.py
 # What the tests need has what the demo needs.
 DEMO := $(or $(wildcard .venv/.installed-test),.venv/.installed-demo)
 # Which environments of make test-versions: all, or such as ONLY="colab"; those of torch take gigabytes each.

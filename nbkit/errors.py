@@ -1,7 +1,13 @@
 """Defines what nbkit raises: one sentence each, saying what is wrong, what was expected and what to do."""
 
+import os
 from collections.abc import Iterable
 from difflib import get_close_matches
+from traceback import walk_tb
+
+_PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+# The simulated device stands for a device: what its kernels refuse is the step's.
+_DEVICE = os.path.join(_PACKAGE, "simulated", "")
 
 
 class NbkitError(Exception):
@@ -30,6 +36,28 @@ class RecorderError(NbkitError):
 
 class NonFiniteError(NbkitError):
     """opcheck stopped the step at the first op that made a NaN, an Inf or nothing but underflow."""
+
+
+def is_own_file(name: str) -> bool:
+    """Returns whether a file is nbkit's own, so that what fails in it is nbkit's failure."""
+    return name.startswith(_PACKAGE) and not name.startswith(_DEVICE)
+
+
+def place_in_nbkit(error: BaseException) -> str:
+    """Returns the innermost line of nbkit that an error came through: `nbkit/capture/profiler/kineto.py:90`."""
+    lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    own = [f"nbkit/{name.removeprefix(_PACKAGE)}:{line}" for name, line in lines if is_own_file(name)]
+    return own[-1].replace(os.sep, "/") if own else "nbkit"
+
+
+def nbkit_failed(kind: str, message: str, place: str) -> str:
+    """Returns the sentence that begins where nbkit itself has failed."""
+    return f"nbkit itself failed ({kind}: {message}, at {place})"
+
+
+def please_report(sentence: str) -> str:
+    """Appends to a sentence about such a failure how to report it."""
+    return f"{sentence} Please open an issue with this text, the traceback and what `python -m nbkit info` prints."
 
 
 def first_line(error: BaseException) -> str:

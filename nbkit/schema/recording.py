@@ -10,8 +10,9 @@ OPS = table(
     (
         "level",
         "str",
-        "api: a call of torch's Python API; aten: a dispatcher call; module: a module's forward call; range: a named "
-        "block, such as an autograd node; runtime: a call of the device's driver; kernel: work on a device",
+        "api: a call of torch's Python API; aten: a dispatcher call, or a fused kernel of torch.compile on the CPU; "
+        "module: a module's forward call; range: a named block, such as an autograd node; runtime: a call of the "
+        "device's driver; kernel: work on a device",
     ),
     (
         "op",
@@ -45,7 +46,12 @@ OPS = table(
     ("size_bytes", "Int64", "bytes that a collective or a device copy moves; null for others"),
     ("group", "str", "process group of a collective; null for others"),
     ("input_shapes", "str", "JSON list of the shapes of its inputs, [] for what is not a tensor; null if not recorded"),
-    ("source", "str", "innermost line outside torch that led here: 'Cell In[7], line 3' or 'path/file.py:12'"),
+    (
+        "source",
+        "str",
+        "innermost line outside torch that led here: 'Cell In[7], line 3' or 'path/file.py:12'; of a fused kernel "
+        "all that it computes",
+    ),
 )
 TENSORS = table(
     "tensors",
@@ -57,7 +63,7 @@ TENSORS = table(
     ("storage_id", "Int64", "its memory: shared by views, never reused; null for layouts without one storage"),
     ("name", "str", "parameter or buffer path, null for others"),
     ("dtype", "str", "torch dtype without prefix"),
-    ("shape", "str", "JSON list of sizes"),
+    ("shape", "str", "JSON list of sizes; of a DTensor those of its local shard"),
     ("stride", "str", "JSON list of strides in elements; null for layouts without strides"),
     ("device", "str", "device, with its index"),
     ("numel", "int64", "number of elements"),

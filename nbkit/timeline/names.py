@@ -9,6 +9,10 @@ BACKWARD_NODE = "autograd::engine::evaluate_function: "
 ACCUMULATION = f"{BACKWARD_NODE}torch::autograd::AccumulateGrad"
 BACKWARD_CALLS = ("torch.Tensor.backward", "torch.autograd.backward", "torch.autograd.grad")
 ROOT = "step"
+# What torch.compile's regions are called, forward and backward; the last is torch.profiler's own.
+COMPILED_REGION = re.compile(r"Torch-Compiled Region: .*|CompiledFunction(Backward)?\d*|## Call CompiledFxGraph .*")
+# Their fused kernels on the CPU, where inductor has been told to name them.
+FUSED_KERNEL = re.compile(r"graph_\d+_cpp_\w+|cpp_fused_\w+")
 
 
 def op_and_level(name: str, overload: str | None) -> tuple[str, str]:
@@ -16,6 +20,8 @@ def op_and_level(name: str, overload: str | None) -> tuple[str, str]:
     if DISPATCHER_CALL.fullmatch(name):
         suffix = "" if overload is None else f".{overload or 'default'}"
         return name.replace("::", ".") + suffix, "aten"
+    if FUSED_KERNEL.fullmatch(name):
+        return name, "aten"
     if called := OPTIMIZER_CALL.fullmatch(name):
         return f"torch.optim.{called[2]}.{called[1]}", "api"
     return name, "api" if is_python_call(name) else "range"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from nbkit.trace.trace import Trace
-from nbkit.verbs.verb import Recorder, Verb, why_empty
+from nbkit.verbs.verb import Recorder, Verb, own_failure, why_empty
 from nbkit.views.flamegraph.panel import flame_panel
 from nbkit.views.flamegraph.svg import flame_svg
 from nbkit.views.op_table.calls import slowest_calls_table
@@ -36,7 +36,9 @@ def _nothing(trace: Trace) -> str | None:
     if len(trace.ops) > 1:
         return None
     if len(trace.ops) == 0 and (error := trace.meta.get("error")):
-        return f"The cell ended with {error['type']} while it warmed up, so nothing was recorded."
+        return own_failure(error) or (
+            f"The cell ended with {error['type']} while it warmed up, so nothing was recorded."
+        )
     return why_empty(Trace({**trace.frames, "ops": trace.ops.iloc[:0]}, trace.meta))
 
 

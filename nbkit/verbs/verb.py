@@ -4,8 +4,9 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from nbkit.errors import nbkit_failed, please_report
 from nbkit.trace.trace import Trace
 from nbkit.verbs.notebook import Notebook
 from nbkit.verbs.options.generated import Option, OptionHolder, add_options, option_names
@@ -29,16 +30,26 @@ def no_findings(trace: Trace) -> int:
     return 0
 
 
+def own_failure(error: Mapping[str, Any]) -> str | None:
+    """Returns one sentence on an error of nbkit itself that left nothing recorded; null where it is the cell's."""
+    if error.get("failed_in_nbkit") is None:
+        return None
+    failure = nbkit_failed(error["type"], error["message"], error["failed_in_nbkit"])
+    return please_report(f"{failure}, not the code of the cell; nothing was recorded.")
+
+
 def why_empty(trace: Trace) -> str | None:
     """Returns one sentence on why the trace of a cell has no op; null where it has one."""
     if len(trace.ops):
         return None
     if error := trace.meta.get("error"):
-        return f"No op ran before the cell ended with {error['type']}, so the trace is empty and incomplete."
+        return own_failure(error) or (
+            f"No op ran before the cell ended with {error['type']}, so the trace is empty and incomplete."
+        )
     if skipped := trace.meta.get("skipped"):
         reasons = ", ".join(f"{count} x {reason}" for reason, count in skipped.items())
         return f"No op was recorded, but some were skipped: {reasons}."
-    return "No op ran in this cell, so the trace is empty."
+    return "No op ran in the thread of this cell, so the trace is empty."
 
 
 @dataclass(frozen=True)

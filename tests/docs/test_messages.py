@@ -7,7 +7,10 @@ import pytest
 from tests.docs.messages import quotes, templates, unknown
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs/troubleshooting.md", *sorted((ROOT / "docs/sources").glob("*.md"))]
+PAGES = [
+    *(ROOT / "docs" / name for name in ("troubleshooting.md", "distributed_and_compiled.md")),
+    *sorted((ROOT / "docs/sources").glob("*.md")),
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

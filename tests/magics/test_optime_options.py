@@ -68,7 +68,7 @@ def test_a_bad_option_fails_the_cell_before_it_runs(kernel, options, message, en
     [
         ("%%optime", "The cell is empty, so nothing was recorded."),
         ("%%optime -r 2\n# later\n", "The cell is empty, so nothing was recorded."),
-        ("%%optime\na = 1", "No op ran in this cell, so the trace is empty."),
+        ("%%optime\na = 1", "No op ran in the thread of this cell, so the trace is empty."),
         ("%%optime\n1 / 0", "No op ran before the cell ended with ZeroDivisionError, so the trace is empty and"),
     ],
 )

@@ -80,7 +80,7 @@ def test_a_save_that_fails_after_an_error_leaves_the_error(kernel, tmp_path):
     [
         ("%%optrace", "The cell is empty, so nothing was recorded."),
         ("%%optrace\n\n# later\n", "The cell is empty, so nothing was recorded."),
-        ("%%optrace\na = 1", "No op ran in this cell, so the trace is empty."),
+        ("%%optrace\na = 1", "No op ran in the thread of this cell, so the trace is empty."),
         ("%%optrace\n1 / 0", "No op ran before the cell ended with ZeroDivisionError, so the trace is empty and"),
         ("%%optrace --ops nothing_fits\nx + 1", "The filters left out all"),
     ],

@@ -18,6 +18,8 @@ from nbkit.timeline import names
         ("autograd::engine::evaluate_function: MulBackward0", "", (names.BACKWARD_NODE + "MulBackward0", "range")),
         ("torch.distributed.ddp.reducer::copy", "", ("torch.distributed.ddp.reducer::copy", "range")),
         ("my block", "", ("my block", "range")),
+        ("graph_0_cpp_fused_add_gelu_3", "", ("graph_0_cpp_fused_add_gelu_3", "aten")),
+        ("Torch-Compiled Region: 0/0", "", ("Torch-Compiled Region: 0/0", "range")),
     ],
 )
 def test_names_and_levels(name, overload, expected):

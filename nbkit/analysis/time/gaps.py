@@ -9,12 +9,13 @@ import pandas as pd
 
 from nbkit.analysis.time.times import host_ops, parent_rows
 from nbkit.schema import OPS, TEXT
+from nbkit.timeline.compiled import hides_kernels
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 # Calls of CUDA's and HIP's runtime and driver in which the host waits for the device.
 SYNCHRONISING = re.compile(r"(?:cuda|hip|cu).*Synchronize.*|(?:cuda|hip|cu)Memcpy(?!.*Async).*")
-OP, PYTHON, LAUNCH, WAIT, THREAD = KINDS = ("op", "python", "launch", "wait", "thread")
+OP, PYTHON, COMPILED, LAUNCH, WAIT, THREAD = KINDS = ("op", "python", "compiled", "launch", "wait", "thread")
 NUMBERS = {"thread": "int64", "start_us": "float64", "gap_us": "float64", "other_threads_us": "float64"}
 
 
@@ -29,8 +30,9 @@ def time_by_kind(ops: pd.DataFrame) -> pd.DataFrame:
     """Returns self time on the host per thread, phase and kind, in order of thread, then most time first.
 
     Columns: thread, phase, kind, self_time_us, self_fraction of all. Kinds: op (aten), python (self time of module,
-    range and API rows), launch (runtime calls that do not wait), wait (those that do), thread (time in which the main
-    thread is in Python while other threads run: it mostly waits for them, so leave it out of a sum over threads).
+    range and API rows), compiled (that of regions of torch.compile whose fused kernels are no rows: mostly those
+    kernels), launch (runtime calls that do not wait), wait (those that do), thread (time in which the main thread is in
+    Python while other threads run: it mostly waits for them, so leave it out of a sum over threads).
     """
     table = _summed(_self_times(ops), ["thread", "phase", "kind"])
     table = table.sort_values(["thread", "self_time_us"], ascending=[True, False], ignore_index=True)
@@ -74,8 +76,9 @@ def _self_times(ops: pd.DataFrame) -> pd.DataFrame:
 
 def _kinds(host: pd.DataFrame) -> npt.NDArray[np.object_]:
     level = host["level"]
-    cases = [is_synchronising(host), (level == "runtime").to_numpy(bool), level.isin(["aten", "kernel"]).to_numpy(bool)]
-    return np.select(cases, [WAIT, LAUNCH, OP], PYTHON).astype(object)
+    is_op, is_compiled = level.isin(["aten", "kernel"]).to_numpy(bool), hides_kernels(host, parent_rows(host))
+    cases = [is_synchronising(host), (level == "runtime").to_numpy(bool), is_op, is_compiled]
+    return np.select(cases, [WAIT, LAUNCH, OP, COMPILED], PYTHON).astype(object)
 
 
 def _time_of_others(host: pd.DataFrame, is_python: npt.NDArray[np.bool_]) -> Floats:

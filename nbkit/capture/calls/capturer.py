@@ -80,6 +80,7 @@ class CallCapturer:
         self.calls: dict[int, CapturedCall] = {}  # by slot
         self.reasons: dict[int, str] = {}  # by slot
         self.size_bytes = 0
+        self._origins: dict[int, Origin] = {}  # by slot
         self._captured: Counter[bool] = Counter()
 
     def origin(self, args: Any, kwargs: Any, tensors: list[Tensor]) -> Origin | None:
@@ -99,9 +100,12 @@ class CallCapturer:
         is_wrong, slot = row["status"] not in RIGHT, row["slot"]
         try:
             if slot in self.calls:
-                self._add(slot, self.calls[slot], row, values)
+                # An op on DTensors runs several on its shards: the first of them that is wrong is kept.
+                if self._origins[slot] is call.origin:
+                    self._add(slot, self.calls[slot], row, values)
             elif self._captured[is_wrong] < self.keep:
                 self._add(slot, self._first(row, call), row, values)
+                self._origins[slot] = call.origin
                 self._captured[is_wrong] += 1
         except NotCapturedError as reason:
             self._note(slot, str(reason))

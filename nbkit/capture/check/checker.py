@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch._C import DisableTorchFunction, _len_torch_dispatch_stack
 
+from nbkit.capture.check.local_ops import LocalOps
 from nbkit.capture.check.memory import Memory, storage_of, stored
 from nbkit.capture.check.origins import Finding, from_outside, is_float, is_readable, origin_of, underflow_of, unwritten
 from nbkit.capture.check.values import largest, smallest_normal, values_of
@@ -56,13 +57,17 @@ class Checker:
         self.error: NonFiniteError | None = None
         self.skipped: Counter[str] = Counter()
         self.memory: Any = Memory(recording.registry)
+        self.local_ops = LocalOps(self._around)
         self.native: Any = None
         if recording.native is not None and isinstance(recording.registry, NativeRegistry):
             self.memory = recording.native.Memory(recording.registry.tensors)
             self.native = recording.native.Checker(self.memory, self)
 
     def around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
-        """Returns a function that runs an op by `run` and checks its result."""
+        """Returns a function that runs an op by `run` and checks its result, of one on DTensors what it is made of."""
+        return self.local_ops.taking_apart(run, self._around(func, run))
+
+    def _around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
         traits = traits_of(func)
         if traits.leave_out is not None:
             return self._around_left_out(traits, traits.leave_out, run)
@@ -118,13 +123,14 @@ class Checker:
         self._settle(traits, args, kwargs, out, written_tensors(traits, args, kwargs), was_finite)
 
     def close(self) -> None:
-        """Adds what the library has counted."""
+        """Adds what the library has counted, and lets go of what knows of this object."""
+        del self.local_ops
         if self.native is not None:
             checked, left_out, spent = self.native.counts()
             self.checked += checked
             self.skipped.update(left_out)
             self.recording.spent.add_all(spent)
-            self.native = None  # which knows of this object
+            self.native = None
 
     def _ask(self, traits: OpTraits, args: Any, kwargs: Any, written: list[Tensor]) -> bool:
         with DisableTorchFunction():

@@ -15,11 +15,12 @@ from nbkit.capture.diff.random_ops import check_random, is_drawing
 from nbkit.capture.diff.result_dtypes import ResultDtypes
 from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.raw.recording import OPTIMIZER_CODE, Recording, current_node
+from nbkit.capture.raw.shards import are_spread, is_shape_question
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.recorder.op_forms import counting, loses_versions
 from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors, tensors_in
-from nbkit.capture.replay.op_traits import OpTraits, written_tensors
+from nbkit.capture.replay.op_traits import UNINITIALISED, OpTraits, written_tensors
 from nbkit.capture.replay.overlap import overlap
 from nbkit.capture.replay.reference import Call, NoKernelError, Reference, Results
 from nbkit.patterns import split_patterns
@@ -41,12 +42,19 @@ class DiffMode(BelowMode):
         self.runners: dict[int, Callable[..., Any]] = {}
         self.calls: Counter[int] = Counter()
         self.compared = 0
+        self.slot_of_shards = -1  # of the last op on DTensors
         # Told right after a call was compared: (slot, what it made, what the reference made of it, its arguments).
         self.on_compared: Callable[[int, Results, Results, tuple[Any, Any]], None] | None = None
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if are_spread(types):  # the ops that it runs on the shards of this process come next
+            self.slot_of_shards = len(self.recording.ops)
+            return NotImplemented
         traits = self.traits(func)
+        is_below = self.slot_of_shards == len(self.recording.ops)
+        if is_below and (is_shape_question(types) or traits.packet in UNINITIALISED):
+            return func(*args, **kwargs)
         in_module = self.modules.is_wanted()
         reason = traits.leave_out or self._out_of_scope(traits, in_module)
         if reason is not None:

@@ -18,6 +18,7 @@ from nbkit.capture.frames.selection import Selection
 from nbkit.capture.frames.tensor_columns import TensorColumns
 from nbkit.capture.frames.tensor_rows import Spans, TensorSpans, tensors_frame
 from nbkit.capture.raw.recording import Recording
+from nbkit.capture.raw.shards import LOCAL
 from nbkit.capture.raw.statistics import Statistics
 from nbkit.capture.step.module_calls import ModuleCalls
 
@@ -59,7 +60,10 @@ def build(
         "devices": sorted(devices[1]),
         "skipped": recording.skipped,
         "filters": selection.set_options(),
-        "notes": selection.unmet(rows.names, [paths[number][1] for number in ran]),
+        "notes": [
+            *selection.unmet(rows.names, [paths[number][1] for number in ran]),
+            *([LOCAL] if recording.registry.has_shards else []),
+        ],
         "filtered_ops": int(rows.keep.sum()) - len(chosen),
         "failed_op_id": int(failed[0]) if len(failed) else None,
         "op_ids": op_ids[rows.row_of_slot],

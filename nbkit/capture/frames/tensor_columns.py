@@ -7,6 +7,7 @@ from torch import Tensor
 
 from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.frames.string_columns import numbered
+from nbkit.capture.raw.shards import local_shard
 from nbkit.capture.raw.tensor_registry import FIELDS, TensorRegistry
 
 
@@ -46,6 +47,7 @@ class TensorColumns:
 
     def records_of(self, tensor: Tensor) -> list[int]:
         """Returns the numbers of the records that describe this memory in this geometry."""
+        tensor = local_shard(tensor)
         try:
             storage = tensor.untyped_storage()
             geometry = (tensor.shape, tensor.stride(), tensor.storage_offset(), tensor.dtype)

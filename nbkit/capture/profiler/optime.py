@@ -15,6 +15,7 @@ from nbkit.capture.frames.build import now_text, versions
 from nbkit.capture.frames.module_rows import modules_frame
 from nbkit.capture.profiler.api_ranges import ApiRanges
 from nbkit.capture.profiler.collectives import Collectives
+from nbkit.capture.profiler.compiled_graphs import CompiledGraphs
 from nbkit.capture.profiler.kineto import Kineto, KinetoOptions, check_free, device_to_record, event_overhead_us
 from nbkit.capture.profiler.kineto_events import read
 from nbkit.capture.profiler.range_events import with_marks
@@ -23,14 +24,19 @@ from nbkit.capture.profiler.repeated_runs import repeat_frames
 from nbkit.capture.raw.running import TIMING, check_nesting, running
 from nbkit.capture.recorder.recorder import describe_error
 from nbkit.capture.step.compiled import CompiledRegions
-from nbkit.capture.step.tracebacks import without_our_frames
+from nbkit.capture.step.tracebacks import failed_at, without_our_frames
 from nbkit.errors import OptionError
 from nbkit.schema import MEMORY, MODULES, OPS
 from nbkit.timeline import timeline
+from nbkit.timeline.compiled import has_hidden_kernels
 from nbkit.trace.trace import Trace
 
 # Why a recording has no events.
 ELSEWHERE = "nothing was recorded: the recording ended in another thread than the one it began in"
+HIDDEN_KERNELS = (
+    "A compiled region's fused kernels are no rows: their time is self time of the rows of the region. Each is a row "
+    "where torch._inductor.config.cpp.enable_kernel_profile was True when the region was compiled."
+)
 TAKEN = "nothing was recorded: another profiler began inside the recording and took the events"
 
 
@@ -151,13 +157,14 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         self.end_run()
         if error is not None and finished:
             del self.runs[finished:]  # a run that broke off says nothing about the step's times
-        if error is not None:
+        own_failure = None if error is None else failed_at(error)
+        if error is not None and own_failure is None:
             without_our_frames(error)
-        self._fill(error)
+        self._fill(error, own_failure)
         if error is None and (self.warmup or self.repeats) and not self.is_called_again:
             raise OptionError("Nothing was recorded: a `with` block runs once; use nbkit.optime(repeats=N).run(step).")
 
-    def _fill(self, error: BaseException | None) -> None:
+    def _fill(self, error: BaseException | None, own_failure: str | None) -> None:
         assert self.trace is not None
         # A step that raised while it warmed up has left none.
         runs = self.runs or [Run({"ops": OPS.frame(), "modules": MODULES.frame()}, 0.0, {}, [])]
@@ -170,7 +177,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             "name": self.name,
             "created": now_text(),
             "complete": error is None,
-            "error": None if error is None else describe_error(error, None, ops),
+            "error": None if error is None else describe_error(error, None, ops, own_failure),
             "versions": versions(),
             "wall_us": run.wall_us,
             "recorder_us": len(ops) * self.overhead_us,
@@ -194,11 +201,12 @@ class KinetoRecording:
         self.ranges = Ranges(self.api)
         self.collectives = Collectives()
         self.compiled = CompiledRegions(self, self.api, self.ranges)
+        self.graphs = CompiledGraphs()
         self.result: Any = None
         with ExitStack() as ends:  # an interrupt in here leaves nothing on
             self.kineto.start()
             ends.callback(self._stop)
-            for part in (self.ranges, self.collectives, self.compiled):
+            for part in (self.ranges, self.collectives, self.graphs, self.compiled):
                 ends.callback(part.remove)
                 part.install()
             ends.callback(self.api.__exit__)
@@ -218,14 +226,21 @@ class KinetoRecording:
         wall_us = (perf_counter_ns() - self.start_ns) / 1e3
         self.ends.close()
         self.ranges.other_threads.say(self.skip)
+        for reason, count in self.ranges.skipped.items():
+            self.skip(reason, count)
         events = read(self.result, self.options, self.skip)
         self.result = None
         if ROOT_MARK not in events.name:
             self.kineto.notes[:] = [ELSEWHERE if self.kineto.is_lost else TAKEN]
-        made = timeline(with_marks(events, self.ranges, self.api, self.collectives))
+        events = with_marks(events, self.ranges, self.api, self.collectives)
+        has_compiled = bool(self.graphs.graphs)
+        self.graphs.tell_sources(events)
+        made = timeline(events)
         frames = {"ops": made.ops, "modules": modules_frame(self.ranges.modules, self.ranges.modules.roots.labels())}
         if self.options.memory:
             frames["memory"] = MEMORY.frame() if made.memory is None else made.memory
+        if has_compiled and has_hidden_kernels(made.ops):
+            self.kineto.notes.append(HIDDEN_KERNELS)
         return Run(frames, wall_us, self.skipped, self.kineto.notes)
 
     def skip(self, reason: str, count: int = 1) -> None:

@@ -1,5 +1,6 @@
 """Puts ranges on the profiler's timeline: the recorded code itself, forward calls of modules, backward passes."""
 
+from collections import Counter
 from collections.abc import Callable
 from sys import _getframe
 from threading import get_ident
@@ -15,7 +16,7 @@ from torch._C._profiler import _RecordFunctionFast
 from nbkit.capture.profiler.api_ranges import ApiRanges
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.recording import current_node
-from nbkit.capture.step.called_modules import CalledModule, CalledModules
+from nbkit.capture.step.called_modules import CalledModule, CalledModules, not_described
 from nbkit.capture.step.other_threads import OtherThreads
 
 MODULE_MARK = "nbkit mod "  # short: std::string keeps up to 15 characters without an allocation
@@ -55,6 +56,7 @@ class Ranges:
         self.met: dict[int, dict[int, ModuleRange]] = {}  # by root and id: modules met inside it
         self.main = get_ident()
         self.other_threads = OtherThreads()
+        self.skipped: Counter[str] = Counter()
         self.positions: dict[int, ThreadPosition] = {}
         self.module_patch = Patch(nn.Module, "__call__")
         self.backward_patches = [Patch(torch.autograd, name) for name in ("backward", "grad")]
@@ -91,9 +93,15 @@ class Ranges:
                 return patch.before(module, *args, **kwargs)
             position = self.positions.setdefault(ident, ThreadPosition())
             outer_root, outer_met = position.root, met
-            with DisableTorchFunction():  # its questions about parameters are not the step's
-                module_range = self._find(module, position, frame)
-            del frame
+            try:
+                with DisableTorchFunction():  # its questions about parameters are not the step's
+                    module_range = self._find(module, position, frame)
+            except Exception as error:  # of a module that cannot be asked: what it does when it runs is the step's
+                position.root = outer_root
+                self.skipped[not_described(module, error)] += 1
+                return patch.before(module, *args, **kwargs)
+            finally:
+                del frame
             if ident == main:
                 met = self.met.setdefault(position.root, {})
             position.depth += 1

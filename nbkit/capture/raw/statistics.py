@@ -11,6 +11,7 @@ from torch._subclasses import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
 from nbkit.capture.raw.recording import Recording, ThreadState
+from nbkit.capture.raw.shards import local_shard
 
 # mean, std, min, max, norm, nan_count, inf_count; None where it has no meaning
 Values = tuple[float | None, float | None, float | None, float | None, float | None, int | None, int | None]
@@ -48,7 +49,7 @@ def tensor_values(tensor: Tensor) -> Values:
     """Returns statistics of a tensor's finite values, of any layout and dtype; empty, meta and fake ones have none."""
     if tensor.is_meta or isinstance(tensor, FakeTensor):
         return NOTHING
-    x = dense(tensor.detach())
+    x = dense(local_shard(tensor).detach())
     if x.numel() == 0:
         return None, None, None, None, None, 0, 0
     if x.is_complex():

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
+from nbkit.capture.raw.shards import local_shard
+
 PLAIN = frozenset({Tensor, torch.nn.Parameter, torch.nn.Buffer})
 
 
@@ -49,6 +51,7 @@ class TensorRegistry:
         self.storages: dict[int, tuple[Any, int]] = {}
         self.skipped: dict[str, int] = {}
         self.has_complex = False  # whether a tensor met so far holds complex numbers
+        self.has_shards = False  # whether one is spread over processes
         self.learn: Callable[[Tensor, bool], int] = self._learner()
 
     def forget(self, tensor: Any) -> None:
@@ -141,16 +144,16 @@ class TensorRegistry:
 
     def _describe(self, tensor: Tensor, fresh: bool) -> TensorRecord:
         number, stride, offset = -1, None, 0
+        held = local_shard(tensor)
+        self.has_shards |= held is not tensor
         try:
-            storage = tensor.untyped_storage()
-            number = self.storage_number(storage, tensor.device)
-            stride, offset = tensor.stride(), int(tensor.storage_offset())
+            storage = held.untyped_storage()
+            number = self.storage_number(storage, held.device)
+            stride, offset = held.stride(), int(held.storage_offset())
         except RuntimeError:
             pass
-        shape, nbytes = _shape_and_bytes(tensor)
-        return TensorRecord(
-            fresh, number, shape, stride, offset, tensor.dtype, tensor.device, tensor.requires_grad, nbytes
-        )
+        shape, nbytes = _shape_and_bytes(held)
+        return TensorRecord(fresh, number, shape, stride, offset, held.dtype, held.device, tensor.requires_grad, nbytes)
 
 
 def _shape_and_bytes(tensor: Tensor) -> tuple[Any, int]:

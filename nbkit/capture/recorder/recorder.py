@@ -23,7 +23,7 @@ from nbkit.capture.step.compiled import CompiledRegions
 from nbkit.capture.step.function_mode import ApiMode
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.capture.step.optimizer_steps import OptimizerSteps
-from nbkit.capture.step.tracebacks import came_from_op, without_our_frames
+from nbkit.capture.step.tracebacks import came_from_op, failed_at, without_our_frames
 from nbkit.errors import OptionError
 from nbkit.schema.message import message_values
 from nbkit.trace.trace import Trace
@@ -115,14 +115,15 @@ class Recorder:
             removed.append(self.running.pop())
             removed[-1].exits.close()
         from_op = error is not None and came_from_op(error, self.recording)
-        if error is not None and is_outermost:
+        own_failure = None if error is None else failed_at(error)
+        if error is not None and is_outermost and own_failure is None:
             without_our_frames(error)
         with gc_paused():
-            self._fill(error, from_op, getters)
+            self._fill(error, from_op, getters, own_failure)
             for recorder in removed:
                 recorder._forget()
 
-    def _fill(self, error: BaseException | None, from_op: bool, getters: int) -> None:
+    def _fill(self, error: BaseException | None, from_op: bool, getters: int, own_failure: str | None) -> None:
         assert self.trace is not None
         recording = self.recording
         frames, built = build(recording, self.modules, self.statistics, self.selection, getters)
@@ -134,7 +135,7 @@ class Recorder:
             "name": self.name,
             "created": now_text(),
             "complete": error is None,
-            "error": None if error is None else describe_error(error, failed if from_op else None, ops),
+            "error": None if error is None else describe_error(error, failed if from_op else None, ops, own_failure),
             "versions": versions(),
             "wall_us": (recording.end - recording.start) / 1e3,
             "recorder": self.recorder,
@@ -182,8 +183,10 @@ def gc_paused() -> Iterator[None]:
             gc.enable()
 
 
-def describe_error(error: BaseException, failed: int | None, ops: pd.DataFrame) -> dict[str, Any]:
-    """Describes what stopped the recorded code: type, message, and the op that raised it, if one did."""
+def describe_error(
+    error: BaseException, failed: int | None, ops: pd.DataFrame, own_failure: str | None
+) -> dict[str, Any]:
+    """Describes what stopped the recorded code: type, message, the op that raised it, if one did, or line of nbkit."""
     source = ops["source"].iloc[failed] if failed is not None else None
     return {
         "type": type(error).__name__,
@@ -191,4 +194,5 @@ def describe_error(error: BaseException, failed: int | None, ops: pd.DataFrame) 
         "message_values": message_values(error.args[0]) if error.args else None,
         "op_id": failed,
         "source": source if isinstance(source, str) else None,
+        "failed_in_nbkit": own_failure,
     }

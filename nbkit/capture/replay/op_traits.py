@@ -18,6 +18,8 @@ UNINITIALISED = frozenset(
     "_resize_output _resize_output_ _empty_affine_quantized _empty_per_channel_affine_quantized".split()
 )
 COLLECTIVES = frozenset({"c10d", "_c10d_functional", "c10d_functional", "symm_mem"})
+# FSDP's: fills this process's part of a buffer and returns the buffer, whose rest is memory from empty().
+BUFFERS = frozenset({"all_gather_copy_in"})
 # They alias their input without saying so in their schema, or only look at a tensor.
 VIEWS = frozenset({"_unsafe_view", "_reshape_alias", "_reshape_copy", "lift", "_fw_primal"})
 A_VIEW = "views"  # why they are left out
@@ -86,6 +88,8 @@ def _why_not(func: OpOverload) -> str | None:
         return "metadata ops (no tensor computation)"
     if func.namespace in COLLECTIVES:
         return "collectives: their result depends on other processes"
+    if name in BUFFERS:
+        return "buffers that other processes are still to fill"
     if name in UNINITIALISED:
         return "uninitialised memory (empty, empty_like)"
     if name in RESHAPING or name == "detach_":

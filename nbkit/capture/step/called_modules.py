@@ -22,6 +22,11 @@ class CalledModule:
         self.may_fuse = isinstance(module, FUSED_INFERENCE)
 
 
+def not_described(module: nn.Module, error: Exception) -> str:
+    """Returns why the calls of a module are not recorded: it fails where it is asked for its modules or parameters."""
+    return f"module calls not described: {type(module).__name__} ({type(error).__name__})"
+
+
 class Caller(Protocol):
     """Holds where a thread stands: the root model it is in; the outermost call of a module sets it."""
 

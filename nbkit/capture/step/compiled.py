@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.pausable_mode import PausableMode
 
+REGION = "torch.compile region: API and module calls in it are not recorded, nor the ops that its fused kernels replace"
 PACKAGE, DYNAMO = "torch._dynamo", "torch._dynamo.eval_frame"
 CALLBACKS = "torch._dynamo.callback"
 SETTER, WRAPPER = "_maybe_set_eval_frame", "compile_wrapper"
@@ -133,7 +134,7 @@ class CompiledRegions:
     def _enter(self, wrapper: FrameType) -> None:
         self.wrappers.append(wrapper)
         if len(self.wrappers) == 1:
-            self.recording.skip("torch.compile region: its kernels are recorded, not the API and module calls in it")
+            self.recording.skip(REGION)
             self.modules.remove()
             self.api.pause()
 

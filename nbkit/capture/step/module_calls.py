@@ -8,7 +8,7 @@ from torch import nn
 
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.recording import Recording, current_node
-from nbkit.capture.step.called_modules import CalledModules
+from nbkit.capture.step.called_modules import CalledModules, not_described
 from nbkit.capture.step.function_mode import ApiMode
 from nbkit.capture.step.other_threads import OtherThreads
 
@@ -46,10 +46,17 @@ class ModuleCalls(CalledModules):
             with lock:
                 called = by_module.get((id(module), outer_root)) if outer >= 0 else None
                 if called is None or called.module() is not module:
-                    called = find(module, thread, thread.module_call < 0, _getframe(1))
-                thread.module_call = len(module_calls)
-                module_calls.append((called.number, called.calls, node is not None))
-                called.calls += 1
+                    try:
+                        called = find(module, thread, thread.module_call < 0, _getframe(1))
+                    except Exception as error:  # of a module that cannot be asked: what it does is the step's
+                        thread.root, called = outer_root, None
+                        recording.skip(not_described(module, error))
+                if called is not None:
+                    thread.module_call = len(module_calls)
+                    module_calls.append((called.number, called.calls, node is not None))
+                    called.calls += 1
+            if called is None:
+                return patch.before(module, *args, **kwargs)
             recording.update_context(thread)
             change = api.enter_module(module, called.may_fuse, thread)
             try:

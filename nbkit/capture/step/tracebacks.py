@@ -1,15 +1,21 @@
-"""Cleans tracebacks of the user's errors of the recorder's frames."""
+"""Tells whose error ended a step, and cleans tracebacks of the user's errors of the recorder's frames."""
 
+import re
+from linecache import getline
 from opcode import opmap
 from traceback import walk_tb
 from types import TracebackType
 
 from nbkit.capture.raw.recording import OP_FIELDS, Recording
-from nbkit.capture.raw.source import CAPTURE
+from nbkit.capture.raw.source import CAPTURE, is_user_file
+from nbkit.errors import NbkitError, is_own_file, place_in_nbkit
 
 FROM_TORCH = (RuntimeError, IndexError, TypeError, ValueError)
 RAISING = {opmap["RAISE_VARARGS"], opmap["RERAISE"]}
+ANYWHERE = (RecursionError, MemoryError)  # the step brings them about, and any line may raise them
 _CALLS = ("__torch_dispatch__", "__torch_function__")
+# Lines of ours that hand on a call of the step: what comes out of one is the step's.
+_HANDS_ON = re.compile(r"(?<![\w.])(?:func|run|function|exec|eval)\(|\.before\(|\)\(\*args")
 
 
 def came_from_op(error: BaseException, recording: Recording) -> bool:
@@ -35,6 +41,24 @@ def _raised_by_python(error: BaseException) -> bool:
     while entry is not None and entry.tb_next is not None:
         entry = entry.tb_next
     return entry is not None and entry.tb_frame.f_code.co_code[entry.tb_lasti] in RAISING
+
+
+def failed_at(error: BaseException) -> str | None:
+    """Returns the line of nbkit whose own failure ended the step; None where the error is the user's, or torch's.
+
+    An error is ours if no code of the user, or of a library, stands in its traceback below our innermost line, and that
+    line does not hand on a call of the step. Our sentences (NbkitError) are no failures.
+    """
+    if not isinstance(error, Exception) or isinstance(error, (NbkitError, *ANYWHERE)):
+        return None
+    ours = ""
+    for frame, line in walk_tb(error.__traceback__):
+        name = frame.f_code.co_filename
+        if is_own_file(name):
+            ours = getline(name, line)
+        elif is_user_file(name):
+            ours = ""
+    return place_in_nbkit(error) if ours and not _HANDS_ON.search(ours) else None
 
 
 def without_our_frames(error: BaseException) -> None:

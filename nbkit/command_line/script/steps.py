@@ -2,10 +2,11 @@
 
 import os
 from contextlib import AbstractContextManager, nullcontext
+from traceback import format_exception
 from types import TracebackType
 
 from nbkit.command_line.script.recorders import Recorder
-from nbkit.errors import NbkitError
+from nbkit.errors import NbkitError, nbkit_failed, place_in_nbkit, please_report
 
 NOTHING: AbstractContextManager[None] = nullcontext()
 
@@ -47,6 +48,9 @@ class Steps:
             self.problem = str(error)
             self.met = self._last
             return False
+        except Exception as error:
+            self._fail(error)
+            return False
         return True
 
     def end(self, error: BaseException | None, *, is_recorded: bool) -> None:
@@ -55,10 +59,20 @@ class Steps:
         if not is_recorded:
             return
         is_last = self.met == self._last
-        if self._recorder.end(_real(error), is_last=is_last):
-            self.met = self._last
+        try:
+            if self._recorder.end(_real(error), is_last=is_last):
+                self.met = self._last
+        except Exception as failure:
+            self._fail(failure)
         if is_last and error is None and self._stops:
             raise StopAfter(0)
+
+    def _fail(self, error: Exception) -> None:
+        """Notes that nbkit itself has failed, and records no more: the script runs on as without us."""
+        failure = nbkit_failed(type(error).__name__, str(error), place_in_nbkit(error))
+        sentence = please_report(f"{failure}, not the script; no more was recorded.")
+        self.problem = f"{sentence}\n{''.join(format_exception(error))}"
+        self.met = self._last
 
     @property
     def missing(self) -> int:

@@ -16,6 +16,7 @@ from nbkit.views.summary import units
 KINDS = {
     "op": "in ops",
     "python": "Python and torch between ops",
+    "compiled": "compiled regions: fused kernels, and Python around them",
     "launch": "launching work on a device",
     "wait": "waiting for a device",
     "thread": "main thread waiting for others",

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from nbkit.analysis.time.times import self_by_phase
+from nbkit.errors import nbkit_failed, please_report
 from nbkit.schema import OPS
 from nbkit.trace.trace import Trace
 from nbkit.views.summary import units
@@ -129,5 +130,8 @@ def _why_incomplete(error: Mapping[str, Any] | str | None) -> str:
         return shown(error, 500)
     location = [f"op {error['op_id']}"] if error.get("op_id") is not None else []
     location += [shown(str(error["source"]))] if error.get("source") else []
+    if place := error.get("failed_in_nbkit"):
+        failure = nbkit_failed(str(error.get("type")), str(error.get("message")), str(place))
+        return shown(please_report(f"{failure}, not the recorded code; what was recorded until then is kept."), 700)
     message = shown(f"{error.get('type', 'error')}: {error.get('message', '')}", 500)
     return f"{message} (at {', '.join(location)})" if location else message

@@ -51,6 +51,43 @@ def test_synchronising_calls_are_known_by_name(name: str, waits: bool) -> None:
     assert is_synchronising(make_ops({"level": "runtime", "op": name}, {"op": name})).tolist() == [waits, False]
 
 
+def compiled_step(*kernels: dict[str, object]) -> pd.DataFrame:
+    """A step of 100 us with a compiled region of 60, its graph 50 of it, an op in that 20."""
+    return make_ops(
+        row(0, 100, 40, None, "step", level="range", phase="other"),
+        row(10, 60, 10, 0, "Torch-Compiled Region: 0/0", level="range", phase="other"),
+        row(12, 50, 30, 1, "CompiledFunction", level="range", phase="other"),
+        row(13, 20, 20, 2, "aten.addmm.out", phase="other"),
+        *kernels,
+    )
+
+
+def kinds(ops: pd.DataFrame) -> dict[str, float]:
+    times = time_by_kind(ops)
+    return dict(zip(times["kind"], times["self_time_us"], strict=True))
+
+
+def test_the_self_time_of_a_compiled_region_is_that_of_its_fused_kernels() -> None:
+    assert kinds(compiled_step()) == {"python": 40, "compiled": 40, "op": 20}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        ({"op": "graph_0_cpp_fused_gelu_1"}, {"python": 80, "op": 25}),
+        ({"op": "cudaLaunchKernel", "level": "runtime"}, {"python": 80, "op": 20, "launch": 5}),
+    ],
+)
+def test_where_its_kernels_are_rows_what_is_left_of_a_region_is_python(kernel, expected) -> None:
+    assert kinds(compiled_step(row(40, 5, 5, 2, **{"phase": "other", **kernel}))) == expected
+
+
+def test_a_block_of_another_name_is_no_compiled_region() -> None:
+    ops = compiled_step()
+    ops["op"] = ops["op"].replace({"Torch-Compiled Region: 0/0": "region", "CompiledFunction": "MyCompiledFunction"})
+    assert kinds(ops) == {"python": 80, "op": 20}
+
+
 def test_the_kinds_share_the_step() -> None:
     times = time_by_kind(step_ops())
     found = {(phase, kind): time for phase, kind, time in times[["phase", "kind", "self_time_us"]].to_numpy().tolist()}

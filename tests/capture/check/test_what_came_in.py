@@ -97,3 +97,18 @@ def test_the_gradient_of_a_sparse_embedding_propagates():
 
     first, *more = kinds(step)
     assert first == ("div", "inf") and "input" not in {kind for _, kind in more}
+
+
+def test_a_buffer_that_other_processes_are_still_to_fill_is_no_finding():
+    from torch.distributed.fsdp import fully_shard  # noqa: F401 # brings the ops of FSDP
+
+    mine, buffer = torch.ones(2), torch.full((4,), NAN)
+
+    def step():
+        torch.ops.fsdp.all_gather_copy_in([mine], buffer, [2], 2, 0)
+        buffer[2:].copy_(mine)  # as the collective does
+        return buffer * 2
+
+    trace = found(step)
+    assert trace.findings.empty
+    assert trace.meta["skipped"]["not looked at: buffers that other processes are still to fill"] == 1

@@ -62,7 +62,7 @@ def test_an_exception_passes_and_the_trace_so_far_is_kept(kind):
     assert raised.value is error
     assert recorded_ops(trace) == {"aten.ones.default": 1}
     assert not trace.complete
-    where = {"op_id": None, "source": None}
+    where = {"op_id": None, "source": None, "failed_in_nbkit": None}
     assert trace.meta["error"] == {"type": kind.__name__, "message": "stop", "message_values": None, **where}
 
 

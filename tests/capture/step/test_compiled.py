@@ -8,6 +8,7 @@ from torch import nn
 
 import nbkit
 from tests.capture.models import aten, bits, record
+from tests.capture.timed import named, timed
 from tests.processes import PYTHON
 
 REASON = "torch.compile region"
@@ -93,6 +94,19 @@ def test_training_a_compiled_model_computes_the_same_bits(backend):
     assert regions(trace) == 3
     assert aten(trace)["phase"].isin(["forward", "backward", "optimizer", "other"]).all()
     assert len(aten(trace, "aten.addmm")) == 6
+
+
+def test_optime_has_a_row_for_the_region_and_its_ops_in_it():
+    model, x = nn.Linear(3, 3), torch.ones(2, 3)
+    compiled = torch.compile(model, backend="aot_eager")
+    compiled(x).sum().backward()
+    trace = timed(lambda: compiled(x).sum().backward())
+    (region,) = named(trace, "Torch-Compiled Region: 0/0").to_dict("records")
+    (forward,) = named(trace, "CompiledFunction").to_dict("records")
+    assert (forward["parent_id"], region["phase"]) == (region["op_id"], "forward")
+    assert named(trace, "aten.addmm.default")["parent_id"].tolist() == [forward["op_id"]]
+    assert named(trace, "CompiledFunctionBackward")["phase"].tolist() == ["backward"]
+    assert regions(trace) == 1
 
 
 def test_what_follows_a_region_is_recorded_as_ever():

@@ -45,17 +45,21 @@ def test_the_trace_says_in_how_many_threads(verb):
     assert trace.frames["modules"].empty
 
 
-def test_threads_of_an_executor_count_once_each():
+@pytest.mark.parametrize("verb", VERBS)
+def test_threads_of_an_executor_count_once_each(verb):
     both_run = Barrier(2)
 
     def run_beside_the_other():
         both_run.wait(timeout=20)
         return run()
 
-    with nbkit.optrace() as trace, ThreadPoolExecutor(2) as executor:
+    with VERBS[verb]() as trace, ThreadPoolExecutor(2) as executor:
         for _ in range(2):
             list(executor.map(lambda _: run_beside_the_other(), range(2)))
+        torch.ones(3) * 2
     assert sum(told(trace).values()) == 12
+    assert trace.ops["op"].tolist().count("aten.mul.Tensor") == 1
+    assert "aten.addmm.default" not in trace.ops["op"].tolist()
     assert list(told(trace)) == [REASON.format("2 other threads")]
 
 

@@ -68,3 +68,25 @@ def test_what_cannot_be_recorded_leaves_the_script_alone():
         with steps():
             pass
     assert (log.events, steps.problem, steps.is_inside) == ([], "A profiler is running.", False)
+
+
+def test_where_nbkit_itself_fails_the_script_runs_on_and_the_problem_says_so(monkeypatch):
+    log = Log()
+    monkeypatch.setattr(log, "begin", lambda number: number / 0)
+    steps = Steps(log, count=2)
+    for _ in range(3):
+        with steps():
+            pass
+    assert (log.events, steps.met) == ([], 2)
+    assert steps.problem.startswith("nbkit itself failed (ZeroDivisionError: division by zero, at nbkit/command_line/")
+    assert "not the script; no more was recorded. Please open an issue" in steps.problem
+    assert "Traceback" in steps.problem
+
+
+def test_where_nbkit_itself_fails_at_the_end_of_a_step_the_error_of_the_step_goes_on(monkeypatch):
+    log = Log()
+    monkeypatch.setattr(log, "end", lambda error, is_last: {}["gone"])
+    steps = Steps(log, count=2)
+    with pytest.raises(ValueError), steps():
+        raise ValueError
+    assert "KeyError" in steps.problem

@@ -10,6 +10,7 @@ from nbkit.capture.diff.random_ops import draws
 from nbkit.capture.diff.shadow.shadows import Shadows, is_shadowed, is_valueless
 from nbkit.capture.diff.shadow.target import Target
 from nbkit.capture.raw.recording import Recording
+from nbkit.capture.raw.shards import are_spread
 from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors, mapped_call, narrowed_call, tensors_in
 from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, UNINITIALISED, OpTraits, bound, written_tensors
@@ -35,6 +36,8 @@ class ShadowMode(BelowMode):
         self.followed = self.diverged = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if are_spread(types):  # the ops that it runs on the shards of this process come next
+            return NotImplemented
         kwargs = kwargs or {}
         traits = self.traits(func)
         self.made = {}
