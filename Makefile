@@ -8,11 +8,17 @@ WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What the choice of the recorder can change, and in full: not replay, graphs or times, which have no recorder.
 RECORDED := $(addprefix tests/capture/,raw recorder frames step check calls diff distributed) tests/magics/test_optrace_options.py
+# What judges values: kernels that sum in another order must not change what is said.
+JUDGED := tests/numerics tests/simulated $(addprefix tests/capture/,diff check replay native)
+# Stand-ins for lesser CPUs: which kernels torch, oneDNN and MKL take. MKL heeds the first of its two on every x86 CPU.
+CPUS ?= sse4 avx2
+sse4 := ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIBLE
+avx2 := ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2
 # What the tests need has what the demo needs.
 DEMO := $(or $(wildcard .venv/.installed-test),.venv/.installed-demo)
 # Which environments of make test-versions: all, or such as ONLY="colab"; those of torch take gigabytes each.
 ONLY ?=
-# Which tests of these: all, or such as TIER="not full".
+# Which tests of make test-python and make test-cpus: all, or such as TIER="not full".
 TIER ?=
 .DEFAULT_GOAL := help
 
@@ -58,8 +64,14 @@ test-all: .venv/.installed-test  ## every test: also JupyterLab, notebooks, all 
 test-python: .venv/.installed-test  ## the tests of recording once more, with the Python recorder
 	NBKIT_RECORDER=python $(PYTEST) -q -m "$(TIER)" $(RECORDED)
 
+.PHONY: test-cpus
+test-cpus: $(CPUS:%=test-cpu-%)  ## the tests that judge values, with the kernels of lesser CPUs (SSE4, then AVX2); CPUS=sse4 for one
+
+test-cpu-%: .venv/.installed-test
+	$($*) $(PYTEST) -q -m "$(TIER)" $(JUDGED)
+
 .PHONY: test-versions
-test-versions: .venv/.installed-test  ## nbkit with older and newer versions of torch, pandas and IPython; ONLY="colab torch-2.8" for some
+test-versions: .venv/.installed-test  ## nbkit with other versions of Python, torch, pandas and IPython; ONLY="colab torch-2.8" for some
 	$(BIN)/python -m tests.versions $(ONLY)
 
 .PHONY: mutations

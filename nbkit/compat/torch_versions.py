@@ -1,13 +1,16 @@
 """What older versions of torch do not have, from torch 2.6 on."""
 
 import re
+from collections.abc import Callable
 from inspect import signature
+from types import CodeType
 from typing import Any
 
 import torch
 from torch._C._autograd import DeviceType, _disable_profiler, _KinetoEvent
 from torch._C._profiler import _ExperimentalConfig
 from torch.export.graph_signature import OutputKind
+from torch.utils import backend_registration
 
 # Outputs of an exported program that are new values of its parameters; torch 2.8 and older have none.
 PARAMETER_MUTATIONS = {kind for kind in OutputKind if kind.name == "PARAMETER_MUTATION"}
@@ -41,6 +44,8 @@ activity = getattr(_KinetoEvent, "activity_type", derived_activity)
 is_hidden = getattr(_KinetoEvent, "is_hidden_event", lambda event: False)
 metadata_json = getattr(_KinetoEvent, "metadata_json", lambda event: "")
 overload_name = getattr(_KinetoEvent, "overload_name", lambda event: None)
+# Whether events name overloads: aten.mm.default, not aten.mm.
+NAMES_OVERLOADS = hasattr(_KinetoEvent, "overload_name")
 
 
 def disable_profiler() -> Any:
@@ -61,6 +66,19 @@ def experimental_config(**options: bool) -> _ExperimentalConfig:
     known = str(_ExperimentalConfig.__init__.__doc__)
     arguments: dict[str, Any] = {name: value for name, value in options.items() if f"{name}:" in known}
     return _ExperimentalConfig(**arguments)
+
+
+def is_compile_wrapper(code: CodeType) -> bool:
+    """Returns whether this is the code that torch.compile puts around a function.
+
+    In torch 2.6 it has the name of what torch.compiler.disable() puts around one, which has no callback of its own.
+    """
+    return code.co_name == "compile_wrapper" or (code.co_name == "_fn" and "callback" in code.co_freevars)
+
+
+def setup_of_backends_in_python() -> Callable[..., None] | None:
+    """Returns the function that makes a device type of a backend in Python; None in torch 2.10 and older."""
+    return getattr(backend_registration, "_setup_privateuseone_for_python_backend", None)
 
 
 def current_accelerator() -> torch.device | None:

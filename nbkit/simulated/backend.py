@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils import backend_registration
 
+from nbkit.compat.torch_versions import setup_of_backends_in_python
 from nbkit.errors import OptionError
 
 # torch's name of the one backend slot it has for others, while nobody has taken it.
@@ -32,7 +32,7 @@ def register_backend(name: str) -> bool:
             f"has it as {taken!r}; {_way_out(taken)}."
         )
     check_name(name)
-    setup: Any = getattr(backend_registration, "_setup_privateuseone_for_python_backend", None)
+    setup = setup_of_backends_in_python()
     if setup is None:
         raise OptionError(
             f"A simulated device needs torch's experimental backends in Python, which torch {torch.__version__} does "

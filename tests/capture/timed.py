@@ -9,6 +9,7 @@ from torch.profiler import ProfilerActivity, profile
 
 import nbkit
 from nbkit import Trace
+from nbkit.compat.torch_versions import NAMES_OVERLOADS
 
 
 def timed(step: Callable[[], Any], **options: Any) -> Trace:
@@ -42,4 +43,10 @@ def level(trace: Trace, name: str) -> pd.DataFrame:
 
 def named(trace: Trace, op: str) -> pd.DataFrame:
     """Returns the rows of one op."""
-    return trace.ops[trace.ops["op"] == op]
+    return trace.ops[trace.ops["op"] == timed_name(op)]
+
+
+def timed_name(op: str) -> str:
+    """Returns what optime calls the op `aten.mm.default`: torch 2.6 does not tell it the overload."""
+    is_dispatched = op.startswith(("aten.", "c10d.")) and not NAMES_OVERLOADS
+    return op.rpartition(".")[0] if is_dispatched else op

@@ -134,5 +134,5 @@ def test_each_process_of_a_launcher_has_its_own_folder(nbkit, folder, monkeypatc
 
 def test_the_help_of_a_verb_has_its_options(nbkit, capsys):
     assert nbkit("run", "--verb", "optime", "--help") == 0
-    text = capsys.readouterr().out
-    assert "--memory" in text and "-w N, --warmup N" in text and "--values" not in text
+    text = capsys.readouterr().out.replace("-w N,", "-w,")  # which Python 3.13 leaves out
+    assert "--memory" in text and "-w, --warmup N" in text and "--values" not in text

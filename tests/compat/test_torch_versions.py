@@ -8,7 +8,13 @@ from torch._C._autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from nbkit.compat import torch_versions
-from nbkit.compat.torch_versions import current_accelerator, derived_activity, disable_profiler, experimental_config
+from nbkit.compat.torch_versions import (
+    current_accelerator,
+    derived_activity,
+    disable_profiler,
+    experimental_config,
+    is_compile_wrapper,
+)
 
 
 def event(name: str, device=DeviceType.CPU, annotated=False):
@@ -68,3 +74,16 @@ def test_a_profiler_that_another_one_ended_has_no_result(monkeypatch):
     monkeypatch.setattr(torch_versions, "_disable_profiler", lambda: fails("the device has failed"))
     with pytest.raises(RuntimeError, match="the device has failed"):
         disable_profiler()
+
+
+def test_what_compile_puts_around_a_function_is_told_from_what_disable_puts_there():
+    def wrapped_as_torch_2_6_does(callback):
+        def _fn():
+            return callback
+
+        return _fn
+
+    assert is_compile_wrapper(wrapped_as_torch_2_6_does(None).__code__)
+    assert is_compile_wrapper(torch.compile(event, backend="eager").__code__)
+    assert not is_compile_wrapper(torch.compiler.disable(event).__code__)
+    assert not is_compile_wrapper(event.__code__)

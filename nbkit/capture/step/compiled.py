@@ -10,11 +10,12 @@ from typing import Any, Protocol
 
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.pausable_mode import PausableMode
+from nbkit.compat.torch_versions import is_compile_wrapper
 
 REGION = "torch.compile region: API and module calls in it are not recorded, nor the ops that its fused kernels replace"
 PACKAGE, DYNAMO = "torch._dynamo", "torch._dynamo.eval_frame"
 CALLBACKS = "torch._dynamo.callback"
-SETTER, WRAPPER = "_maybe_set_eval_frame", "compile_wrapper"
+SETTER = "_maybe_set_eval_frame"
 
 
 class Skipping(Protocol):
@@ -120,7 +121,7 @@ class CompiledRegions:
             here = sys._getframe().f_code
             while frame is not None and frame.f_code is here:
                 frame = frame.f_back
-            if frame is None or frame.f_code.co_name != WRAPPER:
+            if frame is None or not is_compile_wrapper(frame.f_code):
                 return patch.before(callback)
             if callable(callback):
                 self._enter(frame)

@@ -2,6 +2,7 @@
 
 import weakref
 
+import numpy as np
 import psutil
 import pytest
 import torch
@@ -60,12 +61,14 @@ def test_survivors_say_whether_they_need_a_gradient(registry):
 
 
 def test_data_dies_with_the_last_reference(registry):
-    process, x = psutil.Process(), torch.ones(64, 2**18)
-    reference, storage = weakref.ref(x), weakref.ref(x.untyped_storage())
+    process, array = psutil.Process(), np.ones((64, 2**18), np.float32)
+    x = torch.from_numpy(array)
+    reference, memory = weakref.ref(x), weakref.ref(array)
+    del array
     registry.number(x)
     before = process.memory_info().rss
     del x
-    assert (reference(), storage()) == (None, None)
+    assert (reference(), memory()) == (None, None)
     assert before - process.memory_info().rss > 60 * 2**20
 
 

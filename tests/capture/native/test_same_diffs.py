@@ -61,7 +61,7 @@ def tried(work, x):
     """The op has no kernel for every dtype."""
     try:
         work(x)
-    except (RuntimeError, NotImplementedError):
+    except (RuntimeError, NotImplementedError, TypeError):  # the last from sort() of complex numbers in torch 2.15
         assert x.dtype is not torch.float32
 
 

@@ -3,11 +3,11 @@
 import pytest
 import torch
 from torch import nn
-from torch.profiler import record_function
+from torch.profiler import profile, record_function
 
 from nbkit.capture.profiler.ranges import MODULE_MARK, ROOT_MARK
 from tests.capture.models import SeenOps, record
-from tests.capture.timed import named, timed
+from tests.capture.timed import named, timed, timed_name
 
 
 class Square(torch.autograd.Function):
@@ -77,7 +77,7 @@ def test_a_block_has_the_name_that_the_user_gave_it(name):
             torch.ones(1)
 
     trace = timed(step)
-    assert trace.ops["op"].tolist()[:3] == ["step", name, "aten.ones.default"]
+    assert trace.ops["op"].tolist()[:3] == ["step", name, timed_name("aten.ones.default")]
     assert trace.ops["level"].tolist()[:3] == ["range", "range", "aten"]
     assert set(trace.ops["phase"]) == {"other"}
     assert trace.ops["start_us"].is_monotonic_increasing
@@ -107,9 +107,11 @@ def test_ops_below_anothers_dispatch_mode_are_forward_work():
             (weight @ weight).sum().backward()
 
     trace = timed(step)
-    products = named(trace, "aten.mm.default")
-    assert set(named(trace, "PythonDispatchMode")["phase"]) == {"forward", "backward"}
-    assert set(products["phase"]) == {"forward", "backward"}
+    assert set(named(trace, "aten.mm.default")["phase"]) == {"forward", "backward"}
+    with profile() as recorded:
+        step()
+    has_ranges = any(event.name == "PythonDispatchMode" for event in recorded.events())  # torch 2.8 and older: no
+    assert set(named(trace, "PythonDispatchMode")["phase"]) == ({"forward", "backward"} if has_ranges else set())
 
 
 def test_a_call_has_the_class_that_the_module_at_its_path_had_then():

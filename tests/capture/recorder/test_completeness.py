@@ -68,6 +68,8 @@ UNLIKE = {
     "aten::clone",  # of an in-place op's saved input: the event stands inside that of the op
     "aten::view",  # reshape views; without a mode it takes _reshape_alias
 }
+if torch.__version__ < "2.9":  # attention calls where() with a number, which makes it a tensor and calls where()
+    UNLIKE.add("aten::scalar_tensor")
 
 
 def outermost(event, names):

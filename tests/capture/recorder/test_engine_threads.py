@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from nbkit.compat.torch_versions import setup_of_backends_in_python
 from tests.processes import PYTHON
 
 ROOT = Path(__file__).parents[3]
+pytestmark = pytest.mark.skipif(setup_of_backends_in_python() is None, reason="the simulated device needs torch 2.11")
 
 
 @pytest.fixture(scope="module")

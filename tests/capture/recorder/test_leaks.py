@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from weakref import ref
 
+import numpy as np
 import psutil
 import pytest
 import torch
@@ -90,13 +91,14 @@ def test_tensors_die_when_the_recording_ends_with_backward(recorder):
 @pytest.mark.parametrize("recorder", RECORDERS)
 def test_a_deleted_variable_dies_at_once(recorder):
     def inner():
-        model, x = nn.Linear(3, 3), torch.randn(2, 3)
+        model, x, memory = nn.Linear(3, 3), torch.randn(2, 3), np.ones((3, 3), np.float32)
+        model.weight = nn.Parameter(torch.from_numpy(memory))
         y = model(x)
         z = y * 2
-        references = {"y": ref(y), "z": ref(z), "model": ref(model), "weight": ref(model.weight.untyped_storage())}
+        references = {"y": ref(y), "z": ref(z), "model": ref(model), "memory of the weight": ref(memory)}
         del y, z
         found = alive({name: references[name] for name in "yz"})
-        del model
+        del model, memory
         return found, references
 
     with RECORDERS[recorder]():

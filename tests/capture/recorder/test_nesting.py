@@ -9,7 +9,8 @@ import torch
 
 import nbkit
 from nbkit import OptionError
-from tests.capture.models import MODELS, OPTIMIZERS, bits, in_any_mode, loss_of, recorded_ops
+from tests.capture.models import MODELS, OPTIMIZERS, SeenOps, bits, in_any_mode, loss_of, recorded_ops
+from tests.capture.timed import timed_name
 
 OTHERS = ("optrace", "opcheck", "opdiff")
 VERBS = (*OTHERS, "optime")
@@ -60,13 +61,22 @@ def assert_same_frames(trace, expected, names=None):
         pd.testing.assert_frame_equal(frames[name], others[name])
 
 
+def modes_see_the_same():
+    """Returns whether, of two bare dispatch modes, the outer one sees what the inner one sees."""
+    x = torch.ones(2, requires_grad=True)
+    with SeenOps() as outer, SeenOps() as inner:
+        (x.exp() * 2).tanh().sum().backward()
+    return outer.counts == inner.counts
+
+
 @pytest.mark.parametrize(("outer", "inner"), [pair for pair in PAIRS if pair not in REFUSED])
 def test_each_trace_is_as_without_the_other(outer, inner):
     verbs = [getattr(nbkit, outer), getattr(nbkit, inner)]
     traces, left = recorded(*(verb() for verb in verbs))
     for verb, trace in zip(verbs, traces, strict=True):
         alone = recorded(verb())[0][0]
-        if "opdiff" in (outer, inner) and outer != inner:  # under its mode torch itself runs some ops otherwise
+        # under opdiff's mode torch itself runs some ops otherwise, and up to 2.8 where it takes another one
+        if ("opdiff" in (outer, inner) and outer != inner) or not modes_see_the_same():
             assert in_any_mode(recorded_ops(trace)) == in_any_mode(recorded_ops(alone))
         else:
             assert_same_frames(trace, alone)
@@ -82,10 +92,10 @@ def test_what_cannot_be_right_is_refused_before_anything_runs(outer, inner):
         torch.zeros(2)
     assert str(raised.value) == REFUSED[outer, inner]
     assert (ran, recording.trace, trace.complete) == ([], None, True)
-    assert "aten.zeros.default" in set(trace.ops["op"])
+    assert set(trace.ops["op"]) & {"aten.zeros.default", timed_name("aten.zeros.default")}
     with recording as later:  # refused, not used up
         torch.ones(2)
-    assert "aten.ones.default" in set(later.ops["op"])
+    assert set(later.ops["op"]) & {"aten.ones.default", timed_name("aten.ones.default")}
 
 
 def test_the_table_has_all_sixteen():

@@ -1,5 +1,7 @@
 """Tests optimizer steps: phase, row and step count; torch's own, the user's, with a closure, and ones that fail."""
 
+import inspect
+
 import pytest
 import torch
 from torch import nn
@@ -92,7 +94,13 @@ def test_a_step_that_fails_ends_its_row_and_what_follows_is_recorded():
     ("backward", "name"),
     [
         (lambda loss, leaf: loss.backward(), "torch.Tensor.backward"),
-        (lambda loss, leaf: torch.autograd.backward([loss]), "torch.autograd.backward"),
+        pytest.param(
+            *(lambda loss, leaf: torch.autograd.backward([loss]), "torch.autograd.backward"),
+            marks=pytest.mark.skipif(
+                "has_torch_function" not in inspect.getsource(torch.autograd.backward),
+                reason="torch 2.8 and older show this call to no function mode",
+            ),
+        ),
         (lambda loss, leaf: torch.autograd.grad(loss, leaf), "torch.autograd.grad"),
     ],
 )

@@ -1,10 +1,10 @@
 // Rows of the ops that torch's own observer reports (ATen/record_function.h): what runs is what runs without a recording.
 #pragma once
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -12,69 +12,17 @@
 #include <utility>
 
 #include "checker.h"
+#include "observed_op.h"
 #include "rows.h"
 
 namespace nbkit {
-
-const c10::DispatchKeySet functorch_keys({c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
-                                          c10::DispatchKey::FuncTorchDynamicLayerBackMode,
-                                          c10::DispatchKey::FuncTorchGradWrapper,
-                                          c10::DispatchKey::FuncTorchBatched,
-                                          c10::DispatchKey::FuncTorchBatchedDecomposition});
-
-// An op, and how it comes to the kernel that is a row: through its own kernel, or as other ops that are made of it.
-struct ObservedOp {
-  c10::OperatorHandle op;
-  const OpTraits& traits;
-  bool is_composite, is_detach, is_autograds;
-  std::unordered_map<uint64_t, bool> passes;  // by the keys of a call
-
-  explicit ObservedOp(const c10::OperatorHandle& op)
-      : op(op),
-        traits(traits_of(op)),
-        is_composite(op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)),
-        is_detach(op.operator_name().name == "aten::detach"),
-        is_autograds(op.hasKernelForDispatchKey(c10::DispatchKey::Autograd)) {}
-
-  // Whether a call only calls other ops, which are rows of their own, before any kernel of its own runs.
-  bool passes_on(c10::DispatchKeySet keys) {
-    auto found = passes.find(keys.raw_repr());
-    if (found == passes.end()) {
-      found = passes.emplace(keys.raw_repr(), decide(keys)).first;
-    }
-    return found->second;
-  }
-
- private:
-  bool decide(c10::DispatchKeySet keys) const {
-    // A transform of torch.func calls it again on the tensors inside of those that it wraps.
-    if (keys.has_any(functorch_keys)) {
-      return true;
-    }
-    // Autocast casts the arguments and calls the op again.
-    for (const c10::DispatchKey key : keys & c10::autocast_dispatch_keyset) {
-      if (op.hasKernelForDispatchKey(key)) {
-        return true;
-      }
-    }
-    if (!is_composite) {
-      return false;
-    }
-    for (const c10::DispatchKey key : keys) {
-      const bool is_kernel = c10::isBackendDispatchKey(key) || c10::isIncludedInAlias(key, c10::DispatchKey::Autograd);
-      if (is_kernel && op.hasKernelForDispatchKey(key)) {
-        return false;
-      }
-    }
-    return true;  // torch prefers it to a kernel for all of autograd
-  }
-};
 
 // A call between its two reports.
 struct ObservedCall final : at::ObserverContext {
   ObservedOp* op = nullptr;  // null of a range
   bool in_autograd = false;  // whether a kernel of autograd's runs before the op's own
-  std::optional<Call> call;
+  bool on_shards = false;    // whether opcheck looks at the ops that it runs on shards of DTensors, not at it
+  std::optional<Call> call;  // the row; none of an op on shards
   std::optional<CheckedCall> checked;  // with opcheck
   const at::Tensor reshaped;
   int exceptions = 0;
@@ -135,11 +83,9 @@ class Observed : Rows {
     }
     auto observed = begun(op, inputs);
     observed->in_autograd = op->is_autograds && effective.has_any(c10::autograd_dispatch_keyset);
-    if (checker_ != nullptr) {
-      guarded("not looked at: arguments unknown to the recorder", [&] {
-        const py::object& name = op->traits.function;
-        checker_->begin(observed->checked.emplace(op->op, name, checker_->traits_of(name)), function.inputs());
-      });
+    observed->on_shards = checker_ != nullptr && on_shards(inputs);
+    if (checker_ != nullptr && !observed->on_shards) {
+      begin_look(*observed, function);
     }
     observed->call->start = now_ns();
     return observed;
@@ -160,6 +106,29 @@ class Observed : Rows {
     return observed;
   }
 
+  // The same of an op inside a row on DTensors: no row, but opcheck looks at it. Null of one that others are made of.
+  std::unique_ptr<ObservedCall> begin_on_shard(const at::RecordFunction& function) {
+    ObservedOp* op = find(function);
+    Inputs inputs;
+    c10::DispatchKeySet keys;
+    if (op == nullptr || op->traits.is_hidden || !collect_all(function, op->traits, inputs, keys)) {
+      return nullptr;
+    }
+    const auto local = c10::impl::tls_local_dispatch_key_set();
+    // Else it is a DTensor still, or a fake tensor, by which torch asks for the shape of a result, and what that holds.
+    const bool is_plain = std::all_of(inputs.begin(), inputs.end(), [](const Input& input) {
+      return has_plain_memory(*input.tensor) && !input.tensor->is_meta();
+    });
+    if (!is_plain || op->passes_on((keys | local.included_) - local.excluded_)) {
+      return nullptr;
+    }
+    auto observed = std::make_unique<ObservedCall>(op);
+    if (!checker_->traits_of(op->traits.function).is_uninitialised) {  // memory for fakes, mostly
+      begin_look(*observed, function);
+    }
+    return observed;
+  }
+
   bool takes_inner() const { return takes_inner_; }
 
   void end(const at::RecordFunction& function, ObservedCall& observed, int64_t end) {
@@ -168,6 +137,14 @@ class Observed : Rows {
       return;
     }
     const OpTraits& traits = observed.op->traits;
+    const bool has_failed = std::uncaught_exceptions() > observed.exceptions;
+    if (!observed.call.has_value()) {
+      if (!has_failed) {
+        end_look(observed, function.outputs());
+      }
+      observed.forget();
+      return;
+    }
     observed.call->end = end;
     if (!takes_inner_) {
       observed.call->sequence = at::sequence_number::peek();
@@ -175,15 +152,11 @@ class Observed : Rows {
     if (observed.reshaped.defined()) {
       guarded("metadata not read again", [&] { recording_.attr("registry").attr("forget")(observed.reshaped); });
     }
-    if (std::uncaught_exceptions() > observed.exceptions) {
+    if (has_failed) {
       fail(traits, *observed.call);
     } else {
-      const c10::ArrayRef<c10::IValue> results(function.outputs());
-      if (observed.checked.has_value()) {
-        guarded("not looked at: results unknown to the recorder",
-                [&] { checker_->end(*observed.checked, results.slice(results.size() - traits.returns)); });
-      }
-      finish(traits, *observed.call, results);
+      end_look(observed, function.outputs());
+      finish(traits, *observed.call, function.outputs());
     }
     observed.forget();
   }
@@ -195,6 +168,27 @@ class Observed : Rows {
     observed->call = begin(inputs);
     observed->call->makes_parameters = op->is_detach;
     return observed;
+  }
+
+  void begin_look(ObservedCall& observed, const at::RecordFunction& function) {
+    guarded("not looked at: arguments unknown to the recorder", [&] {
+      const py::object& name = observed.op->traits.function;
+      checker_->begin(observed.checked.emplace(observed.op->op, name, checker_->traits_of(name)), function.inputs());
+    });
+  }
+
+  void end_look(ObservedCall& observed, c10::ArrayRef<c10::IValue> results) {
+    if (observed.checked.has_value()) {
+      guarded("not looked at: results unknown to the recorder", [&] {
+        checker_->end(*observed.checked, results.slice(results.size() - observed.op->traits.returns));
+      });
+    }
+  }
+
+  bool on_shards(const Inputs& inputs) const {
+    return std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
+      return input.tensor->key_set().has(c10::DispatchKey::Python) && checker_->is_spread(*input.tensor);
+    });
   }
 
   // The tensors that go into a call; false where torch does not tell its arguments.

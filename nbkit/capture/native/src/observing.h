@@ -40,6 +40,8 @@ struct Standing {
   int rows = 0;
   int kernels = 0;  // of those rows that ran past autograd at once
   bool is_left_out = false;
+  int shards = 0;   // of those rows that are on DTensors, and looked at by what they run on shards
+  int looking = 0;  // how many of that run now
   std::vector<Py_ssize_t> slots;  // the places of those rows, where every call is one
 
   Py_ssize_t around() const { return slots.empty() ? -1 : slots.back(); }
@@ -47,7 +49,7 @@ struct Standing {
   // What the kernel of a row calls is part of it. What autograd's own kernel calls before is not: hooks of saved
   // tensors, the clone of what an in-place op overwrites.
   bool is_below() const {
-    return is_left_out || OwnWork::depth > 0 || kernels > 0 ||
+    return kernels > 0 ||
            (rows > 0 && c10::impl::tls_local_dispatch_key_set().excluded_.has_any(c10::autograd_dispatch_keyset));
   }
 };
@@ -57,7 +59,10 @@ inline thread_local Standing standing;
 template <size_t number>
 std::unique_ptr<at::ObserverContext> start_of(const at::RecordFunction& function) {
   Standing& here = standing<number>;
-  if (slots()[number].takes_inner ? here.is_left_out || OwnWork::depth > 0 : here.is_below()) {
+  if (here.is_left_out || OwnWork::depth > 0 || here.looking > 0) {
+    return nullptr;
+  }
+  if (!slots()[number].takes_inner && here.shards == 0 && here.is_below()) {
     return nullptr;
   }
   py::gil_scoped_acquire gil;
@@ -76,9 +81,15 @@ std::unique_ptr<at::ObserverContext> start_of(const at::RecordFunction& function
     }
     return call;
   }
+  if (here.shards > 0) {
+    auto call = observed->begin_on_shard(function);
+    here.looking += call != nullptr;
+    return call;
+  }
   auto call = observed->begin_op(function, here.rows > 0);
   if (call != nullptr) {
     ++here.rows;
+    here.shards += call->on_shards;
     here.kernels += !call->in_autograd;
   }
   return call;
@@ -96,8 +107,11 @@ void end_of(const at::RecordFunction& function, at::ObserverContext* context) {
   Standing& here = standing<number>;
   if (call.op != nullptr && !here.slots.empty()) {
     here.slots.pop_back();
+  } else if (call.op != nullptr && !call.call.has_value()) {
+    --here.looking;
   } else if (call.op != nullptr) {
     --here.rows;
+    here.shards -= call.on_shards;
     here.kernels -= !call.in_autograd;
   }
   if (const auto observed = slots()[number].observed) {
