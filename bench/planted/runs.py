@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 import nbkit
-from bench.fault_steps import Step
+from bench.planted.steps import Step
 from nbkit.numerics.noise_ratio import HARMLESS
 
 # So many times what rounding allows a fault must move a result to count as detectable. Right kernels move it too: those
