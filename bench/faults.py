@@ -8,8 +8,9 @@ of them, which are thousands) of one training step; see bench/planted/lot.py.
 The device itself says how far a fault moved the result, beside what rounding of the result and of the inputs may do to
 it (`rounding_ratio` of its report). More than 8 times: detectable, and the target is that the op with the fault is the
 first and only mismatch. From 1 to 8: within the margin that right kernels need. Below: within rounding, which no
-comparison tells apart. Random ops are not run again, only their distribution is judged: they are listed apart. Faults
-that changed no bit, or were never met, are not counted.
+comparison tells apart. Random ops are not run again, only their distribution is judged: a fault that draws numbers
+wrongly counts as detectable where there are 1,000 of them; others are listed apart, as other numbers may be right ones.
+Faults that changed no bit, or were never met, are not counted.
 """
 
 import argparse

@@ -78,7 +78,7 @@ def _normalised_over(call: Call) -> float:
     count = values.numel()
     if "dim" not in arguments:
         return count / max(values.shape[1], 1)
-    along = values.shape[arguments["dim"]]
+    along: int = values.shape[arguments["dim"]]
     return along if call.traits.packet in ("_softmax", "_log_softmax") else count / max(along, 1)
 
 

@@ -86,11 +86,11 @@ def _not_new(call: Call, arguments: dict[str, Any], tensors: list[Tensor], seen:
         out, chance = tensors[1], 1 - arguments["p"]
     if wrong := rows_alike(out, chance):
         return wrong
-    states = call.generator_state, seen.generator_state
-    if None in states:
+    before, after = call.generator_state, seen.generator_state
+    if before is None or after is None:
         return None
     numbers = tuple(value for value in call.args if isinstance(value, int | float))
-    return seen.repeats.found((call.traits.func, out.shape, out.dtype, numbers), out, chance, states)
+    return seen.repeats.found((call.traits.func, out.shape, out.dtype, numbers), out, chance, (before, after))
 
 
 def _on_cpu(value: Any) -> Any:

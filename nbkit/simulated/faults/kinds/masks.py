@@ -56,7 +56,8 @@ def _with_mask(call: Call, change: Callable[[Tensor], Tensor]) -> Results:
 def _causal(call: Call) -> Tensor:
     """Returns -inf for every pair of positions of an attention."""
     query, key = call.argument("query"), call.argument("key")
-    return query.new_full((query.shape[-2], key.shape[-2]), -torch.inf)
+    hidden: Tensor = query.new_full((query.shape[-2], key.shape[-2]), -torch.inf)
+    return hidden
 
 
 KINDS = (

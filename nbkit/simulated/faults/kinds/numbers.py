@@ -119,7 +119,8 @@ def _quotient(call: Call, bits: int) -> Tensor:
     if call.argument("rounding_mode") is not None:
         raise NotApplicableError(f"this {call.func} rounds its quotient to a whole number")
     below = below if isinstance(below, Tensor) else torch.tensor(float(below))
-    return call.inputs[0].double() * _reciprocal(below, bits)
+    above: Tensor = call.inputs[0].double()
+    return above * _reciprocal(below, bits)
 
 
 RECIPROCALS: dict[str, Callable[[Call, int], Tensor]] = {

@@ -33,7 +33,8 @@ def interleaved_halves(call: Call, size: None, memory: dict[Any, Any]) -> Result
     """Returns both halves of the last axis as pairs: a1 b1 a2 b2 ... for a1 a2 ... b1 b2 ..."""
 
     def interleaved(result: Tensor) -> Tensor:
-        return result.unflatten(-1, (2, -1)).mT.flatten(-2).clone()
+        halves: Tensor = result.unflatten(-1, (2, -1))
+        return halves.mT.flatten(-2).clone()
 
     return _with_last_axis(call, 2, interleaved)
 

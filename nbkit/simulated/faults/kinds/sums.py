@@ -75,7 +75,7 @@ def _with_last_terms(call: Call, count: int, factor: float) -> Results:
         name = call.func._schema.arguments[0].name
         dim = dims if isinstance(dims, int) else (dims[-1] if dims else -1)
     terms = call.argument(name) if name is not None else None
-    if not isinstance(terms, Tensor) or not terms.dim() or dim is None or call.argument("transposed"):
+    if name is None or not isinstance(terms, Tensor) or not terms.dim() or dim is None or call.argument("transposed"):
         raise NotApplicableError(f"{call.func} is no sum or product of known terms")
     changed = terms.clone()
     end = changed.narrow(dim, max(changed.shape[dim] - count, 0), min(count, changed.shape[dim]))
