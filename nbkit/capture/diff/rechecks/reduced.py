@@ -5,7 +5,7 @@ and towards zero. Where the result is as near to one of these as a right kernel'
 device did. Where it is none of these, but no further off than they are, the message says so and the verdict stays.
 
 torch's CPU kernels add up in half precision for the gradients of weights and biases (LayerNorm, also of float32 weights
-under autocast; convolution; BatchNorm), and compute positions in an image so, by a few operations one after the other.
+under autocast; some convolutions), and compute positions in an image so, by a few operations one after the other.
 What they give is as near to the reference as that of inputs which were rounded to their dtype once more, or as one
 running sum in that dtype. Its float32 norms are one running sum, however long, or a few side by side in a vector: such
 a result is compared with those sums, so that it need not be allowed what any order of adding might do. Its products of
@@ -49,6 +49,8 @@ RUNNING = PRODUCTS | frozenset(
     "convolution convolution_backward native_batch_norm native_batch_norm_backward native_layer_norm_backward "
     "native_group_norm_backward _cdist_forward".split()
 )
+# Gradients that these kernels add up in float32.
+IN_FLOAT32 = ("native_batch_norm_backward", "native_group_norm_backward")
 Rounding = Callable[[Tensor, int], Tensor]
 
 
@@ -139,7 +141,7 @@ def _is_right_in(precision: Precision, pair: Pair) -> bool:
     """Whether rounding the inputs once more explains a result that torch's kernels compute in their dtype."""
     call = pair.call
     is_resampled = call.traits.packet.startswith(RESAMPLING)
-    is_sum = call.traits.packet.endswith("_backward") and pair.summed > 1
+    is_sum = call.traits.packet.endswith("_backward") and pair.summed > 1 and call.traits.packet not in IN_FLOAT32
     if not is_sum and not is_resampled:
         return False
     args, kwargs = call.widened()

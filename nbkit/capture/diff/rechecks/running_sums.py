@@ -67,6 +67,20 @@ def _of_embedding(arguments: Arguments, index: int, dtype: torch.dtype) -> Tenso
     return _summed(sums, places[is_used], rows[is_used], dtype)
 
 
+def _of_embedding_bag(arguments: Arguments, index: int, dtype: torch.dtype) -> Tensor | None:
+    """Of bags that are summed (mode 0) or averaged (1)."""
+    gradient, places, bags = arguments["grad"], arguments["indices"], arguments["offset2bag"]
+    is_plain = arguments["per_sample_weights"] is None and not arguments["scale_grad_by_freq"]
+    if not is_plain or arguments["mode"] > 1 or len(bags) != len(places):
+        return None
+    rows = gradient[bags]
+    if arguments["mode"] == 1:
+        rows = rows / arguments["bag_size"][bags].clamp(min=1).unsqueeze(1)
+    is_used = places != arguments["padding_idx"]
+    sums = rows.new_zeros(arguments["num_weights"], rows.shape[1])
+    return _summed(sums, places[is_used], rows[is_used], dtype)
+
+
 def _of_index_put(arguments: Arguments, index: int, dtype: torch.dtype) -> Tensor | None:
     start = arguments["self"]
     if not arguments["accumulate"]:
@@ -108,6 +122,7 @@ NORMS = ("linalg_vector_norm", "_foreach_norm", "norm")
 SUMS: dict[str, Callable[[Arguments, int, torch.dtype], Tensor | None]] = {
     "native_layer_norm_backward": _of_layer_norm,
     "embedding_dense_backward": _of_embedding,
+    **dict.fromkeys(("_embedding_bag_backward", "_embedding_bag_dense_backward"), _of_embedding_bag),
     **dict.fromkeys(("index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"), _of_index_put),
     **dict.fromkeys(("index_add", "index_add_"), _of_index_add),
 }
