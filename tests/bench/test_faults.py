@@ -21,7 +21,7 @@ def outcome(rounding_ratio, found=True, others=()):
     return Outcome(FAULT, "forward", rounding_ratio, 3.0, found, others)
 
 
-@pytest.mark.parametrize(("model", "dtype", "seed"), [("conv", "float32", 1), ("transformer", "bfloat16", 2)])
+@pytest.mark.parametrize(("model", "dtype", "seed"), [("conv", "float32", 1), ("attention", "bfloat16", 2)])
 def test_faults_drawn_by_lot_are_the_first_and_only_mismatch(device, model, dtype, seed):
     place = device.torch_device
     faults = Random(seed).sample(faults_of(make_step(model, dtype, place), seed), 10)
