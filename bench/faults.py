@@ -44,7 +44,7 @@ SHARE, FEWEST, FEWEST_KINDS, FEWEST_CLEAN = 0.99, 120, 25, 12
 PLANTED = [(model, dtype) for model in MODELS for dtype in ("float32", "bfloat16")]
 CLEAN = [(model, dtype) for model in MODELS for dtype in (*DTYPES, AUTOCAST)]
 QUICK = [("conv", "float32"), ("transformer", "bfloat16")]
-# By default, so that all of it takes half an hour.
+# By default, so that all of it takes a quarter of an hour.
 OPS_PER_KIND = 3
 Results = dict[Place, list[Outcome]]
 
