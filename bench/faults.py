@@ -1,14 +1,16 @@
 """Asks whether opdiff names the op with a planted fault, and no other: on both sample models and others, with AdamW.
 
-Run from the repository root: `python bench/faults.py [--quick | --every-size] [--seed N]`. Writes out/bench/faults.md
-and ends with status 1 where a target is missed. Every kind of fault is planted in every op whose result it can change,
-each in one call (drawn by lot, like its size) of one training step; see bench/fault_list.py.
+Run from the repository root: `python bench/faults.py [--quick | --every-size] [--ops-per-kind N] [--seed N]`. Writes
+out/bench/faults.md and ends with status 1 where a target is missed. Every kind of fault is planted in ops whose result
+it can change, of each model so many for each kind (drawn by lot, like their call and the size of the fault; 0 takes all
+of them, which are thousands) of one training step; see bench/planted/lot.py.
 
 The device itself says how far a fault moved the result, beside what rounding of the result and of the inputs may do to
 it (`rounding_ratio` of its report). More than 8 times: detectable, and the target is that the op with the fault is the
 first and only mismatch. From 1 to 8: within the margin that right kernels need. Below: within rounding, which no
-comparison tells apart. Random ops are not run again, only their distribution is judged: they are listed apart. Faults
-that changed no bit, or were never met, are not counted.
+comparison tells apart. Random ops are not run again, only their distribution is judged: a fault that draws numbers
+wrongly counts as detectable where there are 1,000 of them; others are listed apart, as other numbers may be right ones.
+Faults that changed no bit, or were never met, are not counted.
 """
 
 import argparse
@@ -22,10 +24,10 @@ from time import perf_counter
 import torch
 
 import nbkit
-from bench.fault_list import faults_of
-from bench.fault_runs import Outcome, mismatches, outcome_of
-from bench.fault_steps import AUTOCAST, DTYPES, MODELS, make_step
-from bench.fault_tables import (
+from bench.planted.lot import faults_of
+from bench.planted.runs import Outcome, mismatches, outcome_of
+from bench.planted.steps import AUTOCAST, DTYPES, MODELS, make_step
+from bench.planted.tables import (
     Clean,
     Place,
     clean_table,
@@ -42,20 +44,23 @@ SHARE, FEWEST, FEWEST_KINDS, FEWEST_CLEAN = 0.99, 120, 25, 12
 PLANTED = [(model, dtype) for model in MODELS for dtype in ("float32", "bfloat16")]
 CLEAN = [(model, dtype) for model in MODELS for dtype in (*DTYPES, AUTOCAST)]
 QUICK = [("conv", "float32"), ("transformer", "bfloat16")]
+# By default, so that all of it takes a quarter of an hour.
+OPS_PER_KIND = 3
 Results = dict[Place, list[Outcome]]
 
 
 def main() -> None:
     options = _options()
     started = perf_counter()
-    planted, clean = (QUICK, QUICK) if options.quick else (PLANTED, CLEAN)
+    places = (QUICK, QUICK) if options.quick else (PLANTED, CLEAN)
+    planted, clean = ([place for place in ones if place[0] in (options.model or MODELS)] for ones in places)
     with ProcessPoolExecutor(options.processes, get_context("spawn"), _one_thread) as pool:
         # All at once, the long ones first: two cores are busy to the end.
-        found = {place: pool.submit(faulty_runs, *place, options.seed, options.every_size) for place in planted}
+        found = {place: pool.submit(faulty_runs, *place, options) for place in planted}
         right = {place: pool.submit(clean_run, *place, options.seed) for place in clean}
         results = {place: future.result() for place, future in found.items()}
         steps = {place: future.result() for place, future in right.items()}
-    missed = list(targets_missed(results, steps, is_whole=not options.quick))
+    missed = list(targets_missed(results, steps, is_whole=not (options.quick or options.model)))
     text = report(results, steps, missed, perf_counter() - started)
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text(text)
@@ -70,6 +75,8 @@ def _options() -> argparse.Namespace:
     names = " and ".join("/".join(place) for place in QUICK)
     extent.add_argument("--quick", action="store_true", help=f"only {names}; counts are not asked for")
     extent.add_argument("--every-size", action="store_true", help="each kind in each of its sizes, not in one by lot")
+    parser.add_argument("--ops-per-kind", type=int, default=OPS_PER_KIND, help="of each model and dtype; 0: all")
+    parser.add_argument("--model", action="append", choices=MODELS, help="only this one; may be given several times")
     parser.add_argument("--processes", type=int, default=2)
     return parser.parse_args()
 
@@ -86,11 +93,12 @@ def clean_run(model: str, dtype: str, seed: int) -> Clean:
     return Clean(len(trace.diffs), trace.diffs["noise_ratio"].max(), tuple(mismatches(trace)["op"]))
 
 
-def faulty_runs(model: str, dtype: str, seed: int, every_size: bool) -> list[Outcome]:
+def faulty_runs(model: str, dtype: str, options: argparse.Namespace) -> list[Outcome]:
     """Returns the outcome of every fault of a step, each in a step of its own; without those that changed nothing."""
     device = nbkit.SimulatedDevice()
     place = device.torch_device
-    faults = faults_of(make_step(model, dtype, place, seed), seed, every_size)
+    seed, most = options.seed, options.ops_per_kind or None
+    faults = faults_of(make_step(model, dtype, place, seed), seed, options.every_size, most)
     outcomes = [outcome_of(device, make_step(model, dtype, place, seed), fault) for fault in faults]
     return [outcome for outcome in outcomes if outcome is not None]
 

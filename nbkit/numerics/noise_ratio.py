@@ -15,12 +15,16 @@ A kernel that adds K products one after the other rounds each partial sum: its e
 root of K. What is computed in the accumulator's precision is therefore allowed growth() times as much: one running sum
 of K = 4,096 float32 products of numbers between 0 and 1 has a ratio of 11.6 without it and of 1.5 with it.
 
+A matrix product in half precision that is accumulated in float32 rounds once: by half of eps |r|, however long its sums
+are, so that its ratio would be 0.5 or less. It is allowed SINGLE_ROUNDING of eps |r|, which makes that 2 or less.
+
 A fault below the rounding of the result (ratio < 1) cannot be told from a single op. The bias ratio shows one that
 is biased; it decides nothing, since equal elements are rounded alike, however correct the op is.
 """
 
 from collections.abc import Sequence
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +32,8 @@ from nbkit.numerics.metrics import CHUNK, agreed, rms
 from nbkit.numerics.precision import Array, Precision
 
 THRESHOLD = 8.0
+# What a product in half precision is allowed of eps |r|.
+SINGLE_ROUNDING = 0.25
 # The statuses of `diffs`, from the worst to what needs no look.
 STATUSES = ("mismatch", "shape", "dtype", "failed", "reduced", "ok", "skipped")
 # Of an op at fault; of one that is right; and of all that needs no look.
@@ -36,13 +42,30 @@ RIGHT = STATUSES[4:6]
 HARMLESS = STATUSES[4:]
 
 
-def growth(input_numels: Sequence[int], output_numel: int) -> float:
+class Allowance(NamedTuple):
+    """Says how many times what rounding of the result, and of the inputs, does an op may be off."""
+
+    rounding: float = 1.0  # eps |r|
+    conditioning: float = 1.0  # c
+
+
+ONCE = Allowance()
+
+
+def allowance(precision: Precision, factor: float, is_product: bool) -> Allowance:
+    """Returns what is allowed a result of this precision whose partial sums may do growth() times as much."""
+    if accumulates_alike(precision):
+        return Allowance(factor, factor)
+    return Allowance(SINGLE_ROUNDING if is_product else 1.0, factor)
+
+
+def growth(length: float) -> float:
     """Returns how much more rounding of partial sums may do, from how many numbers an element of the output is made of.
 
     A tenth of the root of that is what one running sum makes (an eighth is allowed); beyond 4,096 good kernels add in
     blocks, so that the factor is at most 8.
     """
-    return min(max(sqrt(summed(input_numels, output_numel)) / 8, 1.0), 8.0)
+    return min(max(sqrt(length) / 8, 1.0), 8.0)
 
 
 def running_growth(length: float) -> float:
@@ -72,23 +95,23 @@ def noise_ratios(
     expected: Array,
     conditioning: Array | float,
     precision: Precision,
-    factor: float = 1.0,
+    allowed: Allowance = ONCE,
     level: float | None = None,
 ) -> Array:
     """Returns the noise ratio of every element of a pair; inf where NaN or Inf stand on one side only.
 
-    `factor` is growth(). Of elements that are only a part of a tensor, `level` is the root mean square of q for all.
+    Of elements that are only a part of a tensor, `level` is the root mean square of q for all.
     """
     ratios = np.empty(len(expected))
     with np.errstate(all="ignore"):
         if level is None:
-            level = rms(_scale(*agreed(actual, expected, precision)[1:], conditioning, precision, factor))
+            level = rms(_scale(*agreed(actual, expected, precision)[1:], conditioning, precision, allowed))
         # In parts that stay in the cache: this is most of what a re-check costs.
         for start in range(0, len(expected), CHUNK):
             part = slice(start, start + CHUNK)
             left, right = agreed(actual[part], expected[part], precision)
             its_own = conditioning[part] if isinstance(conditioning, np.ndarray) else conditioning
-            floor = _scale(right, its_own, precision, factor)
+            floor = _scale(right, its_own, precision, allowed)
             floor += level + precision.spacing
             quotients = np.abs(left - right, out=ratios[part])
             quotients /= floor
@@ -99,22 +122,18 @@ def noise_ratios(
     return ratios
 
 
-def least_level(expected: Array, precision: Precision, factor: float) -> float:
+def least_level(expected: Array, precision: Precision, allowed: Allowance) -> float:
     """Returns the least root mean square of q: that of its part that needs no conditioning."""
-    return rms(expected) * _own(precision, factor)
+    return rms(expected) * precision.eps * allowed.rounding
 
 
-def _scale(expected: Array, conditioning: Array | float, precision: Precision, factor: float) -> Array:
+def _scale(expected: Array, conditioning: Array | float, precision: Precision, allowed: Allowance) -> Array:
     """Returns q of each element."""
     scale: Array = np.abs(expected)
-    scale *= _own(precision, factor)
+    scale *= precision.eps * allowed.rounding
     if isinstance(conditioning, np.ndarray) or conditioning:
-        scale += factor * conditioning
+        scale += allowed.conditioning * conditioning
     return scale
-
-
-def _own(precision: Precision, factor: float) -> float:
-    return precision.eps * (factor if accumulates_alike(precision) else 1.0)
 
 
 def outside(actual: Array, expected: Array, precision: Precision | None, tolerance: tuple[float, float]) -> Array:

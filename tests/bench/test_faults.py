@@ -6,11 +6,11 @@ from random import Random
 import pytest
 
 import nbkit
-from bench.fault_list import faults_of
-from bench.fault_runs import Outcome, outcome_of
-from bench.fault_steps import MODELS, make_step
-from bench.fault_tables import Clean, share, totals, undetectable, wrong_verdicts
 from bench.faults import clean_run, targets_missed
+from bench.planted.lot import faults_of
+from bench.planted.runs import Outcome, outcome_of
+from bench.planted.steps import MODELS, make_step
+from bench.planted.tables import Clean, share, totals, undetectable, wrong_verdicts
 
 FAULT = nbkit.Fault("aten.mm.default", size=0.25, nth_call=2)
 PLACE = ("conv", "float32")
@@ -21,7 +21,7 @@ def outcome(rounding_ratio, found=True, others=()):
     return Outcome(FAULT, "forward", rounding_ratio, 3.0, found, others)
 
 
-@pytest.mark.parametrize(("model", "dtype", "seed"), [("conv", "float32", 1), ("transformer", "bfloat16", 2)])
+@pytest.mark.parametrize(("model", "dtype", "seed"), [("conv", "float32", 1), ("attention", "bfloat16", 2)])
 def test_faults_drawn_by_lot_are_the_first_and_only_mismatch(device, model, dtype, seed):
     place = device.torch_device
     faults = Random(seed).sample(faults_of(make_step(model, dtype, place), seed), 10)

@@ -2,7 +2,15 @@
 
 import numpy as np
 
-from nbkit.numerics.noise_ratio import growth, noise_ratios, outside, where_not_finite
+from nbkit.numerics.noise_ratio import (
+    Allowance,
+    allowance,
+    growth,
+    noise_ratios,
+    outside,
+    summed,
+    where_not_finite,
+)
 from nbkit.numerics.precision import PRECISIONS
 
 F32, BF16 = PRECISIONS["float32"], PRECISIONS["bfloat16"]
@@ -26,16 +34,25 @@ def test_nan_on_one_side_is_infinitely_wrong():
 
 
 def test_only_what_is_accumulated_in_the_dtype_may_grow():
+    assert allowance(BF16, 8.0, is_product=False) == Allowance(1.0, 8.0)
+    assert allowance(F32, 8.0, is_product=False) == allowance(F32, 8.0, is_product=True) == Allowance(8.0, 8.0)
     actual = ONE + 0.5
-    assert noise_ratios(actual, ONE, ZERO, BF16, factor=8.0)[0] == noise_ratios(actual, ONE, ZERO, BF16)[0]
-    assert noise_ratios(actual, ONE, ZERO, F32, factor=8.0)[0] * 8 == noise_ratios(actual, ONE, ZERO, F32)[0]
+    assert noise_ratios(actual, ONE, ZERO, F32, Allowance(8.0, 8.0))[0] * 8 == noise_ratios(actual, ONE, ZERO, F32)[0]
+
+
+def test_a_product_in_half_precision_rounds_once():
+    allowed = allowance(BF16, 8.0, is_product=True)
+    assert allowed == Allowance(0.25, 8.0)
+    assert noise_ratios(ONE * (1 + BF16.eps / 2), ONE, ZERO, BF16, allowed)[0] == 1.0
+    # What the inputs do to it is allowed in full.
+    assert noise_ratios(ONE * (1 + BF16.eps / 2), ONE, ONE * BF16.eps, BF16, allowed)[0] < 0.04
 
 
 def test_growth_follows_the_length_of_sums():
-    assert growth([128 * 256, 256 * 512], 128 * 512) == 2.0
-    assert growth([100 * 64], 100) == 1.0
-    assert growth([1 << 20], 1) == 8.0
-    assert growth([], 4) == growth([4], 0) == 1.0
+    assert growth(summed([128 * 256, 256 * 512], 128 * 512)) == 2.0
+    assert growth(summed([100 * 64], 100)) == 1.0
+    assert growth(summed([1 << 20], 1)) == 8.0
+    assert summed([], 4) == summed([4], 0) == 1.0
 
 
 def test_tolerances_decide_element_by_element():

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.calls.capturer import CallCapturer, Values
-from nbkit.capture.diff.measuring import NOISE, Meter, Numbers
-from nbkit.capture.diff.pair import Pair, Row, allowed_growth, flat, pieces_of
+from nbkit.capture.diff.measuring import NOISE, RELATIVE, Meter, Numbers
+from nbkit.capture.diff.pair import Pair, Row, allowance_of, flat, pieces_of
 from nbkit.capture.diff.rechecks.conditioning import recheck
+from nbkit.capture.diff.rechecks.each_element import is_well_determined, recheck_each
 from nbkit.capture.diff.rechecks.reduced import narrow, reduced, running
 from nbkit.capture.diff.rechecks.scalars import with_rounded_scalars
 from nbkit.capture.diff.rechecks.ties import ties
@@ -21,7 +22,7 @@ from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.replay.reference import Call, Results
 from nbkit.errors import first_line
 from nbkit.numerics.metrics import CHUNK, Metrics, measure, measure_one
-from nbkit.numerics.noise_ratio import accumulates_alike, outside, where_not_finite
+from nbkit.numerics.noise_ratio import outside, where_not_finite
 from nbkit.numerics.precision import DTYPES, Array, Precision, precision_of
 from nbkit.numerics.tolerances import Tolerances
 from nbkit.schema.message import Message, element, joined
@@ -109,10 +110,10 @@ class Judge:
         if numbers is None or precision is None or self.tolerances.of(call.traits.name, row["dtype"]) is not None:
             return False
         noise = numbers[NOISE]
-        if result is not None and accumulates_alike(precision):
+        if result is not None:
             index, results = result
-            noise /= allowed_growth(call, index, len(results.all), int(numbers[0]))
-        if noise > self.threshold:
+            noise /= allowance_of(call, precision, (index, len(results.all)), int(numbers[0])).rounding
+        if noise > self.threshold or self._is_off_somewhere(call, numbers, precision):
             return False
         right = {"status": "ok", "op": row["op"], "metrics": numbers, "noise_ratio": noise}
         if self.capturer.wants(right):
@@ -120,6 +121,11 @@ class Judge:
         row |= right
         row["mismatch_count"], row["mismatch_fraction"] = 0, 0.0
         return True
+
+    def _is_off_somewhere(self, call: Call, numbers: Numbers, precision: Precision) -> bool:
+        """Whether some element is off by more than its own rounding, in an op where each can be judged by that."""
+        relative = numbers[RELATIVE]
+        return not relative <= self.threshold * precision.eps and is_well_determined(call.traits)
 
     def finish(self) -> None:
         """Judge all that waits."""
@@ -154,10 +160,12 @@ class Judge:
         elif pair.precision is None:
             wrong = self._wrong_integers(pair) if row["noise_ratio"] else None
         else:
-            if accumulates_alike(pair.precision):
-                row["noise_ratio"] /= pair.factor
+            row["noise_ratio"] /= pair.allowed.rounding
             if row["noise_ratio"] > self.threshold:
                 row["noise_ratio"], wrong = recheck(pair, pair.precision, self.threshold)
+            if (wrong is None or not wrong.any()) and self._is_off_somewhere(pair.call, row["metrics"], pair.precision):
+                ratio, wrong = recheck_each(pair, pair.precision, self.threshold)
+                row["noise_ratio"] = row["noise_ratio"] if wrong is None else ratio
         count = 0 if wrong is None else int(wrong.sum())
         row["mismatch_count"] = count
         row["mismatch_fraction"] = count / max(len(pair.expected), 1)
@@ -177,8 +185,9 @@ class Judge:
     def _explain(self, pair: Pair, precision: Precision) -> None:
         """Say whether inputs, or sums, of fewer bits explain a wrong result."""
         sides = pair.actual, pair.expected
-        explanation = reduced(pair.call, pair.position, sides, precision, pair.factor, self.threshold)
-        explanation = explanation or narrow(pair) or running(pair, precision, self.threshold)
+        explanation = reduced(pair.call, pair.position, sides, precision, pair.allowed, self.threshold)
+        if explanation is None or not explanation.wholly:
+            explanation = narrow(pair) or running(pair, precision, self.threshold) or explanation
         if explanation is not None:
             pair.row["message"] = joined("; ", [explanation.message, pair.row["message"]])
             pair.row["status"] = "reduced" if explanation.wholly else "mismatch"

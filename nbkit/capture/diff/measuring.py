@@ -18,7 +18,7 @@ from nbkit.numerics.precision import Array, Precision
 
 # The numbers of a pair, in the order of the fields of Metrics.
 Numbers = list[float]
-NOISE = Metrics._fields.index("noise_ratio")
+NOISE, RELATIVE = Metrics._fields.index("noise_ratio"), Metrics._fields.index("max_rel_error")
 IS_MAXIMUM = np.array([name in MAXIMA for name in Metrics._fields])
 EXPECTED_SQUARE = Metrics._fields.index("expected_square")
 

@@ -11,7 +11,9 @@ from torch._subclasses import FakeTensor
 from nbkit.capture.diff.judge import Judge, could_not
 from nbkit.capture.diff.module_scope import ModuleScope
 from nbkit.capture.diff.options import PHASES, Scope
-from nbkit.capture.diff.random_ops import check_random, is_drawing
+from nbkit.capture.diff.pair import rounds_once
+from nbkit.capture.diff.random_ops import Seen, check_random, is_drawing
+from nbkit.capture.diff.random_repeats import generator_state
 from nbkit.capture.diff.result_dtypes import ResultDtypes
 from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.raw.recording import OPTIMIZER_CODE, Recording, current_node
@@ -37,7 +39,7 @@ class DiffMode(BelowMode):
     ) -> None:
         super().__init__(recording)
         self.reference, self.judge, self.scope, self.modules = reference, judge, scope, modules
-        self.result_dtypes = ResultDtypes()
+        self.result_dtypes, self.random_ops = ResultDtypes(), Seen(self.skipped)
         self.wanted: dict[int, bool] = {}
         self.runners: dict[int, Callable[..., Any]] = {}
         self.calls: Counter[int] = Counter()
@@ -140,6 +142,7 @@ class DiffMode(BelowMode):
             # Else asked for by the judge, once there is reason to keep the call: most are right.
             call.origin = self.judge.capturer.origin(args, kwargs, tensors)
         call.dtypes = {tensor.dtype for tensor in tensors}
+        call.generator_state = generator_state(args, kwargs) if traits.is_random else None
         return call
 
     def _has_no_values(self, tensors: list[Tensor]) -> bool:
@@ -161,13 +164,14 @@ class DiffMode(BelowMode):
         actual = Results(out, written_tensors(traits, *arguments), traits.values)
         if not actual.all or self._has_no_values(actual.all):
             return
-        call.dtype = actual.all[0].dtype
+        call.dtype, call.rounds_once = actual.all[0].dtype, rounds_once(actual.all[0])
         call.dtypes.update([tensor.dtype for tensor in actual.all])
         if len(call.dtypes) > 1 and call.reference.function is None:
             dtypes = self.result_dtypes.of(traits, *arguments)
             call.result_dtypes = dtypes if dtypes is not None and len(dtypes) == len(list(tensors_in(out))) else None
         if traits.is_random and is_drawing(call):
-            check_random(self.judge, slot, call, actual, self.skipped)
+            self.random_ops.generator_state = generator_state(*arguments)
+            check_random(self.judge, slot, call, actual, self.random_ops)
             return
         if call.in_pieces and self.on_compared is None and self._settle_in_pieces(slot, call, actual, arguments):
             return

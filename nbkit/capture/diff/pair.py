@@ -7,11 +7,16 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.replay.copies import tensors_in
+from nbkit.capture.replay.op_traits import bound
 from nbkit.capture.replay.reference import CPU, Call, Results
-from nbkit.numerics.noise_ratio import growth, summed
+from nbkit.numerics.noise_ratio import Allowance, allowance, growth, summed
 from nbkit.numerics.precision import Array, Precision
 
 Row = dict[str, Any]
+# Kernels of these add up in float32 and round the result once, if it is in half precision.
+PRODUCTS = frozenset("mm addmm addmm_ bmm baddbmm baddbmm_ mv addmv addmv_ dot vdot linear".split())
+# Their elements share a sum over others, which is no sum of the result's own; softmax's is added up in so many blocks.
+NORMALISING = {"_softmax": 64, "_log_softmax": 64, "native_batch_norm": 1, "_weight_norm_interface": 1, "renorm": 1}
 
 
 class Pair(NamedTuple):
@@ -37,23 +42,57 @@ class Pair(NamedTuple):
         return pieces_of(source.to(CPU)) if isinstance(source, Tensor) else lambda start, end: source[start:end]
 
     @property
-    def factor(self) -> float:
-        """What accumulation may add to the noise of rounding."""
-        return allowed_growth(self.call, self.position, len(self.results.all), len(self.expected))
+    def allowed(self) -> Allowance:
+        """How many times the noise of rounding it may be off."""
+        assert self.precision is not None
+        return allowance_of(self.call, self.precision, (self.position, len(self.results.all)), len(self.expected))
 
     @property
     def summed(self) -> float:
         """Of how many numbers an element is made."""
-        return 1.0 if self.call.traits.is_pointwise else summed(self._input_numels, len(self.expected))
-
-    @property
-    def _input_numels(self) -> list[int]:
-        return input_numels(self.call, self.position, len(self.results.all))
+        return summed_at(self.call, (self.position, len(self.results.all)), len(self.expected))
 
 
-def allowed_growth(call: Call, index: int, count: int, numel: int) -> float:
-    """What accumulation may add to the noise of rounding in the result at a place, one of `count`."""
-    return 1.0 if call.traits.is_pointwise else growth(input_numels(call, index, count), numel)
+def allowance_of(call: Call, precision: Precision, place: tuple[int, int], numel: int) -> Allowance:
+    """How many times the noise of rounding the result at a place, one of so many, may be off."""
+    factor = growth(summed_at(call, place, numel))
+    return allowance(precision, factor, call.traits.packet in PRODUCTS and call.rounds_once)
+
+
+def summed_at(call: Call, place: tuple[int, int], numel: int) -> float:
+    """Of how many numbers an element of the result at a place, one of so many, is made."""
+    if call.traits.is_pointwise:
+        return 1.0
+    packet = call.traits.packet
+    if packet in NORMALISING and place[0] == 0:
+        return _normalised_over(call) / NORMALISING[packet]
+    return summed(input_numels(call, *place), numel)
+
+
+def _normalised_over(call: Call) -> float:
+    """How many numbers share the sum that each of them is divided by, or the mean that is taken from them."""
+    arguments = bound(call.traits.func, call.args, call.kwargs)
+    values = call.tensors()[0]
+    if not values.dim():
+        return 1.0
+    count = values.numel()
+    if "dim" not in arguments:
+        return count / max(values.shape[1], 1)
+    along: int = values.shape[arguments["dim"]]
+    return along if call.traits.packet in ("_softmax", "_log_softmax") else count / max(along, 1)
+
+
+def rounds_once(tensor: Tensor) -> bool:
+    """Whether a product in half precision, if this is one, is accumulated in float32 to its end.
+
+    cuBLAS may split a long sum and add its parts in half precision, unless these flags of torch forbid it.
+    """
+    flags = {
+        torch.bfloat16: "allow_bf16_reduced_precision_reduction",
+        torch.float16: "allow_fp16_reduced_precision_reduction",
+    }
+    flag = flags.get(tensor.dtype)
+    return flag is None or not tensor.is_cuda or not getattr(torch.backends.cuda.matmul, flag)
 
 
 def pieces_of(tensor: Tensor) -> Callable[[int, int], Array]:

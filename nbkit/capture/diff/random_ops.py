@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
@@ -9,13 +10,35 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.diff.judge import Judge
+from nbkit.capture.diff.random_repeats import Repeats
+from nbkit.capture.diff.random_statistics import (
+    IN_BIN,
+    MOST_BINS,
+    SIGMAS,
+    bins_off,
+    chi_square_sigmas,
+    count_off,
+    off,
+    rows_alike,
+    scatter_off,
+    shape_off,
+)
 from nbkit.capture.replay.op_traits import OpTraits, bound
 from nbkit.capture.replay.reference import CPU, Call, Results
 
-# Standard deviations that a statistic may be off: one right op in 500 million is called wrong.
-SIGMAS = 6.0
+# Shorter ones come twice by chance.
+FEWEST_OF_A_PERMUTATION = 16
 PROBABILITIES = ("dropout_p", "dropout")
 Check = Callable[[dict[str, Any], list[Tensor]], str | None]
+
+
+@dataclass
+class Seen:
+    """What a recording has seen of random ops: counts, the last draws of each; and the generator's state just now."""
+
+    skipped: Counter[str]
+    repeats: Repeats = field(default_factory=Repeats)
+    generator_state: bytes | None = None
 
 
 def is_drawing(call: Call) -> bool:
@@ -29,19 +52,45 @@ def draws(traits: OpTraits, args: Any, kwargs: Any) -> bool:
     return not any(arguments.get(name) in (0, 0.0) for name in PROBABILITIES)
 
 
-def check_random(judge: Judge, slot: int, call: Call, actual: Results, skipped: Counter[str]) -> None:
+def check_random(judge: Judge, slot: int, call: Call, actual: Results, seen: Seen) -> None:
     """A row with the verdict of the op's statistics; ops without one are counted."""
-    check = CHECKS.get(call.traits.packet.removesuffix("_"))
+    packet = call.traits.packet.removesuffix("_")
+    check = CHECKS.get(packet)
     if check is None:
-        skipped["random ops without a statistic"] += 1
+        seen.skipped["random ops without a statistic"] += 1
         return
-    skipped["random ops, checked by statistics"] += 1
+    seen.skipped["random ops, checked by statistics"] += 1
     first = actual.all[0]
     # The device may be wrong in the very ops that the statistics need.
     arguments = {name: _on_cpu(value) for name, value in bound(call.traits.func, call.args, call.kwargs).items()}
-    wrong = check(arguments, [_on_cpu(tensor) for tensor in actual.all]) if first.numel() else None
+    tensors = [_on_cpu(tensor) for tensor in actual.all]
+    wrong = None
+    if first.numel():
+        wrong = check(arguments, tensors) or _not_new(call, arguments, tensors, seen)
     message = wrong or "random: checked by statistics"
     judge.add_row(slot, call.traits, "output", 0, first, status="mismatch" if wrong else "ok", message=message)
+
+
+def _not_new(call: Call, arguments: dict[str, Any], tensors: list[Tensor], seen: Seen) -> str | None:
+    """What is wrong with draws that are alike in all rows, or those of the last such call."""
+    packet, out = call.traits.packet.removesuffix("_"), tensors[0]
+    out = torch.view_as_real(out.resolve_conj()) if out.is_complex() else out
+    if packet == "randperm" and out.numel() < FEWEST_OF_A_PERMUTATION:
+        return None
+    chance: float | Tensor | None = None
+    if packet == "bernoulli":
+        chance = arguments["self"] if arguments.get("p") is None else arguments["p"]
+    elif packet == "native_dropout":
+        if arguments.get("train") is False:
+            return None
+        out, chance = tensors[1], 1 - arguments["p"]
+    if wrong := rows_alike(out, chance):
+        return wrong
+    before, after = call.generator_state, seen.generator_state
+    if before is None or after is None:
+        return None
+    numbers = tuple(value for value in call.args if isinstance(value, int | float))
+    return seen.repeats.found((call.traits.func, out.shape, out.dtype, numbers), out, chance, (before, after))
 
 
 def _on_cpu(value: Any) -> Any:
@@ -55,8 +104,9 @@ def _bernoulli(arguments: dict[str, Any], tensors: list[Tensor]) -> str | None:
     probability = wanted.double() if isinstance(wanted, Tensor) else torch.full_like(out, float(wanted))
     if bool(((out != 0) & (out != 1)).any()):
         return "random: values other than 0 and 1"
+    probability = probability.expand_as(out)
     variance = float((probability * (1 - probability)).sum())
-    return _off("ones", float(out.sum()), float(probability.expand_as(out).sum()), sqrt(variance))
+    return count_off("ones", float(out.sum()), float(probability.sum()), variance)
 
 
 def _dropout(arguments: dict[str, Any], tensors: list[Tensor]) -> str | None:
@@ -71,17 +121,22 @@ def _dropout(arguments: dict[str, Any], tensors: list[Tensor]) -> str | None:
     ):
         return "random: the output is not the kept inputs, scaled"
     count = kept.numel()
-    return _off("kept elements", float(kept.sum()), count * (1 - p), sqrt(count * p * (1 - p)))
+    return count_off("kept elements", float(kept.sum()), count * (1 - p), count * p * (1 - p))
 
 
 def _uniform(arguments: dict[str, Any], tensors: list[Tensor]) -> str | None:
     low, high = float(arguments.get("from", 0.0)), float(arguments.get("to", 1.0))
-    out = _numbers(tensors[0])
+    out, width = _numbers(tensors[0]), high - low
     # Rounding to a narrow dtype can reach the open end.
     if float(out.min()) < low or float(out.max()) > high:
         return f"random: values outside [{low}, {high}): from {float(out.min()):.6g} to {float(out.max()):.6g}"
-    return _off(
-        "mean", float(out.mean()), (low + high) / 2, (high - low) / sqrt(12 * out.numel()) + _rounding(tensors[0], high)
+    spread = width / sqrt(12 * out.numel()) + _rounding(tensors[0], max(abs(low), abs(high)))
+    if wrong := off("mean", float(out.mean()), (low + high) / 2, spread):
+        return wrong
+    if not width:
+        return None
+    return shape_off(
+        out, lambda x: ((x - low) / width).clamp(0, 1), lambda share: low + share * width, _smallest(tensors[0])
     )
 
 
@@ -98,18 +153,32 @@ def _normal(arguments: dict[str, Any], tensors: list[Tensor]) -> str | None:
     if not bool(torch.isfinite(out).all()):
         return "random: values that are not finite"
     mean, std, count = float(mean), float(std), out.numel()
-    if wrong := _off("mean", float(out.mean()), mean, std / sqrt(count) + _rounding(tensors[0], mean)):
+    if wrong := off("mean", float(out.mean()), mean, std / sqrt(count) + _rounding(tensors[0], mean)):
         return wrong
-    if count < 100:
+    rounding = _rounding(tensors[0], abs(mean) + std)
+    if wrong := scatter_off(out, mean, std, rounding):
+        return wrong
+    if not std or not isinstance(arguments.get("mean", 0.0), float) or not isinstance(arguments.get("std", 1.0), float):
         return None
-    return _off("standard deviation", float(out.std()), std, std / sqrt(2 * count) + _rounding(tensors[0], std))
+    ndtr, ndtri = torch.special.ndtr, torch.special.ndtri
+    return shape_off(
+        out, lambda x: ndtr((x - mean) / std), lambda share: mean + std * ndtri(share), _smallest(tensors[0])
+    )
 
 
 def _exponential(arguments: dict[str, Any], tensors: list[Tensor]) -> str | None:
     rate, out = float(arguments.get("lambd", 1.0)), tensors[0].double()
     if float(out.min()) < 0:
         return f"random: values below 0, the smallest {float(out.min()):.6g}"
-    return _off("mean", float(out.mean()), 1 / rate, 1 / rate / sqrt(out.numel()) + _rounding(tensors[0], 1 / rate))
+    wanted, mean = 1 / rate, float(out.mean())
+    # A sum of exponential numbers has a chi-square distribution.
+    bounds = [max(mean + sign * SIGMAS * _rounding(tensors[0], wanted), 0.0) for sign in (-1, 1)]
+    low, high = (chi_square_sigmas(2 * out.numel() * bound * rate, 2 * out.numel()) for bound in bounds)
+    if low > SIGMAS or high < -SIGMAS:
+        return f"random: mean {mean:.6g}, expected {wanted:.6g}"
+    return shape_off(
+        out, lambda x: -torch.expm1(-rate * x), lambda share: -torch.log1p(-share) / rate, _smallest(tensors[0])
+    )
 
 
 def _integers(arguments: dict[str, Any], tensors: list[Tensor]) -> str | None:
@@ -117,7 +186,15 @@ def _integers(arguments: dict[str, Any], tensors: list[Tensor]) -> str | None:
     if float(out.min()) < low or float(out.max()) >= high:
         return f"random: values outside [{low}, {high}): from {float(out.min()):.0f} to {float(out.max()):.0f}"
     deviation = sqrt(((high - low) ** 2 - 1) / 12 / out.numel())
-    return _off("mean", float(out.mean()), (low + high - 1) / 2, deviation)
+    if wrong := off("mean", float(out.mean()), (low + high - 1) / 2, deviation):
+        return wrong
+    bins = min(high - low, MOST_BINS, out.numel() // IN_BIN)
+    if bins < 2 or tensors[0].is_floating_point():
+        return None
+    edges = torch.tensor([-(-number * (high - low) // bins) for number in range(bins + 1)], dtype=torch.float64)
+    places = torch.bucketize(out.reshape(-1) - low, edges, right=True) - 1
+    counts, sizes = places.bincount(minlength=bins).double(), edges[1:] - edges[:-1]
+    return bins_off(counts, out.numel() * sizes / (high - low), torch.zeros(bins + 1))
 
 
 def _permutation(arguments: dict[str, Any], tensors: list[Tensor]) -> str | None:
@@ -144,13 +221,10 @@ def _rounding(tensor: Tensor, size: float) -> float:
     return torch.finfo(tensor.dtype).eps * abs(size) / SIGMAS if is_inexact else 0.0
 
 
-def _off(what: str, actual: float, wanted: float, deviation: float) -> str | None:
-    if abs(actual - wanted) <= SIGMAS * deviation + 1e-9 * abs(wanted):
-        return None
-    distance = (
-        f"{abs(actual - wanted) / deviation:.0f} standard deviations off" if deviation else "no scatter is possible"
-    )
-    return f"random: {what} {actual:.6g}, expected {wanted:.6g}: {distance}"
+def _smallest(tensor: Tensor) -> tuple[float, float]:
+    """Eps of a dtype, and its smallest number."""
+    limits = torch.finfo(tensor.dtype)
+    return limits.eps, limits.smallest_normal * limits.eps
 
 
 CHECKS: dict[str, Check] = {

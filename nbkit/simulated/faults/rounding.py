@@ -23,10 +23,11 @@ def rounding_ratio(call: Call, wrong: list[Tensor]) -> float | None:
 
     That is eps |right| for the result and, for its inputs, the largest change that changing each by the eps of float32
     brings about; their root mean square over the tensor is added, so that an element next to zero is not held to its
-    own size. inf where integers, NaN or Inf changed; None for ops that draw random numbers, which may be any.
+    own size. inf where integers, NaN or Inf changed; None for ops that draw random numbers, which may be any, but for
+    the output of a dropout that does not fit its mask.
     """
     if _is_drawing(call):
-        return None
+        return _dropout_ratio(call, wrong) if call.name == "native_dropout" else None
     spreads = _spreads(call)
     pairs = zip(call.results, wrong, strict=True)
     return max((_ratio(right, spoilt, spreads[n]) for n, (right, spoilt) in enumerate(pairs)), default=0.0)
@@ -36,6 +37,16 @@ def _is_drawing(call: Call) -> bool:
     """Returns whether the call draws random numbers: attention without dropout only could."""
     could = torch.Tag.nondeterministic_seeded in call.func.tags
     return could and not any(call.argument(name) in (0, 0.0) for name in ("dropout_p", "dropout"))
+
+
+def _dropout_ratio(call: Call, wrong: list[Tensor]) -> float | None:
+    """Returns how far the output is from what the mask leaves of the input; None if it fits, or nothing is drawn."""
+    out, mask = wrong
+    if call.argument("train") is False or call.argument("p") >= 1:
+        return None
+    fitting = call.argument("input").double() * mask / (1 - call.argument("p"))
+    ratio = _ratio(fitting.to(out.dtype), out, 0.0)
+    return ratio if ratio > 1 else None
 
 
 def _ratio(right: Tensor, wrong: Tensor, spread: Tensor | float) -> float:

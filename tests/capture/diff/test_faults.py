@@ -88,7 +88,7 @@ def test_a_fault_in_bfloat16_is_found_above_its_rounding():
     row = only(with_fault(lambda: x @ x, "aten.mm.default", bad))
     assert (row["status"], row["dtype"]) == ("mismatch", "bfloat16")
     fine = only(compared(lambda: x @ x))
-    assert (fine["status"], fine["noise_ratio"] < 1) == ("ok", True)
+    assert (fine["status"], fine["noise_ratio"] < 2) == ("ok", True)
 
 
 def test_the_row_names_op_module_phase_and_shape():

@@ -5,6 +5,8 @@ import torch
 import torch.nn.functional as F
 
 from nbkit import Fault
+from nbkit.simulated.call import Call
+from nbkit.simulated.faults.rounding import rounding_ratio
 
 EPS = torch.finfo(torch.float32).eps
 
@@ -63,3 +65,13 @@ def test_the_users_generator_is_left_alone(device):
     state = torch.get_rng_state()
     torch.manual_seed(3)
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_dropout_is_held_to_its_mask():
+    torch.manual_seed(0)
+    call = Call(torch.ops.aten.native_dropout.default, (torch.ones(100), 0.5, True), {})
+    call.run()
+    out, mask = call.results
+    assert rounding_ratio(call, [out, mask]) is None
+    assert rounding_ratio(call, [(~mask) * 2.0, ~mask]) is None
+    assert rounding_ratio(call, [out / 2, mask]) > 1e5

@@ -9,7 +9,7 @@ from nbkit.capture.diff.rechecks.inner_rounding import inner_noise, noise_of_pos
 from nbkit.capture.diff.rechecks.product_parts import factors_of, part_of
 from nbkit.capture.diff.rechecks.scalars import noise_of_scalars
 from nbkit.capture.replay.chunked import PIECE
-from nbkit.numerics.noise_ratio import accumulates_alike, least_level, noise_ratios
+from nbkit.numerics.noise_ratio import least_level, noise_ratios
 from nbkit.numerics.precision import PRECISIONS, Array, Precision
 
 # Perturbed runs of an op: so many, then so many in all if they were not enough.
@@ -32,7 +32,7 @@ def recheck(pair: Pair, precision: Precision, threshold: float) -> Recheck:
 
 def _ratio_by_part(pair: Pair, precision: Precision, threshold: float) -> float:
     """The noise ratio of a product, conditioning found where it is needed only; inf where that leaves it open."""
-    level = least_level(pair.expected, precision, pair.factor)
+    level = least_level(pair.expected, precision, pair.allowed)
     doubt, worst = _in_doubt(pair, precision, threshold, level)
     part = part_of(pair.call, tuple(pair.results.all[pair.position].shape), doubt.places)
     if part is None:
@@ -40,7 +40,7 @@ def _ratio_by_part(pair: Pair, precision: Precision, threshold: float) -> float:
     its_worst = np.inf
     for draws in DRAWS:
         conditioning = flat(part.call.conditioning(draws, _smallest_change(precision))[0])[part.places]
-        ratios = noise_ratios(doubt.actual, pair.expected[doubt.places], conditioning, precision, pair.factor, level)
+        ratios = noise_ratios(doubt.actual, pair.expected[doubt.places], conditioning, precision, pair.allowed, level)
         its_worst = float(ratios.max())
         if its_worst <= threshold or its_worst == np.inf:
             break
@@ -60,14 +60,14 @@ def _in_doubt(pair: Pair, precision: Precision, threshold: float, level: float) 
     if pair.piece_noise is None:
         pieces = [(np.inf, 0, count)]
     else:
-        allowed = pair.factor if accumulates_alike(precision) else 1.0
+        allowed = pair.allowed.rounding
         starts = range(0, count, PIECE)
         pieces = [(noise / allowed, at, at + PIECE) for noise, at in zip(pair.piece_noise, starts, strict=True)]
     values, found = pair.actual_parts(), []
     for noise, start, end in pieces:
         if noise > threshold:
             actual = values(start, end)
-            ratios = noise_ratios(actual, pair.expected[start:end], 0.0, precision, pair.factor, level)
+            ratios = noise_ratios(actual, pair.expected[start:end], 0.0, precision, pair.allowed, level)
             is_in_doubt = ratios > threshold
             found.append(Doubt(start + np.flatnonzero(is_in_doubt), actual[is_in_doubt]))
             noise = ratios[~is_in_doubt].max(initial=0.0)
@@ -81,13 +81,13 @@ def _recheck_all(pair: Pair, precision: Precision, threshold: float) -> Recheck:
     undrawn = inner_noise(pair.call, pair.position, eps) + noise_of_positions(pair.call, pair.position, eps)
     for draws in DRAWS:
         conditioning = flat(pair.call.conditioning(draws, eps)[pair.position], copy=False) + undrawn
-        ratios = noise_ratios(actual, pair.expected, conditioning, precision, pair.factor)
+        ratios = noise_ratios(actual, pair.expected, conditioning, precision, pair.allowed)
         worst = float(ratios.max(initial=0.0))
         if worst <= threshold or worst == np.inf:
             break
     if threshold < worst < np.inf:
         conditioning = conditioning + noise_of_scalars(pair.call, pair.position, pair.expected)
-        ratios = noise_ratios(actual, pair.expected, conditioning, precision, pair.factor)
+        ratios = noise_ratios(actual, pair.expected, conditioning, precision, pair.allowed)
         worst = float(ratios.max(initial=0.0))
     return Recheck(worst, ratios > threshold)
 

@@ -5,9 +5,12 @@ and towards zero. Where the result is as near to one of these as a right kernel'
 device did. Where it is none of these, but no further off than they are, the message says so and the verdict stays.
 
 torch's CPU kernels add up in half precision for the gradients of weights and biases (LayerNorm, also of float32 weights
-under autocast; convolution; BatchNorm), and compute positions in an image so, by a few operations one after the other.
+under autocast; some convolutions), and compute positions in an image so, by a few operations one after the other.
 What they give is as near to the reference as that of inputs which were rounded to their dtype once more, or as one
-running sum in that dtype. Its float32 norm and dot are one running sum, however long.
+running sum in that dtype. Its float32 norms are one running sum, however long, or a few side by side in a vector: such
+a result is compared with those sums, so that it need not be allowed what any order of adding might do. Its products of
+very long sums, and statistics and gradients over very many rows, are running sums, too, in an order that the kernel
+alone knows: these are allowed what one sum might do. sum, mean, var and losses are not: their kernels add in blocks.
 """
 
 from collections.abc import Callable, Iterator, Set
@@ -17,12 +20,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbkit.capture.diff.pair import Pair, flat
+from nbkit.capture.diff.pair import PRODUCTS, Pair, flat
 from nbkit.capture.diff.rechecks.inner_rounding import RESAMPLING, noise_of_positions
-from nbkit.capture.diff.rechecks.running_sums import running_sum
+from nbkit.capture.diff.rechecks.running_sums import norms, running_sum
 from nbkit.capture.replay.copies import mapped_call
 from nbkit.capture.replay.reference import Call
-from nbkit.numerics.noise_ratio import noise_ratios, running_growth
+from nbkit.numerics.noise_ratio import Allowance, noise_ratios, running_growth
 from nbkit.numerics.precision import PRECISIONS, Array, Precision
 
 # Bits of the mantissa after the leading one, and how many more a float32 has.
@@ -41,6 +44,13 @@ ROUNDINGS = 4
 NEAR = 3.0
 # Of so many numbers: good kernels add longer sums in blocks.
 LONGEST = 4096
+# Of these a float32 kernel may make one running sum, in an order that is not known.
+RUNNING = PRODUCTS | frozenset(
+    "convolution convolution_backward native_batch_norm native_batch_norm_backward native_layer_norm_backward "
+    "native_group_norm_backward _cdist_forward".split()
+)
+# Gradients that these kernels add up in float32.
+IN_FLOAT32 = ("native_batch_norm_backward", "native_group_norm_backward")
 Rounding = Callable[[Tensor, int], Tensor]
 
 
@@ -52,7 +62,7 @@ class Reduced(NamedTuple):
 
 
 def reduced(
-    call: Call, index: int, sides: tuple[Array, Array], precision: Precision, factor: float, threshold: float
+    call: Call, index: int, sides: tuple[Array, Array], precision: Precision, allowed: Allowance, threshold: float
 ) -> Reduced | None:
     """Whether a result (actual, expected) is what factors of fewer bits make; None for one that is not."""
     factors = FACTORS.get(call.traits.packet, ())
@@ -63,7 +73,7 @@ def reduced(
     near: Reduced | None = None
     for name, results in _attempts(call, factors):
         coarse = results[index].reshape(-1).numpy()
-        if noise_ratios(actual, coarse, conditioning, precision, factor).max(initial=0.0) <= threshold:
+        if noise_ratios(actual, coarse, conditioning, precision, allowed).max(initial=0.0) <= threshold:
             text = f"float32 computed as {name}: with inputs of {FORMATS[name]} mantissa bits the result is right"
             return Reduced(True, text)
         if noise_ratios(actual, expected, abs(coarse - expected), precision).max(initial=0.0) <= threshold:
@@ -131,7 +141,7 @@ def _is_right_in(precision: Precision, pair: Pair) -> bool:
     """Whether rounding the inputs once more explains a result that torch's kernels compute in their dtype."""
     call = pair.call
     is_resampled = call.traits.packet.startswith(RESAMPLING)
-    is_sum = call.traits.packet.endswith("_backward") and pair.summed > 1
+    is_sum = call.traits.packet.endswith("_backward") and pair.summed > 1 and call.traits.packet not in IN_FLOAT32
     if not is_sum and not is_resampled:
         return False
     args, kwargs = call.widened()
@@ -139,19 +149,24 @@ def _is_right_in(precision: Precision, pair: Pair) -> bool:
     eps = precision.eps * (ROUNDINGS if is_resampled else 1)
     conditioning = again.conditioning(DRAWS, eps)[pair.position].reshape(-1).numpy()
     conditioning = conditioning + noise_of_positions(call, pair.position, precision.eps)
-    ratios = noise_ratios(pair.actual, pair.expected, conditioning, precision, pair.factor)
+    ratios = noise_ratios(pair.actual, pair.expected, conditioning, precision, pair.allowed)
     return bool(ratios.max(initial=0.0) <= NEAR)
 
 
 def running(pair: Pair, precision: Precision, threshold: float) -> Reduced | None:
     """Whether a float32 result of very many numbers is right for a kernel that adds them up one after the other."""
-    if precision.digits != FLOAT32_BITS or pair.summed <= LONGEST:
+    if precision.digits != FLOAT32_BITS or pair.summed <= LONGEST or pair.call.reference.function is not None:
+        return None
+    message = f"as exact as one running sum in float32 of {pair.summed:,.0f} numbers is, and no more"
+    for simulated in norms(pair.call, pair.position):
+        if noise_ratios(pair.actual, flat(simulated), 0.0, precision).max(initial=0.0) <= threshold:
+            return Reduced(True, message)
+    if pair.call.traits.packet not in RUNNING:
         return None
     conditioning = pair.call.conditioning(0, precision.eps)[pair.position].reshape(-1).numpy()
-    ratios = noise_ratios(pair.actual, pair.expected, conditioning, precision, running_growth(pair.summed))
-    if ratios.max(initial=0.0) > threshold:
-        return None
-    return Reduced(True, f"as exact as one running sum in float32 of {pair.summed:,.0f} numbers is, and no more")
+    allowed = Allowance(*[running_growth(pair.summed)] * 2)
+    ratios = noise_ratios(pair.actual, pair.expected, conditioning, precision, allowed)
+    return Reduced(True, message) if ratios.max(initial=0.0) <= threshold else None
 
 
 def narrowest(dtypes: Set[torch.dtype]) -> str | None:

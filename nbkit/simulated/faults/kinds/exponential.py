@@ -11,6 +11,7 @@ from numpy.polynomial import Chebyshev, Polynomial
 from torch import Tensor
 
 from nbkit.simulated.call import Call, NotApplicableError, Results
+from nbkit.simulated.faults.kinds.kind import Kind
 
 Exp = Callable[[Tensor], Tensor]
 
@@ -69,3 +70,14 @@ FORMULAS: dict[str, Callable[[Tensor, Exp, Call], Tensor]] = {
     "_softmax": _softmax,
     "_log_softmax": _log_softmax,
 }
+KINDS = (
+    Kind(
+        "approximate_exp",
+        approximate_exp,
+        "exp() is a polynomial of low degree",
+        "the degree (relative errors 4e-2, 2e-3, 1e-4, 4e-6 for 1 to 4)",
+        2,
+        smallest=1,
+        largest=8,
+    ),
+)

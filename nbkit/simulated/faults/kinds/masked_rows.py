@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from nbkit.simulated.call import Call, NotApplicableError, Results, tensors_in
+from nbkit.simulated.faults.kinds.kind import Kind
 
 
 def nan_masked_rows(call: Call, size: None, memory: dict[Any, Any]) -> Results:
@@ -46,3 +47,6 @@ def _row_mask(tensor: Tensor, result: Tensor, call: Call) -> Tensor | None:
         return rows.expand(*result.shape[:-1], 1).expand(result.shape)
     except RuntimeError:  # sizes that do not broadcast to the result's rows
         return None
+
+
+KINDS = (Kind("nan_masked_rows", nan_masked_rows, "rows of which a mask hides an element come out as NaN"),)

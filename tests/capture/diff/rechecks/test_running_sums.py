@@ -50,6 +50,33 @@ def test_the_gradient_of_an_embedding():
     assert torch.equal(result, wanted)
 
 
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_the_gradient_of_bags_of_embeddings(mode):
+    bags = torch.tensor([0, 10, 37])
+    rows, index = torch.randn(3, 3).to(HALF).double(), torch.randint(4, (50,))
+    of_bag = torch.repeat_interleave(torch.arange(3), torch.tensor([10, 27, 13]))
+    sizes = torch.tensor([10, 27, 13])
+    args = (rows, index, bags, of_bag, sizes, sizes, 4, False, ["sum", "mean"].index(mode), False, None)
+    added = rows[of_bag] / (sizes[of_bag].unsqueeze(1) if mode == "mean" else 1)
+    start, wanted = torch.zeros(3), []
+    for place in range(4):
+        total = start
+        for row in added[index == place]:
+            total = (total.double() + row).to(HALF)
+        wanted.append(total.double())
+    call = call_of(aten._embedding_bag_backward.default, *args)
+    assert torch.equal(running_sum(call, 0, HALF), torch.stack(wanted))
+
+
+def test_a_gradient_that_kernels_add_up_in_float32_has_no_such_excuse():
+    torch.manual_seed(0)
+    x, weight, bias = (torch.randn(shape).to(HALF).requires_grad_() for shape in ((200, 6), (6,), (6,)))
+    step = lambda: F.batch_norm(x, None, None, weight, bias, training=True).float().sin().sum().backward()  # noqa: E731
+    halved = lambda func, args, out: (out[0], out[1] / 2, out[2])  # noqa: E731
+    op = "aten.native_batch_norm_backward.default"
+    assert with_fault(step, op, halved, ops=op).diffs["status"].tolist() == ["ok", "mismatch", "ok"]
+
+
 @pytest.mark.parametrize("mask", [[True, True, True], [False, True, True]])
 def test_the_gradients_of_layer_norm(mask):
     gradient, x = torch.randn(2, 20, 3).to(HALF), torch.randn(2, 20, 3).to(HALF)

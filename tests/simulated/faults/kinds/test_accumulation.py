@@ -63,3 +63,12 @@ def test_other_ops_are_left_alone(device):
     assert "no accumulation is known of aten.exp.default; it is of addmm," in obstacle(
         device, "exp", KIND, torch.exp, torch.ones(2)
     )
+
+
+def test_blocks_are_right_and_added_in_bfloat16(device):
+    x = torch.rand(40)
+    _, actual = spoilt(device, Fault("sum", "half_precision_blocks", 16), torch.sum, x)
+    first, second, third = x[:16].sum(), x[16:32].sum(), x[32:].sum()
+    assert actual.item() == ((first + second).bfloat16().float() + third).bfloat16().item()
+    _, actual = spoilt(device, Fault("sum", "half_precision_blocks", 40), torch.sum, x)
+    assert actual.item() == x.sum().bfloat16().item()

@@ -43,3 +43,9 @@ def test_one_stale_result(device):
     x = torch.ones(2, device="sim")
     with device.planted(Fault("mul", "stale_result", nth_call=3)):
         assert [(x * factor)[0].item() for factor in (2, 3, 4, 5)] == [2.0, 3.0, 3.0, 5.0]
+
+
+def test_a_buffer_that_nobody_cleared(device):
+    x = torch.ones(2, device="sim")
+    with device.planted(Fault("mul", "unzeroed_buffer")):
+        assert [(x * factor)[0].item() for factor in (2, 3, 4)] == [2.0, 5.0, 7.0]

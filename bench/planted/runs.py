@@ -1,16 +1,22 @@
 """Runs one planted fault under opdiff: what the device says of it, what opdiff finds, and whether the two agree."""
 
+import json
 from dataclasses import dataclass
+from math import prod
 
 import pandas as pd
 
 import nbkit
-from bench.fault_steps import Step
+from bench.planted.steps import Step
 from nbkit.numerics.noise_ratio import HARMLESS
+from nbkit.simulated.faults.kinds import draws
 
 # So many times what rounding allows a fault must move a result to count as detectable. Right kernels move it too: those
 # of these steps up to 2.8 times in bfloat16 and float16, where some round more than once.
 BOUND = 8.0
+# Of random numbers nothing is wrong but how they are drawn: that shows, whatever the fault's size, in so many.
+RANDOM_KINDS = frozenset(kind.name for kind in draws.KINDS)
+ENOUGH_DRAWS = 1000
 # What is right for inputs of fewer bits counts as right: a planted fault must not be excused by it.
 # In the order of the tables; see Outcome.kind.
 KINDS = ("detectable", "within the margin", "within rounding", "random")
@@ -26,12 +32,14 @@ class Outcome:
     noise_ratio: float  # opdiff's, of the op with the fault; NaN where no row has one
     found: bool  # the op with the fault is called wrong
     others: tuple[str, ...]  # ops called wrong that had no fault
+    numel: int = 0  # of the first result
 
     @property
     def kind(self) -> str:
         """Returns what the device's figure makes of the fault; opdiff's verdict has no part in it."""
         if pd.isna(self.rounding_ratio):
-            return "random"
+            is_plain = self.fault.kind in RANDOM_KINDS and self.numel >= ENOUGH_DRAWS
+            return "detectable" if is_plain else "random"
         if self.rounding_ratio > BOUND:
             return "detectable"
         return "within the margin" if self.rounding_ratio > 1 else "within rounding"
@@ -61,9 +69,12 @@ def outcome_of(device: nbkit.SimulatedDevice, step: Step, fault: nbkit.Fault) ->
     call = calls.iloc[(fault.nth_call or 1) - 1]
     wrong = mismatches(trace)
     is_own = wrong["op_id"] == call["op_id"]
-    noise_ratio = trace.diffs.loc[trace.diffs["op_id"] == call["op_id"], "noise_ratio"].max()
+    rows = trace.diffs[trace.diffs["op_id"] == call["op_id"]]
+    numel = prod(json.loads(rows["shape"].iloc[0])) if len(rows) and rows["shape"].notna().iloc[0] else 0
     others = tuple(sorted(set(wrong.loc[~is_own, "op"])))
-    return Outcome(fault, call["phase"], report["rounding_ratio"], noise_ratio, bool(is_own.any()), others)
+    return Outcome(
+        fault, call["phase"], report["rounding_ratio"], rows["noise_ratio"].max(), bool(is_own.any()), others, numel
+    )
 
 
 def mismatches(trace: nbkit.Trace) -> pd.DataFrame:

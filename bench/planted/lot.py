@@ -1,12 +1,12 @@
-"""Lists the faults planted in a step: every kind in every op whose result it changes, each in a random call."""
+"""Lists the faults planted in a step: each kind in ops whose result it changes, drawn by lot, each in a random call."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from random import Random
 from typing import Any
 
 import nbkit
-from bench.fault_steps import Step
+from bench.planted.steps import Step
 from nbkit.simulated.call import Call, NotApplicableError
 from nbkit.simulated.faults.kinds import KINDS
 from nbkit.simulated.faults.plan import Plan, enter, leave
@@ -18,15 +18,29 @@ SIZES: dict[str, tuple[float, ...]] = {
     "low_precision_accumulation": (7, 3, 10),
     "wrong_epsilon": (1000.0, 1e6),
     "approximate_exp": (2, 1, 3),
+    "truncated_mantissa": (7, 2, 14),
+    "approximate_reciprocal": (12, 3, 7),
+    "saturated_result": (2.0, 0.5),
+    "flushed_small": (1e-3, 0.25),
+    "flipped_bit": (1, 3, 12),
+    "added_noise": (1e-2, 0.25, 1e-4),
+    "constant_offset": (1e-2, 0.25, 1e-4),
+    "dropped_tile": (1, 4),
+    "wrong_scale": (1.1, 2.0),
+    "dropped_terms": (1, 4),
+    "repeated_terms": (1, 4),
+    "half_precision_blocks": (16, 1),
+    "narrow_draws": (0.8, 0.25),
+    "wrong_rate": (0.25, 1.0),
 }
 Key = tuple[str, str, float | None]  # op, kind, size
 
 
-def faults_of(step: Step, seed: int, every_size: bool = False) -> list[nbkit.Fault]:
+def faults_of(step: Step, seed: int, every_size: bool = False, ops_per_kind: int | None = None) -> list[nbkit.Fault]:
     """Returns one fault for each op of the step and each kind that can change its bits; by lot its call, and its size.
 
-    `every_size` makes one fault of each size instead. Ops that only run inside another one (`fill_` in `ones`) have no
-    row of their own in a trace and are left to that.
+    `every_size` makes one fault of each size instead; `ops_per_kind` draws so many of the ops that a kind can befall.
+    Ops that only run inside another one (`fill_` in `ones`) have no row of their own in a trace and are left to that.
     """
     probe, calls = Probe(), device_calls(step)
     enter(probe)
@@ -38,7 +52,16 @@ def faults_of(step: Step, seed: int, every_size: bool = False) -> list[nbkit.Fau
     for op, kind, size in sorted(probe.changing, key=str):
         if probe.calls[op] == calls[op]:
             choices[(op, kind, size) if every_size else (op, kind)].append((op, kind, size))
-    return [_drawn(Random(f"{seed} {key}"), sizes, probe.changing) for key, sizes in choices.items()]
+    chosen = choices if ops_per_kind is None else _some(choices, Random(f"{seed} ops"), ops_per_kind)
+    return [_drawn(Random(f"{seed} {key}"), choices[key], probe.changing) for key in chosen]
+
+
+def _some(keys: Iterable[Any], lot: Random, most: int) -> list[Any]:
+    """Draws keys so that no kind has more than `most`."""
+    by_kind = defaultdict(list)
+    for key in keys:
+        by_kind[key[1]].append(key)
+    return [key for ones in by_kind.values() for key in lot.sample(ones, min(most, len(ones)))]
 
 
 def _drawn(lot: Random, sizes: list[Key], changing: dict[Key, list[int]]) -> nbkit.Fault:

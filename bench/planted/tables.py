@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from bench.fault_runs import BOUND, KINDS, Outcome
+from bench.planted.runs import BOUND, KINDS, Outcome
 from bench.ratios import markdown, number
 
 Place = tuple[str, str]  # model, dtype

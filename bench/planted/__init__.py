@@ -1,0 +1,1 @@
+"""Plants faults in training steps: models, the lot that draws faults, one run each, tables."""
