@@ -1,5 +1,6 @@
 """Holds the raw record of a step while it runs: plain tuples and integers, turned into frames afterwards."""
 
+from sys import getrecursionlimit
 from threading import RLock, _DummyThread, get_ident
 from threading import enumerate as enumerate_threads
 from time import perf_counter_ns
@@ -101,6 +102,7 @@ class Recording:
         self.native = native
         self.main = ThreadState(get_ident(), 0)
         self.threads = {self.main.ident: self.main}
+        self.recursion_limit = getrecursionlimit()
         self.lock = RLock()  # where several threads are recorded
         # Fields of OpRecord, one call after the other. An API call takes its place when it begins, so that calls stand
         # in call order; Nones until it has ended.

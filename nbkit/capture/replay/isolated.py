@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from sys import getrecursionlimit, setrecursionlimit
 from time import perf_counter_ns
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from nbkit.capture.raw.recording import Recording
 
+HEADROOM = 500  # frames; torch's own modes and the reference take some dozens
 report = torch._C._autograd._enable_record_function  # to torch's observers, profilers among them
 ZERO_TENSOR = torch._C.DispatchKey.ZeroTensor
 
@@ -39,6 +41,12 @@ def timed_isolated(recording: Recording, work: Callable[[], Any], on_trouble: Ca
     """Runs `work` isolated; its time is not counted as the step's, and an error goes to `on_trouble`."""
     started = perf_counter_ns()
     before = torch.is_grad_enabled()
+    limit = getrecursionlimit()
+    # A step that calls itself without end is to meet the limit in its own code, not where states are put back. In one
+    # that sets the limit itself, and in a second thread, it stays.
+    has_headroom = limit == recording.recursion_limit
+    if has_headroom:
+        setrecursionlimit(limit + HEADROOM)
     report(False)
     try:
         if _len_torch_dispatch_stack() or torch.is_autocast_enabled("cpu"):
@@ -55,4 +63,6 @@ def timed_isolated(recording: Recording, work: Callable[[], Any], on_trouble: Ca
     finally:
         torch._C._set_grad_enabled(before)
         report(True)
+        if has_headroom and getrecursionlimit() == limit + HEADROOM:
+            setrecursionlimit(limit)
         recording.spent.add(started, perf_counter_ns())

@@ -55,7 +55,7 @@ def test_the_fused_sgd_of_torch_is_wrong_in_bfloat16():
     expected = 0.9 * momentum.float() + grad.float()
     options = {"weight_decay": 0.0, "dampening": 0.0, "nesterov": False, "maximize": False, "is_first_step": False}
     torch._fused_sgd_([weight], [grad], [momentum], momentum=0.9, lr=0.01, **options)
-    assert (momentum.float() - expected).abs().max() > 1
+    assert not (momentum.float() - expected).abs().max() <= 1  # what it reads beside them may be NaN
 
 
 @pytest.mark.parametrize("change", ["value", "gradient", "generator", "warning", "flag"])

@@ -1,5 +1,6 @@
 """Tests whose error ends a recording: the step's, or that of nbkit itself."""
 
+import sys
 from functools import partial
 
 import pytest
@@ -113,6 +114,24 @@ def test_an_error_of_the_step_is_the_step_s(verb, step):
     assert trace.meta["error"]["type"] == type(raised).__name__
     assert trace.meta["error"]["failed_in_nbkit"] is None
     assert "nbkit itself" not in facts(trace).incomplete
+
+
+def deeper(frames, work):
+    return work() if not frames else deeper(frames - 1, work)
+
+
+def test_endless_recursion_leaves_torch_as_it_was(recorder):
+    """Wherever the limit is met: also where opdiff works on its own."""
+
+    def run():
+        with pytest.raises(RecursionError), nbkit.opdiff(against="cpu:float64"):
+            Endless()(torch.ones(1))
+
+    limit = sys.getrecursionlimit()
+    for frames in range(6):
+        deeper(frames, run)
+        assert torch._C._is_torch_function_enabled()
+    assert sys.getrecursionlimit() == limit
 
 
 def test_a_step_that_is_called_by_run_fails_itself():
