@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from nbkit.capture.raw.shards import are_spread, dtensor_type, holds_shards, is_shape_question
+from nbkit.capture.raw.shards import dtensor_type, has_dtensor, has_dtensor_type, is_shape_question
 from nbkit.capture.raw.step_mode import StepMode
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import UNINITIALISED, traits_of
@@ -23,7 +23,7 @@ class LocalOps(StepMode):
         """Returns what runs an op by `run_and_look`, one on DTensors by `run` while what that calls is seen."""
 
         def run_or_take_apart(*args: Any, **kwargs: Any) -> Any:
-            if dtensor_type() is None or not holds_shards(all_tensors(args, kwargs)):
+            if dtensor_type() is None or not has_dtensor(all_tensors(args, kwargs)):
                 return run_and_look(*args, **kwargs)
             with self:
                 return run(*args, **kwargs)
@@ -32,7 +32,7 @@ class LocalOps(StepMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if are_spread(types):
+        if has_dtensor_type(types):
             return NotImplemented
         if is_shape_question(types) or traits_of(func).packet in UNINITIALISED:  # memory for fakes, mostly
             return func(*args, **kwargs)

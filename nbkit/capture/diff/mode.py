@@ -12,12 +12,12 @@ from nbkit.capture.diff.judge import Judge, could_not
 from nbkit.capture.diff.module_scope import ModuleScope
 from nbkit.capture.diff.options import PHASES, Scope
 from nbkit.capture.diff.pair import rounds_once
-from nbkit.capture.diff.random_ops import Seen, check_random, is_drawing
+from nbkit.capture.diff.random_ops import DrawHistory, check_random, is_drawing
 from nbkit.capture.diff.random_repeats import generator_state
 from nbkit.capture.diff.result_dtypes import ResultDtypes
 from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.raw.recording import OPTIMIZER_CODE, Recording, current_node
-from nbkit.capture.raw.shards import are_spread, is_shape_question
+from nbkit.capture.raw.shards import has_dtensor_type, is_shape_question
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.recorder.op_forms import counting, loses_versions
 from nbkit.capture.replay.below_mode import BelowMode
@@ -39,7 +39,7 @@ class DiffMode(BelowMode):
     ) -> None:
         super().__init__(recording)
         self.reference, self.judge, self.scope, self.modules = reference, judge, scope, modules
-        self.result_dtypes, self.random_ops = ResultDtypes(), Seen(self.skipped)
+        self.result_dtypes, self.random_ops = ResultDtypes(), DrawHistory(self.skipped)
         self.wanted: dict[int, bool] = {}
         self.runners: dict[int, Callable[..., Any]] = {}
         self.calls: Counter[int] = Counter()
@@ -50,7 +50,7 @@ class DiffMode(BelowMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if are_spread(types):  # the ops that it runs on the shards of this process come next
+        if has_dtensor_type(types):  # the ops that it runs on the shards of this process come next
             self.slot_of_shards = len(self.recording.ops)
             return NotImplemented
         traits = self.traits(func)

@@ -50,6 +50,6 @@ class ModuleScope:
             return None
         number = node._sequence_nr()
         place = bisect_right(self.readings, number) - (type(node).__name__ == "CopySlices")
-        if number < self.recording.first_sequence or not 0 <= place < len(self.answers):
+        if number < self.recording.main.first_sequence or not 0 <= place < len(self.answers):
             return None
         return self.answers[place]

@@ -33,7 +33,7 @@ Check = Callable[[dict[str, Any], list[Tensor]], str | None]
 
 
 @dataclass
-class Seen:
+class DrawHistory:
     """What a recording has seen of random ops: counts, the last draws of each; and the generator's state just now."""
 
     skipped: Counter[str]
@@ -52,26 +52,26 @@ def draws(traits: OpTraits, args: Any, kwargs: Any) -> bool:
     return not any(arguments.get(name) in (0, 0.0) for name in PROBABILITIES)
 
 
-def check_random(judge: Judge, slot: int, call: Call, actual: Results, seen: Seen) -> None:
+def check_random(judge: Judge, slot: int, call: Call, actual: Results, history: DrawHistory) -> None:
     """A row with the verdict of the op's statistics; ops without one are counted."""
     packet = call.traits.packet.removesuffix("_")
     check = CHECKS.get(packet)
     if check is None:
-        seen.skipped["random ops without a statistic"] += 1
+        history.skipped["random ops without a statistic"] += 1
         return
-    seen.skipped["random ops, checked by statistics"] += 1
+    history.skipped["random ops, checked by statistics"] += 1
     first = actual.all[0]
     # The device may be wrong in the very ops that the statistics need.
     arguments = {name: _on_cpu(value) for name, value in bound(call.traits.func, call.args, call.kwargs).items()}
     tensors = [_on_cpu(tensor) for tensor in actual.all]
     wrong = None
     if first.numel():
-        wrong = check(arguments, tensors) or _not_new(call, arguments, tensors, seen)
+        wrong = check(arguments, tensors) or _not_new(call, arguments, tensors, history)
     message = wrong or "random: checked by statistics"
     judge.add_row(slot, call.traits, "output", 0, first, status="mismatch" if wrong else "ok", message=message)
 
 
-def _not_new(call: Call, arguments: dict[str, Any], tensors: list[Tensor], seen: Seen) -> str | None:
+def _not_new(call: Call, arguments: dict[str, Any], tensors: list[Tensor], history: DrawHistory) -> str | None:
     """What is wrong with draws that are alike in all rows, or those of the last such call."""
     packet, out = call.traits.packet.removesuffix("_"), tensors[0]
     out = torch.view_as_real(out.resolve_conj()) if out.is_complex() else out
@@ -86,11 +86,11 @@ def _not_new(call: Call, arguments: dict[str, Any], tensors: list[Tensor], seen:
         out, chance = tensors[1], 1 - arguments["p"]
     if wrong := rows_alike(out, chance):
         return wrong
-    before, after = call.generator_state, seen.generator_state
+    before, after = call.generator_state, history.generator_state
     if before is None or after is None:
         return None
     numbers = tuple(value for value in call.args if isinstance(value, int | float))
-    return seen.repeats.found((call.traits.func, out.shape, out.dtype, numbers), out, chance, (before, after))
+    return history.repeats.found((call.traits.func, out.shape, out.dtype, numbers), out, chance, (before, after))
 
 
 def _on_cpu(value: Any) -> Any:

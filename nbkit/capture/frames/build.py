@@ -91,7 +91,7 @@ def now_text() -> str:
 def tensor_spans(recording: Recording, rows: OpRows) -> Spans:
     """Returns for each thread its aten ops and where their tensors stand among the records that it met."""
     spans = {}
-    for thread in recording.threads.values():
+    for thread in recording.threads:
         mine = np.flatnonzero((rows.thread == thread.number) & ~rows.is_api)
         first, inputs, outputs = (rows.integers[name][mine] for name in ("first_tensor", "inputs", "outputs"))
         records = FlatList(thread.tensors, ("record",), recording.native).integers("record")

@@ -9,11 +9,12 @@ import pandas as pd
 
 from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.frames.op_names import op_name
-from nbkit.capture.frames.string_columns import followed, numbered, text_column, with_ancestors
+from nbkit.capture.frames.string_columns import followed, numbered, text_column
 from nbkit.capture.raw.recording import ACCUMULATE, OP_FIELDS, OPTIMIZER_CODE, Context, OpRecord, Recording, ThreadState
 from nbkit.capture.raw.source import location_text
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.schema import OPS, nullable
+from nbkit.timeline.nesting import depth_levels, subtree_sums
 
 INTEGERS = "sequence node start end first_tensor inputs outputs".split()
 LEVELS = ["api", "aten"]
@@ -79,7 +80,7 @@ class OpRows:
         """
         made = np.zeros(self.count, dtype=bool)
         is_before = self.recording.sequence_read == "before"
-        for thread in self.recording.threads.values():
+        for thread in self.recording.threads:
             rows = np.flatnonzero((self.thread == thread.number) & ~self.is_api)
             readings = self.integers["sequence"][rows]
             if is_before:
@@ -88,7 +89,8 @@ class OpRows:
             else:
                 made[rows] = np.diff(readings, prepend=thread.first_sequence if thread.is_of_user else readings[:1]) > 0
         if is_before:
-            return with_ancestors(made, np.where(self.is_api[self.parent], -1, self.parent))
+            parent = np.where(self.is_api[self.parent], -1, self.parent)
+            return subtree_sums(parent, depth_levels(parent), made.astype(np.int64)) > 0
         clones, writes = self._captured_originals()
         made[writes[made[clones]]] = True
         return made
@@ -115,9 +117,9 @@ class OpRows:
         """
         forward = np.full(self.count, -1, dtype=np.int64)
         rows = np.flatnonzero(self.in_node & ~self.accumulates)
-        is_of_user = np.array([thread.is_of_user for thread in self.recording.threads.values()], dtype=bool)
+        is_of_user = np.array([thread.is_of_user for thread in self.recording.threads], dtype=bool)
         made_in = np.where(is_of_user[self.thread[rows]], self.thread[rows], 0)
-        for thread in self.recording.threads.values():
+        for thread in self.recording.threads:
             mine = rows[made_in == thread.number]
             if len(mine):
                 found = self._forward_in(thread, mine)

@@ -33,17 +33,6 @@ def followed(pointers: np.ndarray) -> np.ndarray:
     return pointers
 
 
-def with_ancestors(flags: np.ndarray, parent: np.ndarray) -> np.ndarray:
-    """Returns `flags` with those of the parents of flagged rows, and of theirs, set too; a parent of -1 is none."""
-    flags = flags.copy()
-    rows = np.flatnonzero(flags)
-    while len(rows):
-        above = np.unique(parent[rows])
-        rows = above[(above >= 0) & ~flags[above]]
-        flags[rows] = True
-    return flags
-
-
 def text_column(codes: np.ndarray, texts: Sequence[str | None]) -> ExtensionArray:
     """Returns the `str` array of `texts[code]` for each code; a negative code is null."""
     values = pa.array(texts, pa.large_string())

@@ -22,7 +22,7 @@ FALLBACK = "optrace goes on recording in Python."
 
 
 def build_recorder() -> Path:
-    """Where the native recorder lies, under which a step of small ops takes two thirds of its time; built if need be.
+    """Where the native recorder lies, under which a step of small ops takes half of its time; built if need be.
 
     Building takes half a minute, a C++ compiler (CXX, else c++, g++ or clang++) and Python's headers, once for each
     version of torch, Python and nbkit. The library goes below NBKIT_CACHE, else `~/.cache/nbkit` (or XDG_CACHE_HOME).

@@ -1,7 +1,7 @@
 """Holds the raw record of a step while it runs: plain tuples and integers, turned into frames afterwards."""
 
 from sys import getrecursionlimit
-from threading import RLock, _DummyThread, get_ident
+from threading import RLock, _DummyThread, get_ident, local
 from threading import enumerate as enumerate_threads
 from time import perf_counter_ns
 from typing import Any, Literal, NamedTuple
@@ -17,7 +17,6 @@ current_node = torch._C._current_autograd_node
 next_sequence_number = torch._C._autograd._get_sequence_nr
 
 PLAIN_CODE, OPTIMIZER_CODE, CLOSURE_CODE = 0, 1, 2
-DUMMY = _DummyThread  # what stands for a thread that was not started by Python
 
 
 class Context(NamedTuple):
@@ -101,7 +100,10 @@ class Recording:
     def __init__(self, native: Any | None = None) -> None:
         self.native = native
         self.main = ThreadState(get_ident(), 0)
-        self.threads = {self.main.ident: self.main}
+        self.threads = [self.main]  # by number
+        self._here = local()  # `state` of the running thread; the number of one that has ended may come back
+        self._here.state = self.main
+        self._others: dict[int, ThreadState] = {}  # by ident, of threads that Python has not started
         self.recursion_limit = getrecursionlimit()
         self.lock = RLock()  # where several threads are recorded
         # Fields of OpRecord, one call after the other. An API call takes its place when it begins, so that calls stand
@@ -118,24 +120,33 @@ class Recording:
         # torch makes a Python object of a node at every question otherwise.
         self.last_node: tuple[Any, int, Any] = NO_NODE
         self.failed_slot: int | None = None  # index into ops of the call that raised
-        self.first_sequence = self.main.first_sequence
         # When `sequence` of an op was read: within it, when autograd had just made its node, as in a dispatch mode;
         # after it, so that every node that autograd made for it is below; before it.
         self.sequence_read: Literal["within", "after", "before"] = "within" if native is None else "after"
-        self.last_sequence = self.first_sequence  # when the recording ended
+        self.last_sequence = self.main.first_sequence  # when the recording ended
         self.start = perf_counter_ns()
         self.end = self.start
 
     def thread(self) -> ThreadState:
         """Returns the running thread's state; autograd's device threads work for the call the main thread waits in."""
-        ident = get_ident()
-        state = self.threads.get(ident)
+        state: ThreadState | None = getattr(self._here, "state", None)
         if state is None:
-            is_of_user = any(thread.ident == ident and not isinstance(thread, DUMMY) for thread in enumerate_threads())
-            parent = -1 if is_of_user else self.main.parent
-            with self.lock:
-                state = self.threads[ident] = ThreadState(ident, len(self.threads), parent, is_of_user)
-            self.update_context(state)
+            state = self._here.state = self._met_thread()
+        return state
+
+    def _met_thread(self) -> ThreadState:
+        ident = get_ident()
+        mine = [thread for thread in enumerate_threads() if thread.ident == ident]
+        is_of_user = any(not isinstance(thread, _DummyThread) for thread in mine)
+        with self.lock:
+            state = None if is_of_user else self._others.get(ident)
+            if state is None:
+                parent = -1 if is_of_user else self.main.parent
+                state = ThreadState(ident, len(self.threads), parent, is_of_user)
+                self.threads.append(state)
+                if not is_of_user:  # what is local to it may be gone at its next op
+                    self._others[ident] = state
+        self.update_context(state)
         return state
 
     def reserve(self) -> int:

@@ -21,7 +21,7 @@ def dtensor_type() -> type[Any] | None:
     return None
 
 
-def are_spread(types: Any) -> bool:
+def has_dtensor_type(types: Any) -> bool:
     """Returns whether one of these classes is DTensor's; `types` are those that a dispatch mode is told."""
     known = dtensor_type() if types else None
     return known is not None and any(issubclass(kind, known) for kind in types)
@@ -32,7 +32,7 @@ def is_shape_question(types: Any) -> bool:
     return any(issubclass(kind, FakeTensor) for kind in types)
 
 
-def holds_shards(tensors: Iterable[Tensor]) -> bool:
+def has_dtensor(tensors: Iterable[Tensor]) -> bool:
     """Returns whether one of these tensors is a DTensor."""
     known = dtensor_type()
     return known is not None and any(isinstance(tensor, known) for tensor in tensors)

@@ -25,12 +25,7 @@ from nbkit.capture.raw.statistics import Statistics
 from nbkit.capture.raw.step_mode import StepMode
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.recorder.observer import Observer
-from nbkit.capture.recorder.op_forms import (
-    HIDDEN_NAMESPACES,
-    RESHAPING,
-    counting,
-    loses_versions,
-)
+from nbkit.capture.recorder.op_forms import counting, is_hidden, is_reshaping, loses_versions
 
 OTHER, TENSOR, SEQUENCE = 0, 1, 2
 KINDS: dict[type, int] = (
@@ -190,13 +185,13 @@ class OpMode(StepMode):
     def _runner(self, func: Any) -> Callable[..., Any] | None:
         """Returns what runs an op met for the first time; None for torch's own queries, no work of the step."""
         # Raising in a dispatch mode from a prim op under FakeTensorMode aborts the process: those are left alone.
-        if isinstance(func, OpOverload) and func.namespace in HIDDEN_NAMESPACES:
+        if isinstance(func, OpOverload) and is_hidden(func):
             return None
         self.held.append(func)  # the id of a freed op could come back
         run: Callable[..., Any] = func
         if isinstance(func, OpOverload):
             run = func._op
-            if func._opname in RESHAPING:
+            if is_reshaping(func):
                 run = self._reshaping(run)
             if loses_versions(func):
                 run = counting(run, func)

@@ -1,7 +1,7 @@
 """Records a model step, with the observers of the verbs that look at its ops."""
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from time import perf_counter_ns
 from types import TracebackType
@@ -82,11 +82,15 @@ class Recorder:
         self.api = ApiMode(recording)
         self.modules = ModuleCalls(recording, self.api, self.threads == "all")
         optimizers = OptimizerSteps(recording, self.api)
-        ops = op_recorder(recording, self.statistics, optimizers.on_range, self.observers, self.inner_ops, self.threads)
-        self.recorder = "python" if recording.native is None else "observer"
-        # What torch.compile runs itself is no work of the step; a dispatch mode does not see it.
-        on_compile = ops.pause if isinstance(ops, ObservedOps) else lambda begins: None
-        compiled = CompiledRegions(recording, self.api, self.modules, on_compile)
+        ops: ObservedOps | OpMode
+        if recording.native is None:
+            ops = OpMode(recording, self.statistics, optimizers.on_range, self.observers)
+            compiled = CompiledRegions(recording, self.api, self.modules)
+        else:
+            in_all_threads = self.threads == "all"
+            ops = ObservedOps(recording, optimizers.on_range, self.observers, self.inner_ops, in_all_threads)
+            # What torch.compile runs itself is no work of the step; a dispatch mode does not see it.
+            compiled = CompiledRegions(recording, self.api, self.modules, on_compile=ops.pause)
         with ExitStack() as stack:
             for observer in self.observers:
                 stack.enter_context(observer.below(recording, self.modules))
@@ -138,7 +142,7 @@ class Recorder:
             "error": None if error is None else describe_error(error, failed if from_op else None, ops, own_failure),
             "versions": versions(),
             "wall_us": (recording.end - recording.start) / 1e3,
-            "recorder": self.recorder,
+            "recorder": "python" if recording.native is None else "observer",
             "recorder_us": recorder_us(recording),
             **built,
         }
@@ -155,20 +159,6 @@ class Recorder:
             observer.forget()
         vars(self.recording.registry).clear()
         del self.recording, self.statistics, self.api, self.modules, self.exits, self.running
-
-
-def op_recorder(
-    recording: Recording,
-    statistics: Statistics | None,
-    on_range: Callable[[bool], None],
-    observers: Sequence[Observer] = (),
-    inner_ops: bool = False,
-    threads: Literal["current", "all"] = "current",
-) -> ObservedOps | OpMode:
-    """Returns what records the ops: torch's observer, without the library a dispatch mode."""
-    if recording.native is None:
-        return OpMode(recording, statistics, on_range, observers)
-    return ObservedOps(recording, on_range, observers, inner_ops, threads == "all")
 
 
 @contextmanager

@@ -74,6 +74,27 @@ def test_threads_that_run_at_once_keep_apart():
 
 
 @NATIVE
+def test_threads_one_after_the_other_are_different_threads():
+    """The system gives a thread the number of one that has ended, and autograd counts anew in it."""
+
+    def chain(length):
+        y = torch.ones(3, requires_grad=True)
+        for _ in range(length):
+            y = y.tanh()
+        y.exp().sum().backward()
+
+    def step():
+        for length in (5, 3, 9):
+            in_a_thread(lambda: chain(length))
+
+    trace = record(step, threads="all")
+    assert aten(trace)["thread"].unique().tolist() == [1, 2, 3]
+    backward = {"aten.tanh_backward.default": "aten.tanh.default", "aten.mul.Tensor": "aten.exp.default"}
+    links = [(op, forward) for op, forward in forward_names(trace) if op in backward]
+    assert len(links) == 5 + 3 + 9 + 3 and all(backward[op] == forward for op, forward in links)
+
+
+@NATIVE
 def test_a_backward_pass_in_another_thread_is_linked_to_no_wrong_op():
     x = torch.ones(3, requires_grad=True)
     loss = x.exp().sum()

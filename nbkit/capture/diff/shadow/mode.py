@@ -10,7 +10,7 @@ from nbkit.capture.diff.random_ops import draws
 from nbkit.capture.diff.shadow.shadows import Shadows, is_shadowed, is_valueless
 from nbkit.capture.diff.shadow.target import Target
 from nbkit.capture.raw.recording import Recording
-from nbkit.capture.raw.shards import are_spread
+from nbkit.capture.raw.shards import has_dtensor_type
 from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors, mapped_call, narrowed_call, tensors_in
 from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, UNINITIALISED, OpTraits, bound, written_tensors
@@ -36,7 +36,7 @@ class ShadowMode(BelowMode):
         self.followed = self.diverged = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if are_spread(types):  # the ops that it runs on the shards of this process come next
+        if has_dtensor_type(types):  # the ops that it runs on the shards of this process come next
             return NotImplemented
         kwargs = kwargs or {}
         traits = self.traits(func)

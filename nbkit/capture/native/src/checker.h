@@ -84,11 +84,11 @@ class Checker {
         describe_(checker.attr("describe")),
         ask_about_(checker.attr("ask_about")),
         look_at_(checker.attr("look_at")),
-        is_spread_(checker.attr("is_spread")) {}
+        is_dtensor_(checker.attr("is_dtensor")) {}
 
   // Whether a tensor is a DTensor, whose values lie in several processes.
-  bool is_spread(const at::Tensor& tensor) const {
-    return is_spread_(py::reinterpret_steal<py::object>(THPVariable_Wrap(tensor))).cast<bool>();
+  bool is_dtensor(const at::Tensor& tensor) const {
+    return is_dtensor_(py::reinterpret_steal<py::object>(THPVariable_Wrap(tensor))).cast<bool>();
   }
 
   const CheckTraits& traits_of(const py::object& function) {
@@ -205,7 +205,7 @@ class Checker {
   }
 
   Memory memory_;
-  py::object describe_, ask_about_, look_at_, is_spread_;
+  py::object describe_, ask_about_, look_at_, is_dtensor_;
   size_t checked_ = 0;
   std::unordered_map<PyObject*, size_t> left_out_;
   std::vector<Span> spent_;

@@ -30,7 +30,7 @@ struct ObservedCall final : at::ObserverContext {
   explicit ObservedCall(ObservedOp* op, at::Tensor reshaped = {})
       : op(op), reshaped(std::move(reshaped)), exceptions(std::uncaught_exceptions()) {}
   ~ObservedCall() override {
-    if (call.has_value()) {  // its end was not reported: the recording was over by then
+    if (call.has_value() || checked.has_value()) {  // its end was not reported: the recording was over by then
       py::gil_scoped_acquire gil;
       forget();
     }
@@ -129,8 +129,6 @@ class Observed : Rows {
     return observed;
   }
 
-  bool takes_inner() const { return takes_inner_; }
-
   void end(const at::RecordFunction& function, ObservedCall& observed, int64_t end) {
     if (observed.op == nullptr) {
       guarded("range not followed", [&] { on_range_(false); });
@@ -187,7 +185,7 @@ class Observed : Rows {
 
   bool on_shards(const Inputs& inputs) const {
     return std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
-      return input.tensor->key_set().has(c10::DispatchKey::Python) && checker_->is_spread(*input.tensor);
+      return input.tensor->key_set().has(c10::DispatchKey::Python) && checker_->is_dtensor(*input.tensor);
     });
   }
 

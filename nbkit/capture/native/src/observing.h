@@ -62,7 +62,8 @@ std::unique_ptr<at::ObserverContext> start_of(const at::RecordFunction& function
   if (here.is_left_out || OwnWork::depth > 0 || here.looking > 0) {
     return nullptr;
   }
-  if (!slots()[number].takes_inner && here.shards == 0 && here.is_below()) {
+  const bool takes_inner = slots()[number].takes_inner;
+  if (!takes_inner && here.shards == 0 && here.is_below()) {
     return nullptr;
   }
   py::gil_scoped_acquire gil;
@@ -74,7 +75,7 @@ std::unique_ptr<at::ObserverContext> start_of(const at::RecordFunction& function
   if (function.scope() == at::RecordScope::USER_SCOPE) {
     return observed->begin_range();
   }
-  if (observed->takes_inner()) {
+  if (takes_inner) {
     auto call = observed->begin_nested(function, here.around());
     if (call != nullptr) {
       here.slots.push_back(call->call->slot);

@@ -52,7 +52,7 @@ class Rows {
     Call call;
     call.context = attribute(main_, context);
     call.tensors = main_tensors_;
-    guarded("place not described", [&] { is_main_thread() ? stand(call, main_) : stand_elsewhere(call); });
+    guarded("place not described", [&] { is_main_thread() ? stand(call, main_, main_function_thread_) : stand_elsewhere(call); });
     const bool is_known = guarded("inputs not described", [&] {
       for (const Input& input : inputs) {
         call.inputs.push_back(number(*input.tensor, false));
@@ -71,39 +71,29 @@ class Rows {
 
   bool is_main_thread() const { return std::this_thread::get_id() == main_thread_; }
 
-  // In another thread: one of autograd's, or of the step's where all are recorded.
+  // In another thread: one of autograd's for a device, which runs nodes of the main thread, or of the step's where all
+  // threads are recorded.
   void stand_elsewhere(Call& call) {
     static PyObject* const context = PyUnicode_InternFromString("context");
     const py::object thread = recording_.attr("thread")();
     call.context = attribute(thread, context);
     call.tensors = thread.attr("tensors");
-    stand(call, thread);
-    const auto node = torch::autograd::get_current_node();
     const bool is_of_user = thread.attr("is_of_user").cast<bool>();
-    // Each thread numbers its nodes anew.
-    if (node && node->thread_id() != (is_of_user ? at::RecordFunction::currentThreadId() : main_function_thread_)) {
-      forget_node(call, *node);
-    }
+    stand(call, thread, is_of_user ? at::RecordFunction::currentThreadId() : main_function_thread_);
   }
 
-  static void forget_node(Call& call, const torch::autograd::Node& node) {
-    if (!kind_of(node).accumulates) {
-      call.node = py::int_(-1);
-    }
-  }
-
-  // Where the call stands: its autograd node and source line, as the Python recorder finds them.
-  void stand(Call& call, const py::object& thread) {
+  // Where the call stands: its autograd node and source line, as the Python recorder finds them. Each thread numbers its
+  // nodes anew: the number of one that another thread than `maker` has made says nothing.
+  void stand(Call& call, const py::object& thread, uint64_t maker) {
     static PyObject* const parent = PyUnicode_InternFromString("parent");
     const auto node = torch::autograd::get_current_node();
     if (node) {
       const NodeKind kind = kind_of(*node);
       call.node_type = kind.type;
-      call.node = kind.accumulates
-                      ? number(static_cast<const torch::autograd::AccumulateGrad&>(*node).variable, false)
-                      : py::int_(node->sequence_nr());
-      if (!kind.accumulates && is_main_thread() && node->thread_id() != main_function_thread_) {
-        forget_node(call, *node);
+      if (kind.accumulates) {
+        call.node = number(static_cast<const torch::autograd::AccumulateGrad&>(*node).variable, false);
+      } else if (node->thread_id() == maker) {
+        call.node = py::int_(node->sequence_nr());
       }
       auto* frame = PyEval_GetFrame();
       if (frame == nullptr || !is_engine(frame)) {  // else a custom Function, a hook
