@@ -118,6 +118,7 @@ layers: .venv/.installed-test  ## a module imports only from layers below its ow
 
 .PHONY: docs
 docs: .venv/.installed-test  ## make the pages of docs/ that come from the code (a test holds them to it)
+	@$(BUILD_RECORDER)
 	$(BIN)/python -m docs.generator
 
 .PHONY: notebooks

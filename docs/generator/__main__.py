@@ -4,12 +4,15 @@ import sys
 from pathlib import Path
 
 from docs.generator.pages import pages
+from nbkit.capture.native.library import library
 
 DOCS = Path(__file__).parents[1]
 
 
 def write(folder: Path) -> None:
-    """Writes the generated pages below `folder`."""
+    """Writes the generated pages below `folder`. Their examples show what the built recorder records."""
+    if library() is None:
+        sys.exit("The recorder is not built, and the pages' examples are made with it: run `make recorder` first.")
     texts = pages(DOCS)
     for kind in ("verbs", "frames"):
         for old in (folder / kind).glob("*.md"):
