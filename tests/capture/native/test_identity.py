@@ -3,7 +3,6 @@
 import weakref
 
 import numpy as np
-import psutil
 import pytest
 import torch
 
@@ -61,15 +60,15 @@ def test_survivors_say_whether_they_need_a_gradient(registry):
 
 
 def test_data_dies_with_the_last_reference(registry):
-    process, array = psutil.Process(), np.ones((64, 2**18), np.float32)
+    array = np.ones((64, 64), np.float32)
     x = torch.from_numpy(array)
+    # The array is what holds the memory: it dies when the storage is freed, which a mere tensor object does not show.
     reference, memory = weakref.ref(x), weakref.ref(array)
     del array
     registry.number(x)
-    before = process.memory_info().rss
+    assert memory() is not None
     del x
     assert (reference(), memory()) == (None, None)
-    assert before - process.memory_info().rss > 60 * 2**20
 
 
 def test_a_recorded_parameter_can_be_swapped_and_moved():

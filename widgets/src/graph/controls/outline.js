@@ -16,6 +16,8 @@ export class Outline {
     /** @type {{item: number, name: string, key: string, depth: number, hasChildren: boolean, position: number, among: number}[]} */
     this.rows = [];
     this.active = -1;
+    /** What is drawn, by row. @type {Map<number, HTMLElement>} */
+    this.drawn = new Map();
     this.list = h("ul", { role: "tree", "aria-label": "Parts and nodes of the graph" });
     this.element = h("div", { class: "nb-graph-outline" }, this.list);
     this.element.addEventListener("scroll", () => this.draw(), { passive: true });
@@ -35,7 +37,7 @@ export class Outline {
     this.rows = rowsOf(data, tree, open);
     if (!this.rows.some(({ item }) => item === this.active)) this.active = this.rows[0]?.item ?? -1;
     this.list.style.height = `${this.rows.length * ROW}px`;
-    this.draw();
+    this.drawAnew();
   }
 
   /** @param {{focus: number, selected: number, colors: import("../model/colors.js").Colors, noteOf: (item: number) => string}} look */
@@ -45,7 +47,7 @@ export class Outline {
       this.active = look.focus;
       this.scrollTo(this.activeRow);
     }
-    this.draw();
+    this.drawAnew();
   }
 
   get activeRow() {
@@ -59,16 +61,32 @@ export class Outline {
     else if ((row + 1) * ROW > scrollTop + clientHeight) this.element.scrollTop = (row + 1) * ROW - clientHeight;
   }
 
-  /** Draws the rows in view, and the one that has the focus wherever it is. */
-  draw() {
+  /** Draws the rows in view after their looks have changed. */
+  drawAnew() {
     const hadFocus = this.list.contains(document.activeElement);
+    this.list.replaceChildren();
+    this.drawn.clear();
+    this.draw();
+    if (hadFocus) this.list.querySelector("[tabindex='0']")?.focus({ preventScroll: true });
+  }
+
+  /**
+   * Draws the rows in view, and the one that has the focus wherever it is. A row that was in view before stays the same
+   * element: a click is lost whose element goes while the button is down, as when a row was just brought into view.
+   */
+  draw() {
     const first = Math.max(Math.floor(this.element.scrollTop / ROW) - BEYOND, 0);
     const last = Math.min(Math.ceil((this.element.scrollTop + this.element.clientHeight) / ROW) + BEYOND, this.rows.length);
     const active = this.activeRow;
     const shown = Array.from({ length: Math.max(last - first, 0) }, (_, at) => first + at);
-    if (active >= 0 && (active < first || active >= last)) shown.push(active);
-    this.list.replaceChildren(...shown.map((row) => this.item(row)));
-    if (hadFocus) this.list.querySelector("[tabindex='0']")?.focus({ preventScroll: true });
+    if (active >= last) shown.push(active);
+    else if (active >= 0 && active < first) shown.unshift(active);
+    const before = this.drawn;
+    this.drawn = new Map(shown.map((row) => [row, before.get(row) ?? this.item(row)]));
+    for (const [row, element] of before) if (!this.drawn.has(row)) element.remove();
+    [...this.drawn.values()].forEach((element, at) => {
+      if (this.list.children[at] !== element) this.list.insertBefore(element, this.list.children[at] ?? null);
+    });
   }
 
   /** @param {number} row */
