@@ -19,8 +19,17 @@ from nbkit.errors import RecorderError
 NAME = "nbkit_recorder"
 FOLDER = Path(__file__).parent / "src"
 SOURCES = (
-    *("recorder.cpp", "checker.h", "clock.h", "columns.h", "magnitudes.h", "metrics.h", "observed.h"),
-    *("observed_op.h", "observing.h", "op_traits.h", "python_call.h", "rows.h", "tensors.h", "torch_version.h"),
+    *("recorder.cpp", "checker.h", "clock.h", "columns.h", "frames.h", "magnitudes.h", "metrics.h"),
+    *(
+        "observed.h",
+        "observed_op.h",
+        "observing.h",
+        "op_traits.h",
+        "python_call.h",
+        "rows.h",
+        "tensors.h",
+        "torch_version.h",
+    ),
 )
 
 

@@ -80,7 +80,19 @@ class TimeSpans:
 
 
 class ThreadState:
-    """Holds where one thread of the step stands."""
+    """Holds where one thread of the step stands; each op asks for it."""
+
+    __slots__ = (
+        "context",
+        "first_sequence",
+        "ident",
+        "is_of_user",
+        "module_call",
+        "number",
+        "parent",
+        "root",
+        "tensors",
+    )
 
     def __init__(self, ident: int, number: int, parent: int = -1, is_of_user: bool = True) -> None:
         self.ident = ident

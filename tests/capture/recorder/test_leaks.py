@@ -164,11 +164,11 @@ def test_one_recording_of_many_steps_keeps_no_tensors():
     with nbkit.optrace() as trace:
         (weight @ weight).sum().backward()
         before = process.memory_info().rss
-        for _ in range(40):  # 1 MB each way and more: 120 MB if anything were kept
+        for _ in range(80):  # 1 MB each way and more: 240 MB if anything were kept; malloc itself moves by 10 to 20
             (weight @ weight).sum().backward()
             weight.grad = None
-    assert len(aten(trace, "aten.mm")) == 41 * 3
-    assert process.memory_info().rss - before < 16 * 2**20
+    assert len(aten(trace, "aten.mm")) == 81 * 3
+    assert process.memory_info().rss - before < 32 * 2**20
 
 
 def test_swap_tensors_works_on_parameters_that_were_recorded():

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "observed.h"
@@ -56,6 +57,28 @@ struct Standing {
 template <size_t number>
 inline thread_local Standing standing;
 
+// Most callbacks come where Python runs, which has the GIL: to ask is cheaper than to take it again.
+class Gil {
+  std::optional<py::gil_scoped_acquire> taken_;
+
+  // PyGILState_Check() says yes to everybody once there was a subinterpreter.
+  static bool is_held() {
+#if PY_VERSION_HEX >= 0x030D0000
+    PyThreadState* running = PyThreadState_GetUnchecked();
+#else
+    PyThreadState* running = _PyThreadState_UncheckedGet();
+#endif
+    return running != nullptr && running == PyGILState_GetThisThreadState();
+  }
+
+ public:
+  Gil() {
+    if (!is_held()) {
+      taken_.emplace();
+    }
+  }
+};
+
 template <size_t number>
 std::unique_ptr<at::ObserverContext> start_of(const at::RecordFunction& function) {
   Standing& here = standing<number>;
@@ -66,7 +89,7 @@ std::unique_ptr<at::ObserverContext> start_of(const at::RecordFunction& function
   if (!takes_inner && here.shards == 0 && here.is_below()) {
     return nullptr;
   }
-  py::gil_scoped_acquire gil;
+  const Gil gil;
   const auto observed = slots()[number].observed;
   if (observed == nullptr) {
     return nullptr;
@@ -102,7 +125,7 @@ void end_of(const at::RecordFunction& function, at::ObserverContext* context) {
     return;
   }
   const int64_t end = now_ns();
-  py::gil_scoped_acquire gil;
+  const Gil gil;
   OwnWork own_work;
   auto& call = static_cast<ObservedCall&>(*context);
   Standing& here = standing<number>;

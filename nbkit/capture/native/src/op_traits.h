@@ -17,8 +17,8 @@ namespace nbkit {
 struct Python {
   py::object is_hidden;     // of an op: whether it is a query of torch's own, no work of the step
   py::object is_reshaping;  // of an op: whether it changes a tensor's metadata in place
-  py::object user_location;
-  py::object node_location;  // the same of an op that an autograd node runs
+  py::object is_user_code;  // of a code object: whether it is no library's below the user's code
+  py::object node_location;  // of a frame: the line that led to an op which an autograd node runs
   py::object current_node;
   py::object function_base;  // what the nodes of custom Functions derive from
   py::object engine_code;    // of the frame in which the main thread waits for a backward pass

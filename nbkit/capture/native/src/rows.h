@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "clock.h"
+#include "frames.h"
 #include "op_traits.h"
 #include "tensors.h"
 
@@ -95,43 +96,10 @@ class Rows {
       } else if (node->thread_id() == maker) {
         call.node = py::int_(node->sequence_nr());
       }
-      auto* frame = PyEval_GetFrame();
-      if (frame == nullptr || !is_engine(frame)) {  // else a custom Function, a hook
-        call.location = location_of(python->node_location);
-      }
+      call.location = node_location();
     } else if (PyLong_AsLong(attribute(thread, parent).ptr()) < 0) {
-      call.location = location_of(python->user_location);
+      call.location = user_location();
     }
-  }
-
-  static py::object location_of(const py::object& find) {
-    auto* frame = PyEval_GetFrame();
-    return frame == nullptr ? py::none() : find(py::handle(reinterpret_cast<PyObject*>(frame)));
-  }
-
-  static bool is_engine(PyFrameObject* frame) {
-    PyCodeObject* code = PyFrame_GetCode(frame);
-    Py_DECREF(code);  // the frame holds it
-    return reinterpret_cast<PyObject*>(code) == python->engine_code.ptr();
-  }
-
-  // Whether an op comes from the Python code of a dispatch mode or of a tensor subclass. Autograd asks for a detach()
-  // there without a report of torch's: it is no row, so what it is made of is none either.
-  static bool is_of_a_handler() {
-    static PyObject* const handler = PyUnicode_InternFromString("__torch_dispatch__");
-    auto* frame = PyEval_GetFrame();
-    Py_XINCREF(frame);
-    bool is_found = false;
-    while (frame != nullptr && !is_found && !is_engine(frame)) {
-      PyCodeObject* code = PyFrame_GetCode(frame);
-      is_found = PyUnicode_Compare(code->co_name, handler) == 0;
-      Py_DECREF(code);
-      auto* outer = PyFrame_GetBack(frame);
-      Py_DECREF(frame);
-      frame = outer;
-    }
-    Py_XDECREF(frame);
-    return is_found;
   }
 
   py::object number(const at::Tensor& tensor, bool fresh, bool by_storage = false) {

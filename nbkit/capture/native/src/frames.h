@@ -1,0 +1,75 @@
+// Python's frames: which line of user code led to an op, as nbkit/capture/raw/source.py finds it.
+#pragma once
+
+#include "op_traits.h"
+
+namespace nbkit {
+
+inline PyFrameObject* outer_of(PyFrameObject* frame) {
+  PyFrameObject* outer = PyFrame_GetBack(frame);
+  Py_DECREF(frame);
+  return outer;
+}
+
+// Borrowed: the frame holds it.
+inline PyObject* code_of(PyFrameObject* frame) {
+  PyCodeObject* code = PyFrame_GetCode(frame);
+  Py_DECREF(code);
+  return reinterpret_cast<PyObject*>(code);
+}
+
+inline bool is_engine(PyFrameObject* frame) { return code_of(frame) == python->engine_code.ptr(); }
+
+inline bool is_user_code(PyObject* code) {
+  // Each code is held, as its address stands for it.
+  static auto& known = *new std::unordered_map<PyObject*, bool>();
+  auto found = known.find(code);
+  if (found == known.end()) {
+    const bool answer = python->is_user_code(py::handle(code)).cast<bool>();
+    Py_INCREF(code);
+    found = known.emplace(code, answer).first;
+  }
+  return found->second;
+}
+
+// Where the innermost frame of user code is: its code and instruction; None where there is none.
+inline py::object user_location() {
+  PyFrameObject* frame = PyEval_GetFrame();
+  Py_XINCREF(frame);
+  while (frame != nullptr && !is_user_code(code_of(frame))) {
+    frame = outer_of(frame);
+  }
+  if (frame == nullptr) {
+    return py::none();
+  }
+  py::object location = py::make_tuple(py::handle(code_of(frame)), PyFrame_GetLasti(frame));
+  Py_DECREF(frame);
+  return location;
+}
+
+// The same of an op that an autograd node runs; None where the engine runs the node, not a custom Function or a hook.
+inline py::object node_location() {
+  PyFrameObject* frame = PyEval_GetFrame();
+  if (frame == nullptr || is_engine(frame)) {
+    return py::none();
+  }
+  return python->node_location(py::handle(reinterpret_cast<PyObject*>(frame)));
+}
+
+// Whether an op comes from the Python code of a dispatch mode or of a tensor subclass. Autograd asks for a detach()
+// there without a report of torch's: it is no row, so what it is made of is none either.
+inline bool is_of_a_handler() {
+  static PyObject* const handler = PyUnicode_InternFromString("__torch_dispatch__");
+  PyFrameObject* frame = PyEval_GetFrame();
+  Py_XINCREF(frame);
+  bool is_found = false;
+  while (frame != nullptr && !is_found && !is_engine(frame)) {
+    const auto* code = reinterpret_cast<PyCodeObject*>(code_of(frame));
+    is_found = PyUnicode_Compare(code->co_name, handler) == 0;
+    frame = outer_of(frame);
+  }
+  Py_XDECREF(frame);
+  return is_found;
+}
+
+}  // namespace nbkit
