@@ -154,7 +154,7 @@ def said(diff: nbkit.Trace, check: nbkit.Trace) -> Iterator[str]:
         where = f"{row.op} in {row.module}, {row.phase}, {row.dtype}{row.shape}"
         yield f"{row.status}: {where}, noise ratio {row.noise_ratio:.3g}: {row.message}"
     for row in check.findings.itertuples():
-        yield f"finding: {row.op} in {row.module}, {row.kind}: {row.message}"
+        yield f"finding: {row.op} in {row.module}, {row.rule}: {row.message}"
 
 
 def report(results: list[Result]) -> Iterator[str]:

@@ -23,7 +23,7 @@ TOP_FILES = {
     "__init__": "root",
     "__main__": "command_line",
 }
-BASE_FOLDERS = dict.fromkeys(("schema", "numerics", "timeline", "divergence", "graphs"), "base")
+BASE_FOLDERS = dict.fromkeys(("schema", "numerics", "timeline", "divergence", "graphs", "findings"), "base")
 FRAMES = {"numpy", "pandas"}
 # What a module of compat imports; only a layer that may import that may import the module.
 COMPAT = {"text_dtype": "pandas", "torch_versions": "torch"}

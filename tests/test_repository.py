@@ -75,7 +75,7 @@ def test_the_example_of_opcheck_finds_the_logarithm():
     names: dict[str, object] = {}
     exec(compile(example, "opcheck.md", "exec"), names)
     trace = names["trace"]
-    assert trace.findings["kind"].iloc[0] == "nan"
+    assert trace.findings["rule"].iloc[0] == "nan"
     assert "aten.addmm.default" in set(nbkit.producers(trace, trace.findings["op_id"][0])["op"])
 
 

@@ -1,5 +1,6 @@
 """The examples in docs/sources: run one after the other, with what each prints and the frames it fills."""
 
+import linecache
 from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -42,6 +43,8 @@ def run(path: Path) -> Example:
     notes = path.with_suffix(".md")
     with TemporaryDirectory() as scratch, chdir(scratch), redirect_stdout(StringIO()) as printed:
         # A short name, so that the source column does not depend on the machine.
+        # Where Python, and the frame `lines`, look for the text of a line.
+        linecache.cache["example.py"] = (len(source), None, source.splitlines(keepends=True), "example.py")
         exec(compile(source, "example.py", "exec"), names)
     text = notes.read_text(encoding="utf-8") if notes.is_file() else ""
     return Example(path.stem, source, printed.getvalue(), _frames(names, path.stem), text)

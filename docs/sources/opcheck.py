@@ -11,5 +11,5 @@ with nbkit.opcheck() as trace:
     model(x).log().mean().backward()  # ReLU gives zeros, and their log is -Inf
 
 for finding in trace.findings.itertuples():
-    print(f"{finding.phase}: {finding.op} ({finding.kind}) at {finding.source}: {finding.message}")
+    print(f"{finding.phase}: {finding.op} ({finding.rule}) at {finding.source}: {finding.message}")
 print(nbkit.producers(trace, trace.findings["op_id"][0])[["op", "module"]].to_string(index=False))

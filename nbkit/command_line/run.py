@@ -38,7 +38,7 @@ class Session:
         options.name = options.name or " ".join([self.script.name, *([options.step] if options.step else [])])
         verb = RECORDERS[options.verb]
         is_split = options.steps > 1 and not verb.is_repeated
-        self.output = Output(_folder(options.output), verb, self.narrator, is_split=is_split)
+        self.output = Output(_folder(options.output), self.narrator, is_split=is_split)
         recorder = recorder_of(verb, options, self.output.keep, is_named=self.target is not None)
         self.steps = Steps(recorder, skip=options.skip, count=options.steps, stops=options.stop_after)
 
@@ -75,7 +75,7 @@ class Session:
             self.narrator.say(missing)
         if problem or not output.saved:
             return BAD_USE
-        return FINDINGS if self.options.fail_on_findings and output.findings else FINE
+        return FINDINGS if self.options.fail_on_findings and output.has_findings else FINE
 
 
 def _shortfall(script: Script, target: Target | None, finder: StepFinder | None, steps: Steps) -> str | None:

@@ -1,12 +1,13 @@
 """Defines the frames: every table's columns, their dtypes and their meaning, in one place."""
 
 from nbkit.compat.text_dtype import TEXT
+from nbkit.schema.findings import FINDINGS
 from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, PARTS
 from nbkit.schema.recording import (
     ALIGNMENT,
     DIFFS,
     FAULTS,
-    FINDINGS,
+    LINES,
     MEMORY,
     MODULES,
     OPS,
@@ -16,8 +17,8 @@ from nbkit.schema.recording import (
 )
 from nbkit.schema.table import DTYPES, TABLES, Column, Table, nullable, table
 
-SCHEMA_VERSION = 2
-RECORDING = (OPS, TENSORS, MODULES, MEMORY, TIMINGS, SAMPLES, DIFFS, FINDINGS, ALIGNMENT)
+SCHEMA_VERSION = 3
+RECORDING = (OPS, TENSORS, MODULES, LINES, MEMORY, TIMINGS, SAMPLES, DIFFS, FINDINGS, ALIGNMENT)
 GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE)
 TABLES.update({of.name: of for of in (*RECORDING, *GRAPHS)})
 
@@ -31,6 +32,7 @@ __all__ = [
     "FINDINGS",
     "GRAPHS",
     "GRAPH_TENSORS",
+    "LINES",
     "MEMORY",
     "METRICS",
     "MODULES",

@@ -37,6 +37,18 @@ def joined(separator: str, parts: Iterable[str]) -> Message:
     return Message(*texts[1:])
 
 
+def with_values(text: str, values: object) -> str:
+    """Returns a message from its text and its column `message_values`; if that is unreadable, all of it is values."""
+    if not isinstance(values, str):
+        return text
+    message = Message(text)
+    try:
+        message.spans = tuple((int(first), int(last)) for first, last in json.loads(values))
+    except (ValueError, TypeError):
+        message.spans = ((0, len(text)),)
+    return message
+
+
 def message_values(message: object) -> str | None:
     """Returns the column `message_values` of a message: JSON of its spans; null where it holds no elements."""
     spans = getattr(message, "spans", ())

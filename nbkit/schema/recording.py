@@ -223,33 +223,11 @@ DIFFS = table(
         "JSON list of [start, end]: the elements of tensors in `message`, which a report leaves out; null if none",
     ),
 )
-FINDINGS = table(
-    "findings",
-    "op at which a NaN, an Inf or a loss of all precision begins, in call order",
-    ("op_id", "int64", "the op"),
-    ("op", "str", "as in ops"),
-    ("module", "str", "as in ops"),
-    ("phase", "str", "as in ops"),
-    ("step", "int64", "as in ops"),
+LINES = table(
+    "lines",
+    "line of source code that led to ops, in the order of the ops",
     ("source", "str", "as in ops"),
-    (
-        "kind",
-        "str",
-        "nan; inf (the exact result is infinite too); overflow (it would fit a wider dtype); underflow (all of it fell "
-        "below the dtype's smallest normal number); input (no op made it: it came in, or lies in memory never filled)",
-    ),
-    ("role", "str", "output, or input for what came in"),
-    ("position", "int64", "index among the op's tensors of that role, those it only writes to last"),
-    ("dtype", "str", "dtype of the tensor, without prefix"),
-    ("shape", "str", "JSON list of its sizes"),
-    ("nan_count", "int64", "number of NaN in it"),
-    ("inf_count", "int64", "number of +Inf and -Inf in it"),
-    ("message", "str", "how many elements, the first of them, and the inputs that led to it"),
-    (
-        "message_values",
-        "str",
-        "JSON list of [start, end]: the elements of tensors in `message`, which a report leaves out; null if none",
-    ),
+    ("text", "str", "the line without the blanks around it; null where it cannot be read"),
 )
 ALIGNMENT = table(
     "alignment",

@@ -5,7 +5,10 @@ from typing import Any
 
 import pandas as pd
 
+from nbkit.findings.bad_values import MEASURED, bad_value_findings
+from nbkit.findings.differences import difference_findings
 from nbkit.schema import TEXT
+from nbkit.schema.message import with_values
 
 # Names until schema version 1, by frame.
 COLUMNS = {"diffs": {"injected_error": "local_error", "inherited_error": "propagated_error"}}
@@ -17,13 +20,14 @@ META = {
     "parted_integers": "diverged_integers",
     "unread": "skipped_lines",
 }
+BAD = ["op_id", "kind", *MEASURED, "parameter", "message"]
 CAPTURED = {"not_kept": "not_captured"}
 # Errors whose messages are nbkit's own; milestones have no type.
 OURS = (None, "NonFiniteError")
 
 
 def upgraded_frame(name: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns a frame of schema version 1 with the columns and values of today."""
+    """Returns a frame of schema version 1 with the columns and values of version 2."""
     frame = frame.rename(columns=COLUMNS.get(name, {}))
     if "error_class" in frame:
         frame["error_class"] = frame["error_class"].replace(ERROR_CLASSES)
@@ -32,15 +36,18 @@ def upgraded_frame(name: str, frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def with_steps(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Returns the frames of a trace with the column `step` of `findings`, which some of schema version 2 lack, too."""
-    findings = frames.get("findings")
-    if findings is None or "step" in findings or "ops" not in frames:
+def with_findings_of_today(frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
+    """Returns the frames of schema version 2 with findings as today: opcheck's had a row per tensor, opdiff's none."""
+    if "ops" not in frames:
         return dict(frames)
-    steps = frames["ops"]["step"].reindex(findings["op_id"]).to_numpy()
-    findings = findings.copy()
-    findings.insert(findings.columns.tolist().index("source"), "step", steps)
-    return {**frames, "findings": findings}
+    ops, bad, diffs = frames["ops"], frames.get("findings"), frames.get("diffs")
+    if bad is not None:
+        messages = [*map(with_values, bad["message"].tolist(), bad["message_values"].tolist())]
+        bad = bad.assign(message=pd.Series(messages, dtype=object), parameter=None)
+        return {**frames, "findings": bad_value_findings(bad[BAD], ops, {})}
+    if diffs is not None:
+        return {**frames, "findings": difference_findings(diffs, ops, {}, str(meta.get("reference", "the CPU")))}
+    return dict(frames)
 
 
 def _all_of_it(message: str) -> str:

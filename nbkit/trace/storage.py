@@ -18,7 +18,7 @@ from nbkit.errors import SchemaError, TraceError, first_line
 from nbkit.schema import SCHEMA_VERSION, TABLES
 from nbkit.trace.atomic_write import why_not
 from nbkit.trace.captured_values import CapturedCall, read_captured, write_captured
-from nbkit.trace.older_versions import upgraded_frame, upgraded_meta, with_steps
+from nbkit.trace.older_versions import upgraded_frame, upgraded_meta, with_findings_of_today
 
 META = "meta.json"
 
@@ -64,9 +64,13 @@ def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int,
             raise TraceError(
                 f"{path} has schema version {version}, this nbkit reads up to {SCHEMA_VERSION}; upgrade nbkit-torch."
             )
-        frames = with_steps({name: _read_frame(path, name, version) for name in names})
+        frames = {name: _read_frame(path, name, version) for name in names}
+        if version < 2:
+            meta = upgraded_meta(meta)
+        if version < 3:
+            frames = with_findings_of_today(frames, meta)
         frames = {name: _typed(name, frame) for name, frame in frames.items()}
-        return frames, upgraded_meta(meta) if version < SCHEMA_VERSION else meta, read_captured(path)
+        return frames, meta, read_captured(path)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException, SchemaError) as error:
         raise TraceError(f"{path} is damaged: {_reason(error)}; record or copy it again.") from error
 
@@ -92,7 +96,7 @@ def _read_frame(path: Path, name: str, version: int) -> pd.DataFrame:
     if not file.is_file():
         raise TraceError(f"{path} is damaged: {file.name} is missing; record or copy it again.")
     frame: pd.DataFrame = pq.ParquetFile(file).read().to_pandas()
-    if version < SCHEMA_VERSION:
+    if version < 2:
         frame = upgraded_frame(name, frame)
     return frame
 

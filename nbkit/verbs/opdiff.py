@@ -85,6 +85,5 @@ OPDIFF = Verb(
             ),
         },
         nothing=_nothing,
-        findings=lambda trace: int(trace.meta.get("mismatches", 0)),
     ),
 )

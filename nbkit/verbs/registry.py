@@ -1,5 +1,6 @@
 """VERBS lists the verbs; importing it tells the views what each one's traces show."""
 
+from nbkit.findings.finding import wrong
 from nbkit.trace.trace import Trace
 from nbkit.verbs.diff import DIFF
 from nbkit.verbs.info import INFO
@@ -22,6 +23,5 @@ VIEWS.update({verb.name: verb.view for verb in VERBS.values() if verb.view is no
 
 
 def has_findings(trace: Trace) -> bool:
-    """Returns whether the verb that made the trace found something wrong; False for an unknown verb."""
-    recorder = RECORDERS.get(str(trace.meta.get("verb")))
-    return recorder is not None and recorder.findings(trace) > 0
+    """Returns whether a verb found something wrong in the step: an error or a warning, no mere hint."""
+    return "findings" in trace.frames and len(wrong(trace.findings)) > 0

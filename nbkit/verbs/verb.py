@@ -25,11 +25,6 @@ ABOUT_PATTERNS = (
 COUNTS = ("warmup", "repeats")
 
 
-def no_findings(trace: Trace) -> int:
-    """Returns 0: such a verb records and judges nothing."""
-    return 0
-
-
 def own_failure(error: Mapping[str, Any]) -> str | None:
     """Returns one sentence on an error of nbkit itself that left nothing recorded; null where it is the cell's."""
     if error.get("failed_in_nbkit") is None:
@@ -59,7 +54,7 @@ class Recorder:
     `function` imports the context manager, whose parameters are the options; it raises NbkitError on a value that it
     cannot use. A verb that `is_repeated` times several runs of one step in one trace: it takes `warmup` and `repeats`,
     and has rounds(), begin_run() and end_run(). `nothing` says in one sentence why the trace of a cell holds nothing to
-    show, null where it does; `findings` counts what is wrong in a trace.
+    show, null where it does.
     """
 
     function: Callable[[], Callable[..., AbstractContextManager[Trace]]]
@@ -68,7 +63,6 @@ class Recorder:
     notes: str = ""
     special: Mapping[str, Option] = field(default_factory=dict)
     nothing: Callable[[Trace], str | None] = why_empty
-    findings: Callable[[Trace], int] = no_findings
     is_repeated: bool = False
 
     def add_options(self, holder: OptionHolder) -> None:

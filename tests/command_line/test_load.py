@@ -3,6 +3,7 @@
 import pytest
 
 import nbkit as package
+from nbkit.findings.finding import Finding, findings_frame
 from tests.fakes import small_trace
 
 
@@ -39,9 +40,11 @@ def test_a_chrome_trace_becomes_a_folder(nbkit, folder):
     assert package.load(folder / "again").ops["op"].tolist() == small_trace().ops["op"].tolist()
 
 
-@pytest.mark.parametrize(("mismatches", "status"), [(0, 0), (2, 1)])
-def test_findings_are_an_exit_status_if_asked(nbkit, folder, mismatches, status):
-    small_trace(verb="opdiff", mismatches=mismatches).save(folder / "d")
+@pytest.mark.parametrize(("severities", "status"), [([], 0), (["hint"], 0), (["error"], 1)])
+def test_findings_are_an_exit_status_if_asked(nbkit, folder, severities, status):
+    trace = small_trace(verb="opdiff")
+    trace.frames["findings"] = findings_frame(Finding("mismatch", severity, "it is", "") for severity in severities)
+    trace.save(folder / "d")
     assert nbkit("load", "d", "--fail-on-findings") == status
     assert nbkit("load", "d") == 0
 

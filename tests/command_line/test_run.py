@@ -56,7 +56,7 @@ def test_a_step_of_an_imported_module(nbkit, folder, step):
 @pytest.mark.parametrize(("flags", "status"), [([], 0), (["--fail-on-findings"], 1)])
 def test_findings_are_an_exit_status_if_asked(nbkit, folder, flags, status):
     assert nbkit("run", "-q", "--verb", "opcheck", *flags, "-o", "found", "broken.py") == status
-    assert Trace.load(folder / "found").findings["kind"].iloc[0] == "inf"
+    assert Trace.load(folder / "found").findings["rule"].iloc[0] == "inf"
 
 
 @pytest.mark.parametrize(

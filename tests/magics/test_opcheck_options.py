@@ -6,7 +6,7 @@ import pytest
 def test_findings_are_shown_and_kept(kernel):
     reply = kernel.run("%%opcheck -o trace --name 'a run'\nprint('mine')\nx / 0")
     assert [kind for kind, _ in reply.outputs] == ["stdout", "display", "value"]
-    assert kernel.value("trace is _opcheck, trace.findings['kind'].tolist()") == (True, ["inf"])
+    assert kernel.value("trace is _opcheck, trace.findings['rule'].tolist()") == (True, ["inf"])
     assert "aten.div.Tensor" in kernel.value("trace.summary()")
 
 

@@ -1,11 +1,15 @@
 """Traces that nbkit 0.1 saved load with the names of today."""
 
+import json
 from pathlib import Path
 
+import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
 import nbkit
+from nbkit.findings.bad_values import MEASURED
 from nbkit.trace.older_versions import upgraded_meta
 from nbkit.trace.trace import Trace
 from nbkit.views.report.leaving import leaving
@@ -42,17 +46,41 @@ def test_saved_again_it_is_a_trace_of_today(tmp_path):
     assert again.diffs.equals(trace.diffs)
 
 
-def test_findings_saved_without_their_step_have_that_of_their_op(tmp_path):
+def saved_by_version_2(trace, folder):
+    """A trace of version 2: opcheck's findings had a row per tensor, with columns of their own."""
+    path = trace.save(folder)
+    meta = json.loads((path / "meta.json").read_text())
+    meta["frames"].remove("lines")
+    (path / "meta.json").write_text(json.dumps({**meta, "schema_version": 2}))
+    rows = [
+        {"op_id": op_id, "kind": found.rule, "message": found.message, "message_values": found.message_values}
+        | {name: json.loads(found.evidence)[name] for name in MEASURED}
+        for found in trace.findings.itertuples()
+        for op_id in json.loads(found.evidence)["op_ids"]
+    ]
+    pq.write_table(pa.Table.from_pandas(pd.DataFrame(rows)), path / "findings.parquet")
+    return nbkit.load(path)
+
+
+def test_findings_of_single_tensors_become_those_of_today(tmp_path):
     weight = torch.nn.Parameter(torch.ones(2))
     optimizer = torch.optim.SGD([weight], lr=1.0)
     with nbkit.opcheck() as trace:
-        for _ in range(2):
+        for _ in range(3):
             weight.log().sum().backward()
+            weight.grad.fill_(1)
             optimizer.step()
-    path = trace.save(tmp_path / "saved") / "findings.parquet"
-    pq.write_table(pq.read_table(path).drop_columns(["step"]), path)
-    assert trace.findings["step"].tolist() == [1, 1]
-    assert nbkit.load(tmp_path / "saved").findings.equals(trace.findings)
+            torch.zeros(2).reciprocal()
+    loaded = saved_by_version_2(trace, tmp_path / "saved")
+    assert trace.findings["count"].sum() > len(trace.findings)
+    pd.testing.assert_frame_equal(loaded.findings, trace.findings.assign(source_text=loaded.findings["source_text"]))
+    assert loaded.findings["source_text"].isna().all()
+
+
+def test_a_comparison_of_version_1_has_its_wrong_tensors_as_findings():
+    loaded = nbkit.load(SAVED)
+    wrong = ~loaded.diffs["status"].isin(["ok", "reduced", "skipped"])
+    assert loaded.findings["count"].sum() == wrong.sum()
 
 
 def test_lines_that_a_reader_skipped_keep_their_rows():

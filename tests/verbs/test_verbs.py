@@ -3,10 +3,11 @@
 import pytest
 
 from nbkit.command_line.run_options import RunParser
+from nbkit.findings.finding import Finding, findings_frame
 from nbkit.magics import CELL_MAGICS
 from nbkit.magics.line_magic import line_parser
 from nbkit.trace.trace import Trace
-from nbkit.verbs.registry import RECORDERS, VERBS
+from nbkit.verbs.registry import RECORDERS, VERBS, has_findings
 from tests.fakes import small_trace
 
 
@@ -32,10 +33,11 @@ def test_what_records_is_made_from_the_options(name):
     assert (trace.meta["verb"], trace.meta["name"]) == (name, "mine")
 
 
-def test_findings_are_counted():
-    assert RECORDERS["optrace"].findings(small_trace()) == 0
-    assert RECORDERS["opdiff"].findings(small_trace(mismatches=2)) == 2
-    assert RECORDERS["opcheck"].findings(Trace()) == 0
+@pytest.mark.parametrize(("severities", "answer"), [([], False), (["hint"], False), (["hint", "warning"], True)])
+def test_a_hint_is_no_fault_of_the_step(severities, answer):
+    findings = [Finding("a rule", severity, "it is so", "do this") for severity in severities]
+    assert has_findings(Trace({"findings": findings_frame(findings)})) is answer
+    assert not has_findings(small_trace())
 
 
 LINES = {verb.name: line_parser(verb.name, verb.line) for verb in VERBS.values() if verb.line is not None}

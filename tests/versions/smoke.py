@@ -79,7 +79,7 @@ def same_after_loading(trace: nbkit.Trace, path: Path) -> bool:
 
 def no_stand_in_for_null(trace: nbkit.Trace) -> bool:
     """Whether no text of a frame is what Python calls a null."""
-    frames = [frame.drop(columns="kind", errors="ignore") for frame in trace.frames.values()]  # a finding is a "nan"
+    frames = [frame.drop(columns="rule", errors="ignore") for frame in trace.frames.values()]  # a finding is a "nan"
     texts = [frame[name] for frame in frames for name in frame.select_dtypes(exclude="number")]
     return not any(values.isin(["None", "nan", "<NA>"]).any() for values in texts)
 

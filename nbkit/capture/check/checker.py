@@ -16,7 +16,15 @@ from torch._C import DisableTorchFunction, _len_torch_dispatch_stack
 
 from nbkit.capture.check.local_ops import LocalOps
 from nbkit.capture.check.memory import Memory, storage_of, stored
-from nbkit.capture.check.origins import Finding, from_outside, is_float, is_readable, origin_of, underflow_of, unwritten
+from nbkit.capture.check.origins import (
+    BadTensor,
+    from_outside,
+    is_float,
+    is_readable,
+    origin_of,
+    underflow_of,
+    unwritten,
+)
 from nbkit.capture.check.values import largest, smallest_normal, values_of
 from nbkit.capture.raw.native_registry import NativeRegistry
 from nbkit.capture.raw.recording import Recording
@@ -53,7 +61,7 @@ class Checker:
 
     def __init__(self, recording: Recording, stop: bool) -> None:
         self.recording, self.stop = recording, stop
-        self.findings: list[Finding] = []
+        self.bad: list[BadTensor] = []
         self.checked = self.propagated = self.reruns = 0
         self.error: NonFiniteError | None = None
         self.skipped: Counter[str] = Counter()
@@ -202,7 +210,7 @@ class Checker:
 
     def _look(
         self, traits: OpTraits, args: Any, kwargs: Any, out: Any, written: list[Tensor], was_finite: bool
-    ) -> Finding | None:
+    ) -> BadTensor | None:
         made = [*tensors_in(out)]
         # What else it returns is memory for its backward op: log_alpha of the CTC loss holds -Inf by definition.
         notes = range(len(made))[traits.values :] if traits.values is not None else range(0)
@@ -240,7 +248,7 @@ class Checker:
         is_whole = tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes() if written else True
         self.memory.note(stored(tensor), is_whole or self.memory.was_finite(stored(tensor)) is not False)
 
-    def _underflow(self, traits: OpTraits, args: Any, kwargs: Any, tensor: Tensor, position: int) -> Finding | None:
+    def _underflow(self, traits: OpTraits, args: Any, kwargs: Any, tensor: Tensor, position: int) -> BadTensor | None:
         if not any(is_readable(tensor) for tensor in all_tensors(args, kwargs)):
             return None  # made of numbers: zeros, full, arange
         self.reruns += 1
@@ -250,9 +258,9 @@ class Checker:
         finding = underflow_of(traits, args, kwargs, tensor, position)
         return None if finding is None else self._add(finding)
 
-    def _add(self, finding: Finding) -> Finding:
+    def _add(self, finding: BadTensor) -> BadTensor:
         finding.slot = len(self.recording.ops)
-        self.findings.append(finding)
+        self.bad.append(finding)
         return finding
 
     def _look_outside(self, traits: OpTraits, args: Any, kwargs: Any, written: list[Tensor]) -> bool:

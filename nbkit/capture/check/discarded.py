@@ -103,16 +103,17 @@ class Dataflow:
         yield from ops[ops > since].tolist()
 
 
-def discarded(findings: pd.DataFrame, ops: pd.DataFrame, tensors: pd.DataFrame, alive: set[int]) -> np.ndarray:
-    """Returns of each finding whether it is an Inf that the step throws away."""
-    may_be = (findings["kind"] == "inf") & (findings["nan_count"] == 0) & ~findings["phase"].isin(NEEDED_IN)
-    thrown_away = may_be.to_numpy(dtype=bool, copy=True)
+def discarded(bad: pd.DataFrame, ops: pd.DataFrame, tensors: pd.DataFrame, alive: set[int]) -> np.ndarray:
+    """Returns of each bad tensor whether it is an Inf that the step throws away."""
+    is_needed = ops["phase"].isin(NEEDED_IN).to_numpy()[bad["op_id"].to_numpy()]
+    may_be = (bad["kind"] == "inf") & (bad["nan_count"] == 0) & ~is_needed
+    thrown_away: np.ndarray = may_be.to_numpy(dtype=bool, copy=True)
     if not thrown_away.any():
         return thrown_away
-    flow, doubtful = Dataflow(ops, tensors, alive), set(findings["op_id"][~thrown_away].tolist())
+    flow, doubtful = Dataflow(ops, tensors, alive), set(bad["op_id"][~thrown_away].tolist())
     for row in np.flatnonzero(thrown_away):
-        finding = findings.iloc[row]
-        thrown_away[row] = flow.is_discarded(int(finding["op_id"]), int(finding["position"]), doubtful)
+        op_id, position = bad["op_id"].iloc[row], bad["position"].iloc[row]
+        thrown_away[row] = flow.is_discarded(int(op_id), int(position), doubtful)
     return thrown_away
 
 

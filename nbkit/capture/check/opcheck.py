@@ -15,12 +15,12 @@ from nbkit.capture.recorder.needs import check_threads
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.step.module_calls import ModuleCalls
-from nbkit.schema import FINDINGS, TEXT
-from nbkit.schema.message import message_values
+from nbkit.findings.bad_values import bad_value_findings
+from nbkit.findings.finding import line_texts, with_findings
 from nbkit.trace.trace import Trace
 
 KEYS = ["op_id", "role", "position"]
-FROM_OPS = ["op", "module", "phase", "step", "source"]
+MEASURED = ("kind", "role", "position", "inf_count", "message")
 SCALED = (
     "A GradScaler looked at the gradients: where they hold NaN or Inf it skips the optimizer's step and lowers its "
     "scale, so that an overflow in the backward pass of its first steps is expected."
@@ -32,11 +32,12 @@ class opcheck(Recorder):  # noqa: N801  a context manager is named like the func
 
     The trace is that of `optrace`, and what runs inside computes the same bits as without it. After every aten op,
     forward, backward and optimizer, its result is looked at. `findings` has a row for each op that goes wrong by
-    itself, in call order: a NaN though no NaN went in, an Inf though all that went in was finite, results that fell
-    below what their dtype can hold; and one for each tensor that came in with NaN or Inf, or lies in memory that was
-    never filled. Ops that only pass them on are counted in `meta["propagated_ops"]`. Expected NaN/Inf constants, such
-    as the -inf of an attention mask, made in the step or before, are no finding, nor is an Inf of which the step makes
-    nothing but integers (`meta["discarded_ops"]`). `nbkit.producers(trace, op_id)` tells where the inputs came from.
+    itself, in call order, one for all its calls from the same line and module: a NaN though no NaN went in, an Inf
+    though all that went in was finite, results that fell below what their dtype can hold; and one for each tensor that
+    came in with NaN or Inf, or lies in memory that was never filled. Ops that only pass them on are counted in
+    `meta["propagated_ops"]`. Expected NaN/Inf constants, such as the -inf of an attention mask, made in the step or
+    before, are no finding, nor is an Inf of which the step makes nothing but integers (`meta["discarded_ops"]`).
+    `nbkit.producers(trace, op_id)` tells where the inputs came from.
 
     Args:
         stop: raise NonFiniteError right after the first op that goes wrong; the trace so far is kept.
@@ -78,81 +79,75 @@ class CheckObserver(Observer):
         return self.checker.around(func, run)
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
-        recorded = [finding for finding in self.checker.findings if finding.slot // OP_FIELDS < len(op_ids)]
-        rows = op_ids[np.array([finding.slot // OP_FIELDS for finding in recorded], dtype=np.int64)]
-        known = ops[FROM_OPS].iloc[rows].reset_index(drop=True)
-        findings = FINDINGS.frame(
+        met = [bad for bad in self.checker.bad if bad.slot // OP_FIELDS < len(op_ids)]
+        rows = op_ids[np.array([bad.slot // OP_FIELDS for bad in met], dtype=np.int64)]
+        self.bad = pd.DataFrame(
             {
                 "op_id": rows,
-                **{name: known[name].array for name in FROM_OPS},
-                "kind": [finding.kind for finding in recorded],
-                "role": [finding.role for finding in recorded],
-                "position": [finding.position for finding in recorded],
-                "dtype": [dtype_text(finding.dtype) for finding in recorded],
-                "shape": [sizes_text(finding.shape) for finding in recorded],
-                "nan_count": [finding.nan_count for finding in recorded],
-                "inf_count": [finding.inf_count for finding in recorded],
-                "message": [finding.message for finding in recorded],
-                "message_values": [message_values(finding.message) for finding in recorded],
+                **{name: pd.Series([getattr(bad, name) for bad in met], dtype=object) for name in MEASURED},
+                "nan_count": np.array([bad.nan_count for bad in met], dtype=np.int64),
+                "dtype": [dtype_text(bad.dtype) for bad in met],
+                "shape": [sizes_text(bad.shape) for bad in met],
             }
         )
         for reason, count in self.checker.skipped.items():
             self.recording.skip(f"not looked at: {reason}", count)
-        self._say_where(findings)
-        return {"findings": findings}, {
-            "checked_tensors": self.checker.checked,
-            "propagated_ops": self.checker.propagated,
-            "notes": [SCALED] if _is_scaled(findings, ops) else [],
-        }
+        self._say_where(ops, rows)
+        return {}, {"checked_tensors": self.checker.checked, "propagated_ops": self.checker.propagated}
 
-    def _say_where(self, findings: pd.DataFrame) -> None:
+    def _say_where(self, ops: pd.DataFrame, rows: np.ndarray) -> None:
         """Adds to the error that ends the step where its op is: a traceback of a backward op shows its caller only."""
-        if self.checker.error is not None and len(findings):
-            last = findings.iloc[-1]
+        if self.checker.error is not None and len(rows):
+            last = ops.iloc[rows[-1]]
             module = f"module {last['module'] or 'root'}" if isinstance(last["module"], str) else "outside modules"
             step = f", step {last['step']}" if last["step"] else ""
             source = f", {last['source']}" if isinstance(last["source"], str) else ""
             self.checker.error.add_note(f"{last['phase']}, {module}{step}{source}")
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
-        findings, tensors = frames["findings"], frames["tensors"]
+        bad, ops, tensors = self.bad, frames["ops"], frames["tensors"]
         if not meta["filtered_ops"]:  # else nobody knows what became of a result
             alive = self.recording.registry.live_storages()
-            thrown_away = discarded(findings, frames["ops"], tensors, alive)
-            findings = findings[~thrown_away].reset_index(drop=True)
+            thrown_away = discarded(bad, ops, tensors, alive)
+            bad = bad[~thrown_away].reset_index(drop=True)
             meta = {**meta, "discarded_ops": int(thrown_away.sum())}
-        return {**frames, "findings": with_names(findings, tensors)}, meta
+        is_scaled = bool(ops["op"].str.contains("_amp_foreach_non_finite_check_and_unscale_").any())
+        findings = bad_value_findings(
+            with_names(bad, ops, tensors), ops, line_texts(frames["lines"]), is_scaled=is_scaled
+        )
+        if (findings["severity"] == "hint").any():
+            meta = {**meta, "notes": [*meta["notes"], SCALED]}
+        return with_findings(frames, findings), meta
 
     def forget(self) -> None:
-        del self.recording, self.checker, self.native
+        del self.recording, self.checker, self.native, self.bad
 
 
-def with_names(findings: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
-    """Returns findings whose messages name the parameter or buffer an input is, also where an op read a view of it."""
-    is_input = (findings["kind"] == "input").to_numpy()
-    if not is_input.any():
-        return findings
+def with_names(bad: pd.DataFrame, ops: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
+    """Returns `bad` with the parameter or buffer that an input is, also where an op read a view of it.
+
+    The message begins with its name; else with what it probably is, from where it came in.
+    """
     named = tensors[["storage_id", "name"]].dropna().drop_duplicates().drop_duplicates("storage_id", keep=False)
     names = dict(zip(named["storage_id"].tolist(), named["name"].tolist(), strict=True))
-    known = tensors.drop_duplicates(KEYS).set_index(KEYS)["storage_id"]
-    messages = []
-    for row, came_in in zip(findings.itertuples(index=False), is_input, strict=True):
-        owner = None
-        if came_in:
-            storage = known.get((row.op_id, row.role, row.position))
-            owner = names.get(storage) or _guess(str(row.op), str(row.phase))
-        messages.append(row.message if owner is None else f"{owner} {row.message}")
-    return FINDINGS.check(findings.assign(message=pd.Series(messages, dtype=TEXT)))
+    is_input = (bad["kind"] == "input").to_numpy(dtype=bool)
+    known = tensors.drop_duplicates(KEYS).set_index(KEYS)["storage_id"] if is_input.any() else pd.Series()
+    parameters: list[str | None] = [None] * len(bad)
+    messages = bad["message"].tolist()
+    for row in np.flatnonzero(is_input):
+        key = tuple(bad[KEYS].iloc[row])
+        parameters[row] = names.get(known.get(key))
+        if owner := parameters[row] or _guess(ops.iloc[key[0]]):
+            messages[row] = f"{owner} {messages[row]}"
+    return bad.assign(
+        parameter=pd.Series(parameters, dtype=object, index=bad.index),
+        message=pd.Series(messages, dtype=object, index=bad.index),
+    )
 
 
-def _guess(op: str, phase: str) -> str | None:
-    """Returns what a tensor without a name probably is, from where it came in."""
-    if phase == "optimizer":
+def _guess(op: pd.Series) -> str | None:
+    """Returns what a tensor without a name probably is, from the op that it came into."""
+    if op["phase"] == "optimizer":
         return "a gradient or the state of the optimizer"
-    return "the gradient of an earlier backward pass" if phase == "backward" and op == "aten.add_.Tensor" else None
-
-
-def _is_scaled(findings: pd.DataFrame, ops: pd.DataFrame) -> bool:
-    """Returns whether something went wrong in a backward pass whose gradients a GradScaler looked at."""
-    is_backward = (findings["phase"] == "backward") & findings["kind"].isin(["nan", "inf", "overflow"])
-    return bool(is_backward.any()) and bool(ops["op"].str.contains("_amp_foreach_non_finite_check_and_unscale_").any())
+    is_added = op["phase"] == "backward" and op["op"] == "aten.add_.Tensor"
+    return "the gradient of an earlier backward pass" if is_added else None

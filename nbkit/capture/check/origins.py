@@ -30,8 +30,8 @@ def exact() -> Reference:
 
 
 @dataclass
-class Finding:
-    """Describes one op that goes wrong by itself, or an input that came in from outside; kinds as in `findings`."""
+class BadTensor:
+    """Describes a tensor that an op made wrong by itself, or that came in wrong; kinds are rules of `findings`."""
 
     kind: str
     role: str
@@ -49,7 +49,7 @@ class Finding:
 
 def origin_of(
     traits: OpTraits, args: Any, kwargs: Any, written: list[Tensor], tensor: Tensor, position: int
-) -> Finding | None:
+) -> BadTensor | None:
     """Returns what began with this result, which holds NaN or Inf; None if the inputs explain it.
 
     A NaN is explained by a NaN that went in, one given to an op that fills memory included; an Inf by either, a number
@@ -76,7 +76,7 @@ def origin_of(
         what = Message(what, " where ", element(number_text(wide)), limit)
     inputs = inputs_text(traits, args, kwargs, written, position, indices, values.shape)
     message = Message(*_how_many(nans or infs, values, what, indices), inputs)
-    return Finding(kind, "output", position, tensor, message, nans, infs)
+    return BadTensor(kind, "output", position, tensor, message, nans, infs)
 
 
 def _how_many(bad: int, values: Tensor, what: str, indices: list[int]) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ def _how_many(bad: int, values: Tensor, what: str, indices: list[int]) -> tuple[
     return f"{bad:,} of {values.numel():,} elements {'is' if bad == 1 else 'are'} ", what, f", the first at {indices}"
 
 
-def underflow_of(traits: OpTraits, args: Any, kwargs: Any, tensor: Tensor, position: int) -> Finding | None:
+def underflow_of(traits: OpTraits, args: Any, kwargs: Any, tensor: Tensor, position: int) -> BadTensor | None:
     """Returns what began with this result of zeros and subnormal numbers; None if that is what it should hold."""
     if not any(largest(source) > 0 for source in all_tensors(args, kwargs) if is_float(source)):
         return None
@@ -100,25 +100,25 @@ def underflow_of(traits: OpTraits, args: Any, kwargs: Any, tensor: Tensor, posit
         element(number_text(largest(tensor))),
         " is what is left",
     )
-    return Finding("underflow", "output", position, tensor, message)
+    return BadTensor("underflow", "output", position, tensor, message)
 
 
-def from_outside(tensor: Tensor, position: int) -> Finding:
+def from_outside(tensor: Tensor, position: int) -> BadTensor:
     """Reports an input that no recorded op made and that holds NaN or Inf already."""
     nans, infs = counts(tensor)
-    return Finding(
+    return BadTensor(
         "input", "input", position, tensor, f"came into the recorded code with {_held(tensor, nans, infs)}", nans, infs
     )
 
 
-def unwritten(tensor: Tensor, position: int) -> Finding:
+def unwritten(tensor: Tensor, position: int) -> BadTensor:
     """Reports an input that holds NaN or Inf though all that the recorded ops wrote to its memory is finite."""
     nans, infs = counts(tensor)
     message = (
         f"holds {_held(tensor, nans, infs)} that no recorded op put there: memory from empty() that was not filled, or "
         f"written to by other code"
     )
-    return Finding("input", "input", position, tensor, message, nans, infs)
+    return BadTensor("input", "input", position, tensor, message, nans, infs)
 
 
 def _held(tensor: Tensor, nans: int, infs: int) -> str:

@@ -25,6 +25,8 @@ from nbkit.capture.replay.isolated import isolated
 from nbkit.capture.replay.muted_warnings import MutedWarnings
 from nbkit.capture.replay.reference import Function, Reference
 from nbkit.capture.step.module_calls import ModuleCalls
+from nbkit.findings.differences import difference_findings
+from nbkit.findings.finding import line_texts, with_findings
 from nbkit.numerics.metrics import COUNTS, Metrics
 from nbkit.numerics.noise_ratio import HARMLESS, THRESHOLD
 from nbkit.numerics.precision import Array
@@ -170,7 +172,11 @@ class DiffObserver(Observer):
         return {"diffs": diffs}, meta
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
-        return (frames, meta) if self.against is None else self.against.completed(frames, meta)
+        if self.against is not None:
+            frames, meta = self.against.completed(frames, meta)
+        texts = line_texts(frames["lines"])
+        found = difference_findings(frames["diffs"], frames["ops"], texts, self.reference.text)
+        return with_findings(frames, found), meta
 
     def _notes(self) -> Iterator[str]:
         for key in sorted(self.tolerances.unused, key=str):

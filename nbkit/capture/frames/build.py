@@ -26,7 +26,7 @@ from nbkit.capture.step.module_calls import ModuleCalls
 def build(
     recording: Recording, modules: ModuleCalls, statistics: Statistics | None, selection: Selection, getters: int
 ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
-    """Returns the frames (ops, tensors, modules) and the part of meta that follows from the recording.
+    """Returns the frames (ops, tensors, modules, lines) and the part of meta that follows from the recording.
 
     Beside it `failed_op_id` and, for every slot of recording.ops, the op_id in `op_ids`; -1 of one that was left out.
     """
@@ -48,6 +48,7 @@ def build(
         "ops": rows.frame(chosen, labels, paths, devices),
         "tensors": _tensors(recording, tensors, rows, spans, op_ids, names, statistics),
         "modules": modules_frame(modules, labels),
+        "lines": rows.lines(chosen),
     }
     for reason, count in recording.registry.skipped.items():
         recording.skip(reason, count)

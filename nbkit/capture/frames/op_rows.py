@@ -11,9 +11,9 @@ from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.frames.op_names import op_name
 from nbkit.capture.frames.string_columns import followed, numbered, text_column
 from nbkit.capture.raw.recording import ACCUMULATE, OP_FIELDS, OPTIMIZER_CODE, Context, OpRecord, Recording, ThreadState
-from nbkit.capture.raw.source import location_text
+from nbkit.capture.raw.source import code_text, location_text
 from nbkit.capture.step.module_calls import ModuleCalls
-from nbkit.schema import OPS, nullable
+from nbkit.schema import LINES, OPS, nullable
 from nbkit.timeline.nesting import depth_levels, subtree_sums
 
 INTEGERS = "sequence node start end first_tensor inputs outputs".split()
@@ -174,8 +174,15 @@ class OpRows:
         has_own = code >= 0
         upward = np.where(self.in_node & (self.forward >= 0), self.forward, self.parent)
         stays = has_own | (upward < 0)
-        texts = [location_text(by_key[key]) for key in keys]
+        self.locations = [by_key[key] for key in keys]
+        texts = [location_text(location) for location in self.locations]
         return code[followed(np.where(stays, np.arange(self.count), upward))], texts
+
+    def lines(self, chosen: np.ndarray) -> pd.DataFrame:
+        """Returns the frame of the lines of code that the rows in `chosen` come from; a line stands in it once."""
+        met = dict.fromkeys(self.source_code[chosen].tolist())
+        texts = {self.sources[code]: code_text(self.locations[code]) for code in met if code >= 0}
+        return LINES.frame({"source": [*texts], "text": [*texts.values()]})
 
     def own(self, accumulated: dict[int, tuple[int, str]], paths: list[tuple[int, str]]) -> None:
         """Gives the ops that add to a parameter's gradient the module that owns the parameter.

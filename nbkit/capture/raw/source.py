@@ -1,5 +1,6 @@
 """Finds source lines: which frame led to an op, and how its line is written."""
 
+import linecache
 import os
 import sys
 import sysconfig
@@ -71,6 +72,12 @@ def location_text(location: CodeLocation) -> str:
     """Returns `Cell In[7], line 3` for a notebook cell, else `path/file.py:12`, relative in the working directory."""
     code, offset = location
     return line_text(code.co_filename, _line(code, offset))
+
+
+def code_text(location: CodeLocation) -> str | None:
+    """Returns the line of code itself, without the blanks around it; None where nobody has it any more."""
+    code, offset = location
+    return linecache.getline(code.co_filename, _line(code, offset)).strip() or None
 
 
 def line_text(filename: str, line: int) -> str:

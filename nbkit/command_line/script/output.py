@@ -7,7 +7,7 @@ from nbkit.errors import TraceError
 from nbkit.trace.storage import META, check_save_path
 from nbkit.trace.trace import Trace
 from nbkit.verbs.options.parser import telling_new_folders
-from nbkit.verbs.verb import Recorder
+from nbkit.verbs.registry import has_findings
 
 
 class Output:
@@ -17,8 +17,8 @@ class Output:
     Raises TraceError if the folder cannot take them.
     """
 
-    def __init__(self, folder: Path, verb: Recorder, narrator: Narrator, *, is_split: bool = False) -> None:
-        self._folder, self._verb, self._narrator, self._is_split = folder, verb, narrator, is_split
+    def __init__(self, folder: Path, narrator: Narrator, *, is_split: bool = False) -> None:
+        self._folder, self._narrator, self._is_split = folder, narrator, is_split
         if is_split and folder.is_dir() and any(folder.iterdir()):
             what = "is a trace" if (folder / META).is_file() else "is not empty"
             raise TraceError(f"{folder} {what}, and several steps go to a folder of their own; give another name.")
@@ -26,7 +26,7 @@ class Output:
         self.saved: list[Path] = []
         self.notes: list[str] = []
         self.last: Trace | None = None
-        self.findings = 0
+        self.has_findings = False
         self.problem: str | None = None
 
     def keep(self, trace: Trace, number: int) -> None:
@@ -34,7 +34,7 @@ class Output:
         path = self._folder / f"step={number}" if self._is_split else self._folder
         self._narrator.progress(f"recorded step {number}: {len(trace.frames.get('ops', ())):,} ops; saving")
         self.last = trace
-        self.findings += self._verb.findings(trace)
+        self.has_findings |= has_findings(trace)
         try:
             with telling_new_folders([self._folder], self.notes.append):
                 self.saved.append(trace.save(path))

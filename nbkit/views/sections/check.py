@@ -1,5 +1,7 @@
 """Sections of an opcheck trace: where values went wrong, and what led to the first of them."""
 
+import json
+
 import pandas as pd
 
 from nbkit.analysis.values.producers import producers
@@ -18,11 +20,13 @@ KINDS = {
 # Columns of the frame, and how the table shows them.
 FINDING = {
     "op": Column("op"),
-    "kind": Column("kind"),
+    "rule": Column("kind"),
+    "calls": Column("calls"),
     "phase": Column("phase", "phase"),
     "step": Column("step", "id"),
     "module": Column("module"),
     "source": Column("source"),
+    "source_text": Column("line"),
     "message": Column("what happened", "sentence"),
 }
 ORIGIN = (Column("op"), Column("ops before", "count"), Column("phase", "phase"), *columns("module, source"))
@@ -34,8 +38,12 @@ def check_sections(trace: Trace, count: int) -> list[Section]:
     if not len(findings):
         return [Section("Where values go wrong", (Column("", "sentence"),), [[nothing_text(trace)]])]
     more = and_more(len(findings), count)
-    names = [name for name in FINDING if name != "step" or has_steps(trace)]
-    shown = findings.head(count).assign(kind=lambda frame: frame["kind"].replace(KINDS))
+    absent = set() if has_steps(trace) else {"step"}
+    absent |= {"source_text"} if findings["source_text"].isna().all() else set()
+    absent |= set() if (findings["count"] > 1).any() else {"calls"}
+    names = [name for name in FINDING if name not in absent]
+    few = findings.head(count)
+    shown = few.assign(rule=few["rule"].replace(KINDS), calls=[*map(_calls, few["count"], few["evidence"])])
     rows = shown[names].to_numpy(object).tolist()
     labels = [FINDING[name] for name in names]
     return [Section("Where values go wrong, first to last", labels, rows, more), *_origin(trace, findings)]
@@ -62,8 +70,13 @@ def nothing_text(trace: Trace) -> str:
     return text
 
 
+def _calls(count: int, evidence: str) -> str:
+    """Returns '15 of 15': how many calls of an op, from the same line and module, a finding stands for."""
+    return f"{units.count(count)} of {units.count(int(json.loads(evidence).get('calls', count)))}"
+
+
 def _origin(trace: Trace, findings: pd.DataFrame) -> list[Section]:
-    wrong = findings[findings["kind"] != "input"]
+    wrong = findings[(findings["rule"] != "input") & findings["op_id"].notna()]
     if not len(wrong):
         return []
     before = producers(trace, int(wrong["op_id"].iloc[0]))

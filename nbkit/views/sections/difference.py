@@ -16,7 +16,7 @@ TENSORS = ["model", "module", "phase", "op", "role", "position", "dtype", "shape
 # Title, frame, and the columns by which its rows are the same.
 COUNTED = (
     ("Modules that differ", "modules", ["model", "module", "type", "params"]),
-    ("Findings that differ", "findings", ["module", "phase", "op", "kind"]),
+    ("Findings that differ", "findings", ["module", "phase", "op", "rule"]),
     ("Verdicts that differ", "diffs", ["module", "phase", "op", "role", "position", "status"]),
 )
 
@@ -71,7 +71,9 @@ def _counted(left: Trace, right: Trace) -> Iterator[tuple[str, pd.DataFrame]]:
     is_known = pd.MultiIndex.from_frame(shapes[["model", "module", "phase", "op"]]).isin(known)
     yield "Shapes and dtypes that differ", shapes[~is_known]
     for title, name, keys in COUNTED:
-        if name in left.frames and name in right.frames:  # else the two verbs looked for other things
+        # Else the two verbs looked for other things; findings of opdiff are its verdicts.
+        is_said = name == "findings" and any("diffs" in trace.frames for trace in (left, right))
+        if name in left.frames and name in right.frames and not is_said:
             yield title, compare_counts(_frame(left, name), _frame(right, name), keys)
 
 
@@ -90,7 +92,7 @@ def _count_rows(rows: pd.DataFrame) -> list[list[object]]:
 
 def _place(row: "pd.Series[str]") -> str:
     """Returns the names of a row on one line: what it is, then where."""
-    what = [str(row[name]) for name in ("kind", "status", "op", "type", "role", "position") if _has(row, name)]
+    what = [str(row[name]) for name in ("rule", "status", "op", "type", "role", "position") if _has(row, name)]
     what += [str(row[name]) for name in ("dtype", "shape") if _has(row, name)]
     what += [f"{row['params']:,} parameters"] if _has(row, "params") else []
     where = shown_module(row.get("model"), row["module"])

@@ -48,7 +48,7 @@ def check_verdict(trace: Trace) -> Statement:
 
 
 def _findings(trace: Trace, findings: pd.DataFrame) -> list[Words]:
-    kind, op_id, message = (findings[name].iloc[0] for name in ("kind", "op_id", "message"))
+    kind, op_id, message = (findings[name].iloc[0] for name in ("rule", "op_id", "message"))
     step = f" in step {findings['step'].iloc[0]}" if has_steps(trace) else ""
     begins = f"{KINDS.get(kind, shown(kind))}, first{step} at "
     first: Words = (begins, *_op_words(trace, int(op_id)), f": {shown(message)}")

@@ -1,5 +1,6 @@
 """Tests NaN and Inf that no op of the step made: parameters, buffers, old gradients, unfilled memory, masks."""
 
+import json
 import math
 
 import pytest
@@ -31,7 +32,8 @@ def test_running_statistics_are_named_at_their_own_position():
     net = nn.Sequential(nn.BatchNorm1d(2)).eval()
     net[0].running_var[1] = NAN
     [first] = found(lambda: net(torch.ones(3, 2))).findings.itertuples()
-    assert (first.position, first.message.split()[0]) == (4, "0.running_var")
+    assert (first.parameter, first.message.split()[0]) == ("0.running_var", "0.running_var")
+    assert json.loads(first.evidence)["position"] == 4
 
 
 def test_the_state_of_an_optimizer_and_an_old_gradient_are_told_apart():
@@ -54,7 +56,7 @@ def test_memory_that_was_never_filled_is_no_clean_bill():
         return memory * 2
 
     [first] = found(step).findings.itertuples()
-    assert (first.kind, first.op) == ("input", "aten.mul.Tensor")
+    assert (first.rule, first.op) == ("input", "aten.mul.Tensor")
     assert first.message.startswith("holds 3 NaN in 3 elements that no recorded op put there: memory from empty()")
 
 

@@ -71,7 +71,7 @@ def test_hooks_come_in_their_order():
         torch.ones(2).exp()
     assert diary.lines == [
         *("on", "before ones", "after ones", "before exp", "after exp", "off", "frames of 4 ops"),
-        *("completed ['modules', 'ops', 'parts', 'tensors']", "forgotten"),
+        *("completed ['lines', 'modules', 'ops', 'parts', 'tensors']", "forgotten"),
     ]
     assert (trace.meta["notes"], trace.meta["pages"], trace.meta["name"]) == (["A diary."], 2, "mine")
 
@@ -110,7 +110,7 @@ def test_two_observers_in_one_recording_give_what_each_gives_alone():
     (checked,), _ = recorded(nbkit.opcheck())
     (compared,), bare = recorded(nbkit.opdiff())
     assert left == bare == recorded()[1]
-    assert set(trace.frames) == {"ops", "tensors", "modules", "findings", "diffs"}
+    assert set(trace.frames) == {"ops", "tensors", "modules", "lines", "findings", "diffs"}
     # Alone opcheck takes no mode, in which torch itself runs some ops otherwise.
     assert in_any_mode(recorded_ops(trace)) == in_any_mode(recorded_ops(checked))
     pd.testing.assert_frame_equal(*(one.findings.drop(columns="op_id") for one in (trace, checked)))

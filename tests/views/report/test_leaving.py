@@ -8,7 +8,8 @@ import pytest
 import torch
 
 import nbkit
-from nbkit.schema import FINDINGS, NODES
+from nbkit.findings.finding import Finding, findings_frame
+from nbkit.schema import NODES
 from nbkit.schema.message import Message, element, joined, message_values
 from nbkit.trace.trace import Trace
 from nbkit.views.report.leaving import leaving
@@ -20,9 +21,7 @@ HOME = "/" + "home"
 
 
 def findings(message: str) -> pd.DataFrame:
-    row = {"op_id": 1, "op": "a", "phase": "forward", "step": 0, "kind": "nan", "role": "output", "position": 0}
-    row |= {"dtype": "float32", "shape": "[2]", "nan_count": 1, "inf_count": 0}
-    return FINDINGS.frame([{**row, "message": message, "message_values": message_values(message)}])
+    return findings_frame([Finding("nan", "error", message, "", op_id=1, op="a", phase="forward")])
 
 
 def test_elements_stay_only_where_values_are_asked_for() -> None:

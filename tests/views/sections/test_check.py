@@ -7,7 +7,7 @@ from nbkit.views.sections.check import check_sections
 from nbkit.views.static_html.static_table import static_table
 from nbkit.views.static_html.view import view_of
 
-OTHERS = ["module", "source", "what happened"]
+OTHERS = ["module", "source", "line", "what happened"]
 
 
 def traced(step):
@@ -65,9 +65,18 @@ def test_findings_of_several_steps_say_which():
 
 
 def test_more_findings_than_rows_are_counted():
-    sections = check_sections(traced(lambda: [torch.zeros(2).log() for _ in range(7)]), 3)
-    assert [row[0] for row in sections[0].texts()] == ["aten.log.default"] * 3
-    assert sections[0].caption == "and 4 more"
+    ops = (torch.log, torch.reciprocal, torch.log2, torch.log10)
+    sections = check_sections(traced(lambda: [op(torch.zeros(2)) for op in ops]), 3)
+    assert [row[0] for row in sections[0].texts()] == [f"aten.{name}.default" for name in ("log", "reciprocal", "log2")]
+    assert sections[0].caption == "and 1 more"
+
+
+def test_equal_findings_are_one_row_that_counts_the_calls():
+    trace = traced(lambda: [torch.full((2,), at).log() for at in (0.0, 1.0, 0.0)])
+    assert trace.findings["count"].tolist() == [2]
+    section = check_sections(trace, 3)[0]
+    assert [column.label for column in section.columns][:3] == ["op", "kind", "calls"]
+    assert section.texts()[0][2] == "2 of 3"
 
 
 def test_the_widget_shows_the_findings_above_the_op_table():

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from nbkit.schema import DIFFS, FINDINGS
+from nbkit.findings.finding import Finding, findings_frame
+from nbkit.schema import DIFFS
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.statement import Link, Statement
 from nbkit.views.statements.verdict import check_verdict, difference_verdict, values_verdict
@@ -36,29 +37,12 @@ def test_values_that_were_read_are_judged_by_their_nan_and_inf() -> None:
 
 
 def findings(*rows: tuple[int, str]) -> Trace:
-    base = {
-        "module": "fc",
-        "phase": "forward",
-        "step": 0,
-        "role": "output",
-        "position": 0,
-        "dtype": "float32",
-        "shape": "[2]",
-    }
     made = [
-        {
-            **base,
-            "op_id": op_id,
-            "op": "aten.mm.default",
-            "kind": kind,
-            "nan_count": 1,
-            "inf_count": 0,
-            "message": "1 of 2",
-        }
-        for op_id, kind in rows
+        Finding(rule, "error", "1 of 2", "", op_id=op_id, op="aten.mm.default", module="fc", phase="forward")
+        for op_id, rule in rows
     ]
     trace = small_trace(verb="opcheck", checked_tensors=14)
-    trace.frames["findings"] = FINDINGS.frame(made)
+    trace.frames["findings"] = findings_frame(made)
     return trace
 
 

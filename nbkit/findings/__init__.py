@@ -1,0 +1,1 @@
+"""Findings: what a verb says is wrong in a step, as one list."""

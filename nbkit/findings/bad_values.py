@@ -1,0 +1,52 @@
+"""Makes findings of the tensors that opcheck names: where NaN, Inf and lost precision begin."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from nbkit.findings.finding import PLACE, Finding, Severity, at_ops, findings_frame
+
+SEVERITIES: dict[str, Severity] = {"underflow": "warning"}  # all others are errors
+HANDLE = "Keep the inputs that the message names from the op, or handle them: a clamp, an eps, a where() before it."
+ADVICE = {
+    "nan": HANDLE,
+    "inf": HANDLE,
+    "overflow": "Compute this op in a wider dtype (float32 or bfloat16), or scale its inputs down.",
+    "underflow": "Scale the values up before this op (a loss scale), or compute it in a wider dtype.",
+    "input": "Look where this tensor was made: it was so before the recorded code read it.",
+}
+# What a step of a GradScaler expects of its backward pass.
+SCALED = "Nothing, while it happens in the first steps only: GradScaler skips such a step and lowers its scale."
+# What tells two tensors that an op met, or two ops, apart.
+KEYS = ("kind", "role", "position", "parameter", *PLACE)
+MEASURED = ("role", "position", "dtype", "shape", "nan_count", "inf_count")
+
+
+def bad_value_findings(
+    bad: pd.DataFrame, ops: pd.DataFrame, texts: Mapping[str, str], *, is_scaled: bool = False
+) -> pd.DataFrame:
+    """Returns the findings of `bad`, which has a row per tensor: op_id, kind, MEASURED, parameter and message.
+
+    With `is_scaled`, a GradScaler looks at the gradients, so that what goes wrong in the backward pass is a hint.
+    """
+    of_ops = ops[list(PLACE)].iloc[bad["op_id"].to_numpy()].reset_index(drop=True)
+    rows = pd.concat([bad.reset_index(drop=True), of_ops], axis="columns")
+    findings = []
+    for _, alike in rows.groupby(list(KEYS), sort=False, dropna=False):
+        first = alike.iloc[0]
+        is_expected = is_scaled and first["phase"] == "backward" and first["kind"] in ("nan", "inf", "overflow")
+        finding = Finding(
+            rule=first["kind"],
+            severity="hint" if is_expected else SEVERITIES.get(first["kind"], "error"),
+            message=first["message"],
+            advice=SCALED if is_expected else ADVICE[first["kind"]],
+            parameter=first["parameter"] if isinstance(first["parameter"], str) else None,
+            evidence={name: _plain(first[name]) for name in MEASURED},
+        )
+        findings.append(at_ops(finding, ops, alike["op_id"].tolist(), texts))
+    return findings_frame(findings)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value

@@ -1,0 +1,59 @@
+"""Makes findings of the tensors that opdiff compared and found wrong."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from nbkit.findings.finding import PLACE, Finding, at_ops, findings_frame
+from nbkit.numerics.noise_ratio import HARMLESS
+from nbkit.schema.message import Message, with_values
+
+ADVICE = {
+    "mismatch": "Run the op alone: nbkit.script_of(trace, op_id) writes a script from a captured call. If the op is "
+    "wrong there, too, the fault is the kernel's.",
+    "failed": "Read the message: the reference could not run the op, so that nothing is known about its result.",
+}
+MEASURED = ("role", "position", "dtype", "shape", "noise_ratio", "max_abs_error", "max_rel_error", "mismatch_count")
+
+
+def difference_findings(
+    diffs: pd.DataFrame, ops: pd.DataFrame, texts: Mapping[str, str], reference: str
+) -> pd.DataFrame:
+    """Returns the findings of all tensors in `diffs` that are wrong, or that could not be compared."""
+    at = np.flatnonzero(~diffs["status"].isin(HARMLESS))
+    rows = diffs.iloc[at].assign(row=at)
+    rows["source"] = ops["source"].to_numpy(object)[rows["op_id"].to_numpy()]
+    findings = []
+    for _, alike in rows.groupby(["status", "role", "position", *PLACE], sort=False, dropna=False):
+        worst = alike.iloc[int(alike["noise_ratio"].fillna(np.inf).to_numpy().argmax())]
+        finding = Finding(
+            rule=worst["status"],
+            severity="warning" if worst["status"] == "failed" else "error",
+            message=_message(worst, reference),
+            advice=ADVICE.get(worst["status"], ADVICE["mismatch"]),
+            evidence={
+                "diffs_rows": alike["row"].tolist(),
+                **{name: _plain(worst[name]) for name in MEASURED if not pd.isna(worst[name])},
+            },
+        )
+        findings.append(at_ops(finding, ops, alike["op_id"].tolist(), texts))
+    return findings_frame(findings)
+
+
+def _message(row: pd.Series, reference: str) -> str:
+    """Returns what is wrong with a tensor, in one sentence."""
+    what = f"{row['role']} {row['position']}"
+    if row["status"] == "failed":
+        return Message(what, " could not be compared: ", with_values(str(row["message"]), row["message_values"]))
+    if row["status"] != "mismatch":
+        return f"{what} has another {row['status']} than on {reference}"
+    if np.isinf(row["noise_ratio"]):
+        return f"{what} has NaN, Inf or integers where {reference} has others"
+    if pd.isna(row["noise_ratio"]):
+        return f"{what} differs from {reference} by more than the tolerance that was set"
+    return f"{what} is {row['noise_ratio']:.3g} times as far from {reference} as rounding explains"
+
+
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,94 @@
+"""Defines a finding, and makes the frame of findings."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import pandas as pd
+
+from nbkit.schema import FINDINGS
+from nbkit.schema.findings import MOST_OPS
+from nbkit.schema.message import message_values
+
+Severity = Literal["error", "warning", "hint"]
+# A hint is no fault, and ends no command with a status of its own.
+WRONG: tuple[Severity, ...] = ("error", "warning")
+PLACE = ("op", "module", "phase", "source")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Describes one finding; fields as in FINDINGS."""
+
+    rule: str
+    severity: Severity
+    message: str
+    advice: str
+    op_id: int | None = None
+    op: str | None = None
+    parameter: str | None = None
+    module: str | None = None
+    phase: str | None = None
+    step: int = 0
+    source: str | None = None
+    source_text: str | None = None
+    count: int = 1
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    effect_us: float | None = None
+    effect_bytes: int | None = None
+
+
+def findings_frame(findings: Iterable[Finding]) -> pd.DataFrame:
+    """Returns the frame of findings."""
+    rows = [
+        {
+            **vars(finding),
+            "message_values": message_values(finding.message),
+            "evidence": json.dumps(dict(finding.evidence)),
+        }
+        for finding in findings
+    ]
+    return FINDINGS.frame(rows)
+
+
+def at_ops(finding: Finding, ops: pd.DataFrame, op_ids: Sequence[int], texts: Mapping[str, str]) -> Finding:
+    """Returns a finding about the ops `op_ids` of `ops`, placed at the first of them; `texts` holds lines by source.
+
+    Of how many calls the place has, `calls` in its evidence tells.
+    """
+    first = ops.iloc[op_ids[0]]
+    where: dict[str, Any] = {name: value if isinstance(value := first[name], str) else None for name in PLACE}
+    alike = pd.Series(True, index=ops.index)
+    for name, value in where.items():
+        alike &= ops[name].isna() if value is None else ops[name] == value
+    return replace(
+        finding,
+        **where,
+        op_id=int(op_ids[0]),
+        step=int(first["step"]),
+        source_text=texts.get(where["source"] or ""),
+        count=len(op_ids),
+        evidence={"op_ids": [*map(int, op_ids[:MOST_OPS])], "calls": int(alike.sum()), **finding.evidence},
+    )
+
+
+def with_findings(frames: Mapping[str, pd.DataFrame], findings: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Returns the frames of a trace with more findings; those of several verbs stand in the order of their ops."""
+    if before := [frames["findings"]] if "findings" in frames else []:
+        both = pd.concat([*before, findings], ignore_index=True)
+        findings = FINDINGS.check(both.sort_values("op_id", kind="stable", ignore_index=True))
+    return {**frames, "findings": findings}
+
+
+def line_texts(lines: pd.DataFrame | None) -> dict[str, str]:
+    """Returns the texts of the lines of code in the frame `lines`, by source; null is a recording without."""
+    if lines is None:
+        return {}
+    known = lines.dropna(subset=["text"])
+    return dict(zip(known["source"].tolist(), known["text"].tolist(), strict=True))
+
+
+def wrong(findings: pd.DataFrame) -> pd.DataFrame:
+    """Returns the findings that are errors or warnings."""
+    return findings[findings["severity"].isin(WRONG)]
