@@ -271,5 +271,11 @@ ALIGNMENT = table(
         "propagated: it reads what differs already; both; null if there is nothing to compare",
     ),
     ("origin_id", "Int64", "row of this frame that most of the difference goes back to; null if clean"),
+    (
+        "arguments",
+        "str",
+        "JSON object of the arguments that are not the same in both, [left, right] by name; null if none, or if it is "
+        "another op",
+    ),
     ("message", "str", "what differs first, in words; null if nothing"),
 )

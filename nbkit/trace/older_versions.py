@@ -7,7 +7,7 @@ import pandas as pd
 
 from nbkit.findings.bad_values import MEASURED, bad_value_findings
 from nbkit.findings.differences import difference_findings
-from nbkit.schema import OPS, TEXT
+from nbkit.schema import TABLES, TEXT
 from nbkit.schema.message import with_values
 
 # Names until schema version 1, by frame.
@@ -43,8 +43,7 @@ def upgraded_frames(frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any])
     """
     if "ops" not in frames:
         return dict(frames)
-    unknown = pd.Series([None] * len(frames["ops"]), dtype=TEXT)
-    frames = {**frames, "ops": frames["ops"].assign(arguments=unknown)[OPS.names]}
+    frames = {name: _with_arguments(name, frame) for name, frame in frames.items()}
     ops, bad, diffs = frames["ops"], frames.get("findings"), frames.get("diffs")
     if bad is not None:
         messages = [*map(with_values, bad["message"].tolist(), bad["message_values"].tolist())]
@@ -53,6 +52,12 @@ def upgraded_frames(frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any])
     if diffs is not None:
         return {**frames, "findings": difference_findings(diffs, ops, {}, str(meta.get("reference", "the CPU")))}
     return frames
+
+
+def _with_arguments(name: str, frame: pd.DataFrame) -> pd.DataFrame:
+    if name not in ("ops", "alignment") or "arguments" in frame:
+        return frame
+    return frame.assign(arguments=pd.Series([None] * len(frame), dtype=TEXT))[TABLES[name].names]
 
 
 def _all_of_it(message: str) -> str:
