@@ -73,6 +73,12 @@ def test_memory_is_a_step_line_per_device_with_its_peak() -> None:
     assert draw_memory(timed_trace()).axes[0].lines[0].get_ydata().max() == 2560 / 2**20
 
 
+def test_memory_lines_stand_in_the_order_of_their_devices() -> None:
+    trace = timed_trace()
+    trace.frames["memory"] = trace.memory.assign(device=["cuda:1", "cpu", "cuda:0"])
+    assert [line.name.partition(",")[0] for line in plot_memory(trace).data] == ["cpu", "cuda:0", "cuda:1"]
+
+
 def test_a_long_memory_line_is_thinned_and_keeps_its_peak() -> None:
     trace = timed_trace()
     draw = np.random.default_rng(0)
