@@ -96,6 +96,12 @@ def test_the_still_flamegraph_stands_on_its_heaviest_box() -> None:
     assert len(boxes) == 7
 
 
+def test_boxes_of_the_still_flamegraph_are_named_where_there_is_room() -> None:
+    rows = ({"op": "aten.a_long_name.default", "self_time_us": 10.0}, {"op": "tiny", "self_time_us": 0.1})
+    axes = draw_flame(make_trace(make_ops(*rows, {"op": "half", "self_time_us": 10.0}))).axes[0]
+    assert [text.get_text() for text in axes.texts] == ["aten.a_long_name.default", "half"]
+
+
 @pytest.mark.parametrize("kind", ["png", "svg"])
 def test_static_figures_save_for_papers(kind: str, tmp_path: Path) -> None:
     for number, draw in enumerate((draw_flame, draw_memory, draw_modules, draw_ops)):
