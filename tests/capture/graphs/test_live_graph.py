@@ -1,4 +1,5 @@
 import pytest
+import torch
 from torch import nn
 
 from nbkit.capture.graphs.live_graph import live_graph
@@ -18,6 +19,14 @@ def test_what_has_no_graph_is_named(source, message):
         live_graph(source)
 
 
-def test_a_graph_is_named_after_the_class_of_its_model():
-    meta = live_graph(nn.Sequential(nn.ReLU())).meta
-    assert (meta["name"], meta["source"], meta["complete"]) == ("Sequential", "torch module", True)
+@pytest.mark.parametrize(
+    ("make", "name", "source"),
+    [
+        (lambda model: model, "Sequential", "torch module"),
+        (lambda model: torch.export.export(model, (torch.ones(2),)), "Sequential", "torch.export program"),
+        (torch.fx.symbolic_trace, "Sequential", "FX graph"),
+    ],
+)
+def test_a_graph_says_what_it_is_of(make, name, source):
+    meta = live_graph(make(nn.Sequential(nn.ReLU()))).meta
+    assert (meta["name"], meta["source"], meta["complete"]) == (name, source, True)
