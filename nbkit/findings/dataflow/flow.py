@@ -14,6 +14,11 @@ FORMS = frozenset(
 )
 
 
+# They make the mask that hides what comes later.
+MASKS = frozenset(("triu", "tril"))
+RECURRENT = r"(?:^|[._])(?:gru|lstm|rnn_tanh|rnn_relu)(?:$|[._])"
+
+
 class Tensor(NamedTuple):
     """Describes a tensor that an op reads or gives; a row of `tensors`."""
 
@@ -54,6 +59,7 @@ class Flow:
         table = ops[ops["level"] == "aten"]
         columns = [table[name].tolist() for name in ("op_id", "op", "module", "phase", "arguments")]
         self.ops = {row[0]: _op(row, *of_op[row[0]]) for row in zip(*columns, strict=True)}
+        self.is_causal = self._is_causal(ops, tensors)
         self._makers: dict[int, list[int]] = defaultdict(list)
         self._readers: dict[int, list[int]] = defaultdict(list)
         for op in self.ops.values():
@@ -61,6 +67,12 @@ class Flow:
                 self._makers[tensor.tensor_id].append(op.op_id)
             for tensor in op.inputs:
                 self._readers[tensor.tensor_id].append(op.op_id)
+
+    def _is_causal(self, ops: pd.DataFrame, tensors: pd.DataFrame) -> bool:
+        """Returns whether something shows that the model reads a sequence from its beginning, position by position."""
+        is_masked = any(op.arguments.get("is_causal") is True or op.name in MASKS for op in self.ops.values())
+        is_recurrent = ops["op"].str.contains(RECURRENT).any() and not tensors["name"].str.endswith("_reverse").any()
+        return is_masked or bool(is_recurrent)
 
     def named(self, *names: str) -> Iterator[Op]:
         """Returns the ops of these names, in call order."""

@@ -102,20 +102,24 @@ def _ends_in_a_scalar(flow: Flow, op: Op) -> bool:
 
 
 def unshifted_targets(flow: Flow) -> Iterator[Found]:
-    """Finds a loss over tokens whose targets are the tokens that the model reads, each at its own position."""
-    read = defaultdict(list)
-    for op in flow.named("embedding"):
-        if len(op.inputs) > 1:
-            read[op.inputs[1].storage_id].append(op.inputs[1])
-    for op in flow.named("nll_loss_forward", "nll_loss2d_forward"):
-        if not op.is_ahead or len(op.inputs) < 2:
-            continue
-        target = op.inputs[1]
-        same = [ids for ids in read[target.storage_id] if ids.numel == target.numel > 1]
-        if same:
+    """Finds a loss over tokens of a causal model whose targets are the tokens that it reads, each at its own position.
+
+    A model that sees the whole sequence, or has a decoder with tokens of its own, may well be meant to repeat it.
+    """
+    lookups = [op for op in flow.named("embedding") if op.is_ahead and len(op.inputs) > 1]
+    tables = defaultdict(set)
+    for op in lookups:
+        tables[op.inputs[0].storage_id].add(op.inputs[1].storage_id)
+    read = {
+        (op.inputs[1].storage_id, op.inputs[1].numel): op for op in lookups if len(tables[op.inputs[0].storage_id]) == 1
+    }
+    for op in flow.named("nll_loss_forward", "nll_loss2d_forward") if flow.is_causal else ():
+        target = op.inputs[1] if op.is_ahead and len(op.inputs) > 1 else None
+        lookup = None if target is None else read.get((target.storage_id, target.numel))
+        if target is not None and lookup is not None and target.numel > 1:
             message = (
                 f"the targets of the loss are the {target.numel:,} tokens that the embedding reads, each at its own "
                 f"position: the model learns to repeat its input"
             )
             advice = "Shift them for a language model: logits[:, :-1] against ids[:, 1:]."
-            yield Found("unshifted_targets", "warning", message, advice, op, {"embedding_op_id": same[0].op_id})
+            yield Found("unshifted_targets", "warning", message, advice, op, {"embedding_op_id": lookup.op_id})

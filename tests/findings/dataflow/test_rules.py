@@ -22,10 +22,25 @@ def found(step):
 class Tokens(nn.Module):
     def __init__(self):
         super().__init__()
-        self.embedding, self.head = nn.Embedding(9, 8), nn.Linear(8, 9)
+        self.embedding, self.positions, self.head = nn.Embedding(9, 8), nn.Embedding(6, 8), nn.Linear(8, 9)
+        self.mix = nn.GRU(8, 8, batch_first=True)
 
     def forward(self, ids):
-        return self.head(self.embedding(ids))
+        x = self.embedding(ids) + self.positions(torch.arange(ids.shape[1]))
+        return self.head(self.mix(x)[0])
+
+
+class Copier(Tokens):
+    """Sees the whole sequence; or has a decoder, which reads tokens of its own."""
+
+    def __init__(self, has_decoder):
+        super().__init__()
+        self.has_decoder = has_decoder
+
+    def forward(self, ids):
+        if not self.has_decoder:
+            return self.head(self.embedding(ids))
+        return super().forward(ids.roll(1)) + self.head(self.embedding(ids))
 
 
 class Gate(nn.Module):
@@ -124,6 +139,8 @@ RIGHT = {
     "one element": lambda: (NET(X[:1]) - Y[:1]).pow(2).mean(),
     "rotary angles": lambda: torch.outer(torch.arange(16.0), Y).cos().mean(),
     "shifted targets": lambda: F.cross_entropy(TOKENS(IDS)[:, :-1].flatten(0, 1), IDS[:, 1:].flatten()),
+    "a copy by who sees all": lambda: F.cross_entropy(Copier(False)(IDS).flatten(0, 1), IDS.flatten()),
+    "a copy by encoder and decoder": lambda: F.cross_entropy(Copier(True)(IDS).flatten(0, 1), IDS.flatten()),
     "labels of their own": lambda: F.cross_entropy(TOKENS(IDS).flatten(0, 1), IDS.clone().flatten()),
     "a part computed anew": lambda: Residual(lambda x: torch.cat((x[..., :4] * 0.5, x[..., 4:]), -1))(X.repeat(1, 2)),
     "a whole changed in place": lambda: Residual(lambda x: x.clone().mul_(2))(X.repeat(1, 2)),
