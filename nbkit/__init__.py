@@ -71,6 +71,7 @@ _HOMES = {
     "nbkit.analysis.time.times": ("by_input_shapes", "by_module_tree"),
     "nbkit.analysis.values.compare_values": ("compare_values",),
     "nbkit.analysis.values.producers": ("producers",),
+    "nbkit.capture.audit.opaudit": ("opaudit",),
     "nbkit.capture.calls.call_of": ("call_of",),
     "nbkit.capture.calls.script": ("script_of",),
     "nbkit.capture.check.opcheck": ("opcheck",),
