@@ -24,8 +24,8 @@ PARAMETERS = table(
     (
         "gradient",
         "str",
-        "none, zero (each element is exactly 0), finite or non_finite, as its optimizer met it: non_finite if it was so "
-        "at any step, else finite, zero, none in this order; without a step as it was at the end; null of buffers",
+        "none, zero (each element is exactly 0), finite or non_finite, as its optimizer met it: non_finite if it was "
+        "so at any step, else finite, zero, none in this order; without a step as it was at the end; null of buffers",
     ),
     ("gradient_norm", "float64", "2-norm of that gradient, at the last step where it was so; null where there is none"),
     ("gradient_zero_fraction", "float64", "share of elements of that gradient that are exactly 0, 0..1"),

@@ -52,9 +52,9 @@ class Recorder:
     """How a verb records: as a cell magic, and in `python -m nbkit run`.
 
     `function` imports the context manager, whose parameters are the options; it raises NbkitError on a value that it
-    cannot use. A verb that `is_repeated` times several runs of one step in one trace: it takes `warmup` and `repeats`,
-    and has rounds(), begin_run() and end_run(). Parameters in `only_in_code` take what no text can name. `nothing` says in one sentence why the trace of a cell holds nothing to
-    show, null where it does.
+    cannot use. Parameters in `only_in_code` take what no text can name. A verb that `is_repeated` times several runs of
+    one step in one trace: it takes `warmup` and `repeats`, and has rounds(), begin_run() and end_run(). `nothing` says
+    in one sentence why the trace of a cell holds nothing to show, null where it does.
     """
 
     function: Callable[[], Callable[..., AbstractContextManager[Trace]]]

@@ -73,11 +73,13 @@ class Followed:
 class AuditedModel:
     """Holds copies of a model's tensors as they were, and what the steps did with each of its parameters.
 
-    Tensors of other models, whose ids are `known`, are theirs.
+    Tensors of other models, whose ids are `known`, are theirs. One that `is_inner` was called by a model that does not
+    hold it.
     """
 
-    def __init__(self, model: nn.Module, known: Container[int] = ()) -> None:
+    def __init__(self, model: nn.Module, known: Container[int] = (), is_inner: bool = False) -> None:
         self.model: Any = ref(model)
+        self.is_inner = is_inner
         self.type = type(model).__name__
         self.before: dict[str, Tensor] = {}
         self.followed: dict[str, Followed] = {}

@@ -4,8 +4,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-import numpy as np
-import pandas as pd
 from torch import nn
 
 from nbkit.capture.audit.models import AuditedModel
@@ -19,7 +17,6 @@ from nbkit.findings.finding import line_texts, with_findings
 from nbkit.findings.training.accumulation import Met, accumulations
 from nbkit.findings.training.facts import Audit, Skip
 from nbkit.findings.training.rules import audit_findings
-from nbkit.trace.trace import Trace
 
 
 class AuditObserver(Observer):
@@ -54,7 +51,7 @@ class AuditObserver(Observer):
 
     def _copy(self, model: nn.Module) -> None:
         known = {id(held.tensor) for audited in self.audited for held in audited.held()}
-        self.audited.append(AuditedModel(model, known))
+        self.audited.append(AuditedModel(model, known, self.recording.main.module_call >= 0))
 
     def _trouble(self, error: Exception) -> None:
         self.recording.skip(f"models not audited ({type(error).__name__})")
@@ -83,7 +80,9 @@ class AuditObserver(Observer):
             modes=self._modes(),
             skips=skips,
             accumulations=added,
+            inner=frozenset(label for model, label in zip(self.audited, labels, strict=True) if model.is_inner),
             steps=self.optimizers.steps,
+            idle_steps=self.optimizers.idle_steps,
         )
         meta = {**meta, "optimizer_steps": self.optimizers.steps, "skipped_steps": len(skips)}
         return with_findings({**frames, "parameters": parameters}, audit_findings(audit)), meta

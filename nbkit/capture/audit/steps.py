@@ -36,6 +36,7 @@ class OptimizerAudit:
         self.known: list[Any] = [ref(optimizer) for optimizer in given]
         self.skips: list[Skip] = []
         self.steps = 0  # done ones
+        self.idle_steps = 0  # those of which no parameter had a gradient
         self.begun = 0
         self.handles: list[Any] = []
         self.patch = Patch(torch.amp.GradScaler, "step")
@@ -99,6 +100,8 @@ class OptimizerAudit:
         if not any(known() is optimizer for known in self.known):
             self.known.append(ref(optimizer))
         groups = groups_of(optimizer)
+        used = [one.grad for group in getattr(optimizer, "param_groups", []) for one in group["params"]]
+        self.idle_steps += is_done and all(gradient is None for gradient in used)
         for model, held in self.parameters():
             followed, gradient = model.of(held.name), held.tensor.grad
             group = groups.get(id(held.tensor))

@@ -16,7 +16,7 @@ MOST_GROUPS = 100
 
 
 class Cut(NamedTuple):
-    """Describes where the graph ends: `kind` is cut, data (read through .data) or no_grad."""
+    """Describes where the graph ends: `kind` is cut, data (read through .data), values (of Python) or no_grad."""
 
     op_id: int
     kind: str
@@ -50,6 +50,8 @@ class Flow:
         }
         self.calls = list(_calls(rows))
         self.produced = {tensor for call in self.calls for tensor, _ in call.outputs if not self._enters(call)}
+        self.consumed = {tensor for call in self.calls for tensor, _ in call.inputs}
+        self.in_module = ops["module"].notna().to_numpy(dtype=bool)
 
     def _enters(self, call: Call) -> bool:
         return str(self.names[call.op_id]).startswith("aten.lift_fresh")
@@ -62,6 +64,7 @@ class Flow:
         left: dict[int, Cut] = {}  # tensors whose values left torch
         for call in self.calls:
             self._enter(call, left, dead)
+            self._made_of_values(call, live, dead)
             cut = next((dead[tensor] for tensor, _ in call.inputs if tensor in dead), None)
             is_live = False
             for tensor, requires_grad in call.inputs:
@@ -91,6 +94,15 @@ class Flow:
                 if self.shapes[origin] == self.shapes[tensor] or self.sources[cut.op_id] == self.sources[call.op_id]:
                     dead[tensor] = cut
                     break
+
+    def _made_of_values(self, call: Call, live: set[int], dead: dict[int, Cut]) -> None:
+        """Marks a tensor that a module makes of Python values, in the shape of a result that no op reads."""
+        if not self._enters(call) or not self.in_module[call.op_id]:
+            return
+        shapes = {self.shapes[tensor] for tensor in live - self.consumed if tensor in self.shapes}
+        for tensor, _ in call.inputs:
+            if tensor not in dead and tensor in self.is_float and self.shapes[tensor] in shapes:
+                dead[tensor] = Cut(call.op_id, "values")
 
     def _kind(self, call: Call) -> str:
         gives_float = any(tensor in self.is_float for tensor, _ in call.outputs)

@@ -45,7 +45,9 @@ class Audit:
     modes: Mapping[tuple[str, str, int], bool]
     skips: Sequence[Skip] = ()
     accumulations: Sequence[Accumulation] = ()
+    inner: frozenset[str] = frozenset()  # models that another one calls without holding them
     steps: int = 0  # optimizer steps that were done
+    idle_steps: int = 0  # those of which no parameter of the optimizer had a gradient
 
     @cached_property
     def trained(self) -> pd.DataFrame:

@@ -36,13 +36,19 @@ def missing_gradients(audit: Audit) -> list[Finding]:
         return []
     is_read = has_name(audit, none)
     none_read = none[is_read & none["model"].isin(reached).to_numpy(dtype=bool)]
-    cuts = find_cuts(audit, none_read)
+    cuts = _without_grad_together(find_cuts(audit, none_read))
     findings = []
     for cut in dict.fromkeys(cuts):
         for model, names in by_model(none_read[[one == cut for one in cuts]]):
             findings.append(_missing(audit, model, names, cut))
     unread = none[~is_read & (none["calls"].fillna(1) == 0).to_numpy(dtype=bool)]
     return [*findings, *(_never(audit, model, names) for model, names in by_model(unread))]
+
+
+def _without_grad_together(cuts: list[Cut | None]) -> list[Cut | None]:
+    """Returns the cuts with one for all modules that ran without autograd: each op in them is one."""
+    first = next((cut for cut in cuts if cut is not None and cut.kind == "no_grad"), None)
+    return [first if cut is not None and cut.kind == "no_grad" else cut for cut in cuts]
 
 
 def _missing(audit: Audit, model: str, names: list[str], cut: Cut | None) -> Finding:
@@ -58,6 +64,7 @@ def _missing(audit: Audit, model: str, names: list[str], cut: Cut | None) -> Fin
     how = {
         "cut": f"the graph is cut by {op.rpartition('.')[0]}",
         "data": f"the graph is cut where {op.rpartition('.')[0]} reads .data",
+        "values": "the graph is cut where a tensor is made of plain values",
         "no_grad": "their module runs without autograd (torch.no_grad)",
     }[cut.kind]
     finding = Finding(
@@ -124,7 +131,7 @@ def non_finite_gradients(audit: Audit) -> list[Finding]:
         Finding(
             rule="non_finite_gradient",
             severity="error",
-            message=f"The optimizer uses {plural(names, 'gradient')} with NaN or Inf: "
+            message=f"The optimizer uses NaN or Inf in the {plural(names, 'gradient')} of "
             f"{listed_names(audit, model, names)}.",
             advice=NOT_FINITE,
             parameter=names[0] if len(names) == 1 else None,

@@ -16,6 +16,7 @@ LEAST_RATE = 1e-6
 SKIPS_EXPECTED = 5
 NOT_HELD = "Give model.parameters() to the optimizer, or freeze the rest with requires_grad_(False)."
 OTHER_MODEL = "Make the optimizer from the parameters of the model that runs, after it was copied, moved or wrapped."
+INNER = "Register the module: an attribute of the model, or an element of its nn.ModuleList or nn.ModuleDict."
 LOST = "Keep the weights in float32 and compute in half precision (torch.autocast), or use a larger learning rate."
 NOTHING = "Look at the learning rate, and whether the optimizer's state holds NaN or Inf."
 SKIPPED = "If it goes on, find the op that makes the NaN or Inf with opcheck: a smaller scale does not mend it."
@@ -30,25 +31,29 @@ def not_in_optimizer(audit: Audit) -> list[Finding]:
     has_gradient = rows["gradient"].isin(["finite", "non_finite"]) & (rows["changed_fraction"].fillna(1) == 0)
     outside = rows[has_gradient & (rows["in_optimizer"] == 0)]
     updated = rows[(rows["in_optimizer"] == 1) & (rows["gradient"] != "none")]
-    findings = []
-    for model, names in by_model(outside):
-        held = int((updated["model"] == model).sum())
-        # All but a small part outside is how a new head is trained; a whole model outside is a fixed one.
-        is_meant = held < len(names) and len(updated) > 0
-        findings.append(
-            Finding(
-                rule="not_in_optimizer",
-                severity="hint" if is_meant else "warning",
-                message=f"No optimizer holds {listed_names(audit, model, names)}, which "
-                f"{'gets a gradient' if len(names) == 1 else 'get gradients'} and never "
-                f"{'moves' if len(names) == 1 else 'move'}.",
-                advice=NOT_HELD if len(updated) else OTHER_MODEL,
-                parameter=names[0] if len(names) == 1 else None,
-                count=len(names),
-                evidence={"parameters": names},
-            )
-        )
-    return findings
+    return [
+        _not_held(audit, model, names, int((updated["model"] == model).sum())) for model, names in by_model(outside)
+    ]
+
+
+def _not_held(audit: Audit, model: str, names: list[str], held: int) -> Finding:
+    is_stale = audit.idle_steps == audit.steps
+    is_inner = model in audit.inner
+    # All but a small part outside is how a new head is trained, a whole model outside how a fixed one judges.
+    is_meant = held < len(names) and not is_stale and not is_inner
+    one = len(names) == 1
+    what = "gets a gradient and never moves" if one else "get gradients and never move"
+    why = "; the optimizer steps, but none of its own parameters gets a gradient" if is_stale else ""
+    why = "; another model calls it without holding it in an attribute" if is_inner else why
+    return Finding(
+        rule="not_in_optimizer",
+        severity="hint" if is_meant else "warning",
+        message=f"No optimizer holds {listed_names(audit, model, names)}, which {what}{why}.",
+        advice=INNER if is_inner else OTHER_MODEL if is_stale else NOT_HELD,
+        parameter=names[0] if one else None,
+        count=len(names),
+        evidence={"parameters": names},
+    )
 
 
 def lost_updates(audit: Audit) -> list[Finding]:
