@@ -53,22 +53,23 @@ def accumulations(met: Iterable[Met], ops: pd.DataFrame, tensors: pd.DataFrame) 
 
 def _writes(ops: pd.DataFrame, tensors: pd.DataFrame) -> dict[int, pd.DataFrame]:
     """Returns the ops that write in place, by storage_id, in call order; `adds` is true of backward's sums."""
-    names = ops["op"].str.split(".", expand=True).reindex(columns=[0, 1, 2])
-    in_place = names[1].str.endswith("_") | names[2].fillna("").str.contains("out")
-    is_aten = (ops["level"] == "aten") & (ops["phase"] != "optimizer")
-    writing = np.flatnonzero((in_place & is_aten).to_numpy(dtype=bool, na_value=False))
+    names = [[*str(name).split("."), "", ""][1:3] for name in ops["op"].tolist()]
+    in_place = np.array([name.endswith("_") or "out" in overload for name, overload in names], dtype=bool)
+    is_aten = ((ops["level"] == "aten") & (ops["phase"] != "optimizer")).to_numpy(dtype=bool)
+    writing = np.flatnonzero(in_place & is_aten)
     rows = tensors[(tensors["role"] == "output") & tensors["op_id"].isin(writing) & tensors["storage_id"].notna()]
     op_ids = rows["op_id"].to_numpy()
-    adds = (ops["phase"] == "backward") & (names[1] == "add_")
+    is_sum = np.array([name == "add_" for name, _ in names], dtype=bool)
+    adds = (ops["phase"] == "backward").to_numpy(dtype=bool) & is_sum
     table = pd.DataFrame(
         {
             "op_id": op_ids,
             "storage_id": rows["storage_id"].to_numpy(dtype=np.int64),
             "step": ops["step"].to_numpy()[op_ids],
-            "adds": adds.to_numpy(dtype=bool, na_value=False)[op_ids],
+            "adds": adds[op_ids],
         }
     )
-    return {int(storage): of for storage, of in table.groupby("storage_id", sort=False)}
+    return {int(str(storage)): of for storage, of in table.groupby("storage_id", sort=False)}
 
 
 def accumulation_findings(audit: Audit) -> list[Finding]:

@@ -68,7 +68,7 @@ def lost_updates(audit: Audit) -> list[Finding]:
         is_half = dtype in HALF
         if changed and (not is_half or changed / moving >= LEAST_MOVED):
             continue
-        if not is_half and rate < LEAST_RATE:
+        if not is_half and float(str(rate)) < LEAST_RATE:
             continue
         findings.append(_lost(audit, str(model), of, changed / moving))
     return findings
@@ -104,7 +104,7 @@ def skipped_steps(audit: Audit) -> list[Finding]:
         of = f"all {len(skips)}" if not audit.steps else f"{len(skips)} of {len(audit.skips) + audit.steps}"
         steps = "the step" if of == "all 1" else f"{of} optimizer steps"
         named = "; ".join(listed_names(audit, model, names) for model, names in by_model(bad))
-        why = f": NaN or Inf is in the {plural(bad, 'gradient')} of {named}" if named else ""
+        why = f": NaN or Inf is in the {plural(bad['name'].tolist(), 'gradient')} of {named}" if named else ""
         scale = f" (scale {scales[0]:g}{f' to {scales[-1]:g}' if len(scales) > 1 else ''})" if scales else ""
         findings.append(
             Finding(
