@@ -84,7 +84,7 @@ def accumulation_findings(audit: Audit) -> list[Finding]:
             rule="accumulated_gradient",
             severity="hint" if is_earlier else "error",
             message=f"The backward pass adds the {plural(names, 'gradient')} of {listed_names(audit, model, names)} to "
-            f"{'that' if len(names) == 1 else 'those'} {whose}, and the optimizer uses the sum.",
+            f"{'that' if len(names) == 1 else 'those'} {whose}, and the optimizer uses the sum",
             advice=EARLIER if is_earlier else ADVICE,
             parameter=names[0] if len(names) == 1 else None,
             evidence={"parameters": names},

@@ -55,7 +55,7 @@ def _missing(audit: Audit, model: str, names: list[str], cut: Cut | None) -> Fin
     listed = f"{listed_names(audit, model, names)} get{'s' if len(names) == 1 else ''} no gradient"
     parameter, evidence = names[0] if len(names) == 1 else None, {"parameters": names}
     if cut is None:
-        message = f"{listed}: the loss does not depend on what {'it gives' if len(names) == 1 else 'they give'}."
+        message = f"{listed}: the loss does not depend on what {'it gives' if len(names) == 1 else 'they give'}"
         return Finding("no_gradient", "hint", message, UNUSED, parameter=parameter, count=len(names), evidence=evidence)
     op, source = (audit.ops[column].iloc[cut.op_id] for column in ("op", "source"))
     where = f" at {source}" if isinstance(source, str) else ""
@@ -70,7 +70,7 @@ def _missing(audit: Audit, model: str, names: list[str], cut: Cut | None) -> Fin
     finding = Finding(
         rule="no_gradient",
         severity="hint" if cut.kind == "no_grad" else "warning",
-        message=f"{listed}; {how}{where}{line}.",
+        message=f"{listed}; {how}{where}{line}",
         advice=UNUSED if cut.kind == "no_grad" else NO_GRADIENT,
         parameter=parameter,
         evidence=evidence,
@@ -83,7 +83,7 @@ def _never(audit: Audit, model: str, names: list[str]) -> Finding:
         rule="never_called",
         severity="hint",
         message=f"The optimizer holds {listed_names(audit, model, names)}, but no op of the recording reads "
-        f"{'it' if len(names) == 1 else 'them'}.",
+        f"{'it' if len(names) == 1 else 'them'}",
         advice=NEVER,
         parameter=names[0] if len(names) == 1 else None,
         count=len(names),
@@ -103,7 +103,9 @@ def zero_gradients(audit: Audit) -> list[Finding]:
         known = of[of["gradient"].isin(["zero", "finite", "non_finite"])]
         is_half = bool((zero["dtype"] == "float16").all())
         is_lost = is_half and len(zero) == len(known)
-        is_long = bool((zero["optimizer_steps"] >= STEPS_FROM_ZERO).all())
+        # A bias alone has none where only differences of what it is added to matter.
+        has_matrix = bool(zero["shape"].str.contains(",", regex=False).any())
+        is_long = bool((zero["optimizer_steps"] >= STEPS_FROM_ZERO).all()) and has_matrix
         steps = int(zero["optimizer_steps"].min())
         when = f" at all {steps} steps" if steps > 1 else ""
         why = "; float16 rounds what is below 6e-8 to 0" if is_half else ""
@@ -113,7 +115,7 @@ def zero_gradients(audit: Audit) -> list[Finding]:
                 rule="zero_gradient",
                 severity="warning" if is_lost or is_long else "hint",
                 message=f"The {plural(names, 'gradient')} of {listed_names(audit, str(model), names)} {verb} exactly 0 "
-                f"in every element{when}{why}.",
+                f"in every element{when}{why}",
                 advice=HALF if is_half else ZERO,
                 parameter=names[0] if len(names) == 1 else None,
                 count=len(names),
@@ -132,7 +134,7 @@ def non_finite_gradients(audit: Audit) -> list[Finding]:
             rule="non_finite_gradient",
             severity="error",
             message=f"The optimizer uses NaN or Inf in the {plural(names, 'gradient')} of "
-            f"{listed_names(audit, model, names)}.",
+            f"{listed_names(audit, model, names)}",
             advice=NOT_FINITE,
             parameter=names[0] if len(names) == 1 else None,
             count=len(names),
@@ -191,7 +193,7 @@ def _along(rule: str, severity: str, model: str, kind: str, chain: pd.DataFrame)
         rule=rule,
         severity="warning" if severity == "warning" else "hint",
         message=f"The gradient {shrinks} towards the input by a factor of {factor:.2g} per layer along {len(norms)} "
-        f"{kind} layers of {model}: norm {norms[-1]:.2g} at {names[-1]}, {norms[0]:.2g} at {names[0]}.",
+        f"{kind} layers of {model}: norm {norms[-1]:.2g} at {names[-1]}, {norms[0]:.2g} at {names[0]}",
         advice=VANISHING if rule == "vanishing_gradient" else EXPLODING,
         parameter=names[0],
         count=len(names),

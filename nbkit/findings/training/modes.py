@@ -32,7 +32,7 @@ def dropout_in_eval(audit: Audit) -> list[Finding]:
         finding = Finding(
             rule="dropout_in_eval",
             severity="warning",
-            message=f"{first['op'].rpartition('.')[0]} draws random numbers for a dropout{where} in eval mode{line}.",
+            message=f"{first['op'].rpartition('.')[0]} draws random numbers for a dropout{where} in eval mode{line}",
             advice=ADVICE,
         )
         findings.append(at_ops(finding, ops, alike["op_id"].tolist(), audit.texts))
@@ -74,7 +74,7 @@ def trained_in_eval(audit: Audit) -> list[Finding]:
             Finding(
                 rule="trained_in_eval",
                 severity="hint",
-                message=f"The optimizer trains {model} in eval mode, in which its {types} layers are off.",
+                message=f"The optimizer trains {model} in eval mode, in which its {types} layers are off",
                 advice=TRAIN,
                 count=len(layers),
                 evidence={"modules": layers["module"].tolist()},

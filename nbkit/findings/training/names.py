@@ -60,8 +60,9 @@ def plural(names: Sequence[str], noun: str) -> str:
 
 
 def owner(finding: Finding, names: Sequence[str]) -> Finding:
-    """Returns a finding that stands for as many parameters."""
-    return replace(finding, count=len(names))
+    """Returns a finding that stands for as many parameters, not for calls of its op."""
+    evidence = {key: value for key, value in finding.evidence.items() if key != "calls"}
+    return replace(finding, count=len(names), evidence=evidence)
 
 
 def by_model(rows: pd.DataFrame) -> list[tuple[str, list[str]]]:

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from nbkit.findings.dataflow.rules import dataflow_findings
 from nbkit.findings.finding import findings_frame
 from nbkit.findings.training.accumulation import accumulation_findings
 from nbkit.findings.training.facts import Audit
@@ -30,6 +31,7 @@ RULES = (
 
 
 def audit_findings(audit: Audit) -> pd.DataFrame:
-    """Returns the findings of all rules, worst first."""
+    """Returns the findings of all rules, those of the dataflow last, worst first."""
     findings = [finding for rule in RULES for finding in rule(audit)]
+    findings += dataflow_findings(audit.ops, audit.tensors, audit.texts)
     return findings_frame(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))

@@ -48,7 +48,7 @@ def _not_held(audit: Audit, model: str, names: list[str], held: int) -> Finding:
     return Finding(
         rule="not_in_optimizer",
         severity="hint" if is_meant else "warning",
-        message=f"No optimizer holds {listed_names(audit, model, names)}, which {what}{why}.",
+        message=f"No optimizer holds {listed_names(audit, model, names)}, which {what}{why}",
         advice=INNER if is_inner else OTHER_MODEL if is_stale else NOT_HELD,
         parameter=names[0] if one else None,
         count=len(names),
@@ -84,7 +84,7 @@ def _lost(audit: Audit, model: str, of: pd.DataFrame, moved: float) -> Finding:
         rule="lost_update",
         severity="warning",
         message=f"The optimizer changes {share} of {whose} though {'its' if len(names) == 1 else 'their'} "
-        f"{plural(names, 'gradient')} {'is' if len(names) == 1 else 'are'} not 0{why}.",
+        f"{plural(names, 'gradient')} {'is' if len(names) == 1 else 'are'} not 0{why}",
         advice=LOST if is_half else NOTHING,
         parameter=names[0] if len(names) == 1 else None,
         count=len(names),
@@ -110,7 +110,7 @@ def skipped_steps(audit: Audit) -> list[Finding]:
             Finding(
                 rule="skipped_step",
                 severity="warning" if is_wrong else "hint",
-                message=f"GradScaler skips {steps} of {optimizer}{scale}{why}.",
+                message=f"GradScaler skips {steps} of {optimizer}{scale}{why}",
                 advice=SKIPPED if is_wrong else f"Nothing, if it is one of the first steps of training. {SKIPPED}",
                 step=skips[0].step,
                 count=len(skips),

@@ -67,7 +67,7 @@ def audit_verdict(trace: Trace) -> Statement:
         return Statement(QUESTION, ((looked_at_text(trace),),), "good" if is_looked else "")
     severity, message, op_id = (findings[name].iloc[0] for name in ("severity", "message", "op_id"))
     line = () if pd.isna(op_id) else (" The op: ", *_op_words(trace, int(op_id)), ".")
-    first: Words = (f"{shown(severity).capitalize()}: {shown(message, 500)}", *line)
+    first: Words = (f"{shown(severity).capitalize()}: {shown(message, 500)}.", *line)
     more = len(findings) - 1
     rest: list[Words] = [(Link(units.counted(more, "further finding"), "found"), ".")] if more else []
     return Statement(QUESTION, (first, *rest), "bad" if is_bad else "")

@@ -10,6 +10,7 @@ from tests.capture.audit.right import CASES
 HINTS = {
     "unused_head": {"no_gradient"},
     "target_network": {"no_gradient"},
+    "distances": {"zero_gradient"},
     "lora": {"zero_gradient"},
     "branches_from_zero": {"zero_gradient"},
     "gradient_accumulation_over_calls": {"accumulated_gradient"},

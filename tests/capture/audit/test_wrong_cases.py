@@ -77,7 +77,7 @@ def test_parameters_missing_in_the_optimizer_are_named():
     model = Net()
     finding = only(audited(trains(model, torch.optim.Adam(model.encoder.parameters()))))
     assert (finding.rule, finding.severity, finding.count) == ("not_in_optimizer", "warning", 2)
-    assert finding.message == "No optimizer holds head (2 tensors), which get gradients and never move."
+    assert finding.message == "No optimizer holds head (2 tensors), which get gradients and never move"
 
 
 def test_an_optimizer_of_another_copy_is_named():
@@ -86,7 +86,7 @@ def test_an_optimizer_of_another_copy_is_named():
     assert finding.severity == "warning"
     assert finding.message == (
         "No optimizer holds all 6 parameters of Net, which get gradients and never move; the optimizer steps, but none "
-        "of its own parameters gets a gradient."
+        "of its own parameters gets a gradient"
     )
 
 
@@ -113,7 +113,7 @@ def test_parameters_that_no_op_reads_are_a_hint():
     model.spare = nn.Linear(3, 3)
     finding = only(audited(trains(model, torch.optim.Adam(model.parameters()))))
     assert (finding.rule, finding.severity) == ("never_called", "hint")
-    assert finding.message == "The optimizer holds spare (2 tensors), but no op of the recording reads them."
+    assert finding.message == "The optimizer holds spare (2 tensors), but no op of the recording reads them"
 
 
 def forgets_zero_grad():
@@ -132,7 +132,7 @@ def test_a_missing_zero_grad_is_certain_from_the_second_step():
     assert (finding.rule, finding.severity, finding.phase) == ("accumulated_gradient", "error", "backward")
     assert finding.message == (
         "The backward pass adds the gradients of all 6 parameters of Net to those of the step before, and the "
-        "optimizer uses the sum."
+        "optimizer uses the sum"
     )
     assert ".backward()" in finding.source_text
 
@@ -191,7 +191,7 @@ def test_a_dead_layer_is_named_after_some_steps():
     assert [only(audited(step, count)).severity for count in (1, 3)] == ["hint", "warning"]
     message = only(audited(step, 3)).message
     # What the second layer reads is 0, so that its weight gets none either.
-    assert message == "The gradients of 0, 2.weight (3 tensors) are exactly 0 in every element at all 3 steps."
+    assert message == "The gradients of 0, 2.weight (3 tensors) are exactly 0 in every element at all 3 steps"
 
 
 def test_nan_in_a_gradient_that_is_used_is_an_error():
@@ -207,7 +207,7 @@ def test_nan_in_a_gradient_that_is_used_is_an_error():
         model.head.bias.zero_()
     finding = only(audited(step))
     assert (finding.rule, finding.severity, finding.parameter) == ("non_finite_gradient", "error", "head.bias")
-    assert finding.message == "The optimizer uses NaN or Inf in the gradient of head.bias."
+    assert finding.message == "The optimizer uses NaN or Inf in the gradient of head.bias"
 
 
 def test_gradients_that_vanish_along_the_depth_are_named():
@@ -257,7 +257,7 @@ def test_a_scaler_that_skips_each_step_is_named():
     one, five = only(audited(step)), only(audited(step, 5))
     assert (one.rule, one.severity, five.severity, five.count) == ("skipped_step", "hint", "warning", 5)
     assert one.message == (
-        "GradScaler skips the step of SGD (scale 65536): NaN or Inf is in the gradient of head.weight."
+        "GradScaler skips the step of SGD (scale 65536): NaN or Inf is in the gradient of head.weight"
     )
     assert five.message.startswith("GradScaler skips all 5 optimizer steps of SGD (scale 32768 to 2048)")
 
@@ -285,4 +285,41 @@ def test_training_in_eval_mode_is_a_hint():
     model = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5)).eval()
     finding = only(audited(trains(model, torch.optim.SGD(model.parameters(), 0.1))))
     assert (finding.rule, finding.severity) == ("trained_in_eval", "hint")
-    assert finding.message == "The optimizer trains Sequential in eval mode, in which its Dropout layers are off."
+    assert finding.message == "The optimizer trains Sequential in eval mode, in which its Dropout layers are off"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"model": 3}, "model=int is no module; give a torch.nn.Module, or several."),
+        ({"optimizer": "Adam"}, "optimizer=str has no param_groups; give one of torch.optim."),
+    ],
+)
+def test_bad_input_is_one_sentence(options, message):
+    with pytest.raises(nbkit.OptionError) as caught:
+        nbkit.opaudit(**options)
+    assert str(caught.value) == message
+
+
+def test_only_the_given_model_is_looked_at():
+    model, other = Net(), Net()
+    trace = audited(lambda _: (model(batch()), other(batch())), model=model)
+    assert len(trace.parameters) == 6
+    assert trace.parameters["in_optimizer"].isna().all()
+    trace = audited(lambda _: model(batch()), model=model, optimizer=torch.optim.SGD(model.parameters(), 0.1))
+    assert (trace.parameters["in_optimizer"] == 1).all()
+
+
+def test_tied_weights_have_two_rows_and_one_finding():
+    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4), nn.Linear(4, 1))
+    model[2].weight = model[0].weight
+    optimizer = torch.optim.SGD(model[3].parameters(), 0.1)
+
+    def step(_):
+        model(torch.randn(2, 4)).sum().backward()
+        optimizer.step()
+
+    trace = audited(step)
+    tied = trace.parameters[["name", "tied_with"]].dropna().to_numpy().tolist()
+    assert tied == [["2.weight", "0.weight"]]
+    assert json.loads(only(trace).evidence)["parameters"] == ["0.weight", "0.bias", "2.bias"]

@@ -204,21 +204,6 @@ def straight_through() -> Steps:
 
 
 @case
-def siamese() -> Steps:
-    """The same network gives the target, behind a detach()."""
-    model, predictor = mlp(8, 8, 8), mlp(8, 8)
-    optimizer = torch.optim.SGD([*model.parameters(), *predictor.parameters()], 0.1)
-
-    def step(_: int) -> None:
-        first, second = model(batch()), model(batch())
-        optimizer.zero_grad()
-        (-F.cosine_similarity(predictor(first), second.detach()).mean()).backward()
-        optimizer.step()
-
-    return step
-
-
-@case
 def meta_learning() -> Steps:
     model = Net()
     optimizer = torch.optim.Adam(model.parameters())
@@ -281,6 +266,21 @@ def dropout_and_frozen_norm() -> Steps:
     model = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
     model[1].eval()
     return trains(model, torch.optim.AdamW(model.parameters()))
+
+
+@case
+def distances() -> Steps:
+    """The last bias moves both points alike."""
+    model = mlp(8, 8, 8)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    def step(_: int) -> None:
+        optimizer.zero_grad()
+        x = batch()
+        ((model(x) - model(x + 1)).square().sum(-1) + 1).sqrt().mean().backward()
+        optimizer.step()
+
+    return step
 
 
 @case

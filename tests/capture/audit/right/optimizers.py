@@ -244,3 +244,18 @@ def step_in_backward() -> Steps:
         model(batch()).square().mean().backward()
 
     return step
+
+
+@case
+def siamese() -> Steps:
+    """The same network gives the target, behind a detach()."""
+    model, predictor = mlp(8, 8, 8), mlp(8, 8)
+    optimizer = torch.optim.SGD([*model.parameters(), *predictor.parameters()], 0.1)
+
+    def step(_: int) -> None:
+        first, second = model(batch()), model(batch())
+        optimizer.zero_grad()
+        (-F.cosine_similarity(predictor(first), second.detach()).mean()).backward()
+        optimizer.step()
+
+    return step
