@@ -72,6 +72,7 @@ _HOMES = {
     "nbkit.analysis.values.compare_values": ("compare_values",),
     "nbkit.analysis.values.producers": ("producers",),
     "nbkit.capture.audit.leaks": ("leaks",),
+    "nbkit.capture.audit.opaudit": ("opaudit",),
     "nbkit.capture.calls.call_of": ("call_of",),
     "nbkit.capture.calls.script": ("script_of",),
     "nbkit.capture.check.opcheck": ("opcheck",),

@@ -93,7 +93,7 @@ def _add_options(parser: CommandParser, *, is_repeated: bool) -> None:
     parser.add_argument("--steps", *steps, type=whole_number(1), metavar="N", help="record N steps (default: 1)")
     for flags, meaning in (
         (["--stop-after"], "end the script after the last of these steps, as sys.exit() would"),
-        (["--fail-on-findings"], "exit with 1 if opdiff found mismatches or opcheck findings"),
+        (["--fail-on-findings"], "exit with 1 if opdiff found mismatches, or opcheck or opaudit findings"),
         (["-q", "--quiet"], "no summary"),
     ):
         parser.add_argument(*flags, action="store_true", help=meaning)

@@ -16,9 +16,10 @@ from nbkit.schema.recording import (
     TIMINGS,
 )
 from nbkit.schema.table import DTYPES, TABLES, Column, Table, nullable, table
+from nbkit.schema.training import PARAMETERS
 
 SCHEMA_VERSION = 3
-RECORDING = (OPS, TENSORS, MODULES, LINES, MEMORY, TIMINGS, SAMPLES, DIFFS, FINDINGS, ALIGNMENT)
+RECORDING = (OPS, TENSORS, MODULES, LINES, MEMORY, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, ALIGNMENT)
 GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE)
 TABLES.update({of.name: of for of in (*RECORDING, *GRAPHS)})
 
@@ -38,6 +39,7 @@ __all__ = [
     "MODULES",
     "NODES",
     "OPS",
+    "PARAMETERS",
     "PARTS",
     "RECORDING",
     "SAMPLES",

@@ -52,9 +52,9 @@ class Recorder:
     """How a verb records: as a cell magic, and in `python -m nbkit run`.
 
     `function` imports the context manager, whose parameters are the options; it raises NbkitError on a value that it
-    cannot use. A verb that `is_repeated` times several runs of one step in one trace: it takes `warmup` and `repeats`,
-    and has rounds(), begin_run() and end_run(). `nothing` says in one sentence why the trace of a cell holds nothing to
-    show, null where it does.
+    cannot use. Parameters in `only_in_code` take what no text can name. A verb that `is_repeated` times several runs of
+    one step in one trace: it takes `warmup` and `repeats`, and has rounds(), begin_run() and end_run(). `nothing` says
+    in one sentence why the trace of a cell holds nothing to show, null where it does.
     """
 
     function: Callable[[], Callable[..., AbstractContextManager[Trace]]]
@@ -62,17 +62,19 @@ class Recorder:
     description: str
     notes: str = ""
     special: Mapping[str, Option] = field(default_factory=dict)
+    only_in_code: Sequence[str] = ()
     nothing: Callable[[Trace], str | None] = why_empty
     is_repeated: bool = False
 
     def add_options(self, holder: OptionHolder) -> None:
         """Give a parser the verb's own options."""
-        add_options(holder, self.function(), self.special, leave_out=COUNTS)
+        add_options(holder, self.function(), self.special, leave_out=(*COUNTS, *self.only_in_code))
 
     def record(self, options: Namespace) -> AbstractContextManager[Trace]:
         """Returns the context manager that yields the trace."""
         function = self.function()
-        return function(**{name: getattr(options, name) for name in option_names(function)})
+        names = [name for name in option_names(function) if name not in self.only_in_code]
+        return function(**{name: getattr(options, name) for name in names})
 
 
 @dataclass(frozen=True)

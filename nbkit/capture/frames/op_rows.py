@@ -10,7 +10,16 @@ import pandas as pd
 from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.frames.op_names import op_name
 from nbkit.capture.frames.string_columns import followed, numbered, text_column
-from nbkit.capture.raw.recording import ACCUMULATE, OP_FIELDS, OPTIMIZER_CODE, Context, OpRecord, Recording, ThreadState
+from nbkit.capture.raw.recording import (
+    ACCUMULATE,
+    OP_FIELDS,
+    OPTIMIZER_CODE,
+    Context,
+    ModuleCall,
+    OpRecord,
+    Recording,
+    ThreadState,
+)
 from nbkit.capture.raw.source import code_text, location_text
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.schema import LINES, OPS, nullable
@@ -147,7 +156,7 @@ class OpRows:
 
     def _modules(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns root number, module number and call number of each row; -1 outside any module."""
-        calls = np.array(self.recording.module_calls, dtype=np.int64).reshape(-1, 3)
+        calls = np.array(self.recording.module_calls, dtype=np.int64).reshape(-1, len(ModuleCall._fields))
         roots = np.array([module.root for module in self.modules.called], dtype=np.int64)
         call = self.integers["module_call"].copy()
         rerun = np.zeros(self.count, dtype=bool)
@@ -207,7 +216,7 @@ class OpRows:
         phase[self.made_node] = FORWARD
         phase[self.integers["code"] == OPTIMIZER_CODE] = OPTIMIZER
         phase[self.in_node] = BACKWARD
-        calls = np.array(self.recording.module_calls, dtype=np.int64).reshape(-1, 3)
+        calls = np.array(self.recording.module_calls, dtype=np.int64).reshape(-1, len(ModuleCall._fields))
         own_call = self.integers["module_call"]
         phase[in_module & (calls[own_call, 2] > 0 if len(calls) else False)] = BACKWARD
         backward_code = [code for code, name in enumerate(self.names) if name in BACKWARD_CALLS]

@@ -58,6 +58,7 @@ class ModuleCall(NamedTuple):
     module: int  # index into ModuleCalls.modules
     call: int  # how often that module had been called before
     in_backward: bool  # a checkpointed part, run again during the backward pass
+    training: bool  # the mode of the module
 
 
 class TimeSpans:

@@ -53,7 +53,8 @@ class ModuleCalls(CalledModules):
                         recording.skip(not_described(module, error))
                 if called is not None:
                     thread.module_call = len(module_calls)
-                    module_calls.append((called.number, called.calls, node is not None))
+                    training = module.__dict__.get("training", True)
+                    module_calls.append((called.number, called.calls, node is not None, training))
                     called.calls += 1
             if called is None:
                 return patch.before(module, *args, **kwargs)

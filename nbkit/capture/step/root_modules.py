@@ -2,6 +2,7 @@
 
 import gc
 import inspect
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 from weakref import ref
@@ -65,10 +66,14 @@ _noted: dict[int, tuple[Any, dict[int, str], dict[str, ModuleSize]]] = {}
 
 
 class RootModules:
-    """Keeps the root models of a recording, in the order in which they first ran."""
+    """Keeps the root models of a recording, in the order in which they first ran.
+
+    `on_new` is called with each of them before its first forward call.
+    """
 
     def __init__(self) -> None:
         self.roots: list[Root] = []
+        self.on_new: Callable[[nn.Module], object] | None = None
 
     def find(self, module: nn.Module, frame: FrameType | None) -> int:
         """Returns the number of the root that an outermost called module belongs to; adds a root that is new.
@@ -81,6 +86,8 @@ class RootModules:
                 return number
         holder = outermost_holder(module, frame)
         self.roots.append(Root(holder))
+        if self.on_new is not None:
+            self.on_new(holder)
         return len(self.roots) - 1
 
     def labels(self) -> list[str]:

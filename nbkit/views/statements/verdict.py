@@ -4,9 +4,11 @@ import pandas as pd
 
 from nbkit.analysis.query.diff_table import worst_first
 from nbkit.analysis.values.non_finite import NonFinite, non_finite
+from nbkit.findings.finding import wrong
 from nbkit.numerics.noise_ratio import HARMLESS
 from nbkit.schema import DIFFS, FINDINGS, TENSORS
 from nbkit.trace.trace import Trace
+from nbkit.views.sections.audit import looked_at_text
 from nbkit.views.sections.check import KINDS, has_steps, nothing_text
 from nbkit.views.statements.statement import Link, Statement, Words, difference_link, op_link
 from nbkit.views.summary import units
@@ -54,6 +56,21 @@ def _findings(trace: Trace, findings: pd.DataFrame) -> list[Words]:
     first: Words = (begins, *_op_words(trace, int(op_id)), f": {shown(message)}")
     more = len(findings) - 1
     return [first, (Link(units.counted(more, "further finding"), "found"), " after it.")] if more else [first]
+
+
+def audit_verdict(trace: Trace) -> Statement:
+    """Says the worst finding and how many there are, else which parameters were looked at."""
+    findings = FINDINGS.check(trace.frames.get("findings", FINDINGS.frame()))
+    is_bad = len(wrong(findings)) > 0
+    if not len(findings):
+        is_looked = len(trace.frames.get("parameters", ())) > 0
+        return Statement(QUESTION, ((looked_at_text(trace),),), "good" if is_looked else "")
+    severity, message, op_id = (findings[name].iloc[0] for name in ("severity", "message", "op_id"))
+    line = () if pd.isna(op_id) else (" The op: ", *_op_words(trace, int(op_id)), ".")
+    first: Words = (f"{shown(severity).capitalize()}: {shown(message, 500)}.", *line)
+    more = len(findings) - 1
+    rest: list[Words] = [(Link(units.counted(more, "further finding"), "found"), ".")] if more else []
+    return Statement(QUESTION, (first, *rest), "bad" if is_bad else "")
 
 
 def difference_verdict(trace: Trace) -> Statement:

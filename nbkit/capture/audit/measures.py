@@ -1,0 +1,89 @@
+"""Measures gradients, and what a step changed in parameters; the caller runs it isolated from the step."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+# Of several steps, the one that tells most.
+STATES = ("none", "zero", "finite", "non_finite")
+
+
+class Gradient(NamedTuple):
+    """Describes the gradient of one parameter; `state` is one of STATES."""
+
+    state: str
+    norm: float | None = None
+    zero_fraction: float | None = None
+
+
+NO_GRADIENT = Gradient("none")
+
+
+def is_readable(tensor: Tensor) -> bool:
+    """Returns whether values can be read without running code of a subclass or of a transform of torch.func."""
+    return (
+        type(tensor).__torch_dispatch__ is Tensor.__torch_dispatch__
+        and tensor.layout is torch.strided
+        and not tensor.is_quantized
+        and not tensor.is_nested
+        and tensor.device.type != "meta"
+        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    )
+
+
+def measured_gradient(gradient: Tensor | None) -> Gradient | None:
+    """Returns what a gradient is; null of one that cannot be read."""
+    if gradient is None:
+        return NO_GRADIENT
+    if gradient.layout is torch.sparse_coo and gradient.device.type != "meta":
+        whole, gradient = gradient.numel(), gradient.coalesce().values()
+    elif is_readable(gradient):
+        whole = gradient.numel()
+    else:
+        return None
+    if not whole:
+        return None
+    filled = int(torch.count_nonzero(gradient))
+    if not filled:
+        return Gradient("zero", 0.0, 1.0)
+    finite = bool(torch.isfinite(gradient).all())
+    return Gradient("finite" if finite else "non_finite", norm_of(gradient), 1 - filled / whole)
+
+
+def norm_of(tensor: Tensor) -> float:
+    """Returns the 2-norm in float64; in float32 on devices that have no float64."""
+    real = torch.view_as_real(tensor) if tensor.is_complex() else tensor
+    wide = torch.float32 if tensor.device.type == "mps" else torch.float64
+    return float(torch.linalg.vector_norm(real.to(wide)))
+
+
+def later(before: Gradient | None, now: Gradient | None) -> Gradient | None:
+    """Returns which of two steps tells more about a gradient; of equal ones the later."""
+    if before is None or now is None:
+        return now or before
+    return before if STATES.index(before.state) > STATES.index(now.state) else now
+
+
+def measured_change(before: Tensor, after: Tensor) -> tuple[float | None, float | None]:
+    """Returns norm of the change / norm before, and the share of elements whose bits changed; null if unknown."""
+    if before.shape != after.shape or before.dtype != after.dtype or before.device != after.device:
+        return None, None
+    if not before.numel():
+        return None, None
+    changed = int(torch.count_nonzero(bits_of(before) != bits_of(after))) / before.numel()
+    if not (before.is_floating_point() or before.is_complex()):
+        return None, changed
+    norm = norm_of(before)
+    wide = torch.complex128 if before.is_complex() else torch.float64
+    if before.device.type == "mps":
+        wide = torch.float32
+    return (norm_of(after.to(wide) - before.to(wide)) / norm if norm else None), changed
+
+
+def bits_of(tensor: Tensor) -> Tensor:
+    """Returns the tensor as integers: NaN is equal to itself, and 0 is not equal to -0."""
+    tensor = tensor.resolve_conj().resolve_neg()
+    tensor = torch.view_as_real(tensor) if tensor.is_complex() else tensor
+    return tensor.view(INTEGERS[tensor.element_size()]) if tensor.is_floating_point() else tensor

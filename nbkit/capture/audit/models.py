@@ -1,0 +1,127 @@
+"""Keeps what is known of the parameters and buffers of a model while a recording runs."""
+
+from collections.abc import Container, Iterator
+from typing import Any, NamedTuple
+from weakref import ref
+
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+
+from nbkit.capture.audit.measures import Gradient, is_readable, later, measured_gradient
+from nbkit.capture.raw.tensor_registry import TensorRegistry
+
+
+class Held(NamedTuple):
+    """Describes one name of a tensor that a model holds."""
+
+    name: str
+    kind: str  # parameter or buffer
+    module: str
+    owner: nn.Module
+    tensor: Tensor
+    tied_with: str | None
+
+
+class Update(NamedTuple):
+    """Describes how a step of an optimizer met one parameter."""
+
+    step: int  # as in ops.step
+    storage: int | None  # of the gradient, as in tensors; null where there is none
+    is_done: bool  # no GradScaler skipped it
+    has_closure: bool  # gradients are of its last backward pass
+
+
+class Followed:
+    """Holds what the steps of a recording did with one parameter."""
+
+    def __init__(self) -> None:
+        self.own: Gradient | None = None  # as its optimizer met it
+        self.skipped: Gradient | None = None  # as a GradScaler met it that skipped the step
+        self.other: Gradient | None = None  # as it was at a step of another optimizer
+        self.updates: list[Update] = []
+        self.learning_rate: float | None = None
+        self.weight_decay: float | None = None
+        self.in_optimizer = False
+        # The gradient that was there before the recording, by its memory: swap_tensors() refuses tensors with weak
+        # references. Once its optimizer has stepped: whether that step still met it.
+        self.earlier: Any = None
+        self.met_earlier = False
+
+    def gradient(self) -> Gradient | None:
+        """Returns what was seen at the steps; null if there was none."""
+        return self.own or self.skipped or self.other
+
+    def note_step(self, gradient: Tensor | None, update: Update) -> None:
+        """Notes a step of the optimizer that holds it, and the gradient that it met."""
+        if not self.updates and self.earlier is not None and gradient is not None:
+            self.met_earlier = is_readable(gradient) and self.earlier() is gradient.untyped_storage()
+        self.earlier = None
+        self.updates.append(update)
+        found = measured_gradient(gradient)
+        if update.is_done:
+            self.own = later(self.own, found)
+        else:
+            self.skipped = later(self.skipped, found)
+
+    def note_rates(self, learning_rate: Any, weight_decay: Any) -> None:
+        """Notes the settings of its group; a learning rate may be a tensor."""
+        rates = [float(rate) for rate in (learning_rate,) if rate is not None]
+        self.learning_rate = max([*rates, *([] if self.learning_rate is None else [self.learning_rate])], default=None)
+        self.weight_decay = None if weight_decay is None else float(weight_decay)
+
+
+class AuditedModel:
+    """Holds copies of a model's tensors as they were, and what the steps did with each of its parameters.
+
+    Tensors of other models, whose ids are `known`, are theirs. One that `is_inner` was called by a model that does not
+    hold it.
+    """
+
+    def __init__(self, model: nn.Module, known: Container[int] = (), is_inner: bool = False) -> None:
+        self.model: Any = ref(model)
+        self.is_inner = is_inner
+        self.type = type(model).__name__
+        self.before: dict[str, Tensor] = {}
+        self.followed: dict[str, Followed] = {}
+        for held in held_tensors(model):
+            if held.tied_with is None and id(held.tensor) not in known:
+                self._copy(held)
+
+    def _copy(self, held: Held) -> None:
+        followed = self.followed[held.name] = Followed()
+        if is_readable(held.tensor):
+            self.before[held.name] = held.tensor.detach().clone()
+        gradient = held.tensor.grad if held.tensor.is_leaf else None
+        found = measured_gradient(gradient)
+        if gradient is not None and found is not None and found.state not in ("none", "zero") and is_readable(gradient):
+            followed.earlier = ref(gradient.untyped_storage())
+
+    def held(self) -> list[Held]:
+        """Returns what the model holds now; nothing if it is gone."""
+        model = self.model()
+        return [] if model is None else list(held_tensors(model))
+
+    def of(self, name: str) -> Followed:
+        """Returns what is known of a parameter, also of one that joined the model later."""
+        return self.followed.setdefault(name, Followed())
+
+
+def held_tensors(model: nn.Module) -> Iterator[Held]:
+    """Yields parameters, then buffers, with each of their names; without those that have no size yet."""
+    named = list(model.named_modules())
+    for kind, store in (("parameter", "_parameters"), ("buffer", "_buffers")):
+        first: dict[int, str] = {}
+        for path, module in named:
+            for key, tensor in getattr(module, store).items():
+                if tensor is None or is_lazy(tensor):
+                    continue
+                name = f"{path}.{key}" if path else key
+                yield Held(name, kind, path, module, tensor, first.get(id(tensor)))
+                first.setdefault(id(tensor), name)
+
+
+def storage_of(gradient: Tensor | None, registry: TensorRegistry) -> int | None:
+    """Returns the number of a gradient's memory, as in tensors.storage_id; null where there is none."""
+    if gradient is None or not is_readable(gradient):
+        return None
+    return registry.find_storage(gradient.untyped_storage())

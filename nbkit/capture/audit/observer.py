@@ -1,0 +1,125 @@
+"""Watches parameters, gradients and optimizers while a step is recorded; adds `parameters` and `findings`."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from torch import nn
+
+from nbkit.capture.audit.models import AuditedModel
+from nbkit.capture.audit.rows import parameters_frame
+from nbkit.capture.audit.steps import OptimizerAudit
+from nbkit.capture.raw.recording import Recording
+from nbkit.capture.recorder.observer import Frames, Meta, Observer
+from nbkit.capture.replay.isolated import isolated, timed_isolated
+from nbkit.capture.step.module_calls import ModuleCalls
+from nbkit.findings.finding import line_texts, with_findings
+from nbkit.findings.training.accumulation import Met, accumulations
+from nbkit.findings.training.facts import Audit, Skip
+from nbkit.findings.training.rules import audit_findings
+
+
+class AuditObserver(Observer):
+    """Follows the models and optimizers given, else those that run."""
+
+    def __init__(self, models: Sequence[nn.Module], optimizers: Sequence[Any]) -> None:
+        self.given = tuple(models)
+        self.given_optimizers = tuple(optimizers)
+        self.audited: list[AuditedModel] = []
+
+    def below(self, recording: Recording, modules: ModuleCalls) -> AbstractContextManager[object]:
+        self.recording, self.modules = recording, modules
+        self.optimizers = OptimizerAudit(recording, self.audited, self.given_optimizers)
+        return self._watching()
+
+    @contextmanager
+    def _watching(self) -> Iterator[None]:
+        for model in self.given:
+            self._meet(model)
+        if not self.given:
+            self.modules.roots.on_new = self._meet
+        self.given = self.given_optimizers = ()  # the recording keeps no model alive
+        self.optimizers.install()
+        try:
+            yield
+        finally:
+            self.optimizers.remove()
+            self.modules.roots.on_new = None
+
+    def _meet(self, model: nn.Module) -> None:
+        timed_isolated(self.recording, lambda: self._copy(model), self._trouble)
+
+    def _copy(self, model: nn.Module) -> None:
+        known = {id(held.tensor) for audited in self.audited for held in audited.held()}
+        self.audited.append(AuditedModel(model, known, self.recording.main.module_call >= 0))
+
+    def _trouble(self, error: Exception) -> None:
+        self.recording.skip(f"models not audited ({type(error).__name__})")
+
+    def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
+        ops, tensors = frames["ops"], frames["tensors"]
+        with isolated():
+            self.optimizers.note_idle()
+            labels = self._labels()
+            added = accumulations(self._met(labels), ops, tensors)
+            updated = {(one.model, one.name) for one in added}
+            accumulated = {
+                (number, name): (labels[number], name) in updated
+                for number, model in enumerate(self.audited)
+                for name, followed in model.followed.items()
+                if followed.updates
+            }
+            parameters = parameters_frame(self.audited, labels, self._calls(), bool(self.optimizers.known), accumulated)
+        skips = [Skip(*skip) for skip in self.optimizers.skips]
+        audit = Audit(
+            parameters=parameters,
+            ops=ops,
+            tensors=tensors,
+            modules=frames["modules"],
+            texts=line_texts(frames["lines"]),
+            modes=self._modes(),
+            skips=skips,
+            accumulations=added,
+            inner=frozenset(label for model, label in zip(self.audited, labels, strict=True) if model.is_inner),
+            steps=self.optimizers.steps,
+            idle_steps=self.optimizers.idle_steps,
+        )
+        meta = {**meta, "optimizer_steps": self.optimizers.steps, "skipped_steps": len(skips)}
+        return with_findings({**frames, "parameters": parameters}, audit_findings(audit)), meta
+
+    def _labels(self) -> list[str]:
+        """Returns the names of the audited models as in the other frames; the class of one that did not run itself."""
+        names = dict(zip((id(root.module()) for root in self.modules.roots.roots), self._roots(), strict=True))
+        return [names.get(id(model.model()), model.type) for model in self.audited]
+
+    def _roots(self) -> list[str]:
+        return self.modules.roots.labels()
+
+    def _calls(self) -> dict[int, int]:
+        calls: dict[int, int] = {}
+        for called in self.modules.called:
+            module = called.module()
+            if module is not None:
+                calls[id(module)] = calls.get(id(module), 0) + called.calls
+        return calls
+
+    def _modes(self) -> dict[tuple[str, str, int], bool]:
+        """Returns whether each module call was in training mode, by (model, module, module_call)."""
+        roots, called = self._roots(), self.modules.called
+        return {
+            (roots[called[number].root], called[number].path, call): bool(training)
+            for number, call, _, training in self.recording.module_calls
+        }
+
+    def _met(self, labels: Sequence[str]) -> Iterator[Met]:
+        """Yields how the steps met each parameter that has an optimizer."""
+        for model, label in zip(self.audited, labels, strict=True):
+            for name, followed in model.followed.items():
+                done = [update for update in followed.updates if update.is_done]
+                if done and not any(update.has_closure for update in done):
+                    met = [(update.step, update.storage) for update in done]
+                    yield Met(label, name, met, followed.met_earlier and followed.updates[0].is_done)
+
+    def forget(self) -> None:
+        self.audited.clear()
+        del self.recording, self.modules, self.optimizers

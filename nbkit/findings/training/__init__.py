@@ -1,0 +1,1 @@
+"""The rules of opaudit: what is wrong in a training step, from frames."""

@@ -1,0 +1,94 @@
+"""Finds gradients that a backward pass added to those of the step before: zero_grad() did not run between them."""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from nbkit.findings.finding import Finding, at_ops
+from nbkit.findings.training.facts import Accumulation, Audit
+from nbkit.findings.training.names import listed_names, owner, plural
+
+ADVICE = "Call optimizer.zero_grad() before each backward pass that begins a step, or after each step."
+EARLIER = (
+    "If this backward pass begins a new step, call optimizer.zero_grad() before it; if it is one of several that "
+    "are summed on purpose, this is as it should be."
+)
+
+
+class Met(NamedTuple):
+    """Describes the steps that used the gradient of a parameter: (step as in ops, its storage_id) of each."""
+
+    model: str
+    name: str
+    steps: Sequence[tuple[int, int | None]]
+    is_earlier: bool  # what the first of them used lies in the memory of a gradient from before the recording
+
+
+def accumulations(met: Iterable[Met], ops: pd.DataFrame, tensors: pd.DataFrame) -> list[Accumulation]:
+    """Returns the parameters of which a step used a gradient that was added to an earlier one.
+
+    Certain is only what the ops show: the same memory at both steps, a backward op that adds to it in between, and no
+    op before that one which writes to it outside of the backward pass.
+    """
+    writes = _writes(ops, tensors)
+    found = []
+    for one in met:
+        windows = list(pairwise(one.steps))  # what the recording shows whole stands first
+        if one.is_earlier:
+            windows.append(((-1, one.steps[0][1]), one.steps[0]))
+        for (before, storage), (after, same) in windows:
+            if storage is None or storage != same or storage not in writes:
+                continue
+            rows = writes[storage]
+            between = rows[(rows["step"] > before) & (rows["step"] <= after)]
+            if len(between) and between["adds"].iloc[0]:
+                op_id = int(between["op_id"].iloc[0])
+                found.append(Accumulation(one.model, one.name, op_id, is_earlier=before < 0))
+                break
+    return found
+
+
+def _writes(ops: pd.DataFrame, tensors: pd.DataFrame) -> dict[int, pd.DataFrame]:
+    """Returns the ops that write in place, by storage_id, in call order; `adds` is true of backward's sums."""
+    names = [[*str(name).split("."), "", ""][1:3] for name in ops["op"].tolist()]
+    in_place = np.array([name.endswith("_") or "out" in overload for name, overload in names], dtype=bool)
+    is_aten = ((ops["level"] == "aten") & (ops["phase"] != "optimizer")).to_numpy(dtype=bool)
+    writing = np.flatnonzero(in_place & is_aten)
+    rows = tensors[(tensors["role"] == "output") & tensors["op_id"].isin(writing) & tensors["storage_id"].notna()]
+    op_ids = rows["op_id"].to_numpy()
+    is_sum = np.array([name == "add_" for name, _ in names], dtype=bool)
+    adds = (ops["phase"] == "backward").to_numpy(dtype=bool) & is_sum
+    table = pd.DataFrame(
+        {
+            "op_id": op_ids,
+            "storage_id": rows["storage_id"].to_numpy(dtype=np.int64),
+            "step": ops["step"].to_numpy()[op_ids],
+            "adds": adds[op_ids],
+        }
+    )
+    return {int(str(storage)): of for storage, of in table.groupby("storage_id", sort=False)}
+
+
+def accumulation_findings(audit: Audit) -> list[Finding]:
+    """Returns one finding for each model and kind of accumulated gradients."""
+    findings = []
+    keys = dict.fromkeys((one.model, one.is_earlier) for one in audit.accumulations)
+    for model, is_earlier in keys:
+        alike = [one for one in audit.accumulations if (one.model, one.is_earlier) == (model, is_earlier)]
+        names = [one.name for one in alike]
+        whose = "from before the recording" if is_earlier else "of the step before"
+        finding = Finding(
+            rule="accumulated_gradient",
+            severity="hint" if is_earlier else "error",
+            message=f"The backward pass adds the {plural(names, 'gradient')} of {listed_names(audit, model, names)} to "
+            f"{'that' if len(names) == 1 else 'those'} {whose}, and the optimizer uses the sum",
+            advice=EARLIER if is_earlier else ADVICE,
+            parameter=names[0] if len(names) == 1 else None,
+            evidence={"parameters": names},
+        )
+        placed = at_ops(finding, audit.ops, [min(one.op_id for one in alike)], audit.texts)
+        findings.append(owner(placed, names))
+    return findings

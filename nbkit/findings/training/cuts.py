@@ -1,0 +1,134 @@
+"""Finds the op that cuts autograd's graph between parameters and what the loss was computed from."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from nbkit.findings.training.facts import Audit
+
+# What passes values on without their graph; other ops that do so ran without autograd, or have no gradient.
+DETACHING = frozenset(("aten.detach", "aten.detach_", "aten.alias", "aten._local_scalar_dense"))
+# Calls that take values out of torch.
+LEAVING = frozenset(("torch.Tensor.numpy", "torch.Tensor.tolist", "torch.Tensor.__array__", "torch.Tensor.item"))
+MOST_GROUPS = 100
+
+
+class Cut(NamedTuple):
+    """Describes where the graph ends: `kind` is cut, data (read through .data), values (of Python) or no_grad."""
+
+    op_id: int
+    kind: str
+
+
+class Call(NamedTuple):
+    """Describes one aten op outside of backward passes: (tensor_id, requires_grad) of its tensors."""
+
+    op_id: int
+    inputs: list[tuple[int, bool]]
+    outputs: list[tuple[int, bool]]
+
+
+class Flow:
+    """Holds the dataflow of the forward ops of a recording."""
+
+    def __init__(self, audit: Audit) -> None:
+        ops, tensors = audit.ops, audit.tensors
+        self.ops = ops
+        self.names = ops["op"].to_numpy(object)
+        self.sources = ops["source"].to_numpy(object)
+        self.differentiated = set(ops["forward_op_id"].dropna().astype(int).tolist())
+        parents = ops["parent_id"].fillna(-1).to_numpy(dtype=np.int64)
+        self.leaves = [parent >= 0 and self.names[parent] in LEAVING for parent in parents.tolist()]
+        aside = ops["phase"].isin(["backward", "optimizer"]).to_numpy(dtype=bool)
+        rows = tensors[~aside[tensors["op_id"].to_numpy()]]
+        self.is_float = set(rows["tensor_id"][rows["dtype"].str.contains("float")].tolist())
+        self.shapes = dict(zip(rows["tensor_id"].tolist(), rows["shape"].tolist(), strict=True))
+        self.named = {
+            str(name): set(of.tolist()) for name, of in rows.dropna(subset=["name"]).groupby("name")["tensor_id"]
+        }
+        self.calls = list(_calls(rows))
+        self.produced = {tensor for call in self.calls for tensor, _ in call.outputs if not self._enters(call)}
+        self.consumed = {tensor for call in self.calls for tensor, _ in call.inputs}
+        self.in_module = ops["module"].notna().to_numpy(dtype=bool)
+
+    def _enters(self, call: Call) -> bool:
+        return str(self.names[call.op_id]).startswith("aten.lift_fresh")
+
+    def cut(self, names: list[str]) -> Cut | None:
+        """Returns the first op after which what these parameters give reaches the loss without a graph."""
+        live = set().union(*(self.named.get(name, set()) for name in names))
+        known = set(live)
+        dead: dict[int, Cut] = {}
+        left: dict[int, Cut] = {}  # tensors whose values left torch
+        for call in self.calls:
+            self._enter(call, left, dead)
+            self._made_of_values(call, live, dead)
+            cut = next((dead[tensor] for tensor, _ in call.inputs if tensor in dead), None)
+            is_live = False
+            for tensor, requires_grad in call.inputs:
+                if tensor in live and requires_grad:
+                    is_live = True
+                elif tensor in live and tensor not in dead and tensor not in known:
+                    cut = cut or Cut(call.op_id, "data")
+            if cut is not None and call.op_id in self.differentiated:
+                return cut
+            if is_live and any(requires_grad for _, requires_grad in call.outputs):
+                live.update(tensor for tensor, requires_grad in call.outputs if requires_grad)
+                continue
+            if is_live and cut is None:
+                cut = Cut(call.op_id, self._kind(call))
+            if cut is not None:
+                dead |= {tensor: cut for tensor, requires_grad in call.outputs if not requires_grad}
+                if self.leaves[call.op_id]:
+                    left |= {tensor: cut for tensor, _ in call.inputs}
+        return None
+
+    def _enter(self, call: Call, left: dict[int, Cut], dead: dict[int, Cut]) -> None:
+        """Marks values that come into torch where such that left it before would: same line, or same shape."""
+        for tensor, _ in call.inputs if left else ():
+            if tensor in self.produced or tensor in dead or tensor not in self.is_float:
+                continue
+            for origin, cut in left.items():
+                if self.shapes[origin] == self.shapes[tensor] or self.sources[cut.op_id] == self.sources[call.op_id]:
+                    dead[tensor] = cut
+                    break
+
+    def _made_of_values(self, call: Call, live: set[int], dead: dict[int, Cut]) -> None:
+        """Marks a tensor that a module makes of Python values, in the shape of a result that no op reads."""
+        if not self._enters(call) or not self.in_module[call.op_id]:
+            return
+        shapes = {self.shapes[tensor] for tensor in live - self.consumed if tensor in self.shapes}
+        for tensor, _ in call.inputs:
+            if tensor not in dead and tensor in self.is_float and self.shapes[tensor] in shapes:
+                dead[tensor] = Cut(call.op_id, "values")
+
+    def _kind(self, call: Call) -> str:
+        gives_float = any(tensor in self.is_float for tensor, _ in call.outputs)
+        is_detaching = str(self.names[call.op_id]).rpartition(".")[0] in DETACHING
+        return "no_grad" if gives_float and not is_detaching else "cut"
+
+
+def _calls(rows: pd.DataFrame) -> Iterator[Call]:
+    columns = (rows["op_id"], rows["role"] == "input", rows["tensor_id"], rows["requires_grad"])
+    current: Call | None = None
+    for op_id, is_input, tensor, requires_grad in zip(*(column.tolist() for column in columns), strict=True):
+        if current is None or current.op_id != op_id:
+            if current is not None:
+                yield current
+            current = Call(op_id, [], [])
+        (current.inputs if is_input else current.outputs).append((tensor, requires_grad))
+    if current is not None:
+        yield current
+
+
+def find_cuts(audit: Audit, rows: pd.DataFrame) -> list[Cut | None]:
+    """Returns the cut behind each of these parameters; null where nothing of it reaches the loss, or it is unknown."""
+    if not len(rows):
+        return []
+    flow = Flow(audit)
+    cuts: dict[str, Cut | None] = {}
+    for module, of in rows.groupby("module", sort=False):
+        cuts[str(module)] = flow.cut(of["name"].tolist()) if len(cuts) < MOST_GROUPS else None
+    return [cuts[module] for module in rows["module"]]

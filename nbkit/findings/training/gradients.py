@@ -1,0 +1,201 @@
+"""Judges gradients: none, zero, not finite, vanishing or exploding along the depth of a model."""
+
+import numpy as np
+import pandas as pd
+
+from nbkit.findings.finding import Finding, at_ops
+from nbkit.findings.training.cuts import Cut, find_cuts
+from nbkit.findings.training.facts import Audit, has_name
+from nbkit.findings.training.names import by_model, listed_names, owner, plural
+
+# After so many steps a matrix that began as zeros (LoRA, the last layer of a residual branch) is zero no more.
+STEPS_FROM_ZERO = 3
+NO_GRADIENT = "Keep the values in tensors that autograd follows up to the loss: no detach(), .data, numpy() or item()."
+UNUSED = (
+    "If they are to be trained, let the loss depend on what they give; else freeze them with requires_grad_(False)."
+)
+NEVER = "Call the module in forward(), or leave its parameters out."
+ZERO = "Look whether the loss depends on them by a function that is flat there: a clamp, a ReLU that is never active."
+HALF = "Scale the loss (torch.amp.GradScaler), or train in bfloat16 or float32: float16 has no value below 6e-8 but 0."
+NOT_FINITE = "Find the op that makes the NaN or Inf with opcheck, and skip the step or clip before it."
+
+
+def trainable(audit: Audit) -> pd.DataFrame:
+    """Returns the parameters that a step of their optimizer was to update."""
+    rows = audit.trained
+    return rows[rows["requires_grad"] & (rows["optimizer_steps"].fillna(0) > 0)].reset_index(drop=True)
+
+
+def missing_gradients(audit: Audit) -> list[Finding]:
+    """Returns findings of parameters in an optimizer that have no gradient, though a backward pass ran."""
+    rows = trainable(audit)
+    reached = set(rows["model"][rows["gradient"].isin(["zero", "finite", "non_finite"])])
+    still = (rows["changed_fraction"].fillna(0) == 0).to_numpy(dtype=bool)
+    none = rows[(rows["gradient"] == "none").to_numpy(dtype=bool, na_value=False) & still]
+    if not audit.has_backward or not len(none):
+        return []
+    is_read = has_name(audit, none)
+    none_read = none[is_read & none["model"].isin(reached).to_numpy(dtype=bool)]
+    cuts = _without_grad_together(find_cuts(audit, none_read))
+    findings = []
+    for cut in dict.fromkeys(cuts):
+        for model, names in by_model(none_read[[one == cut for one in cuts]]):
+            findings.append(_missing(audit, model, names, cut))
+    unread = none[~is_read & (none["calls"].fillna(1) == 0).to_numpy(dtype=bool)]
+    return [*findings, *(_never(audit, model, names) for model, names in by_model(unread))]
+
+
+def _without_grad_together(cuts: list[Cut | None]) -> list[Cut | None]:
+    """Returns the cuts with one for all modules that ran without autograd: each op in them is one."""
+    first = next((cut for cut in cuts if cut is not None and cut.kind == "no_grad"), None)
+    return [first if cut is not None and cut.kind == "no_grad" else cut for cut in cuts]
+
+
+def _missing(audit: Audit, model: str, names: list[str], cut: Cut | None) -> Finding:
+    listed = f"{listed_names(audit, model, names)} get{'s' if len(names) == 1 else ''} no gradient"
+    parameter, evidence = names[0] if len(names) == 1 else None, {"parameters": names}
+    if cut is None:
+        message = f"{listed}: the loss does not depend on what {'it gives' if len(names) == 1 else 'they give'}"
+        return Finding("no_gradient", "hint", message, UNUSED, parameter=parameter, count=len(names), evidence=evidence)
+    op, source = (audit.ops[column].iloc[cut.op_id] for column in ("op", "source"))
+    where = f" at {source}" if isinstance(source, str) else ""
+    text = audit.texts.get(source) if isinstance(source, str) else None
+    line = f": `{text.strip()}`" if text else ""
+    how = {
+        "cut": f"the graph is cut by {op.rpartition('.')[0]}",
+        "data": f"the graph is cut where {op.rpartition('.')[0]} reads .data",
+        "values": "the graph is cut where a tensor is made of plain values",
+        "no_grad": "their module runs without autograd (torch.no_grad)",
+    }[cut.kind]
+    finding = Finding(
+        rule="no_gradient",
+        severity="hint" if cut.kind == "no_grad" else "warning",
+        message=f"{listed}; {how}{where}{line}",
+        advice=UNUSED if cut.kind == "no_grad" else NO_GRADIENT,
+        parameter=parameter,
+        evidence=evidence,
+    )
+    return owner(at_ops(finding, audit.ops, [cut.op_id], audit.texts), names)
+
+
+def _never(audit: Audit, model: str, names: list[str]) -> Finding:
+    return Finding(
+        rule="never_called",
+        severity="hint",
+        message=f"The optimizer holds {listed_names(audit, model, names)}, but no op of the recording reads "
+        f"{'it' if len(names) == 1 else 'them'}",
+        advice=NEVER,
+        parameter=names[0] if len(names) == 1 else None,
+        count=len(names),
+        evidence={"parameters": names},
+    )
+
+
+def zero_gradients(audit: Audit) -> list[Finding]:
+    """Returns findings of parameters whose gradient is exactly zero at each step."""
+    rows = trainable(audit)
+    findings = []
+    for model, of in rows.groupby("model", sort=False):
+        zero = of[(of["gradient"] == "zero").to_numpy(dtype=bool, na_value=False)]
+        if not len(zero):
+            continue
+        names = zero["name"].tolist()
+        known = of[of["gradient"].isin(["zero", "finite", "non_finite"])]
+        is_half = bool((zero["dtype"] == "float16").all())
+        is_lost = is_half and len(zero) == len(known)
+        # A bias alone has none where only differences of what it is added to matter.
+        has_matrix = bool(zero["shape"].str.contains(",", regex=False).any())
+        is_long = bool((zero["optimizer_steps"] >= STEPS_FROM_ZERO).all()) and has_matrix
+        steps = int(zero["optimizer_steps"].min())
+        when = f" at all {steps} steps" if steps > 1 else ""
+        why = "; float16 rounds what is below 6e-8 to 0" if is_half else ""
+        verb = "is" if len(names) == 1 else "are"
+        findings.append(
+            Finding(
+                rule="zero_gradient",
+                severity="warning" if is_lost or is_long else "hint",
+                message=f"The {plural(names, 'gradient')} of {listed_names(audit, str(model), names)} {verb} exactly 0 "
+                f"in every element{when}{why}",
+                advice=HALF if is_half else ZERO,
+                parameter=names[0] if len(names) == 1 else None,
+                count=len(names),
+                evidence={"parameters": names, "steps": steps},
+            )
+        )
+    return findings
+
+
+def non_finite_gradients(audit: Audit) -> list[Finding]:
+    """Returns findings of gradients with NaN or Inf that an optimizer used."""
+    rows = trainable(audit)
+    bad = rows[(rows["gradient"] == "non_finite").to_numpy(dtype=bool, na_value=False)]
+    return [
+        Finding(
+            rule="non_finite_gradient",
+            severity="error",
+            message=f"The optimizer uses NaN or Inf in the {plural(names, 'gradient')} of "
+            f"{listed_names(audit, model, names)}",
+            advice=NOT_FINITE,
+            parameter=names[0] if len(names) == 1 else None,
+            count=len(names),
+            evidence={"parameters": names},
+        )
+        for model, names in by_model(bad)
+    ]
+
+
+# A chain of layers of one kind: so many, each with so much less gradient than the one behind it.
+LEAST_LAYERS = 5
+MOST_KEPT = 0.6
+SHRINKS = {"warning": 1e-5, "hint": 1e-3}
+VANISHING = (
+    "Use residual connections, a norm between layers, another activation (GELU, ReLU), or another initialisation."
+)
+EXPLODING = (
+    "Clip the gradients (torch.nn.utils.clip_grad_norm_), put a norm between layers, or begin with smaller weights."
+)
+
+
+def depth_gradients(audit: Audit) -> list[Finding]:
+    """Returns findings of chains of like layers along which gradients vanish, or explode, towards the input."""
+    rows = audit.trained
+    rows = rows[(rows["gradient"] == "finite").to_numpy(dtype=bool, na_value=False) & (rows["gradient_norm"] > 0)]
+    rows = rows[rows["name"].str.endswith("weight") & rows["shape"].str.contains(",", regex=False)]
+    types = dict(
+        zip(zip(audit.modules["model"], audit.modules["module"], strict=True), audit.modules["type"], strict=True)
+    )
+    kinds = [types.get(key) for key in zip(rows["model"], rows["module"], strict=True)]
+    findings = []
+    for (model, kind, _), chain in rows.groupby(
+        [rows["model"], pd.Series(kinds, rows.index), rows["shape"]], sort=False
+    ):
+        norms = chain["gradient_norm"].to_numpy()
+        for rule, values in (("vanishing_gradient", norms), ("exploding_gradient", norms[::-1])):
+            severity = _shrinking(values)
+            if severity is not None:
+                findings.append(_along(rule, severity, str(model), str(kind), chain))
+    return findings
+
+
+def _shrinking(norms: np.ndarray) -> str | None:
+    """Returns how severe it is that each value is so much less than the next; null if it is not so."""
+    if len(norms) < LEAST_LAYERS or not (norms[:-1] <= MOST_KEPT * norms[1:]).all():
+        return None
+    fits = [severity for severity, most in SHRINKS.items() if norms[0] <= most * norms[-1]]
+    return fits[0] if fits else None
+
+
+def _along(rule: str, severity: str, model: str, kind: str, chain: pd.DataFrame) -> Finding:
+    names, norms = chain["name"].tolist(), chain["gradient_norm"].tolist()
+    per_layer = (norms[-1] / norms[0]) ** (1 / (len(norms) - 1))
+    shrinks, factor = ("shrinks", per_layer) if rule == "vanishing_gradient" else ("grows", 1 / per_layer)
+    return Finding(
+        rule=rule,
+        severity="warning" if severity == "warning" else "hint",
+        message=f"The gradient {shrinks} towards the input by a factor of {factor:.2g} per layer along {len(norms)} "
+        f"{kind} layers of {model}: norm {norms[-1]:.2g} at {names[-1]}, {norms[0]:.2g} at {names[0]}",
+        advice=VANISHING if rule == "vanishing_gradient" else EXPLODING,
+        parameter=names[0],
+        count=len(names),
+        evidence={"parameters": names, "gradient_norms": norms},
+    )

@@ -1,0 +1,83 @@
+"""Judges training and eval modes: dropout that draws in eval mode, training in eval mode."""
+
+import pandas as pd
+
+from nbkit.findings.finding import Finding, at_ops
+from nbkit.findings.training.facts import Audit
+
+DROPOUTS = frozenset(
+    f"torch.{place}{name}"
+    for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
+    for place in ("nn.functional.", "")
+)
+DRAWING = ("aten.bernoulli", "aten.native_dropout", "aten.rand")
+# Layers that do something else in eval mode.
+WITH_MODES = ("Dropout", "AlphaDropout", "FeatureAlphaDropout", "BatchNorm", "SyncBatchNorm", "LazyBatchNorm")
+ADVICE = "Pass training=self.training to the function, or use torch.nn.Dropout, which model.eval() turns off."
+TRAIN = "Call model.train() before training, if these layers are to be on."
+
+
+def dropout_in_eval(audit: Audit) -> list[Finding]:
+    """Returns findings of dropout functions that draw random numbers in a module in eval mode."""
+    ops = audit.ops
+    draws = ops[ops["op"].str.startswith(DRAWING) & (ops["phase"] == "forward")]
+    found = [op_id for op_id in draws["op_id"] if _is_dropout(ops, op_id) and _mode(audit, ops.iloc[op_id]) is False]
+    findings = []
+    for _, alike in ops.iloc[found].groupby(["op", "model", "module", "source"], sort=False, dropna=False):
+        first = alike.iloc[0]
+        where = f" of {first['module']}" if first["module"] else ""
+        source = first["source"] if isinstance(first["source"], str) else None
+        text = (audit.texts.get(source or "") or "").strip()
+        line = f" at {source}{f': `{text}`' if text else ''}" if source else ""
+        finding = Finding(
+            rule="dropout_in_eval",
+            severity="warning",
+            message=f"{first['op'].rpartition('.')[0]} draws random numbers for a dropout{where} in eval mode{line}",
+            advice=ADVICE,
+        )
+        findings.append(at_ops(finding, ops, alike["op_id"].tolist(), audit.texts))
+    return findings
+
+
+def _is_dropout(ops: pd.DataFrame, op_id: int) -> bool:
+    """Returns whether an op is part of a call of a dropout function."""
+    names, parents = ops["op"], ops["parent_id"]
+    current = parents.iloc[op_id]
+    while not pd.isna(current):
+        if names.iloc[int(current)] in DROPOUTS:
+            return True
+        current = parents.iloc[int(current)]
+    return False
+
+
+def _mode(audit: Audit, op: pd.Series) -> bool | None:
+    """Returns the mode of the module call of an op; null outside of all."""
+    if pd.isna(op["module_call"]) or not isinstance(op["module"], str):
+        return None
+    return audit.modes.get((op["model"], op["module"], int(op["module_call"])))
+
+
+def trained_in_eval(audit: Audit) -> list[Finding]:
+    """Returns findings of models that were trained in eval mode, and have layers that are off in it."""
+    trained = set(audit.trained["model"][audit.trained["optimizer_steps"].fillna(0) > 0])
+    modules = audit.modules
+    findings = []
+    for model in modules["model"].unique():
+        roots = [mode for (name, path, _), mode in audit.modes.items() if name == model and path == ""]
+        layers = modules[
+            (modules["model"] == model) & modules["type"].str.startswith(WITH_MODES) & (modules["calls"] > 0)
+        ]
+        if model not in trained or not audit.has_backward or not roots or any(roots) or not len(layers):
+            continue
+        types = ", ".join(layers["type"].unique())
+        findings.append(
+            Finding(
+                rule="trained_in_eval",
+                severity="hint",
+                message=f"The optimizer trains {model} in eval mode, in which its {types} layers are off",
+                advice=TRAIN,
+                count=len(layers),
+                evidence={"modules": layers["module"].tolist()},
+            )
+        )
+    return findings

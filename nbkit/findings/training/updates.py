@@ -1,0 +1,120 @@
+"""Judges updates: parameters that no optimizer holds, updates that rounding loses, steps that were skipped."""
+
+import pandas as pd
+
+from nbkit.findings.finding import Finding
+from nbkit.findings.training.facts import Audit
+from nbkit.findings.training.gradients import trainable
+from nbkit.findings.training.names import by_model, listed_names, plural
+
+HALF = ("bfloat16", "float16")
+# Share of the elements with a gradient that moved, below which training in half precision stands nearly still.
+LEAST_MOVED = 0.1
+# A schedule may begin or end with less; a step of float32 or wider that moves nothing then is no fault.
+LEAST_RATE = 1e-6
+# A GradScaler begins with a scale that is too large, and skips the first steps until it fits.
+SKIPS_EXPECTED = 5
+NOT_HELD = "Give model.parameters() to the optimizer, or freeze the rest with requires_grad_(False)."
+OTHER_MODEL = "Make the optimizer from the parameters of the model that runs, after it was copied, moved or wrapped."
+INNER = "Register the module: an attribute of the model, or an element of its nn.ModuleList or nn.ModuleDict."
+LOST = "Keep the weights in float32 and compute in half precision (torch.autocast), or use a larger learning rate."
+NOTHING = "Look at the learning rate, and whether the optimizer's state holds NaN or Inf."
+SKIPPED = "If it goes on, find the op that makes the NaN or Inf with opcheck: a smaller scale does not mend it."
+
+
+def not_in_optimizer(audit: Audit) -> list[Finding]:
+    """Returns findings of parameters that got a gradient, that no optimizer holds and that nothing else changed."""
+    rows = audit.trained
+    rows = rows[rows["requires_grad"] & rows["in_optimizer"].notna()]
+    if not audit.steps or not len(rows):
+        return []
+    has_gradient = rows["gradient"].isin(["finite", "non_finite"]) & (rows["changed_fraction"].fillna(1) == 0)
+    outside = rows[has_gradient & (rows["in_optimizer"] == 0)]
+    updated = rows[(rows["in_optimizer"] == 1) & (rows["gradient"] != "none")]
+    return [
+        _not_held(audit, model, names, int((updated["model"] == model).sum())) for model, names in by_model(outside)
+    ]
+
+
+def _not_held(audit: Audit, model: str, names: list[str], held: int) -> Finding:
+    is_stale = audit.idle_steps == audit.steps
+    is_inner = model in audit.inner
+    # All but a small part outside is how a new head is trained, a whole model outside how a fixed one judges.
+    is_meant = held < len(names) and not is_stale and not is_inner
+    one = len(names) == 1
+    what = "gets a gradient and never moves" if one else "get gradients and never move"
+    why = "; the optimizer steps, but none of its own parameters gets a gradient" if is_stale else ""
+    why = "; another model calls it without holding it in an attribute" if is_inner else why
+    return Finding(
+        rule="not_in_optimizer",
+        severity="hint" if is_meant else "warning",
+        message=f"No optimizer holds {listed_names(audit, model, names)}, which {what}{why}",
+        advice=INNER if is_inner else OTHER_MODEL if is_stale else NOT_HELD,
+        parameter=names[0] if one else None,
+        count=len(names),
+        evidence={"parameters": names},
+    )
+
+
+def lost_updates(audit: Audit) -> list[Finding]:
+    """Returns findings of parameters that the optimizer was to move, and that rounding left where they were."""
+    rows = trainable(audit)
+    rows = rows[(rows["gradient"] == "finite").to_numpy(dtype=bool, na_value=False) & rows["changed_fraction"].notna()]
+    rows = rows[(rows["learning_rate"] > 0).to_numpy(dtype=bool)]
+    findings = []
+    for (model, dtype, rate), of in rows.groupby(["model", "dtype", "learning_rate"], sort=False):
+        changed = float((of["changed_fraction"] * of["numel"]).sum())
+        moving = float(((1 - of["gradient_zero_fraction"]) * of["numel"]).sum())
+        is_half = dtype in HALF
+        if changed and (not is_half or changed / moving >= LEAST_MOVED):
+            continue
+        if not is_half and float(str(rate)) < LEAST_RATE:
+            continue
+        findings.append(_lost(audit, str(model), of, changed / moving))
+    return findings
+
+
+def _lost(audit: Audit, model: str, of: pd.DataFrame, moved: float) -> Finding:
+    names, dtype, rate = of["name"].tolist(), of["dtype"].iloc[0], of["learning_rate"].iloc[0]
+    is_half = dtype in HALF
+    whose = listed_names(audit, model, names)
+    share = "no element" if not moved else f"only {100 * moved:.2g} % of the elements"
+    why = f": {dtype} rounds w - {rate:.2g} * update back to w for the others" if is_half else ""
+    return Finding(
+        rule="lost_update",
+        severity="warning",
+        message=f"The optimizer changes {share} of {whose} though {'its' if len(names) == 1 else 'their'} "
+        f"{plural(names, 'gradient')} {'is' if len(names) == 1 else 'are'} not 0{why}",
+        advice=LOST if is_half else NOTHING,
+        parameter=names[0] if len(names) == 1 else None,
+        count=len(names),
+        evidence={"parameters": names, "changed_fraction": moved, "learning_rate": float(rate)},
+    )
+
+
+def skipped_steps(audit: Audit) -> list[Finding]:
+    """Returns a finding of the steps of each optimizer that a GradScaler skipped."""
+    findings = []
+    for optimizer in dict.fromkeys(skip.optimizer for skip in audit.skips):
+        skips = [skip for skip in audit.skips if skip.optimizer == optimizer]
+        rows = audit.trained
+        bad = rows[(rows["gradient"] == "non_finite") & (rows["skipped_steps"].fillna(0) > 0)]
+        scales = [skip.scale for skip in skips if skip.scale is not None]
+        is_wrong = (not audit.steps and len(skips) >= SKIPS_EXPECTED) or any(scale <= 1 for scale in scales)
+        of = f"all {len(skips)}" if not audit.steps else f"{len(skips)} of {len(audit.skips) + audit.steps}"
+        steps = "the step" if of == "all 1" else f"{of} optimizer steps"
+        named = "; ".join(listed_names(audit, model, names) for model, names in by_model(bad))
+        why = f": NaN or Inf is in the {plural(bad['name'].tolist(), 'gradient')} of {named}" if named else ""
+        scale = f" (scale {scales[0]:g}{f' to {scales[-1]:g}' if len(scales) > 1 else ''})" if scales else ""
+        findings.append(
+            Finding(
+                rule="skipped_step",
+                severity="warning" if is_wrong else "hint",
+                message=f"GradScaler skips {steps} of {optimizer}{scale}{why}",
+                advice=SKIPPED if is_wrong else f"Nothing, if it is one of the first steps of training. {SKIPPED}",
+                step=skips[0].step,
+                count=len(skips),
+                evidence={"scales": scales, "parameters": bad["name"].tolist()},
+            )
+        )
+    return findings

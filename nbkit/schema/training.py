@@ -1,0 +1,40 @@
+"""Defines the table of parameters and buffers: what one recording of training did to each."""
+
+from nbkit.schema.table import table
+
+PARAMETERS = table(
+    "parameters",
+    "parameter or buffer of a model that ran, in the order of named_parameters(), then named_buffers()",
+    ("model", "str", "which root model it belongs to, as in modules"),
+    ("name", "str", "its path in the model"),
+    ("kind", "str", "parameter or buffer"),
+    ("module", "str", "path of the module that holds it; '' is the root"),
+    ("shape", "str", "JSON list of sizes"),
+    ("numel", "int64", "number of elements"),
+    ("dtype", "str", "torch dtype without prefix"),
+    ("device", "str", "device, with its index"),
+    ("requires_grad", "bool", "whether autograd computes its gradient"),
+    ("tied_with", "str", "the first name of the same tensor, where this row is a further one; null else"),
+    ("calls", "Int64", "how often the module that holds it was called in the recording; null if unknown"),
+    ("in_optimizer", "Int64", "1 if an optimizer holds it, 0 if none does; null where no optimizer is known"),
+    ("optimizer_steps", "Int64", "steps of its optimizer in the recording; null where no optimizer is known"),
+    ("skipped_steps", "Int64", "those that a GradScaler skipped instead; null where no optimizer is known"),
+    ("learning_rate", "float64", "the largest that its optimizer stepped with; null if unknown"),
+    ("weight_decay", "float64", "that of its optimizer; null if unknown"),
+    (
+        "gradient",
+        "str",
+        "none, zero (each element is exactly 0), finite or non_finite, as its optimizer met it: non_finite if it was "
+        "so at any step, else finite, zero, none in this order; without a step as it was at the end; null of buffers",
+    ),
+    ("gradient_norm", "float64", "2-norm of that gradient, at the last step where it was so; null where there is none"),
+    ("gradient_zero_fraction", "float64", "share of elements of that gradient that are exactly 0, 0..1"),
+    (
+        "accumulated",
+        "Int64",
+        "1 if a backward pass added to the gradient that an earlier step had used, or that was there before the "
+        "recording, and a step used the sum; 0 if not; null where no optimizer stepped",
+    ),
+    ("update_fraction", "float64", "2-norm of its change in the recording / 2-norm before; null if unknown"),
+    ("changed_fraction", "float64", "share of elements whose bits changed in the recording, 0..1; null if unknown"),
+)

@@ -1,0 +1,169 @@
+"""Tests the rules of a training audit on frames made by hand."""
+
+import pytest
+
+from nbkit.findings.training.accumulation import Met, accumulations
+from nbkit.findings.training.facts import Audit, Skip
+from nbkit.findings.training.names import listed_names
+from nbkit.findings.training.rules import audit_findings
+from nbkit.schema import MODULES, OPS, PARAMETERS, TENSORS
+
+GOOD = {
+    "model": "Net",
+    "kind": "parameter",
+    "module": "a",
+    "shape": "[4, 4]",
+    "numel": 16,
+    "dtype": "float32",
+    "device": "cpu",
+    "requires_grad": True,
+    "calls": 1,
+    "in_optimizer": 1,
+    "optimizer_steps": 1,
+    "skipped_steps": 0,
+    "learning_rate": 0.1,
+    "gradient": "finite",
+    "gradient_norm": 1.0,
+    "gradient_zero_fraction": 0.0,
+    "accumulated": 0,
+    "changed_fraction": 1.0,
+}
+
+
+def parameters(*rows):
+    return PARAMETERS.frame([{**GOOD, "name": f"{row.get('module', 'a')}.w{n}", **row} for n, row in enumerate(rows)])
+
+
+def op(op_id, name, phase, step=0, **columns):
+    row = {"op_id": op_id, "level": "aten", "op": name, "phase": phase, "step": step, "thread": 0}
+    return {**row, "start_us": 0.0, "total_time_us": 1.0, "self_time_us": 1.0, **columns}
+
+
+def tensor(op_id, role, number, **columns):
+    row = {"op_id": op_id, "role": role, "position": 0, "tensor_id": number, "storage_id": number, "numel": 1}
+    return {**row, "dtype": "float32", "shape": "[1]", "requires_grad": False, "device": "cpu", **columns}
+
+
+def audit(*rows, ops=(), **facts):
+    backward = [op(0, "aten.mm.default", "backward"), *ops]
+    frames = OPS.frame(backward), TENSORS.frame(), MODULES.frame()
+    return Audit(parameters(*rows), *frames, texts={}, modes={}, **{"steps": 1, **facts})
+
+
+def rules(*rows, **facts):
+    found = audit_findings(audit(*rows, **facts))
+    return list(zip(found["rule"], found["severity"], strict=True))
+
+
+CASES = {
+    "right": ({}, []),
+    "frozen": ({"requires_grad": False, "gradient": "none", "changed_fraction": 0.0}, []),
+    "not used": ({"gradient": "none", "changed_fraction": 0.0, "calls": 0}, [("never_called", "hint")]),
+    "used, but by no op that was seen": ({"gradient": "none", "changed_fraction": 0.0}, []),
+    "zero": ({"gradient": "zero", "changed_fraction": 0.0}, [("zero_gradient", "hint")]),
+    "zero for long": ({"gradient": "zero", "optimizer_steps": 3}, [("zero_gradient", "warning")]),
+    "NaN": ({"gradient": "non_finite"}, [("non_finite_gradient", "error")]),
+    "NaN without a step": ({"gradient": "non_finite", "optimizer_steps": 0}, []),
+    "lost": ({"changed_fraction": 0.0}, [("lost_update", "warning")]),
+    "rate of 0": ({"changed_fraction": 0.0, "learning_rate": 0.0}, []),
+    "unknown rate": ({"changed_fraction": 0.0, "learning_rate": None}, []),
+    "end of a schedule": ({"changed_fraction": 0.0, "learning_rate": 1e-9}, []),
+    "half lost in bfloat16": ({"changed_fraction": 0.05, "dtype": "bfloat16"}, [("lost_update", "warning")]),
+    "sparse gradient": ({"changed_fraction": 0.05, "dtype": "bfloat16", "gradient_zero_fraction": 0.9}, []),
+    "moved by hand": ({"in_optimizer": 0, "optimizer_steps": 0}, []),
+    "unknown optimizer": ({"in_optimizer": None, "optimizer_steps": None, "changed_fraction": 0.0}, []),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_parameter_among_right_ones(case):
+    row, expected = CASES[case]
+    assert rules(row, *[{"module": "b", "learning_rate": 0.2}] * 3) == expected
+
+
+def test_tied_weights_are_told_once():
+    assert rules({"gradient": "non_finite"}, {"tied_with": "a.w0", "gradient": "non_finite"}, {}) == [
+        ("non_finite_gradient", "error")
+    ]
+
+
+@pytest.mark.parametrize(("outside", "severity"), [(1, "warning"), (4, "hint")])
+def test_a_small_part_outside_of_the_optimizer_is_a_mistake(outside, severity):
+    missing = {"in_optimizer": 0, "optimizer_steps": 0, "changed_fraction": 0.0}
+    assert rules(*[missing] * outside, {}, {}) == [("not_in_optimizer", severity)]
+    assert rules(*[missing] * outside, {}, {}, steps=0) == []
+
+
+@pytest.mark.parametrize(
+    ("factor", "layers", "expected"),
+    [(10, 8, "warning"), (3, 8, "hint"), (2, 8, None), (10, 4, None), (1, 9, None)],
+)
+def test_gradients_along_the_depth(factor, layers, expected):
+    rows = [{"module": str(n), "name": f"{n}.weight", "gradient_norm": float(factor) ** n} for n in range(layers)]
+    modules = {"model": ["Net"] * layers, "module": [str(n) for n in range(layers)], "type": ["Linear"] * layers}
+    counts = dict.fromkeys(
+        ("depth", "calls", "params", "trainable_params", "param_bytes", "buffer_bytes"), [1] * layers
+    )
+    found = Audit(parameters(*rows), OPS.frame(), TENSORS.frame(), MODULES.frame(modules | counts), texts={}, modes={})
+    findings = audit_findings(found)
+    assert findings["severity"].tolist() == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("scales", "steps", "severity"),
+    [
+        ([65536.0], 0, "hint"),
+        ([2.0**n for n in range(16, 11, -1)], 0, "warning"),
+        ([65536.0] * 9, 3, "hint"),
+        ([1.0], 4, "warning"),
+    ],
+)
+def test_skipped_steps(scales, steps, severity):
+    skips = [Skip(0, "SGD", scale) for scale in scales]
+    row = {"gradient": "non_finite", "optimizer_steps": 0, "skipped_steps": len(scales)}
+    assert rules(row, skips=skips, steps=steps) == [("skipped_step", severity)]
+
+
+def added(*between, steps=((0, 7), (1, 7)), is_earlier=False):
+    """Whether a gradient in memory 7 was added to one that was used, with these ops (name, phase) after a step."""
+    ops = OPS.frame([op(number, name, phase, step=1) for number, (name, phase) in enumerate(between)])
+    written = TENSORS.frame([tensor(number, "output", 7) for number in range(len(between))])
+    return [one.op_id for one in accumulations([Met("Net", "a.w0", steps, is_earlier)], ops, written)]
+
+
+ADD = ("aten.add_.Tensor", "backward")
+ZERO, CLIP = ("aten._foreach_zero_.default", "other"), ("aten.mul_.Tensor", "other")
+
+
+def test_what_is_added_to_a_gradient_that_a_step_used():
+    assert added(ADD) == added(ADD, ADD) == added(ADD, CLIP) == [0]
+    assert added(ZERO, ADD) == added(CLIP, ADD) == added() == []
+    assert (
+        added(ADD, steps=[(0, 7), (1, 8)]) == added(ADD, steps=[(0, 7), (1, None)]) == added(ADD, steps=[(1, 7)]) == []
+    )
+
+
+def test_what_was_there_before_the_recording():
+    assert added(ADD, steps=[(1, 7)], is_earlier=True) == [0]
+    assert added(ZERO, ADD, steps=[(1, 7)], is_earlier=True) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["a.w0"], "a.w0"),
+        (["a.w0", "a.w1"], "a (2 tensors)"),
+        (["a.w0", "b.c.w2", "b.c.w3"], "a.w0, b.c (3 tensors)"),
+        (["a.w0", "a.w1", "b.c.w2", "b.c.w3"], "a, b.c (4 tensors)"),
+        (["a.w0", "a.w1", "b.c.w2", "b.c.w3", "w4"], "all 5 parameters of Net"),
+    ],
+)
+def test_names_of_parameters(names, expected):
+    rows = [{"module": module} for module in ("a", "a", "b.c", "b.c")]
+    assert listed_names(audit(*rows, {"module": "", "name": "w4"}), "Net", names) == expected
+
+
+def test_many_layers_are_named_by_what_holds_them():
+    rows = [{"module": f"body.{n}"} for n in range(6)]
+    names = [f"body.{n}.w{n}" for n in range(6)]
+    assert listed_names(audit(*rows, {"module": "head"}), "Net", names) == "body (6 tensors)"
