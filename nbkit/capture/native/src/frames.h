@@ -32,13 +32,19 @@ inline bool is_user_code(PyObject* code) {
   return found->second;
 }
 
-// Where the innermost frame of user code is: its code and instruction; None where there is none.
-inline py::object user_location() {
+// The innermost frame of user code, a new reference; null where there is none.
+inline PyFrameObject* user_frame() {
   PyFrameObject* frame = PyEval_GetFrame();
   Py_XINCREF(frame);
   while (frame != nullptr && !is_user_code(code_of(frame))) {
     frame = outer_of(frame);
   }
+  return frame;
+}
+
+// Where it is: its code and instruction; None without.
+inline py::object user_location() {
+  PyFrameObject* frame = user_frame();
   if (frame == nullptr) {
     return py::none();
   }
