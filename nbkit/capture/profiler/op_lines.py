@@ -27,7 +27,9 @@ class OpLines:
     def install(self) -> None:
         if self.native is not None:
             with own_work():
-                self.native.install(is_hidden, is_reshaping, is_user_code, node_location, ENGINE_CODE)  # once per process
+                self.native.install(
+                    is_hidden, is_reshaping, is_user_code, node_location, ENGINE_CODE
+                )  # once per process
             self.is_on = self.native.begin_lines()
 
     def remove(self) -> None:

@@ -27,6 +27,7 @@ from nbkit.capture.recorder.recorder import describe_error
 from nbkit.capture.step.compiled import CompiledRegions
 from nbkit.capture.step.tracebacks import failed_at, without_our_frames
 from nbkit.errors import OptionError
+from nbkit.findings.time.rules import time_findings
 from nbkit.schema import LINES, MEMORY, MODULES, OPS
 from nbkit.timeline import timeline
 from nbkit.timeline.compiled import has_hidden_kernels
@@ -188,7 +189,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             "repeats": len(self.runs) if self.repeats else 0,
             **({"notes": notes} if notes else {}),
         }
-        self.trace._fill({**run.frames, **more}, meta)
+        self.trace._fill({**run.frames, **more, "findings": time_findings(run.frames)}, meta)
 
 
 class KinetoRecording:

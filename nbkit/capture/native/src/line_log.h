@@ -21,12 +21,14 @@ namespace nbkit {
 // One entry for each named block, and each op that is in no other op, of one thread, in order. What an op calls has its line.
 class LineLog {
  public:
-  // Whether it is an op that begins: it is told when that ends, and of nothing in between.
-  bool begin(const at::RecordFunction& function) {
+  // Whether its end matters: of an op, of whose inside nothing is told, and of an optimizer's step.
+  enum class Begun { other, op, optimizer };
+
+  Begun begin(const at::RecordFunction& function) {
     const Name& name = named(function.name());
     const bool is_block = function.scope() == at::RecordScope::USER_SCOPE;
     if (!is_block && !name.is_op) {
-      return false;  // a range of our own
+      return Begun::other;  // a range of our own
     }
     names_.push_back(name.number);
     PyObject* code = nullptr;
@@ -34,14 +36,19 @@ class LineLog {
     // Where autograd's engine runs a node no line does; a Function or a hook of the user's has the GIL.
     if (torch::autograd::get_current_node() == nullptr || has_gil()) {
       const Gil gil;
-      find(code, instruction);
+      find(code, instruction, is_optimizing ? frames_in_optimizer : most_frames);
     }
     codes_.push_back(code);
     instructions_.push_back(instruction);
     is_inside = !is_block;
-    return is_inside;
+    if (!is_block) {
+      return Begun::op;
+    }
+    const bool begins_step = name.is_optimizer && !is_optimizing;
+    is_optimizing |= begins_step;
+    return begins_step ? Begun::optimizer : Begun::other;
   }
-  void end() { is_inside = false; }
+  static void end(Begun begun) { (begun == Begun::op ? is_inside : is_optimizing) = false; }
 
   bool is_for_this_thread() const { return !is_inside && std::this_thread::get_id() == thread_; }
 
@@ -61,7 +68,7 @@ class LineLog {
  private:
   struct Name {
     int64_t number;
-    bool is_op;
+    bool is_op, is_optimizer;
   };
 
   // As nbkit/timeline/names.py tells a call of the dispatcher: two words.
@@ -84,15 +91,15 @@ class LineLog {
     auto known = numbers_.find(name);
     if (known == numbers_.end()) {
       const std::string& text = texts_.emplace_back(name);
-      known = numbers_.emplace(text, Name{static_cast<int64_t>(numbers_.size()), is_op_name(name)}).first;
+      known = numbers_.emplace(text, Name{static_cast<int64_t>(numbers_.size()), is_op_name(name), name.starts_with("Optimizer.")}).first;
     }
     return known->second;
   }
 
-  static void find(PyObject*& code, int& instruction) {
+  static void find(PyObject*& code, int& instruction, int most) {
     const py::error_scope raised;
     try {
-      PyFrameObject* frame = user_frame();
+      PyFrameObject* frame = user_frame(most);
       if (frame != nullptr) {
         code = code_of(frame);  // is_user_code() holds it
         instruction = PyFrame_GetLasti(frame);
@@ -103,7 +110,10 @@ class LineLog {
     }
   }
 
-  static inline thread_local bool is_inside = false;
+  // torch's own optimizers run many small ops below many frames: those have the line of the step. An op that a user's
+  // optimizer calls has its own.
+  static constexpr int frames_in_optimizer = 2;
+  static inline thread_local bool is_inside = false, is_optimizing = false;
   const std::thread::id thread_ = std::this_thread::get_id();
   std::deque<std::string> texts_;
   std::unordered_map<std::string_view, Name> numbers_;
@@ -118,19 +128,20 @@ inline std::shared_ptr<LineLog>& line_log() {
 }
 inline at::CallbackHandle line_log_handle = at::INVALID_CALLBACK_HANDLE;
 
-// The op whose end is waited for. It holds the log, which may be over by then.
-struct LoggedOp final : at::ObserverContext {
-  std::shared_ptr<LineLog> log;
-  explicit LoggedOp(std::shared_ptr<LineLog> log) : log(std::move(log)) {}
-  ~LoggedOp() override { log->end(); }
+// What stands for a call whose end is waited for.
+struct Logged final : at::ObserverContext {
+  LineLog::Begun begun;
+  explicit Logged(LineLog::Begun begun) : begun(begun) {}
+  ~Logged() override { LineLog::end(begun); }
 };
 
 inline std::unique_ptr<at::ObserverContext> log_start(const at::RecordFunction& function) {
   const auto& log = line_log();
-  if (log == nullptr || !log->is_for_this_thread() || !log->begin(function)) {
+  if (log == nullptr || !log->is_for_this_thread()) {
     return nullptr;
   }
-  return std::make_unique<LoggedOp>(log);
+  const LineLog::Begun begun = log->begin(function);
+  return begun == LineLog::Begun::other ? nullptr : std::make_unique<Logged>(begun);
 }
 
 inline bool begin_lines() {
