@@ -150,3 +150,25 @@ def test_training_of_a_convolutional_net_with_amp_is_right():
             seen.append(loss.item())
 
     assert rules(after_warm_up(step)) == []
+
+
+def test_without_the_recorder_findings_stand_at_modules(monkeypatch):
+    monkeypatch.setenv("NBKIT_RECORDER", "python")
+    attention = nn.Sequential(Attention(), Attention())
+    trace = after_warm_up(lambda: attention(torch.ones(2, 512, 32)))
+    assert len(trace.lines) == 0
+    finding = trace.findings.iloc[0]
+    assert (finding["rule"], finding["module"], finding["count"]) == ("attention", "0", 2)
+    assert trace.findings["source"].isna().all()
+
+
+@needs_library
+def test_errors_in_the_step_leave_no_log_on():
+    def step():
+        torch.ones(2) @ torch.ones(3)
+
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            timed(step)
+    trace = timed(lambda: torch.ones(2).exp())
+    assert named(trace, "aten.exp.default")["source"].notna().all()
