@@ -120,6 +120,12 @@ class _Presenter:
         _know_the_views()
         return display.summary(trace)
 
+    def brief(self, trace: Trace, tokens: int) -> str:
+        from nbkit.views.statements.brief import brief
+
+        _know_the_views()
+        return brief(trace, tokens)
+
     def mimebundle(self, trace: Trace) -> tuple[dict[str, Any], dict[str, Any]]:
         from nbkit.views.static_html import display
 

@@ -62,8 +62,13 @@ def mutations(module: Path, source: str) -> Iterator[Mutation]:
 
 
 def _inside(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that run: no annotations, no parts of f-strings (their places are wrong) or of errors' sentences."""
+    """The nodes that run: no annotations, no parts of f-strings (their places are wrong) or of errors' sentences.
+
+    Nor what zip(strict=True) asks of lists that are equally long by construction.
+    """
     if isinstance(node, ast.JoinedStr | ast.Raise | ast.FunctionDef | ast.Assert):
+        return
+    if isinstance(node, ast.keyword) and node.arg == "strict":
         return
     yield node
     for name, part in ast.iter_fields(node):
@@ -88,7 +93,7 @@ def _instead(node: ast.AST) -> str | None:
             return str(not value)
         case ast.Constant(value=int() | float() as value):
             return repr(value + 1)
-        case ast.Return(value=ast.expr() as value) if not (isinstance(value, ast.Constant) and value.value is None):
+        case ast.Return(value=ast.expr() as value) if not (isinstance(value, ast.Constant) and not value.value):
             return "return None"
         case ast.Expr(value=ast.Call()):
             return "pass"

@@ -45,6 +45,7 @@ class Run(NamedTuple):
     """Holds what a run's ops are called and where they are, its calls with tensors, and each row of `tensors`."""
 
     texts: dict[str, list[Any]]  # by column of ops, in the order of op_id
+    arguments: list[Any]  # JSON of those that are no tensors, by op_id
     table: pd.DataFrame
     calls: list[Call]
     tensors: list[Tensor]
@@ -70,7 +71,7 @@ def run_of(ops: pd.DataFrame, tensors: pd.DataFrame) -> Run:
         for storage, tensor_id, name, dtype, shape, numel, norm, low, high in rows
     ]
     texts = {name: ops[name].tolist() for name in TEXTS}
-    return Run(texts, tensors, calls_of(ops, tensors), made)
+    return Run(texts, ops["arguments"].tolist(), tensors, calls_of(ops, tensors), made)
 
 
 def has_values(tensors: pd.DataFrame) -> bool:

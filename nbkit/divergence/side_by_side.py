@@ -1,5 +1,6 @@
 """Puts two recorded runs side by side: every aten op of both, how far its values differ, and where that began."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from nbkit.schema import ALIGNMENT
 
 Couple = tuple[int, int]
 BEGINNINGS = ("local", "input")
+# To compare runs that differ in these is what people do.
+PLACEMENT = ("device", "pin_memory", "non_blocking")
 ALONE = {
     "left_only": "only the left run has it",
     "right_only": "only the right run has it",
@@ -42,6 +45,9 @@ def side_by_side(left: Run, right: Run) -> pd.DataFrame:
             assert call is not None
             spread.alone(number, side, run.read(call), run.made(call))
         rows.append(row)
+    for row in rows:
+        if row.get("arguments") is not None and row.get("error_class") in BEGINNINGS:
+            row["message"] = f"{row['message']}; {_in_words(json.loads(row['arguments']))}"
     for number, what in {**spread.unread, **spread.culprits}.items():
         message = f"{ALONE[rows[number]['action']]}, and {what}"
         rows[number] |= {"error_class": "local", "origin_id": number, "message": message}
@@ -87,8 +93,30 @@ def _row_of(left: Run, right: Run, pair: Pair) -> dict[str, Any]:
         row["left_id"] = left_call.op_id
     if right_call is not None:
         row |= {"right_id": right_call.op_id, "right_op": right.texts["op"][right_call.op_id]}
+    if left_call is not None and right_call is not None and row["op"] == row["right_op"]:
+        row["arguments"] = _other_arguments(left.arguments[left_call.op_id], right.arguments[right_call.op_id])
     action = "right_only" if left_call is None else "left_only" if right_call is None else "match"
     return {**row, "action": action, "evidence": pair.evidence}
+
+
+def _other_arguments(left: Any, right: Any) -> str | None:
+    """Returns the arguments that are not the same on both sides, as JSON: [left, right] by name; null if none."""
+    if left == right:
+        return None
+    sides = [json.loads(text) if isinstance(text, str) else {} for text in (left, right)]
+    names = [name for name in {**sides[0], **sides[1]} if name not in PLACEMENT]
+    pairs = {name: [side.get(name) for side in sides] for name in names}
+    return json.dumps(other) if (other := {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}) else None
+
+
+def _in_words(arguments: Mapping[str, list[Any]]) -> str:
+    return "; ".join(
+        f"{name} is {_word(left)} on the left, {_word(right)} on the right" for name, (left, right) in arguments.items()
+    )
+
+
+def _word(value: Any) -> str:
+    return "not given" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
 def _texts(run: Run, call: Call | None) -> dict[str, Any]:

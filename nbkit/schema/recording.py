@@ -45,7 +45,18 @@ OPS = table(
     ),
     ("size_bytes", "Int64", "bytes that a collective or a device copy moves; null for others"),
     ("group", "str", "process group of a collective; null for others"),
-    ("input_shapes", "str", "JSON list of the shapes of its inputs, [] for what is not a tensor; null if not recorded"),
+    (
+        "input_shapes",
+        "str",
+        "JSON list of the shapes of its inputs: [] for what is no tensor, and for a list of tensors a list of shapes, "
+        "which optime has as []; null if not recorded",
+    ),
+    (
+        "arguments",
+        "str",
+        "JSON object of its arguments that are neither tensors nor None, by name in the op's schema; null if none, or "
+        "not recorded",
+    ),
     (
         "source",
         "str",
@@ -260,5 +271,11 @@ ALIGNMENT = table(
         "propagated: it reads what differs already; both; null if there is nothing to compare",
     ),
     ("origin_id", "Int64", "row of this frame that most of the difference goes back to; null if clean"),
+    (
+        "arguments",
+        "str",
+        "JSON object of the arguments that are not the same in both, [left, right] by name; null if none, or if it is "
+        "another op",
+    ),
     ("message", "str", "what differs first, in words; null if nothing"),
 )

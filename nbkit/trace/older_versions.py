@@ -7,7 +7,7 @@ import pandas as pd
 
 from nbkit.findings.bad_values import MEASURED, bad_value_findings
 from nbkit.findings.differences import difference_findings
-from nbkit.schema import TEXT
+from nbkit.schema import TABLES, TEXT
 from nbkit.schema.message import with_values
 
 # Names until schema version 1, by frame.
@@ -36,10 +36,14 @@ def upgraded_frame(name: str, frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def with_findings_of_today(frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
-    """Returns the frames of schema version 2 with findings as today: opcheck's had a row per tensor, opdiff's none."""
+def upgraded_frames(frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
+    """Returns the frames of schema version 2 as today.
+
+    Ops had no arguments; opcheck's findings had a row per tensor, and opdiff had none.
+    """
     if "ops" not in frames:
         return dict(frames)
+    frames = {name: _with_arguments(name, frame) for name, frame in frames.items()}
     ops, bad, diffs = frames["ops"], frames.get("findings"), frames.get("diffs")
     if bad is not None:
         messages = [*map(with_values, bad["message"].tolist(), bad["message_values"].tolist())]
@@ -47,7 +51,13 @@ def with_findings_of_today(frames: Mapping[str, pd.DataFrame], meta: Mapping[str
         return {**frames, "findings": bad_value_findings(bad[BAD], ops, {})}
     if diffs is not None:
         return {**frames, "findings": difference_findings(diffs, ops, {}, str(meta.get("reference", "the CPU")))}
-    return dict(frames)
+    return frames
+
+
+def _with_arguments(name: str, frame: pd.DataFrame) -> pd.DataFrame:
+    if name not in ("ops", "alignment") or "arguments" in frame:
+        return frame
+    return frame.assign(arguments=pd.Series([None] * len(frame), dtype=TEXT))[TABLES[name].names]
 
 
 def _all_of_it(message: str) -> str:

@@ -18,7 +18,7 @@ from nbkit.errors import SchemaError, TraceError, first_line
 from nbkit.schema import SCHEMA_VERSION, TABLES
 from nbkit.trace.atomic_write import why_not
 from nbkit.trace.captured_values import CapturedCall, read_captured, write_captured
-from nbkit.trace.older_versions import upgraded_frame, upgraded_meta, with_findings_of_today
+from nbkit.trace.older_versions import upgraded_frame, upgraded_frames, upgraded_meta
 
 META = "meta.json"
 
@@ -68,7 +68,7 @@ def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int,
         if version < 2:
             meta = upgraded_meta(meta)
         if version < 3:
-            frames = with_findings_of_today(frames, meta)
+            frames = upgraded_frames(frames, meta)
         frames = {name: _typed(name, frame) for name, frame in frames.items()}
         return frames, meta, read_captured(path)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException, SchemaError) as error:

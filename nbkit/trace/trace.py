@@ -19,6 +19,8 @@ class Presenter(Protocol):
 
     def summary(self, trace: "Trace") -> str: ...
 
+    def brief(self, trace: "Trace", tokens: int) -> str: ...
+
     def mimebundle(self, trace: "Trace") -> tuple[dict[str, Any], dict[str, Any]]: ...
 
 
@@ -104,6 +106,13 @@ class Trace:
     def summary(self) -> str:
         """Returns a few lines of text: what ran, how long, slowest ops and modules, what was skipped, overhead."""
         return self.presenter.summary(self) if self.presenter else repr(self)
+
+    def brief(self, tokens: int = 1500) -> str:
+        """Returns the findings, the worst first, with module, line and advice, and what was not looked at; plain text.
+
+        It takes about `tokens` tokens of a language model at most: findings that do not fit are counted.
+        """
+        return self.presenter.brief(self, tokens) if self.presenter else repr(self)
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{len(frame)} {name}" for name, frame in self.frames.items()) or "still recording"

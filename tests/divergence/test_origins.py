@@ -18,6 +18,15 @@ def test_rounding_is_clean_however_it_grows():
     assert classes(diffs, make_chain(3)) == [("clean", None)] * 3
 
 
+def test_an_error_that_nothing_it_read_had_is_no_fault():
+    assert classes(make_diffs(AFTER), make_chain(1)) == [("clean", None)]
+
+
+def test_integers_have_no_rounding_that_an_error_could_be():
+    wrong = {**WRONG, "local_error": 0.5, "propagated_error": 0.25, "dtype": "int64"}
+    assert classes(make_diffs(WRONG, wrong), make_chain(2)) == [("local", 0), ("both", 1)]
+
+
 def test_what_follows_an_op_at_fault_propagates_its_error():
     assert classes(make_diffs(RIGHT, WRONG, AFTER, AFTER), make_chain(4)) == [
         ("clean", None),

@@ -1,5 +1,7 @@
 """Tests where the difference of two recorded runs begins, from literal statistics."""
 
+from itertools import zip_longest
+
 import pytest
 
 from nbkit.divergence.runs import run_of
@@ -9,14 +11,15 @@ from tests.fakes import make_ops, make_tensors
 CALLS = ((0, "input", 0), (0, "output", 1), (1, "input", 1), (1, "output", 2), (2, "input", 2), (2, "output", 3))
 
 
-def run(norms, ops=("exp", "sin", "tanh"), calls=CALLS, **changes):
+def run(norms, ops=("exp", "sin", "tanh"), calls=CALLS, arguments=(), **changes):
     """Makes a run of ops in a chain; `norms` are those of tensors 0, 1, 2 ..."""
     tensors = make_tensors(*calls)
     tensors["norm"] = [norms[number] for number in tensors["tensor_id"]]
     tensors["min"], tensors["max"] = -tensors["norm"], tensors["norm"]
     for name, value in changes.items():
         tensors[name] = value
-    return run_of(make_ops(*({"op": f"aten.{op}.default"} for op in ops)), tensors)
+    rows = ({"op": f"aten.{op}.default", "arguments": text} for op, text in zip_longest(ops, arguments))
+    return run_of(make_ops(*rows), tensors)
 
 
 def compared(left, right):
@@ -51,6 +54,21 @@ def test_rounding_is_judged_by_the_coarsest_dtype_on_the_way():
     coarse = run([1.0, 1.01, 1.01, 1.01], dtype=["float32", "bfloat16", "bfloat16", "float32", "float32", "float32"])
     assert compared(left, right)[0] == ("local", 0)
     assert {name for name, _ in compared(coarse, right)} == {"clean"}
+
+
+def test_arguments_that_differ_are_told_where_a_difference_begins():
+    left = run([1.0, 1.01, 1.01, 1.01], arguments=('{"dim": 0, "device": "cuda"}', None, '{"eps": 1e-05}'))
+    right = run([1.0] * 4, arguments=('{"dim": [0, 1], "device": "cpu"}', '{"p": "inf"}', '{"eps": 1e-05}'))
+    found = side_by_side(left, right)
+    assert found["arguments"].tolist()[:2] == ['{"dim": [0, [0, 1]]}', '{"p": [null, "inf"]}']
+    assert found["arguments"].isna().tolist() == [False, False, True]
+    assert found["message"][0].endswith("norm 1.01, there 1; dim is 0 on the left, [0, 1] on the right")
+    assert found["message"].isna().tolist() == [False, True, True]
+
+
+def test_arguments_of_other_ops_are_not_compared():
+    left, right = run([1.0] * 4, arguments=('{"p": 1}', None, None)), run([1.0] * 4, ops=("exp2", "sin", "tanh"))
+    assert side_by_side(left, right)["arguments"].isna().all()
 
 
 def test_a_second_beginning_has_both():

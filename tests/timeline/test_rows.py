@@ -146,3 +146,9 @@ def test_flops_count_once_where_ops_of_known_flops_nest():
     nothing = {**MM, "start": 16000, "end": 17000, "own_id": 8, "flops": 0}
     ops = timeline(events(STEP, LINEAR, MM, inner, beside, nothing)).ops
     assert ops["flops"].fillna(-1).tolist() == [-1, -1, 60, -1, 24, -1]
+
+
+def test_what_has_no_line_of_its_own_has_that_of_the_call_around_it():
+    other = {**MM, "start": 14000, "end": 15000, "own_id": 6, "source": "b.py:2"}
+    ops = timeline(events(STEP, {**LINEAR, "source": "a.py:1"}, MM, other)).ops
+    assert ops["source"].fillna("?").tolist() == ["?", "a.py:1", "a.py:1", "b.py:2"]

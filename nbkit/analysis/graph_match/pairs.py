@@ -29,9 +29,6 @@ class Pairs:
         """Returns those of them that became pairs."""
         return [pair for pair in pairs if self.add(*pair, evidence)]
 
-    def __len__(self) -> int:
-        return len(self.right_of)
-
 
 def groups(
     lefts: Sequence[Thing], rights: Sequence[Thing], left_key: Key[Thing], right_key: Key[Thing]

@@ -1,6 +1,7 @@
 """Pairs the parameters and buffers of two graphs: by path, else by part, shape and order of use."""
 
 from collections.abc import Callable, Hashable
+from math import inf
 
 from nbkit.analysis.graph_match.locations import Locations
 from nbkit.analysis.graph_match.pairs import Groups, Pairs, groups, if_single, in_order
@@ -90,8 +91,7 @@ def is_weight(side: Side, node: Node) -> bool:
 
 def _in_order_of_use(side: Side) -> list[Node]:
     states = [node for node in side.nodes.values() if node.is_state]
-    last = max(side.nodes, default=0) + 1
-    first = {node.node_id: next(iter(side.uses(node.node_id)), last) for node in states}
+    first = {node.node_id: next(iter(side.uses(node.node_id)), inf) for node in states}
     return sorted(states, key=lambda node: (first[node.node_id], node.node_id))
 
 

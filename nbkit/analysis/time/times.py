@@ -147,9 +147,7 @@ def parent_rows(ops: pd.DataFrame) -> Ints:
     """Returns row of each op's parent; -1 at the top and where the parent is not among the rows."""
     ids = ops["op_id"].to_numpy(np.int64)
     parent = ops["parent_id"].to_numpy(np.int64, na_value=-1)
-    if not len(ids):
-        return parent
-    row = np.minimum(np.searchsorted(ids, parent), len(ids) - 1)
+    row = np.searchsorted(ids[:-1], parent)  # the last row is behind all others: what is not found points there
     return np.where(ids[row] == parent, row, -1)
 
 

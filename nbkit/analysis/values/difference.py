@@ -48,7 +48,7 @@ def worst_elements(result: CapturedResult, count: int) -> pd.DataFrame:
     elements = elements[sizes[elements] != 0]
     actual, expected = result.actual[elements], result.expected[elements]
     with np.errstate(all="ignore"):
-        relative = np.where(sizes[elements] == 0, 0.0, sizes[elements] / np.abs(expected.astype(complex)))
+        relative = sizes[elements] / np.abs(expected.astype(complex))
     indices = zip(*np.unravel_index(elements, result.shape), strict=True) if result.shape else [()] * len(elements)
     texts = [str([int(axis_index) for axis_index in index]) for index in indices]
     columns = {"place": elements, "index": texts, "actual": actual, "expected": expected}

@@ -16,7 +16,8 @@ from nbkit.capture.frames.module_rows import modules_frame, tensor_names
 from nbkit.capture.frames.op_rows import OpRows
 from nbkit.capture.frames.selection import Selection
 from nbkit.capture.frames.tensor_columns import TensorColumns
-from nbkit.capture.frames.tensor_rows import Spans, TensorSpans, tensors_frame
+from nbkit.capture.frames.tensor_rows import Spans, TensorSpans, sizes_text, tensors_frame
+from nbkit.capture.raw.arguments import Arguments
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.shards import LOCAL
 from nbkit.capture.raw.statistics import Statistics
@@ -45,7 +46,7 @@ def build(
     op_ids = np.full(rows.count + 1, -1, dtype=np.int64)  # the last entry answers for -1
     op_ids[chosen] = np.arange(len(chosen))
     frames = {
-        "ops": rows.frame(chosen, labels, paths, devices),
+        "ops": rows.frame(chosen, labels, paths, devices, row_shapes(rows, tensors, spans)),
         "tensors": _tensors(recording, tensors, rows, spans, op_ids, names, statistics),
         "modules": modules_frame(modules, labels),
         "lines": rows.lines(chosen),
@@ -114,6 +115,37 @@ def row_devices(rows: OpRows, tensors: TensorColumns, spans: Spans) -> tuple[np.
         device[rows.parent[below]] = device[below]
         below = np.flatnonzero((rows.parent >= 0) & (device >= 0))[::-1]
     return device, [str(known) for known in tensors.devices]
+
+
+def row_shapes(rows: OpRows, tensors: TensorColumns, spans: Spans) -> tuple[np.ndarray, list[str | None]]:
+    """Returns the shapes of each row's inputs as a number, and the texts; -1 where they are not known."""
+    numbers: dict[tuple[int, tuple[int, ...]], int] = {}
+    texts: list[str | None] = []
+    codes = np.full(rows.count, -1, dtype=np.int64)
+    sizes = [sizes_text(shape) for shape, *_ in tensors.geometries]
+    for mine, first, inputs, _, records in spans.values():
+        geometry = np.append(tensors.geometry, -1)[records].tolist()
+        given = rows.arguments_code[mine].tolist()
+        for row, form, begin, count in zip(mine.tolist(), given, first.tolist(), inputs.tolist(), strict=True):
+            key = form, tuple(geometry[begin : begin + count])
+            number = numbers.get(key)
+            if number is None:
+                number = numbers[key] = len(texts)
+                texts.append(_shapes_text(rows.arguments[form], [sizes[code] for code in key[1]]))
+            codes[row] = number
+    return codes, texts
+
+
+def _shapes_text(arguments: Arguments | None, sizes: list[str]) -> str | None:
+    """Returns the shapes of the arguments of a call, as torch.profiler writes them, from those of its tensors."""
+    if arguments is None or len(sizes) != sum(abs(count) for count in arguments.form if count is not None):
+        return None
+    rest = iter(sizes)
+    parts = [
+        "[]" if count is None else next(rest) if count < 0 else f"[{', '.join(next(rest) for _ in range(count))}]"
+        for count in arguments.form
+    ]
+    return f"[{', '.join(parts)}]"
 
 
 def _tensors(

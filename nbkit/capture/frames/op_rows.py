@@ -59,6 +59,7 @@ class OpRows:
         self.forward = self._forward()
         self.root, self.module, self.call = self._modules()
         self.source_code, self.sources = self._sources()
+        self.arguments_code, self.arguments = raw.objects("arguments")
         self.drop_empty_calls()
 
     def drop_empty_calls(self) -> None:
@@ -239,8 +240,9 @@ class OpRows:
         labels: list[str],
         paths: list[tuple[int, str]],
         devices: tuple[np.ndarray, list[str]],
+        shapes: tuple[np.ndarray, list[str | None]],
     ) -> pd.DataFrame:
-        """Returns the ops frame of the rows in `chosen`, ids dense."""
+        """Returns the ops frame of the rows in `chosen`, ids dense; devices and shapes are numbers and their texts."""
         ids = np.full(self.count + 1, -1, dtype=np.int64)  # the last entry answers for -1
         ids[chosen] = np.arange(len(chosen))
         total = (self.integers["end"] - self.integers["start"]) / 1e3
@@ -260,6 +262,8 @@ class OpRows:
             "start_us": (self.integers["start"][chosen] - self.recording.start) / 1e3,
             "total_time_us": total[chosen],
             "self_time_us": self.self_time(total)[chosen],
+            "input_shapes": text_column(shapes[0][chosen], shapes[1]),
+            "arguments": text_column(self.arguments_code[chosen], [given and given.text for given in self.arguments]),
             "source": text_column(self.source_code[chosen], self.sources),
         }
         return OPS.frame(columns)

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import torch
 
+from nbkit.capture.raw.arguments import Arguments
 from nbkit.capture.raw.native_registry import NativeRegistry
 from nbkit.capture.raw.source import CodeLocation
 from nbkit.capture.raw.tensor_registry import TensorRegistry
@@ -43,6 +44,7 @@ class OpRecord(NamedTuple):
     first_tensor: int  # thread.tensors from here: inputs, then outputs; -1 for API calls
     inputs: int
     outputs: int
+    arguments: Arguments | None  # of an aten op
 
 
 OP_FIELDS = len(OpRecord._fields)

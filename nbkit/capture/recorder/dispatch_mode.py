@@ -11,6 +11,7 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.nn import Parameter
 
+from nbkit.capture.raw.arguments import describer
 from nbkit.capture.raw.conj_neg import resolving
 from nbkit.capture.raw.recording import (
     ACCUMULATE,
@@ -62,6 +63,7 @@ class OpMode(StepMode):
         recording, main, registry = self.recording, self.recording.main, self.recording.registry
         runners, out_names, ops, append_op = self.runners, self.out_names, recording.ops, recording.ops.extend
         known, learn = registry.known, registry.learn
+        described = describer(recording.skip)
         locate, note_inputs, note_outputs = self._locator(), self._input_reader(), self._output_reader()
 
         def __torch_dispatch__(_: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -102,7 +104,10 @@ class OpMode(StepMode):
                     recording.skip(f"outputs not described ({type(error).__name__})")
             finally:
                 outputs, number, kind = len(tensors) - first - inputs, at_node[1], at_node[2]
-                append_op((func, thread.context, sequence, number, kind, start, end, location, first, inputs, outputs))
+                given = described(func, args, kwargs)
+                append_op(
+                    (func, thread.context, sequence, number, kind, start, end, location, first, inputs, outputs, given)
+                )
             return out
 
         return __torch_dispatch__

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from nbkit.capture.raw.arguments import describe
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.source import ENGINE_CODE, is_user_code, node_location
 from nbkit.capture.recorder.observer import Observer
@@ -33,7 +34,7 @@ class ObservedOps:
 
     def __enter__(self) -> "ObservedOps":
         native: Any = self.recording.native
-        native.install(is_hidden, is_reshaping, is_user_code, node_location, ENGINE_CODE)  # once per process
+        native.install(is_hidden, is_reshaping, is_user_code, node_location, describe, ENGINE_CODE)  # once per process
         if self.inner_ops:
             self.recording.sequence_read = "before"
         (checker,) = [observer.native for observer in self.observers if observer.native is not None] or [None]

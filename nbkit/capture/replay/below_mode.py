@@ -21,10 +21,9 @@ class BelowMode(StepMode):
         self.skipped: Counter[str] = Counter()
         self.muted_warnings = MutedWarnings()
 
-    def __enter__(self) -> "BelowMode":
+    def __enter__(self) -> None:
         self.muted_warnings.__enter__()
         super().__enter__()  # type: ignore[no-untyped-call]
-        return self
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)  # type: ignore[no-untyped-call]

@@ -76,7 +76,7 @@ class ApiMode(PausableMode):
                 end = perf_counter_ns()
                 thread.parent, thread.context = outer, context
                 recording.last_node = NO_NODE
-                ops[slot : slot + OP_FIELDS] = (func, context, sequence, -1, keep, start, end, location, -1, 0, 0)
+                ops[slot : slot + OP_FIELDS] = (func, context, sequence, -1, keep, start, end, location, -1, 0, 0, None)
             if func in RESETTING:
                 forget(args[0])
             return out

@@ -94,7 +94,8 @@ class OptimizerSteps:
         *head, location = row
         # The step's own row belongs to the optimizer phase, wherever it was called from.
         context = (*head[1][:2], OPTIMIZER_CODE, *head[1][3:])
-        recording.ops[slot : slot + OP_FIELDS] = (head[0], context, *head[2:], perf_counter_ns(), location, -1, 0, 0)
+        end = perf_counter_ns()
+        recording.ops[slot : slot + OP_FIELDS] = (head[0], context, *head[2:], end, location, -1, 0, 0, None)
         if off:
             self.api.resume()
         recording.update_context(recording.main)

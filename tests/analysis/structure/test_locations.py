@@ -56,3 +56,18 @@ def test_a_parameter_without_a_path_belongs_where_it_is_read():
     assert frames["nodes"]["part_id"].fillna(-1).tolist() == [
         frames["parts"]["name"].tolist().index(name) if name else -1 for name in ("layer", None, "up", "act")
     ]
+
+
+def test_an_update_without_a_path_belongs_with_its_parameter_and_so_does_what_only_that_reads():
+    ops = Ops()
+    weight, bias = ops("parameter", name="w", module="up"), ops("parameter", name="b", module="down")
+    ops("relu", weight, module="up", phase="forward")
+    rate = ops("full", name="rate", phase="optimizer")
+    ops("sgd", weight, rate, name="update", phase="optimizer")
+    ops("sgd", bias, ops("full", name="shared", phase="optimizer"), name="other", phase="optimizer")
+    ops("sgd", weight, "shared", name="again", phase="optimizer")
+    frames = recognise(ops.frames)
+    parts = dict(zip(frames["parts"]["part_id"], frames["parts"]["module"].fillna("?"), strict=True))
+    places = dict(zip(ops.ids, frames["nodes"]["part_id"].map(parts), strict=True))
+    told = {name: places[name] for name in ("rate", "update", "shared", "other", "again")}
+    assert told == {"rate": "up", "update": "up", "shared": "?", "other": "down", "again": "up"}

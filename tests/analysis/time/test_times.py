@@ -14,6 +14,7 @@ from nbkit.analysis.time.times import (
     by_op,
     computing_ops,
     host_ops,
+    parent_rows,
     self_by_phase,
     self_totals,
     time_totals,
@@ -66,6 +67,13 @@ def test_nesting_is_seen_among_the_rows_that_are_left() -> None:
         {"level": "module", "op": "Net"}, {"op": "a", "parent_id": 0, "total_time_us": 5.0}, {"op": "a", "parent_id": 1}
     )
     assert by_op(computing_ops(ops))["total_time_us"].tolist() == [5.0]
+
+
+def test_a_parent_that_was_left_out_is_none() -> None:
+    ops = make_ops({}, {"parent_id": 0}, {"parent_id": 1}, {"parent_id": 0})
+    assert parent_rows(ops).tolist() == [-1, 0, 1, 0]
+    assert parent_rows(ops.iloc[1:]).tolist() == [-1, 0, -1]
+    assert parent_rows(ops.iloc[:0]).tolist() == []
 
 
 def test_kernels_count_in_the_device_time_of_their_op_only() -> None:

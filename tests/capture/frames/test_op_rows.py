@@ -195,3 +195,9 @@ def test_links_from_readings_of_the_counter():
     nodes = np.array([4, 5, 7, 3, 9, 20])
     found = forward_ops(nodes, np.array([0, 0, 0, 0, 1, 0], dtype=bool), sequences, rows, first=4)
     assert found.tolist() == [0, 2, 5, -1, 7, -1]
+
+
+def test_a_call_without_ops_is_kept_if_it_returns_a_tensor():
+    trace = record(lambda: (torch.ones(2).contiguous(), torch.is_complex(torch.ones(2))))
+    api = trace.ops.loc[trace.ops["level"] == "api", "op"].tolist()
+    assert api == ["torch.ones", "torch.Tensor.contiguous", "torch.ones"]

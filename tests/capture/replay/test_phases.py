@@ -41,6 +41,11 @@ def test_eigenvectors_are_turned_one_by_one_and_values_stay():
     assert found[0] is values and torch.allclose(found[1], vectors)
 
 
+def test_vectors_that_are_wrong_are_turned_and_stay_as_long_as_they_are():
+    values, other = torch.ones(2), torch.tensor([[0.6, -0.8], [0.8, 0.6]])
+    assert turned(EIGH, [values, -torch.eye(2)], [values, other])[1].tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
 def test_results_of_other_ops_and_of_other_shapes_are_left():
     results, like = [torch.randn(2), -torch.ones(2, 2)], [torch.randn(2), torch.ones(2, 2)]
     assert turned("mm", results, like) is results

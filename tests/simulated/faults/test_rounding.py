@@ -31,6 +31,11 @@ def test_a_badly_conditioned_op_may_move_further(device):
     assert ratio_of(device, Fault("sin", size=1e-4), (x / 1e4).sin) > 100
 
 
+def test_inputs_that_leave_the_domain_by_rounding_allow_nothing(device):
+    ones = torch.ones(4).to("sim")  # asin of the number above 1 is NaN
+    assert ratio_of(device, Fault("asin", size=0.25), ones.asin) > 100
+
+
 def test_in_place_ops_are_judged_by_what_they_were_given(device):
     x = torch.ones(4).to("sim")
     ratio = ratio_of(device, Fault("add_", "dropped_write"), lambda: x.add_(1))

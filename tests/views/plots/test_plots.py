@@ -73,6 +73,12 @@ def test_memory_is_a_step_line_per_device_with_its_peak() -> None:
     assert draw_memory(timed_trace()).axes[0].lines[0].get_ydata().max() == 2560 / 2**20
 
 
+def test_memory_lines_stand_in_the_order_of_their_devices() -> None:
+    trace = timed_trace()
+    trace.frames["memory"] = trace.memory.assign(device=["cuda:1", "cpu", "cuda:0"])
+    assert [line.name.partition(",")[0] for line in plot_memory(trace).data] == ["cpu", "cuda:0", "cuda:1"]
+
+
 def test_a_long_memory_line_is_thinned_and_keeps_its_peak() -> None:
     trace = timed_trace()
     draw = np.random.default_rng(0)
@@ -88,6 +94,12 @@ def test_the_still_flamegraph_stands_on_its_heaviest_box() -> None:
     boxes = draw_flame(timed_trace()).axes[0].patches
     assert [(box.get_x(), box.get_width()) for box in boxes[:2]] == [(0.0, 0.1), (0.0, 0.04)]
     assert len(boxes) == 7
+
+
+def test_boxes_of_the_still_flamegraph_are_named_where_there_is_room() -> None:
+    rows = ({"op": "aten.a_long_name.default", "self_time_us": 10.0}, {"op": "tiny", "self_time_us": 0.1})
+    axes = draw_flame(make_trace(make_ops(*rows, {"op": "half", "self_time_us": 10.0}))).axes[0]
+    assert [text.get_text() for text in axes.texts] == ["aten.a_long_name.default", "half"]
 
 
 @pytest.mark.parametrize("kind", ["png", "svg"])

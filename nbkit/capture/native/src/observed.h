@@ -81,7 +81,7 @@ class Observed : Rows {
     if (op->passes_on(effective)) {
       return nullptr;
     }
-    auto observed = begun(op, inputs);
+    auto observed = begun(op, inputs, function);
     observed->in_autograd = op->is_autograds && effective.has_any(c10::autograd_dispatch_keyset);
     observed->on_shards = checker_ != nullptr && on_shards(inputs);
     if (checker_ != nullptr && !observed->on_shards) {
@@ -100,7 +100,7 @@ class Observed : Rows {
     Inputs inputs;
     c10::DispatchKeySet keys;
     collect_all(function, op->traits, inputs, keys);
-    auto observed = begun(op, inputs);
+    auto observed = begun(op, inputs, function);
     take_slot(*observed->call, around);
     observed->call->start = now_ns();
     return observed;
@@ -160,11 +160,19 @@ class Observed : Rows {
   }
 
  private:
-  std::unique_ptr<ObservedCall> begun(ObservedOp* op, const Inputs& inputs) {
+  std::unique_ptr<ObservedCall> begun(ObservedOp* op, const Inputs& inputs, const at::RecordFunction& function) {
     const bool reshapes = op->traits.is_reshaping && !inputs.empty();
     auto observed = std::make_unique<ObservedCall>(op, reshapes ? *inputs[0].tensor : at::Tensor());
     observed->call = begin(inputs);
     observed->call->makes_parameters = op->is_detach;
+    guarded("arguments not described", [&] {
+      const auto arguments = function.inputs();
+      const size_t count = op->traits.is_input.size();
+      if (arguments.size() >= count) {
+        const auto values = arguments.slice(arguments.size() - count);
+        observed->call->arguments = op->arguments.of(op->op.schema(), op->traits, values);
+      }
+    });
     return observed;
   }
 
@@ -210,8 +218,7 @@ class Observed : Rows {
       const at::Tensor& tensor = value.toTensor();
       if (tensor.defined()) {
         keys = keys | tensor.key_set();
-        // A number that torch has wrapped for its own use reaches Python as a number.
-        if (is_input && !tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
+        if (is_input && !is_number(tensor)) {
           inputs.push_back({&tensor, is_result});
         }
       }

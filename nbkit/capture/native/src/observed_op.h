@@ -5,6 +5,7 @@
 
 #include <unordered_map>
 
+#include "arguments.h"
 #include "op_traits.h"
 
 namespace nbkit {
@@ -19,12 +20,14 @@ const c10::DispatchKeySet functorch_keys({c10::DispatchKey::FuncTorchDynamicLaye
 struct ObservedOp {
   c10::OperatorHandle op;
   const OpTraits& traits;
+  DescribedArguments& arguments;
   bool is_composite, is_detach, is_autograds;
   std::unordered_map<uint64_t, bool> passes;  // by the keys of a call
 
   explicit ObservedOp(const c10::OperatorHandle& op)
       : op(op),
         traits(traits_of(op)),
+        arguments(described_arguments(traits)),
         is_composite(op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)),
         is_detach(op.operator_name().name == "aten::detach"),
         is_autograds(op.hasKernelForDispatchKey(c10::DispatchKey::Autograd)) {}

@@ -21,6 +21,7 @@ struct Python {
   py::object node_location;  // of a frame: the line that led to an op which an autograd node runs
   py::object current_node;
   py::object function_base;  // what the nodes of custom Functions derive from
+  py::object describe;       // of an op and its arguments: what is written of those that are no tensors
   py::object engine_code;    // of the frame in which the main thread waits for a backward pass
 };
 inline Python* python = nullptr;

@@ -11,7 +11,7 @@ namespace nbkit {
 
 // What Python lends, once per process.
 void install(py::object is_hidden, py::object is_reshaping, py::object is_user_code, py::object node_location,
-             py::object engine_code) {
+             py::object describe, py::object engine_code) {
   if (python != nullptr) {
     return;
   }
@@ -22,6 +22,7 @@ void install(py::object is_hidden, py::object is_reshaping, py::object is_user_c
                       std::move(node_location),
                       torch_c.attr("_current_autograd_node"),
                       torch_c.attr("_FunctionBase"),
+                      std::move(describe),
                       std::move(engine_code)};
 }
 

@@ -26,7 +26,8 @@ using Inputs = c10::SmallVector<Input, 16>;
 
 // One call: what is known of it before it runs. Fields as in OpRecord, nbkit/capture/raw/recording.py.
 struct Call {
-  py::object context, tensors, node = py::int_(-1), node_type = py::none(), location = py::none();
+  py::object context, tensors, node = py::int_(-1), node_type = py::none(), location = py::none(),
+             arguments = py::none();
   c10::SmallVector<py::object, 4> inputs;
   uint64_t sequence = 0;
   int64_t start = 0, end = 0;
@@ -35,7 +36,7 @@ struct Call {
   std::vector<py::object> results;
 };
 
-constexpr size_t row_fields = 11;  // of OpRecord
+constexpr size_t row_fields = 12;  // of OpRecord
 
 class Rows {
  public:
@@ -179,7 +180,7 @@ class Rows {
       const std::array<py::object, row_fields> row{
           traits.function,       call.context,  py::int_(call.sequence), call.node,
           call.node_type,        py::int_(call.start), py::int_(call.end),      call.location,
-          py::int_(first), py::int_(call.inputs.size()), py::int_(outputs)};
+          py::int_(first), py::int_(call.inputs.size()), py::int_(outputs), call.arguments};
       for (size_t field = 0; field < row_fields; ++field) {
         if (call.slot < 0) {
           append(ops_, row[field]);

@@ -71,7 +71,7 @@ def swapped_results(call: Call, size: None, memory: dict[Any, Any]) -> Results |
 def dropped_last_of_list(call: Call, size: None, memory: dict[Any, Any]) -> Results:
     """Returns the last tensor of a list that the op writes to as it was."""
     lists = [value for value in call.args if isinstance(value, list | tuple)]
-    written = [one for value in lists for one in value[-1:] if isinstance(one, Tensor) and id(one) in call.before]
+    written = [one for value in lists for one in value[-1:] if id(one) in call.before]
     if not written:
         raise NotApplicableError(f"{call.func} writes to no list of tensors")
     numbers = list(call.before)

@@ -32,6 +32,8 @@ def role(type_=None, name="m", parameters=(), children=()):
         ("RWKV-4", V4, (*MIX, "output")),
         ("RWKV-4", HF4, (*MIX, "output")),
         ("RWKV-5", V50, (*MIX, "output", "ln_x")),
+        ("RWKV-4", V4, (*MIX, "output", "ln_x")),
+        ("RWKV-5", V50, (*MIX, "output")),
         ("RWKV-5", V52, (*MIX, "gate", "output", "ln_x")),
         ("RWKV-6", V6, (*MIX, "gate", "output", "ln_x")),
         ("RWKV-7", V7, (*MIX, "output", "ln_x")),

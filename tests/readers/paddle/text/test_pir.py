@@ -141,3 +141,8 @@ def test_what_is_cut_is_said(read):
     assert attributes(trace, "pd_op.full")["damaged"] == "its record is cut"
     assert [(row["line"], row["reason"]) for row in trace.meta["skipped_lines"]] == [(4, "its record is cut")]
     assert not trace.complete
+
+
+@pytest.mark.parametrize(("before", "line"), [("", 1), ("a word\n\n", 3)])
+def test_a_program_begins_at_its_brace(read, before, line):
+    assert read(before + PIR).meta["paddle"]["blocks"][0]["line"] == line

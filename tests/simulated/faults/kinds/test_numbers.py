@@ -46,6 +46,10 @@ def test_one_bit_of_the_middle_element_is_flipped(device):
         assert made(device, "flipped_bit", [1.0, 1.0, 1.0], 2, dtype).tolist() == [1.0, 1.25, 1.0]
 
 
+def test_the_lowest_bit_can_be_flipped(device):
+    assert made(device, "flipped_bit", [1.0, 1.0, 1.0], 7, torch.bfloat16).tolist() == [1.0, 1 + 2**-7, 1.0]
+
+
 def test_noise_offset_and_sign(device):
     assert made(device, "wrong_sign", [1.0, -2.0]).tolist() == [-1.0, 2.0]
     assert made(device, "constant_offset", [1.0, -1.0], 0.5).tolist() == [1.5, -0.5]

@@ -49,3 +49,4 @@ def test_what_they_cannot_befall(device):
     assert "is no matrix product" in obstacle(device, "mul", "swapped_gates", lambda x: x * 1, X)
     assert "has one result" in obstacle(device, "mul", "swapped_results", lambda x: x * 1, X)
     assert "writes to no list" in obstacle(device, "mul", "dropped_last_of_list", lambda x: x * 1, X)
+    assert "writes to no list" in obstacle(device, "cat", "dropped_last_of_list", lambda x: torch.cat([x, x]), X)

@@ -14,6 +14,8 @@ from tests.simulated.faults.kinds.spoilt import obstacle, spoilt
         ("mm", lambda x: x @ torch.ones(4, 1, device=x.device), (1, 4)),
         ("addmm", lambda x: torch.addmm(x[:, :1] * 0, x, torch.ones(4, 1, device=x.device)), (1, 4)),
         ("sum", lambda x: x.sum(1), (1, 4)),
+        ("sum", lambda x: x.sum(0), (4, 1)),
+        ("sum", torch.sum, (4,)),
         ("mean", lambda x: x.mean(1) * 4, (1, 4)),
         ("convolution", lambda x: F.conv1d(x, torch.ones(1, 4, 1, device=x.device)), (1, 4, 1)),
     ],

@@ -1,0 +1,119 @@
+"""Flow says which op made what an op reads, and which ops read what an op made."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+# They give the elements that they got, in another form.
+FORMS = frozenset(
+    "view _unsafe_view reshape alias detach t transpose permute squeeze unsqueeze expand flatten unflatten contiguous "
+    "clone _to_copy to lift_fresh".split()
+)
+
+
+# They make the mask that hides what comes later.
+MASKS = frozenset(("triu", "tril"))
+RECURRENT = r"(?:^|[._])(?:gru|lstm|rnn_tanh|rnn_relu)(?:$|[._])"
+
+
+class Tensor(NamedTuple):
+    """Describes a tensor that an op reads or gives; a row of `tensors`."""
+
+    op_id: int
+    role: str
+    position: int
+    tensor_id: int
+    storage_id: int
+    dtype: str
+    shape: tuple[int, ...]  # -1 where a size is not known
+    numel: int
+
+
+class Op(NamedTuple):
+    """Describes an op that tensors go into or come out of."""
+
+    op_id: int
+    name: str  # "_softmax" of aten._softmax.default
+    module: str | None
+    phase: str
+    arguments: dict[str, Any]
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+
+    @property
+    def is_ahead(self) -> bool:
+        """Returns whether it is on the way to the loss; without gradients nothing says that it is forward."""
+        return self.phase in ("forward", "other")
+
+
+class Flow:
+    """Holds the aten ops of a recording in call order, and the way from one to the next."""
+
+    def __init__(self, ops: pd.DataFrame, tensors: pd.DataFrame) -> None:
+        of_op: dict[int, tuple[list[Tensor], list[Tensor]]] = defaultdict(lambda: ([], []))
+        for tensor in _tensors(tensors):
+            of_op[tensor.op_id][tensor.role == "output"].append(tensor)
+        table = ops[ops["level"] == "aten"]
+        columns = [table[name].tolist() for name in ("op_id", "op", "module", "phase", "arguments")]
+        self.ops = {row[0]: _op(row, *of_op[row[0]]) for row in zip(*columns, strict=True)}
+        self.is_causal = self._is_causal(ops, tensors)
+        self._makers: dict[int, list[int]] = defaultdict(list)
+        self._readers: dict[int, list[int]] = defaultdict(list)
+        for op in self.ops.values():
+            for tensor in op.outputs:
+                self._makers[tensor.tensor_id].append(op.op_id)
+            for tensor in op.inputs:
+                self._readers[tensor.tensor_id].append(op.op_id)
+
+    def _is_causal(self, ops: pd.DataFrame, tensors: pd.DataFrame) -> bool:
+        """Returns whether something shows that the model reads a sequence from its beginning, position by position."""
+        is_masked = any(op.arguments.get("is_causal") is True or op.name in MASKS for op in self.ops.values())
+        is_recurrent = ops["op"].str.contains(RECURRENT).any() and not tensors["name"].str.endswith("_reverse").any()
+        return is_masked or bool(is_recurrent)
+
+    def named(self, *names: str) -> Iterator[Op]:
+        """Returns the ops of these names, in call order."""
+        return (op for op in self.ops.values() if op.name in names)
+
+    def maker(self, tensor: Tensor) -> Op | None:
+        """Returns the op that gave what `tensor.op_id` reads; null where it was there before."""
+        before = [op_id for op_id in self._makers[tensor.tensor_id] if op_id < tensor.op_id]
+        return self.ops[before[-1]] if before else None
+
+    def readers(self, op: Op) -> list[Op]:
+        """Returns the ops that read what an op gave, until another op gave that tensor anew."""
+        found = set()
+        for made in op.outputs:
+            until = next((maker for maker in self._makers[made.tensor_id] if maker > op.op_id), None)
+            later = (reader for reader in self._readers[made.tensor_id] if reader > op.op_id)
+            found |= {reader for reader in later if until is None or reader <= until}
+        return [self.ops[reader] for reader in sorted(found)]
+
+    def origin(self, tensor: Tensor) -> Op | None:
+        """Returns the op that computed what is read, behind all that only gave it another form."""
+        op = self.maker(tensor)
+        while op is not None and op.name in FORMS and op.inputs:
+            op = self.maker(op.inputs[0])
+        return op
+
+
+def _tensors(tensors: pd.DataFrame) -> Iterator[Tensor]:
+    storages = tensors["storage_id"].fillna(-1).astype("int64").tolist()
+    shapes = {
+        text: tuple(-1 if size is None else size for size in json.loads(text)) for text in tensors["shape"].unique()
+    }
+    columns = [tensors[name].tolist() for name in ("op_id", "role", "position", "tensor_id", "dtype", "shape", "numel")]
+    for (op_id, role, position, tensor_id, dtype, shape, numel), storage in zip(
+        zip(*columns, strict=True), storages, strict=True
+    ):
+        yield Tensor(op_id, role, position, tensor_id, storage, dtype, shapes[shape], numel)
+
+
+def _op(row: tuple[Any, ...], inputs: list[Tensor], outputs: list[Tensor]) -> Op:
+    op_id, op, module, phase, arguments = row
+    name = op.split(".")[1] if op.startswith("aten.") else op
+    known = json.loads(arguments) if isinstance(arguments, str) else {}
+    return Op(op_id, name, module if isinstance(module, str) else None, phase, known, inputs, outputs)

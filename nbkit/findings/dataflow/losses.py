@@ -1,0 +1,125 @@
+"""Rules about losses: activations applied twice, operands that grow, targets that are the inputs."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from math import prod
+
+from nbkit.findings.dataflow.flow import Flow, Op, Tensor
+from nbkit.findings.dataflow.found import Found
+
+# What takes an activation itself, what was applied before, and what to do: softmax in front of cross_entropy.
+TWICE = {
+    ("_log_softmax", "_softmax"): (
+        "log_softmax gets the result of a softmax, which it applies itself: gradients become small, and training slow",
+        "Give the loss the scores that go into the softmax.",
+    ),
+    ("nll_loss_forward", "_softmax"): (
+        "nll_loss gets probabilities where it expects their logarithms",
+        "Use log_softmax in front of it, or cross_entropy on the scores.",
+    ),
+    ("nll_loss2d_forward", "_softmax"): (
+        "nll_loss gets probabilities where it expects their logarithms",
+        "Use log_softmax in front of it, or cross_entropy on the scores.",
+    ),
+    ("binary_cross_entropy_with_logits", "sigmoid"): (
+        "binary_cross_entropy_with_logits gets the result of a sigmoid, which it applies itself",
+        "Give it the scores that go into the sigmoid, or use binary_cross_entropy.",
+    ),
+}
+# Element by element: they keep what two operands made of each other.
+BY_ELEMENT = frozenset(
+    "add sub mul div pow abs square neg exp log sqrt clamp clamp_min where huber_loss smooth_l1_loss".split()
+)
+PAIRED = frozenset("add sub rsub mul div eq".split())
+LOSSES = frozenset("mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy".split())
+REDUCTIONS = frozenset("mean sum".split())
+MOST_STEPS = 8
+
+
+def applied_twice(flow: Flow) -> Iterator[Found]:
+    """Finds a softmax or sigmoid in front of a loss that applies it itself."""
+    for name in {name for name, _ in TWICE}:
+        for op in flow.named(name):
+            before = flow.origin(op.inputs[0]) if op.is_ahead and op.inputs else None
+            if before is not None and (name, before.name) in TWICE:
+                message, advice = TWICE[name, before.name]
+                yield Found("applied_twice", "warning", message, advice, op, {"first_op_id": before.op_id})
+
+
+def grown_operands(flow: Flow) -> Iterator[Found]:
+    """Finds (N, 1) against (N,) in a loss: each broadcasts over the other, so that N x N pairs are compared."""
+    for op in flow.ops.values():
+        if not op.is_ahead or op.name not in PAIRED | LOSSES or len(op.inputs) < 2:
+            continue
+        column, row = _before_expand(flow, op.inputs[0]), _before_expand(flow, op.inputs[1])
+        for one, other in ((column, row), (row, column)):
+            # Whoever makes a column on purpose writes unsqueeze() or [:, None] in front of the op.
+            is_meant = _is_made_a_column(flow, one) or _is_counted(flow, other)
+            if _is_column_of(one.shape, other.shape) and not is_meant and _ends_in_a_scalar(flow, op):
+                result = [*other.shape, *other.shape[-1:]]
+                message = (
+                    f"{op.name} of shapes {[*column.shape]} and {[*row.shape]} gives {result}: each element meets all "
+                    f"of the other operand, not its own one"
+                )
+                advice = f"Make the shapes equal before: squeeze(-1) on the one of shape {[*one.shape]}."
+                yield Found("grown_operands", "warning", message, advice, op, {"shapes": [column.shape, row.shape]})
+
+
+def _is_column_of(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return len(other) >= 1 and other[-1] > 1 and one == (*other, 1)
+
+
+def _before_expand(flow: Flow, tensor: Tensor) -> Tensor:
+    """Returns what was expanded, as losses expand their operands."""
+    maker = flow.maker(tensor)
+    return maker.inputs[0] if maker is not None and maker.name == "expand" and maker.inputs else tensor
+
+
+def _is_made_a_column(flow: Flow, tensor: Tensor) -> bool:
+    maker = flow.maker(tensor)
+    is_kept = maker is not None and maker.arguments.get("keepdim") is True
+    return maker is not None and (is_kept or maker.name in ("unsqueeze", "view", "reshape", "_unsafe_view", "slice"))
+
+
+def _is_counted(flow: Flow, tensor: Tensor) -> bool:
+    maker = flow.maker(tensor)
+    return maker is not None and maker.name == "arange"
+
+
+def _ends_in_a_scalar(flow: Flow, op: Op) -> bool:
+    """Returns whether only ops element by element stand between an op and the mean or sum of all that it gave."""
+    if op.name in LOSSES:
+        return bool(op.outputs) and prod(op.outputs[0].shape) == 1
+    for _ in range(MOST_STEPS):
+        for reader in flow.readers(op):
+            if reader.name in REDUCTIONS and reader.outputs and reader.outputs[0].numel == 1:
+                return True
+        further = [reader for reader in flow.readers(op) if reader.name in BY_ELEMENT and reader.is_ahead]
+        if not further:
+            return False
+        op = further[0]
+    return False
+
+
+def unshifted_targets(flow: Flow) -> Iterator[Found]:
+    """Finds a loss over tokens of a causal model whose targets are the tokens that it reads, each at its own position.
+
+    A model that sees the whole sequence, or has a decoder with tokens of its own, may well be meant to repeat it.
+    """
+    lookups = [op for op in flow.named("embedding") if op.is_ahead and len(op.inputs) > 1]
+    tables = defaultdict(set)
+    for op in lookups:
+        tables[op.inputs[0].storage_id].add(op.inputs[1].storage_id)
+    read = {
+        (op.inputs[1].storage_id, op.inputs[1].numel): op for op in lookups if len(tables[op.inputs[0].storage_id]) == 1
+    }
+    for op in flow.named("nll_loss_forward", "nll_loss2d_forward") if flow.is_causal else ():
+        target = op.inputs[1] if op.is_ahead and len(op.inputs) > 1 else None
+        lookup = None if target is None else read.get((target.storage_id, target.numel))
+        if target is not None and lookup is not None and target.numel > 1:
+            message = (
+                f"the targets of the loss are the {target.numel:,} tokens that the embedding reads, each at its own "
+                f"position: the model learns to repeat its input"
+            )
+            advice = "Shift them for a language model: logits[:, :-1] against ids[:, 1:]."
+            yield Found("unshifted_targets", "warning", message, advice, op, {"embedding_op_id": lookup.op_id})

@@ -1,0 +1,42 @@
+from nbkit.analysis.structure.graph import Graph
+from nbkit.analysis.structure.mirror import mirror_locations
+from nbkit.analysis.structure.source import Source
+from tests.analysis.structure.graphs import Ops
+
+
+def located(ops):
+    """Locations by name; an op of the forward stands in a place of its own name."""
+    frames = ops.frames
+    nodes, rows = frames["nodes"], list(range(len(frames["nodes"])))
+    phases = nodes["phase"].astype(object).where(nodes["phase"].notna(), None).tolist()
+    locations = [("forward", name) if phase == "forward" else () for name, phase in zip(ops.ids, phases, strict=True)]
+    graph = Graph("g", rows, Source(nodes, frames["edges"]), phases, [phase or "" for phase in phases], {}, locations)
+    mirror_locations(graph)
+    return dict(zip(ops.ids, graph.locations, strict=True))
+
+
+def test_a_gradient_op_belongs_to_the_op_of_whose_result_it_reads_the_gradient():
+    ops = Ops()
+    ops("relu", ops("tanh", phase="forward", name="a"), phase="forward", name="b")
+    ops("relu_grad", "a", ops("fill_constant", phase="backward", name="b@GRAD"), phase="backward", name="a@GRAD")
+    places = located(ops)
+    assert places["a@GRAD"] == ("backward", "b")
+    assert places["b@GRAD"] == ("backward", "b")
+
+
+def test_what_is_computed_once_more_belongs_to_the_op_of_its_name():
+    ops = Ops()
+    ops("relu", phase="forward", name="a")
+    ops("relu", phase="recompute", name="a.subprog_0")
+    ops("relu", phase="recompute", name="b.subprog_0")
+    assert located(ops) == {"a": ("forward", "a"), "a.subprog_0": ("recompute", "a"), "b.subprog_0": ()}
+
+
+def test_a_gradient_op_without_names_belongs_to_the_op_of_its_kind_that_shares_most_of_its_inputs():
+    ops = Ops()
+    x, y = ops("input", name="x"), ops("input", name="y")
+    ops("matmul_v2", x, phase="forward", name="one")
+    ops("matmul_v2", x, y, phase="forward", name="both")
+    ops("add", x, y, phase="forward", name="other")
+    ops("matmul_v2_grad", x, y, phase="backward", name="n")
+    assert located(ops)["n"] == ("backward", "both")

@@ -1,0 +1,25 @@
+import pytest
+import torch
+
+from nbkit.capture.diff.pair import summed_at
+from nbkit.capture.replay.op_traits import traits_of
+from nbkit.capture.replay.reference import Reference
+
+aten = torch.ops.aten
+ONES = torch.ones
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "count", "summed"),
+    [
+        (aten._softmax.default, (ONES(2, 640), 1, False), 1, 10.0),
+        (aten._log_softmax.default, (ONES(640, 2), 0, False), 1, 10.0),
+        (aten._softmax.default, (ONES(()), 0, False), 1, 1 / 64),
+        (aten.native_batch_norm.default, (ONES(4, 3, 5), None, None, None, None, True, 0.1, 1e-5), 3, 20.0),
+        (aten._weight_norm_interface.default, (ONES(4, 6), ONES(4, 1), 0), 2, 6.0),
+        (aten.mul.Tensor, (ONES(8), ONES(8)), 1, 1.0),
+    ],
+)
+def test_an_element_is_made_of_so_many_numbers(op, args, count, summed):
+    call = Reference("cpu:float64").copy(traits_of(op), args, {})
+    assert summed_at(call, (0, count), args[0].numel()) == summed
