@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.capture.native.library import library, own_work
-from nbkit.capture.raw.source import ENGINE_CODE, CodeLocation, code_text, is_user_code, location_text, node_location
-from nbkit.capture.recorder.op_forms import is_hidden, is_reshaping
+from nbkit.capture.native.library import library
+from nbkit.capture.raw.source import CodeLocation, code_text, location_text
+from nbkit.capture.recorder.observed_ops import lend
 from nbkit.timeline import HOST, Events
 
 Ints = npt.NDArray[np.int64]
@@ -26,10 +26,7 @@ class OpLines:
 
     def install(self) -> None:
         if self.native is not None:
-            with own_work():
-                self.native.install(
-                    is_hidden, is_reshaping, is_user_code, node_location, ENGINE_CODE
-                )  # once per process
+            lend(self.native)
             self.is_on = self.native.begin_lines()
 
     def remove(self) -> None:
