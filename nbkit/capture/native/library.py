@@ -19,8 +19,10 @@ from nbkit.errors import RecorderError
 NAME = "nbkit_recorder"
 FOLDER = Path(__file__).parent / "src"
 SOURCES = (
-    *("recorder.cpp", "arguments.h", "checker.h", "clock.h", "columns.h", "frames.h", "magnitudes.h", "metrics.h"),
+    *("recorder.cpp", "arguments.h", "checker.h", "clock.h", "columns.h", "frames.h", "gil.h", "line_log.h"),
     *(
+        "magnitudes.h",
+        "metrics.h",
         "observed.h",
         "observed_op.h",
         "observing.h",

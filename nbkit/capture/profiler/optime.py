@@ -18,6 +18,7 @@ from nbkit.capture.profiler.collectives import Collectives
 from nbkit.capture.profiler.compiled_graphs import CompiledGraphs
 from nbkit.capture.profiler.kineto import Kineto, KinetoOptions, check_free, device_to_record, event_overhead_us
 from nbkit.capture.profiler.kineto_events import read
+from nbkit.capture.profiler.op_lines import OpLines
 from nbkit.capture.profiler.range_events import with_marks
 from nbkit.capture.profiler.ranges import ROOT_MARK, Ranges
 from nbkit.capture.profiler.repeated_runs import repeat_frames
@@ -26,7 +27,8 @@ from nbkit.capture.recorder.recorder import describe_error
 from nbkit.capture.step.compiled import CompiledRegions
 from nbkit.capture.step.tracebacks import failed_at, without_our_frames
 from nbkit.errors import OptionError
-from nbkit.schema import MEMORY, MODULES, OPS
+from nbkit.findings.time.rules import time_findings
+from nbkit.schema import LINES, MEMORY, MODULES, OPS
 from nbkit.timeline import timeline
 from nbkit.timeline.compiled import has_hidden_kernels
 from nbkit.trace.trace import Trace
@@ -187,7 +189,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             "repeats": len(self.runs) if self.repeats else 0,
             **({"notes": notes} if notes else {}),
         }
-        self.trace._fill({**run.frames, **more}, meta)
+        self.trace._fill({**run.frames, **more, "findings": time_findings(run.frames)}, meta)
 
 
 class KinetoRecording:
@@ -202,6 +204,7 @@ class KinetoRecording:
         self.collectives = Collectives()
         self.compiled = CompiledRegions(self, self.api, self.ranges)
         self.graphs = CompiledGraphs()
+        self.lines = OpLines()
         self.result: Any = None
         with ExitStack() as ends:  # an interrupt in here leaves nothing on
             self.kineto.start()
@@ -215,6 +218,8 @@ class KinetoRecording:
             self.root = _RecordFunctionFast(ROOT_MARK)
             self.start_ns = perf_counter_ns()
             self.root.__enter__()
+            ends.callback(self.lines.remove)
+            self.lines.install()
             self.ends = ends.pop_all()
 
     def _stop(self) -> None:
@@ -235,8 +240,13 @@ class KinetoRecording:
         events = with_marks(events, self.ranges, self.api, self.collectives)
         has_compiled = bool(self.graphs.graphs)
         self.graphs.tell_sources(events)
+        texts = self.lines.tell_sources(events)
         made = timeline(events)
-        frames = {"ops": made.ops, "modules": modules_frame(self.ranges.modules, self.ranges.modules.roots.labels())}
+        frames = {
+            "ops": made.ops,
+            "modules": modules_frame(self.ranges.modules, self.ranges.modules.roots.labels()),
+            "lines": LINES.frame({"source": [*texts], "text": [*texts.values()]}),
+        }
         if self.options.memory:
             frames["memory"] = MEMORY.frame() if made.memory is None else made.memory
         if has_compiled and has_hidden_kernels(made.ops):

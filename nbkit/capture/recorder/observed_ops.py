@@ -34,7 +34,7 @@ class ObservedOps:
 
     def __enter__(self) -> "ObservedOps":
         native: Any = self.recording.native
-        native.install(is_hidden, is_reshaping, is_user_code, node_location, describe, ENGINE_CODE)  # once per process
+        lend(native)
         if self.inner_ops:
             self.recording.sequence_read = "before"
         (checker,) = [observer.native for observer in self.observers if observer.native is not None] or [None]
@@ -52,3 +52,8 @@ class ObservedOps:
         if self.slot >= 0:
             native.unobserve(self.slot)
             self.slot = -1
+
+
+def lend(native: Any) -> None:
+    """Gives the library what it asks of Python; it takes that once per process."""
+    native.install(is_hidden, is_reshaping, is_user_code, node_location, describe, ENGINE_CODE)

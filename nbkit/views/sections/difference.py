@@ -74,7 +74,13 @@ def _counted(left: Trace, right: Trace) -> Iterator[tuple[str, pd.DataFrame]]:
         # Else the two verbs looked for other things; findings of opdiff are its verdicts.
         is_said = name == "findings" and any("diffs" in trace.frames for trace in (left, right))
         if name in left.frames and name in right.frames and not is_said:
-            yield title, compare_counts(_frame(left, name), _frame(right, name), keys)
+            yield title, compare_counts(_judged(left, name), _judged(right, name), keys)
+
+
+def _judged(trace: Trace, name: str) -> pd.DataFrame:
+    """Returns a frame without findings about time: whether they are worth one differs from run to run."""
+    frame = _frame(trace, name)
+    return frame[frame["effect_us"].isna()] if name == "findings" else frame
 
 
 def _frame(trace: Trace, name: str) -> pd.DataFrame:

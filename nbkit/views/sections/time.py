@@ -1,4 +1,4 @@
-"""Sections of an optime trace: where the time and memory went, what devices did, and how far apart the repeats are."""
+"""Sections of an optime trace: what could be saved, where time and memory went, devices, and how repeats vary."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -7,9 +7,10 @@ import pandas as pd
 from nbkit.analysis.time.device import device_use
 from nbkit.analysis.time.gaps import time_by_kind
 from nbkit.analysis.time.memory import held_at_peak, memory_peaks
-from nbkit.analysis.time.times import by_kernel, computing_ops, host_ops, self_by_phase, self_totals
+from nbkit.analysis.time.times import by_kernel, computing_ops, host_ops, self_by_phase, self_totals, time_totals
 from nbkit.schema import OPS, TIMINGS
 from nbkit.trace.trace import Trace
+from nbkit.views.sections.savings import savings_section
 from nbkit.views.sections.section import MODULE, Column, Section, columns, module_names
 from nbkit.views.summary import units
 
@@ -21,6 +22,8 @@ KINDS = {
     "wait": "waiting for a device",
     "thread": "main thread waiting for others",
 }
+NODE = "autograd::engine::"
+LEAST_BLOCK = 0.01  # of the step
 SELF = (Column("self time", "time"), Column("share", "fraction"))
 
 
@@ -29,7 +32,14 @@ def time_sections(trace: Trace, count: int) -> list[Section]:
     ops = trace.frames.get("ops", OPS.frame())
     if not len(ops):
         return []
-    return [*_host(ops, count), *_devices(ops, count), *_repeats(trace), *_memory(trace, count)]
+    return [
+        *savings_section(trace, count),
+        *_blocks(ops, count),
+        *_host(ops, count),
+        *_devices(ops, count),
+        *_repeats(trace),
+        *_memory(trace, count),
+    ]
 
 
 def _host(ops: pd.DataFrame, count: int) -> Iterator[Section]:
@@ -43,6 +53,24 @@ def _host(ops: pd.DataFrame, count: int) -> Iterator[Section]:
     totals = totals.sort_values("self_time_us", ascending=False, kind="stable")
     rows = [[KINDS.get(kind, kind), *values] for kind, *values in totals.itertuples()]
     yield Section("In ops and between them", (Column("where"), *SELF), rows)
+
+
+def _blocks(ops: pd.DataFrame, count: int) -> Iterator[Section]:
+    """Yields the blocks that are named in the code, by the step's wall time: DataLoader's, and those of the user.
+
+    Autograd's nodes, and the step itself, are ranges, too.
+    """
+    is_named = (ops["level"] == "range") & ops["parent_id"].notna() & (ops["phase"] != "backward")
+    is_named &= ~ops["op"].str.startswith(NODE).fillna(False).astype(bool)
+    blocks = time_totals(ops, ["op", "level"])
+    blocks = blocks[blocks["op"].isin(ops.loc[is_named, "op"]) & (blocks["level"] == "range")]
+    whole_us = float(ops["total_time_us"].iloc[0]) or 1.0
+    blocks = blocks[blocks["total_time_us"] >= LEAST_BLOCK * whole_us]
+    blocks = blocks.sort_values("total_time_us", ascending=False, kind="stable").head(count)
+    if len(blocks):
+        kinds = (Column("block"), Column("calls", "count"), Column("total time", "time"), SELF[1])
+        shares = blocks["total_time_us"] / whole_us
+        yield Section("Named blocks", kinds, _rows(blocks["op"], blocks["calls"], blocks["total_time_us"], shares))
 
 
 def _totals(title: str, noun: Column, names: Sequence[str], totals: pd.DataFrame, whole_us: float) -> Section:

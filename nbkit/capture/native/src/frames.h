@@ -1,6 +1,8 @@
 // Python's frames: which line of user code led to an op, as nbkit/capture/raw/source.py finds it.
 #pragma once
 
+#include <limits>
+
 #include "op_traits.h"
 
 namespace nbkit {
@@ -32,13 +34,24 @@ inline bool is_user_code(PyObject* code) {
   return found->second;
 }
 
-// Where the innermost frame of user code is: its code and instruction; None where there is none.
-inline py::object user_location() {
+constexpr int most_frames = std::numeric_limits<int>::max();
+
+// The innermost frame of user code among so many, a new reference; null where there is none.
+inline PyFrameObject* user_frame(int most = most_frames) {
   PyFrameObject* frame = PyEval_GetFrame();
   Py_XINCREF(frame);
   while (frame != nullptr && !is_user_code(code_of(frame))) {
     frame = outer_of(frame);
+    if (--most == 0) {
+      Py_CLEAR(frame);
+    }
   }
+  return frame;
+}
+
+// Where it is: its code and instruction; None without.
+inline py::object user_location() {
+  PyFrameObject* frame = user_frame();
   if (frame == nullptr) {
     return py::none();
   }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "gil.h"
 #include "observed.h"
 
 namespace nbkit {
@@ -56,28 +57,6 @@ struct Standing {
 };
 template <size_t number>
 inline thread_local Standing standing;
-
-// Most callbacks come where Python runs, which has the GIL: to ask is cheaper than to take it again.
-class Gil {
-  std::optional<py::gil_scoped_acquire> taken_;
-
-  // PyGILState_Check() says yes to everybody once there was a subinterpreter.
-  static bool is_held() {
-#if PY_VERSION_HEX >= 0x030D0000
-    PyThreadState* running = PyThreadState_GetUnchecked();
-#else
-    PyThreadState* running = _PyThreadState_UncheckedGet();
-#endif
-    return running != nullptr && running == PyGILState_GetThisThreadState();
-  }
-
- public:
-  Gil() {
-    if (!is_held()) {
-      taken_.emplace();
-    }
-  }
-};
 
 template <size_t number>
 std::unique_ptr<at::ObserverContext> start_of(const at::RecordFunction& function) {

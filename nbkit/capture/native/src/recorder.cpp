@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "columns.h"
+#include "line_log.h"
 #include "metrics.h"
 #include "observing.h"
 
@@ -72,6 +73,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("observing", &observing);
   module.def("pause_observing", &pause_observing);
   module.def("unobserve", &unobserve);
+  module.def("begin_lines", &begin_lines);
+  module.def("end_lines", &end_lines);
   module.def("measure", &measured_pair);
   module.def("integers", &integers);
   module.def("objects", &objects);

@@ -1,0 +1,34 @@
+// Taking the GIL where a callback of torch's may come without.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <optional>
+
+namespace nbkit {
+
+namespace py = pybind11;
+
+// PyGILState_Check() says yes to everybody once there was a subinterpreter.
+inline bool has_gil() {
+#if PY_VERSION_HEX >= 0x030D0000
+  PyThreadState* running = PyThreadState_GetUnchecked();
+#else
+  PyThreadState* running = _PyThreadState_UncheckedGet();
+#endif
+  return running != nullptr && running == PyGILState_GetThisThreadState();
+}
+
+// Most callbacks come where Python runs, which has the GIL: to ask is cheaper than to take it again.
+class Gil {
+  std::optional<py::gil_scoped_acquire> taken_;
+
+ public:
+  Gil() {
+    if (!has_gil()) {
+      taken_.emplace();
+    }
+  }
+};
+
+}  // namespace nbkit

@@ -1,0 +1,165 @@
+// The lines of user code from which ops and named blocks come, beside torch.profiler, which tells none.
+#pragma once
+
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/function.h>
+
+#include <cctype>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "frames.h"
+#include "gil.h"
+
+namespace nbkit {
+
+// One entry for each named block, and each op that is in no other op, of one thread, in order. What an op calls has its line.
+class LineLog {
+ public:
+  // Whether its end matters: of an op, of whose inside nothing is told, and of an optimizer's step.
+  enum class Begun { other, op, optimizer };
+
+  Begun begin(const at::RecordFunction& function) {
+    const Name& name = named(function.name());
+    const bool is_block = function.scope() == at::RecordScope::USER_SCOPE;
+    if (!is_block && !name.is_op) {
+      return Begun::other;  // a range of our own
+    }
+    names_.push_back(name.number);
+    PyObject* code = nullptr;
+    int instruction = 0;
+    // Where autograd's engine runs a node no line does; a Function or a hook of the user's has the GIL.
+    if (torch::autograd::get_current_node() == nullptr || has_gil()) {
+      const Gil gil;
+      find(code, instruction, is_optimizing ? frames_in_optimizer : most_frames);
+    }
+    codes_.push_back(code);
+    instructions_.push_back(instruction);
+    is_inside = !is_block;
+    if (!is_block) {
+      return Begun::op;
+    }
+    const bool begins_step = name.is_optimizer && !is_optimizing;
+    is_optimizing |= begins_step;
+    return begins_step ? Begun::optimizer : Begun::other;
+  }
+  static void end(Begun begun) { (begun == Begun::op ? is_inside : is_optimizing) = false; }
+
+  bool is_for_this_thread() const { return !is_inside && std::this_thread::get_id() == thread_; }
+
+  // Names, and per entry the number of its name, its code (None without) and instruction.
+  py::tuple result() const {
+    py::list texts, codes;
+    for (const std::string& text : texts_) {
+      texts.append(text);
+    }
+    for (PyObject* code : codes_) {
+      codes.append(code == nullptr ? py::none() : py::reinterpret_borrow<py::object>(code));
+    }
+    return py::make_tuple(texts, py::array(py::ssize_t(names_.size()), names_.data()), codes,
+                          py::array(py::ssize_t(instructions_.size()), instructions_.data()));
+  }
+
+ private:
+  struct Name {
+    int64_t number;
+    bool is_op, is_optimizer;
+  };
+
+  // As nbkit/timeline/names.py tells a call of the dispatcher: two words.
+  static bool is_op_name(std::string_view name) {
+    const size_t colons = name.find("::");
+    if (colons == std::string_view::npos || colons == 0 || colons + 2 == name.size()) {
+      return false;
+    }
+    for (size_t index = 0; index < name.size(); ++index) {
+      const bool is_word = std::isalnum(static_cast<unsigned char>(name[index])) != 0 || name[index] == '_';
+      if (!is_word && index != colons && index != colons + 1) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Names are told apart by their text: that of a block is freed with it.
+  const Name& named(std::string_view name) {
+    auto known = numbers_.find(name);
+    if (known == numbers_.end()) {
+      const std::string& text = texts_.emplace_back(name);
+      known = numbers_.emplace(text, Name{static_cast<int64_t>(numbers_.size()), is_op_name(name), name.starts_with("Optimizer.")}).first;
+    }
+    return known->second;
+  }
+
+  static void find(PyObject*& code, int& instruction, int most) {
+    const py::error_scope raised;
+    try {
+      PyFrameObject* frame = user_frame(most);
+      if (frame != nullptr) {
+        code = code_of(frame);  // is_user_code() holds it
+        instruction = PyFrame_GetLasti(frame);
+        Py_DECREF(frame);
+      }
+    } catch (const std::exception&) {  // the line is not known: no trouble of the step's
+      PyErr_Clear();
+    }
+  }
+
+  // torch's own optimizers run many small ops below many frames: those have the line of the step. An op that a user's
+  // optimizer calls has its own.
+  static constexpr int frames_in_optimizer = 2;
+  static inline thread_local bool is_inside = false, is_optimizing = false;
+  const std::thread::id thread_ = std::this_thread::get_id();
+  std::deque<std::string> texts_;
+  std::unordered_map<std::string_view, Name> numbers_;
+  std::vector<int64_t> names_;
+  std::vector<PyObject*> codes_;
+  std::vector<int> instructions_;
+};
+
+inline std::shared_ptr<LineLog>& line_log() {
+  static auto& log = *new std::shared_ptr<LineLog>();
+  return log;
+}
+inline at::CallbackHandle line_log_handle = at::INVALID_CALLBACK_HANDLE;
+
+// What stands for a call whose end is waited for.
+struct Logged final : at::ObserverContext {
+  LineLog::Begun begun;
+  explicit Logged(LineLog::Begun begun) : begun(begun) {}
+  ~Logged() override { LineLog::end(begun); }
+};
+
+inline std::unique_ptr<at::ObserverContext> log_start(const at::RecordFunction& function) {
+  const auto& log = line_log();
+  if (log == nullptr || !log->is_for_this_thread()) {
+    return nullptr;
+  }
+  const LineLog::Begun begun = log->begin(function);
+  return begun == LineLog::Begun::other ? nullptr : std::make_unique<Logged>(begun);
+}
+
+inline bool begin_lines() {
+  if (line_log() != nullptr) {
+    return false;
+  }
+  line_log() = std::make_shared<LineLog>();
+  line_log_handle = at::addThreadLocalCallback(
+      at::RecordFunctionCallback(&log_start, [](const at::RecordFunction&, at::ObserverContext*) {})
+          .scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE}));
+  return true;
+}
+
+inline py::tuple end_lines() {
+  at::removeCallback(line_log_handle);
+  const auto log = std::move(line_log());
+  line_log() = nullptr;
+  return log->result();
+}
+
+}  // namespace nbkit

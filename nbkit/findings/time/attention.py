@@ -1,0 +1,88 @@
+"""Finds attention that is written by hand: a product, softmax, and a product, where one fused op would do."""
+
+import numpy as np
+
+from nbkit.findings.finding import Finding
+from nbkit.findings.time.step import Flags, Ints, TimedStep
+
+LEAST_SHARE = 0.1
+SOFTMAX = ("aten.softmax", "aten._softmax")
+PRODUCTS = ("aten.matmul", "aten.bmm", "aten.baddbmm", "aten.einsum")
+# What stands between the scores and the softmax, and between that and the values, in attention: scale, mask, casts,
+# dropout, views, and what makes a mask.
+BETWEEN = (
+    *("aten.div", "aten.div_", "aten.mul", "aten.mul_", "aten.add", "aten.add_", "aten.sub", "aten.to", "aten.dropout"),
+    *("aten.masked_fill", "aten.masked_fill_", "aten.where", "aten.tril", "aten.triu", "aten.ones", "aten.full"),
+    *("aten.view", "aten.reshape", "aten.transpose", "aten.permute", "aten.expand", "aten.expand_as", "aten.slice"),
+    *(
+        "aten.unsqueeze",
+        "aten.squeeze",
+        "aten.contiguous",
+        "aten.eq",
+        "aten.bitwise_not",
+        "aten.logical_not",
+        "aten.gt",
+    ),
+    *("aten.select", "aten.type_as", "aten.arange", "aten.ge", "aten.le", "aten.lt", "aten.clone", "aten.zeros"),
+    *("aten.feature_dropout", "aten.native_dropout", "aten.alias", "aten.detach", "aten.tensor", "aten.lift_fresh"),
+)
+MOST_BETWEEN = 16
+ADVICE = (
+    "Use torch.nn.functional.scaled_dot_product_attention (with is_causal=True or attn_mask), which does not write the "
+    'scores to memory; in transformers attn_implementation="sdpa".'
+)
+
+
+def attention(step: TimedStep) -> list[Finding]:
+    """Returns one finding for all attention of the step that is made of two batched products around a softmax."""
+    rows = step.main_ops[step.in_phase("forward")[step.main_ops]]
+    product, between = _batched_products(step)[rows], step.named(*BETWEEN)[rows]
+    found: list[Ints] = []
+    for at in np.flatnonzero(step.named(*SOFTMAX)[rows]).tolist():
+        first, last = _nearest(product, between, at, -1), _nearest(product, between, at, 1)
+        if first is not None and last is not None and _is_in_one_module(step, rows[first], rows[at], rows[last]):
+            found.append(rows[first : last + 1])
+    if not found:
+        return []
+    ops = np.concatenate(found)
+    time_us = float(step.total_us[ops].sum()) + step.backward_us(step.below(ops))
+    if not step.is_much(time_us, LEAST_SHARE):
+        return []
+    # The call as a whole stands at its softmax.
+    softmax = np.array([one[step.named(*SOFTMAX)[one]][0] for one in found])
+    calls = "1 attention is" if len(found) == 1 else f"{len(found):,} calls of attention are"
+    backward = ", with the backward pass" if step.in_phase("backward").any() else ""
+    message = f"{calls} made of single ops (product, softmax, product), which take {step.share(time_us)}{backward}"
+    finding = Finding("attention", "hint", message, ADVICE, effect_us=time_us, evidence={"ops": len(ops)})
+    return [step.finding(finding, softmax)]
+
+
+def _batched_products(step: TimedStep) -> Flags:
+    """Returns which ops are a product of two batches of matrices: the scores of attention, not a linear layer."""
+    inside = np.append(step.named("aten.bmm", "aten.baddbmm"), False)
+    for row in np.flatnonzero(inside[:-1]).tolist():
+        above = int(step.parent[row])
+        while above >= 0 and step.is_op[above]:
+            inside[above] = True
+            above = int(step.parent[above])
+    return np.asarray(inside[:-1] & step.named(*PRODUCTS))
+
+
+def _nearest(product: Flags, between: Flags, at: int, way: int) -> int | None:
+    """Returns where the next product is, if nothing but what attention has stands before it."""
+    for place in range(at + way, at + way * (MOST_BETWEEN + 1), way):
+        if not 0 <= place < len(product):
+            return None
+        if product[place]:
+            return place
+        if not between[place]:
+            return None
+    return None
+
+
+def _is_in_one_module(step: TimedStep, first: int, softmax: int, last: int) -> bool:
+    """Returns whether both products are of one call of a module; the softmax may be in a module of its own below it."""
+    model, module, call = (step.ops[name].to_numpy(object) for name in ("model", "module", "module_call"))
+    if not isinstance(module[first], str) or (model[first], module[first]) != (model[last], module[last]):
+        return False
+    return bool(call[first] == call[last] and str(module[softmax]).startswith(module[first]))

@@ -1,0 +1,38 @@
+"""Finds optimizers that update one parameter at a time."""
+
+import re
+
+import numpy as np
+
+from nbkit.findings.finding import Finding
+from nbkit.findings.time.step import TimedStep
+
+STEP = re.compile(r"torch\.optim\.(\w+)\.step")
+# Those of torch that can update all parameters at once.
+FUSED = ("SGD", "Adam", "AdamW", "Adagrad")
+FOREACH = (*FUSED, "NAdam", "RAdam", "RMSprop", "Adadelta", "Adamax", "ASGD", "Rprop")
+MANY_OPS = 200
+LEAST_SHARE = 0.1
+GROUPED = re.compile(r"aten\._(foreach|fused|amp_foreach)_\w+")
+
+
+def single_tensor_optimizers(step: TimedStep) -> list[Finding]:
+    """Returns a finding for each optimizer whose step runs many ops of one tensor each."""
+    called = step.ops.loc[step.ops["level"] == "api", "op"].dropna().unique()
+    names = [name for name in called if (match := STEP.fullmatch(name)) and match[1] in FOREACH]
+    grouped = [name for name in step.kinds if GROUPED.match(name)] if names else []
+    is_grouped = step.named(*grouped)
+    findings = []
+    for name in names:
+        kind = name.split(".")[-2]
+        rows = np.flatnonzero(step.names == name)
+        inside = step.below(rows)
+        ops, time_us = int((step.is_outer & inside).sum()), float(step.total_us[rows].sum())
+        if ops / len(rows) < MANY_OPS or (is_grouped & inside).any() or not step.is_much(time_us, LEAST_SHARE):
+            continue
+        how = "fused=True, or foreach=True" if kind in FUSED else "foreach=True"
+        steps = "1 step" if len(rows) == 1 else f"{len(rows):,} steps"
+        message = f"{kind} updates one parameter at a time: {ops:,} ops in {steps}, {step.share(time_us)}"
+        advice = f"Give torch.optim.{kind} {how}: it then updates many parameters in one call."
+        findings.append(step.finding(Finding("optimizer", "hint", message, advice, effect_us=time_us), rows))
+    return findings

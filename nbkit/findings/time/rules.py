@@ -1,0 +1,31 @@
+"""Runs all rules of where a timed step could save time."""
+
+from collections.abc import Callable, Mapping
+
+import pandas as pd
+
+from nbkit.findings.finding import Finding, findings_frame, line_texts
+from nbkit.findings.time.attention import attention
+from nbkit.findings.time.copies import copies
+from nbkit.findings.time.optimizer import single_tensor_optimizers
+from nbkit.findings.time.outside_ops import data_loading, python_code
+from nbkit.findings.time.python_loop import module_loops
+from nbkit.findings.time.scalar_reads import scalar_reads
+from nbkit.findings.time.step import TimedStep
+
+RULES: tuple[Callable[[TimedStep], list[Finding]], ...] = (
+    data_loading,
+    python_code,
+    scalar_reads,
+    copies,
+    attention,
+    module_loops,
+    single_tensor_optimizers,
+)
+
+
+def time_findings(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Returns what takes time of a step that could be saved, in the order of its ops, from `ops` and `lines`."""
+    step = TimedStep(frames["ops"], line_texts(frames.get("lines")))
+    found = [finding for rule in RULES for finding in rule(step)] if len(step.ops) > 1 else []
+    return findings_frame(sorted(found, key=lambda finding: -1 if finding.op_id is None else finding.op_id))

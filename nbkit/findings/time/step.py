@@ -1,0 +1,142 @@
+"""Describes a timed step for the rules: its ops as arrays, how often it ran its model, and what counts as much."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from nbkit.findings.finding import Finding, at_ops
+from nbkit.timeline.nesting import depth_levels
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+# What takes less of the step, or less time, is not worth a finding.
+LEAST_FRACTION, LEAST_US = 0.05, 1_000.0
+BACKWARD_CALLS = ("torch.autograd.backward", "torch.autograd.grad")
+
+
+@dataclass(frozen=True)
+class TimedStep:
+    """Holds the ops of one run; `texts` are the lines of code by source."""
+
+    ops: pd.DataFrame
+    texts: Mapping[str, str]
+
+    @cached_property
+    def whole_us(self) -> float:
+        """Returns the wall time of the step, which is the first row."""
+        return float(self.total_us[0]) if len(self.ops) else 0.0
+
+    @cached_property
+    def parent(self) -> Ints:
+        """Returns the row of each op's parent, -1 at the top; op_ids are rows."""
+        return self.ops["parent_id"].to_numpy(np.int64, na_value=-1)
+
+    @cached_property
+    def names(self) -> npt.NDArray[np.object_]:
+        return self.ops["op"].to_numpy(object)
+
+    @cached_property
+    def total_us(self) -> Floats:
+        return self.ops["total_time_us"].to_numpy(np.float64)
+
+    @cached_property
+    def start_us(self) -> Floats:
+        return self.ops["start_us"].to_numpy(np.float64)
+
+    @cached_property
+    def thread(self) -> Ints:
+        return self.ops["thread"].to_numpy(np.int64)
+
+    @cached_property
+    def main_ops(self) -> Ints:
+        """Returns the rows of ops of the main thread that no other op called, in order of time."""
+        return np.flatnonzero(self.is_outer & (self.thread == 0))
+
+    @cached_property
+    def is_op(self) -> Flags:
+        return (self.ops["level"] == "aten").to_numpy(bool)
+
+    @cached_property
+    def is_outer(self) -> Flags:
+        """Returns which rows are ops that no other op called."""
+        above = np.append(self.is_op, False)[self.parent]
+        return np.asarray(self.is_op & ~above)
+
+    def in_phase(self, *phases: str) -> Flags:
+        return self.ops["phase"].isin(phases).to_numpy(bool)
+
+    def named(self, *names: str) -> Flags:
+        """Returns which ops have one of the names, without overload: aten.item."""
+        codes, _ = self._kinds
+        wanted = np.array([name in names for name in self.kinds], dtype=bool)
+        return np.asarray(wanted[codes] & self.is_op)
+
+    @property
+    def kinds(self) -> list[str]:
+        """Returns the different names of rows; those of ops without overload."""
+        return self._kinds[1]
+
+    @cached_property
+    def _kinds(self) -> tuple[Ints, list[str]]:
+        codes, different = pd.factorize(self.names)
+        return np.asarray(codes), [".".join(str(name).split(".")[:2]) for name in different]
+
+    def below(self, rows: Ints) -> Flags:
+        """Returns which rows are these or stand below them; a parent stands before its children."""
+        inside = np.zeros(len(self.ops) + 1, dtype=bool)  # the last entry answers for "no parent"
+        inside[rows] = True
+        for children in self._levels:
+            inside[children] |= inside[self.parent[children]]
+        return inside[:-1]
+
+    @cached_property
+    def _levels(self) -> list[Ints]:
+        return depth_levels(self.parent)[1:]
+
+    @cached_property
+    def passes(self) -> int:
+        """Returns how often the step ran a model: calls of root models, backward passes or optimizer steps."""
+        ops = self.ops
+        roots = ((ops["level"] == "module") & (ops["module"] == "")).to_numpy(bool)
+        is_backward = ops["op"].isin(BACKWARD_CALLS).to_numpy(bool)
+        steps = int(ops["step"].iloc[-1]) if len(ops) else 0
+        return max(int(roots.sum()), int(is_backward.sum()), steps, 1)
+
+    def backward_us(self, rows: Flags) -> float:
+        """Returns the time of the backward ops of these forward ops."""
+        forward = self.ops["forward_op_id"].to_numpy(np.int64, na_value=-1)
+        of_them = np.append(rows, False)[forward] & self.in_phase("backward")
+        return float(self.ops["self_time_us"].to_numpy(np.float64)[of_them].sum())
+
+    def is_much(self, time_us: float, fraction: float = LEAST_FRACTION) -> bool:
+        """Returns whether so much time is worth a finding."""
+        return time_us >= LEAST_US and time_us >= fraction * self.whole_us
+
+    def share(self, time_us: float) -> str:
+        """Writes a time and its share of the step: '12 % of the step (3.4 ms)'."""
+        fraction = time_us / self.whole_us if self.whole_us else 0.0
+        return f"{100 * fraction:.0f} % of the step ({milliseconds(time_us)})"
+
+    def lines(self, rows: Ints) -> list[Ints]:
+        """Returns the rows by line and module, those of most time first; ops whose line is not known by module."""
+        keys = self.ops[["source", "model", "module"]].iloc[rows]
+        groups = keys.groupby(["source", "model", "module"], dropna=False, sort=False).indices
+        chosen = [rows[index] for index in groups.values()]
+        return sorted(chosen, key=lambda mine: -float(self.total_us[mine].sum()))
+
+    def finding(self, finding: Finding, rows: Sequence[int] | Ints) -> Finding:
+        """Returns the finding, placed at these rows; its effect is their time where it has none yet."""
+        return at_ops(finding, self.ops, [*map(int, rows)], self.texts)
+
+
+def milliseconds(time_us: float) -> str:
+    """Writes a time to two digits: '0.34 ms', '3.4 ms', '340 ms', '2.1 s'."""
+    if time_us >= 1e6:
+        return f"{time_us / 1e6:.1f} s"
+    value = time_us / 1e3
+    return f"{value:.0f} ms" if value >= 9.95 else f"{value:.1f} ms" if value >= 0.995 else f"{value:.2f} ms"

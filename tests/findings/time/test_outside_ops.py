@@ -1,0 +1,45 @@
+"""Time of the step that no op takes."""
+
+from tests.findings.time.steps import found
+
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+LOADING = {"level": "range", "op": LOADER, "phase": "other", "total_time_us": 2_000.0}
+OP = {"total_time_us": 100.0}
+
+
+def test_loading_of_data_is_told_with_its_share() -> None:
+    assert found(LOADING, OP, LOADING) == [
+        ("data_loading", f"40 % of the step (4.0 ms) passes in loading data, 2 calls of {LOADER}")
+    ]
+
+
+def test_a_loader_that_is_fast_is_right() -> None:
+    assert found(LOADING, OP, whole_us=11_000.0) == []
+    assert found({**LOADING, "total_time_us": 500.0}, OP, whole_us=1_000.0) == []
+
+
+def test_a_block_of_the_user_is_no_loader() -> None:
+    assert found({**LOADING, "op": "load"}, OP) == []
+
+
+def test_code_before_the_ops_of_a_line_is_told() -> None:
+    assert found(*[{**OP, "gap_us": 900.0}] * 5) == [
+        ("python_code", "45 % of the step (4.5 ms) passes outside of ops, just before this line runs one, 5 times")
+    ]
+
+
+def test_pauses_that_do_not_come_again_and_those_of_optimizers_are_none() -> None:
+    late = {**OP, "gap_us": 900.0}
+    assert found(*[late] * 3) == []
+    assert found(*[{**late, "phase": "optimizer"}] * 5) == []
+    assert found(*[{**late, "phase": "backward"}, late] * 5) == []
+    assert found(*[{**OP, "gap_us": 250.0}] * 20) == []  # of the machine, or of the dispatcher
+
+
+def test_while_other_threads_work_the_main_one_may_wait() -> None:
+    assert found(*[{**OP, "gap_us": 900.0}] * 5, {**OP, "thread": 1}) == []
+
+
+def test_a_wait_for_a_device_is_no_python() -> None:
+    wait = {"level": "runtime", "op": "cudaDeviceSynchronize", "total_time_us": 900.0}
+    assert found(*[wait, OP] * 5) == []
