@@ -18,6 +18,8 @@ from nbkit.views.summary.names import shown
 TOKENS = 1500
 # Of English and code, as tokenisers of language models cut them: a token has three characters at least, mostly four.
 CHARACTERS_PER_TOKEN = 3.5
+# Of a line, such as the names of many parameters.
+LONGEST = 500
 # Figures of a recording that a reader of findings needs; the summary has all.
 FIGURES = {"aten ops": "{} aten ops", "wall time": "{}", "device": "{}", "devices": "{}", "torch": "torch {}"}
 
@@ -83,7 +85,7 @@ def _verdict(trace: Trace, findings: pd.DataFrame) -> str:
     counts = [(severity, int((findings["severity"] == severity).sum())) for severity in SEVERITIES]
     if any(number for _, number in counts):
         text = ", ".join(units.counted(number, severity) for severity, number in counts if number)
-        return f"{text[0].upper()}{text[1:]}, the worst first."
+        return f"{text}{', the worst first' if len(findings) > 1 else ''}."
     looked = [look.question for look in LOOKS if look.was_taken(trace)]
     return f"Nothing wrong found in what was looked at: {'; '.join(looked)}." if looked else "Nothing was judged."
 
@@ -95,15 +97,17 @@ def _entry(number: int, row: dict[Hashable, Any]) -> str:
         _where(row),
         str(row["advice"]),
     ]
-    return "\n   ".join(shown(line) for line in lines if line)
+    return "\n   ".join(shown(line, LONGEST) for line in lines if line)
 
 
 def _what(row: dict[Hashable, Any]) -> str:
     calls = json.loads(row["evidence"]).get("calls")
-    many = f" ({units.count(row['count'])} of {units.count(calls)} calls)" if row["count"] > 1 and calls else ""
-    # A message that begins with the op's own name says which one it is.
-    is_named = isinstance(row["op"], str) and not row["message"].startswith(row["op"].split(".")[1:2][0])
-    return f"{row['op'] + ': ' if is_named else ''}{row['message']}{many}"
+    many = (
+        f" ({units.count(row['count'])} of {units.count(calls)} calls)" if calls and 1 < row["count"] <= calls else ""
+    )
+    # Most messages name their op.
+    is_missing = isinstance(row["op"], str) and ".".join(row["op"].split(".")[1:2]) not in row["message"]
+    return f"{row['op'] + ': ' if is_missing else ''}{row['message']}{many}"
 
 
 def _effect(row: dict[Hashable, Any]) -> str:

@@ -29,6 +29,12 @@ def test_the_worst_stands_first_with_its_place_and_what_to_do() -> None:
     ]
 
 
+def test_a_finding_about_several_places_counts_no_calls_of_one() -> None:
+    one = Finding("loop", "hint", "so", "", count=3, evidence={"calls": 1})
+    assert "1. hint, loop: so." in with_findings(one).brief()
+    assert "\n\n1 hint.\n\n" in with_findings(one).brief()
+
+
 def test_hints_stand_by_what_they_cost() -> None:
     findings = [Finding(f"rule{cost:g}", "hint", "so", "", effect_us=cost) for cost in (5.0, 900.0, 70.0)]
     text = with_findings(*findings).brief()
