@@ -26,7 +26,7 @@ FINDING = {
     "step": Column("step", "id"),
     "module": Column("module"),
     "source": Column("source"),
-    "source_text": Column("line"),
+    "source_text": Column("line", "sentence"),
     "message": Column("what happened", "sentence"),
 }
 ORIGIN = (Column("op"), Column("ops before", "count"), Column("phase", "phase"), *columns("module, source"))

@@ -9,7 +9,7 @@ COLUMNS = (
     Column("rule"),
     Column("what is so", "sentence"),
     Column("source"),
-    Column("line"),
+    Column("line", "sentence"),
     Column("what to do", "sentence"),
 )
 
