@@ -1,3 +1,5 @@
+import pytest
+
 from nbkit.analysis.structure.recognise import recognise
 from tests.analysis.structure.graphs import Ops
 
@@ -12,3 +14,20 @@ def test_a_module_without_a_telling_name_has_the_role_of_the_one_pattern_in_it()
     x = ops("input")
     ops("Mul", ops("LayerNormalization", x, module="m.one"), x, module="m.two")
     assert roles_by_module(ops) == {"m": "?", "m.one": "norm", "m.two": "?"}
+
+
+@pytest.mark.parametrize(
+    ("last", "roles"),
+    [
+        ("m.a", {"m": "?", "m.a": "attention"}),
+        ("m.b", {"m": "attention", "m.a": "?", "m.b": "?"}),
+        ("", {"": "?", "m": "?", "m.a": "?"}),
+        (None, {"m": "?", "m.a": "?"}),
+    ],
+)
+def test_a_pattern_is_in_the_innermost_module_that_holds_all_of_it(last, roles):
+    ops = Ops()
+    q, k, v = (ops("input", module="m.a") for _ in range(3))
+    weights = ops("Softmax", ops("MatMul", q, k, module="m.a"), module="m.a")
+    ops("MatMul", weights, v, module=last)
+    assert roles_by_module(ops) == roles
