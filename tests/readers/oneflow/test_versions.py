@@ -51,8 +51,9 @@ def test_first_versions_print_the_whole_op_again(tmp_path):
     assert logs.same(once, logs.read(tmp_path, logs.text(twice)), but=["line"]) == {}
 
 
-def test_op_that_the_framework_adds_itself(tmp_path):
-    head = logs.glog("Lazy nn.Graph name Net_0 add op: ")
+@pytest.mark.parametrize("words", ["add op: ", "add op : "])
+def test_op_that_the_framework_adds_itself(tmp_path, words):
+    head = logs.glog(f"Lazy nn.Graph name Net_0 {words}")
     tick = ['name: "System-Tick-1"', "device_tick_conf {", '  tick: "a/out"', '  out: "out"', "}", ""]
     trace = logs.read(tmp_path, logs.text([[head, *tick]]))
     assert trace.nodes[["kind", "op", "name"]].to_numpy().tolist() == [["op", "device_tick", "System-Tick-1"]]
