@@ -31,3 +31,11 @@ def test_a_pattern_is_in_the_innermost_module_that_holds_all_of_it(last, roles):
     weights = ops("Softmax", ops("MatMul", q, k, module="m.a"), module="m.a")
     ops("MatMul", weights, v, module=last)
     assert roles_by_module(ops) == roles
+
+
+@pytest.mark.parametrize(("shape", "role"), [((4,), "norm"), ((4, 4), "?")])
+def test_a_module_is_a_norm_by_its_name_if_its_parameters_may_be_those_of_one(shape, role):
+    ops = Ops()
+    weight = ops("parameter", name="m.ln.weight", module="m.ln", shape=shape)
+    ops("FancyKernel", ops("input"), weight, module="m.ln")
+    assert roles_by_module(ops) == {"m": "?", "m.ln": role}
