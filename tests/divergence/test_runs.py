@@ -5,7 +5,9 @@ ROWS = ((0, "input", 7), (0, "output", 8))
 
 
 def test_a_run_knows_the_size_of_what_is_in_its_tensors():
-    tensors = make_tensors(*ROWS).assign(norm=[8.0, None], min=[-3.0, None], max=[1.0, None], dtype=["float32", "int64"])
+    tensors = make_tensors(*ROWS).assign(
+        norm=[8.0, None], min=[-3.0, None], max=[1.0, None], dtype=["float32", "int64"]
+    )
     read, made = run_of(make_ops({}), tensors).tensors
     assert (read.tensor_id, read.numel, read.rms, read.extent, read.eps) == (7, 16, 2.0, 3.0, 2.0**-23)
     assert (made.tensor_id, made.name, made.rms, made.extent, made.eps) == (8, None, 0.0, 0.0, 0.0)

@@ -9,7 +9,10 @@ from nbkit.analysis.graph_match.side import Node, Part, Side
 
 def side(*modules: tuple[int | None, str | None]) -> Side:
     """A side whose parts are these: the part that holds each, and its module."""
-    parts = {at: Part(at, parent, module or "", module, None, None, None, None) for at, (parent, module) in enumerate(modules)}
+    parts = {
+        at: Part(at, parent, module or "", module, None, None, None, None)
+        for at, (parent, module) in enumerate(modules)
+    }
     return Side({}, {}, {}, parts)
 
 

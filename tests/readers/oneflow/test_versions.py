@@ -146,6 +146,17 @@ def test_memory_of_plans(line, found):
     assert memory.plans == [found]
 
 
+def test_parts_of_memory_belong_to_the_plan_above():
+    part = "   In general, Chunk id: 1  memory is [ 10 MiB ] with mem_block_num = 3"
+    memory = Memory()
+    assert memory.line(part) is False
+    assert memory.line("Plan: G needs to allocate [ 12.5 MiB ] device memory in Rank: 1 , Device: 0")
+    assert memory.line(part) is True
+    assert memory.plans == [
+        {"graph": "G", "rank": 1, "device": 0, "total_mb": 12.5, "chunk_mb": 10, "chunk_count": 3},
+    ]
+
+
 def test_tensors_in_memory_at_level_3(tmp_path):
     first = "In Chunk id: 1, MemBlock id: 205 Order: 0 ,duration: 12 ,size: 33.5544 MiB, name: a-mul-1/z_0"
     second = "In Device: 0 Memblock id: 7 EagerVariable  size: 4.1943 MiB, name: model.w/out"

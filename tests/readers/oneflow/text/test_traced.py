@@ -10,7 +10,9 @@ def blob(signature, entry, key, *value):
     return [f"{signature} {{", f"{entry} {{", f'key: "{key}"', "value {", *value, "}", "}", "}"]
 
 
-SHAPE = blob("logical_blob_desc_signature", "bn_in_op2blob_desc", "out_0", "shape {", "dim: 8", "}", "data_type: kFloat")
+SHAPE = blob(
+    "logical_blob_desc_signature", "bn_in_op2blob_desc", "out_0", "shape {", "dim: 8", "}", "data_type: kFloat"
+)
 PARTIAL = ("sbp_parallel {", "partial_sum_parallel {", "}", "}")
 SPLIT = ("split_parallel {", "axis: 1", "}")
 
