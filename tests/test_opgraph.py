@@ -136,12 +136,12 @@ def test_one_graph_of_several(texts):
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
-        (3, {}, "There is no graph of a int; give a torch.nn.Module"),
+        (3, {}, "There is no graph of the type int; give a torch.nn.Module"),
         (Net, {}, r"Net is a class; give a model, such as Net\(...\)\."),
         (Trace({}, {}), {}, "This trace has no graph: it has neither nodes nor ops"),
         (Net(), {"graph": "tree"}, "There is no graph 'tree' in 'Net'; did you mean 'module tree'"),
         (Net(), {"against": None, "graph": "x"}, "There is no graph 'x' in 'Net'; known are module tree."),
-        (Net(), {"against": 3}, "There is no graph of a int"),
+        (Net(), {"against": 3}, "There is no graph of the type int"),
     ],
 )
 def test_what_has_no_graph_is_named(source, options, message):

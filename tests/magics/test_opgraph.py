@@ -45,7 +45,7 @@ def test_quiet_shows_nothing_and_help_runs_nothing(kernel):
         ("", "the following arguments are required: SOURCE"),
         ("modle", "there is neither a name 'modle' in this notebook nor such a file; did you mean 'model'?"),
         ("no/such.log", "there is neither a name 'no/such.log' in this notebook nor such a file; "),
-        ("torch", "There is no graph of a module; give a torch.nn.Module"),
+        ("torch", "There is no graph of the type module; give a torch.nn.Module"),
         ("model --graph tree", "There is no graph 'tree' in 'Sequential'; did you mean 'module tree'?"),
     ],
 )

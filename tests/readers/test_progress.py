@@ -37,6 +37,21 @@ def test_a_line_is_written_after_a_second_and_taken_away(clock):
     assert stream.getvalue() == f"\r{line}\r{' ' * len(line)}\r"
 
 
+def test_what_is_written_reaches_the_terminal_at_once(clock):
+    class Buffered(io.TextIOWrapper):
+        def isatty(self):
+            return True
+
+    stream = Buffered(reached := io.BytesIO(), newline="")
+    shown = Progress("t.json", 1_000_000, stream)
+    clock[0] = 2.0
+    shown.update(500_000)
+    line = b"\rreading t.json: 50% of 1 MB, 0 MB/s"
+    assert reached.getvalue() == line
+    shown.close()
+    assert reached.getvalue() == line + b"\r" + b" " * (len(line) - 1) + b"\r"
+
+
 def test_the_line_is_written_five_times_a_second(clock):
     stream = Terminal()
     shown = Progress("t.json", 100, stream)

@@ -1,6 +1,10 @@
+import pytest
+
+from nbkit.schema import NODES
 from nbkit.views.op_table.widget import OpTable
 from nbkit.views.sections.graph import graph_sections
-from nbkit.views.widgets import graph_and_ops, sections_and_ops
+from nbkit.views.widgets import differences_and_ops, flame_and_ops, graph_and_ops, sections_and_ops
+from tests.diff_frames import make_diffs
 from tests.fake_graphs import training_graph
 from tests.fakes import small_trace
 
@@ -8,6 +12,23 @@ from tests.fakes import small_trace
 def test_a_graph_stands_alone_where_no_ops_were_recorded() -> None:
     (graph,) = graph_and_ops(training_graph(1)).children
     assert type(graph).__name__ == "GraphView"
+
+
+@pytest.mark.parametrize(
+    ("build", "above", "selected"),
+    [
+        (flame_and_ops, "FlameGraph", {"selected_op_id": 2}),
+        (differences_and_ops, "DiffTable", {"selected_row": 0}),
+        (graph_and_ops, "GraphView", {"selected_op_id": 2}),
+    ],
+)
+def test_a_picture_stands_above_the_op_table_and_is_linked_with_it(build, above, selected) -> None:
+    trace = small_trace()
+    trace.frames |= {"nodes": NODES.frame(), "diffs": make_diffs({"op_id": 2})}
+    picture, table = build(trace).children
+    assert (type(picture).__name__, type(table).__name__) == (above, "OpTable")
+    picture.set_trait(*next(iter(selected.items())))
+    assert table.selected_op_id == 2
 
 
 def test_tables_stand_above_the_op_table() -> None:

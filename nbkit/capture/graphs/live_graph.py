@@ -28,8 +28,8 @@ def live_graph(source: Any) -> Trace:
     if isinstance(source, type) and issubclass(source, nn.Module):
         raise OptionError(f"{source.__name__} is a class; give a model, such as {source.__name__}(...).")
     raise OptionError(
-        f"There is no graph of a {type(source).__name__}; give a torch.nn.Module, a torch.export program, a trace, "
-        f"or the path of a dump or an ONNX model."
+        f"There is no graph of the type {type(source).__name__}; give a torch.nn.Module, a torch.export program, "
+        f"a trace, or the path of a dump or an ONNX model."
     )
 
 

@@ -78,6 +78,17 @@ def test_ops_of_one_source_are_paired_by_their_names():
     assert found[found["action"] != "match"]["action"].tolist() == ["right_only", "left_only"]
 
 
+def test_in_graphs_of_one_source_names_alone_decide():
+    frames = chain("traced", *["exp", "tanh"] * 10)
+    other = renamed(frames, "compiled")
+    names = other["nodes"]["name"].replace("traced 6 exp", "another exp")
+    found = compare_graphs(frames, {**other, "nodes": other["nodes"].assign(name=names)})
+    assert [pair for pair in pairs(found, "op") if pair[0] != pair[1]] == [
+        (None, "another exp"),
+        ("traced 6 exp", None),
+    ]
+
+
 def test_graphs_of_equal_names_are_compared_else_the_first_with_ops():
     left = pd.DataFrame({"graph": ["tree", "a", "a", "b"], "kind": ["module", "input", "op", "op"]})
     right = pd.DataFrame({"graph": ["b", "c"], "kind": ["op", "op"]})

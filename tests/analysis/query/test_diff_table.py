@@ -36,6 +36,12 @@ def test_what_is_wrong_is_all_but_right_and_skipped(rows: Columns) -> None:
     assert np.flatnonzero(is_wrong(rows)).tolist() == [2, 3, 4, 5]
 
 
+def test_a_row_without_a_verdict_is_not_wrong() -> None:
+    diffs = make_diffs({"status": "mismatch"}, {})
+    diffs.loc[1, "status"] = None
+    assert is_wrong(encode_diffs(diffs, ops_of(diffs))).tolist() == [True, False]
+
+
 def test_columns_of_a_whole_step_and_of_the_op_are_there() -> None:
     diffs = with_step_columns(make_diffs({}, {}, {}))
     rows = encode_diffs(diffs, ops_of(diffs))

@@ -23,6 +23,12 @@ def test_a_phase_that_the_source_says_stays():
     assert phases(ops) == {"a": "recompute", "b": "other"}
 
 
+def test_ops_alone_are_forward():
+    ops = Ops()
+    ops("relu", name="a")
+    assert phases(ops) == {"a": "forward"}
+
+
 def test_a_module_tree_has_no_phase():
     ops = Ops("module tree")
     ops("Linear", name="a")

@@ -49,6 +49,15 @@ def test_a_frame_whose_own_time_alone_is_beyond_noise_is_judged_by_that() -> Non
         assert abs(table.loc[block(3), "usual_us"] - 50.0) < 5.0
 
 
+def test_where_the_own_times_of_all_frames_lie_apart_none_is_beyond_noise() -> None:
+    """Runs may differ by what their repeats share, such as where memory lies."""
+    for seed in range(10):
+        right = nested(seed + 100)
+        factors = np.random.default_rng(seed).uniform(0.8, 1.2, len(right.ops))
+        right.samples["self_time_us"] *= factors[right.samples["op_id"]]
+        assert beyond(compared(nested(seed), right)) == []
+
+
 def test_frames_of_one_trace_and_rows_of_none_are_left_out() -> None:
     left, right = nested(1), nested(2)
     rows = np.arange(len(left.ops))

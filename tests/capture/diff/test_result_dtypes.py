@@ -4,6 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from nbkit.capture.diff.result_dtypes import ResultDtypes
+from nbkit.capture.replay.op_traits import traits_of
 from tests.capture.diff.planted import compared, only, with_fault
 
 aten = torch.ops.aten
@@ -55,3 +57,8 @@ def test_another_dtype_is_wrong(op, dtype):
 def test_what_torch_gives_is_right(case):
     trace = compared(RIGHT[case])
     assert set(trace.diffs["status"]) == {"ok"}
+
+
+def test_a_factory_tells_its_dtype_without_memory():
+    endless = ([1 << 50], 1.0)
+    assert ResultDtypes().of(traits_of(aten.full.default), endless, {"device": torch.device("cpu")}) == (torch.float32,)

@@ -10,8 +10,8 @@ from nbkit.errors import OptionError
     ("source", "message"),
     [
         (nn.ReLU, r"ReLU is a class; give a model, such as ReLU\(\.\.\.\)\."),
-        (int, "There is no graph of a type; give a torch.nn.Module"),
-        (3, "There is no graph of a int; give a torch.nn.Module"),
+        (int, "There is no graph of the type type; give a torch.nn.Module"),
+        (3, "There is no graph of the type int; give a torch.nn.Module"),
     ],
 )
 def test_what_has_no_graph_is_named(source, message):

@@ -169,3 +169,9 @@ def test_keyword_tensors_are_recorded():
     assert tensor_rows(trace, "aten.addmm", "input")["shape"].tolist() == ["[4]", "[2, 3]", "[3, 4]"]
     trace = record(lambda: torch.rand_like(torch.ones(2), generator=None))
     assert tensor_rows(trace, "aten.rand_like", "input")["shape"].tolist() == ["[2]"]
+
+
+def test_a_tensor_without_storage_keeps_its_id():
+    trace = record(lambda: torch.eye(2).to_sparse().neg().abs())
+    assert ids(trace, "aten.neg") == ids(trace, "aten.abs", "input")
+    assert len({*ids(trace, "aten.neg", "input"), *ids(trace, "aten.neg"), *ids(trace, "aten.abs")}) == 3

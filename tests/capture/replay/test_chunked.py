@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from nbkit.capture.replay.chunked import PIECE, is_done_in_pieces
+from nbkit.capture.replay.chunked import PIECE, Pieces, is_done_in_pieces
 from nbkit.capture.replay.op_traits import traits_of
 
 aten = torch.ops.aten
@@ -24,3 +24,11 @@ LARGE = torch.ones(2, PIECE)
 )
 def test_large_pointwise_ops_on_tensors_of_one_shape_in_order_are_done_in_pieces(op, args, is_done):
     assert is_done_in_pieces(traits_of(op), args, {}) is is_done
+
+
+def test_pieces_are_widened_one_by_one_and_what_stands_by_whole():
+    large = torch.arange(2.0 * PIECE).view(2, PIECE)
+    args, half = (large, torch.tensor(3.0)), {"alpha": 0.5}
+    pieces = Pieces(traits_of(aten.add.Tensor), args, half, torch.Tensor.double)
+    assert torch.equal(pieces.result(1), large[1].double() + 1.5)
+    assert torch.equal(pieces.whole(), large.double() + 1.5)

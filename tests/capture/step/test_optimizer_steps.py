@@ -90,6 +90,24 @@ def test_a_step_that_fails_ends_its_row_and_what_follows_is_recorded():
     assert linear["step"].tolist() == [0]
 
 
+def test_ranges_within_a_step_do_not_end_it_and_that_around_one_that_fails_does():
+    class Failing(torch.optim.SGD):
+        def step(self):
+            with torch.profiler.record_function("part"):
+                torch.ones(2).exp()
+            torch.ones(2).neg()
+            raise ValueError("mine")
+
+    layer, optimizer = ready(Failing)
+    with nbkit.optrace() as trace:
+        with pytest.raises(ValueError, match="mine"):
+            optimizer.step()
+        layer(torch.ones(1, 2))
+    rows = trace.ops[trace.ops["level"] == "aten"].set_index("op")
+    assert rows.loc[["aten.exp.default", "aten.neg.default"], "phase"].tolist() == ["optimizer", "optimizer"]
+    assert rows.loc["aten.addmm.default", "phase"] == "forward"
+
+
 @pytest.mark.parametrize(
     ("backward", "name"),
     [

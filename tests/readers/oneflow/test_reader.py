@@ -79,6 +79,15 @@ def test_modules_and_meta(trace):
     assert about["memory"][0]["eager_variables_mb"] == 1
 
 
+def test_a_variable_that_the_module_tree_calls_a_buffer_is_one(tmp_path):
+    buffers = ["(BUFFER:model.fc.never:tensor(...))"]
+    first, op, *rest = logs.built()
+    text = logs.text([first, op, buffers, *rest]).replace("(PARAMETER:", "(BUFFER:")
+    trace = logs.read(tmp_path, text)
+    assert trace.nodes.set_index("name")["kind"]["model.fc.weight"] == "buffer"
+    assert trace.meta["oneflow"]["graphs"][0]["unused_buffers"] == ["model.fc.never"]
+
+
 def test_saved_and_loaded_again(trace, tmp_path):
     again = type(trace).load(trace.save(tmp_path / "saved"))
     assert logs.same(trace, again) == {}

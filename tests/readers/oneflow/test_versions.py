@@ -51,8 +51,9 @@ def test_first_versions_print_the_whole_op_again(tmp_path):
     assert logs.same(once, logs.read(tmp_path, logs.text(twice)), but=["line"]) == {}
 
 
-def test_op_that_the_framework_adds_itself(tmp_path):
-    head = logs.glog("Lazy nn.Graph name Net_0 add op: ")
+@pytest.mark.parametrize("words", ["add op: ", "add op : "])
+def test_op_that_the_framework_adds_itself(tmp_path, words):
+    head = logs.glog(f"Lazy nn.Graph name Net_0 {words}")
     tick = ['name: "System-Tick-1"', "device_tick_conf {", '  tick: "a/out"', '  out: "out"', "}", ""]
     trace = logs.read(tmp_path, logs.text([[head, *tick]]))
     assert trace.nodes[["kind", "op", "name"]].to_numpy().tolist() == [["op", "device_tick", "System-Tick-1"]]
@@ -143,6 +144,17 @@ def test_memory_of_plans(line, found):
     memory = Memory()
     assert memory.line(line)
     assert memory.plans == [found]
+
+
+def test_parts_of_memory_belong_to_the_plan_above():
+    part = "   In general, Chunk id: 1  memory is [ 10 MiB ] with mem_block_num = 3"
+    memory = Memory()
+    assert memory.line(part) is False
+    assert memory.line("Plan: G needs to allocate [ 12.5 MiB ] device memory in Rank: 1 , Device: 0")
+    assert memory.line(part) is True
+    assert memory.plans == [
+        {"graph": "G", "rank": 1, "device": 0, "total_mb": 12.5, "chunk_mb": 10, "chunk_count": 3},
+    ]
 
 
 def test_tensors_in_memory_at_level_3(tmp_path):

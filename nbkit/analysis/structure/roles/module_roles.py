@@ -97,7 +97,7 @@ def _is_part(match: PatternMatch, inside: set[str]) -> bool:
 def _home(modules: list[str | None]) -> str | None:
     """Returns the innermost module that holds all of these; None if that is the root or some have none."""
     paths = [module.split(".") for module in modules if module]
-    if len(paths) < len(modules) or not paths:
+    if len(paths) < len(modules):
         return None
     shared = paths[0]
     for path in paths[1:]:

@@ -111,7 +111,7 @@ def _summed(sums: Tensor, places: Tensor, rows: Tensor, dtype: torch.dtype) -> T
     starts = counts.cumsum(0) - counts
     ranks = torch.arange(len(places)) - starts[places]
     # All first rows of their places, then all second ones: no two of a turn have the same place.
-    turns = ranks.argsort(stable=True).split(ranks.bincount(minlength=1).tolist())
+    turns = ranks.argsort().split(ranks.bincount(minlength=1).tolist())
     for turn in turns:
         where = places[turn]
         sums[where] = (sums[where] + rows[order[turn]]).to(dtype).to(sums.dtype)

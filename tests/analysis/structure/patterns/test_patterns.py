@@ -1,5 +1,7 @@
 """Each pattern on the smallest graph that has it, and on one that only looks like it."""
 
+import pytest
+
 from nbkit.analysis.structure.patterns import patterns_in
 from tests.analysis.structure.graphs import Ops
 
@@ -23,6 +25,16 @@ def test_a_norm_written_out():
 def test_a_root_of_a_largest_square_is_no_norm():
     ops = Ops()
     rms_norm(ops, ops("input"), mean="ReduceMax")
+    assert found(ops) == {}
+
+
+@pytest.mark.parametrize(("op", "inputs"), [("Exp", 1), ("Concat", 2), ("Mul", 2)])
+def test_a_root_of_a_mean_of_anything_but_squares_is_no_norm(op, inputs):
+    ops = Ops()
+    x = ops("input")
+    others = [x, *(ops("input") for _ in range(1, inputs))]
+    root = ops("Sqrt", ops("ReduceMean", ops(op, *others)))
+    ops("Mul", x, ops("Reciprocal", root))
     assert found(ops) == {}
 
 

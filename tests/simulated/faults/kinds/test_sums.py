@@ -55,6 +55,20 @@ def test_norms_take_the_other_count(device):
     torch.testing.assert_close(actual, normed * weight + weight)
 
 
+@pytest.mark.parametrize(
+    ("op", "norm"),
+    [
+        ("native_group_norm", lambda x, w: F.group_norm(x, 3, w, w, 1e-12)),
+        ("native_batch_norm", lambda x, w: F.batch_norm(x, None, None, w, w, training=True, eps=1e-12)),
+    ],
+)
+def test_norms_of_images_take_the_other_count_and_add_the_bias_of_each_channel(device, op, norm):
+    x, weight = torch.randn(1, 3, 2, 2), torch.randn(3)
+    _, actual = spoilt(device, Fault(op, "biased_variance"), norm, x, weight)
+    normed = (x - x.mean((2, 3), keepdim=True)) / x.std((2, 3), keepdim=True)
+    torch.testing.assert_close(actual, normed * weight.view(3, 1, 1) + weight.view(3, 1, 1))
+
+
 def test_maxima_begin_at_zero_and_scans_leave_out_their_place(device):
     x = torch.tensor([[-1.0, -2.0], [3.0, 4.0]])
     assert spoilt(device, Fault("amax", "zero_start_maximum"), lambda x: x.amax(1), x)[1].tolist() == [0.0, 4.0]

@@ -1,0 +1,32 @@
+from sys import getrecursionlimit
+
+import torch
+
+from nbkit.capture.raw.recording import Recording
+from nbkit.capture.replay.isolated import HEADROOM, timed_isolated
+
+
+def test_profilers_see_only_what_the_step_runs():
+    recording, x, troubles = Recording(), torch.ones(2), []
+    with torch.autograd.profiler.profile() as profile:
+        x.exp()
+        result = timed_isolated(recording, x.neg, troubles.append)
+        x.sin()
+    assert [event.name for event in profile.function_events] == ["aten::exp", "aten::sin"]
+    assert (result.tolist(), troubles) == ([-1.0, -1.0], [])
+    ((start, end),) = recording.spent.array()
+    assert end > start
+
+
+def test_an_error_is_told_and_all_is_as_before():
+    def work():
+        inside.extend([getrecursionlimit() - before, torch.is_grad_enabled()])
+        torch.set_grad_enabled(True)
+        raise ValueError("mine")
+
+    inside, troubles, before = [], [], getrecursionlimit()
+    with torch.no_grad():
+        assert timed_isolated(Recording(), work, troubles.append) is None
+        assert (torch.is_grad_enabled(), getrecursionlimit()) == (False, before)
+    assert inside == [HEADROOM, False]
+    assert [str(error) for error in troubles] == ["mine"]
