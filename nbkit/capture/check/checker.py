@@ -16,16 +16,8 @@ from torch._C import DisableTorchFunction, _len_torch_dispatch_stack
 
 from nbkit.capture.check.local_ops import LocalOps
 from nbkit.capture.check.memory import Memory, storage_of, stored
-from nbkit.capture.check.origins import (
-    BadTensor,
-    from_outside,
-    is_float,
-    is_readable,
-    origin_of,
-    underflow_of,
-    unwritten,
-)
-from nbkit.capture.check.values import largest, smallest_normal, values_of
+from nbkit.capture.check.origins import BadTensor, from_outside, origin_of, underflow_of, unwritten
+from nbkit.capture.check.values import is_float, is_readable, largest, smallest_normal, values_of
 from nbkit.capture.raw.native_registry import NativeRegistry
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.shards import has_dtensor

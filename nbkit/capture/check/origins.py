@@ -7,10 +7,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._subclasses import FakeTensor
 
 from nbkit.capture.check.inputs import inputs_text, numbers_in, read_only
-from nbkit.capture.check.values import counts, first_true, largest, number_text, smallest_normal, values_of
+from nbkit.capture.check.values import counts, first_true, is_float, largest, number_text, smallest_normal, values_of
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.replay.reference import NoKernelError, Reference
@@ -125,16 +124,6 @@ def _held(tensor: Tensor, nans: int, infs: int) -> str:
     numel = tensor.numel()
     bad = [f"{number:,} {name}" for number, name in ((nans, "NaN"), (infs, "Inf")) if number]
     return f"{' and '.join(bad)} in {numel:,} element{'' if numel == 1 else 's'}"
-
-
-def is_float(tensor: Tensor) -> bool:
-    """Returns whether a tensor holds numbers that can fail to be finite."""
-    return tensor.is_floating_point() or tensor.is_complex()
-
-
-def is_readable(tensor: Tensor) -> bool:
-    """Returns whether a tensor has values that can fail to be finite."""
-    return is_float(tensor) and tensor.numel() > 0 and not tensor.is_meta and not isinstance(tensor, FakeTensor)
 
 
 def _exact(traits: OpTraits, args: Any, kwargs: Any, position: int) -> Tensor | None:

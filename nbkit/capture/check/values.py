@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor
+from torch._subclasses import FakeTensor
 
 from nbkit.capture.raw.statistics import dense
 from nbkit.schema.message import Message, element
@@ -13,6 +14,16 @@ def values_of(tensor: Tensor) -> Tensor:
     """Returns the stored values of a tensor of any layout, float8 widened since torch computes nothing in it."""
     values = tensor if tensor.layout is torch.strided and not tensor.is_nested else dense(tensor)
     return values.to(torch.float32) if values.dtype in NARROWEST else values
+
+
+def is_float(tensor: Tensor) -> bool:
+    """Returns whether a tensor holds numbers that can fail to be finite."""
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def is_readable(tensor: Tensor) -> bool:
+    """Returns whether a tensor has values that can fail to be finite."""
+    return is_float(tensor) and tensor.numel() > 0 and not tensor.is_meta and not isinstance(tensor, FakeTensor)
 
 
 def largest(tensor: Tensor) -> float:

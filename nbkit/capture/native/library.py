@@ -18,21 +18,7 @@ from nbkit.errors import RecorderError
 
 NAME = "nbkit_recorder"
 FOLDER = Path(__file__).parent / "src"
-SOURCES = (
-    *("recorder.cpp", "arguments.h", "checker.h", "clock.h", "columns.h", "frames.h", "gil.h", "line_log.h"),
-    *(
-        "magnitudes.h",
-        "metrics.h",
-        "observed.h",
-        "observed_op.h",
-        "observing.h",
-        "op_traits.h",
-        "python_call.h",
-        "rows.h",
-        "tensors.h",
-        "torch_version.h",
-    ),
-)
+SOURCES = ("recorder.cpp", *sorted(path.name for path in FOLDER.glob("*.h")))
 
 
 def library() -> Any | None:

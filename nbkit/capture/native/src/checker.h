@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "clock.h"
+#include "host.h"
 #include "magnitudes.h"
 #include "python_call.h"
 #include "tensors.h"

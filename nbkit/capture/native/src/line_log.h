@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "frames.h"
-#include "gil.h"
+#include "host.h"
 
 namespace nbkit {
 

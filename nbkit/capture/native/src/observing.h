@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "gil.h"
+#include "host.h"
 #include "observed.h"
 
 namespace nbkit {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "clock.h"
 #include "frames.h"
+#include "host.h"
 #include "op_traits.h"
 #include "tensors.h"
 

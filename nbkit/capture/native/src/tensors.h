@@ -5,13 +5,12 @@
 #include <torch/csrc/DynamicTypes.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
+#include <torch/version.h>
 
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
-
-#include "torch_version.h"
 
 namespace nbkit {
 
@@ -38,7 +37,7 @@ inline bool is_plain(const at::Tensor& tensor) {
     return false;
   }
   // Most have no Python object; one that has may be of a subclass that only Python knows.
-#if NBKIT_TORCH >= 210
+#if TORCH_VERSION_MAJOR * 100 + TORCH_VERSION_MINOR >= 210  // 2.10
   PyObject* object = tensor.unsafeGetTensorImpl()->pyobj_slot()->load_pyobj();
 #else
   PyObject* object = tensor.unsafeGetTensorImpl()->pyobj_slot()->_unchecked_untagged_pyobj();
