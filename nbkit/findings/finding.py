@@ -73,6 +73,15 @@ def at_ops(finding: Finding, ops: pd.DataFrame, op_ids: Sequence[int], texts: Ma
     )
 
 
+def calls_of(evidence: object) -> int | None:
+    """Returns how many calls the place of a finding has; null where its evidence does not say, or cannot be read."""
+    try:
+        calls = json.loads(str(evidence))["calls"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return calls if isinstance(calls, int) else None
+
+
 def with_findings(frames: Mapping[str, pd.DataFrame], findings: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Returns the frames of a trace with more findings; those of several verbs stand in the order of their ops."""
     if before := [frames["findings"]] if "findings" in frames else []:

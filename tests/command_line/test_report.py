@@ -3,6 +3,7 @@
 import pytest
 
 import nbkit as package
+from nbkit.findings.finding import Finding, findings_frame
 from nbkit.schema import SCHEMA_VERSION
 from tests.fakes import make_ops, make_trace, small_trace, timed_trace
 
@@ -30,9 +31,11 @@ def test_a_base_and_values_are_handed_on(nbkit, folder):
     assert (folder / "r.html").read_bytes() == wanted.read_bytes()
 
 
-@pytest.mark.parametrize(("mismatches", "status"), [(0, 0), (2, 1)])
-def test_findings_are_an_exit_status_if_asked(nbkit, folder, mismatches, status):
-    small_trace(verb="opdiff", mismatches=mismatches).save(folder / "d")
+@pytest.mark.parametrize(("severities", "status"), [([], 0), (["hint"], 0), (["error"], 1)])
+def test_findings_are_an_exit_status_if_asked(nbkit, folder, severities, status):
+    trace = small_trace(verb="opdiff")
+    trace.frames["findings"] = findings_frame(Finding("mismatch", severity, "it is", "") for severity in severities)
+    trace.save(folder / "d")
     assert nbkit("report", "u", "d", "-o", "r.html", "--fail-on-findings") == status
     assert nbkit("report", "u", "d", "-o", "r.html") == 0
 

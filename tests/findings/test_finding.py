@@ -2,7 +2,7 @@
 
 import json
 
-from nbkit.findings.finding import Finding, at_ops, findings_frame, line_texts, with_findings, wrong
+from nbkit.findings.finding import Finding, at_ops, calls_of, findings_frame, line_texts, with_findings, wrong
 from nbkit.schema import LINES
 from tests.fakes import make_ops
 
@@ -47,3 +47,8 @@ def test_lines_that_nobody_has_any_more_have_no_text():
     lines = LINES.frame({"source": ["a.py:1", "b.py:2"], "text": ["x = 1", None]})
     assert line_texts(lines) == {"a.py:1": "x = 1"}
     assert line_texts(None) == {}
+
+
+def test_calls_of_evidence_that_nobody_can_read_are_not_known():
+    assert calls_of('{"calls": 3}') == 3
+    assert [calls_of(text) for text in ('{"calls": "<b>"}', "<script>", "[]", "{}", None)] == [None] * 5

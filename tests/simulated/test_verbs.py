@@ -82,7 +82,7 @@ def test_opcheck_finds_the_rows_that_a_mask_broke(device):
     scores, mask = torch.randn(3, 3).to(device.torch_device), (torch.ones(3, 3).triu(1) > 0).to(device.torch_device)
     with device.planted(fault), nbkit.opcheck() as trace:
         scores.masked_fill(mask, -torch.inf).softmax(-1).sum()
-    assert trace.findings[["op", "kind"]].to_numpy().tolist() == [["aten._softmax.default", "nan"]]
+    assert trace.findings[["op", "rule"]].to_numpy().tolist() == [["aten._softmax.default", "nan"]]
 
 
 def test_the_statistics_of_random_ops_are_taken_off_the_device(device):

@@ -1,10 +1,9 @@
 """Sections of an opcheck trace: where values went wrong, and what led to the first of them."""
 
-import json
-
 import pandas as pd
 
 from nbkit.analysis.values.producers import producers
+from nbkit.findings.finding import calls_of
 from nbkit.schema import FINDINGS, OPS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.section import Column, Section, and_more, columns
@@ -70,9 +69,9 @@ def nothing_text(trace: Trace) -> str:
     return text
 
 
-def _calls(count: int, evidence: str) -> str:
+def _calls(count: int, evidence: object) -> str:
     """Returns '15 of 15': how many calls of an op, from the same line and module, a finding stands for."""
-    return f"{units.count(count)} of {units.count(int(json.loads(evidence).get('calls', count)))}"
+    return f"{units.count(count)} of {units.count(calls_of(evidence) or count)}"
 
 
 def _origin(trace: Trace, findings: pd.DataFrame) -> list[Section]:

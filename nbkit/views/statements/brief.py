@@ -1,6 +1,5 @@
 """Brief: what a recording says in one screen of plain text, ranked, and what nobody has looked at."""
 
-import json
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from nbkit.findings.finding import calls_of
 from nbkit.schema import FINDINGS
 from nbkit.schema.findings import SEVERITIES
 from nbkit.trace.trace import Trace
@@ -101,7 +101,7 @@ def _entry(number: int, row: dict[Hashable, Any]) -> str:
 
 
 def _what(row: dict[Hashable, Any]) -> str:
-    calls = json.loads(row["evidence"]).get("calls")
+    calls = calls_of(row["evidence"])
     many = (
         f" ({units.count(row['count'])} of {units.count(calls)} calls)" if calls and 1 < row["count"] <= calls else ""
     )
