@@ -1,6 +1,6 @@
 """Brief: what a recording says in one screen of plain text, ranked, and what nobody has looked at."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,23 +26,21 @@ FIGURES = {"aten ops": "{} aten ops", "wall time": "{}", "device": "{}", "device
 
 @dataclass(frozen=True)
 class Look:
-    """Describes what can be looked at: by which verb, and how a trace shows that it was."""
+    """Describes what can be looked at: by which verb, and what of the trace shows that it was."""
 
     question: str
     verb: str
-    frame: str | None = None
-    meta: str | None = None
+    shown_by: Callable[[Trace], object]
 
     def was_taken(self, trace: Trace) -> bool:
-        in_meta = self.meta is not None and bool(trace.meta.get(self.meta))
-        return in_meta or (self.frame is not None and self.frame in trace.frames)
+        return bool(self.shown_by(trace))
 
 
 LOOKS = (
-    Look("NaN, Inf and lost precision", "opcheck", meta="checked_tensors"),
-    Look("results against a reference", "opdiff", frame="diffs"),
-    Look("parameters, gradients and dataflow of training", "opaudit", frame="parameters"),
-    Look("where the time goes", "optime", frame="timings"),
+    Look("NaN, Inf and lost precision", "opcheck", lambda trace: trace.meta.get("checked_tensors")),
+    Look("results against a reference", "opdiff", lambda trace: "diffs" in trace.frames),
+    Look("parameters, gradients and dataflow of training", "opaudit", lambda trace: "parameters" in trace.frames),
+    Look("where the time goes", "optime", lambda trace: trace.meta.get("verb") == "optime"),
 )
 
 

@@ -58,6 +58,7 @@ def test_a_clean_trace_says_what_was_looked_at_and_an_unjudged_one_that_nothing_
     assert "Nothing wrong found in what was looked at: NaN, Inf and lost precision." in clean
     assert "nbkit.opcheck" not in clean and "nbkit.opdiff" in clean
     assert "Nothing was judged." in small_trace(verb="optrace").brief()
+    assert "nbkit.optime" not in small_trace(verb="optime").brief()
 
 
 def test_the_first_line_says_what_ran() -> None:
