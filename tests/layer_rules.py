@@ -14,12 +14,12 @@ RANKS = (
     ("analysis", "capture", "readers", "simulated"),
     ("views",),
     ("verbs",),
-    ("magics",),
+    ("magics", "mcp"),
     ("root",),
     ("command_line",),
 )
 TOP_FILES = {
-    **dict.fromkeys(("errors", "flops", "patterns"), "base"),
+    **dict.fromkeys(("errors", "flops", "patterns", "units"), "base"),
     "__init__": "root",
     "__main__": "command_line",
 }
@@ -37,6 +37,7 @@ THIRD_PARTY = {
     "views": FRAMES | {"anywidget", "ipywidgets", "traitlets", "plotly", "matplotlib"},
     "verbs": {"pandas"},
     "magics": {"IPython"},
+    "mcp": FRAMES | {"pyarrow", "mcp"},
     "command_line": FRAMES,
     "root": {"IPython"},  # load_ipython_extension, which IPython looks for there
     "sample_models": {"torch", "sample_models", "nbkit"},

@@ -1,16 +1,17 @@
 """Facts state what every view says about a trace as a whole; text, HTML, page and widget word it the same."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from nbkit import units
 from nbkit.analysis.time.times import self_by_phase
 from nbkit.errors import nbkit_failed, please_report
 from nbkit.schema import OPS
 from nbkit.trace.trace import Trace
-from nbkit.views.summary import units
 from nbkit.views.summary.counting import counted_ops, is_timeline
 from nbkit.views.summary.names import shown
 
@@ -51,7 +52,11 @@ def facts(trace: Trace) -> Facts:
     return Facts(
         title=shown(f"{verb} {name}" if name and name != verb else verb),
         incomplete=None if trace.complete else _why_incomplete(meta.get("error")),
-        figures=(*_graph_counts(trace), *_figures(meta, None if _is_graph(trace) and not len(ops) else ops)),
+        figures=(
+            *_graph_counts(trace),
+            *_watched(trace),
+            *_figures(meta, None if _is_graph(trace) and not len(ops) else ops),
+        ),
         phases=self_by_phase(counted),
         counted=counted_name,
         notes=tuple(_notes(meta)),
@@ -69,6 +74,22 @@ def _graph_counts(trace: Trace) -> list[tuple[str, str]]:
     nodes, edges = trace.nodes, trace.frames.get("edges")
     counts = [(nodes["graph"].nunique(), "graph"), (len(nodes), "node"), (0 if edges is None else len(edges), "edge")]
     return [(f"{noun}{'' if number == 1 else 's'}", units.count(number)) for number, noun in counts]
+
+
+def _watched(trace: Trace) -> list[tuple[str, str]]:
+    """Counts the steps of a script that were watched, and tells how their loss went; nothing for other traces."""
+    if "steps" not in trace.frames:
+        return []
+    count, losses = len(trace.steps), trace.steps["loss"].dropna().tolist()
+    went = [("loss", f"{losses[0]:.3g} at first, {losses[-1]:.3g} at last")] if len(losses) > 1 else []
+    recorded = Counter(number for one in trace.meta.get("recordings", []) for number in one["steps"] if _is_deep(one))
+    names = [f"{number}{f' ({times} times)' if times > 1 else ''}" for number, times in sorted(recorded.items())]
+    deep = [("looked into", f"step{'s' if len(names) > 1 else ''} {', '.join(names)}")] if names else []
+    return [("step" if count == 1 else "steps", units.count(count)), *went, *deep]
+
+
+def _is_deep(recording: Mapping[str, Any]) -> bool:
+    return recording.get("verb") == "opaudit"
 
 
 def _figures(meta: Mapping[str, Any], ops: pd.DataFrame | None) -> list[tuple[str, str]]:

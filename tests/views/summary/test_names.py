@@ -20,3 +20,11 @@ def test_module_names() -> None:
     assert shown_module("Net", "") == "(root)"
     assert shown_module("Net", "fc", with_model=True) == "Net: fc"
     assert shown_module(None, None) == "outside modules"
+
+
+def test_marks_that_cannot_be_seen_are_escaped_between_other_letters() -> None:
+    assert shown("é\u202e") == "é\\u202e"
+    assert shown("é\n") == "é\\n"
+    assert shown("é\u00a0\U0001f600") == "é\u00a0\U0001f600"
+    assert shown("x" * 10, 10) == "x" * 10
+    assert shown("é" * 11, 10) == "é" * 9 + "…"

@@ -5,7 +5,7 @@ import { count, fixed, general, whole } from "../../src/shared/numbers.js";
 import { change, dataSize, duration, flops, share } from "../../src/shared/units.js";
 
 /** What the formats of Python's tables are tested with, too: tests/views/summary/test_formats.py. @type {Record<string, [number, string][]>} */
-const FORMATS = JSON.parse(readFileSync(new URL("../../../tests/views/summary/formats.json", import.meta.url), "utf8"));
+const FORMATS = JSON.parse(readFileSync(new URL("../../../tests/formats.json", import.meta.url), "utf8"));
 /** @type {Record<string, (value: number) => string>} */
 const FUNCTIONS = { duration, change, data_size: dataSize, flops, share, count, metric: (value) => general(value, 3), statistic: (value) => general(value, 4) };
 

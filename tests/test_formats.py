@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from nbkit import units
 from nbkit.views.diff_table.rows import number
-from nbkit.views.summary import units
 
 CASES = json.loads((Path(__file__).parent / "formats.json").read_text(encoding="utf-8"))
 FORMATS: dict[str, Callable[[float], str]] = {

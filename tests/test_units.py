@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from nbkit.views.summary import units
+from nbkit import units
 
 
 @pytest.mark.parametrize(
