@@ -1,7 +1,6 @@
 """Makes findings of the tensors that opcheck names: where NaN, Inf and lost precision begin."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 
@@ -42,11 +41,7 @@ def bad_value_findings(
             message=first["message"],
             advice=SCALED if is_expected else ADVICE[first["kind"]],
             parameter=first["parameter"] if isinstance(first["parameter"], str) else None,
-            evidence={name: _plain(first[name]) for name in MEASURED},
+            evidence={name: first[name] for name in MEASURED},
         )
         findings.append(at_ops(finding, ops, alike["op_id"].tolist(), texts))
     return findings_frame(findings)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value

@@ -34,7 +34,7 @@ def difference_findings(
             advice=ADVICE.get(worst["status"], ADVICE["mismatch"]),
             evidence={
                 "diffs_rows": alike["row"].tolist(),
-                **{name: _plain(worst[name]) for name in MEASURED if not pd.isna(worst[name])},
+                **{name: worst[name] for name in MEASURED if not pd.isna(worst[name])},
             },
         )
         findings.append(at_ops(finding, ops, alike["op_id"].tolist(), texts))
@@ -53,7 +53,3 @@ def _message(row: pd.Series, reference: str) -> str:
     if pd.isna(row["noise_ratio"]):
         return f"{what} differs from {reference} by more than the tolerance that was set"
     return f"{what} is {row['noise_ratio']:.3g} times as far from {reference} as rounding explains"
-
-
-def _plain(value: object) -> object:
-    return value.item() if isinstance(value, np.generic) else value

@@ -1,10 +1,12 @@
 """Defines a finding, and makes the frame of findings."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from nbkit.schema import FINDINGS
@@ -45,11 +47,21 @@ def findings_frame(findings: Iterable[Finding]) -> pd.DataFrame:
         {
             **vars(finding),
             "message_values": message_values(finding.message),
-            "evidence": json.dumps(dict(finding.evidence)),
+            "evidence": json.dumps(_plain(finding.evidence)),
         }
         for finding in findings
     ]
     return FINDINGS.frame(rows)
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value as JSON has it: numbers of numpy as Python's, and NaN and Inf, which JSON lacks, as text."""
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def at_ops(finding: Finding, ops: pd.DataFrame, op_ids: Sequence[int], texts: Mapping[str, str]) -> Finding:

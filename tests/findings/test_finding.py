@@ -2,6 +2,8 @@
 
 import json
 
+import numpy as np
+
 from nbkit.findings.finding import Finding, at_ops, calls_of, findings_frame, line_texts, with_findings, wrong
 from nbkit.schema import LINES
 from tests.fakes import make_ops
@@ -52,3 +54,8 @@ def test_lines_that_nobody_has_any_more_have_no_text():
 def test_calls_of_evidence_that_nobody_can_read_are_not_known():
     assert calls_of('{"calls": 3}') == 3
     assert [calls_of(text) for text in ('{"calls": "<b>"}', "<script>", "[]", "{}", None)] == [None] * 5
+
+
+def test_evidence_is_json_that_every_reader_takes():
+    found = Finding("r", "error", "so", "", evidence={"ratio": float("inf"), "count": np.int64(3), "of": [np.nan]})
+    assert findings_frame([found])["evidence"][0] == '{"ratio": "inf", "count": 3, "of": ["nan"]}'

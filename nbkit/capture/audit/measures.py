@@ -21,7 +21,7 @@ class Gradient(NamedTuple):
 NO_GRADIENT = Gradient("none")
 
 
-def is_readable(tensor: Tensor) -> bool:
+def has_plain_values(tensor: Tensor) -> bool:
     """Returns whether values can be read without running code of a subclass or of a transform of torch.func."""
     return (
         type(tensor).__torch_dispatch__ is Tensor.__torch_dispatch__
@@ -39,7 +39,7 @@ def measured_gradient(gradient: Tensor | None) -> Gradient | None:
         return NO_GRADIENT
     if gradient.layout is torch.sparse_coo and gradient.device.type != "meta":
         whole, gradient = gradient.numel(), gradient.coalesce().values()
-    elif is_readable(gradient):
+    elif has_plain_values(gradient):
         whole = gradient.numel()
     else:
         return None
@@ -72,7 +72,8 @@ def measured_change(before: Tensor, after: Tensor) -> tuple[float | None, float 
         return None, None
     if not before.numel():
         return None, None
-    changed = int(torch.count_nonzero(bits_of(before) != bits_of(after))) / before.numel()
+    differs = bits_of(before) != bits_of(after)
+    changed = int(torch.count_nonzero(differs.any(-1) if before.is_complex() else differs)) / before.numel()
     if not (before.is_floating_point() or before.is_complex()):
         return None, changed
     norm = norm_of(before)
@@ -83,7 +84,7 @@ def measured_change(before: Tensor, after: Tensor) -> tuple[float | None, float 
 
 
 def bits_of(tensor: Tensor) -> Tensor:
-    """Returns the tensor as integers: NaN is equal to itself, and 0 is not equal to -0."""
+    """Returns the tensor as integers, two of a complex number: NaN is equal to itself, and 0 is not equal to -0."""
     tensor = tensor.resolve_conj().resolve_neg()
     tensor = torch.view_as_real(tensor) if tensor.is_complex() else tensor
     return tensor.view(INTEGERS[tensor.element_size()]) if tensor.is_floating_point() else tensor

@@ -7,7 +7,7 @@ from weakref import ref
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from nbkit.capture.audit.measures import Gradient, is_readable, later, measured_gradient
+from nbkit.capture.audit.measures import Gradient, has_plain_values, later, measured_gradient
 from nbkit.capture.raw.tensor_registry import TensorRegistry
 
 
@@ -29,6 +29,8 @@ class Update(NamedTuple):
     storage: int | None  # of the gradient, as in tensors; null where there is none
     is_done: bool  # no GradScaler skipped it
     has_closure: bool  # gradients are of its last backward pass
+    has_gradient: bool
+    rate: float | None
 
 
 class Followed:
@@ -54,7 +56,7 @@ class Followed:
     def note_step(self, gradient: Tensor | None, update: Update) -> None:
         """Notes a step of the optimizer that holds it, and the gradient that it met."""
         if not self.updates and self.earlier is not None and gradient is not None:
-            self.met_earlier = is_readable(gradient) and self.earlier() is gradient.untyped_storage()
+            self.met_earlier = has_plain_values(gradient) and self.earlier() is gradient.untyped_storage()
         self.earlier = None
         self.updates.append(update)
         found = measured_gradient(gradient)
@@ -89,11 +91,16 @@ class AuditedModel:
 
     def _copy(self, held: Held) -> None:
         followed = self.followed[held.name] = Followed()
-        if is_readable(held.tensor):
+        if has_plain_values(held.tensor):
             self.before[held.name] = held.tensor.detach().clone()
         gradient = held.tensor.grad if held.tensor.is_leaf else None
         found = measured_gradient(gradient)
-        if gradient is not None and found is not None and found.state not in ("none", "zero") and is_readable(gradient):
+        if (
+            gradient is not None
+            and found is not None
+            and found.state not in ("none", "zero")
+            and has_plain_values(gradient)
+        ):
             followed.earlier = ref(gradient.untyped_storage())
 
     def held(self) -> list[Held]:
@@ -120,8 +127,20 @@ def held_tensors(model: nn.Module) -> Iterator[Held]:
                 first.setdefault(id(tensor), name)
 
 
+def unset_statistics(model: AuditedModel) -> Iterator[str]:
+    """Yields the modules whose running mean is 0 and variance 1 everywhere, as no batch leaves them."""
+    found: dict[str, dict[str, Tensor]] = {}
+    for held in model.held():
+        name = held.name.rpartition(".")[2]
+        if held.kind == "buffer" and name in ("running_mean", "running_var") and has_plain_values(held.tensor):
+            found.setdefault(held.module, {})[name] = held.tensor
+    for module, statistics in found.items():
+        if len(statistics) == 2 and not statistics["running_mean"].any() and (statistics["running_var"] == 1).all():
+            yield module
+
+
 def storage_of(gradient: Tensor | None, registry: TensorRegistry) -> int | None:
     """Returns the number of a gradient's memory, as in tensors.storage_id; null where there is none."""
-    if gradient is None or not is_readable(gradient):
+    if gradient is None or not has_plain_values(gradient):
         return None
     return registry.find_storage(gradient.untyped_storage())

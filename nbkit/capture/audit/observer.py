@@ -4,19 +4,26 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from torch import nn
 
-from nbkit.capture.audit.models import AuditedModel
+from nbkit.capture.audit.activations import ActivationAudit
+from nbkit.capture.audit.copies import parted_copies
+from nbkit.capture.audit.models import AuditedModel, unset_statistics
 from nbkit.capture.audit.rows import parameters_frame
 from nbkit.capture.audit.steps import OptimizerAudit
+from nbkit.capture.frames.tensor_columns import TensorColumns
+from nbkit.capture.frames.tensor_rows import tensor_ids
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.replay.isolated import isolated, timed_isolated
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.findings.finding import line_texts, with_findings
 from nbkit.findings.training.accumulation import Met, accumulations
-from nbkit.findings.training.facts import Audit, Skip
+from nbkit.findings.training.facts import Audit, Copy, History
 from nbkit.findings.training.rules import audit_findings
+from nbkit.trace.trace import Trace
 
 
 class AuditObserver(Observer):
@@ -30,6 +37,7 @@ class AuditObserver(Observer):
     def below(self, recording: Recording, modules: ModuleCalls) -> AbstractContextManager[object]:
         self.recording, self.modules = recording, modules
         self.optimizers = OptimizerAudit(recording, self.audited, self.given_optimizers)
+        self.activations = ActivationAudit(recording, modules.api)
         return self._watching()
 
     @contextmanager
@@ -40,9 +48,11 @@ class AuditObserver(Observer):
             self.modules.roots.on_new = self._meet
         self.given = self.given_optimizers = ()  # the recording keeps no model alive
         self.optimizers.install()
+        self.activations.install()
         try:
             yield
         finally:
+            self.activations.remove()
             self.optimizers.remove()
             self.modules.roots.on_new = None
 
@@ -56,11 +66,18 @@ class AuditObserver(Observer):
     def _trouble(self, error: Exception) -> None:
         self.recording.skip(f"models not audited ({type(error).__name__})")
 
+    def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
+        with isolated():
+            self.met_activations = self.activations.activations(op_ids)
+            self.repeated_draws = self.optimizers.draws.ops(op_ids)
+        return {}, {}
+
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
         ops, tensors = frames["ops"], frames["tensors"]
         with isolated():
             self.optimizers.note_idle()
             labels = self._labels()
+            copies = self._copies(labels)
             added = accumulations(self._met(labels), ops, tensors)
             updated = {(one.model, one.name) for one in added}
             accumulated = {
@@ -70,7 +87,6 @@ class AuditObserver(Observer):
                 if followed.updates
             }
             parameters = parameters_frame(self.audited, labels, self._calls(), bool(self.optimizers.known), accumulated)
-        skips = [Skip(*skip) for skip in self.optimizers.skips]
         audit = Audit(
             parameters=parameters,
             ops=ops,
@@ -78,13 +94,21 @@ class AuditObserver(Observer):
             modules=frames["modules"],
             texts=line_texts(frames["lines"]),
             modes=self._modes(),
-            skips=skips,
+            skips=self.optimizers.skips,
             accumulations=added,
+            activations=self.met_activations,
             inner=frozenset(label for model, label in zip(self.audited, labels, strict=True) if model.is_inner),
             steps=self.optimizers.steps,
             idle_steps=self.optimizers.idle_steps,
+            optimizers=max(1, len(self.optimizers.stepped)),
+            clips=tuple(self.optimizers.clips.noted),
+            copies=copies,
+            histories=self._histories(labels),
+            alive=self._alive(),
+            unset_statistics=self._unset(labels),
+            repeated_draws=self.repeated_draws,
         )
-        meta = {**meta, "optimizer_steps": self.optimizers.steps, "skipped_steps": len(skips)}
+        meta = {**meta, "optimizer_steps": self.optimizers.steps, "skipped_steps": len(self.optimizers.skips)}
         return with_findings({**frames, "parameters": parameters}, audit_findings(audit)), meta
 
     def _labels(self) -> list[str]:
@@ -120,6 +144,35 @@ class AuditObserver(Observer):
                     met = [(update.step, update.storage) for update in done]
                     yield Met(label, name, met, followed.met_earlier and followed.updates[0].is_done)
 
+    def _copies(self, labels: Sequence[str]) -> list[Copy]:
+        try:
+            return parted_copies(self.audited, labels)
+        except Exception as error:  # values of other devices or kinds
+            self.recording.skip(f"copies of parameters not looked at ({type(error).__name__})")
+            return []
+
+    def _alive(self) -> frozenset[int]:
+        """Returns the tensor_ids of tensors that are still there, and require a gradient."""
+        registry = self.recording.registry
+        ids = tensor_ids(TensorColumns(registry))
+        return frozenset(int(ids[number]) for number, needs in registry.survivors().items() if needs)
+
+    def _unset(self, labels: Sequence[str]) -> frozenset[tuple[str, str]]:
+        pairs = zip(self.audited, labels, strict=True)
+        return frozenset((label, module) for model, label in pairs for module in unset_statistics(model))
+
+    def _histories(self, labels: Sequence[str]) -> dict[tuple[str, str], History]:
+        done = {
+            (label, name): [update for update in followed.updates if update.is_done]
+            for model, label in zip(self.audited, labels, strict=True)
+            for name, followed in model.followed.items()
+        }
+        return {
+            key: History(tuple(one.rate for one in updates), tuple(one.has_gradient for one in updates))
+            for key, updates in done.items()
+            if updates
+        }
+
     def forget(self) -> None:
         self.audited.clear()
-        del self.recording, self.modules, self.optimizers
+        del self.recording, self.modules, self.optimizers, self.activations, self.met_activations

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from nbkit.capture.audit.measures import Gradient, is_readable, measured_change, measured_gradient
+from nbkit.capture.audit.measures import Gradient, has_plain_values, measured_change, measured_gradient
 from nbkit.capture.audit.models import AuditedModel, Followed, Held
 from nbkit.capture.frames.tensor_rows import dtype_text, sizes_text
 from nbkit.schema import PARAMETERS
@@ -55,7 +55,7 @@ def _tensor(held: Held) -> dict[str, Any]:
 
 def _change(model: AuditedModel, held: Held) -> dict[str, Any]:
     before = model.before.get(held.name)
-    if before is None or not is_readable(held.tensor):
+    if before is None or not has_plain_values(held.tensor):
         return {}
     update, changed = measured_change(before, held.tensor.detach())
     return {"update_fraction": update, "changed_fraction": changed}

@@ -2,29 +2,20 @@
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import ref
 
+import numpy as np
 import torch
-from torch.optim.optimizer import (
-    Optimizer,
-    register_optimizer_step_post_hook,
-    register_optimizer_step_pre_hook,
-)
+from torch.optim import Optimizer
 
+from nbkit.capture.audit.clipping import Clips
 from nbkit.capture.audit.measures import measured_gradient
 from nbkit.capture.audit.models import AuditedModel, Held, Update, storage_of
-from nbkit.capture.raw.patching import Patch
-from nbkit.capture.raw.recording import Recording
+from nbkit.capture.raw.recording import OP_FIELDS, Recording
 from nbkit.capture.replay.isolated import timed_isolated
-
-
-class Skip(NamedTuple):
-    """Describes a step that a GradScaler skipped."""
-
-    step: int  # as in ops.step
-    optimizer: str
-    scale: float | None
+from nbkit.capture.step.optimizer_events import OptimizerEvents
+from nbkit.findings.training.facts import Skip
 
 
 class OptimizerAudit:
@@ -37,44 +28,19 @@ class OptimizerAudit:
         self.skips: list[Skip] = []
         self.steps = 0  # done ones
         self.idle_steps = 0  # those of which no parameter had a gradient
-        self.begun = 0
-        self.handles: list[Any] = []
-        self.patch = Patch(torch.amp.GradScaler, "step")
+        self.stepped: set[int] = set()  # ids of optimizers
+        self.clips = Clips(recording)
+        self.draws = Draws(recording)
+        self.events = OptimizerEvents(self._isolated, self._met, self._skipped, self.clips.before_scaler_steps)
 
     def install(self) -> None:
-        self.handles = [
-            register_optimizer_step_pre_hook(self._before_step),
-            register_optimizer_step_post_hook(self._after_step),
-        ]
-        patch, begun = self.patch, self._begun
-
-        def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            before = begun()
-            result = patch.before(scaler, optimizer, *args, **kwargs)
-            if begun() == before and scaler.is_enabled():
-                self._isolated(lambda: self._skipped(optimizer, scaler._scale))
-            return result
-
-        patch.install(step)
+        self.events.install()
+        self.clips.install()
+        self.draws.begin()
 
     def remove(self) -> None:
-        for handle in self.handles:
-            handle.remove()
-        self.handles = []
-        self.patch.remove()
-
-    def _begun(self) -> int:
-        return self.begun
-
-    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        self.begun += 1
-        if not has_closure(args, kwargs):
-            self._isolated(lambda: self._met(optimizer, False))
-
-    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        # A closure computes the gradients within the step.
-        if has_closure(args, kwargs):
-            self._isolated(lambda: self._met(optimizer, True))
+        self.events.remove()
+        self.clips.remove()
 
     def _isolated(self, work: Callable[[], object]) -> None:
         timed_isolated(self.recording, work, self._trouble)
@@ -83,12 +49,10 @@ class OptimizerAudit:
         self.recording.skip(f"gradients not looked at ({type(error).__name__})")
 
     def _met(self, optimizer: Any, has_closure: bool) -> None:
-        found = getattr(optimizer, "found_inf", None)  # set by a GradScaler for optimizers that skip by themselves
-        if found is not None and float(found):
-            self._skipped(optimizer, getattr(optimizer, "grad_scale", None))
-        else:
-            self.steps += 1
-            self._note(optimizer, True, has_closure)
+        self.steps += 1
+        self.stepped.add(id(optimizer))
+        self.draws.after()
+        self._note(optimizer, True, has_closure)
 
     def _skipped(self, optimizer: Any, scale: Any) -> None:
         number = None if scale is None else float(scale)
@@ -107,7 +71,10 @@ class OptimizerAudit:
             group = groups.get(id(held.tensor))
             if group is not None:
                 storage = storage_of(gradient, self.recording.registry)
-                followed.note_step(gradient, Update(self.recording.step, storage, is_done, has_closure))
+                rate = None if group.get("lr") is None else float(group["lr"])
+                has_gradient = gradient is not None
+                update = Update(self.recording.step, storage, is_done, has_closure, has_gradient, rate)
+                followed.note_step(gradient, update)
                 followed.note_rates(group.get("lr"), group.get("weight_decay"))
                 followed.in_optimizer = True
             elif gradient is not None and followed.other is None:
@@ -139,12 +106,41 @@ class OptimizerAudit:
                     followed.note_rates(group.get("lr"), group.get("weight_decay"))
 
 
+class Draws:
+    """Notes where torch's default generator stands at an optimizer step exactly where it stood at the one before."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.repeated: list[range] = []  # rows of recording.ops from one such step to the next
+
+    def begin(self) -> None:
+        self.first = self.last = self._state()
+        self.row = self._rows()
+
+    def after(self) -> None:
+        """Looks at the generator; where it is as it was before the recording, nobody may have drawn from it."""
+        state, row = self._state(), self._rows()
+        if state == self.last and state != self.first:
+            self.repeated.append(range(self.row, row))
+        self.last, self.row = state, row
+
+    def ops(self, op_ids: np.ndarray) -> list[range]:
+        """Returns the ops between each two such steps; `op_ids` holds one per row of recording.ops."""
+        return [_span(op_ids[rows.start : rows.stop]) for rows in self.repeated]
+
+    def _rows(self) -> int:
+        return len(self.recording.ops) // OP_FIELDS
+
+    def _state(self) -> bytes:
+        return bytes(torch.get_rng_state().numpy())
+
+
+def _span(op_ids: np.ndarray) -> range:
+    there = op_ids[op_ids >= 0]
+    return range(int(there.min()), int(there.max()) + 1) if len(there) else range(0)
+
+
 def groups_of(optimizer: Any) -> dict[int, dict[str, Any]]:
     """Returns the group of each parameter of an optimizer, by its id."""
     groups = getattr(optimizer, "param_groups", [])
     return {id(parameter): group for group in groups for parameter in group["params"]}
-
-
-def has_closure(args: Any, kwargs: Any) -> bool:
-    """Returns whether a step was given a closure; `args` begin with the optimizer."""
-    return (kwargs.get("closure") or (args[1] if len(args) > 1 else None)) is not None

@@ -37,12 +37,15 @@ class ApiMode(PausableMode):
         super().__init__()
         self.recording = recording
         self.getters = 0
+        # What looks at results of some functions: gets result, index into Recording.ops, and into its module_calls.
+        self.watched: dict[Any, Callable[[Any, int, int], object]] = {}
         self.__torch_function__ = MethodType(self._recorder(), self)  # type: ignore[method-assign]
 
     def _recorder(self) -> Callable[..., Any]:
         """Returns __torch_function__ as a closure, as in OpMode."""
         recording, main, forget = self.recording, self.recording.main, self.recording.registry.forget
         ops, reserve, rearrange = recording.ops, recording.reserve, recording.update_context
+        watched = self.watched
 
         def __torch_function__(_: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if type(func) is METHOD_WRAPPER:  # x.shape, x.grad = y: properties, hundreds a step
@@ -79,6 +82,8 @@ class ApiMode(PausableMode):
                 ops[slot : slot + OP_FIELDS] = (func, context, sequence, -1, keep, start, end, location, -1, 0, 0, None)
             if func in RESETTING:
                 forget(args[0])
+            if func in watched:
+                watched[func](out, slot, thread.module_call)
             return out
 
         return __torch_function__

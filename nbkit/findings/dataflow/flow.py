@@ -12,8 +12,8 @@ FORMS = frozenset(
     "view _unsafe_view reshape alias detach t transpose permute squeeze unsqueeze expand flatten unflatten contiguous "
     "clone _to_copy to lift_fresh".split()
 )
-
-
+# They give a part of the elements.
+CUTS = frozenset(("select", "slice", "narrow"))
 # They make the mask that hides what comes later.
 MASKS = frozenset(("triu", "tril"))
 RECURRENT = r"(?:^|[._])(?:gru|lstm|rnn_tanh|rnn_relu)(?:$|[._])"
@@ -30,6 +30,7 @@ class Tensor(NamedTuple):
     dtype: str
     shape: tuple[int, ...]  # -1 where a size is not known
     numel: int
+    name: str | None  # of a parameter or buffer
 
 
 class Op(NamedTuple):
@@ -70,7 +71,11 @@ class Flow:
 
     def _is_causal(self, ops: pd.DataFrame, tensors: pd.DataFrame) -> bool:
         """Returns whether something shows that the model reads a sequence from its beginning, position by position."""
-        is_masked = any(op.arguments.get("is_causal") is True or op.name in MASKS for op in self.ops.values())
+        # A triangle of another shape is a border of windows, which may look both ways (Longformer).
+        triangles = (op.outputs[0].shape for op in self.named(*MASKS) if op.outputs)
+        is_masked = any(op.arguments.get("is_causal") is True for op in self.ops.values()) or any(
+            shape[-1:] == shape[-2:-1] for shape in triangles
+        )
         is_recurrent = ops["op"].str.contains(RECURRENT).any() and not tensors["name"].str.endswith("_reverse").any()
         return is_masked or bool(is_recurrent)
 
@@ -92,6 +97,19 @@ class Flow:
             found |= {reader for reader in later if until is None or reader <= until}
         return [self.ops[reader] for reader in sorted(found)]
 
+    def values_of(self, tensor: Tensor) -> tuple[object, ...]:
+        """Returns what tells the values of a tensor: equal for views of all of one memory, or of parts cut alike.
+
+        A copy has values of its own, since it may be changed in place.
+        """
+        op = self.maker(tensor)
+        is_view = op is not None and op.inputs and op.inputs[0].storage_id == tensor.storage_id
+        if op is None or not is_view or op.name not in (*FORMS, *CUTS):
+            return (tensor.tensor_id,)
+        if op.name in FORMS and op.inputs[0].numel == tensor.numel:
+            return self.values_of(op.inputs[0])
+        return (op.name, json.dumps(op.arguments, sort_keys=True), *self.values_of(op.inputs[0]))
+
     def origin(self, tensor: Tensor) -> Op | None:
         """Returns the op that computed what is read, behind all that only gave it another form."""
         op = self.maker(tensor)
@@ -105,11 +123,12 @@ def _tensors(tensors: pd.DataFrame) -> Iterator[Tensor]:
     shapes = {
         text: tuple(-1 if size is None else size for size in json.loads(text)) for text in tensors["shape"].unique()
     }
+    names = [name if isinstance(name, str) else None for name in tensors["name"].tolist()]
     columns = [tensors[name].tolist() for name in ("op_id", "role", "position", "tensor_id", "dtype", "shape", "numel")]
-    for (op_id, role, position, tensor_id, dtype, shape, numel), storage in zip(
-        zip(*columns, strict=True), storages, strict=True
+    for (op_id, role, position, tensor_id, dtype, shape, numel), storage, name in zip(
+        zip(*columns, strict=True), storages, names, strict=True
     ):
-        yield Tensor(op_id, role, position, tensor_id, storage, dtype, shapes[shape], numel)
+        yield Tensor(op_id, role, position, tensor_id, storage, dtype, shapes[shape], numel, name)
 
 
 def _op(row: tuple[Any, ...], inputs: list[Tensor], outputs: list[Tensor]) -> Op:

@@ -32,21 +32,22 @@ BY_ELEMENT = frozenset(
 )
 PAIRED = frozenset("add sub rsub mul div eq".split())
 LOSSES = frozenset("mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy".split())
+LOSSES_OF_TOKENS = ("nll_loss_forward", "nll_loss2d_forward")
 REDUCTIONS = frozenset("mean sum".split())
 MOST_STEPS = 8
 
 
-def applied_twice(flow: Flow) -> Iterator[Found]:
+def double_activation(flow: Flow) -> Iterator[Found]:
     """Finds a softmax or sigmoid in front of a loss that applies it itself."""
     for name in {name for name, _ in TWICE}:
         for op in flow.named(name):
             before = flow.origin(op.inputs[0]) if op.is_ahead and op.inputs else None
             if before is not None and (name, before.name) in TWICE:
                 message, advice = TWICE[name, before.name]
-                yield Found("applied_twice", "warning", message, advice, op, {"first_op_id": before.op_id})
+                yield Found("double_activation", "warning", message, advice, op, {"first_op_id": before.op_id})
 
 
-def grown_operands(flow: Flow) -> Iterator[Found]:
+def unintended_broadcast(flow: Flow) -> Iterator[Found]:
     """Finds (N, 1) against (N,) in a loss: each broadcasts over the other, so that N x N pairs are compared."""
     for op in flow.ops.values():
         if not op.is_ahead or op.name not in PAIRED | LOSSES or len(op.inputs) < 2:
@@ -58,11 +59,13 @@ def grown_operands(flow: Flow) -> Iterator[Found]:
             if _is_column_of(one.shape, other.shape) and not is_meant and _ends_in_a_scalar(flow, op):
                 result = [*other.shape, *other.shape[-1:]]
                 message = (
-                    f"{op.name} of shapes {[*column.shape]} and {[*row.shape]} gives {result}: each element meets all "
-                    f"of the other operand, not its own one"
+                    f"{op.name} of shapes {[*column.shape]} and {[*row.shape]} broadcasts to {result}: each element "
+                    "meets every element of the other operand"
                 )
                 advice = f"Make the shapes equal before: squeeze(-1) on the one of shape {[*one.shape]}."
-                yield Found("grown_operands", "warning", message, advice, op, {"shapes": [column.shape, row.shape]})
+                yield Found(
+                    "unintended_broadcast", "warning", message, advice, op, {"shapes": [column.shape, row.shape]}
+                )
 
 
 def _is_column_of(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
@@ -106,20 +109,29 @@ def unshifted_targets(flow: Flow) -> Iterator[Found]:
 
     A model that sees the whole sequence, or has a decoder with tokens of its own, may well be meant to repeat it.
     """
-    lookups = [op for op in flow.named("embedding") if op.is_ahead and len(op.inputs) > 1]
-    tables = defaultdict(set)
-    for op in lookups:
-        tables[op.inputs[0].storage_id].add(op.inputs[1].storage_id)
-    read = {
-        (op.inputs[1].storage_id, op.inputs[1].numel): op for op in lookups if len(tables[op.inputs[0].storage_id]) == 1
-    }
-    for op in flow.named("nll_loss_forward", "nll_loss2d_forward") if flow.is_causal else ():
-        target = op.inputs[1] if op.is_ahead and len(op.inputs) > 1 else None
-        lookup = None if target is None else read.get((target.storage_id, target.numel))
-        if target is not None and lookup is not None and target.numel > 1:
+    lookups: list[Op] = []  # since the loss before
+    for op in flow.named("embedding", *LOSSES_OF_TOKENS) if flow.is_causal else ():
+        if not op.is_ahead or len(op.inputs) < 2:
+            continue
+        if op.name == "embedding":
+            lookups.append(op)
+            continue
+        lookup, lookups = _lookup_of(flow, lookups, op.inputs[1]), []
+        target = op.inputs[1]
+        if lookup is not None and target.numel > 1:
             message = (
                 f"the targets of the loss are the {target.numel:,} tokens that the embedding reads, each at its own "
                 f"position: the model learns to repeat its input"
             )
             advice = "Shift them for a language model: logits[:, :-1] against ids[:, 1:]."
             yield Found("unshifted_targets", "warning", message, advice, op, {"embedding_op_id": lookup.op_id})
+
+
+def _lookup_of(flow: Flow, lookups: list[Op], target: Tensor) -> Op | None:
+    """Returns the op that looks up the target as its tokens, in a table that is asked for no others."""
+    tables = defaultdict(set)
+    for op in lookups:
+        tables[op.inputs[0].storage_id].add(op.inputs[1].storage_id)
+    values = flow.values_of(target)
+    alike = [op for op in lookups if flow.values_of(op.inputs[1]) == values]
+    return next((op for op in alike if len(tables[op.inputs[0].storage_id]) == 1), None)

@@ -5,14 +5,34 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from nbkit.findings.dataflow.flow import Flow
+from nbkit.findings.dataflow.attention import twice_added_mask, wrong_softmax_dim
+from nbkit.findings.dataflow.autocast import outside_autocast
+from nbkit.findings.dataflow.batches import NamedFlow, lone_rows
+from nbkit.findings.dataflow.caches import growing_cat
 from nbkit.findings.dataflow.found import Found
-from nbkit.findings.dataflow.losses import applied_twice, grown_operands, unshifted_targets
+from nbkit.findings.dataflow.losses import double_activation, unintended_broadcast, unshifted_targets
+from nbkit.findings.dataflow.masks import hidden_diagonal
 from nbkit.findings.dataflow.memory import overwritten_views
+from nbkit.findings.dataflow.objectives import negated_loss
 from nbkit.findings.dataflow.positions import rounded_positions
+from nbkit.findings.dataflow.views import scrambled_heads
 from nbkit.findings.finding import Finding, at_ops
 
-RULES = (applied_twice, grown_operands, unshifted_targets, overwritten_views, rounded_positions)
+RULES = (
+    double_activation,
+    unintended_broadcast,
+    unshifted_targets,
+    overwritten_views,
+    rounded_positions,
+    wrong_softmax_dim,
+    twice_added_mask,
+    hidden_diagonal,
+    negated_loss,
+    scrambled_heads,
+    growing_cat,
+    outside_autocast,
+    lone_rows,
+)
 
 
 def dataflow_findings(ops: pd.DataFrame, tensors: pd.DataFrame, texts: Mapping[str, str]) -> list[Finding]:
@@ -20,7 +40,7 @@ def dataflow_findings(ops: pd.DataFrame, tensors: pd.DataFrame, texts: Mapping[s
 
     Each line and module has one finding per rule, which counts its calls.
     """
-    flow = Flow(ops, tensors)
+    flow = NamedFlow(ops, tensors)
     alike: dict[tuple[object, ...], list[Found]] = defaultdict(list)
     for rule in RULES:
         for found in rule(flow):

@@ -59,13 +59,7 @@ def attention(step: TimedStep) -> list[Finding]:
 
 def _batched_products(step: TimedStep) -> Flags:
     """Returns which ops are a product of two batches of matrices: the scores of attention, not a linear layer."""
-    inside = np.append(step.named("aten.bmm", "aten.baddbmm"), False)
-    for row in np.flatnonzero(inside[:-1]).tolist():
-        above = int(step.parent[row])
-        while above >= 0 and step.is_op[above]:
-            inside[above] = True
-            above = int(step.parent[above])
-    return np.asarray(inside[:-1] & step.named(*PRODUCTS))
+    return np.asarray(step.holding(step.named("aten.bmm", "aten.baddbmm")) & step.named(*PRODUCTS))
 
 
 def _nearest(product: Flags, between: Flags, at: int, way: int) -> int | None:

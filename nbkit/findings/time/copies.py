@@ -25,7 +25,8 @@ def copies(step: TimedStep) -> list[Finding]:
 
     Casts of torch.autocast happen inside of ops; no line asks for them.
     """
-    is_copy = _holds_copy(step)
+    # to() and contiguous() copy only where there is something to change.
+    is_copy = step.holding(step.named("aten.copy_"))
     findings = []
     for rule, chosen in (("casts", _casts(step)), ("layout_copies", _layouts(step))):
         rows = np.flatnonzero(chosen & is_copy & step.is_outer & step.in_phase("forward"))
@@ -42,17 +43,6 @@ def _casts(step: TimedStep) -> Flags:
 
 def _layouts(step: TimedStep) -> Flags:
     return step.named("aten.contiguous", "aten.reshape", "aten.clone")
-
-
-def _holds_copy(step: TimedStep) -> Flags:
-    """Returns which ops copy: to() and contiguous() only do where there is something to change."""
-    holds = np.append(step.named("aten.copy_"), False)
-    for row in np.flatnonzero(holds[:-1])[::-1].tolist():
-        above = int(step.parent[row])
-        while above >= 0 and step.is_op[above] and not holds[above]:
-            holds[above] = True
-            above = int(step.parent[above])
-    return holds[:-1]
 
 
 def _by_line(step: TimedStep, rule: str, rows: Ints) -> list[Finding]:

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from nbkit import units
 from nbkit.findings.finding import Finding, at_ops
-from nbkit.timeline.nesting import depth_levels
+from nbkit.timeline.nesting import depth_levels, subtree_sums
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -90,13 +91,17 @@ class TimedStep:
         """Returns which rows are these or stand below them; a parent stands before its children."""
         inside = np.zeros(len(self.ops) + 1, dtype=bool)  # the last entry answers for "no parent"
         inside[rows] = True
-        for children in self._levels:
+        for children in self._levels[1:]:
             inside[children] |= inside[self.parent[children]]
         return inside[:-1]
 
+    def holding(self, flags: Flags) -> Flags:
+        """Returns which ops are flagged, or have a flagged row below them."""
+        return np.asarray((subtree_sums(self.parent, self._levels, flags.astype(np.int64)) > 0) & self.is_op)
+
     @cached_property
     def _levels(self) -> list[Ints]:
-        return depth_levels(self.parent)[1:]
+        return depth_levels(self.parent)
 
     @cached_property
     def passes(self) -> int:
@@ -120,7 +125,7 @@ class TimedStep:
     def share(self, time_us: float) -> str:
         """Writes a time and its share of the step: '12 % of the step (3.4 ms)'."""
         fraction = time_us / self.whole_us if self.whole_us else 0.0
-        return f"{100 * fraction:.0f} % of the step ({milliseconds(time_us)})"
+        return f"{100 * fraction:.0f} % of the step ({units.duration(time_us)})"
 
     def lines(self, rows: Ints) -> list[Ints]:
         """Returns the rows by line and module, those of most time first; ops whose line is not known by module."""
@@ -132,11 +137,3 @@ class TimedStep:
     def finding(self, finding: Finding, rows: Sequence[int] | Ints) -> Finding:
         """Returns the finding, placed at these rows; its effect is their time where it has none yet."""
         return at_ops(finding, self.ops, [*map(int, rows)], self.texts)
-
-
-def milliseconds(time_us: float) -> str:
-    """Writes a time to two digits: '0.34 ms', '3.4 ms', '340 ms', '2.1 s'."""
-    if time_us >= 1e6:
-        return f"{time_us / 1e6:.1f} s"
-    value = time_us / 1e3
-    return f"{value:.0f} ms" if value >= 9.95 else f"{value:.1f} ms" if value >= 0.995 else f"{value:.2f} ms"

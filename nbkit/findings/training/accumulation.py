@@ -9,7 +9,7 @@ import pandas as pd
 
 from nbkit.findings.finding import Finding, at_ops
 from nbkit.findings.training.facts import Accumulation, Audit
-from nbkit.findings.training.names import listed_names, owner, plural
+from nbkit.findings.training.names import about, listed_names, owner, plural
 
 ADVICE = "Call optimizer.zero_grad() before each backward pass that begins a step, or after each step."
 EARLIER = (
@@ -86,8 +86,7 @@ def accumulation_findings(audit: Audit) -> list[Finding]:
             message=f"The backward pass adds the {plural(names, 'gradient')} of {listed_names(audit, model, names)} to "
             f"{'that' if len(names) == 1 else 'those'} {whose}, and the optimizer uses the sum",
             advice=EARLIER if is_earlier else ADVICE,
-            parameter=names[0] if len(names) == 1 else None,
-            evidence={"parameters": names},
+            **about(names),
         )
         placed = at_ops(finding, audit.ops, [min(one.op_id for one in alike)], audit.texts)
         findings.append(owner(placed, names))

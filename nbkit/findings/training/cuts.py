@@ -30,15 +30,14 @@ class Call(NamedTuple):
     outputs: list[tuple[int, bool]]
 
 
-class Flow:
-    """Holds the dataflow of the forward ops of a recording."""
+class GradientFlow:
+    """Follows values with and without autograd's graph through the forward ops of a recording."""
 
     def __init__(self, audit: Audit) -> None:
         ops, tensors = audit.ops, audit.tensors
         self.ops = ops
         self.names = ops["op"].to_numpy(object)
         self.sources = ops["source"].to_numpy(object)
-        self.differentiated = set(ops["forward_op_id"].dropna().astype(int).tolist())
         parents = ops["parent_id"].fillna(-1).to_numpy(dtype=np.int64)
         self.leaves = [parent >= 0 and self.names[parent] in LEAVING for parent in parents.tolist()]
         aside = ops["phase"].isin(["backward", "optimizer"]).to_numpy(dtype=bool)
@@ -52,6 +51,22 @@ class Flow:
         self.produced = {tensor for call in self.calls for tensor, _ in call.outputs if not self._enters(call)}
         self.consumed = {tensor for call in self.calls for tensor, _ in call.inputs}
         self.in_module = ops["module"].notna().to_numpy(dtype=bool)
+        self.differentiated = set(ops["forward_op_id"].dropna().astype(int).tolist()) | self._below_roots(audit)
+
+    def _below_roots(self, audit: Audit) -> set[int]:
+        """Returns the ops that a loss was computed by: an addition has no backward op of its own.
+
+        A backward pass of a scalar begins with ones_like() of it.
+        """
+        begins = (self.names == "aten.ones_like.default") & (audit.ops["phase"] == "backward").to_numpy(dtype=bool)
+        roots = audit.tensors[begins[audit.tensors["op_id"].to_numpy()] & (audit.tensors["role"] == "input")]
+        below: set[int] = set(roots["tensor_id"].tolist())
+        found = set()
+        for call in reversed(self.calls):
+            if any(requires_grad and tensor in below for tensor, requires_grad in call.outputs):
+                found.add(call.op_id)
+                below |= {tensor for tensor, requires_grad in call.inputs if requires_grad}
+        return found
 
     def _enters(self, call: Call) -> bool:
         return str(self.names[call.op_id]).startswith("aten.lift_fresh")
@@ -127,7 +142,7 @@ def find_cuts(audit: Audit, rows: pd.DataFrame) -> list[Cut | None]:
     """Returns the cut behind each of these parameters; null where nothing of it reaches the loss, or it is unknown."""
     if not len(rows):
         return []
-    flow = Flow(audit)
+    flow = GradientFlow(audit)
     cuts: dict[str, Cut | None] = {}
     for module, of in rows.groupby("module", sort=False):
         cuts[str(module)] = flow.cut(of["name"].tolist()) if len(cuts) < MOST_GROUPS else None

@@ -1,8 +1,9 @@
 """Defines what the rules of a training audit read."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,11 +31,52 @@ class Accumulation:
     is_earlier: bool
 
 
+class Clip(NamedTuple):
+    """Describes a clipping of gradients by norm; `scale` is the loss scale that they still had, null if unknown."""
+
+    step: int
+    norm: float  # of the gradients, before
+    most: float
+    source: str | None
+    source_text: str | None
+    scale: float | None = None
+
+
+class Copy(NamedTuple):
+    """Describes two parameters that were equal when the recording began, and are no more; each was trained."""
+
+    model: str
+    name: str
+    other_model: str
+    other_name: str
+
+
+class History(NamedTuple):
+    """Describes the steps that an optimizer did with a parameter, in their order."""
+
+    rates: tuple[float | None, ...]  # learning rates
+    gradients: tuple[bool, ...]  # whether it had a gradient
+
+
+@dataclass(frozen=True)
+class Activation:
+    """Describes a ReLU-like call in training mode: which units were 0 in every row.
+
+    Units are the last dimension, and dimension 1 in `dead_channels`, which is null of two dimensions.
+    """
+
+    op_id: int
+    dead_last: np.ndarray | None
+    dead_channels: np.ndarray | None
+    numel: int
+
+
 @dataclass(frozen=True)
 class Audit:
     """Holds the frames of a recorded training step, and what else was noted of it.
 
-    `texts` has lines of code by source; `modes` says of (model, module, module_call) whether it was in training mode.
+    `texts` has lines of code by source; `modes` says of (model, module, module_call) whether it was in training mode;
+    `histories` are by (model, name); `alive` are the tensor_ids with a graph that something held at the end.
     """
 
     parameters: pd.DataFrame
@@ -45,9 +87,18 @@ class Audit:
     modes: Mapping[tuple[str, str, int], bool]
     skips: Sequence[Skip] = ()
     accumulations: Sequence[Accumulation] = ()
+    activations: Sequence[Activation] = ()
     inner: frozenset[str] = frozenset()  # models that another one calls without holding them
     steps: int = 0  # optimizer steps that were done
     idle_steps: int = 0  # those of which no parameter of the optimizer had a gradient
+    optimizers: int = 1  # how many stepped
+    clips: Sequence[Clip] = ()
+    copies: Sequence[Copy] = ()
+    histories: Mapping[tuple[str, str], History] = field(default_factory=dict)
+    alive: frozenset[int] = frozenset()
+    unset_statistics: frozenset[tuple[str, str]] = frozenset()  # (model, module): a batch norm as it was made
+    # Ops from one optimizer step to the next, at both of which torch's generator stood at the same place.
+    repeated_draws: Sequence[range] = ()
 
     @cached_property
     def trained(self) -> pd.DataFrame:
@@ -69,6 +120,14 @@ class Audit:
         named, op_ids = named[forward[op_ids]], op_ids[forward[op_ids]]
         models = self.ops["model"].to_numpy(object)[op_ids]
         return frozenset(zip(models.tolist(), named["name"].tolist(), strict=True))
+
+
+def at_line(audit: Audit, source: object) -> str:
+    """Returns ' at train.py:7: `z = x.numpy()`' for a sentence; nothing where the line is not known."""
+    if not isinstance(source, str):
+        return ""
+    text = audit.texts.get(source)
+    return f" at {source}{f': `{text}`' if text else ''}"
 
 
 def has_name(audit: Audit, rows: pd.DataFrame) -> np.ndarray:

@@ -5,8 +5,8 @@ import pandas as pd
 
 from nbkit.findings.finding import Finding, at_ops
 from nbkit.findings.training.cuts import Cut, find_cuts
-from nbkit.findings.training.facts import Audit, has_name
-from nbkit.findings.training.names import by_model, listed_names, owner, plural
+from nbkit.findings.training.facts import Audit, at_line, has_name
+from nbkit.findings.training.names import about, by_model, listed_names, owner, plural
 
 # After so many steps a matrix that began as zeros (LoRA, the last layer of a residual branch) is zero no more.
 STEPS_FROM_ZERO = 3
@@ -53,14 +53,10 @@ def _without_grad_together(cuts: list[Cut | None]) -> list[Cut | None]:
 
 def _missing(audit: Audit, model: str, names: list[str], cut: Cut | None) -> Finding:
     listed = f"{listed_names(audit, model, names)} get{'s' if len(names) == 1 else ''} no gradient"
-    parameter, evidence = names[0] if len(names) == 1 else None, {"parameters": names}
     if cut is None:
         message = f"{listed}: the loss does not depend on what {'it gives' if len(names) == 1 else 'they give'}"
-        return Finding("no_gradient", "hint", message, UNUSED, parameter=parameter, count=len(names), evidence=evidence)
+        return Finding("no_gradient", "hint", message, UNUSED, **about(names))
     op, source = (audit.ops[column].iloc[cut.op_id] for column in ("op", "source"))
-    where = f" at {source}" if isinstance(source, str) else ""
-    text = audit.texts.get(source) if isinstance(source, str) else None
-    line = f": `{text.strip()}`" if text else ""
     how = {
         "cut": f"the graph is cut by {op.rpartition('.')[0]}",
         "data": f"the graph is cut where {op.rpartition('.')[0]} reads .data",
@@ -70,10 +66,9 @@ def _missing(audit: Audit, model: str, names: list[str], cut: Cut | None) -> Fin
     finding = Finding(
         rule="no_gradient",
         severity="hint" if cut.kind == "no_grad" else "warning",
-        message=f"{listed}; {how}{where}{line}",
+        message=f"{listed}; {how}{at_line(audit, source)}",
         advice=UNUSED if cut.kind == "no_grad" else NO_GRADIENT,
-        parameter=parameter,
-        evidence=evidence,
+        **about(names),
     )
     return owner(at_ops(finding, audit.ops, [cut.op_id], audit.texts), names)
 
@@ -85,9 +80,7 @@ def _never(audit: Audit, model: str, names: list[str]) -> Finding:
         message=f"The optimizer holds {listed_names(audit, model, names)}, but no op of the recording reads "
         f"{'it' if len(names) == 1 else 'them'}",
         advice=NEVER,
-        parameter=names[0] if len(names) == 1 else None,
-        count=len(names),
-        evidence={"parameters": names},
+        **about(names),
     )
 
 
@@ -108,7 +101,7 @@ def zero_gradients(audit: Audit) -> list[Finding]:
         is_long = bool((zero["optimizer_steps"] >= STEPS_FROM_ZERO).all()) and has_matrix
         steps = int(zero["optimizer_steps"].min())
         when = f" at all {steps} steps" if steps > 1 else ""
-        why = "; float16 rounds what is below 6e-8 to 0" if is_half else ""
+        why = "; float16 rounds what is below 6e-8 to 0" if is_half else _zero_inputs(of, zero)
         verb = "is" if len(names) == 1 else "are"
         findings.append(
             Finding(
@@ -117,12 +110,19 @@ def zero_gradients(audit: Audit) -> list[Finding]:
                 message=f"The {plural(names, 'gradient')} of {listed_names(audit, str(model), names)} {verb} exactly 0 "
                 f"in every element{when}{why}",
                 advice=HALF if is_half else ZERO,
-                parameter=names[0] if len(names) == 1 else None,
-                count=len(names),
-                evidence={"parameters": names, "steps": steps},
+                **about(names, steps=steps),
             )
         )
     return findings
+
+
+def _zero_inputs(of: pd.DataFrame, zero: pd.DataFrame) -> str:
+    """Returns the reason where a layer's bias has a gradient and its weight has none: what goes into it is 0."""
+    finite = set(of["name"][(of["gradient"] == "finite").to_numpy(dtype=bool, na_value=False)])
+    names = zero["name"].tolist()
+    is_behind = [name.endswith("weight") and f"{name.removesuffix('weight')}bias" in finite for name in names]
+    it = "it" if len(names) == 1 else "them"
+    return f", though the bias beside {it} has a gradient: what goes into {it} is 0" if all(is_behind) else ""
 
 
 def non_finite_gradients(audit: Audit) -> list[Finding]:
@@ -136,9 +136,7 @@ def non_finite_gradients(audit: Audit) -> list[Finding]:
             message=f"The optimizer uses NaN or Inf in the {plural(names, 'gradient')} of "
             f"{listed_names(audit, model, names)}",
             advice=NOT_FINITE,
-            parameter=names[0] if len(names) == 1 else None,
-            count=len(names),
-            evidence={"parameters": names},
+            **about(names),
         )
         for model, names in by_model(bad)
     ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -57,6 +58,15 @@ def _some(parts: Sequence[str]) -> str:
 def plural(names: Sequence[str], noun: str) -> str:
     """Returns 'gradient' or 'gradients'."""
     return noun if len(names) == 1 else f"{noun}s"
+
+
+def about(names: Sequence[str], **measured: Any) -> dict[str, Any]:
+    """Returns the fields of a finding about these parameters."""
+    return {
+        "parameter": names[0] if len(names) == 1 else None,
+        "count": len(names),
+        "evidence": {"parameters": names, **measured},
+    }
 
 
 def owner(finding: Finding, names: Sequence[str]) -> Finding:

@@ -5,7 +5,7 @@ import pandas as pd
 from nbkit.findings.finding import Finding
 from nbkit.findings.training.facts import Audit
 from nbkit.findings.training.gradients import trainable
-from nbkit.findings.training.names import by_model, listed_names, plural
+from nbkit.findings.training.names import about, by_model, listed_names, plural
 
 HALF = ("bfloat16", "float16")
 # Share of the elements with a gradient that moved, below which training in half precision stands nearly still.
@@ -50,9 +50,7 @@ def _not_held(audit: Audit, model: str, names: list[str], held: int) -> Finding:
         severity="hint" if is_meant else "warning",
         message=f"No optimizer holds {listed_names(audit, model, names)}, which {what}{why}",
         advice=INNER if is_inner else OTHER_MODEL if is_stale else NOT_HELD,
-        parameter=names[0] if one else None,
-        count=len(names),
-        evidence={"parameters": names},
+        **about(names),
     )
 
 
@@ -86,9 +84,7 @@ def _lost(audit: Audit, model: str, of: pd.DataFrame, moved: float) -> Finding:
         message=f"The optimizer changes {share} of {whose} though {'its' if len(names) == 1 else 'their'} "
         f"{plural(names, 'gradient')} {'is' if len(names) == 1 else 'are'} not 0{why}",
         advice=LOST if is_half else NOTHING,
-        parameter=names[0] if len(names) == 1 else None,
-        count=len(names),
-        evidence={"parameters": names, "changed_fraction": moved, "learning_rate": float(rate)},
+        **about(names, changed_fraction=moved, learning_rate=float(rate)),
     )
 
 

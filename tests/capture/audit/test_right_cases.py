@@ -17,6 +17,8 @@ HINTS = {
     "scaled": {"skipped_step"},
     "optimised_input": {"not_in_optimizer"},
     "new_head": {"not_in_optimizer"},
+    "dropout_and_frozen_norm": {"batch_norm_in_eval"},
+    "frozen_weights": {"frozen_parameter"},
 }
 
 

@@ -188,8 +188,14 @@ def test_a_dead_layer_is_named_after_some_steps():
     model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
     nn.init.constant_(model[0].bias, -100.0)
     step = trains(model, torch.optim.SGD(model.parameters(), 0.1))
-    assert [only(audited(step, count)).severity for count in (1, 3)] == ["hint", "warning"]
-    message = only(audited(step, 3)).message
+
+    def gradients(count):
+        findings = audited(step, count).findings
+        assert sorted(findings["rule"]) == ["dead_units", "zero_gradient"]
+        return next(findings[findings["rule"] == "zero_gradient"].itertuples())
+
+    assert [gradients(count).severity for count in (1, 3)] == ["hint", "warning"]
+    message = gradients(3).message
     # What the second layer reads is 0, so that its weight gets none either.
     assert message == "The gradients of 0, 2.weight (3 tensors) are exactly 0 in every element at all 3 steps"
 

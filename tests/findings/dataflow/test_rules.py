@@ -7,16 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-import nbkit
-from nbkit.findings.dataflow import dataflow_findings
-from nbkit.findings.finding import line_texts
 from tests.capture.models import MODELS, train_step
-
-
-def found(step):
-    with nbkit.optrace() as trace:
-        step()
-    return dataflow_findings(trace.ops, trace.tensors, line_texts(trace.lines))
+from tests.findings.dataflow.steps import found
 
 
 class Tokens(nn.Module):
@@ -41,6 +33,13 @@ class Copier(Tokens):
         if not self.has_decoder:
             return self.head(self.embedding(ids))
         return super().forward(ids.roll(1)) + self.head(self.embedding(ids))
+
+
+class Windows(Copier):
+    """Hides the borders of windows that look both ways."""
+
+    def forward(self, ids):
+        return super().forward(ids) * torch.ones(2, 5).tril().flip(1).sum()
 
 
 class Gate(nn.Module):
@@ -75,44 +74,60 @@ def written_cache(x):
     return cache[:2]
 
 
+def forced(ids):
+    """A decoder that is given the right token of each position to predict the next."""
+    cell, h, loss, token = nn.GRUCell(8, 8), torch.zeros(2, 8), 0, ids[:, 0]
+    context = TOKENS.mix(TOKENS.positions(torch.arange(2)))[0].sum()
+    for at in range(1, ids.shape[1]):
+        h = cell(TOKENS.embedding(token), h + context)
+        loss = loss + F.cross_entropy(TOKENS.head(h), ids[:, at])
+        token = ids[:, at]
+    loss.backward()
+
+
 TOKENS = Tokens()
 IDS, X, Y = torch.randint(0, 9, (2, 6)), torch.randn(16, 4), torch.randn(16)
 NET = nn.Linear(4, 1)
 WRONG = {
     "softmax before cross_entropy": (
         lambda: F.cross_entropy(torch.softmax(X @ X.T, 1), torch.arange(16)).add(0),
-        "applied_twice",
+        "double_activation",
         "log_softmax gets the result of a softmax, which it applies itself",
     ),
     "softmax in another shape": (
         lambda: F.cross_entropy(torch.softmax(X.view(4, 4, 4), -1).flatten(0, 1), torch.zeros(16, dtype=torch.long)),
-        "applied_twice",
+        "double_activation",
         "log_softmax gets the result of a softmax",
     ),
     "probabilities in nll_loss": (
         lambda: F.nll_loss(NET(X).expand(16, 3).softmax(1), torch.zeros(16, dtype=torch.long)),
-        "applied_twice",
+        "double_activation",
         "nll_loss gets probabilities where it expects their logarithms",
     ),
     "sigmoid twice": (
         lambda: F.binary_cross_entropy_with_logits(NET(X).sigmoid(), torch.ones(16, 1)),
-        "applied_twice",
+        "double_activation",
         "binary_cross_entropy_with_logits gets the result of a sigmoid",
     ),
     "a column against a row": (
         lambda: ((NET(X) - Y) ** 2).mean().backward(),
-        "grown_operands",
-        "sub of shapes [16, 1] and [16] gives [16, 16]: each element meets all of the other operand",
+        "unintended_broadcast",
+        "sub of shapes [16, 1] and [16] broadcasts to [16, 16]: each element meets every element of the other",
     ),
     "a column against a row in mse_loss": (
         lambda: F.mse_loss(NET(X), Y).backward(),
-        "grown_operands",
-        "mse_loss of shapes [16, 1] and [16] gives [16, 16]",
+        "unintended_broadcast",
+        "mse_loss of shapes [16, 1] and [16] broadcasts to [16, 16]",
     ),
     "targets that are the inputs": (
         lambda: F.cross_entropy(TOKENS(IDS).flatten(0, 1), IDS.flatten()),
         "unshifted_targets",
         "the targets of the loss are the 12 tokens that the embedding reads",
+    ),
+    "targets that are the inputs, cut alike": (
+        lambda: F.cross_entropy(TOKENS(IDS[:1, :-1]).flatten(0, 1), IDS[:1, :-1].flatten()),
+        "unshifted_targets",
+        "the targets of the loss are the 5 tokens that the embedding reads",
     ),
     "a part that is changed in place": (
         lambda: Residual(scaled_part)(X.repeat(1, 2)),
@@ -141,6 +156,8 @@ RIGHT = {
     "shifted targets": lambda: F.cross_entropy(TOKENS(IDS)[:, :-1].flatten(0, 1), IDS[:, 1:].flatten()),
     "a copy by who sees all": lambda: F.cross_entropy(Copier(False)(IDS).flatten(0, 1), IDS.flatten()),
     "a copy by encoder and decoder": lambda: F.cross_entropy(Copier(True)(IDS).flatten(0, 1), IDS.flatten()),
+    "a copy by windows": lambda: F.cross_entropy(Windows(False)(IDS).flatten(0, 1), IDS.flatten()),
+    "a decoder that is forced": lambda: forced(IDS),
     "labels of their own": lambda: F.cross_entropy(TOKENS(IDS).flatten(0, 1), IDS.clone().flatten()),
     "a part computed anew": lambda: Residual(lambda x: torch.cat((x[..., :4] * 0.5, x[..., 4:]), -1))(X.repeat(1, 2)),
     "a whole changed in place": lambda: Residual(lambda x: x.clone().mul_(2))(X.repeat(1, 2)),
@@ -152,10 +169,12 @@ RIGHT = {
 }
 
 
+@pytest.mark.parametrize("times", [1, 3])
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_hardly_meant_is_named(case):
+def test_what_is_hardly_meant_is_named(case, times):
     step, rule, message = WRONG[case]
-    [finding] = found(step)
+    [finding] = found(lambda: [step() for _ in range(times)])
+    assert finding.count == times
     assert (finding.rule, finding.severity) == (rule, "warning")
     assert finding.message.startswith(message)
     assert finding.advice and finding.source is not None

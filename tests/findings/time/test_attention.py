@@ -17,7 +17,7 @@ def test_product_softmax_product_is_attention() -> None:
     assert found(product(), SCALE, MASK, SOFTMAX, product()) == [
         (
             "attention",
-            "1 attention is made of single ops (product, softmax, product), which take 25 % of the step (2.5 ms)",
+            "1 attention is made of single ops (product, softmax, product), which take 25 % of the step (2.50 ms)",
         )
     ]
 
@@ -46,3 +46,12 @@ def test_products_of_two_modules_or_two_calls_are_none() -> None:
 
 def test_little_time_is_no_finding() -> None:
     assert found(product(), SOFTMAX, product(), whole_us=1e6) == []
+
+
+def test_so_much_may_stand_between_a_product_and_the_softmax() -> None:
+    short = {**SCALE, "total_time_us": 20.0}
+    message = "1 attention is made of single ops (product, softmax, product), which take 18 % of the step (1.80 ms)"
+    assert found(product(), *[short] * 15, SOFTMAX, product()) == [("attention", message)]
+    assert found(product(), SOFTMAX, *[short] * 15, product()) == [("attention", message)]
+    assert found(product(), *[short] * 16, SOFTMAX, product()) == []
+    assert found(product(), SOFTMAX, *[short] * 16, product()) == []

@@ -15,12 +15,12 @@ def copying(op: str, times: int, **more: object) -> list[tuple[str, str]]:
 
 
 def test_casts_of_a_line_are_told_with_their_share() -> None:
-    assert copying("aten.to.dtype", 8) == [("casts", "8 casts to another dtype take 24 % of the step (2.4 ms)")]
+    assert copying("aten.to.dtype", 8) == [("casts", "8 casts to another dtype take 24 % of the step (2.40 ms)")]
 
 
 def test_copies_into_another_layout_are_told() -> None:
     assert copying("aten.contiguous.default", 8) == [
-        ("layout_copies", "8 copies into another memory layout take 24 % of the step (2.4 ms)")
+        ("layout_copies", "8 copies into another memory layout take 24 % of the step (2.40 ms)")
     ]
 
 

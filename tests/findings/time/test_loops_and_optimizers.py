@@ -21,7 +21,7 @@ def optimizer(ops: int, name: str = "torch.optim.AdamW.step", op: str = "aten.ad
 
 def test_a_cell_that_a_loop_calls_is_told() -> None:
     assert found(*cells(100)) == [
-        ("python_loop", "module cell is called 100 times in one forward pass, and takes 50 % of the step (5.0 ms)")
+        ("python_loop", "module cell is called 100 times in one forward pass, and takes 50 % of the step (5.00 ms)")
     ]
 
 
@@ -37,7 +37,7 @@ def test_a_model_that_is_called_once_per_token_is_no_loop() -> None:
 
 def test_an_optimizer_of_many_small_ops_is_told() -> None:
     assert found(*optimizer(300)) == [
-        ("optimizer", "AdamW updates one parameter at a time: 300 ops in 1 step, 20 % of the step (2.0 ms)")
+        ("optimizer", "AdamW updates one parameter at a time: 300 ops in 1 step, 20 % of the step (2.00 ms)")
     ]
 
 

@@ -9,7 +9,7 @@ OP = {"total_time_us": 100.0}
 
 def test_loading_of_data_is_told_with_its_share() -> None:
     assert found(LOADING, OP, LOADING) == [
-        ("data_loading", f"40 % of the step (4.0 ms) passes in loading data, 2 calls of {LOADER}")
+        ("data_loading", f"40 % of the step (4.00 ms) passes in loading data, 2 calls of {LOADER}")
     ]
 
 
@@ -24,7 +24,7 @@ def test_a_block_of_the_user_is_no_loader() -> None:
 
 def test_code_before_the_ops_of_a_line_is_told() -> None:
     assert found(*[{**OP, "gap_us": 900.0}] * 5) == [
-        ("python_code", "45 % of the step (4.5 ms) passes outside of ops, just before this line runs one, 5 times")
+        ("python_code", "45 % of the step (4.50 ms) passes outside of ops, just before this line runs one, 5 times")
     ]
 
 

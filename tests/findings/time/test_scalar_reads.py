@@ -13,7 +13,7 @@ def test_many_reads_of_one_line_are_one_finding_with_their_time_and_the_python_b
     assert table["rule"].tolist() == ["scalar_reads"]
     assert table["severity"].tolist() == ["hint"]
     assert table["message"].tolist() == [
-        "400 values are read one by one, which takes 20 % of the step (2.0 ms) with Python around; "
+        "400 values are read one by one, which takes 20 % of the step (2.00 ms) with Python around; "
         "on an accelerator each waits for the device"
     ]
     assert table["effect_us"].tolist() == [400 * 3.0 + 399 * 2 * 1.0]

@@ -1,0 +1,185 @@
+"""Rules about attention: a softmax over another dimension than its product sums over, a mask that is added twice."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from nbkit.findings.dataflow.dims import dim_after
+from nbkit.findings.dataflow.flow import FORMS, Flow, Op, Tensor
+from nbkit.findings.dataflow.found import Found
+
+# Where the operands of a product stand among its inputs.
+PRODUCTS = {"bmm": (0, 1), "mm": (0, 1), "baddbmm": (1, 2)}
+# What stands between the product of queries and keys and its softmax: scale, masks, a cap.
+BETWEEN = FORMS | frozenset("mul mul_ div div_ add add_ sub sub_ masked_fill masked_fill_ where tanh".split())
+ADDS = frozenset(("add", "add_"))
+DROPPING = frozenset("bernoulli_ bernoulli div_".split())
+# A reader that normalises the weights anew, or weighs them, makes any dimension right (slot attention).
+NORMALISING = frozenset("sum div div_ add add_ mul mul_ sub norm linalg_vector_norm".split())
+MOST_STEPS = 16
+SUM = "Give the softmax the dimension of the keys, dim=-1 of scores made as q @ k.transpose(-2, -1)."
+ONCE = "Add the mask once: here, or where the scores are made."
+
+
+class Scores(NamedTuple):
+    """Describes what a softmax of attention reads: their product, and what was added to them, the last first."""
+
+    product: Op
+    added: list[tuple[Op, Tensor]]
+
+
+def wrong_softmax_dim(flow: Flow) -> Iterator[Found]:
+    """Finds weights of attention that are normalised over one dimension, and summed over another.
+
+    In a square of positions, and over a dimension of the batch (heads), it is hardly meant; where there are fewer
+    queries than keys it may be (slots that compete for what they see), and is a hint.
+    """
+    for op in flow.named("_softmax"):
+        if not op.is_ahead or not op.inputs or not op.outputs or "dim" not in op.arguments:
+            continue
+        shape, dim = op.outputs[0].shape, int(op.arguments["dim"])
+        scores = _scores(flow, op.inputs[0])
+        if not shape or scores is None or not _is_of_activations(flow, scores.product):
+            continue
+        uses = _uses(flow, op, dim % len(shape))
+        if not uses or any(use is None or use.is_summed for use in uses):
+            continue
+        use = uses[0]
+        assert use is not None
+        size, summed = shape[dim % len(shape)], use.summed
+        is_certain = use.is_batch or size == summed
+        message = (
+            f"the softmax is over dimension {dim} of the scores {[*shape]}, but {use.product.name} sums its result "
+            f"over another one, of size {summed}: the weights of such a sum do not add up to 1"
+        )
+        evidence = {"product_op_id": use.product.op_id, "shape": [*shape], "dim": dim}
+        yield Found("softmax_dim", "warning" if is_certain else "hint", message, SUM, op, evidence)
+
+
+def twice_added_mask(flow: Flow) -> Iterator[Found]:
+    """Finds a mask or bias that is added to the same scores twice."""
+    for op in flow.named("_softmax"):
+        scores = _scores(flow, op.inputs[0]) if op.is_ahead and op.inputs else None
+        seen: dict[int, Op] = {}
+        for add, mask in reversed(scores.added if scores else []):
+            number = _before_forms(flow, mask)
+            if mask.numel > 1 and number in seen:
+                message = (
+                    f"{add.name} adds the same mask of shape {[*mask.shape]} to the scores of attention a second time"
+                )
+                yield Found("twice_added_mask", "warning", message, ONCE, add, {"first_op_id": seen[number].op_id})
+            seen[number] = add
+
+
+def _scores(flow: Flow, tensor: Tensor, steps: int = MOST_STEPS) -> Scores | None:
+    """Returns the product that a softmax reads, behind scale and masks; null where it is none."""
+    op = flow.maker(tensor)
+    if op is None or not steps or not op.is_ahead:
+        return None
+    if op.name in PRODUCTS:
+        return Scores(op, [])
+    if op.name not in BETWEEN:
+        return None
+    for number, operand in enumerate(op.inputs):
+        found = _scores(flow, operand, steps - 1)
+        if found is not None:
+            others = [other for at, other in enumerate(op.inputs) if at != number]
+            added = [(op, other) for other in others if op.name in ADDS]
+            return Scores(found.product, [*added, *found.added])
+    return None
+
+
+def _is_of_activations(flow: Flow, product: Op) -> bool:
+    """Returns whether both operands are computed: a weight on one side makes it a linear layer, which may assign."""
+    places = PRODUCTS[product.name]
+    return len(product.inputs) > places[1] and not any(_is_held(flow, product.inputs[place]) for place in places)
+
+
+def _is_held(flow: Flow, tensor: Tensor) -> bool:
+    while tensor.name is None:
+        maker = flow.maker(tensor)
+        if maker is None or maker.name not in FORMS or not maker.inputs:
+            return False
+        tensor = maker.inputs[0]
+    return True
+
+
+def _before_forms(flow: Flow, tensor: Tensor) -> int:
+    """Returns the number of the tensor that this one is another form of."""
+    maker = flow.maker(tensor)
+    while maker is not None and maker.name in FORMS and maker.inputs:
+        tensor = maker.inputs[0]
+        maker = flow.maker(tensor)
+    return tensor.tensor_id
+
+
+class Use(NamedTuple):
+    """Describes how a product uses weights: whether it sums over the dimension of their softmax, and the size it does.
+
+    `is_batch`: the dimension of the softmax is one of independent products, such as heads.
+    """
+
+    product: Op
+    is_summed: bool
+    is_batch: bool
+    summed: int
+
+
+def _uses(flow: Flow, softmax: Op, dim: int) -> list[Use | None]:
+    """Returns how products use the result of a softmax; null stands for a use that cannot be judged."""
+    uses: list[Use | None] = []
+    pending = [(softmax, dim)]
+    for _ in range(MOST_STEPS):
+        if not pending:
+            return uses
+        op, dim = pending.pop()
+        for reader in flow.readers(op):
+            if not reader.is_ahead:
+                continue
+            place = next((at for at, tensor in enumerate(reader.inputs) if tensor.tensor_id == _given(op)), -1)
+            if reader.name in PRODUCTS:
+                uses.append(_use(flow, reader, place, dim) if _keeps_matrices(softmax, reader) else None)
+            elif reader.name in FORMS or is_dropout(flow, reader, place):
+                after = dim_after(reader, place, dim)
+                if after is None:
+                    uses.append(None)
+                else:
+                    pending.append((reader, after))
+            elif reader.name in NORMALISING:
+                uses.append(None)
+    return [None]
+
+
+def _keeps_matrices(softmax: Op, product: Op) -> bool:
+    """Returns whether the product has the matrices of the softmax: rows of all of them at once go into a layer."""
+    return product.name != "mm" or len(softmax.outputs[0].shape) == 2
+
+
+def _given(op: Op) -> int:
+    return op.outputs[0].tensor_id if op.outputs else -1
+
+
+def is_dropout(flow: Flow, op: Op, place: int) -> bool:
+    """Returns whether an op drops elements: itself, or by the product with a mask of random numbers."""
+    if op.name == "native_dropout":
+        return True
+    if op.name not in ("mul", "mul_") or len(op.inputs) != 2 or op.inputs[0].shape != op.inputs[1].shape:
+        return False
+    maker = flow.maker(op.inputs[1 - place])
+    return maker is not None and maker.name in DROPPING
+
+
+def _use(flow: Flow, product: Op, place: int, dim: int) -> Use | None:
+    left, right = PRODUCTS[product.name]
+    if place not in (left, right) or len(product.inputs) <= right:
+        return None
+    other = product.inputs[right if place == left else left]
+    maker = flow.origin(other)
+    if _is_held(flow, other) or (maker is not None and maker.name == "_softmax"):
+        return None
+    shape = product.inputs[place].shape
+    summed = len(shape) - (1 if place == left else 2)
+    is_batch = dim < len(shape) - 2
+    # One row per product: capsules, which share themselves among those of the next layer.
+    if is_batch and shape[-1] * shape[-2] == shape[summed]:
+        return None
+    return Use(product, dim == summed, is_batch, shape[summed])

@@ -1,0 +1,175 @@
+"""Rule about masks of attention that triu or tril make: one that hides each position from itself."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from nbkit.findings.dataflow.attention import PRODUCTS, is_dropout
+from nbkit.findings.dataflow.flow import FORMS, Flow, Op, Tensor
+from nbkit.findings.dataflow.found import Found
+
+FULL = frozenset("ones ones_like new_ones full full_like new_full".split())
+FUSED = "_scaled_dot_product"
+# A score that is lowered by as much has no weight left.
+HIDDEN = -1e4
+MOST_OPS = 64
+# What may give a row other values than attention does.
+REPLACING = frozenset("nan_to_num where masked_fill masked_fill_ copy_ index_put_ cat slice select mul mul_".split())
+KEPT = frozenset("add add_ mul mul_ div div_ masked_fill masked_fill_ baddbmm".split())
+ADVICE = {
+    "upper": "Hide what comes after a position, without the position itself: triu(..., diagonal=1).",
+    "lower": "Look at what the mask means here: True hides in masked_fill() and in torch.nn.MultiheadAttention, and "
+    "shows in scaled_dot_product_attention().",
+}
+
+
+class Triangle(NamedTuple):
+    """Describes the places (i, j) of a square where a mask is set: j - i >= diagonal above, <= diagonal below.
+
+    `is_hiding`: scores there are lowered already; else the mask is true, or 1, there.
+    """
+
+    side: str  # upper or lower
+    diagonal: int
+    is_hiding: bool = False
+
+    def inverted(self) -> "Triangle":
+        if self.side == "upper":
+            return self._replace(side="lower", diagonal=self.diagonal - 1)
+        return self._replace(side="upper", diagonal=self.diagonal + 1)
+
+    def turned(self) -> "Triangle":
+        return self._replace(side="lower" if self.side == "upper" else "upper", diagonal=-self.diagonal)
+
+    @property
+    def has_diagonal(self) -> bool:
+        return self.diagonal <= 0 if self.side == "upper" else self.diagonal >= 0
+
+
+def hidden_diagonal(flow: Flow) -> Iterator[Found]:
+    """Finds masks that hide each position from itself: the first one, or the last, is left without any.
+
+    Models that look at earlier positions alone replace what the first one gets, between softmax and product.
+    """
+    for op in flow.named("triu", "tril"):
+        triangle = _made(flow, op)
+        for attention, hidden in _attentions(flow, op, triangle) if triangle is not None else ():
+            if hidden.has_diagonal and (attention.name.startswith(FUSED) or _is_used_as_it_is(flow, attention)):
+                end = "first" if hidden.side == "upper" else "last"
+                message = (
+                    f"the mask of {op.name} hides each position from itself, so that the {end} one sees no position "
+                    "at all: its weights are NaN, or the same for all positions"
+                )
+                evidence = {"attention_op_id": attention.op_id, "diagonal": op.arguments.get("diagonal", 0)}
+                yield Found("hidden_diagonal", "warning", message, ADVICE[hidden.side], op, evidence)
+                break
+
+
+def _made(flow: Flow, op: Op) -> Triangle | None:
+    """Returns what triu or tril makes of ones, or of what hides."""
+    full = flow.origin(op.inputs[0]) if op.inputs else None
+    if full is None or full.name not in FULL or not op.outputs or not _is_square(op.outputs[0]):
+        return None
+    value = 1.0 if "ones" in full.name else _number(full.arguments.get("fill_value"))
+    triangle = Triangle("upper" if op.name == "triu" else "lower", int(op.arguments.get("diagonal", 0)))
+    if value is None or not (value == 1 or value <= HIDDEN):
+        return None
+    return triangle._replace(is_hiding=value <= HIDDEN)
+
+
+def _attentions(flow: Flow, op: Op, triangle: Triangle) -> Iterator[tuple[Op, Triangle]]:
+    """Yields softmaxes and fused attention that a mask reaches, with what it hides there."""
+    pending, seen = [(op, triangle)], {op.op_id}
+    while pending and len(seen) < MOST_OPS:
+        op, triangle = pending.pop()
+        for reader in flow.readers(op):
+            if not reader.is_ahead or reader.op_id in seen:
+                continue
+            seen.add(reader.op_id)
+            is_end = reader.name == "_softmax" or reader.name.startswith(FUSED)
+            if is_end and triangle.is_hiding:
+                yield reader, triangle
+            after = (
+                None
+                if is_end or not reader.outputs or not _is_square(reader.outputs[0])
+                else (_after(flow, reader, op.outputs[0].tensor_id, triangle))
+            )
+            if after is not None:
+                pending.append((reader, after))
+
+
+def _after(flow: Flow, op: Op, tensor_id: int, triangle: Triangle) -> Triangle | None:
+    """Returns what an op makes of the mask; null where that is not known."""
+    place = next((at for at, tensor in enumerate(op.inputs) if tensor.tensor_id == tensor_id), -1)
+    if op.name in ("t", "transpose"):
+        return triangle.turned() if _swaps_last(op) else triangle
+    if op.name in FORMS:
+        return triangle
+    if triangle.is_hiding:
+        return triangle if op.name in KEPT else None
+    if op.name in ("masked_fill", "masked_fill_") and place == 1:
+        return _hiding(triangle, op.arguments.get("value"))
+    if op.name == "where" and place == 0:
+        one, other = (_value(flow, op, at, name) for at, name in ((1, "self"), (2, "other")))
+        return _hiding(triangle, one) or _hiding(triangle.inverted(), other)
+    if op.name == "mul" and len(op.inputs) == 1:
+        return _hiding(triangle, op.arguments.get("other"))
+    return _compared(op, triangle)
+
+
+def _compared(op: Op, triangle: Triangle) -> Triangle | None:
+    other = _number(op.arguments.get("other")) if len(op.inputs) == 1 else None
+    if op.name in ("logical_not", "bitwise_not") or (op.name, other) in (("eq", 0), ("ne", 1), ("rsub", 1), ("lt", 1)):
+        return triangle.inverted()
+    if (op.name, other) in (("eq", 1), ("ne", 0), ("gt", 0)):
+        return triangle
+    return None
+
+
+def _hiding(triangle: Triangle, value: Any) -> Triangle | None:
+    number = _number(value)
+    return triangle._replace(is_hiding=True) if number is not None and number <= HIDDEN else None
+
+
+def _value(flow: Flow, op: Op, place: int, name: str) -> Any:
+    """Returns the number that where() takes on one side; null of a tensor whose values are not known."""
+    if name in op.arguments:
+        return op.arguments[name]
+    maker = flow.maker(op.inputs[place]) if len(op.inputs) > place else None
+    known = {"scalar_tensor": "s", "full": "fill_value"}
+    return maker.arguments.get(known[maker.name]) if maker is not None and maker.name in known else None
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return None if value is None else float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _is_square(tensor: Tensor) -> bool:
+    return len(tensor.shape) >= 2 and tensor.shape[-1] == tensor.shape[-2] > 1
+
+
+def _swaps_last(op: Op) -> bool:
+    count = len(op.inputs[0].shape) if op.inputs else 0
+    dims = {int(op.arguments.get(name, default)) % max(count, 1) for name, default in (("dim0", -2), ("dim1", -1))}
+    return dims == {count - 1, count - 2}
+
+
+def _is_used_as_it_is(flow: Flow, softmax: Op) -> bool:
+    """Returns whether a product reads the weights, and nothing could replace a row of them, or of what it gives."""
+    pending, has_product = [(softmax, False)], False
+    for _ in range(MOST_OPS):
+        if not pending:
+            break
+        op, is_behind = pending.pop()
+        for reader in (reader for reader in flow.readers(op) if reader.is_ahead and reader.outputs):
+            place = next((at for at, one in enumerate(reader.inputs) if one.tensor_id == op.outputs[0].tensor_id), -1)
+            is_form = reader.name in FORMS or is_dropout(flow, reader, place)
+            if reader.name in REPLACING and not is_form:
+                return False
+            is_product = reader.name in PRODUCTS and not is_behind
+            has_product |= is_product
+            if is_form or is_product:
+                pending.append((reader, is_behind or is_product))
+    return has_product

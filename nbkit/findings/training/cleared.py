@@ -1,0 +1,80 @@
+"""Judges what happens to gradients between the backward pass and the step: cleared too early, clipped too early."""
+
+import numpy as np
+
+from nbkit.findings.finding import Finding
+from nbkit.findings.training.facts import Audit, Clip
+from nbkit.findings.training.gradients import trainable
+from nbkit.findings.training.names import about, by_model, listed_names
+
+CLEARED = "Call zero_grad() after optimizer.step(), or before backward(); not between them."
+ORDER = "Call backward() first, then clip_grad_norm_, then optimizer.step()."
+SCALED = "Call scaler.unscale_(optimizer) between backward() and clip_grad_norm_."
+# In one step alone, gradients may be zero for a reason.
+FEWEST = 2
+
+
+def cleared_gradients(audit: Audit) -> list[Finding]:
+    """Returns findings of parameters that a backward pass reached, and that have no gradient at any step."""
+    if not audit.steps or audit.idle_steps != audit.steps:
+        return []
+    rows = trainable(audit)
+    reached = _reached(audit)
+    keys = zip(rows["model"], rows["name"], strict=True)
+    is_reached = np.array([key in reached for key in keys], dtype=bool)
+    none = rows[is_reached & (rows["gradient"] == "none").to_numpy(dtype=bool, na_value=False)]
+    return [
+        Finding(
+            rule="cleared_gradient",
+            severity="warning",
+            message=f"The backward pass computes gradients of {listed_names(audit, model, of)}, which are gone before "
+            "the optimizer steps: it changes nothing",
+            advice=CLEARED,
+            **about(of),
+        )
+        for model, of in by_model(none)
+    ]
+
+
+def _reached(audit: Audit) -> set[tuple[str, str]]:
+    """Returns the parameters read by forward ops that a backward pass went through."""
+    ops, tensors = audit.ops, audit.tensors
+    through = set(ops["forward_op_id"].dropna().astype(int).tolist())
+    rows = tensors[(tensors["role"] == "input") & tensors["name"].notna() & tensors["requires_grad"]]
+    rows = rows[rows["op_id"].isin(through)]
+    models = ops["model"].to_numpy(object)[rows["op_id"].to_numpy()]
+    return set(zip(models.tolist(), rows["name"].tolist(), strict=True))
+
+
+def clippings(audit: Audit) -> list[Finding]:
+    """Returns findings of calls of clip_grad_norm_ that clip nothing, or gradients that a GradScaler still scales."""
+    findings = []
+    for source in dict.fromkeys(clip.source for clip in audit.clips):
+        clips = [clip for clip in audit.clips if clip.source == source]
+        has_used = (audit.trained["gradient"] == "finite").any() and audit.steps > audit.idle_steps
+        if has_used and len(clips) >= FEWEST and all(clip.norm == 0 for clip in audit.clips):
+            message = "clip_grad_norm_ meets no gradient that is not 0 in any step, though the optimizer uses such: it "
+            findings.append(_clipping("early_clipping", clips, f"{message}clips before the backward pass", ORDER))
+        scaled = [clip for clip in clips if (clip.scale or 1.0) > max(1.0, clip.most)]
+        if scaled:
+            scale = scaled[0].scale or 1.0
+            message = (
+                f"clip_grad_norm_ clips gradients that are still multiplied by the loss scale of {scale:g}, to a norm "
+                f"of {scaled[0].most:g}: after the scale is taken out, {scaled[0].most / scale:.2g} is left"
+            )
+            findings.append(_clipping("scaled_clipping", scaled, message, SCALED))
+    return findings
+
+
+def _clipping(rule: str, clips: list[Clip], message: str, advice: str) -> Finding:
+    return Finding(
+        rule=rule,
+        severity="warning",
+        message=message,
+        advice=advice,
+        step=clips[0].step,
+        source=clips[0].source,
+        source_text=clips[0].source_text,
+        count=len(clips),
+        evidence={"norms": [clip.norm for clip in clips], "scales": [clip.scale for clip in clips]},
+    )

@@ -1,0 +1,152 @@
+"""Judges parameters that stand still: frozen, with a learning rate of 0, without gradient since, reset in the step."""
+
+import numpy as np
+import pandas as pd
+
+from nbkit.findings.finding import Finding, at_ops
+from nbkit.findings.training.facts import Audit, History
+from nbkit.findings.training.gradients import trainable
+from nbkit.findings.training.names import about, by_model, listed_names, owner, plural
+
+# The first step of a warm-up and the last of a schedule may have a rate of 0.
+STEPS_AT_ZERO = 2
+FROZEN = (
+    "If they are to be trained, call requires_grad_(True); else leave them out of the optimizer, so that it says so."
+)
+LATE = "Freeze before the optimizer is made and before the first step, and check when the schedule freezes."
+RATE = (
+    "Look at the schedule: integer division, epochs counted where it is stepped for each batch, too few steps in all."
+)
+STOPPED = (
+    "Look what changed after that step: a branch that no longer runs, requires_grad, a compiled graph that is stale."
+)
+
+
+def frozen_in_optimizer(audit: Audit) -> list[Finding]:
+    """Returns findings of frozen parameters that an optimizer holds: that may be meant, or the wrong part."""
+    rows = audit.trained
+    rows = rows[~rows["requires_grad"] & (rows["optimizer_steps"].fillna(0) > 0)]
+    still = rows[(rows["changed_fraction"].fillna(0) == 0).to_numpy(dtype=bool)]
+    moved = rows.drop(still.index)
+    findings = []
+    for model, names in by_model(still):
+        all_of = audit.trained[audit.trained["model"] == model]
+        share = float(still["numel"][still["model"] == model].sum() / all_of["numel"].sum())
+        verb = "has" if len(names) == 1 else "have"
+        findings.append(
+            Finding(
+                rule="frozen_parameter",
+                severity="hint",
+                message=f"The optimizer holds {listed_names(audit, model, names)}, which {verb} requires_grad=False "
+                f"and never {'moves' if len(names) == 1 else 'move'}: {100 * share:.2g} % of the elements of {model}",
+                advice=FROZEN,
+                **about(names, share=share),
+            )
+        )
+    return [*findings, *(_late(audit, model, names) for model, names in by_model(moved))]
+
+
+def _late(audit: Audit, model: str, names: list[str]) -> Finding:
+    is_one = len(names) == 1
+    return Finding(
+        rule="frozen_parameter",
+        severity="hint",
+        message=f"The optimizer changes {listed_names(audit, model, names)}, though "
+        f"{'it is' if is_one else 'they are'} frozen at the end (requires_grad=False)",
+        advice=LATE,
+        **about(names),
+    )
+
+
+def zero_rates(audit: Audit) -> list[Finding]:
+    """Returns findings of parameters that an optimizer stepped with a learning rate of exactly 0, several times."""
+    rows = trainable(audit)
+    rows = rows[(rows["gradient"] == "finite").to_numpy(dtype=bool, na_value=False)]
+    groups: dict[tuple[str, int, int], list[str]] = {}
+    for model, name in zip(rows["model"], rows["name"], strict=True):
+        history = audit.histories.get((model, name))
+        count = 0 if history is None else _zeros_at_end(history)
+        if history is not None and count >= STEPS_AT_ZERO:
+            groups.setdefault((model, count, len(history.rates)), []).append(name)
+    findings = []
+    for (model, count, steps), names in groups.items():
+        since = steps - count
+        when = f"from step {since} on, at {count} of {steps} steps" if since else f"at all {steps} steps"
+        findings.append(
+            Finding(
+                rule="zero_rate",
+                severity="hint",
+                message=f"The learning rate of {listed_names(audit, model, names)} is exactly 0 {when}: nothing is "
+                "learned there",
+                advice=RATE,
+                step=steps - count,
+                **about(names, steps=count),
+            )
+        )
+    return findings
+
+
+def _zeros_at_end(history: History) -> int:
+    """Returns how many steps at the end had a rate of 0."""
+    number = 0
+    for rate in reversed(history.rates):
+        if rate != 0:
+            break
+        number += 1
+    return number
+
+
+def stopped_gradients(audit: Audit) -> list[Finding]:
+    """Returns findings of parameters that had a gradient at some steps, and none at all those that follow.
+
+    Branches may take turns, so that it is a hint, and only where there are as many steps without as a turn of two has.
+    """
+    rows = trainable(audit)
+    groups: dict[tuple[str, int, int], list[str]] = {}
+    for model, name in zip(rows["model"], rows["name"], strict=True):
+        gradients = audit.histories.get((model, name), History((), ())).gradients
+        had = sum(gradients)
+        if 0 < had <= len(gradients) - STEPS_AT_ZERO and all(gradients[:had]):
+            groups.setdefault((model, had, len(gradients)), []).append(name)
+    return [_stopped(audit, model, names, had, steps) for (model, had, steps), names in groups.items()]
+
+
+def _stopped(audit: Audit, model: str, names: list[str], had: int, steps: int) -> Finding:
+    first = "at the first step" if had == 1 else f"at the first {had} steps"
+    return Finding(
+        rule="stopped_gradient",
+        severity="hint",
+        message=f"{listed_names(audit, model, names)} {'gets a' if len(names) == 1 else 'get'} "
+        f"{plural(names, 'gradient')} {first}, and none at the {steps - had} that follow",
+        advice=STOPPED,
+        step=had,
+        **about(names, steps=steps - had),
+    )
+
+
+def reset_parameters(audit: Audit) -> list[Finding]:
+    """Returns findings of parameters that a line fills with random numbers while they are trained."""
+    ops, tensors = audit.ops, audit.tensors
+    names = ops["op"].str.split(".").str[1].fillna("")
+    drawing = ops[names.isin(["normal_", "uniform_", "random_"]) & (ops["phase"] != "optimizer")]
+    rows = tensors[tensors["op_id"].isin(drawing["op_id"]) & (tensors["role"] == "output")]
+    rows = rows[rows["name"].isin(set(trainable(audit)["name"]))]
+    lines = ops["source"].to_numpy(object)[rows["op_id"].to_numpy(dtype=np.int64)]
+    return [_reset(audit, of) for _, of in rows.groupby(lines, sort=False, dropna=False)]
+
+
+def _reset(audit: Audit, of: pd.DataFrame) -> Finding:
+    counts = of["name"].value_counts(sort=False)
+    names = counts.index.tolist()
+    most = int(counts.max())
+    times = "" if most == 1 else f", {'up to ' if counts.nunique() > 1 else ''}{most} times"
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    finding = Finding(
+        rule="reset_parameter",
+        severity="hint",
+        message=f"{', '.join(names[:3])}{more} {'is' if len(names) == 1 else 'are'} filled with random numbers in the "
+        f"step{times}: what was learned, or loaded, is lost",
+        advice="Initialise each parameter once, when the model is made, before weights are loaded.",
+        **about(names),
+    )
+    return owner(at_ops(finding, audit.ops, of["op_id"].astype(int).tolist(), audit.texts), names)

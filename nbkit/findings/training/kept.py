@@ -1,0 +1,106 @@
+"""Judges graphs that stay alive over steps, and random numbers that are the same at each step."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from nbkit.findings.finding import Finding, at_ops
+from nbkit.findings.training.facts import Audit, at_line
+
+# The results of the last step are alive at its end, and may be; so may those of the step before.
+FEWEST_STEPS = 3
+KEPT = "Keep numbers, not tensors with a graph: loss.item(), output.detach(), or compute it under torch.no_grad()."
+SEED = "Call torch.manual_seed() once, before the first step; for numbers that are to repeat, use a generator."
+DRAWS = ("aten.bernoulli", "aten.native_dropout", "aten.rand", "aten.normal", "aten.multinomial", "aten.uniform")
+
+
+def kept_graphs(audit: Audit) -> list[Finding]:
+    """Returns findings of results, alive at the end, whose graph reaches back over several steps or their steps do."""
+    if not audit.alive or audit.steps < FEWEST_STEPS:
+        return []
+    graph = _Graph(audit)
+    kept: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for op_id in graph.ends(audit.alive):
+        op = audit.ops.iloc[op_id]
+        kept[op["op"], op["module"] if isinstance(op["module"], str) else None, str(op["source"])].append(op_id)
+    findings = []
+    for op_ids in kept.values():
+        steps = {step // audit.optimizers for op_id in op_ids for step in graph.steps(op_id)}
+        if len(steps) >= FEWEST_STEPS:
+            findings.append(_kept(audit, op_ids, len(steps)))
+    return findings
+
+
+class _Graph:
+    """Holds which op made each tensor that has a graph, outside of backward passes and optimizers."""
+
+    def __init__(self, audit: Audit) -> None:
+        self.step = audit.ops["step"].to_numpy(dtype=np.int64)
+        ahead = audit.ops["phase"].isin(["forward", "other"]).to_numpy(dtype=bool)
+        rows = audit.tensors[audit.tensors["requires_grad"] & audit.tensors["name"].isna()]
+        rows = rows[ahead[rows["op_id"].to_numpy(dtype=np.int64)]]
+        outputs, inputs = rows[rows["role"] == "output"], rows[rows["role"] == "input"]
+        self.makers: dict[int, int] = dict(zip(outputs["tensor_id"].tolist(), outputs["op_id"].tolist(), strict=True))
+        self.inputs: dict[int, list[int]] = {
+            int(str(op_id)): of.tolist() for op_id, of in inputs.groupby("op_id")["tensor_id"]
+        }
+
+    def ends(self, alive: Iterable[int]) -> list[int]:
+        """Returns the ops whose results are alive and are in no graph of another such: what the graph itself saved."""
+        made = {self.makers[tensor] for tensor in alive if tensor in self.makers}
+        inner = {below for op_id in made for below in self.below(op_id) - {op_id}}
+        return sorted(made - inner)
+
+    def steps(self, op_id: int) -> set[int]:
+        """Returns the steps of all ops that the graph of a result holds."""
+        return {int(self.step[op]) for op in self.below(op_id)}
+
+    def below(self, op_id: int) -> set[int]:
+        """Returns an op and all that its result was computed by, as far as a graph goes."""
+        seen, ahead = {op_id}, [op_id]
+        while ahead:
+            for tensor in self.inputs.get(ahead.pop(), []):
+                maker = self.makers.get(tensor)
+                if maker is not None and maker not in seen:
+                    seen.add(maker)
+                    ahead.append(maker)
+        return seen
+
+
+def _kept(audit: Audit, op_ids: list[int], steps: int) -> Finding:
+    op = audit.ops.iloc[op_ids[-1]]
+    module = op["module"]
+    where = f" in {module}" if isinstance(module, str) and module else ""
+    many = f"{len(op_ids)} results" if len(op_ids) > 1 else "A result"
+    finding = Finding(
+        rule="kept_graph",
+        severity="hint",
+        message=f"{many} of {op['op'].rpartition('.')[0]}{where} {'are' if len(op_ids) > 1 else 'is'} kept with "
+        f"{'their' if len(op_ids) > 1 else 'its'} autograd graph, which holds ops of {steps} steps: "
+        "memory grows with each step",
+        advice=KEPT,
+    )
+    return at_ops(finding, audit.ops, op_ids, audit.texts)
+
+
+def repeated_draws(audit: Audit) -> list[Finding]:
+    """Returns a finding of steps that draw the same random numbers as the step before."""
+    ops = audit.ops
+    is_draw = ops["op"].str.startswith(DRAWS) & (ops["level"] == "aten") & (ops["phase"] != "optimizer")
+    drawn = ops[is_draw]
+    repeated = [drawn[drawn["op_id"].isin(between)] for between in audit.repeated_draws]
+    if not any(map(len, repeated)):
+        return []
+    draws = pd.concat(repeated)
+    line = at_line(audit, draws["source"].iloc[0])
+    several = sum(len(rows) > 0 for rows in repeated) + 1
+    finding = Finding(
+        rule="repeated_draws",
+        severity="hint",
+        message=f"{several} steps draw the same random numbers, the first with "
+        f"{draws['op'].iloc[0].rpartition('.')[0]}{line}: torch's generator is set anew in each",
+        advice=SEED,
+    )
+    return [at_ops(finding, ops, draws["op_id"].astype(int).tolist(), audit.texts)]

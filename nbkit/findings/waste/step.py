@@ -1,0 +1,80 @@
+"""Describes a recorded step for the rules of waste: its ops and tensors as arrays, its parameters and modes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from nbkit.findings.time.step import Flags, Ints, TimedStep
+
+
+@dataclass(frozen=True)
+class RecordedStep(TimedStep):
+    """Holds a step with its tensors; `modes` says of (model, module, module_call) whether it was in training mode."""
+
+    tensors: pd.DataFrame
+    parameters: pd.DataFrame
+    modes: Mapping[tuple[str, str, int], bool]
+
+    @cached_property
+    def op_of(self) -> Ints:
+        """Returns the op of each tensor row; op_ids are rows of ops."""
+        return self.tensors["op_id"].to_numpy(np.int64)
+
+    @cached_property
+    def is_input(self) -> Flags:
+        return (self.tensors["role"] == "input").to_numpy(bool)
+
+    @cached_property
+    def storage(self) -> Ints:
+        """Returns the memory of each tensor row, -1 where it has none of its own."""
+        return self.tensors["storage_id"].to_numpy(np.int64, na_value=-1)
+
+    @cached_property
+    def dtypes(self) -> np.ndarray:
+        return self.tensors["dtype"].to_numpy(object)
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Returns the bytes of each tensor row; 0 where they are not known."""
+        return self.tensors["size_bytes"].to_numpy(np.int64, na_value=0)
+
+    @cached_property
+    def needs_grad(self) -> Flags:
+        return self.tensors["requires_grad"].to_numpy(bool)
+
+    @cached_property
+    def is_parameter(self) -> Flags:
+        """Returns which tensor rows are parameters, not buffers."""
+        names = self.parameters["name"][self.parameters["kind"] == "parameter"]
+        return self.tensors["name"].isin(names.tolist()).to_numpy(bool)
+
+    @cached_property
+    def held_names(self) -> Mapping[int, str]:
+        """Returns the name of the parameter in each storage that holds one."""
+        rows = np.flatnonzero(self.is_parameter & (self.storage >= 0))
+        return dict(zip(self.storage[rows].tolist(), self.tensors["name"].iloc[rows].tolist(), strict=True))
+
+    @cached_property
+    def in_module(self) -> Flags:
+        """Returns which ops of the forward pass a module runs."""
+        return np.asarray(self.in_phase("forward") & self.ops["module"].notna().to_numpy(bool))
+
+    def tensor_rows(self, ops: Ints, role: str, position: int = 0) -> Ints:
+        """Returns the row of one tensor of each of these ops, by op; -1 of other ops, and of those that have none."""
+        chosen = np.zeros(len(self.ops), dtype=bool)
+        chosen[ops] = True
+        at = np.flatnonzero(chosen[self.op_of] & (self.is_input == (role == "input")))
+        at = at[self.tensors["position"].to_numpy()[at] == position]
+        result = np.full(len(self.ops), -1, dtype=np.int64)
+        result[self.op_of[at]] = at
+        return result
+
+    def bytes_of(self, rows: Ints) -> int:
+        """Returns the bytes of these tensors, those that share memory once."""
+        rows = rows[self.storage[rows] >= 0]
+        if not len(rows):
+            return 0
+        return int(pd.Series(self.sizes[rows]).groupby(self.storage[rows]).max().sum())

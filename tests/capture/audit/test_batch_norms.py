@@ -1,0 +1,75 @@
+"""Batch norm whose statistics do not move: what is named, and right uses that are not."""
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from tests.capture.audit.right.shared import trains
+from tests.capture.audit.test_wrong_cases import audited
+
+
+def net(**options):
+    return nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8, **options), nn.Tanh(), nn.Linear(8, 8), nn.BatchNorm1d(8))
+
+
+def found(model, step=None):
+    step = step or trains(model, torch.optim.SGD([p for p in model.parameters() if p.requires_grad], 0.1))
+    return list(audited(step).findings.itertuples())
+
+
+def test_a_momentum_of_0_is_a_hint():
+    [finding] = found(net(momentum=0.0))
+    assert (finding.rule, finding.severity, finding.module) == ("static_statistics", "hint", "1")
+    assert finding.message == (
+        "Batch norm 1 of Sequential normalises with the statistics of the batch, but with a momentum of 0 its running "
+        "statistics do not move"
+    )
+
+
+def test_layers_in_eval_mode_whose_weights_train_are_a_hint():
+    model = net()
+    model[1].eval()
+    model[4].eval()
+    [finding] = found(model)
+    assert (finding.rule, finding.severity, finding.count) == ("batch_norm_in_eval", "hint", 2)
+    assert finding.message == (
+        "2 batch norm layers (1, 4) of Sequential are in eval mode while Sequential trains: their weights are "
+        "trained, the running statistics do not move"
+    )
+    assert json.loads(finding.evidence)["modules"] == ["1", "4"]
+
+
+def frozen():
+    model = net()
+    for layer in (model[1], model[4]):
+        layer.eval().requires_grad_(False)
+    return model
+
+
+def evaluated():
+    model = net().eval()
+    return model, lambda _: model(torch.randn(4, 8)).sum().backward()
+
+
+RIGHT = {
+    "training": net,
+    "frozen": frozen,
+    "a small momentum": lambda: net(momentum=0.01),
+    "a mean of all": lambda: net(momentum=None),
+    "without statistics": lambda: net(track_running_stats=False),
+    "without weights": lambda: nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8, affine=False).eval()),
+    "instance norm": lambda: nn.Sequential(
+        nn.Unflatten(1, (2, 4)), nn.InstanceNorm1d(2), nn.Flatten(), nn.Linear(8, 1)
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RIGHT)
+def test_right_norms_are_not_named(case):
+    assert found(RIGHT[case]()) == []
+
+
+def test_evaluation_is_right():
+    assert found(*evaluated()) == []
