@@ -15,7 +15,13 @@ STILL = {"text/html", "image/svg+xml", "image/png", "text/plain"}
 
 
 def test_there_are_notebooks():
-    names = {"01_trace_a_step", "02_where_time_goes", "03_device_vs_cpu", "06_graphs_of_four_frameworks"}
+    names = {
+        "01_trace_a_step",
+        "02_where_time_goes",
+        "03_device_vs_cpu",
+        "04_audit_a_training_step",
+        "06_graphs_of_four_frameworks",
+    }
     assert names <= {path.stem for path in NOTEBOOKS}
 
 

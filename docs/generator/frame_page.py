@@ -1,5 +1,6 @@
 """The page of a frame: a row per what, its columns, which verbs fill it, and a few rows that an example made."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +12,8 @@ from nbkit.magics import CELL_MAGICS, LINE_MAGICS
 from nbkit.schema import Column, Table
 
 UNITS = {"_us": "microseconds", "_bytes": "bytes", "_fraction": "share, 0 to 1"}
+# What differs from run to run, beside times: memory of the process, and what is measured where there is time.
+VARYING = {"steps": ("held_bytes", "update_fraction")}
 RULES = """\
 Missing is null, never -1, 0 or an empty text; a column of int64 or bool has no null. The frame has a RangeIndex and
 exactly these columns in this order; `{name}` in [nbkit/schema](../../nbkit/schema) builds and checks it."""
@@ -26,9 +29,9 @@ def frame_page(of: Table, fillers: list[Example], docs: Path) -> str:
         RULES.format(name=of.name.upper()),
         columns_table(of),
         "## Example",
-        f"Some rows of the example of {_link(fillers[0], docs)}, one beside the other; `...` is a time, which differs"
-        " from run to run.",
-        _rows(fillers[0].frames[of.name]),
+        f"Some rows of the example of {_link(fillers[0], docs)}, one beside the other; `...` is what differs from"
+        " run to run, such as a time.",
+        _rows(fillers[0].frames[of.name], VARYING.get(of.name, ())),
     )
 
 
@@ -56,17 +59,17 @@ def _link(example: Example, docs: Path) -> str:
     return f"[{title[0].lower()}{title[1:]}](../{example.name}.md)"
 
 
-def _rows(df: pd.DataFrame) -> str:
+def _rows(df: pd.DataFrame, varying: Sequence[str]) -> str:
     last = len(df) - 1
     shown = df.iloc[sorted({0, last // 2, last} if len(df) else ())]
     heads = ["column", *(f"row {index}" for index in shown.index)]
-    return table(heads, [[code(name), *(_text(name, value) for value in shown[name])] for name in df.columns])
+    return table(heads, [[code(name), *(_text(name, value, varying) for value in shown[name])] for name in df.columns])
 
 
-def _text(name: str, value: object) -> str:
+def _text(name: str, value: object, varying: Sequence[str]) -> str:
     if pd.isna(value):  # type: ignore[call-overload]
         return "null"
-    if name.endswith("_us"):
+    if name.endswith("_us") or name in varying:
         return "..."
     if isinstance(value, str):
         return code(value) if value else "empty text"

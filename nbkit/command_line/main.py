@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Sequence
 
+from nbkit.command_line.audit import AUDIT
+from nbkit.command_line.mcp import MCP
 from nbkit.command_line.parser import CommandParser, bad_use
 from nbkit.command_line.run import RUN, RunCommand
 from nbkit.command_line.terminal import Narrator, show
@@ -12,7 +14,9 @@ from nbkit.verbs.registry import VERBS, has_findings
 from nbkit.verbs.verb import BAD_USE, FINDINGS, FINE, PROGRAM, Command
 
 _OF_VERBS: dict[str, Command] = {verb.command.name: verb.command for verb in VERBS.values() if verb.command is not None}
-COMMANDS: dict[str, RunCommand | Command] = {RUN.name: RUN, **_OF_VERBS}
+_OF_SCRIPTS = {command.name: command for command in (RUN, AUDIT)}
+_OF_TRACES: dict[str, Command] = {**_OF_VERBS, MCP.name: MCP}
+COMMANDS: dict[str, RunCommand | Command] = {**_OF_SCRIPTS, **_OF_TRACES}
 
 
 def main(words: Sequence[str]) -> int:
@@ -23,7 +27,9 @@ def main(words: Sequence[str]) -> int:
     if words[0] not in COMMANDS:
         sys.stderr.write(f"{PROGRAM}: {words[0]!r} is no subcommand; {nearest(words[0], COMMANDS)}\n")
         return BAD_USE
-    return RUN.run(words[1:]) if words[0] == RUN.name else _run(_OF_VERBS[words[0]], words[1:])
+    if words[0] in _OF_SCRIPTS:
+        return _OF_SCRIPTS[words[0]].run(words[1:])
+    return _run(_OF_TRACES[words[0]], words[1:])
 
 
 def _run(command: Command, words: Sequence[str]) -> int:

@@ -16,10 +16,10 @@ from nbkit.schema.recording import (
     TIMINGS,
 )
 from nbkit.schema.table import DTYPES, TABLES, Column, Table, nullable, table
-from nbkit.schema.training import PARAMETERS
+from nbkit.schema.training import PARAMETERS, STEPS
 
 SCHEMA_VERSION = 3
-RECORDING = (OPS, TENSORS, MODULES, LINES, MEMORY, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, ALIGNMENT)
+RECORDING = (OPS, TENSORS, MODULES, LINES, MEMORY, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, STEPS, ALIGNMENT)
 GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE)
 TABLES.update({of.name: of for of in (*RECORDING, *GRAPHS)})
 
@@ -44,6 +44,7 @@ __all__ = [
     "RECORDING",
     "SAMPLES",
     "SCHEMA_VERSION",
+    "STEPS",
     "TABLES",
     "TENSORS",
     "TEXT",

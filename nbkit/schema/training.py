@@ -1,4 +1,4 @@
-"""Defines the table of parameters and buffers: what one recording of training did to each."""
+"""Defines the tables of training: what a recording did to each parameter, and a few numbers of each step."""
 
 from nbkit.schema.table import table
 
@@ -37,4 +37,27 @@ PARAMETERS = table(
     ),
     ("update_fraction", "float64", "2-norm of its change in the recording / 2-norm before; null if unknown"),
     ("changed_fraction", "float64", "share of elements whose bits changed in the recording, 0..1; null if unknown"),
+)
+STEPS = table(
+    "steps",
+    "step of a script that `python -m nbkit audit` watched, in order",
+    ("step", "int64", "its number, from 0"),
+    ("loss", "float64", "sum of the values that its backward passes began with, unscaled; null if there were none"),
+    ("gradient_norm", "float64", "2-norm of the gradients that its optimizers stepped with; null if none stepped"),
+    (
+        "update_fraction",
+        "float64",
+        "2-norm of the change of all parameters of its optimizers / 2-norm before; null where it was not measured",
+    ),
+    ("learning_rate", "float64", "the largest that an optimizer stepped with; null if unknown"),
+    ("optimizer_steps", "int64", "steps of optimizers in it"),
+    ("skipped_steps", "int64", "those that a GradScaler skipped instead"),
+    (
+        "held_bytes",
+        "Int64",
+        "memory held after it: allocated on the CUDA device where one is in use, else of the process",
+    ),
+    ("wall_us", "float64", "microseconds from its begin to its end"),
+    ("anomaly", "str", "rule that it is found by: loss_not_finite, gradient_not_finite, loss_spike, failed; null else"),
+    ("error", "str", "class of the exception that ended it; null else"),
 )

@@ -14,12 +14,14 @@ STATIC = {
     "01_trace_a_step": 2,
     "02_where_time_goes": 3,
     "03_device_vs_cpu": 3,
+    "04_audit_a_training_step": 2,
     "06_graphs_of_four_frameworks": 3,
 }
 TOLD = {
     "01_trace_a_step": ["Slowest modules", "blocks.0.att", "model.layers.0.self_attn"],
     "02_where_time_goes": ["Slowest calls", "self_attn", "added", "removed"],
-    "03_device_vs_cpu": ["Worst differences", "aten.sigmoid_backward.default", "Where values go wrong"],
+    "03_device_vs_cpu": ["Worst differences", "aten.sigmoid_backward.default", "error, nan"],
+    "04_audit_a_training_step": ["no_gradient", "unintended_broadcast", "accumulated_gradient", "Nothing wrong found"],
     "06_graphs_of_four_frameworks": ["self_attn", "RWKV_TimeMix", "time_mix", "Side by side"],
 }
 BROKEN = "images => images.filter(image => !image.complete || !image.naturalWidth).length"

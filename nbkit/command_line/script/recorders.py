@@ -3,6 +3,7 @@
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from types import FrameType
 from typing import Any, Protocol
 
 from nbkit.trace.trace import Trace
@@ -15,8 +16,8 @@ Keep = Callable[[Trace, int], None]
 class Recorder(Protocol):
     """What records the steps that Steps counts."""
 
-    def begin(self, number: int) -> None:
-        """Begins the step of that number. Raises NbkitError if it cannot be recorded."""
+    def begin(self, number: int, frame: FrameType) -> None:
+        """Begins the step of that number, in the code of `frame`. Raises NbkitError if it cannot be recorded."""
 
     def end(self, error: BaseException | None, *, is_last: bool) -> bool:
         """Ends the step; returns whether no more steps can be recorded."""
@@ -31,7 +32,7 @@ class SingleSteps:
     def __init__(self, record: Callable[[], AbstractContextManager[Trace]], keep: Keep) -> None:
         self._record, self._keep = record, keep
 
-    def begin(self, number: int) -> None:
+    def begin(self, number: int, frame: FrameType) -> None:
         self._number = number
         self._recording = self._record()
         self._trace = self._recording.__enter__()
@@ -53,7 +54,7 @@ class RepeatedStep:
         self._recording, self._keep = recording, keep
         self._trace: Trace | None = None
 
-    def begin(self, number: int) -> None:
+    def begin(self, number: int, frame: FrameType) -> None:
         if self._trace is None:
             self._first = number
             self._trace = self._recording.__enter__()

@@ -21,7 +21,7 @@ def with_step(tree: ast.Module, target: Target, file: str) -> ast.Module:
             function.body[first:] = [_block(function.body[first:] or [ast.copy_location(ast.Pass(), function)])]
     else:
         assert target.line is not None
-        loop = _loop_at(target.line, tree, file)
+        loop = loop_at(target.line, tree, file)
         loop.body = [_block(loop.body)]
     return tree
 
@@ -62,8 +62,8 @@ def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]
             yield from functions(node, prefix)
 
 
-def _loop_at(line: int, tree: ast.Module, file: str) -> Loop:
-    """Returns the loop that begins at the line, else the innermost one around it."""
+def loop_at(line: int, tree: ast.Module, file: str) -> Loop:
+    """Returns the loop that begins at the line, else the innermost one around it. Raises OptionError."""
     loops = [node for node in ast.walk(tree) if isinstance(node, Loop)]
     around = [loop for loop in loops if loop.lineno <= line <= (loop.end_lineno or loop.lineno)]
     if around:
@@ -76,11 +76,14 @@ def _loop_at(line: int, tree: ast.Module, file: str) -> Loop:
 
 def _yields(function: Function) -> bool:
     """Returns whether the function itself is a generator; those that it only defines do not count."""
-    pending: list[ast.AST] = list(function.body)
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own_nodes(function.body))
+
+
+def own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """Yields the nodes of statements, without those inside of functions and classes that they only define."""
+    pending: list[ast.AST] = list(body)
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.Yield | ast.YieldFrom):
-            return True
+        yield node
         if not isinstance(node, Scope):
             pending += ast.iter_child_nodes(node)
-    return False

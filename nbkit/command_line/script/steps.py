@@ -1,9 +1,10 @@
 """Steps counts the steps of a script as it runs and has the wanted ones recorded."""
 
 import os
+import sys
 from contextlib import AbstractContextManager, nullcontext
 from traceback import format_exception
-from types import TracebackType
+from types import FrameType, TracebackType
 
 from nbkit.command_line.script.recorders import Recorder
 from nbkit.errors import NbkitError, nbkit_failed, place_in_nbkit, please_report
@@ -34,16 +35,16 @@ class Steps:
     def __call__(self) -> AbstractContextManager[object]:
         if self.is_inside or self.met >= self._last or os.getpid() != self._process:
             return NOTHING
-        return _Step(self)
+        return _Step(self, sys._getframe(1))
 
-    def begin(self) -> bool:
-        """Returns a step begins; whether it is recorded."""
+    def begin(self, frame: FrameType) -> bool:
+        """Begins a step, in the code of `frame`; returns whether it is recorded."""
         self.is_inside = True
         self.met += 1
         if self.met <= self.skip:
             return False
         try:
-            self._recorder.begin(self.met - 1)
+            self._recorder.begin(self.met - 1, frame)
         except NbkitError as error:  # it must not reach the script, which runs on as without us
             self.problem = str(error)
             self.met = self._last
@@ -88,12 +89,13 @@ class Steps:
 class _Step:
     """Follows one step from its beginning to its end, however it ends."""
 
-    def __init__(self, steps: Steps) -> None:
-        self._steps = steps
+    def __init__(self, steps: Steps, frame: FrameType) -> None:
+        self._steps, self._frame = steps, frame
         self._is_recorded = False
 
     def __enter__(self) -> None:
-        self._is_recorded = self._steps.begin()
+        self._is_recorded = self._steps.begin(self._frame)
+        del self._frame
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

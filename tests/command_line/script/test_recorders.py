@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 
 import nbkit
@@ -15,7 +17,7 @@ def step(kept):
 
 
 def test_a_repeat_that_fails_ends_the_trace_with_its_error(step, kept):
-    step.begin(3)
+    step.begin(3, sys._getframe())
     assert step.end(ValueError("odd"), is_last=False)
     ((number, trace),) = kept
     assert (number, trace.complete) == (3, False)
@@ -24,7 +26,7 @@ def test_a_repeat_that_fails_ends_the_trace_with_its_error(step, kept):
 
 def test_the_trace_is_kept_once_after_the_last_repeat(step, kept):
     for number in (3, 4):
-        step.begin(number)
+        step.begin(number, sys._getframe())
         assert kept == []
         assert not step.end(None, is_last=number == 4)
     step.finish()
@@ -33,7 +35,7 @@ def test_the_trace_is_kept_once_after_the_last_repeat(step, kept):
 
 
 def test_what_ends_early_is_kept_at_the_end(step, kept):
-    step.begin(3)
+    step.begin(3, sys._getframe())
     step.end(None, is_last=False)
     step.finish()
     assert [number for number, _ in kept] == [3]

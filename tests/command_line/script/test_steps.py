@@ -13,7 +13,7 @@ class Log:
         self.events: list[object] = []
         self.fails = fails
 
-    def begin(self, number):
+    def begin(self, number, frame):
         if self.fails:
             raise OptionError("A profiler is running.")
         self.events.append(number)
@@ -72,7 +72,7 @@ def test_what_cannot_be_recorded_leaves_the_script_alone():
 
 def test_where_nbkit_itself_fails_the_script_runs_on_and_the_problem_says_so(monkeypatch):
     log = Log()
-    monkeypatch.setattr(log, "begin", lambda number: number / 0)
+    monkeypatch.setattr(log, "begin", lambda number, frame: number / 0)
     steps = Steps(log, count=2)
     for _ in range(3):
         with steps():

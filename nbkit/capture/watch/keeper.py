@@ -1,0 +1,168 @@
+"""Keeps what steps began with, within a limit of memory and time, so that an anomalous one can be run again."""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from nbkit.capture.watch.state import State, TooLargeError, holders, random_state, set_random_state
+
+# Copies may take this share of the script's time. So few steps follow each other without one, since they tell what one
+# step does not (that gradients are added up), and so many, which may have to be run again to come to one of them.
+TIME_SHARE = 0.03
+FEWEST_CALLS, MOST_CALLS = 3, 100
+# The first step may make what a second search finds.
+MOST_SEARCHES = 2
+# Of the memory, what the batches of one segment may take; a longer list is a data set, no batch.
+DATA_SHARE = 0.25
+MOST_ITEMS = 64
+TOO_LARGE = (
+    "No step was run again: parameters and optimizer state take more memory than may be kept; give a larger "
+    "--keep-bytes."
+)
+DISTRIBUTED = (
+    "No step was run again: this is one of several processes, which would have to run it together. "
+    "`python -m nbkit run --verb opaudit` records one as it runs."
+)
+
+
+class Step(Protocol):
+    """What is known of a step: its module, the names in it and its arguments, by which run() runs it again."""
+
+    number: int
+    module: dict[str, Any]
+    names: dict[str, Any]
+    values: dict[str, Any]
+
+    def objects(self) -> Iterator[Any]: ...
+
+    def run(self) -> None: ...
+
+
+class Call:
+    """Holds a step with the random state that it began with: what runs between two steps may draw numbers, too.
+
+    A further call of the same step goes on with the numbers that come next.
+    """
+
+    def __init__(self, step: Step, *, is_further: bool = False) -> None:
+        self.step, self.number, self.is_further = step, step.number, is_further
+        self.random = None if is_further else random_state()
+
+    def run(self) -> None:
+        """Runs it again; what it raises passes through."""
+        if self.random is not None:
+            set_random_state(self.random)
+        self.step.run()
+
+
+@dataclass
+class Segment:
+    """Holds a state, and the calls of the steps from there on, in order."""
+
+    state: State
+    calls: list[Call] = field(default_factory=list)
+    data: dict[int, int] = field(default_factory=dict)  # bytes of the tensors among arguments and names, by id
+    is_full: bool = False
+
+    @property
+    def is_long(self) -> bool:
+        """Returns whether the next one may begin."""
+        return self.is_full or len(self.calls) >= FEWEST_CALLS
+
+    def add(self, step: Step, most_bytes: float) -> None:
+        """Adds the next step, unless the data of all takes more than that: later ones cannot be run again."""
+        new = {id(tensor): tensor.nbytes for tensor in _tensors([*step.names.values(), *step.values.values()])}
+        if not self.calls:
+            self.data = dict.fromkeys(new, 0)  # what is there from the beginning, such as a whole data set
+        self.data = {**new, **self.data}
+        self.is_full = self.is_full or sum(self.data.values()) > most_bytes
+        if not self.is_full:
+            self.calls.append(Call(step))
+
+    def call(self, number: int) -> Call | None:
+        """Returns the call of that step; null if it is not among these."""
+        return next((call for call in self.calls if call.number == number), None)
+
+
+class Keeper:
+    """Keeps the first segment, the last two, and those of steps that are pinned; `problem` says why it stopped."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self.first: Segment | None = None
+        self.recent: list[Segment] = []
+        self.pinned: dict[int, Segment] = {}
+        self.problem: str | None = None
+        self.holders: list[Any] = []
+        self.searches = 0
+        self.spent = 0.0
+        self.began = perf_counter()
+
+    def begin(self, step: Step) -> Segment | None:
+        """Notes the step that begins; returns its segment where it is the first of that."""
+        if self.problem is not None:
+            return None
+        latest = self.recent[-1] if self.recent else None
+        is_due = self.spent <= TIME_SHARE * (perf_counter() - self.began)
+        begins = latest is None or (is_due and latest.is_long) or len(latest.calls) >= MOST_CALLS
+        if begins:
+            latest = self._new_segment(step)
+        if latest is not None:
+            latest.add(step, DATA_SHARE * self.most_bytes)
+        return latest if begins else None
+
+    def _new_segment(self, step: Step) -> Segment | None:
+        started = perf_counter()
+        if is_distributed():
+            self.problem = DISTRIBUTED
+            return None
+        if self.searches < MOST_SEARCHES:
+            self.holders = holders()
+            self.searches += 1
+        self.recent = self.recent[-1:]
+        try:
+            room = self.most_bytes - sum(segment.state.bytes for segment in self._segments())
+            segment = Segment(State([*self.holders, *step.objects()], [step.names, step.values], room))
+        except (TooLargeError, torch.OutOfMemoryError):
+            self.problem = TOO_LARGE
+            self.recent = []
+            return None
+        self.recent.append(segment)
+        self.first = self.first or segment
+        self.spent += perf_counter() - started
+        return segment
+
+    def _segments(self) -> list[Segment]:
+        known = [*([self.first] if self.first else []), *self.recent, *self.pinned.values()]
+        return list({id(segment): segment for segment in known}.values())
+
+    def pin(self, number: int) -> None:
+        """Keeps what it takes to run that step again, which ended just now."""
+        for segment in self.recent:
+            if segment.call(number) is not None:
+                self.pinned[number] = segment
+
+    def segment_of(self, number: int) -> Segment | None:
+        """Returns the segment that holds a step; null if it is not kept."""
+        return next((segment for segment in self._segments() if segment.call(number) is not None), None)
+
+
+def _tensors(values: Iterable[Any], depth: int = 2) -> Iterator[Tensor]:
+    for value in values:
+        if isinstance(value, Tensor):
+            if value.layout is torch.strided:
+                yield value
+        elif depth and isinstance(value, dict | list | tuple) and len(value) <= MOST_ITEMS:
+            yield from _tensors(value.values() if isinstance(value, dict) else value, depth - 1)
+
+
+def is_distributed() -> bool:
+    """Returns whether other processes take part in the steps."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_world_size() > 1
+    return os.environ.get("WORLD_SIZE", "1") != "1"

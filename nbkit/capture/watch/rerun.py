@@ -1,0 +1,289 @@
+"""Runs kept steps of a script again, under recorders, and puts their traces together."""
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from functools import partial
+from time import perf_counter_ns
+
+import torch
+
+from nbkit.capture.audit.observer import AuditObserver
+from nbkit.capture.check.opcheck import CheckObserver
+from nbkit.capture.diff.opdiff import opdiff
+from nbkit.capture.frames.build import now_text, versions
+from nbkit.capture.profiler.optime import optime
+from nbkit.capture.recorder.recorder import Recorder
+from nbkit.capture.watch.inputs import InputsObserver
+from nbkit.capture.watch.keeper import FEWEST_CALLS, TOO_LARGE, Call, Keeper, Segment
+from nbkit.capture.watch.state import State, TooLargeError
+from nbkit.capture.watch.watch import Row, StepWatch
+from nbkit.findings.finding import wrong
+from nbkit.findings.steps.anomalies import FAILED, step_findings
+from nbkit.findings.steps.inputs import StepInput, unusual_inputs
+from nbkit.findings.steps.recordings import RecordedSteps, findings_of_steps
+from nbkit.schema import FINDINGS, OPS, PARAMETERS, STEPS
+from nbkit.trace.trace import Trace
+
+# What the steps that are recorded may take when they run bare; one is recorded in any case.
+MOST_SECONDS = 20.0
+# A step of a device that takes longer is not compared with the CPU, which would take minutes.
+MOST_COMPARED_US = 1e6
+# So many anomalous steps are looked at in depth.
+MOST_ANOMALIES = 3
+NOT_KEPT = "Step {number} stands out and was not looked into: its data takes more memory than --keep-bytes allows."
+OTHERWISE = (
+    "Step {number} has the loss {now} when it is run again, and had {before}: it depends on more than its arguments, "
+    "models, optimizers and random numbers, so that findings are about a similar step."
+)
+
+
+class CannotRunAgainError(Exception):
+    """Says in a sentence why a step could not be run again."""
+
+
+@dataclass
+class Recording:
+    """Holds the trace of some steps, with what describes them."""
+
+    verb: str
+    trace: Trace
+    steps: RecordedSteps
+
+
+class AuditRecorder(Recorder):
+    """Records what opaudit and opcheck look at, in one pass."""
+
+    verb = "opaudit"
+
+
+@dataclass
+class Rerun:
+    """Runs the steps again that a keeper has kept; `rows` are those of the frame `steps`.
+
+    `recordings` holds what was recorded, `limits` says in sentences what could not be.
+    """
+
+    keeper: Keeper
+    rows: Sequence[Row]
+    name: str
+    say: Callable[[str], None]
+    recordings: list[Recording] = field(default_factory=list)
+    limits: list[str] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Records the first steps in depth, times them, and records the last and each anomalous one."""
+        if self.keeper.problem is not None:
+            self.limits.append(self.keeper.problem)
+        first = self.keeper.first
+        if first is None:
+            return
+        step = first.calls[0].step
+        try:
+            now = State([*self.keeper.holders, *step.objects()], [step.names], 2 * self.keeper.most_bytes)
+        except (TooLargeError, torch.OutOfMemoryError):
+            self.limits.append(TOO_LARGE)
+            return
+        names = dict(step.module)
+        try:
+            self._all(first)
+        finally:
+            now.restore()
+            step.module.update(names)
+            self.keeper.pinned.clear()
+
+    def _all(self, first: Segment) -> None:
+        calls = self._first_calls(first)
+        anomalous = [row["step"] for row in self.rows if row["anomaly"] is not None]
+        if self._attempt(calls[0].number, partial(self._check, first, calls)):
+            self._attempt(calls[0].number, partial(self._first, first, calls))
+        for number in anomalous:
+            segment = self.keeper.pinned.get(number)
+            if segment is not None:
+                self._attempt(number, partial(self._anomalous, segment, number))
+            elif len(self.keeper.pinned) < MOST_ANOMALIES:
+                self.limits.append(NOT_KEPT.format(number=number))
+        last = self.rows[-1]["step"]
+        recorded = {number for recording in self.recordings for number in recording.steps.steps}
+        segment = self.keeper.segment_of(last)
+        if segment is not None and last > calls[-1].number + FEWEST_CALLS and last not in recorded:
+            self._attempt(last, partial(self._later, segment, last))
+
+    def _attempt(self, number: int, work: Callable[[], object]) -> bool:
+        self.say(f"running step {number} again to look at it")
+        try:
+            with _silenced():
+                work()
+        except CannotRunAgainError as problem:
+            self.limits.append(f"Step {number} could not be run again: {problem}.")
+            return False
+        return True
+
+    def _first_calls(self, first: Segment) -> list[Call]:
+        """Returns the calls of the first steps; a script with fewer runs its last one again."""
+        seconds = max(self.rows[0]["wall_us"] / 1e6, 1e-6)
+        count = max(1, min(FEWEST_CALLS, int(MOST_SECONDS / seconds)))
+        calls = first.calls[:count]
+        is_failed = self.rows[min(len(calls), len(self.rows)) - 1]["anomaly"] == FAILED
+        further = Call(calls[-1].step, is_further=True)
+        return calls if is_failed else [*calls, *[further] * (count - len(calls))]
+
+    def _check(self, first: Segment, calls: Sequence[Call]) -> None:
+        """Runs steps again as they were and compares their losses."""
+        first.state.restore()
+        live = {row["step"]: row for row in self.rows}
+        watch = StepWatch()
+        watch.install()
+        try:
+            for call in calls:
+                watch.begin(call.number)
+                error = _failure(call)
+                row = watch.end(error)
+                before = live[call.number]
+                if error is not None and before["error"] != type(error).__name__:
+                    raise CannotRunAgainError(f"{type(error).__name__}: {error}".rstrip(": "))
+                if not call.is_further and not _is_same(row["loss"], before["loss"]):
+                    self.limits.append(OTHERWISE.format(number=call.number, now=row["loss"], before=before["loss"]))
+                    return
+        finally:
+            watch.remove()
+
+    def _first(self, first: Segment, calls: Sequence[Call]) -> None:
+        names = [call for call in calls if not call.is_further]
+        groups = [("diff", names)]
+        try:
+            self._audit(first, calls, "audit")
+        except CannotRunAgainError:
+            # A step that moves the model to another device is recorded alone, without the gradients of others.
+            first = Segment(first.state)
+            groups = [(f"diff-step={call.number}", [call]) for call in names]
+            for call in names:
+                self._audit(first, [call], f"step={call.number}")
+        if any(row["error"] for row in self.rows[: len(names)]):
+            return
+        self._time(first, calls)
+        devices = {device for one in self.recordings for device in one.trace.meta.get("devices", [])}
+        if devices - {"cpu"} and max(row["wall_us"] for row in self.rows[: len(names)]) < MOST_COMPARED_US:
+            for name, group in groups:
+                self._record(first, group, opdiff(name=self.name), name)
+
+    def _audit(self, segment: Segment, calls: Sequence[Call], name: str) -> None:
+        title = self.name if name == "audit" else f"{self.name}, step {calls[0].number}"
+        self._record(segment, calls, AuditRecorder(AuditObserver((), ()), CheckObserver(), name=title), name)
+
+    def _time(self, first: Segment, calls: Sequence[Call]) -> None:
+        timing = optime(name=self.name)
+        self._go_to(first, calls[0])
+        with timing as trace:
+            for call in calls:
+                timing.begin_run()
+                call.run()
+                timing.end_run()
+        self._add("time", "optime", trace, calls)
+
+    def _anomalous(self, segment: Segment, number: int) -> None:
+        call = segment.call(number)
+        assert call is not None
+        self._audit(segment, [call], f"step={number}")
+        usual, looked = self._usual(number)
+        inputs = self._inputs(segment, call)
+        self.recordings[-1].steps.others += unusual_inputs(number, inputs, usual, looked)
+
+    def _usual(self, number: int) -> tuple[int, list[StepInput]]:
+        """Returns a step that is not anomalous, and its data: the one before, if that is kept, else the first."""
+        for candidate in (number - 1, 0):
+            segment = self.keeper.segment_of(candidate)
+            call = None if segment is None else segment.call(candidate)
+            if segment is not None and call is not None and candidate != number:
+                return candidate, self._inputs(segment, call)
+        return number, []
+
+    def _inputs(self, segment: Segment, call: Call) -> list[StepInput]:
+        observer = InputsObserver(tensor for tensor, *_ in segment.state.tensors.values())
+        self._go_to(segment, call)
+        with Recorder(observer):
+            _failure(call)
+        return observer.inputs
+
+    def _later(self, segment: Segment, number: int) -> None:
+        call = segment.call(number)
+        assert call is not None
+        self._audit(segment, [call], f"step={number}")
+
+    def _go_to(self, segment: Segment, call: Call) -> None:
+        segment.state.restore()
+        for earlier in segment.calls:
+            if earlier.number >= call.number:
+                return
+            _failure(earlier)
+
+    def _record(
+        self, segment: Segment, calls: Sequence[Call], recorder: AbstractContextManager[Trace], name: str
+    ) -> None:
+        """Runs steps again under a recorder, up to one that raises.
+
+        Raises CannotRunAgainError if it raises what it did not raise when it ran first.
+        """
+        self._go_to(segment, calls[0])
+        marks: list[int] = []
+        trace = Trace()
+        try:
+            with recorder as trace:
+                began = perf_counter_ns()
+                for call in calls:
+                    marks.append(perf_counter_ns() - began)
+                    call.run()
+        except Exception:
+            pass
+        error, live = trace.meta.get("error"), {row["step"]: row["error"] for row in self.rows}
+        if error is not None and error["type"] != live[calls[len(marks) - 1].number]:
+            raise CannotRunAgainError(f"{error['type']}: {error['message']}".rstrip(": "))
+        self._add(name, str(trace.meta.get("verb")), trace, calls[: len(marks)], [mark / 1e3 for mark in marks])
+
+    def _add(self, name: str, verb: str, trace: Trace, calls: Sequence[Call], begins: Sequence[float] = ()) -> None:
+        findings = trace.frames.get("findings", FINDINGS.frame())
+        if self.recordings and verb == AuditRecorder.verb:
+            findings = wrong(findings)  # hints about gradients from before it are for the first steps
+        numbers = [call.number for call in calls]
+        steps = RecordedSteps(name, findings, trace.frames.get("ops", OPS.frame()), numbers, begins)
+        self.recordings.append(Recording(verb, trace, steps))
+
+
+def audit_trace(rerun: Rerun) -> Trace:
+    """Returns the trace of an audit: the first recording, with the frame `steps` and the findings of all."""
+    steps = STEPS.frame(list(rerun.rows))
+    recordings = rerun.recordings
+    first = recordings[0].trace if recordings else Trace()
+    findings = findings_of_steps(
+        [one.steps for one in recordings], step_findings(steps, first.frames.get("parameters", PARAMETERS.frame()))
+    )
+    frames = {**first.frames, "steps": steps, "findings": findings}
+    meta = {
+        **(first.meta or {"created": now_text(), "versions": versions(), "complete": True, "error": None}),
+        "verb": "opaudit",
+        "name": rerun.name,
+        "recordings": [{"name": one.steps.name, "verb": one.verb, "steps": [*one.steps.steps]} for one in recordings],
+        "limits": rerun.limits,
+    }
+    return Trace(frames, meta)
+
+
+def _failure(call: Call) -> Exception | None:
+    """Runs a step again; returns what it raised."""
+    try:
+        call.run()
+    except Exception as error:
+        return error
+    return None
+
+
+def _is_same(loss: float | None, before: float | None) -> bool:
+    return loss == before or (loss is not None and before is not None and loss != loss and before != before)
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Drops what steps print: they have printed it before."""
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        yield

@@ -1,0 +1,142 @@
+"""Keeps what a step begins with, so that it can be run again: modules, optimizers, other objects and random numbers."""
+
+import gc
+import random
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+from torch.utils import swap_tensors
+
+from nbkit.capture.audit.measures import has_plain_values
+from nbkit.capture.replay.isolated import isolated
+
+HOLDERS = (nn.Module, Optimizer, LRScheduler, torch.amp.GradScaler)
+# A longer list or dict is data, not state: its elements stay those of today.
+MOST_ITEMS = 10_000
+
+
+class TooLargeError(Exception):
+    """Says that the state of a step takes more memory than may be kept."""
+
+
+def holders() -> list[Any]:
+    """Returns the modules, optimizers, schedulers and gradient scalers of the process."""
+    kinds: dict[type, bool] = {}
+    found = []
+    for held in gc.get_objects():
+        kind = type(held)
+        is_holder = kinds.get(kind)
+        if is_holder is None:
+            is_holder = kinds[kind] = issubclass(kind, HOLDERS)
+        if is_holder:
+            found.append(held)
+    return found
+
+
+class State:
+    """Holds copies of the tensors and containers that some objects hold; `bytes` counts those of the tensors.
+
+    Containers are copied with what they hold by reference, tensors by value, and gradients of parameters with them. Of
+    the tensors among `names`, also in lists of them, those that are trained are kept: the rest is data. Raises
+    TooLargeError if the tensors take more than `most_bytes`.
+    """
+
+    def __init__(self, objects: Iterable[Any], names: Iterable[Mapping[str, Any]], most_bytes: int) -> None:
+        self.bytes, self.most_bytes = 0, most_bytes
+        self.containers: dict[int, tuple[Any, Any]] = {}
+        self.tensors: dict[int, tuple[Tensor, Tensor, Tensor | None, Tensor | None]] = {}
+        with isolated():
+            for held in objects:
+                self._keep(vars(held))
+            for namespace in names:
+                self._keep_trained(list(namespace.values()))
+        self.random = random_state()
+
+    def _keep_trained(self, values: Iterable[Any]) -> None:
+        for value in values:
+            for tensor in value if type(value) in (list, tuple) and len(value) <= MOST_ITEMS else (value,):
+                if isinstance(tensor, Tensor) and tensor.requires_grad and tensor.is_leaf:
+                    self._keep_tensor(tensor)
+
+    def _keep(self, value: Any) -> None:
+        if isinstance(value, Tensor):
+            self._keep_tensor(value)
+        elif isinstance(value, dict | list | set):
+            if id(value) in self.containers or len(value) > MOST_ITEMS:
+                return
+            self.containers[id(value)] = (value, value.copy())
+            for item in [*value.values(), *value] if isinstance(value, dict) else list(value):
+                self._keep(item)
+        elif type(value) is tuple:
+            for item in value:
+                self._keep(item)
+
+    def _keep_tensor(self, tensor: Tensor) -> None:
+        if id(tensor) in self.tensors or not has_plain_values(tensor) or nn.parameter.is_lazy(tensor):
+            return
+        gradient = tensor.grad if tensor.is_leaf and tensor.requires_grad else None
+        is_copied = gradient is not None and has_plain_values(gradient)
+        self.bytes += (tensor.nbytes if tensor.numel() else 0) * (1 + is_copied)
+        if self.bytes > self.most_bytes:
+            raise TooLargeError
+        copy = gradient.detach().clone() if gradient is not None and is_copied else None
+        self.tensors[id(tensor)] = (tensor, tensor.detach().clone(), gradient, copy)
+
+    def restore(self) -> None:
+        """Puts everything back as it was; tensors and containers stay the same objects."""
+        for container, copy in self.containers.values():
+            if isinstance(container, list):
+                container[:] = copy
+            else:
+                container.clear()
+                container.update(copy)
+        with isolated():
+            for tensor, value, gradient, of_gradient in self.tensors.values():
+                _put_back(tensor, value)
+                if gradient is not None and of_gradient is not None:
+                    _put_back(gradient, of_gradient)
+                if tensor.is_leaf and tensor.requires_grad:
+                    tensor.grad = gradient
+        set_random_state(self.random)
+
+    def change_of(self, tensor: Tensor) -> tuple[float, float]:
+        """Returns the squared norms of a tensor's change since, and of what it was; 0 of what is not comparable."""
+        _, before, *_ = self.tensors.get(id(tensor), (tensor, tensor))
+        if before.shape != tensor.shape or before.device != tensor.device or not tensor.is_floating_point():
+            return 0.0, 0.0
+        change = torch.linalg.vector_norm((tensor.detach() - before).float())
+        return float(change) ** 2, float(torch.linalg.vector_norm(before.float())) ** 2
+
+
+def _put_back(tensor: Tensor, value: Tensor) -> None:
+    """Writes a value into a tensor; in place where that is possible, so that views of it see it, too."""
+    if tensor.shape == value.shape and tensor.dtype == value.dtype and tensor.device == value.device:
+        tensor.detach().copy_(value)
+        return
+    try:
+        tensor.data = value.clone()
+    except RuntimeError:  # of another device, where module.to() swaps tensors
+        copy = value.clone()
+        is_parameter = isinstance(tensor, nn.Parameter)
+        swap_tensors(tensor, nn.Parameter(copy, tensor.requires_grad) if is_parameter else copy)
+
+
+def random_state() -> tuple[Any, ...]:
+    """Returns the states of the generators of Python, numpy and torch, and of CUDA devices in use."""
+    devices = torch.cuda.get_rng_state_all() if torch.cuda.is_available() and torch.cuda.is_initialized() else None
+    return random.getstate(), np.random.get_state(), torch.get_rng_state(), devices
+
+
+def set_random_state(state: tuple[Any, ...]) -> None:
+    """Puts back what random_state() returned."""
+    of_python, of_numpy, of_torch, of_devices = state
+    random.setstate(of_python)
+    np.random.set_state(of_numpy)
+    torch.set_rng_state(of_torch)
+    if of_devices is not None:
+        torch.cuda.set_rng_state_all(of_devices)

@@ -1,0 +1,133 @@
+"""Notes a few numbers of each training step: loss, norm of the gradients, memory that it holds, time."""
+
+import os
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbkit.capture.raw.patching import Patch
+from nbkit.capture.replay.isolated import isolated
+from nbkit.capture.step.optimizer_events import OptimizerEvents
+from nbkit.capture.watch.state import State
+
+PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
+Row = dict[str, Any]
+
+
+class StepWatch:
+    """Watches steps between begin() and end(), which returns the row of the frame `steps`, while installed.
+
+    What else runs in between, such as an evaluation, is not looked at.
+    """
+
+    def __init__(self) -> None:
+        self.events = OptimizerEvents(_run_isolated, self._on_step, self._on_skip)
+        self.backward = Patch(torch.autograd, "backward")
+        self.scale = Patch(torch.amp.GradScaler, "scale")
+        self.row: Row | None = None
+        self.is_installed = False
+
+    def install(self) -> None:
+        backward, scale, watch = self.backward, self.scale, self
+
+        def run_backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            watch.note_losses(tensors)
+            return backward.before(tensors, *args, **kwargs)
+
+        def run_scale(scaler: Any, outputs: Any) -> Any:
+            result = scale.before(scaler, outputs)
+            if watch.row is not None and isinstance(outputs, Tensor):
+                watch.unscaled[id(result)] = outputs
+            return result
+
+        backward.install(run_backward)
+        scale.install(run_scale)
+        self.events.install()
+        self.is_installed = True
+
+    def remove(self) -> None:
+        self.is_installed = False
+        self.events.remove()
+        self.scale.remove()
+        self.backward.remove()
+
+    def begin(self, number: int) -> None:
+        self.row = {"step": number, "optimizer_steps": 0, "skipped_steps": 0}
+        self.losses: list[Tensor] = []
+        self.norms: list[Tensor] = []
+        self.unscaled: dict[int, Tensor] = {}
+        self.trained: dict[int, Tensor] = {}
+        self.rate: float | None = None
+        self.started = perf_counter_ns()
+
+    def end(self, error: BaseException | None) -> Row:
+        """Returns what is known of the step."""
+        assert self.row is not None
+        row, self.row = self.row, None
+        row["wall_us"] = (perf_counter_ns() - self.started) / 1e3
+        row["held_bytes"] = held_bytes()
+        row["learning_rate"] = self.rate
+        row["error"] = None if error is None else type(error).__name__
+        with isolated():
+            row["loss"] = float(sum(float(loss) for loss in self.losses)) if self.losses else None
+            # One norm for all optimizers of the step.
+            row["gradient_norm"] = sum(float(norm) ** 2 for norm in self.norms) ** 0.5 if self.norms else None
+        self.unscaled.clear()
+        return row
+
+    def update_fraction(self, before: State) -> float | None:
+        """Returns norm of the change / norm before of all that the step trained; null if it trained nothing kept."""
+        with isolated():
+            changes = [before.change_of(tensor) for tensor in self.trained.values()]
+        whole = sum(norm for _, norm in changes)
+        return float((sum(change for change, _ in changes) / whole) ** 0.5) if whole else None
+
+    def note_losses(self, tensors: Any) -> None:
+        """Notes the values that a backward pass begins with; those before a GradScaler scaled them."""
+        if self.row is None:
+            return
+        for tensor in [tensors] if isinstance(tensors, Tensor) else tensors:
+            loss = self.unscaled.get(id(tensor), tensor)
+            if isinstance(loss, Tensor) and loss.numel() == 1:
+                self.losses.append(loss.detach())
+
+    def _on_step(self, optimizer: Any, has_closure: bool) -> None:
+        if self.row is not None:
+            self.row["optimizer_steps"] += 1
+            self._note(optimizer)
+
+    def _on_skip(self, optimizer: Any, scale: Any) -> None:
+        if self.row is not None:
+            self.row["skipped_steps"] += 1
+
+    def _note(self, optimizer: Any) -> None:
+        groups = getattr(optimizer, "param_groups", [])
+        parameters = [parameter for group in groups for parameter in group["params"]]
+        gradients = [one.grad for one in parameters if one.grad is not None and one.grad.layout is torch.strided]
+        if gradients:
+            self.norms.append(torch.nn.utils.get_total_norm(gradients))
+        self.trained.update((id(parameter), parameter) for parameter in parameters)
+        rates = [float(group["lr"]) for group in groups if group.get("lr") is not None]
+        self.rate = max([*rates, *([] if self.rate is None else [self.rate])], default=None)
+
+
+def _run_isolated(work: Callable[[], object]) -> None:
+    try:
+        with isolated():
+            work()
+    except Exception:
+        return
+
+
+def held_bytes() -> int | None:
+    """Returns what is held in the device's allocator, else in the memory of the process; null if unknown."""
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        return int(torch.cuda.memory_allocated())
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * PAGE
+    except (OSError, IndexError, ValueError):
+        return None

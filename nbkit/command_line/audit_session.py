@@ -1,0 +1,108 @@
+"""Audits a script: watches all its steps, and looks into some of them when it is over."""
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+from types import FrameType
+
+from nbkit import units
+from nbkit.capture.watch.keeper import Keeper, Segment
+from nbkit.capture.watch.rerun import MOST_ANOMALIES, Rerun, audit_trace
+from nbkit.capture.watch.watch import Row, StepWatch
+from nbkit.command_line.run import folder_of_process
+from nbkit.command_line.script.called import StepCall
+from nbkit.command_line.script.session import ScriptSession
+from nbkit.command_line.script.steps import Steps
+from nbkit.command_line.terminal import Narrator, show
+from nbkit.errors import TraceError
+from nbkit.findings.finding import wrong
+from nbkit.findings.steps.anomalies import AnomalyJudge
+from nbkit.trace.storage import check_save_path
+from nbkit.trace.trace import Trace
+from nbkit.verbs.verb import BAD_USE, FINDINGS, FINE
+
+
+class WatchedSteps:
+    """Watches each step, keeps what it takes to run some of them again; `rows` are those of the frame `steps`."""
+
+    def __init__(self, most_bytes: int, line: int | None) -> None:
+        self.line = line
+        self.watch, self.keeper, self.judge = StepWatch(), Keeper(most_bytes), AnomalyJudge()
+        self.rows: list[Row] = []
+        self._segment: Segment | None = None
+
+    def begin(self, number: int, frame: FrameType) -> None:
+        if not self.rows:
+            self.watch.install()
+        self._segment = self.keeper.begin(StepCall(frame, number, self.line))
+        self.watch.begin(number)
+
+    def end(self, error: BaseException | None, *, is_last: bool) -> bool:
+        row = self.watch.end(error)
+        if self._segment is not None:
+            row["update_fraction"] = self.watch.update_fraction(self._segment.state)
+        is_ended = error is not None and not isinstance(error, Exception)  # by Ctrl-C, or sys.exit()
+        row["anomaly"] = None if is_ended else self.judge.judge(row)
+        self.rows.append(row)
+        if row["anomaly"] is not None and len(self.keeper.pinned) < MOST_ANOMALIES:
+            self.keeper.pin(row["step"])
+        return False
+
+    def finish(self) -> None:
+        if self.watch.is_installed:
+            self.watch.remove()
+
+
+class AuditSession:
+    """Audits the steps of a script; made when all is known to be usable."""
+
+    def __init__(self, options: Namespace) -> None:
+        self.options, self.narrator = options, Narrator()
+        self.session = ScriptSession(options)
+        self.folder: Path | None = None
+        if options.output is not None:
+            self.folder = folder_of_process(options.output)
+            _check_folder(self.folder)
+        target = self.session.target
+        self.watched = WatchedSteps(options.keep_bytes, None if target is None else target.line)
+        count = sys.maxsize if options.steps is None else options.steps
+        self.steps = Steps(self.watched, count=count, stops=options.steps is not None)
+
+    def run(self) -> int:
+        """Returns the exit status where it is ours to say; the script's own exceptions pass through."""
+        return self.session.run(self.steps, self._report)
+
+    def _report(self) -> int:
+        self.steps.finish()
+        if self.steps.problem:
+            self.narrator.say(self.steps.problem)
+        if not self.watched.rows:
+            self.narrator.say(self.session.never_met())
+            return BAD_USE
+        rerun = Rerun(self.watched.keeper, self.watched.rows, self.options.name, self.narrator.progress)
+        rerun.run()
+        trace = audit_trace(rerun)
+        show(trace.brief(self.options.tokens))
+        status = self._save(rerun, trace) if self.folder is not None else FINE
+        if status == FINE and self.options.fail_on_findings and len(wrong(trace.findings)):
+            return FINDINGS
+        return status
+
+    def _save(self, rerun: Rerun, trace: Trace) -> int:
+        assert self.folder is not None
+        traces = {"audit": trace, **{one.steps.name: one.trace for one in rerun.recordings[1:]}}
+        try:
+            for name, of_steps in traces.items():
+                of_steps.save(self.folder / name)
+        except TraceError as error:
+            self.narrator.say(str(error))
+            return BAD_USE
+        count = units.counted(len(traces), "trace")
+        self.narrator.say(f"saved {count} to {self.options.output}")
+        return FINE
+
+
+def _check_folder(folder: Path) -> None:
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "audit").is_dir():
+        raise TraceError(f"{folder} is not empty, and it holds no audit to be replaced; give another name.")
+    check_save_path(folder / "audit")

@@ -1,0 +1,1 @@
+"""Judges many training steps by a few numbers of each."""

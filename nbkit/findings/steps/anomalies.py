@@ -1,0 +1,131 @@
+"""Judges which of many training steps are anomalous: results that are not finite, and losses that jump."""
+
+import math
+from collections.abc import Sequence
+from statistics import median
+
+import pandas as pd
+
+from nbkit.findings.finding import Finding
+
+# So many steps before one tell what is usual.
+WINDOW, FEWEST = 20, 5
+# A jump: so many times the median of those, and so many times the largest.
+OF_MEDIAN, OF_LARGEST = 10.0, 3.0
+# A loss that has become small may jump without harm: one that is less than this share of the first is no finding.
+OF_FIRST = 0.5
+LOSS_NOT_FINITE, GRADIENT_NOT_FINITE, LOSS_JUMPS, FAILED = (
+    "loss_not_finite",
+    "gradient_not_finite",
+    "loss_spike",
+    "failed",
+)
+NOT_FINITE = "The findings of this step name the op where the NaN or Inf begins."
+NOT_FINITE_OF = {LOSS_NOT_FINITE: ("loss", "loss"), GRADIENT_NOT_FINITE: ("gradient_norm", "norm of the gradients")}
+# A GradScaler begins with a scale that is too large, and halves it with each step that it skips.
+MOST_SKIPS = 20
+MOST_NAMES = 3
+SKIPPED = "A smaller scale does not mend it: the findings name the op where the NaN or Inf begins."
+SPIKE = (
+    "Look at the batch of this step. Clip the gradients (torch.nn.utils.clip_grad_norm_): one such step spoils the "
+    "optimizer's running means for many more."
+)
+
+
+class AnomalyJudge:
+    """Judges steps one after the other, by the rows of the frame `steps`."""
+
+    def __init__(self) -> None:
+        self.losses: list[float] = []
+        self.was_finite = True
+
+    def judge(self, row: dict[str, object]) -> str | None:
+        """Returns what is anomalous about the next step, null if nothing is; of results that stay NaN the first."""
+        if row["error"] is not None:
+            return FAILED
+        loss, norm = row["loss"], row["gradient_norm"]
+        skipped = bool(row["skipped_steps"])
+        found = None
+        if isinstance(loss, float) and not math.isfinite(loss):
+            found = LOSS_NOT_FINITE
+        elif isinstance(norm, float) and not math.isfinite(norm) and not skipped:
+            found = GRADIENT_NOT_FINITE
+        if found is not None:
+            is_first, self.was_finite = self.was_finite, False
+            return found if is_first else None
+        self.was_finite = True
+        if isinstance(loss, float):
+            jumps = is_jump(self.losses, loss)
+            self.losses.append(loss)
+            return LOSS_JUMPS if jumps else None
+        return None
+
+
+def is_jump(before: Sequence[float], loss: float) -> bool:
+    """Returns whether a loss stands out from those of the steps before it, all of which are positive."""
+    recent = before[-WINDOW:]
+    if len(recent) < FEWEST or min(recent) <= 0:
+        return False
+    return loss >= OF_MEDIAN * median(recent) and loss >= OF_LARGEST * max(recent) and loss >= OF_FIRST * abs(before[0])
+
+
+def step_findings(steps: pd.DataFrame, parameters: pd.DataFrame) -> list[Finding]:
+    """Returns what the frame `steps` shows: a finding for each anomalous step but those that raised, and skipped ones.
+
+    `parameters` are those of one of the steps.
+    """
+    findings = []
+    for at in steps.index[steps["anomaly"].notna()]:
+        kind = str(steps["anomaly"].loc[at])
+        if kind == LOSS_JUMPS:
+            findings.append(_jump(steps, at))
+        elif kind in NOT_FINITE_OF:
+            findings.append(_not_finite(steps, at, kind))
+    return [*findings, *_skipped(steps, parameters)]
+
+
+def _jump(steps: pd.DataFrame, at: int) -> Finding:
+    number, loss = int(steps["step"].loc[at]), float(steps["loss"].loc[at])
+    usual = median(steps["loss"].loc[: at - 1].dropna().tolist()[-WINDOW:])
+    message = (
+        f"The loss jumps to {loss:.3g} in step {number}, {loss / usual:,.0f} times the median of the steps before it "
+        f"({usual:.3g})"
+    )
+    return Finding(LOSS_JUMPS, "warning", message, SPIKE, step=number, evidence={"loss": loss, "usual": usual})
+
+
+def _not_finite(steps: pd.DataFrame, at: int, kind: str) -> Finding:
+    number = int(steps["step"].loc[at])
+    column, what = NOT_FINITE_OF[kind]
+    value = "NaN" if math.isnan(steps[column].loc[at]) else "Inf"
+    since = f", after {at:,} step{'s' if at > 1 else ''} in which it is finite" if at else ""
+    when = f"from step {number} on" if _stays(steps, at, column) else f"in step {number}"
+    return Finding(
+        kind,
+        "error",
+        f"The {what} is {value} {when}{since}",
+        NOT_FINITE,
+        step=number,
+        evidence={"loss": steps["loss"].loc[at], "gradient_norm": steps["gradient_norm"].loc[at]},
+    )
+
+
+def _skipped(steps: pd.DataFrame, parameters: pd.DataFrame) -> list[Finding]:
+    """Returns one finding of steps that a GradScaler skips far more often than while it looks for its scale."""
+    skipped, done = int(steps["skipped_steps"].sum()), int(steps["optimizer_steps"].sum())
+    if skipped < MOST_SKIPS or skipped <= done:
+        return []
+    all_of = "all" if not done else f"{skipped:,} of"
+    bad = parameters[(parameters["gradient"] == "non_finite").to_numpy(dtype=bool, na_value=False)]
+    names = [f"{name} of {model}" for name, model in zip(bad["name"], bad["model"], strict=True)]
+    listed = ", ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
+    where = f"the gradient{'s' if len(names) > 1 else ''} of {listed}" if names else "gradients"
+    message = f"GradScaler skips {all_of} {skipped + done:,} optimizer steps: NaN or Inf is in {where} each time"
+    evidence = {"skipped_steps": skipped, "optimizer_steps": done}
+    return [Finding("skipped_step", "warning", message, SKIPPED, count=skipped, evidence=evidence)]
+
+
+def _stays(steps: pd.DataFrame, at: int, column: str) -> bool:
+    """Returns whether the value is finite in no later step, of which there are some."""
+    later = steps[column].loc[at + 1 :]
+    return bool(len(later)) and not later.map(math.isfinite).any()

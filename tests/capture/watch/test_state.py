@@ -1,0 +1,115 @@
+"""The state that a step begins with: put back, the same steps follow."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from nbkit.capture.watch.state import State, TooLargeError, holders
+
+
+class Trainer:
+    """Has all that a step may change: BatchNorm, Adam, a schedule, a scaler, random numbers and plain attributes."""
+
+    def __init__(self):
+        torch.manual_seed(0)
+        self.model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 1))
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.1)
+        self.schedule = torch.optim.lr_scheduler.StepLR(self.optimizer, 2, 0.5)
+        self.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**120, growth_interval=2)
+        self.seen, self.losses = 0, []
+
+    def step(self):
+        self.seen += 1
+        x = torch.randn(6, 4) * random.random() * np.random.rand()
+        loss = self.model(x).square().mean()
+        self.optimizer.zero_grad(set_to_none=self.seen % 2 == 0)
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.schedule.step()
+        self.losses.append(loss.item())
+        return loss.item(), self.scaler.get_scale(), self.optimizer.param_groups[0]["lr"], self.seen, len(self.losses)
+
+
+def state_of(trainer, most_bytes=1 << 20):
+    held = [trainer, trainer.model, *trainer.model, trainer.optimizer, trainer.schedule, trainer.scaler]
+    return State(held, [], most_bytes)
+
+
+@pytest.mark.parametrize("before", [0, 3])
+def test_the_same_steps_follow_when_it_is_put_back(before):
+    trainer = Trainer()
+    for _ in range(before):
+        trainer.step()
+    state = state_of(trainer)
+    steps = [trainer.step() for _ in range(4)]
+    weights = [value.clone() for value in trainer.model.state_dict().values()]
+    for _ in range(2):  # as often as wanted
+        state.restore()
+        assert [trainer.step() for _ in range(4)] == steps
+        for value, expected in zip(trainer.model.state_dict().values(), weights, strict=True):
+            assert torch.equal(value, expected)
+
+
+def test_tensors_and_gradients_stay_the_same_objects_and_memory():
+    trainer = Trainer()
+    trainer.step()
+    parameters = list(trainer.model.parameters())
+    before = [(id(one), one.data_ptr(), one.grad) for one in parameters]
+    state = state_of(trainer)
+    trainer.step()
+    trainer.step()
+    state.restore()
+    assert [(id(one), one.data_ptr(), one.grad) for one in parameters] == before
+
+
+def test_a_model_that_was_converted_is_what_it_was():
+    model = nn.Linear(3, 3)
+    state, weight = State([model], [], 1 << 20), model.weight.detach().clone()
+    model.to(torch.float64).requires_grad_(False)
+    model.train(False)
+    state.restore()
+    assert model.training
+    assert torch.equal(model.weight, weight) and model.weight.dtype == torch.float32
+
+
+def test_trained_tensors_among_names_are_kept_and_data_is_not():
+    trained, data = torch.ones(3, requires_grad=True), torch.ones(3)
+    listed = [torch.ones(2, requires_grad=True)]
+    state = State([], [{"trained": trained, "data": data, "listed": listed, "text": "data"}], 1 << 20)
+    with torch.no_grad():
+        for tensor in (trained, data, listed[0]):
+            tensor.add_(1)
+    state.restore()
+    assert (trained.tolist(), data.tolist(), listed[0].tolist()) == ([1, 1, 1], [2, 2, 2], [1, 1])
+
+
+def test_its_bytes_are_those_of_tensors_and_their_gradients_each_once():
+    model = nn.Linear(10, 10)
+    model.tied = model.weight
+    assert State([model], [], 440).bytes == 440
+    model(torch.ones(1, 10)).sum().backward()
+    assert State([model], [], 880).bytes == 880
+    with pytest.raises(TooLargeError):
+        State([model], [], 879)
+
+
+def test_the_change_since_is_that_of_the_values():
+    model = nn.Linear(3, 1)
+    state = State([model], [], 1 << 20)
+    before = model.weight.detach().clone()
+    with torch.no_grad():
+        model.weight.mul_(1.5)
+    change, norm = state.change_of(model.weight)
+    assert change == pytest.approx(0.25 * float(before.norm()) ** 2)
+    assert norm == pytest.approx(float(before.norm()) ** 2)
+
+
+def test_holders_are_found_wherever_they_are():
+    trainer = Trainer()
+    found = {id(one) for one in holders()}
+    assert {id(one) for one in (trainer.model[0], trainer.optimizer, trainer.schedule, trainer.scaler)} <= found
+    assert id(trainer) not in found

@@ -1,0 +1,105 @@
+"""The row of a watched step: its numbers are those of torch."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from nbkit.capture.watch.state import State
+from nbkit.capture.watch.watch import StepWatch
+
+
+@pytest.fixture
+def watch():
+    watch = StepWatch()
+    watch.install()
+    yield watch
+    watch.remove()
+
+
+def model_and_optimizer():
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    return model, torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def norm_of(model):
+    return float(torch.cat([one.grad.flatten() for one in model.parameters()]).norm())
+
+
+def test_loss_gradient_norm_update_and_rate(watch):
+    model, optimizer = model_and_optimizer()
+    state = State([model], [], 1 << 20)
+    before = torch.cat([one.detach().flatten() for one in model.parameters()])
+    watch.begin(7)
+    loss = model(torch.ones(3, 4)).square().mean()
+    loss.backward()
+    optimizer.step()
+    row = watch.end(None)
+    assert (row["step"], row["optimizer_steps"], row["skipped_steps"], row["learning_rate"]) == (7, 1, 0, 0.1)
+    assert row["loss"] == pytest.approx(loss.item())
+    assert row["gradient_norm"] == pytest.approx(norm_of(model))
+    assert row["error"] is None and row["wall_us"] > 0 and row["held_bytes"] > 2**20
+    after = torch.cat([one.detach().flatten() for one in model.parameters()])
+    assert watch.update_fraction(state) == pytest.approx(float((after - before).norm() / before.norm()))
+
+
+def test_losses_of_a_step_are_added_and_those_of_a_scaler_are_unscaled(watch):
+    model, optimizer = model_and_optimizer()
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    watch.begin(0)
+    first, second = model(torch.ones(1, 4)).square().mean(), model(torch.ones(1, 4)).abs().mean()
+    scaler.scale(first).backward()
+    torch.autograd.backward([second])
+    scaler.step(optimizer)
+    assert watch.end(None)["loss"] == pytest.approx(first.item() + second.item())
+
+
+def test_a_step_that_a_scaler_skips_is_counted(watch):
+    model, optimizer = model_and_optimizer()
+    scaler = torch.amp.GradScaler("cpu")
+    watch.begin(0)
+    scaler.scale(model(torch.full((1, 4), math.inf)).sum()).backward()
+    scaler.step(optimizer)
+    row = watch.end(ValueError("odd"))
+    assert (row["optimizer_steps"], row["skipped_steps"], row["gradient_norm"]) == (0, 1, None)
+    assert row["error"] == "ValueError"
+
+
+def test_what_runs_between_steps_is_not_looked_at(watch):
+    model, optimizer = model_and_optimizer()
+    watch.begin(0)
+    watch.end(None)
+    model(torch.ones(1, 4)).sum().backward()
+    optimizer.step()
+    watch.begin(1)
+    row = watch.end(None)
+    assert (row["loss"], row["gradient_norm"], row["optimizer_steps"]) == (None, None, 0)
+
+
+def test_the_step_computes_the_same_bits_and_random_numbers():
+    def weights(watched):
+        model, optimizer = model_and_optimizer()
+        watch = StepWatch()
+        if watched:
+            watch.install()
+            watch.begin(0)
+        nn.functional.dropout(model(torch.randn(3, 4)), 0.5).sum().backward()
+        optimizer.step()
+        if watched:
+            watch.end(None)
+            watch.remove()
+        return [one.detach() for one in model.parameters()], torch.randn(3)
+
+    (bare, draws), (watched, same) = weights(False), weights(True)
+    assert all(map(torch.equal, bare, watched)) and torch.equal(draws, same)
+
+
+def test_it_leaves_torch_as_it_was():
+    before = torch.autograd.backward, torch.amp.GradScaler.scale, torch.amp.GradScaler.step
+    watch = StepWatch()
+    watch.install()
+    assert torch.autograd.backward is not before[0]
+    watch.remove()
+    assert (torch.autograd.backward, torch.amp.GradScaler.scale, torch.amp.GradScaler.step) == before

@@ -1,0 +1,31 @@
+"""Right kinds of training, audited as scripts of 25 steps: no errors, no warnings, and each step can be run again."""
+
+import re
+
+import pytest
+
+from nbkit.findings.finding import wrong
+from nbkit.trace.trace import Trace
+from tests.capture.audit.right import CASES
+
+SCRIPT = """\
+import torch
+from tests.capture.audit.right import CASES
+torch.manual_seed(0)
+one = CASES["{name}"]()
+def step(number):
+    return one(number)
+for number in range(25):
+    step(number)
+"""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_is_called_wrong(nbkit, folder, capsys, name):
+    (folder / "script.py").write_text(SCRIPT.format(name=name))
+    assert nbkit("audit", "script.py", "--step", "step", "-o", "saved", "--fail-on-findings") == 0, capsys.readouterr()
+    trace = Trace.load(folder / "saved" / "audit")
+    assert wrong(trace.findings)["message"].tolist() == []
+    assert trace.meta["limits"] == []
+    assert trace.steps["anomaly"].isna().all() and len(trace.steps) == 25
+    assert re.search(r"25 steps.* looked into", capsys.readouterr().out)
