@@ -19,7 +19,7 @@ class Presenter(Protocol):
 
     def summary(self, trace: "Trace") -> str: ...
 
-    def brief(self, trace: "Trace", tokens: int) -> str: ...
+    def brief(self, trace: "Trace", tokens: int, form: str) -> str: ...
 
     def mimebundle(self, trace: "Trace") -> tuple[dict[str, Any], dict[str, Any]]: ...
 
@@ -104,15 +104,16 @@ class Trace:
         return write_speedscope(self.ops, self.meta, path)
 
     def summary(self) -> str:
-        """Returns a few lines of text: what ran, how long, slowest ops and modules, what was skipped, overhead."""
+        """Returns text: what ran, the brief with its first findings, slowest ops and modules, what was skipped."""
         return self.presenter.summary(self) if self.presenter else repr(self)
 
-    def brief(self, tokens: int = 1500) -> str:
-        """Returns the findings, the worst first, with module, line and advice, and what was not looked at; plain text.
+    def brief(self, tokens: int = 1500, *, form: Literal["text", "markdown", "json"] = "text") -> str:
+        """Returns what ran, the verdict, the findings, the worst first, and what was not looked at.
 
-        It takes about `tokens` tokens of a language model at most: findings that do not fit are counted.
+        A finding has its module, step, line and what to do. The brief takes about `tokens` tokens of a language model
+        at most: findings that do not fit are counted. Raises OptionError on another `form`.
         """
-        return self.presenter.brief(self, tokens) if self.presenter else repr(self)
+        return self.presenter.brief(self, tokens, form) if self.presenter else repr(self)
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{len(frame)} {name}" for name, frame in self.frames.items()) or "still recording"

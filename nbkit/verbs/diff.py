@@ -3,6 +3,7 @@
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from nbkit.analysis.time.compare_times import compare_times
 from nbkit.analysis.values.compare_values import compare_values
@@ -47,26 +48,40 @@ def _add_options(holder: OptionHolder) -> None:
 
 def _run(options: Namespace, progress: Callable[[str], None]) -> Outcome:
     left, right = load(options.left), load(options.right)
+    difference = difference_of(left, right, options.head, by=options.by, clock=options.clock)
+    text = difference_text(difference, (options.left, left), (options.right, right))
+    return Outcome(text, FINDINGS if difference.sections else FINE)
+
+
+def difference_of(left: Trace, right: Trace, count: int, **of_times: Any) -> Difference:
+    """Returns what differs, in tables of `count` rows at most; `of_times` are options of compare_times.
+
+    Raises OptionError if only one of them is a timing.
+    """
     kinds = {_is_timed(trace) for trace in (left, right)}
     if len(kinds) > 1:
         raise OptionError("Only one of the traces is a timing by optime; give two of one kind.")
-    difference = _times(left, right, options) if True in kinds else _records(left, right, options.head)
-    sides = ("left", options.left, left), ("right", options.right, right)
+    return _times(left, right, count, **of_times) if True in kinds else _records(left, right, count)
+
+
+def difference_text(difference: Difference, left: tuple[str, Trace], right: tuple[str, Trace]) -> str:
+    """Writes what differs between two traces, which come with their names."""
+    sides = (("left", *left), ("right", *right))
     names = [f"{side:<6} {name}: {_title(trace)}" for side, name, trace in sides]
     lines = to_text(difference.sections) or ["", difference.nothing]
     notes = ["", *difference.notes] if difference.notes else []
-    return Outcome("\n".join([*names, *lines, *notes]), FINDINGS if difference.sections else FINE)
+    return "\n".join([*names, *lines, *notes])
 
 
 def _is_timed(trace: Trace) -> bool:
     return trace.meta.get("verb") == "optime" or "samples" in trace.frames
 
 
-def _times(left: Trace, right: Trace, options: Namespace) -> Difference:
-    times = compare_times(left, right, by=options.by, clock=options.clock)
+def _times(left: Trace, right: Trace, count: int, **options: Any) -> Difference:
+    times = compare_times(left, right, **options)
     is_judged = times["verdict"].notna().any()
     nothing = "Nothing differs beyond noise." if is_judged else "Both run the same; whether one is faster is not known."
-    return Difference(time_difference_sections(times, options.head), nothing, times.attrs["notes"])
+    return Difference(time_difference_sections(times, count), nothing, times.attrs["notes"])
 
 
 def _records(left: Trace, right: Trace, count: int) -> Difference:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from nbkit import units
 from nbkit.analysis.structure.recognise import recognise
 from nbkit.errors import OptionError, TraceError, nearest
 from nbkit.readers.registry import reader_of
@@ -19,7 +20,6 @@ from nbkit.trace.trace import Trace
 from nbkit.verbs.options.generated import OptionHolder
 from nbkit.verbs.options.parser import absolute_path, whole_number
 from nbkit.verbs.verb import FAILS, PROGRAM, Command, Outcome, Verb
-from nbkit.views.summary import units
 from nbkit.views.summary.names import shown
 
 KINDS = "a Chrome trace, a OneFlow nn.Graph log, a Paddle program or an ONNX model"

@@ -15,7 +15,6 @@ from nbkit.views.panels.panel import Contents, Panel
 from nbkit.views.plots.difference import worst_difference
 from nbkit.views.sections.diff import diff_sections, verdict_sections
 from nbkit.views.sections.section import Section, op_sections
-from nbkit.views.statements.verdict import difference_verdict
 
 
 def _function() -> Callable[..., Any]:
@@ -58,7 +57,6 @@ OPDIFF = Verb(
         widget=_widget,
         sections=_sections,
         charts=_charts,
-        verdict=difference_verdict,
         outcome=verdict_sections,
         panels=_panels,
     ),

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from nbkit import units
 from nbkit.analysis.graph.op_graph import trace_graph
 from nbkit.analysis.graph_match.compare_graphs import compare_graphs, compared_graphs
 from nbkit.analysis.graph_match.side_frames import merged, one_graph
@@ -28,9 +29,8 @@ from nbkit.views.plots import draw_metrics
 from nbkit.views.report.opreport import opreport
 from nbkit.views.sections.correspondence import correspondence_sections
 from nbkit.views.sections.graph import graph_sections, graph_totals, skipped_sections
-from nbkit.views.statements.graph import graph_statements, skipped_statement
+from nbkit.views.statements.graph import graph_statements
 from nbkit.views.static_html.view import View
-from nbkit.views.summary import units
 
 
 def opgraph(source: Any, *, against: Any = None, graph: str | None = None, name: str | None = None) -> Trace:
@@ -145,7 +145,6 @@ VIEW = View(
     sections=lambda trace, count: [*correspondence_sections(trace, count), *graph_sections(trace, count)],
     charts=lambda trace: [draw_metrics(trace)] if len(trace.frames.get("metrics", ())) else [],
     calls=lambda trace, count: "",
-    verdict=lambda trace: skipped_statement(trace.meta),
     outcome=skipped_sections,
     panels=_panels,
     totals=lambda trace, count: [*correspondence_sections(trace, count), *graph_totals(trace, count)],

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from html import escape
 from urllib.parse import quote
 
+from nbkit import units
 from nbkit.errors import OptionError
 from nbkit.trace.trace import Trace
 from nbkit.verbs.load import load
@@ -14,7 +15,6 @@ from nbkit.verbs.options.generated import Option, OptionHolder, add_options
 from nbkit.verbs.options.parser import absolute_path
 from nbkit.verbs.verb import FAILS, PROGRAM, Command, LineMagic, Outcome, Verb
 from nbkit.views.report.opreport import opreport
-from nbkit.views.summary import units
 
 
 def _add_options(holder: OptionHolder, trace: str) -> None:

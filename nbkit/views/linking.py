@@ -27,8 +27,7 @@ def link(flame: FlameGraph, table: OpTable) -> Callable[[], None]:
         )
 
     def show_selected(change: dict[str, Any]) -> None:
-        ids = flame.selected_ids()
-        if ids is None or flame.selection is None:
+        if flame.selection is None or (ids := flame.selected_ids()) is None:
             table.show_all()
         else:
             table.show_within(str(flame.selection["label"]), _with_kernels(table, ids))
@@ -62,8 +61,7 @@ def link_graph(graph: GraphView, ops_widget: OpTable | FlameGraph) -> Callable[[
     table: OpTable = ops_widget
 
     def show_selected(change: dict[str, Any]) -> None:
-        ids = None if graph.selection is None else _ops_of(graph, table)
-        if ids is None or graph.selection is None:
+        if graph.selection is None or (ids := _ops_of(graph, table)) is None:
             table.show_all()
         else:
             table.show_within(str(graph.selection["label"]), _with_kernels(table, ids))

@@ -1,13 +1,14 @@
 """OPS_VIEW is the view of traces of ops; verbs that record more show it with changes."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from nbkit.trace.trace import Trace
 from nbkit.views.op_table.calls import first_calls_table
 from nbkit.views.op_table.panel import op_panel
 from nbkit.views.plots import draw_modules, draw_ops
-from nbkit.views.sections.section import op_sections
-from nbkit.views.statements.verdict import values_verdict
+from nbkit.views.sections.section import Section, op_sections
 from nbkit.views.static_html.view import View
 
 
@@ -18,9 +19,23 @@ def op_charts(trace: Trace) -> list[Any]:
 
 def _op_table(trace: Trace) -> Any:
     # anywidget takes a third of a second to import, and only a notebook needs it.
-    from nbkit.views.op_table.widget import OpTable
+    from nbkit.views.widgets import ops_alone
 
-    return OpTable(trace)
+    return ops_alone(trace)
+
+
+def led_by(first: Callable[[Trace, int], list[Section]]) -> View:
+    """Returns the view of ops with these sections above all others."""
+
+    def widget(trace: Trace) -> Any:
+        from nbkit.views.widgets import sections_and_ops
+
+        return sections_and_ops(trace, first)
+
+    def sections(trace: Trace, count: int) -> list[Section]:
+        return [*first(trace, count), *op_sections(trace, count)]
+
+    return replace(OPS_VIEW, widget=widget, sections=sections, outcome=first)
 
 
 OPS_VIEW = View(
@@ -28,7 +43,6 @@ OPS_VIEW = View(
     sections=op_sections,
     charts=op_charts,
     calls=first_calls_table,
-    verdict=values_verdict,
     panels=lambda contents: [op_panel(contents)],
     totals=op_sections,
 )

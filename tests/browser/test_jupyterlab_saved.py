@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
+from nbkit.views.static_html.display import BRIEF
 from nbkit.views.static_html.mimebundle import WIDGET_VIEW
 from tests.browser.jupyterlab import run_all, running_lab
 from tests.executed import page_of, read
@@ -43,7 +44,8 @@ def test_the_file_has_the_twins_and_no_state_of_widgets(lab):
     _, path = lab
     assert "widgets" not in json.loads(path.read_text(encoding="utf-8"))["metadata"]
     shown = [output["data"].keys() for cell in saved_cells(path) for output in cell["outputs"]]
-    assert shown == [{WIDGET_VIEW, "text/html", "text/plain"}] * 2
+    twins = {WIDGET_VIEW, "text/html", "text/plain"}
+    assert shown == [{*twins, "text/markdown", BRIEF}, twins]
 
 
 def test_its_page_shows_the_tables_offline(lab, chromium: Browser, tmp_path: Path):

@@ -9,7 +9,7 @@ from nbkit.views.report.opreport import opreport
 from tests.diff_traces import faulty_trace
 from tests.fakes import small_trace, timed_trace
 
-SUMMARY = "Is anything wrong"
+SUMMARY = "Where the time went"
 # What is shown and cuts or scrolls what is in it.
 CUTTING = """() => [...document.querySelectorAll("body *")].filter((element) => {
   const { overflowX, overflowY } = getComputedStyle(element);

@@ -25,7 +25,7 @@ def test_a_graph_stands_alone_where_no_ops_were_recorded() -> None:
 def test_a_picture_stands_above_the_op_table_and_is_linked_with_it(build, above, selected) -> None:
     trace = small_trace()
     trace.frames |= {"nodes": NODES.frame(), "diffs": make_diffs({"op_id": 2})}
-    picture, table = build(trace).children
+    *_, picture, table = build(trace).children
     assert (type(picture).__name__, type(table).__name__) == (above, "OpTable")
     picture.set_trait(*next(iter(selected.items())))
     assert table.selected_op_id == 2

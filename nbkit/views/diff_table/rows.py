@@ -8,8 +8,8 @@ from nbkit.analysis.query.diff_table import METRICS
 from nbkit.analysis.query.encoded import Columns
 from nbkit.numerics.metrics import COUNTS
 from nbkit.numerics.noise_ratio import STATUSES
+from nbkit.units import general
 from nbkit.views.summary.names import shown
-from nbkit.views.summary.units import general
 
 FIRST = ("rank", "op", "status", "noise_ratio", "max_abs_error", "max_rel_error")
 # What comparing a whole step adds.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from nbkit import units
 from nbkit.analysis.query.diff_table import encode_diffs, is_wrong
 from nbkit.analysis.query.encoded import Columns, Floats
 from nbkit.analysis.query.matches import Ids
@@ -17,7 +18,6 @@ from nbkit.trace.trace import Trace
 from nbkit.views.diff_table.detail import diff_detail
 from nbkit.views.diff_table.rows import LABELS, choices, scales, shown_columns
 from nbkit.views.sections.diff import verdict_counts
-from nbkit.views.summary import units
 from nbkit.views.summary.names import shown
 from nbkit.views.tables.source import Answer, Message, TableSource
 

@@ -4,11 +4,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from nbkit import units
 from nbkit.timeline.nesting import depth_levels, subtree_sums
 from nbkit.views.flamegraph.data import State, column
 from nbkit.views.flamegraph.difference import MOST_NOISE, TYPES
 from nbkit.views.flamegraph.trees import FlameTree, flame_tree
-from nbkit.views.summary import units
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from nbkit import units
 from nbkit.views.flamegraph.boxes import placed_boxes
 from nbkit.views.flamegraph.changes import change_mark, change_words, flame_changes, noise_note
 from nbkit.views.flamegraph.data import State
 from nbkit.views.flamegraph.svg import Position, box, box_label, position, svg
-from nbkit.views.summary import units
 
 # The widget's colours of a difference, which colour-blind eyes tell apart.
 COLORS = {"same": "#868686", "slower": "#d97706", "faster": "#3b8cf6", "added": "#d94fa6", "removed": "#9d6bf2"}

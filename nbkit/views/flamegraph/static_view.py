@@ -5,6 +5,7 @@ from html import escape
 
 import pandas as pd
 
+from nbkit import units
 from nbkit.analysis.time.compare_times import compare_times
 from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.data import State
@@ -16,7 +17,6 @@ from nbkit.views.static_html.static_table import nothing_html
 from nbkit.views.static_html.style import facts_html, static_div
 from nbkit.views.static_html.text import summary
 from nbkit.views.static_html.view import view_of
-from nbkit.views.summary import units
 from nbkit.views.summary.facts import facts
 
 CHANGES = 10

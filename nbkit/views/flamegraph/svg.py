@@ -2,9 +2,9 @@
 
 from html import escape
 
+from nbkit import units
 from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.boxes import flame_boxes
-from nbkit.views.summary import units
 from nbkit.views.summary.facts import PHASE_COLORS
 from nbkit.views.summary.names import shown
 

@@ -5,13 +5,13 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from nbkit import units
 from nbkit.analysis.query.encoded import Columns, encode
 from nbkit.analysis.time.times import computing_ops
 from nbkit.schema import TENSORS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.section import Column, Section
 from nbkit.views.sections.writers import to_html
-from nbkit.views.summary import units
 from nbkit.views.summary.names import ROOT, shown
 
 COLUMNS = {"op": "op", "self_time_us": "self time", "module": "module", "phase": "phase", "output": "output",

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from nbkit import units
 from nbkit.analysis.query.encoded import Columns, Floats, encode
 from nbkit.analysis.query.matches import Ids
 from nbkit.analysis.query.module_tree import module_tree
@@ -14,7 +15,6 @@ from nbkit.timeline.nesting import depths
 from nbkit.trace.trace import Trace
 from nbkit.views.op_table.detail import detail
 from nbkit.views.op_table.rows import shown_columns
-from nbkit.views.summary import units
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
 from nbkit.views.tables.source import Answer, Message, TableSource

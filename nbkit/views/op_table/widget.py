@@ -8,10 +8,10 @@ import numpy.typing as npt
 import pandas as pd
 import traitlets
 
+from nbkit import units
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.op_table.source import OpSource
-from nbkit.views.summary import units
 from nbkit.views.summary.names import shown
 from nbkit.views.tables.widget import STATIC, TableWidget
 

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nbkit import units
 from nbkit.analysis.query.diff_table import worst_first
 from nbkit.analysis.values.difference import error_histogram, errors, heat_map, scatter_places
 from nbkit.numerics.precision import Array
 from nbkit.schema import DIFFS
 from nbkit.trace.captured_values import CapturedResult
 from nbkit.trace.trace import Trace
-from nbkit.views.summary import units
 from nbkit.views.summary.names import shown
 
 if TYPE_CHECKING:

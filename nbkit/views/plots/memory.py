@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from nbkit import units
 from nbkit.schema import MEMORY
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.plots.figures import MAX_NAME, live_figure, static_figure, without_markup, without_math
-from nbkit.views.summary import units
 from nbkit.views.summary.names import shown
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ def draw_memory(trace: Trace) -> "Figure":
         axes.fill_between(steps["ms"], steps["mib"], step="post", color=color, alpha=0.2, linewidth=0)
     if axes.lines:
         axes.legend(frameon=False, fontsize=8, loc="lower right", bbox_to_anchor=(1, 1))
-        axes.set_ylim(bottom=min(axes.get_ylim()[0], 0.0))
     return figure
 
 

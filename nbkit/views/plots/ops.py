@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from nbkit import units
 from nbkit.analysis.time.times import computing_ops, self_totals
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.plots.figures import cut_names, live_bars, static_bars, without_markup, without_math
-from nbkit.views.summary import units
 from nbkit.views.summary.facts import PHASE_COLORS
 from nbkit.views.summary.names import shown
 

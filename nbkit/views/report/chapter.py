@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nbkit.views.brief.brief import Brief, brief_of
 from nbkit.views.panels.panel import Contents
 from nbkit.views.report.summary import summary_statements
 from nbkit.views.statements.statement import Statement
@@ -17,6 +18,7 @@ class Chapter:
     contents: Contents
     anchor: str
     title: str
+    brief: Brief
     statements: list[Statement]
 
 
@@ -31,4 +33,6 @@ def chapters(traces: Sequence[Contents]) -> list[Chapter]:
 def _chapter(contents: Contents, anchor: str, numbered: str) -> Chapter:
     trace = contents.trace
     statements = [] if view_of(trace).is_empty(trace) else summary_statements(trace, contents.base)
-    return Chapter(contents, anchor, title=f"{numbered}{facts(trace).title}", statements=statements)
+    return Chapter(
+        contents, anchor, title=f"{numbered}{facts(trace).title}", brief=brief_of(trace), statements=statements
+    )

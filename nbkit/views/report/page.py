@@ -5,6 +5,7 @@ from dataclasses import replace
 from html import escape
 from pathlib import Path
 
+from nbkit.views.brief.html import worst_html
 from nbkit.views.panels.panel import Contents
 from nbkit.views.report.chapter import Chapter, chapters
 from nbkit.views.report.section import trace_section
@@ -16,7 +17,7 @@ from nbkit.views.summary.names import shown
 
 STATIC = Path(__file__).parents[1] / "static"
 # What the first screen must answer; the rest is in the section of each trace.
-QUESTIONS = ("Incomplete", "What ran", "How long", "Where the time went", "Is anything wrong", "What it is",
+QUESTIONS = ("What ran", "How long", "Where the time went", "Is anything wrong", "What it is",
              "What it is made of")  # fmt: skip
 
 
@@ -40,7 +41,9 @@ def _overview(chapters: Sequence[Chapter]) -> str:
 
 def _answers(chapter: Chapter) -> str:
     short = [_short(statement) for statement in chapter.statements if statement.question in QUESTIONS]
-    return statements_html(short, chapter.anchor) if short else nothing_html(chapter.contents.trace)
+    if not short:
+        return nothing_html(chapter.contents.trace)
+    return worst_html(chapter.brief, chapter.anchor) + statements_html(short, chapter.anchor)
 
 
 def _short(statement: Statement) -> Statement:

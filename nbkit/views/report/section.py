@@ -4,6 +4,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from nbkit.trace.trace import Trace
+from nbkit.views.brief.html import brief_html
 from nbkit.views.panels.panel import panel_html
 from nbkit.views.report.chapter import Chapter
 from nbkit.views.sections.writers import to_html
@@ -38,7 +39,8 @@ def _inside(chapter: Chapter) -> str:
     drawn = trace if contents.values else Trace(trace.frames, trace.meta)
     charts = "".join(_chart(figure, f"{anchor}-chart{number}-") for number, figure in enumerate(view.charts(drawn), 1))
     return (
-        statements_html(chapter.statements, anchor)
+        brief_html(chapter.brief, ROWS, anchor)
+        + statements_html(chapter.statements, anchor)
         + _tables(to_html(view.outcome(trace, ROWS)), f"{anchor}-found", "What was found")
         + panels
         + _tables(to_html(view.totals(trace, ROWS)), f"{anchor}-totals", "Totals")

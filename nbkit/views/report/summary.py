@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from nbkit import units
 from nbkit.analysis.time.compare_times import compare_times
 from nbkit.analysis.time.memory import held_at_peak, memory_peaks
 from nbkit.analysis.time.times import computing_ops, host_ops, self_by_phase, slowest_groups
@@ -14,7 +15,6 @@ from nbkit.views.sections.difference import is_different
 from nbkit.views.sections.section import MODULE, module_names
 from nbkit.views.statements.statement import Link, Statement, Words, op_link
 from nbkit.views.static_html.view import view_of
-from nbkit.views.summary import units
 from nbkit.views.summary.counting import is_timeline
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
@@ -27,7 +27,6 @@ def summary_statements(trace: Trace, base: Trace | None = None) -> list[Statemen
     """Returns the statements of a trace with rows, most asked first; with `base` what changed since that."""
     of_verb = view_of(trace).statements
     return [
-        *_incomplete(trace),
         *(of_verb(trace) if of_verb else _of_ops(trace, base)),
         _left_out(trace),
         *_cost(trace.meta),
@@ -41,14 +40,8 @@ def _of_ops(trace: Trace, base: Trace | None) -> list[Statement]:
         _how_long(trace),
         *([] if base is None else [changes(trace, base)]),
         Statement("Where the time went", tuple(_time(trace))),
-        view_of(trace).verdict(trace),
         *_memory(trace),
     ]
-
-
-def _incomplete(trace: Trace) -> Iterator[Statement]:
-    if reason := facts(trace).incomplete:
-        yield Statement("Incomplete", ((reason,),), "bad")
 
 
 def _what_ran(trace: Trace) -> Statement:

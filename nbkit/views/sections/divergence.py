@@ -7,9 +7,9 @@ import pandas as pd
 
 from nbkit.analysis.values.producers import producers
 from nbkit.trace.trace import Trace
+from nbkit.units import general
 from nbkit.views.sections.section import Column, Section, columns
 from nbkit.views.summary.names import shown, shown_module
-from nbkit.views.summary.units import general
 
 CLASSES = ("local", "input", "both", "propagated", "clean")
 MILESTONES = {

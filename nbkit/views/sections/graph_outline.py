@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from nbkit import units
 from nbkit.schema import NODES, PARTS
 from nbkit.trace.trace import Trace
-from nbkit.views.summary import units
 from nbkit.views.summary.names import shown
 
 MOST_OPS = 3

@@ -6,10 +6,10 @@ from typing import Any
 
 import pandas as pd
 
+from nbkit import units
 from nbkit.analysis.time.times import computing_ops, self_totals
 from nbkit.schema import OPS
 from nbkit.trace.trace import Trace
-from nbkit.views.summary import units
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown, shown_module
 

@@ -1,18 +1,17 @@
-"""Sections of an optime trace: what could be saved, where time and memory went, devices, and how repeats vary."""
+"""Sections of an optime trace: where time and memory went, devices, and how repeats vary."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
 import pandas as pd
 
+from nbkit import units
 from nbkit.analysis.time.device import device_use
 from nbkit.analysis.time.gaps import time_by_kind
 from nbkit.analysis.time.memory import held_at_peak, memory_peaks
 from nbkit.analysis.time.times import by_kernel, computing_ops, host_ops, self_by_phase, self_totals, time_totals
 from nbkit.schema import OPS, TIMINGS
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.savings import savings_section
 from nbkit.views.sections.section import MODULE, Column, Section, columns, module_names
-from nbkit.views.summary import units
 
 KINDS = {
     "op": "in ops",
@@ -33,7 +32,6 @@ def time_sections(trace: Trace, count: int) -> list[Section]:
     if not len(ops):
         return []
     return [
-        *savings_section(trace, count),
         *_blocks(ops, count),
         *_host(ops, count),
         *_devices(ops, count),

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from textwrap import wrap
 
+from nbkit import units
 from nbkit.views.sections.section import Column, Section
-from nbkit.views.summary import units
 from nbkit.views.summary.facts import PHASE_COLORS
 
 # Characters of a line: what a terminal has is kept between these; where there is none, as wide as the middle one.

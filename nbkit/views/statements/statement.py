@@ -46,13 +46,23 @@ def statements_html(statements: list[Statement], anchor: str) -> str:
 
 def _statement(statement: Statement, anchor: str) -> str:
     tone = f' class="nbkit-{statement.tone}"' if statement.tone else ""
-    sentences = "".join(f"<p>{''.join(_part(part, anchor) for part in words)}</p>" for words in statement.sentences)
+    sentences = "".join(f"<p>{words_html(words, anchor)}</p>" for words in statement.sentences)
     return f"<dt>{escape(statement.question)}</dt><dd{tone}>{sentences}</dd>"
 
 
-def _part(part: str | Link, anchor: str) -> str:
-    if isinstance(part, str):
-        return escape(part)
+def words_text(words: Words) -> str:
+    """Returns the words without their links."""
+    return "".join(part if isinstance(part, str) else part.text for part in words)
+
+
+def words_html(words: Words, anchor: str | None) -> str:
+    """Writes words as HTML; as text alone where there is no page with widgets to lead to."""
+    if anchor is None:
+        return escape(words_text(words))
+    return "".join(escape(part) if isinstance(part, str) else _link(part, anchor) for part in words)
+
+
+def _link(part: Link, anchor: str) -> str:
     select = (
         "" if part.value is None else f' data-trace="{anchor}" data-widget="{part.widget}" data-value="{part.value}"'
     )

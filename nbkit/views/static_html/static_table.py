@@ -1,6 +1,8 @@
 """The static view of a trace: one piece of HTML without scripts that survives where no widget can."""
 
 from nbkit.trace.trace import Trace
+from nbkit.views.brief.brief import brief_of
+from nbkit.views.brief.html import brief_html
 from nbkit.views.sections.writers import to_html
 from nbkit.views.static_html.style import facts_html, static_div
 from nbkit.views.static_html.view import view_of
@@ -8,11 +10,12 @@ from nbkit.views.summary.facts import facts
 
 # Rows of each table of totals, and of the table of single calls.
 SLOWEST, CALLS = 10, 20
+FINDINGS = 10
 
 
 def static_table(trace: Trace) -> str:
-    """Writes HTML of the facts, a picture if the verb has one, totals and single calls; every name escaped."""
-    view, head = view_of(trace), facts_html(facts(trace))
+    """Writes HTML of facts, brief, a picture if the verb has one, totals and single calls; every name escaped."""
+    view, head = view_of(trace), facts_html(facts(trace)) + brief_html(brief_of(trace), FINDINGS)
     more = nothing_html(trace)
     if not view.is_empty(trace):
         more = view.picture(trace) + totals_tables(trace, SLOWEST) + view.calls(trace, CALLS)

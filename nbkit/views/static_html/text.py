@@ -1,7 +1,9 @@
-"""The text of a trace: a few lines for a terminal, a log or a screen reader."""
+"""The text of a trace, for a terminal, a log or a screen reader: its brief, then its figures."""
 
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.writers import to_text
+from nbkit.views.brief.brief import brief_of
+from nbkit.views.brief.text import brief_lines
+from nbkit.views.sections.writers import text_width, to_text
 from nbkit.views.static_html.view import view_of
 from nbkit.views.summary.facts import facts
 
@@ -9,10 +11,14 @@ ROWS = 5
 
 
 def summary(trace: Trace) -> str:
-    """Says what ran, how long, where the time went, what was skipped, what recording cost; no trailing newline."""
+    """Says what ran, the verdict and the first findings, where the time went, what was skipped; no trailing newline.
+
+    Its first line is that of the brief with all figures.
+    """
     known = facts(trace)
     lines = [f"{known.title}: {', '.join(_figure(label, value) for label, value in known.figures)}"]
     lines += [f"INCOMPLETE: {known.incomplete}"] if known.incomplete else []
+    lines += brief_lines(brief_of(trace), ROWS, text_width())
     # Slow ops first is for the eye that sees all at once; read from the top, the phases give the frame.
     sections = sorted(view_of(trace).sections(trace, ROWS), key=lambda section: section.columns[0].kind != "phase")
     lines += to_text(sections) or [view_of(trace).nothing]

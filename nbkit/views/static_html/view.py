@@ -25,17 +25,16 @@ class View:
     """Says what a trace shows, from one source for every host.
 
     `widget` is the live view; `sections` are the tables of the summary, with at most so many rows; `picture` is HTML of
-    a static picture and `calls` that of a table of single calls. A report has `verdict`, its answer to whether anything
-    is wrong, the tables of its `outcome`, `panels` with the widgets, the tables of where the time went (`totals`)
-    and `charts` (matplotlib figures). All of it is about the frame that `shows` names; without rows of that `nothing`
-    is said. `statements` are the report's summary in words, where it is not about ops.
+    a static picture and `calls` that of a table of single calls. A report has the tables of its `outcome`, `panels`
+    with the widgets, the tables of where the time went (`totals`) and `charts` (matplotlib figures). All of it is about
+    the frame that `shows` names; without rows of that `nothing` is said. `statements` are the report's summary in
+    words, where it is not about ops. The brief stands before all of it.
     """
 
     widget: Callable[[Trace], Any]
     sections: Callable[[Trace, int], list[Section]]
     charts: Callable[[Trace], list[Any]]
     calls: Callable[[Trace, int], str]
-    verdict: Callable[[Trace], Statement]
     panels: Callable[[Contents], list[Panel]]
     totals: Callable[[Trace, int], list[Section]]
     picture: Callable[[Trace], str] = no_picture

@@ -6,7 +6,7 @@ from typing import Any
 
 from nbkit.analysis.query.encoded import Columns
 from nbkit.analysis.query.matches import Ids
-from nbkit.views.summary.units import is_null
+from nbkit.units import is_null
 
 Cell = int | float | str | None
 # The front end cuts texts to 200 characters, and has to see that there are more.

@@ -66,3 +66,20 @@ def test_words_are_those_of_the_widget(kind: str, times: tuple[float, float, flo
 def test_no_ops_have_no_picture() -> None:
     empty = make_trace(make_ops())
     assert difference_html(flame_states(empty, empty)) == ""
+
+
+def test_the_picture_is_as_high_as_its_boxes_are_deep() -> None:
+    rows = (
+        {"op": "step", "total_time_us": 100.0, "self_time_us": 60.0},
+        {"op": "inner", "parent_id": 0, "total_time_us": 40.0},
+    )
+    states = flame_states(make_trace(make_ops(*rows)), make_trace(make_ops(*rows)))
+    svg = ElementTree.fromstring(difference_html(states).split("</p>", 1)[1])
+    assert (svg.get("viewBox"), svg.get("aria-label")) == (
+        "0 0 1000 36",
+        "Difference of 100 µs: the 2 widest call paths",
+    )
+    places = [[rect.get(name) for name in ("x", "y", "width")] for rect in svg.iter("rect")]
+    assert places == [["0.00", "0", "999.50"], ["0.00", "18", "399.50"]]
+    few = ElementTree.fromstring(difference_html(states, 1).split("</p>", 1)[1])
+    assert (few.get("viewBox"), len(list(few.iter("rect")))) == ("0 0 1000 18", 1)

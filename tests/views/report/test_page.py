@@ -46,6 +46,18 @@ def test_every_link_leads_somewhere_and_every_id_is_there_once() -> None:
     assert sorted(ids) == sorted(set(ids))
 
 
+def test_a_page_opens_with_the_brief_and_says_first_that_a_trace_is_incomplete() -> None:
+    error = {"type": "ValueError", "message": "no <b>", "source": "train.py:3", "op_id": 1}
+    text = page(small_trace(verb="opcheck", checked_tensors=3, complete=False, error=error))
+    places = [text.index(part) for part in (
+        "<h1>", "<b>Incomplete</b>: ValueError: no &lt;b&gt; (at op 1, train.py:3)", "Nothing wrong found until then.",
+        "Not looked at: ", "<dt>What ran</dt>")]  # fmt: skip
+    assert places == sorted(places)
+    several = page(small_trace(verb="opcheck", checked_tensors=3), small_trace())
+    overview = several[: several.index('<section class="nbkit-trace"')]
+    assert "Nothing wrong found." in overview and "Not looked at" not in overview
+
+
 def test_a_title_can_be_given() -> None:
     text = report_page([Contents(small_trace())], title="a <b>\u202e")
     assert "<h1>a &lt;b&gt;\\u202e</h1>" in text

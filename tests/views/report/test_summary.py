@@ -25,10 +25,6 @@ def test_a_trace_of_ops() -> None:
             "Modules with most self time: fc 85.0 %, (root) 10.8 %.",
             "Phases: forward 40.0 %, backward 58.3 %, optimizer 1.7 %.",
         ],
-        "Is anything wrong": [
-            "Not checked: optrace does not check values; "
-            "opcheck looks for NaN and Inf, opdiff compares with a reference."
-        ],
         "Left out": ["Nothing was skipped."],
         "Overhead of recording": ["About 64.0 µs of 160 µs (40.0 %)."],
         "Recorded": ["2026-01-02T03:04:05+00:00 with nbkit 0.1.0, torch 2.13.0, python 3.11.9."],
@@ -57,11 +53,8 @@ def test_links_lead_to_the_slowest_call() -> None:
     assert links == [Link("aten.add.Tensor", "op_table", 1), Link("aten.mm.default", "op_table", 2)]
 
 
-def test_what_was_left_out_and_why_a_trace_is_incomplete_is_said() -> None:
-    error = {"type": "ValueError", "message": "no <b>", "source": "train.py:3", "op_id": 1}
-    said = answers(small_trace(complete=False, error=error, skipped={"sparse tensors": 3}, filtered_ops=2))
-    assert next(iter(said)) == "Incomplete"
-    assert said["Incomplete"] == ["ValueError: no <b> (at op 1, train.py:3)"]
+def test_what_was_left_out_is_said() -> None:
+    said = answers(small_trace(skipped={"sparse tensors": 3}, filtered_ops=2))
     assert said["Left out"] == ["skipped 3: sparse tensors", "left out by filters: 2 ops"]
 
 
@@ -69,11 +62,11 @@ def test_what_is_not_known_is_not_said() -> None:
     said = answers(Trace({"ops": make_ops({"op": "a"})}, {"complete": True}))
     assert said["What ran"] == ["1 op: forward 1."]
     assert said["How long"][0].startswith("Recorded in an unknown time, with the recorder's work in it")
-    assert not {"Overhead of recording", "Recorded", "Memory at its peak", "Incomplete"} & set(said)
+    assert not {"Overhead of recording", "Recorded", "Memory at its peak"} & set(said)
 
 
 def test_a_large_trace_is_summed_up_in_the_same_few_sentences() -> None:
     assert {question: len(sentences) for question, sentences in answers(fake_trace(30_000)).items()} == {
-        "What ran": 1, "How long": 1, "Where the time went": 3, "Is anything wrong": 1, "Left out": 1,
+        "What ran": 1, "How long": 1, "Where the time went": 3, "Left out": 1,
         "Overhead of recording": 1, "Recorded": 1,
     }  # fmt: skip

@@ -1,11 +1,14 @@
 """What Jupyter gets to show."""
 
 import gc
+import json
 import subprocess
 import sys
 import weakref
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from nbconvert.exporters import HTMLExporter
 
 from nbkit.views.static_html import display
 from nbkit.views.static_html.mimebundle import WIDGET_VIEW
@@ -16,7 +19,7 @@ import sys, nbkit
 from tests.fakes import small_trace, timed_trace
 from nbkit.views.static_html import display
 bundle, _ = display.mimebundle(small_trace())
-assert sorted(bundle) == ["text/html", "text/plain"], sorted(bundle)
+assert sorted(bundle) == [display.BRIEF, "text/html", "text/markdown", "text/plain"], sorted(bundle)
 assert "<svg" in display.mimebundle(timed_trace())[0]["text/html"]
 slow = {"anywidget", "ipywidgets", "plotly", "matplotlib"} & set(sys.modules)
 assert not slow, slow
@@ -33,7 +36,7 @@ def test_under_a_kernel_the_view_of_one_widget_comes_with_its_twins(monkeypatch)
     monkeypatch.setattr(display, "has_live_front_end", lambda: True)
     trace = small_trace()
     bundle, _ = display.mimebundle(trace)
-    assert sorted(bundle) == [WIDGET_VIEW, "text/html", "text/plain"]
+    assert sorted(bundle) == [WIDGET_VIEW, display.BRIEF, "text/html", "text/markdown", "text/plain"]
     model = display._WIDGETS[trace].model_id
     assert bundle[WIDGET_VIEW] == {"version_major": 2, "version_minor": 1, "model_id": model}
     assert display.mimebundle(trace)[0][WIDGET_VIEW] == bundle[WIDGET_VIEW]
@@ -47,11 +50,28 @@ def test_twins_are_the_summary_and_the_static_table() -> None:
     assert metadata == {}
 
 
+def test_the_brief_stands_beside_them_as_markdown_and_as_json() -> None:
+    trace = small_trace(name="step")
+    bundle, _ = display.mimebundle(trace)
+    assert bundle["text/markdown"] == trace.brief(form="markdown")
+    assert bundle[display.BRIEF] == json.loads(trace.brief(form="json"))
+
+
+def test_a_terminal_shows_the_text_and_a_page_the_html() -> None:
+    """What IPython prints, and what nbconvert chooses: its order of preference, of which ours are in this bundle."""
+    bundle, _ = display.mimebundle(small_trace())
+    data, _ = InteractiveShell().display_formatter.format(small_trace(), include={"text/plain"})
+    assert data == {"text/plain": bundle["text/plain"]}
+    (first, *_) = [name for name in HTMLExporter().config.NbConvertBase.display_data_priority if name in bundle]
+    assert first == "text/html"
+
+
 def test_an_optime_trace_shows_flamegraph_and_op_table_linked(monkeypatch) -> None:
     monkeypatch.setattr(display, "has_live_front_end", lambda: True)
     trace = timed_trace()
     view = display.mimebundle(trace)[0][WIDGET_VIEW]
-    flame, table = display._WIDGETS[trace].children
+    brief, flame, table = display._WIDGETS[trace].children
+    assert "Nothing was found that would save much time." in brief.value
     assert view["model_id"] == display._WIDGETS[trace].model_id
     flame.selected_op_id = 2
     assert table.selected_op_id == 2

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from jupyter_client.manager import start_new_kernel
 
+from nbkit.views.static_html.display import BRIEF
 from nbkit.views.static_html.front_end import has_live_front_end, is_headless
 from nbkit.views.static_html.mimebundle import WIDGET_VIEW
 from tests.executed import notebook_of, run
@@ -36,19 +37,25 @@ def shown() -> Iterator[Callable[[str], Bundle]]:
     manager.shutdown_kernel(now=True)
 
 
+def twins(expression: str) -> set[str]:
+    """The forms that need no kernel; a trace has its brief beside them."""
+    briefs = {"text/markdown", BRIEF} if expression == "small_trace()" else set()
+    return {"text/html", "text/plain", *briefs}
+
+
 def test_without_a_kernel_nobody_uses_widgets_and_nothing_is_headless():
     assert (has_live_front_end(), is_headless()) == (False, False)
 
 
 @pytest.mark.parametrize("expression", SHOWN)
 def test_a_reader_gets_the_widget_with_its_twins(shown, expression):
-    assert shown(expression).keys() == {WIDGET_VIEW, "text/html", "text/plain"}
+    assert shown(expression).keys() == {WIDGET_VIEW, *twins(expression)}
 
 
 def test_a_file_gets_the_twins_alone_unless_in_a_box():
     notebook = run(notebook_of([SET_UP, *SHOWN, BOXED]), ROOT)
     *alone, boxed = [cell.outputs[-1].data.keys() for cell in notebook.cells[1:]]
-    assert alone == [{"text/html", "text/plain"}] * 3
+    assert alone == [twins(expression) for expression in SHOWN]
     assert WIDGET_VIEW in boxed  # where a reader looks on all the same
 
 

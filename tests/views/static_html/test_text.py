@@ -10,10 +10,20 @@ def test_summary_names_counts_cost_slowest_ops_modules_and_phases() -> None:
         "optrace step: 8 ops, 6 aten ops, 2 API calls, wall time 160 µs, overhead about 64.0 µs (40.0 %), "
         "device cpu, torch 2.13.0"
     )
-    assert lines[2].split() == ["phase", "calls", "self", "time", "share"]
-    assert lines[8].split() == ["aten.mm.default", "1", "62.0", "µs", "51.7", "%"]
-    assert lines[14].split() == ["slowest", "modules", "calls", "self", "time", "share"]
-    assert len(lines[7:13]) == 6
+    lines = lines[lines.index("", 2) + 1 :]
+    assert lines[0].split() == ["phase", "calls", "self", "time", "share"]
+    assert lines[6].split() == ["aten.mm.default", "1", "62.0", "µs", "51.7", "%"]
+    assert lines[12].split() == ["slowest", "modules", "calls", "self", "time", "share"]
+    assert len(lines[5:11]) == 6
+
+
+def test_a_trace_that_judges_nothing_says_in_one_sentence_what_would() -> None:
+    lines = summary(small_trace()).splitlines()
+    assert " ".join(lines[2 : lines.index("", 2)]) == (
+        "Not looked at: NaN, Inf and lost precision (use nbkit.opcheck); results against a reference "
+        "(use nbkit.opdiff); parameters, gradients and dataflow of training (use nbkit.opaudit); where the time goes "
+        "(use nbkit.optime)."
+    )
 
 
 def test_incomplete_trace_says_so_with_the_error() -> None:

@@ -1,0 +1,99 @@
+"""Brief: what a trace says first: what ran, the verdict, the findings, and what nobody has looked at."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nbkit import units
+from nbkit.schema.findings import SEVERITIES
+from nbkit.trace.trace import Trace
+from nbkit.views.brief.entry import LONGEST, Entry, entries
+from nbkit.views.brief.looks import JUDGES, LOOKS, Look, seen_values
+from nbkit.views.statements.statement import Tone, Words
+from nbkit.views.summary.facts import facts
+from nbkit.views.summary.names import shown
+
+# Figures of a recording that a reader of findings needs; the summary has all.
+FIGURES = {
+    "step": "{} step",
+    "steps": "{} steps",
+    "loss": "loss {}",
+    "looked into": "{} looked into",
+    "aten ops": "{} aten ops",
+    "wall time": "{}",
+    "device": "{}",
+    "devices": "{}",
+    "torch": "torch {}",
+}
+
+
+@dataclass(frozen=True)
+class Brief:
+    """Holds what a trace says first.
+
+    `ran` is a line on the recording and `incomplete` why it ended early, null if it did not. `verdict` holds sentences,
+    none where nothing was judged, `entries` the findings, the worst first, `missing` what nobody has looked at, and
+    `limits` what an audit of a script could not do.
+    """
+
+    ran: str
+    incomplete: str | None
+    verdict: tuple[Words, ...]
+    tone: Tone
+    entries: tuple[Entry, ...]
+    missing: tuple[Look, ...]
+    limits: tuple[str, ...] = ()
+
+    @property
+    def not_looked_at(self) -> str:
+        """Returns the line on what nobody has looked at, and what would; first what an audit of a script could not."""
+        missing = "; ".join(f"{look.question} (use nbkit.{look.verb})" for look in self.missing)
+        return " ".join([*self.limits, *([f"Not looked at: {missing}."] if missing else [])])
+
+
+def brief_of(trace: Trace) -> Brief:
+    """Returns the brief of a trace; of a graph, which nobody ran, it has neither verdict nor findings."""
+    found = entries(trace)
+    results = {look.verb: look.result(trace) for look in LOOKS}
+    verdict, tone = _verdict(trace, found, {verb: text for verb, text in results.items() if text is not None})
+    own = str(trace.meta.get("verb"))
+    was_run = any(len(trace.frames.get(name, ())) for name in ("ops", "steps"))
+    unseen = [look for look in LOOKS if results[look.verb] is None]
+    return Brief(
+        _what_ran(trace),
+        facts(trace).incomplete,
+        (*verdict, *((look.nothing,) for look in unseen if look.verb == own)),
+        tone,
+        tuple(found),
+        tuple(look for look in unseen if look.verb != own) if was_run else (),
+        tuple(shown(str(limit), LONGEST) for limit in trace.meta.get("limits", [])),
+    )
+
+
+def left_out(count: int) -> str:
+    """Returns the line on findings that are not shown; empty for none."""
+    return f"{units.counted(count, 'further finding')} in trace.findings." if count > 0 else ""
+
+
+def _what_ran(trace: Trace) -> str:
+    known = facts(trace)
+    figures = [FIGURES[label].format(value) for label, value in known.figures if label in FIGURES]
+    return f"{known.title}: {', '.join(figures) or 'nothing recorded'}."
+
+
+def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> tuple[list[Words], Tone]:
+    """Returns the sentences of the verdict; findings are counted before what was looked at, hints after it."""
+    seen, tone = seen_values(trace)
+    said: list[Words] = [*((text,) for text in results.values() if text), *seen]
+    if tone == "bad" or any(entry.severity != "hint" for entry in found):
+        return [*_counts(found), *said], "bad"
+    if tone == "good" or results.keys() & set(JUDGES):
+        until = "" if trace.complete else " until then"
+        return [(f"Nothing wrong found{until}.",), *said, *_counts(found)], "good"
+    return [*said, *_counts(found)], ""
+
+
+def _counts(found: Sequence[Entry]) -> list[Words]:
+    counts = [(severity, sum(entry.severity == severity for entry in found)) for severity in SEVERITIES]
+    text = ", ".join(units.counted(number, severity) for severity, number in counts if number)
+    order = ", the worst first" if len(found) > 1 else ""
+    return [(f"{text}{order}.",)] if text else []

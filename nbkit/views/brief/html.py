@@ -1,0 +1,73 @@
+"""Writes a brief as HTML that needs no script, for notebooks and reports."""
+
+import json
+import re
+from html import escape
+
+from nbkit.views.brief.brief import Brief, left_out
+from nbkit.views.brief.entry import Entry
+from nbkit.views.statements.statement import Link, difference_link, op_link, words_html
+from nbkit.views.summary.names import shown
+
+_CODE = re.compile(r"`([^`]*)`")
+
+
+def brief_html(brief: Brief, count: int, anchor: str | None = None) -> str:
+    """Writes verdict, at most `count` findings and what nobody has looked at; empty where there is nothing to say.
+
+    With `anchor`, the section of the trace in a page, it says first whether the trace is incomplete, and places lead to
+    the widgets there.
+    """
+    rest = (left_out(len(brief.entries) - count), brief.not_looked_at)
+    aside = "".join(f'<p class="nbkit-aside">{escape(text)}</p>' for text in rest if text)
+    return _div(_judged(brief, count, anchor) + aside)
+
+
+def worst_html(brief: Brief, anchor: str) -> str:
+    """Writes the verdict and the worst finding, for an overview of several traces."""
+    return _div(_judged(brief, 1, anchor))
+
+
+def _div(html: str) -> str:
+    return f'<div class="nbkit-brief">{html}</div>' if html else ""
+
+
+def _judged(brief: Brief, count: int, anchor: str | None) -> str:
+    is_early = brief.incomplete is not None and anchor is not None
+    incomplete = f'<p class="nbkit-bad"><b>Incomplete</b>: {escape(brief.incomplete or "")}</p>' if is_early else ""
+    verdict = " ".join(words_html(words, anchor) for words in brief.verdict)
+    # Findings have the colours of their own.
+    tone = f' class="nbkit-{brief.tone}"' if brief.tone and not brief.entries else ""
+    items = "".join(_item(entry, anchor) for entry in brief.entries[:count])
+    judged = f"<p{tone}>{verdict}</p>" if verdict else ""
+    return incomplete + judged + (f"<ol>{items}</ol>" if items else "")
+
+
+def _item(entry: Entry, anchor: str | None) -> str:
+    first = f"<p><b>{escape(entry.severity)}, {escape(entry.rule)}</b>: {_with_code(entry.what)}</p>"
+    advice = f"<p>{_with_code(entry.advice)}</p>" if entry.advice else ""
+    return f'<li class="nbkit-{escape(entry.severity)}">{first}{_place(entry, anchor)}{advice}</li>'
+
+
+def _place(entry: Entry, anchor: str | None) -> str:
+    link = None if anchor is None else _link(entry)
+    if not entry.where and link is None:
+        return ""
+    where = _with_code(entry.where)
+    if link is not None and anchor is not None:
+        where = f"{where}{', ' if where else ''}{words_html((link,), anchor)}"
+    return f"<p>{where}</p>"
+
+
+def _link(entry: Entry) -> Link | None:
+    """Returns what leads to the rows of a finding: the first difference of opdiff, else its first op."""
+    text = f"see {shown(str(entry.row['op'] or 'the op'))}"
+    try:
+        return difference_link(text, json.loads(str(entry.row["evidence"]))["diffs_rows"][0])
+    except (ValueError, TypeError, KeyError, IndexError):
+        return None if entry.op_id is None else op_link(text, entry.op_id)
+
+
+def _with_code(text: str) -> str:
+    """Escapes a text, and makes code of what stands between backticks."""
+    return _CODE.sub(r"<code>\1</code>", escape(text))

@@ -1,0 +1,156 @@
+"""Looks say what can be looked at in a step, by which verb, and what came of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from nbkit import units
+from nbkit.analysis.values.non_finite import NonFinite, non_finite
+from nbkit.numerics.noise_ratio import HARMLESS
+from nbkit.schema import DIFFS, PARAMETERS, TENSORS
+from nbkit.trace.trace import Trace
+from nbkit.views.statements.statement import Tone, Words, op_link
+from nbkit.views.summary.names import shown, shown_module
+
+MOST_MODELS = 5
+
+
+@dataclass(frozen=True)
+class Look:
+    """Describes what can be looked at, and by which verb.
+
+    `result` says how much was looked at and what came of it, null where it was not; `nothing` says so of a trace by
+    the verb itself.
+    """
+
+    question: str
+    verb: str
+    result: Callable[[Trace], str | None]
+    nothing: str
+
+
+def _recorded_too(trace: Trace) -> set[object]:
+    """Returns the verbs that recorded steps of an audit of a script, whose frames are not all in its trace."""
+    return {one.get("verb") for one in trace.meta.get("recordings", [])}
+
+
+def _values(trace: Trace) -> str | None:
+    """Says how much opcheck examined; what it found are findings."""
+    names = ("checked_tensors", "propagated_ops", "discarded_ops")
+    looked, propagated, discarded = (int(trace.meta.get(name, 0)) for name in names)
+    if not looked:
+        return None
+    if len(trace.frames.get("findings", ())):
+        return f"{units.counted(looked, 'result')} checked for NaN, Inf and underflow."
+    text = f"In {units.counted(looked, 'result')} no NaN, Inf or underflow began."
+    if propagated:
+        hold = "1 of them contains" if propagated == 1 else f"{units.count(propagated)} of them contain"
+        text += f" {hold} NaN or Inf constants that are expected, such as the -Inf of a mask."
+    if discarded:
+        text += f" {units.counted(discarded, 'op')} made Inf that was thrown away: only integers were made of it."
+    return text
+
+
+def _differences(trace: Trace) -> str | None:
+    diffs = DIFFS.check(trace.frames.get("diffs", DIFFS.frame()))
+    compared = diffs[diffs["status"] != "skipped"]
+    if not len(compared):
+        return "" if "opdiff" in _recorded_too(trace) else None
+    tensors, reference = units.counted(len(compared), "compared tensor"), shown(str(trace.meta.get("reference", "cpu")))
+    wrong = compared[~compared["status"].isin(HARMLESS)]
+    if not len(wrong):
+        return f"{tensors}: none is further from {reference} than rounding allows."
+    failed = ", or could not be compared" if (wrong["status"] == "failed").any() else ""
+    differ = "differs" if len(wrong) == 1 else "differ"
+    return f"{units.count(len(wrong))} of {tensors} {differ} from {reference} by more than rounding allows{failed}."
+
+
+def _training(trace: Trace) -> str | None:
+    """Says of each model how many parameters there are, how many got a gradient and moved."""
+    rows = PARAMETERS.check(trace.frames.get("parameters", PARAMETERS.frame()))
+    rows = rows[(rows["kind"] == "parameter") & rows["tied_with"].isna()]
+    models = [_trained(trace, str(model), of) for model, of in rows.groupby("model", sort=False)]
+    if not models:
+        return None
+    more = len(models) - MOST_MODELS
+    return f"{'; '.join([*models[:MOST_MODELS], *([units.counted(more, 'more model')] if more > 0 else [])])}."
+
+
+def _trained(trace: Trace, model: str, of: pd.DataFrame) -> str:
+    is_trained = of["requires_grad"]
+    whole, trained = len(of), int(is_trained.sum())
+    with_gradient = int((is_trained & of["gradient"].isin(["zero", "finite", "non_finite"])).sum())
+    moved = int((of["changed_fraction"].fillna(0) > 0).sum())
+    parameters = f"{units.counted(whole, 'parameter')} of {shown(model)}"
+    if not trained:
+        return f"{parameters}: all are frozen" + (f", and {_share(moved, whole)} moved" if moved else "")
+    if trained < whole:
+        parameters += f", {units.count(whole - trained)} of them frozen"
+    if not with_gradient and not moved:
+        return f"{parameters}: no gradient was computed"
+    gradients = f"{_share(with_gradient, trained)} got a gradient"
+    if not trace.meta.get("optimizer_steps"):
+        return f"{parameters}: {gradients}, no optimizer stepped"
+    both = "" if with_gradient == moved == trained else f"{_share(moved, trained)} "
+    return f"{parameters}: {gradients} and {both}moved"
+
+
+def _share(count: int, whole: int) -> str:
+    return "all" if count == whole else f"{units.count(count)} of {units.count(whole)}"
+
+
+def _times(trace: Trace) -> str | None:
+    # The step itself is always a row.
+    is_timed = trace.meta.get("verb") == "optime" and len(trace.frames.get("ops", ())) > 1
+    if not is_timed and "optime" not in _recorded_too(trace):
+        return None
+    has_hints = "findings" in trace.frames and trace.findings["effect_us"].notna().any()
+    return "" if has_hints else "Nothing was found that would save much time."
+
+
+LOOKS = (
+    Look("NaN, Inf and lost precision", "opcheck", _values, "Not checked: no result was examined."),
+    Look("results against a reference", "opdiff", _differences, "Not compared: no tensor was compared."),
+    Look(
+        "parameters, gradients and dataflow of training",
+        "opaudit",
+        _training,
+        "Not audited: no module ran in the recording, so that there is no parameter to look at.",
+    ),
+    Look("where the time goes", "optime", _times, "Not timed: no op ran."),
+)
+# A timing that finds nothing to save does not say that the step is right.
+JUDGES = ("opcheck", "opdiff", "opaudit")
+
+
+def seen_values(trace: Trace) -> tuple[list[Words], Tone]:
+    """Says what the statistics of a trace show of NaN and Inf, and whether that is bad.
+
+    There is nothing to say where no values were read, or where opcheck judged them.
+    """
+    counts = non_finite(trace.frames.get("tensors", TENSORS.frame()))
+    if not counts.looked_at or trace.meta.get("checked_tensors"):
+        return [], ""
+    results = units.counted(counts.looked_at, "result")
+    if not counts.nan_count and not counts.inf_count:
+        return [(f"No NaN and no Inf in the {results} whose values were read.",)], "good"
+    # A mask is made of Inf.
+    return _seen(trace, counts, results), "bad" if counts.nan_count else ""
+
+
+def _seen(trace: Trace, counts: NonFinite, results: str) -> list[Words]:
+    kinds = (("NaN", counts.nan_count, counts.first_nan_op), ("Inf", counts.inf_count, counts.first_inf_op))
+    return [
+        (f"{units.count(number)} of {results} hold {name}, first that of ", *_op_words(trace, first), ".")
+        for name, number, first in kinds
+        if first is not None
+    ]
+
+
+def _op_words(trace: Trace, op_id: int) -> Words:
+    """Words an op as a link, with its module, phase and line."""
+    op, module, phase, source = (trace.ops[name].iloc[op_id] for name in ("op", "module", "phase", "source"))
+    where = f"in {shown_module(None, module)}" if isinstance(module, str) else "outside modules"
+    line = f" ({shown(source)})" if isinstance(source, str) else ""
+    return op_link(shown(op), op_id), f" {where}, {shown(phase)}{line}"

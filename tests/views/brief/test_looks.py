@@ -1,0 +1,170 @@
+"""What was looked at in a step, what came of it, and what is said where nothing could be looked at."""
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import nn
+
+import nbkit
+from nbkit.schema import DIFFS
+from nbkit.trace.trace import Trace
+from nbkit.views.brief.brief import Brief, brief_of
+from nbkit.views.brief.looks import LOOKS
+from nbkit.views.statements.statement import Link, words_text
+from tests.fakes import make_tensors, make_trace, small_trace
+
+
+def result(verb: str, trace: Trace) -> str | None:
+    (look,) = (look for look in LOOKS if look.verb == verb)
+    return look.result(trace)
+
+
+def told(brief: Brief) -> list[str]:
+    return [words_text(words) for words in brief.verdict]
+
+
+def audited(model, optimizer=None, is_detached=False):
+    with nbkit.opaudit() as trace:
+        z = model[0](torch.ones(2, 3))
+        model[1](z.detach() if is_detached else z).sum().backward()
+        if optimizer is not None:
+            optimizer.step()
+    return trace
+
+
+def two_layers():
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    return model, torch.optim.SGD(model.parameters(), 0.1)
+
+
+def test_a_clean_audit_says_what_was_looked_at():
+    trace = audited(*two_layers())
+    text = "4 parameters of Sequential: all got a gradient and moved."
+    brief = brief_of(trace)
+    assert (brief.tone, told(brief)) == ("good", ["Nothing wrong found.", text])
+    assert text in trace.summary()
+
+
+def test_an_audit_with_findings_counts_what_got_a_gradient_and_moved():
+    trace = audited(*two_layers(), is_detached=True)
+    brief = brief_of(trace)
+    said = ["1 warning.", "4 parameters of Sequential: 2 of 4 got a gradient and 2 of 4 moved."]
+    assert (brief.tone, told(brief)) == ("bad", said)
+    (entry,) = brief.entries
+    assert entry.what.startswith("0 (2 tensors) get no gradient; the graph is cut by aten.detach at ")
+    # The message has the line.
+    assert entry.what.count("z.detach() if") == 1 and "z.detach()" not in entry.where
+
+
+def test_frozen_parameters_and_steps_that_did_not_run_are_told():
+    model, optimizer = two_layers()
+    assert result("opaudit", audited(model)).endswith("all got a gradient, no optimizer stepped.")
+    model.zero_grad()
+    model[0].requires_grad_(False)
+    expected = "4 parameters of Sequential, 2 of them frozen: all got a gradient and moved."
+    assert result("opaudit", audited(model, optimizer)) == expected
+    with torch.no_grad():
+        optimizer.zero_grad()
+        with nbkit.opaudit() as trace:
+            model(torch.ones(1, 3))
+    assert result("opaudit", trace).endswith("frozen: no gradient was computed.")
+    model.requires_grad_(False)
+    with nbkit.opaudit() as trace:
+        model(torch.ones(1, 3))
+    assert result("opaudit", trace) == "4 parameters of Sequential: all are frozen."
+    with torch.no_grad(), nbkit.opaudit() as trace:
+        model(torch.ones(1, 3))
+        for parameter in model.parameters():  # as an average of another model's
+            parameter.mul_(2)
+    assert result("opaudit", trace) == "4 parameters of Sequential: all are frozen, and all moved."
+
+
+def test_an_audit_of_nothing_says_so_and_finds_nothing_right():
+    with nbkit.opaudit() as trace:
+        torch.ones(2).exp()
+    brief = brief_of(trace)
+    assert brief.tone == ""
+    assert told(brief) == ["Not audited: no module ran in the recording, so that there is no parameter to look at."]
+    assert [look.verb for look in brief.missing] == ["opcheck", "opdiff", "optime"]
+
+
+def test_many_models_are_counted():
+    models = [nn.Linear(2, 2) for _ in range(7)]
+    with nbkit.opaudit() as trace:
+        for model in models:
+            model(torch.ones(1, 2)).sum().backward()
+    assert result("opaudit", trace).endswith("; 2 more models.")
+
+
+def test_a_check_says_how_much_it_saw_of_masks_and_of_what_was_thrown_away():
+    def checked(step):
+        with nbkit.opcheck() as trace:
+            step()
+        return result("opcheck", trace)
+
+    began = "In 2 results no NaN, Inf or underflow began."
+    assert checked(lambda: torch.ones(2).exp()) == began
+    assert checked(lambda: torch.full((2,), -torch.inf)).endswith(
+        "began. 1 of them contains NaN or Inf constants that are expected, such as the -Inf of a mask."
+    )
+    assert checked(lambda: torch.zeros(2).log().long()) == (
+        f"{began} 1 op made Inf that was thrown away: only integers were made of it."
+    )
+    assert checked(lambda: None) is None
+    assert checked(lambda: torch.zeros(2).log()) == "2 results checked for NaN, Inf and underflow."
+
+
+def test_a_check_of_nothing_and_one_that_ended_early_do_not_say_that_all_is_well():
+    assert told(brief_of(small_trace(verb="opcheck"))) == ["Not checked: no result was examined."]
+    early = brief_of(small_trace(verb="opcheck", checked_tensors=3, complete=False))
+    assert told(early)[0] == "Nothing wrong found until then."
+
+
+def compared(*rows: tuple[int, str, float]) -> Trace:
+    base = {"op": "aten.mm.default", "module": "fc", "phase": "backward", "role": "output", "position": 0}
+    made = [
+        {**base, "op_id": op, "dtype": "float32", "status": status, "noise_ratio": ratio} for op, status, ratio in rows
+    ]
+    trace = small_trace(verb="opdiff", reference="cpu:float64")
+    trace.frames["diffs"] = DIFFS.frame(made)
+    return trace
+
+
+def test_compared_tensors_are_counted_without_those_that_were_skipped():
+    fine = compared((1, "ok", 1.0), (2, "skipped", np.nan))
+    assert result("opdiff", fine) == "1 compared tensor: none is further from cpu:float64 than rounding allows."
+    wrong = compared((1, "ok", 1.0), (2, "mismatch", 20.0), (3, "mismatch", 45.5), (6, "failed", np.nan))
+    assert result("opdiff", wrong) == (
+        "3 of 4 compared tensors differ from cpu:float64 by more than rounding allows, or could not be compared."
+    )
+    assert told(brief_of(compared((2, "skipped", np.nan)))) == ["Not compared: no tensor was compared."]
+
+
+def test_a_timing_that_finds_nothing_to_save_does_not_say_that_the_step_is_right():
+    brief = brief_of(small_trace(verb="optime"))
+    assert (brief.tone, told(brief)) == ("", ["Nothing was found that would save much time."])
+    assert told(brief_of(make_trace(small_trace().ops.head(1), verb="optime"))) == ["Not timed: no op ran."]
+
+
+def with_counts(nan: list[int], inf: list[int]) -> Brief:
+    """Ops 1, 2 and 3 with a result each, of so many NaN and Inf; op 2 reads a NaN."""
+    tensors = make_tensors((1, "output", 1), (2, "output", 2), (3, "output", 3), (2, "input", 9))
+    counts = {"nan_count": pd.array([*nan, 5], "Int64"), "inf_count": pd.array([*inf, 0], "Int64")}
+    return brief_of(make_trace(small_trace().ops, tensors.assign(**counts)))
+
+
+def test_values_that_were_read_are_judged_by_their_nan_and_inf():
+    found = with_counts([0, 0, 7], [0, 2, 2])
+    assert (found.tone, told(found)) == ("bad", [
+        "1 of 3 results hold NaN, first that of aten.sum.default outside modules, forward (train.py:9).",
+        "2 of 3 results hold Inf, first that of aten.relu.default in (root), forward (train.py:8).",
+    ])  # fmt: skip
+    links = [part for words in found.verdict for part in words if isinstance(part, Link)]
+    assert links == [Link("aten.sum.default", "op_table", 3), Link("aten.relu.default", "op_table", 2)]
+    # A mask is made of Inf.
+    assert with_counts([0, 0, 0], [0, 2, 2]).tone == ""
+    fine = with_counts([0, 0, 0], [0, 0, 0])
+    assert (fine.tone, told(fine)) == (
+        "good",
+        ["Nothing wrong found.", "No NaN and no Inf in the 3 results whose values were read."],
+    )
