@@ -40,7 +40,7 @@ class OpLines:
         Profiler and C++ saw the same calls in the same order; where they did not, no line is certain.
         """
         names, number, codes, instructions = self.noted
-        rows = _outermost(events)
+        rows = _outermost(events, {names[one] for one in np.unique(number).tolist()})
         if len(rows) != len(number) or [events.name[row] for row in rows.tolist()] != [names[one] for one in number]:
             return {}
         sources = list(events.texts("source"))
@@ -58,12 +58,16 @@ class OpLines:
         return texts
 
 
-def _outermost(events: Events) -> Ints:
-    """Returns, in order of time, the blocks and dispatcher calls of the main thread that are in no dispatcher call."""
+def _outermost(events: Events, names: set[str]) -> Ints:
+    """Returns, in order of time, the blocks and dispatcher calls of the main thread that are in no dispatcher call.
+
+    Those of other names are left out: inductor's fused kernels, which C++ does not take for calls.
+    """
     is_block = events.integers("block") == 1
     is_call = events.is_dispatcher_call & (events.kind == HOST)
     rows = np.flatnonzero((is_call | is_block) & (events.thread == events.main_thread))
     rows = rows[np.lexsort((-events.duration_ns[rows], events.start_ns[rows]))]
     end = np.where(is_call[rows], events.start_ns[rows] + events.duration_ns[rows], 0)
     latest = np.maximum.accumulate(np.append(0, end))[:-1]
-    return np.asarray(rows[events.start_ns[rows] >= latest])
+    is_met = np.array([events.name[row] in names for row in rows.tolist()], dtype=bool)
+    return np.asarray(rows[(events.start_ns[rows] >= latest) & is_met])

@@ -9,6 +9,7 @@ from torch.profiler import ProfilerActivity, profile
 
 import nbkit
 from nbkit import OptionError
+from nbkit.capture.native.library import library
 from nbkit.capture.profiler import optime as module
 from tests.capture.timed import level, named, timed
 
@@ -64,6 +65,17 @@ def test_a_recording_left_in_another_thread_says_so_and_the_next_one_works():
     assert not hasattr(nn.Module.__call__, "patch")
     assert len(timed(lambda: torch.ones(1)).ops) == 4
     assert in_thread(lambda: timed(lambda: torch.ones(1))) == []
+
+
+@pytest.mark.skipif(library() is None, reason="source lines come from the built recorder")
+def test_lines_are_known_after_a_recording_left_in_another_thread():
+    optimizer = torch.optim.SGD([nn.Parameter(torch.ones(1))])
+    timing = nbkit.optime()
+    timing.__enter__()
+    assert in_thread(lambda: timing.__exit__(None, None, None)) == []
+    for _ in range(2):
+        trace = timed(lambda: (optimizer.zero_grad(), torch.ones(1)))  # named blocks are noted once, too
+        assert trace.ops.loc[trace.ops["op"] == "aten.ones.default", "source"].notna().all()
 
 
 def test_calls_of_modules_in_other_threads_do_not_count_and_are_said():

@@ -10,6 +10,7 @@ from torch.profiler import ProfilerActivity, profile
 
 import nbkit
 from nbkit.analysis.time.gaps import time_by_kind
+from nbkit.capture.native.library import library
 from nbkit.capture.profiler.optime import HIDDEN_KERNELS
 from nbkit.views.sections.time import time_sections
 from tests.capture.models import aten, bits
@@ -105,6 +106,8 @@ def test_kernels_that_inductor_names_are_rows_as_the_profiler_has_them(steps):
     forward = fused[fused["phase"] == "forward"]
     assert forward["source"].tolist() == [f"tests/capture/step/test_inductor.py:{LINES[1]}"]
     assert fused["source"].notna().all()
+    if library() is not None:  # other ops have the line that calls the region
+        assert trace.ops.loc[trace.ops["op"].str.startswith("aten.addmm"), "source"].notna().any()
     assert "notes" not in trace.meta
     assert self_time_us(trace, "compiled") == 0.0
 

@@ -50,7 +50,8 @@ class LineLog {
   }
   static void end(Begun begun) { (begun == Begun::op ? is_inside : is_optimizing) = false; }
 
-  bool is_for_this_thread() const { return !is_inside && std::this_thread::get_id() == thread_; }
+  bool is_of_this_thread() const { return std::this_thread::get_id() == thread_; }
+  static bool is_in_op() { return is_inside; }
 
   // Names, and per entry the number of its name, its code (None without) and instruction.
   py::tuple result() const {
@@ -126,7 +127,8 @@ inline std::shared_ptr<LineLog>& line_log() {
   static auto& log = *new std::shared_ptr<LineLog>();
   return log;
 }
-inline at::CallbackHandle line_log_handle = at::INVALID_CALLBACK_HANDLE;
+// Of this thread's observer. It stays, and logs nothing, where a log ends in another thread, which cannot remove it.
+inline thread_local at::CallbackHandle line_log_handle = at::INVALID_CALLBACK_HANDLE;
 
 // What stands for a call whose end is waited for.
 struct Logged final : at::ObserverContext {
@@ -137,7 +139,7 @@ struct Logged final : at::ObserverContext {
 
 inline std::unique_ptr<at::ObserverContext> log_start(const at::RecordFunction& function) {
   const auto& log = line_log();
-  if (log == nullptr || !log->is_for_this_thread()) {
+  if (log == nullptr || LineLog::is_in_op() || !log->is_of_this_thread()) {
     return nullptr;
   }
   const LineLog::Begun begun = log->begin(function);
@@ -149,16 +151,21 @@ inline bool begin_lines() {
     return false;
   }
   line_log() = std::make_shared<LineLog>();
-  line_log_handle = at::addThreadLocalCallback(
-      at::RecordFunctionCallback(&log_start, [](const at::RecordFunction&, at::ObserverContext*) {})
-          .scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE}));
+  if (line_log_handle == at::INVALID_CALLBACK_HANDLE) {
+    line_log_handle = at::addThreadLocalCallback(
+        at::RecordFunctionCallback(&log_start, [](const at::RecordFunction&, at::ObserverContext*) {})
+            .scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE}));
+  }
   return true;
 }
 
 inline py::tuple end_lines() {
-  at::removeCallback(line_log_handle);
   const auto log = std::move(line_log());
   line_log() = nullptr;
+  if (log->is_of_this_thread()) {
+    at::removeCallback(line_log_handle);
+    line_log_handle = at::INVALID_CALLBACK_HANDLE;
+  }
   return log->result();
 }
 
