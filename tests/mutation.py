@@ -106,25 +106,25 @@ def _text(node: ast.expr) -> str:
     return f"({ast.unparse(ast.fix_missing_locations(node))})"
 
 
-def chosen(count: int, seed: int, only: list[str]) -> list[Mutation]:
-    """One mutation in each of `count` modules that have any, or in each of those named."""
+def chosen(count: int | None, seed: int, only: list[str]) -> list[Mutation]:
+    """One mutation in each of `count` modules that have any, or in each of those named; more where `count` is more."""
     draw = random.Random(seed)
     listed = subprocess.run(["git", "ls-files", "nbkit/*.py"], cwd=ROOT, capture_output=True, text=True, check=True)
     paths = [Path(name) for name in only or sorted(listed.stdout.split())]
     draw.shuffle(paths)
+    sources = {path: (ROOT / path).read_text(encoding="utf-8") for path in paths}
+    options = {path: several for path in paths if (several := list(mutations(path, sources[path])))}
+    count = count or len(options)
     found: list[Mutation] = []
-    for path in paths:
-        source = (ROOT / path).read_text(encoding="utf-8")
-        if options := list(mutations(path, source)):
-            found.append(draw.choice(options))
-            ast.parse(found[-1].applied(source))
-        if len(found) == count:
-            break
+    while len(found) < count and any(options.values()):
+        for path in [path for path, several in options.items() if several][: count - len(found)]:
+            found.append(options[path].pop(draw.randrange(len(options[path]))))
+            ast.parse(found[-1].applied(sources[path]))
     return found
 
 
 def near(module: Path, root: Path) -> list[Path]:
-    """Test files that most likely see a module: its own, those of what imports it, those beside its own, and above."""
+    """Test files that most likely see a module: its own, those of what imports it, those beside, below and above."""
     tests, package = root / "tests", root / "nbkit"
     files = [path for path in sorted(tests.rglob("test_*.py")) if "browser" not in path.parts]
     mirrored = tests.joinpath(*module.parts[1:-1])
@@ -132,8 +132,9 @@ def near(module: Path, root: Path) -> list[Path]:
     own = [tests.joinpath(*path.parts[1:-1], f"test_{path.stem}.py") for path in (module, *users)]
     importing = [path for path in files if _uses(path, module)]
     beside = [path for path in files if path.parent == mirrored]
+    below = [path for path in files if mirrored in path.parents and mirrored != tests]
     above = [path for path in files if path.parent == mirrored.parent != tests]
-    return [path for path in dict.fromkeys([own[0], *importing, *own[1:], *beside, *above]) if path in files]
+    return [path for path in dict.fromkeys([own[0], *importing, *own[1:], *beside, *below, *above]) if path in files]
 
 
 @cache
@@ -212,7 +213,7 @@ def copied(folder: Path) -> Path:
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("modules", nargs="*", help="modules to break, such as nbkit/errors.py; without, random ones")
-    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--count", type=int, help="without, 20, or one in each of the modules named")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--full", action="store_true", help="what the fast tier does not see, show to every test")
@@ -221,7 +222,7 @@ def main(words: list[str]) -> int:
     seen_by: set[str] = set()
     with tempfile.TemporaryDirectory(prefix="nbkit-mutations-") as folder:
         copy = Copy(copied(Path(folder)), options.workers)
-        for mutation in chosen(options.count, options.seed, options.modules):
+        for mutation in chosen(options.count or (None if options.modules else 20), options.seed, options.modules):
             tier, test = copy.judged(mutation, is_full=options.full)
             tally[tier] = tally.get(tier, 0) + 1
             seen_by |= {test.partition("[")[0]} if test and "::" in test else set()

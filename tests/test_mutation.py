@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.mutation import ROOT, mutations, near
+from tests.mutation import ROOT, chosen, mutations, near
 
 SOURCE = '''
 def answer(x: int = 1) -> int:
@@ -34,3 +34,24 @@ def test_tests_near_a_module_are_its_own_first_then_those_that_import_it():
     assert names[0] == "tests/trace/test_storage.py"
     assert "tests/trace/test_trace.py" in names
     assert not any("browser" in name for name in names)
+
+
+def test_tests_in_folders_below_those_of_a_module_are_near_it():
+    names = [str(path.relative_to(ROOT)) for path in near(Path("nbkit/readers/registry.py"), ROOT)]
+    assert names[0] == "tests/readers/test_registry.py"
+    assert "tests/readers/oneflow/test_reader.py" in names
+    assert not any(name.startswith("tests/trace/") for name in names)
+
+
+def test_more_mutations_than_modules_are_several_in_each_and_none_twice():
+    modules = ["nbkit/errors.py", "nbkit/flops.py"]
+    assert [str(each.module) for each in chosen(None, 3, modules)] == ["nbkit/flops.py", "nbkit/errors.py"]
+    several = [str(each) for each in chosen(8, 3, modules)]
+    assert len(set(several)) == 8
+    assert sum("errors.py" in each for each in several) == 4
+    assert several[:2] == [str(each) for each in chosen(None, 3, modules)]
+
+
+def test_a_count_beyond_all_mutations_takes_each_of_them_once():
+    everything = list(mutations(Path("nbkit/errors.py"), (ROOT / "nbkit/errors.py").read_text(encoding="utf-8")))
+    assert len(chosen(10_000, 0, ["nbkit/errors.py"])) == len(everything) > 3

@@ -25,6 +25,10 @@ FULL = (
     "docs/test_nbconvert.py*",
     # What each shell command of the README does stays in tests/command_line, in one process.
     "docs/test_terminal.py*",
+    # Scripts of a second or more; those of a few steps stay in command_line/test_audit.py.
+    "command_line/test_shared_cases.py*",
+    "command_line/test_audit.py::test_batches*",
+    "command_line/test_audit_right_cases.py*",
     # Looks, keys and hosts of widgets: their logic stays, in node and in one file per widget here.
     "browser/*_looks.py*",
     "browser/*_keyboard.py*",

@@ -38,8 +38,8 @@ def the(start: str) -> str:
 
 def test_each_command_of_the_section_is_run_below():
     words = [shlex.split(command) for command in commands(TERMINAL)]
-    assert [word[:3] for word in words] == [["python", "-m", "nbkit"]] * 7
-    assert [word[3] for word in words] == ["run", "run", "run", "diff", "load", "report", "info"]
+    assert [word[:3] for word in words] == [["python", "-m", "nbkit"]] * 8
+    assert [word[3] for word in words] == ["run", "run", "run", "audit", "diff", "load", "report", "info"]
 
 
 def test_a_function_of_the_script_is_recorded(folder):
@@ -63,6 +63,11 @@ def test_a_slower_step_is_told_from_noise(folder):
     shell(before.replace("-o before", "-o after"), folder)
     verdicts = shell(the("diff"), folder, status=1).partition("times that differ")[2].splitlines()
     assert any(line.split()[:3] == ["2,", "backward", "slower"] for line in verdicts)
+
+
+def test_the_steps_of_the_script_are_audited(folder):
+    said = shell(the("audit"), folder)
+    assert "opaudit train.py train_step: " in said and "Nothing wrong found." in said
 
 
 def test_the_slowest_ops_come_first(folder):

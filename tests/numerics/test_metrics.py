@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from nbkit.numerics.metrics import CHUNK, FIRST, measure, measure_one
+from nbkit.numerics.metrics import CHUNK, FIRST, measure, measure_one, rms
 from nbkit.numerics.precision import PRECISIONS
 
 INF, NAN = np.inf, np.nan
@@ -137,3 +137,10 @@ def test_pieces_and_batches_give_what_a_single_measurement_gives():
     batch = measure(np.concatenate(actual), np.concatenate(expected), starts, PRECISIONS["float32"])
     for name in batch._fields:
         np.testing.assert_allclose(getattr(batch, name), [getattr(one, name)[0] for one in single], rtol=1e-9)
+
+
+def test_the_root_mean_square_is_of_the_finite_values_and_does_not_overflow():
+    assert rms(np.array([3.0, 4.0, 0.0, 0.0])) == 2.5
+    assert rms(np.array([3.0, np.nan, 4.0, np.inf])) == pytest.approx((25 / 2) ** 0.5)
+    assert rms(np.array([3e200, 4e200])) == pytest.approx(25**0.5 * 1e200 / 2**0.5)
+    assert rms(np.array([])) == rms(np.array([np.nan])) == rms(np.zeros(3)) == 0.0

@@ -1,6 +1,7 @@
 """Tests noise ratios of single elements, tolerances, and how accumulation may grow."""
 
 import numpy as np
+import pytest
 
 from nbkit.numerics.noise_ratio import (
     Allowance,
@@ -8,6 +9,7 @@ from nbkit.numerics.noise_ratio import (
     growth,
     noise_ratios,
     outside,
+    running_growth,
     summed,
     where_not_finite,
 )
@@ -64,3 +66,17 @@ def test_tolerances_decide_element_by_element():
 def test_counts_of_both_sides_are_put_in_words():
     assert where_not_finite((2, 0, 1, 1)) == "2 NaN, expected 0"
     assert where_not_finite((1, 1, 0, 0)) is None
+
+
+def test_growth_begins_at_64_and_ends_at_8_and_a_running_sum_grows_on():
+    assert [growth(length) for length in (1, 64, 256, 4096, 10**6)] == [1.0, 1.0, 2.0, 8.0, 8.0]
+    assert [running_growth(length) for length in (256, 4096, 2**18, 2**20)] == [2.0, 8.0, 64.0, 256.0]
+
+
+def test_how_many_numbers_an_element_is_made_of():
+    m, k, n = 3, 16, 5
+    assert summed([m * k, k * n], m * n) == pytest.approx(k)
+    assert summed([k * n, 2, m * k], m * n) == pytest.approx(k)  # a bias is the smallest
+    assert summed([100], 4) == 25.0
+    assert summed([100, 1], 1) == 100.0
+    assert summed([], 4) == summed([100], 0) == 1.0

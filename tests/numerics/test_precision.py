@@ -57,3 +57,20 @@ def test_rounding_is_half_an_ulp_at_most(dtype):
     actual = expected.to(getattr(torch, dtype)).double()
     found = measure(actual.numpy(), expected.numpy(), np.zeros(1, dtype=np.intp), PRECISIONS[dtype])
     assert 0.49 < found.max_ulp[0] <= 0.5
+
+
+def test_steps_between_numbers_are_those_of_the_dtype():
+    half, double, e8m0 = (PRECISIONS[name] for name in ("float16", "float64", "float8_e8m0fnu"))
+    assert (half.eps, half.least, half.spacing) == (2**-10, 2**-14, 2**-24)
+    assert (double.eps, double.least, double.spacing) == (2**-52, 2.0**-1022, 5e-324)
+    assert (e8m0.eps, e8m0.least, e8m0.spacing) == (1.0, 2.0**-127, 2.0**-127)
+    assert precision_of("complex64") is PRECISIONS["float32"]
+    assert precision_of("int8") is None
+
+
+def test_values_are_counted_over_the_smallest_normal_number_and_over_zero():
+    least, step = 2.0**-126, 2.0**-149
+    assert ulps(least + step, least - step, "float32") == ulps(least - step, least + step, "float32") == 2
+    assert ulps(2 * least, least / 2, "float32") == 2**23 + 2**22
+    assert ulps(-1.0, 1.0, "float32") == 2 * 127 * 2**23
+    assert ulps(1.0, 2.0**-126, "bfloat16") == 126 * 2**7

@@ -61,3 +61,15 @@ def test_a_regular_expression_that_is_none_here_is_named_and_left_out(columns: C
 def test_what_is_not_known_is_refused(columns: Columns, predicate: dict[str, Any], text: str) -> None:
     with pytest.raises(OptionError, match=text):
         matches(columns, Query([predicate]))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "ignore_case", "rows"),
+    [("(?<=x)AB", False, [1]), ("(?<=x)AB", True, [0, 1]), ("xab", True, [0, 1]), ("xAB", False, [1])],
+)
+def test_a_pattern_that_looks_around_heeds_the_case_as_others_do(
+    pattern: str, ignore_case: bool, rows: list[int]
+) -> None:
+    columns = Columns(3, {"op": text_column(pd.Series(["xab", "xAB", "AB"], dtype=TEXT))}, {})
+    predicate = {"column": "op", "op": "regex", "value": pattern, "ignore_case": ignore_case}
+    assert matches(columns, Query([predicate], ())).ids.tolist() == rows

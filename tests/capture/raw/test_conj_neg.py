@@ -5,6 +5,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import nbkit
+from nbkit.capture.raw.conj_neg import CONJUGATE, NEGATIVE, as_bare
 
 MATRIX, RIGHT = torch.randn(2, 3, 2, dtype=torch.complex64, generator=torch.Generator().manual_seed(0))
 RECORDERS = {"optrace": nbkit.optrace, "opdiff": nbkit.opdiff, "opcheck": nbkit.opcheck}
@@ -42,3 +43,18 @@ def test_opdiff_finds_no_fault_in_it():
         step()
     assert set(trace.diffs["status"]) == {"ok"}
     assert "aten.linalg_pinv.atol_rtol_tensor" in set(trace.diffs["op"])
+
+
+def test_both_are_in_force_where_an_argument_is_complex():
+    real, number = torch.ones(1), torch.ones(1, dtype=torch.complex64)
+    excluded = torch._C._dispatch_tls_is_dispatch_key_excluded
+
+    def run(*args, **kwargs):
+        return excluded(CONJUGATE), excluded(NEGATIVE), len(args), sorted(kwargs)
+
+    with torch._C._SetExcludeDispatchKeyGuard(CONJUGATE, True), torch._C._SetExcludeDispatchKeyGuard(NEGATIVE, True):
+        assert as_bare(run, (real, 2j), {"out": real}) == (True, True, 2, ["out"])
+        assert as_bare(run, (real, [real, (number,)]), {}) == (False, False, 2, [])
+        assert as_bare(run, (real,), {"out": number}) == (False, False, 1, ["out"])
+        assert as_bare(run, (real,), {}) == (True, True, 1, [])
+        assert (excluded(CONJUGATE), excluded(NEGATIVE)) == (True, True)

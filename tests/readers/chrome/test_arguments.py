@@ -2,7 +2,7 @@
 
 import pytest
 
-from nbkit.readers.chrome.arguments import collective_bytes, collective_group
+from nbkit.readers.chrome.arguments import EventFlops, collective_bytes, collective_group
 
 SENT = {"Collective name": "allreduce", "In msg nelems": 10}
 
@@ -35,3 +35,15 @@ def test_bytes(name, args, size_bytes):
 )
 def test_group(args, group):
     assert collective_group(args) == group
+
+
+def test_flops_are_those_of_the_file_or_worked_out_of_the_shapes() -> None:
+    flops = EventFlops()
+    shapes = [[2, 3], [3, 5]]
+    assert flops.of("aten::mm", {"flops": 7, "Input Dims": shapes}) == 7
+    assert (
+        flops.of("aten::mm", {"Input Dims": shapes}) == flops.of("aten::mm", {"Input Dims": shapes, "flops": 0}) == 60
+    )
+    assert flops.of("aten::mm", {"Input Dims": [[4, 3], [3, 5]]}) == 120
+    assert flops.of("aten::mm", {}) is flops.of("aten::mm", {"Input Dims": "x"}) is None
+    assert flops.of("aten::relu", {"Input Dims": shapes}) is None

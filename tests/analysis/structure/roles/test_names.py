@@ -98,3 +98,44 @@ def test_parts_of_transformers(type_, name, parameters, children, expected):
 )
 def test_what_names_do_not_tell_stays_open(type_, name, parameters, children):
     assert role(type_, name, parameters, children) is None
+
+
+@pytest.mark.parametrize(
+    ("type_", "name", "parameters", "children", "expected"),
+    [
+        ("RMSNorm", "m", {"weight": (C,)}, (), ("norm", "its class is RMSNorm")),
+        ("RMSNorm", "m", {"weight": (C, C)}, (), None),
+        ("BatchNorm1d", "m", {}, (), ("norm", "its class is BatchNorm1d")),
+        ("WeightNorm", "m", {"weight": (C,)}, (), None),
+        (None, "ln_1", {"weight": (C,), "bias": None}, (), ("norm", "it is called ln_1 and holds weight, bias")),
+        (None, "ln_1", {}, (), None),
+        ("Block", "ln_1", {"weight": (C,)}, (), None),
+        (None, "ln_1", {"weight": (C,)}, ("fc",), None),
+        ("Embedding", "m", {"weight": (C, C)}, (), ("embedding", "its class is Embedding")),
+        ("Embedding", "m", {"weight": None}, (), ("embedding", "its class is Embedding")),
+        ("Embedding", "m", {"weight": (C,)}, (), None),
+        ("RotaryEmbedding", "m", {}, (), ("rotary", "its class is RotaryEmbedding")),
+        ("Linear", "lm_head", {"weight": (C, C)}, (), ("head", "it is a projection called lm_head")),
+        (None, "lm_head", {"weight": None}, (), ("head", "it is a projection called lm_head")),
+        (None, "lm_head", {"weight": (C,)}, (), None),
+        ("Conv1d", "lm_head", {"weight": (C, C)}, (), None),
+        ("Linear", "fc", {"weight": (C, C)}, (), None),
+        ("CrossEntropyLoss", "m", {}, (), ("loss", "its class is CrossEntropyLoss")),
+        ("BertAttention", "m", {}, ("q",), ("attention", "its class is BertAttention")),
+        ("BertAttention", "m", {"w": None}, (), ("attention", "its class is BertAttention")),
+        ("BertAttention", "m", {}, (), None),
+        ("LinearAttention", "m", {}, ("q",), None),
+        ("LlamaMLP", "m", {}, ("fc",), ("mlp", "its class is LlamaMLP")),
+        ("LlamaMLP", "m", {"w": None}, (), None),
+        (None, "rope", {}, (), ("rotary", "it is called rope")),
+        (None, "attn", {}, ("qkv", "proj"), ("attention", "it is called attn and holds proj, qkv")),
+        (None, "attn", {"qkv": None}, ("proj",), ("attention", "it is called attn and holds proj, qkv")),
+        ("Block", "attn", {}, ("qkv", "proj"), None),
+        (None, "mixer", {}, ("qkv", "proj"), None),
+        ("Block", "x", {}, ("fc1", "fc2", "act"), ("mlp", "it holds fc1, fc2")),
+        (None, "attn", {}, ("fc1", "fc2"), None),
+        (None, "x", {}, ("fc1",), None),
+    ],
+)
+def test_roles_with_their_evidence(type_, name, parameters, children, expected):
+    assert role(type_, name, parameters, children) == expected

@@ -65,3 +65,21 @@ def test_other_lines():
     assert not metrics.line("[1, 2] iteration: 3", None)
     assert metrics.line("[13/45 99:99:99 a]: iteration: 3  lr: 1", None)
     assert [row["time_us"] for row in metrics.rows] == [None]
+
+
+def test_one_rank_is_enough_and_the_clock_begins_with_the_first_line():
+    metrics = Metrics()
+    assert not metrics.line("iteration: 3  total_loss: 1.0", "0")
+    assert metrics.line("[12/31 23:59:59 x]: begin", "1")
+    assert metrics.line("[12/31 23:59:59 x]: eta: 2 days, 3:04:05  iteration: 3/9  lr: 1", "1")
+    assert metrics.line("[01/01 00:00:01 x]: iteration: 4  lr: 2  unknown: 7", "1")
+    assert metrics.line("[01/01 00:00:01 x]: iteration: 4  lr: 3", "0")
+    assert metrics.line("[13/01 00:00:01 x]: iteration: 5  lr: 4", "1")
+    rows = [(row["step"], row["name"], row["value"], row["time_us"]) for row in metrics.rows]
+    assert rows == [
+        (3, "eta (s)", 2 * 86_400 + 3 * 3600 + 4 * 60 + 5, 0.0),
+        (3, "lr", 1.0, 0.0),
+        (4, "lr", 2.0, 2e6),
+        (5, "lr", 4.0, None),
+    ]
+    assert (metrics.events, metrics.iterations) == (3, 9)
