@@ -89,6 +89,7 @@ bench: .venv/.installed-bench .venv/.installed-test  ## measure the recorders ag
 	$(BIN)/python bench/opdiff.py
 	$(BIN)/python bench/faults.py
 	$(BIN)/python bench/correct_models.py
+	$(BIN)/python bench/watching.py
 	$(BIN)/python bench/compare_times.py
 	$(BIN)/python bench/flame_difference.py
 	$(BIN)/python bench/chrome_trace.py

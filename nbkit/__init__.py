@@ -122,11 +122,14 @@ class _Presenter:
         _know_the_views()
         return display.summary(trace)
 
-    def brief(self, trace: Trace, tokens: int) -> str:
-        from nbkit.views.statements.brief import brief
+    def brief(self, trace: Trace, tokens: int, form: str) -> str:
+        from nbkit.views.brief import text
+        from nbkit.views.brief.brief import brief_of
 
-        _know_the_views()
-        return brief(trace, tokens)
+        writers = {"text": text.brief_text, "markdown": text.brief_markdown, "json": text.brief_json}
+        if form not in writers:
+            raise OptionError(f"There is no form {form!r} of a brief; {nearest(form, writers)}")
+        return writers[form](brief_of(trace), tokens)
 
     def mimebundle(self, trace: Trace) -> tuple[dict[str, Any], dict[str, Any]]:
         from nbkit.views.static_html import display

@@ -5,6 +5,7 @@ Importing it does so: nbkit imports it first. The versions are read, the package
 
 import re
 import warnings
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 # The oldest versions that nbkit was tried with: those of pyproject.toml, which a test holds to it.
@@ -35,6 +36,15 @@ def _numbers(text: str) -> tuple[int, ...]:
     """Returns the numbers that a version begins with: 2.6.0 of 2.6.0a0+git1234."""
     found = re.match(r"\d+(?:\.\d+)*", text)
     return tuple(map(int, found[0].split("."))) if found else ()
+
+
+@cache
+def own_version() -> str:
+    """Returns the version of the installed nbkit, looked up once per process: that reads and parses a file."""
+    try:
+        return version("nbkit-torch")
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        return "unknown"
 
 
 def check_versions() -> None:

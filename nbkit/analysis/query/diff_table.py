@@ -2,9 +2,8 @@
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_string_dtype
 
-from nbkit.analysis.query.encoded import Columns, text_column
+from nbkit.analysis.query.encoded import Columns, encode_frame, text_column
 from nbkit.analysis.query.predicates import Mask
 from nbkit.numerics.noise_ratio import HARMLESS, STATUSES
 from nbkit.schema import OPS
@@ -20,16 +19,11 @@ def encode_diffs(diffs: pd.DataFrame, ops: pd.DataFrame) -> Columns:
     `diffs` may have columns that the schema does not know, such as those of a later nbkit.
     """
     known = OPS.check(ops)[list(FROM_OPS)].iloc[diffs["op_id"].to_numpy()]
-    is_text = {name: is_string_dtype(diffs[name]) for name in diffs}
-    texts = [*(diffs[name] for name in diffs if is_text[name]), *(known[name] for name in FROM_OPS)]
-    numbers = [diffs[name] for name in diffs if not is_text[name]]
     rank = np.empty(len(diffs))
     rank[worst_first(diffs)] = np.arange(1, len(diffs) + 1)
-    return Columns(
-        len(diffs),
-        {str(values.name): text_column(values) for values in texts},
-        {**{str(values.name): values.to_numpy(np.float64, na_value=np.nan) for values in numbers}, "rank": rank},
-    )
+    columns = encode_frame(diffs)
+    texts = {name: text_column(known[name]) for name in FROM_OPS}
+    return Columns(len(diffs), {**columns.texts, **texts}, {**columns.numbers, "rank": rank})
 
 
 def worst_first(diffs: pd.DataFrame) -> np.ndarray:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pandas.api.types import is_string_dtype
 
 from nbkit.errors import OptionError, nearest
 from nbkit.schema import OPS, TENSORS, TEXT
@@ -67,6 +68,14 @@ def encode(ops: pd.DataFrame, tensors: pd.DataFrame) -> Columns:
     numbers = {name: ops[name].to_numpy(np.float64, na_value=np.nan) for name in NUMBER_COLUMNS}
     output = _first_outputs(TENSORS.check(tensors), len(ops))
     return Columns(len(ops), {**texts, OUTPUT: output}, numbers)
+
+
+def encode_frame(frame: pd.DataFrame) -> Columns:
+    """Returns the columns of any frame, also those that the schema does not know, such as a later nbkit's."""
+    is_text = {name: is_string_dtype(frame[name]) for name in frame}
+    texts = {str(name): text_column(frame[name]) for name in frame if is_text[name]}
+    numbers = {str(name): frame[name].to_numpy(np.float64, na_value=np.nan) for name in frame if not is_text[name]}
+    return Columns(len(frame), texts, numbers)
 
 
 def text_column(values: pd.Series) -> TextColumn:

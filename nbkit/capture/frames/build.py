@@ -2,8 +2,6 @@
 
 import platform
 from datetime import UTC, datetime
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -22,6 +20,7 @@ from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.shards import LOCAL
 from nbkit.capture.raw.statistics import Statistics
 from nbkit.capture.step.module_calls import ModuleCalls
+from nbkit.compat.installed import own_version
 
 
 def build(
@@ -75,15 +74,6 @@ def build(
 def versions() -> dict[str, str]:
     """Returns the versions that a reader of the trace needs."""
     return {"nbkit": own_version(), "torch": torch.__version__, "python": platform.python_version()}
-
-
-@cache
-def own_version() -> str:
-    """Returns the version of the installed nbkit, looked up once per process: that reads and parses a file."""
-    try:
-        return version("nbkit-torch")
-    except PackageNotFoundError:  # run from a source tree that was never installed
-        return "unknown"
 
 
 def now_text() -> str:

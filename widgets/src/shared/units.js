@@ -1,4 +1,4 @@
-// Numbers for the eye, in the words of nbkit/views/summary/units.py.
+// Numbers for the eye, in the words of nbkit/units.py.
 
 import { fixed, whole } from "./numbers.js";
 
