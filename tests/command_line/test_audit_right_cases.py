@@ -1,4 +1,4 @@
-"""A third of the right kinds of training, audited as scripts of 25 steps: nothing is wrong, and steps can be run again."""
+"""A third of the right kinds of training, audited as scripts of 25 steps: nothing is wrong, each step runs again."""
 
 import re
 
