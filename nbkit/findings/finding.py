@@ -85,6 +85,12 @@ def at_ops(finding: Finding, ops: pd.DataFrame, op_ids: Sequence[int], texts: Ma
     )
 
 
+def counting(finding: Finding, count: int) -> Finding:
+    """Returns a finding that stands for as many parameters, or calls of a model, not for calls of its op."""
+    evidence = {key: value for key, value in finding.evidence.items() if key != "calls"}
+    return replace(finding, count=count, evidence=evidence)
+
+
 def calls_of(evidence: object) -> int | None:
     """Returns how many calls the place of a finding has; null where its evidence does not say, or cannot be read."""
     try:

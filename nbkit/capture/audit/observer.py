@@ -175,4 +175,4 @@ class AuditObserver(Observer):
 
     def forget(self) -> None:
         self.audited.clear()
-        del self.recording, self.modules, self.optimizers, self.activations, self.met_activations
+        del self.recording, self.modules, self.optimizers, self.activations, self.met_activations, self.repeated_draws

@@ -30,7 +30,7 @@ class OptimizerAudit:
         self.idle_steps = 0  # those of which no parameter had a gradient
         self.stepped: set[int] = set()  # ids of optimizers
         self.clips = Clips(recording)
-        self.draws = Draws(recording)
+        self.draws = RepeatedDraws(recording)
         self.events = OptimizerEvents(self._isolated, self._met, self._skipped, self.clips.before_scaler_steps)
 
     def install(self) -> None:
@@ -106,7 +106,7 @@ class OptimizerAudit:
                     followed.note_rates(group.get("lr"), group.get("weight_decay"))
 
 
-class Draws:
+class RepeatedDraws:
     """Notes where torch's default generator stands at an optimizer step exactly where it stood at the one before."""
 
     def __init__(self, recording: Recording) -> None:

@@ -61,7 +61,7 @@ def twice_added_mask(flow: Flow) -> Iterator[Found]:
         scores = _scores(flow, op.inputs[0]) if op.is_ahead and op.inputs else None
         seen: dict[int, Op] = {}
         for add, mask in reversed(scores.added if scores else []):
-            number = _before_forms(flow, mask)
+            number = flow.behind(mask).tensor_id
             if mask.numel > 1 and number in seen:
                 message = (
                     f"{add.name} adds the same mask of shape {[*mask.shape]} to the scores of attention a second time"
@@ -91,25 +91,7 @@ def _scores(flow: Flow, tensor: Tensor, steps: int = MOST_STEPS) -> Scores | Non
 def _is_of_activations(flow: Flow, product: Op) -> bool:
     """Returns whether both operands are computed: a weight on one side makes it a linear layer, which may assign."""
     places = PRODUCTS[product.name]
-    return len(product.inputs) > places[1] and not any(_is_held(flow, product.inputs[place]) for place in places)
-
-
-def _is_held(flow: Flow, tensor: Tensor) -> bool:
-    while tensor.name is None:
-        maker = flow.maker(tensor)
-        if maker is None or maker.name not in FORMS or not maker.inputs:
-            return False
-        tensor = maker.inputs[0]
-    return True
-
-
-def _before_forms(flow: Flow, tensor: Tensor) -> int:
-    """Returns the number of the tensor that this one is another form of."""
-    maker = flow.maker(tensor)
-    while maker is not None and maker.name in FORMS and maker.inputs:
-        tensor = maker.inputs[0]
-        maker = flow.maker(tensor)
-    return tensor.tensor_id
+    return len(product.inputs) > places[1] and not any(flow.behind(product.inputs[place]).name for place in places)
 
 
 class Use(NamedTuple):
@@ -135,7 +117,7 @@ def _uses(flow: Flow, softmax: Op, dim: int) -> list[Use | None]:
         for reader in flow.readers(op):
             if not reader.is_ahead:
                 continue
-            place = next((at for at, tensor in enumerate(reader.inputs) if tensor.tensor_id == _given(op)), -1)
+            place = reader.place_of(_given(op))
             if reader.name in PRODUCTS:
                 uses.append(_use(flow, reader, place, dim) if _keeps_matrices(softmax, reader) else None)
             elif reader.name in FORMS or is_dropout(flow, reader, place):
@@ -174,7 +156,7 @@ def _use(flow: Flow, product: Op, place: int, dim: int) -> Use | None:
         return None
     other = product.inputs[right if place == left else left]
     maker = flow.origin(other)
-    if _is_held(flow, other) or (maker is not None and maker.name == "_softmax"):
+    if flow.behind(other).name or (maker is not None and maker.name == "_softmax"):
         return None
     shape = product.inputs[place].shape
     summed = len(shape) - (1 if place == left else 2)

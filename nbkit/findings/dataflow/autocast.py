@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from nbkit.findings.dataflow.batches import NamedFlow
-from nbkit.findings.dataflow.flow import Op
+from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.dataflow.found import Found
 
 PRODUCTS = frozenset("mm addmm bmm baddbmm convolution".split())
+TURNS = frozenset(("t", "transpose", "permute"))
 HALF = ("bfloat16", "float16")
 # So many products must be cast for one that is not to be the exception.
 FEWEST = 2
@@ -16,11 +16,13 @@ ADVICE = (
 )
 
 
-def outside_autocast(flow: NamedFlow) -> Iterator[Found]:
+def outside_autocast(flow: Flow) -> Iterator[Found]:
     """Finds matrix products of a module in float32, where most others of the recording were cast by autocast."""
     products = [op for op in flow.named(*PRODUCTS) if op.is_ahead and op.module is not None and op.outputs]
     narrow = [op for op in products if op.outputs[0].dtype in HALF]
-    wide = [op for op in products if op.outputs[0].dtype == "float32" and all(_is_wide(part) for part in op.inputs)]
+    wide = [
+        op for op in products if op.outputs[0].dtype == "float32" and all(part.dtype == "float32" for part in op.inputs)
+    ]
     if len(narrow) < max(FEWEST, len(wide)) or not any(_is_cast(flow, op) for op in narrow):
         return
     half = narrow[0].outputs[0].dtype
@@ -32,16 +34,10 @@ def outside_autocast(flow: NamedFlow) -> Iterator[Found]:
         yield Found("outside_autocast", "hint", message, ADVICE, op, {"narrow": len(narrow), "products": len(products)})
 
 
-def _is_wide(tensor: object) -> bool:
-    return getattr(tensor, "dtype", None) == "float32"
-
-
-def _is_cast(flow: NamedFlow, op: Op) -> bool:
+def _is_cast(flow: Flow, op: Op) -> bool:
     """Returns whether a weight of float32 was cast for an op."""
     for tensor in op.inputs:
-        maker = flow.maker(tensor)
-        while maker is not None and maker.name in ("t", "transpose", "permute") and maker.inputs:
-            maker = flow.maker(maker.inputs[0])
+        maker = flow.maker(flow.behind(tensor, TURNS))
         if maker is None or maker.name != "_to_copy" or maker.op_id in flow.asked or not maker.inputs:
             continue
         given = maker.inputs[0]

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-import pandas as pd
-
 from nbkit.findings.dataflow.flow import Flow, Tensor
 from nbkit.findings.dataflow.found import Found
 
@@ -14,18 +12,7 @@ MOST_STEPS = 64
 ADVICE = "Look at the shapes of the batch: one of its parts may have been put together along the wrong size."
 
 
-class NamedFlow(Flow):
-    """Knows, beside the flow, the memory that models hold, and the casts that a line of code asks for."""
-
-    def __init__(self, ops: pd.DataFrame, tensors: pd.DataFrame) -> None:
-        super().__init__(ops, tensors)
-        # x.to(), x.half(); those of autocast are called by other functions.
-        asked = ops["parent_id"].map(ops["op"]).astype("string").str.startswith("torch.Tensor.").fillna(False)
-        self.asked = frozenset(ops["op_id"][asked.to_numpy(dtype=bool)].tolist())
-        self.held = frozenset(tensors["storage_id"][tensors["name"].notna()].dropna().astype("int64").tolist())
-
-
-def lone_rows(flow: NamedFlow) -> Iterator[Found]:
+def lone_rows(flow: Flow) -> Iterator[Found]:
     """Finds (1, d) computed of one row of data, added to or multiplied by (n, d) computed of n rows of other data."""
     for op in flow.ops.values():
         if op.name not in PAIRED or not op.is_ahead or op.module is None or len(op.inputs) != 2:
@@ -42,7 +29,7 @@ def lone_rows(flow: NamedFlow) -> Iterator[Found]:
             yield Found("lone_row", "hint", message, ADVICE, op, {"shapes": [one.shape, many.shape]})
 
 
-def _data(flow: NamedFlow, tensor: Tensor) -> set[int]:
+def _data(flow: Flow, tensor: Tensor) -> set[int]:
     """Returns how many rows the data have that a tensor was computed of by layers; nothing where there are none.
 
     Data are what no op made and no model holds: not parameters, buffers (position ids) or arange().

@@ -12,17 +12,14 @@ ADVICE = "Make the cache once with room for all tokens (torch.empty), and write 
 
 def growing_cat(flow: Flow) -> Iterator[Found]:
     """Finds chains of cat() that each copy the result of the one before, and add a small part to it."""
-    lengths: dict[int, int] = {}
-    chains: dict[int, list[Op]] = {}
+    chains: dict[int, list[Op]] = {}  # by the cat() that is their last so far
     for op in flow.named("cat"):
-        if not op.inputs or not op.outputs or (op.inputs[0].numel * 2 < op.outputs[0].numel and len(op.inputs) > 1):
-            before = None
-        else:
-            before = flow.maker(op.inputs[0]) if op.inputs else None
-        is_longer = before is not None and before.op_id in lengths
-        first = lengths[before.op_id] if is_longer and before is not None else op.op_id
-        lengths[op.op_id] = first
-        chains.setdefault(first, []).append(op)
+        if not op.inputs or not op.outputs:
+            continue
+        adds_little = len(op.inputs) == 1 or op.inputs[0].numel * 2 >= op.outputs[0].numel
+        before = flow.maker(op.inputs[0]) if adds_little else None
+        chain = [] if before is None else chains.pop(before.op_id, [])
+        chains[op.op_id] = [*chain, op]
     for chain in chains.values():
         if len(chain) >= FEWEST:
             yield _growing(chain)

@@ -16,6 +16,8 @@ FORMS = frozenset(
 CUTS = frozenset(("select", "slice", "narrow"))
 # They make the mask that hides what comes later.
 MASKS = frozenset(("triu", "tril"))
+# The kernels behind F.scaled_dot_product_attention.
+FUSED_ATTENTION = "_scaled_dot_product"
 RECURRENT = r"(?:^|[._])(?:gru|lstm|rnn_tanh|rnn_relu)(?:$|[._])"
 
 
@@ -49,9 +51,16 @@ class Op(NamedTuple):
         """Returns whether it is on the way to the loss; without gradients nothing says that it is forward."""
         return self.phase in ("forward", "other")
 
+    def place_of(self, tensor_id: int) -> int:
+        """Returns where a tensor stands among the inputs; -1 where it is none of them."""
+        return next((at for at, tensor in enumerate(self.inputs) if tensor.tensor_id == tensor_id), -1)
+
 
 class Flow:
-    """Holds the aten ops of a recording in call order, and the way from one to the next."""
+    """Holds the aten ops of a recording in call order, and the way from one to the next.
+
+    `held` is the memory of parameters and buffers, `asked` the ops that a line of code asks for by a method of Tensor.
+    """
 
     def __init__(self, ops: pd.DataFrame, tensors: pd.DataFrame) -> None:
         of_op: dict[int, tuple[list[Tensor], list[Tensor]]] = defaultdict(lambda: ([], []))
@@ -61,6 +70,10 @@ class Flow:
         columns = [table[name].tolist() for name in ("op_id", "op", "module", "phase", "arguments")]
         self.ops = {row[0]: _op(row, *of_op[row[0]]) for row in zip(*columns, strict=True)}
         self.is_causal = self._is_causal(ops, tensors)
+        self.held = frozenset(tensors["storage_id"][tensors["name"].notna()].dropna().astype("int64").tolist())
+        # x.to(), x.half(); casts of autocast are called by other functions.
+        asked = ops["parent_id"].map(ops["op"]).astype("string").str.startswith("torch.Tensor.").fillna(False)
+        self.asked = frozenset(ops["op_id"][asked.to_numpy(dtype=bool)].tolist())
         self._makers: dict[int, list[int]] = defaultdict(list)
         self._readers: dict[int, list[int]] = defaultdict(list)
         for op in self.ops.values():
@@ -110,12 +123,17 @@ class Flow:
             return self.values_of(op.inputs[0])
         return (op.name, json.dumps(op.arguments, sort_keys=True), *self.values_of(op.inputs[0]))
 
+    def behind(self, tensor: Tensor, forms: frozenset[str] = FORMS) -> Tensor:
+        """Returns what a tensor was made of by ops that only gave it another form."""
+        op = self.maker(tensor)
+        while op is not None and op.name in forms and op.inputs:
+            tensor = op.inputs[0]
+            op = self.maker(tensor)
+        return tensor
+
     def origin(self, tensor: Tensor) -> Op | None:
         """Returns the op that computed what is read, behind all that only gave it another form."""
-        op = self.maker(tensor)
-        while op is not None and op.name in FORMS and op.inputs:
-            op = self.maker(op.inputs[0])
-        return op
+        return self.maker(self.behind(tensor))
 
 
 def _tensors(tensors: pd.DataFrame) -> Iterator[Tensor]:

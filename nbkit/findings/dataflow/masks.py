@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from nbkit.findings.dataflow.attention import PRODUCTS, is_dropout
-from nbkit.findings.dataflow.flow import FORMS, Flow, Op, Tensor
+from nbkit.findings.dataflow.flow import FORMS, FUSED_ATTENTION, Flow, Op, Tensor
 from nbkit.findings.dataflow.found import Found
 
 FULL = frozenset("ones ones_like new_ones full full_like new_full".split())
-FUSED = "_scaled_dot_product"
 # A score that is lowered by as much has no weight left.
 HIDDEN = -1e4
 MOST_OPS = 64
@@ -53,7 +52,9 @@ def hidden_diagonal(flow: Flow) -> Iterator[Found]:
     for op in flow.named("triu", "tril"):
         triangle = _made(flow, op)
         for attention, hidden in _attentions(flow, op, triangle) if triangle is not None else ():
-            if hidden.has_diagonal and (attention.name.startswith(FUSED) or _is_used_as_it_is(flow, attention)):
+            if hidden.has_diagonal and (
+                attention.name.startswith(FUSED_ATTENTION) or _is_used_as_it_is(flow, attention)
+            ):
                 end = "first" if hidden.side == "upper" else "last"
                 message = (
                     f"the mask of {op.name} hides each position from itself, so that the {end} one sees no position "
@@ -85,7 +86,7 @@ def _attentions(flow: Flow, op: Op, triangle: Triangle) -> Iterator[tuple[Op, Tr
             if not reader.is_ahead or reader.op_id in seen:
                 continue
             seen.add(reader.op_id)
-            is_end = reader.name == "_softmax" or reader.name.startswith(FUSED)
+            is_end = reader.name == "_softmax" or reader.name.startswith(FUSED_ATTENTION)
             if is_end and triangle.is_hiding:
                 yield reader, triangle
             after = (
@@ -99,7 +100,7 @@ def _attentions(flow: Flow, op: Op, triangle: Triangle) -> Iterator[tuple[Op, Tr
 
 def _after(flow: Flow, op: Op, tensor_id: int, triangle: Triangle) -> Triangle | None:
     """Returns what an op makes of the mask; null where that is not known."""
-    place = next((at for at, tensor in enumerate(op.inputs) if tensor.tensor_id == tensor_id), -1)
+    place = op.place_of(tensor_id)
     if op.name in ("t", "transpose"):
         return triangle.turned() if _swaps_last(op) else triangle
     if op.name in FORMS:
@@ -164,7 +165,7 @@ def _is_used_as_it_is(flow: Flow, softmax: Op) -> bool:
             break
         op, is_behind = pending.pop()
         for reader in (reader for reader in flow.readers(op) if reader.is_ahead and reader.outputs):
-            place = next((at for at, one in enumerate(reader.inputs) if one.tensor_id == op.outputs[0].tensor_id), -1)
+            place = reader.place_of(op.outputs[0].tensor_id)
             is_form = reader.name in FORMS or is_dropout(flow, reader, place)
             if reader.name in REPLACING and not is_form:
                 return False

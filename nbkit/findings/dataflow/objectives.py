@@ -4,12 +4,10 @@ from collections.abc import Iterator
 
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.dataflow.found import Found
+from nbkit.findings.dataflow.losses import LOSSES, LOSSES_OF_TOKENS
 
 # They measure how wrong a result is; all become small by training.
-ERRORS = frozenset(
-    "nll_loss_forward nll_loss2d_forward mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy "
-    "binary_cross_entropy_with_logits".split()
-)
+ERRORS = LOSSES | {*LOSSES_OF_TOKENS, "binary_cross_entropy_with_logits"}
 ADVICE = (
     "Take the minus out: nll_loss, cross_entropy and mse_loss are made small as they are. Nothing, if an adversary is "
     "trained by it."

@@ -7,8 +7,9 @@ import pandas as pd
 
 from nbkit.findings.dataflow.attention import twice_added_mask, wrong_softmax_dim
 from nbkit.findings.dataflow.autocast import outside_autocast
-from nbkit.findings.dataflow.batches import NamedFlow, lone_rows
+from nbkit.findings.dataflow.batches import lone_rows
 from nbkit.findings.dataflow.caches import growing_cat
+from nbkit.findings.dataflow.flow import Flow
 from nbkit.findings.dataflow.found import Found
 from nbkit.findings.dataflow.losses import double_activation, unintended_broadcast, unshifted_targets
 from nbkit.findings.dataflow.masks import hidden_diagonal
@@ -40,7 +41,7 @@ def dataflow_findings(ops: pd.DataFrame, tensors: pd.DataFrame, texts: Mapping[s
 
     Each line and module has one finding per rule, which counts its calls.
     """
-    flow = NamedFlow(ops, tensors)
+    flow = Flow(ops, tensors)
     alike: dict[tuple[object, ...], list[Found]] = defaultdict(list)
     for rule in RULES:
         for found in rule(flow):

@@ -2,15 +2,10 @@
 
 from collections.abc import Iterator
 
-from nbkit.findings.dataflow.flow import Flow, Op
+from nbkit.findings.dataflow.flow import FUSED_ATTENTION, Flow, Op
 from nbkit.findings.dataflow.found import Found
 
-ATTENTION = frozenset(
-    "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_flash_attention "
-    "_scaled_dot_product_attention_math "
-    "_scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention "
-    "_scaled_dot_product_fused_attention_overrideable".split()
-)
+COPIES = frozenset(("clone", "contiguous"))
 VIEWS = frozenset("view reshape _unsafe_view".split())
 ADVICE = (
     "Split the last size in its place, and swap then: x.view(b, t, heads, -1).transpose(1, 2); view and reshape keep "
@@ -20,11 +15,9 @@ ADVICE = (
 
 def scrambled_heads(flow: Flow) -> Iterator[Found]:
     """Finds (b, t, d) that a view makes (b, heads, t, d / heads) of, in front of attention: positions are mixed."""
-    for op in (op for op in flow.ops.values() if op.name in ATTENTION and op.is_ahead):
+    for op in (op for op in flow.ops.values() if op.name.startswith(FUSED_ATTENTION) and op.is_ahead):
         for tensor in op.inputs[:3]:
-            view = flow.maker(tensor)
-            if view is not None and view.name in ("clone", "contiguous") and view.inputs:
-                view = flow.maker(view.inputs[0])
+            view = flow.maker(flow.behind(tensor, COPIES))
             found = None if view is None else _scrambled(view)
             if found is not None:
                 yield found

@@ -6,7 +6,9 @@ from statistics import median
 
 import pandas as pd
 
+from nbkit import units
 from nbkit.findings.finding import Finding
+from nbkit.findings.training.names import some
 
 # So many steps before one tell what is usual.
 WINDOW, FEWEST = 20, 5
@@ -24,7 +26,6 @@ NOT_FINITE = "The findings of this step name the op where the NaN or Inf begins.
 NOT_FINITE_OF = {LOSS_NOT_FINITE: ("loss", "loss"), GRADIENT_NOT_FINITE: ("gradient_norm", "norm of the gradients")}
 # A GradScaler begins with a scale that is too large, and halves it with each step that it skips.
 MOST_SKIPS = 20
-MOST_NAMES = 3
 SKIPPED = "A smaller scale does not mend it: the findings name the op where the NaN or Inf begins."
 SPIKE = (
     "Look at the batch of this step. Clip the gradients (torch.nn.utils.clip_grad_norm_): one such step spoils the "
@@ -98,7 +99,7 @@ def _not_finite(steps: pd.DataFrame, at: int, kind: str) -> Finding:
     number = int(steps["step"].loc[at])
     column, what = NOT_FINITE_OF[kind]
     value = "NaN" if math.isnan(steps[column].loc[at]) else "Inf"
-    since = f", after {at:,} step{'s' if at > 1 else ''} in which it is finite" if at else ""
+    since = f", after {units.counted(at, 'step')} in which it is finite" if at else ""
     when = f"from step {number} on" if _stays(steps, at, column) else f"in step {number}"
     return Finding(
         kind,
@@ -118,8 +119,7 @@ def _skipped(steps: pd.DataFrame, parameters: pd.DataFrame) -> list[Finding]:
     all_of = "all" if not done else f"{skipped:,} of"
     bad = parameters[(parameters["gradient"] == "non_finite").to_numpy(dtype=bool, na_value=False)]
     names = [f"{name} of {model}" for name, model in zip(bad["name"], bad["model"], strict=True)]
-    listed = ", ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
-    where = f"the gradient{'s' if len(names) > 1 else ''} of {listed}" if names else "gradients"
+    where = f"the gradient{'s' if len(names) > 1 else ''} of {some(names)}" if names else "gradients"
     message = f"GradScaler skips {all_of} {skipped + done:,} optimizer steps: NaN or Inf is in {where} each time"
     evidence = {"skipped_steps": skipped, "optimizer_steps": done}
     return [Finding("skipped_step", "warning", message, SKIPPED, count=skipped, evidence=evidence)]

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from nbkit.findings.finding import Finding, at_ops
+from nbkit.findings.finding import Finding, at_ops, counting
 from nbkit.findings.training.facts import Accumulation, Audit
-from nbkit.findings.training.names import about, listed_names, owner, plural
+from nbkit.findings.training.names import about, listed_names, plural
 
 ADVICE = "Call optimizer.zero_grad() before each backward pass that begins a step, or after each step."
 EARLIER = (
@@ -89,5 +89,5 @@ def accumulation_findings(audit: Audit) -> list[Finding]:
             **about(names),
         )
         placed = at_ops(finding, audit.ops, [min(one.op_id for one in alike)], audit.texts)
-        findings.append(owner(placed, names))
+        findings.append(counting(placed, len(names)))
     return findings

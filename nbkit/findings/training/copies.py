@@ -2,7 +2,7 @@
 
 from nbkit.findings.finding import Finding
 from nbkit.findings.training.facts import Audit
-from nbkit.findings.training.names import listed_names
+from nbkit.findings.training.names import listed_names, some
 
 TIE = "To share them, assign the parameter itself, as in head.weight = embedding.weight; a copy is a second parameter."
 SYNC = (
@@ -21,8 +21,7 @@ def parted_copies(audit: Audit) -> list[Finding]:
         if model == other:
             what = f"{listed_names(audit, model, names)} and {listed_names(audit, other, others)}"
         else:
-            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            what = f"{', '.join(names[:3])}{more} of {model} and {other}"
+            what = f"{some(names)} of {model} and {other}"
         findings.append(
             Finding(
                 rule="parted_copy",

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from nbkit.findings.finding import Finding, at_ops
+from nbkit.findings.finding import Finding, at_ops, counting
 from nbkit.findings.training.facts import Audit, History
 from nbkit.findings.training.gradients import trainable
-from nbkit.findings.training.names import about, by_model, listed_names, owner, plural
+from nbkit.findings.training.names import about, by_model, listed_names, plural, some
 
 # The first step of a warm-up and the last of a schedule may have a rate of 0.
 STEPS_AT_ZERO = 2
@@ -140,13 +140,12 @@ def _reset(audit: Audit, of: pd.DataFrame) -> Finding:
     names = counts.index.tolist()
     most = int(counts.max())
     times = "" if most == 1 else f", {'up to ' if counts.nunique() > 1 else ''}{most} times"
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     finding = Finding(
         rule="reset_parameter",
         severity="hint",
-        message=f"{', '.join(names[:3])}{more} {'is' if len(names) == 1 else 'are'} filled with random numbers in the "
+        message=f"{some(names)} {'is' if len(names) == 1 else 'are'} filled with random numbers in the "
         f"step{times}: what was learned, or loaded, is lost",
         advice="Initialise each parameter once, when the model is made, before weights are loaded.",
         **about(names),
     )
-    return owner(at_ops(finding, audit.ops, of["op_id"].astype(int).tolist(), audit.texts), names)
+    return counting(at_ops(finding, audit.ops, of["op_id"].astype(int).tolist(), audit.texts), len(names))

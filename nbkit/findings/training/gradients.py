@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from nbkit.findings.finding import Finding, at_ops
+from nbkit.findings.finding import Finding, at_ops, counting
 from nbkit.findings.training.cuts import Cut, find_cuts
 from nbkit.findings.training.facts import Audit, at_line, has_name
-from nbkit.findings.training.names import about, by_model, listed_names, owner, plural
+from nbkit.findings.training.names import about, by_model, listed_names, plural
 
 # After so many steps a matrix that began as zeros (LoRA, the last layer of a residual branch) is zero no more.
 STEPS_FROM_ZERO = 3
@@ -70,7 +70,7 @@ def _missing(audit: Audit, model: str, names: list[str], cut: Cut | None) -> Fin
         advice=UNUSED if cut.kind == "no_grad" else NO_GRADIENT,
         **about(names),
     )
-    return owner(at_ops(finding, audit.ops, [cut.op_id], audit.texts), names)
+    return counting(at_ops(finding, audit.ops, [cut.op_id], audit.texts), len(names))
 
 
 def _never(audit: Audit, model: str, names: list[str]) -> Finding:

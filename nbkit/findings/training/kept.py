@@ -50,22 +50,24 @@ class _Graph:
     def ends(self, alive: Iterable[int]) -> list[int]:
         """Returns the ops whose results are alive and are in no graph of another such: what the graph itself saved."""
         made = {self.makers[tensor] for tensor in alive if tensor in self.makers}
-        inner = {below for op_id in made for below in self.below(op_id) - {op_id}}
-        return sorted(made - inner)
+        before = {maker for op_id in made for maker in self._before(op_id)}
+        return sorted(made - self._with_all_before(before))
 
     def steps(self, op_id: int) -> set[int]:
         """Returns the steps of all ops that the graph of a result holds."""
-        return {int(self.step[op]) for op in self.below(op_id)}
+        return {int(self.step[op]) for op in self._with_all_before({op_id})}
 
-    def below(self, op_id: int) -> set[int]:
-        """Returns an op and all that its result was computed by, as far as a graph goes."""
-        seen, ahead = {op_id}, [op_id]
+    def _before(self, op_id: int) -> set[int]:
+        """Returns the ops that made what an op read, as far as it has a graph."""
+        return {self.makers[tensor] for tensor in self.inputs.get(op_id, []) if tensor in self.makers}
+
+    def _with_all_before(self, op_ids: set[int]) -> set[int]:
+        """Returns ops and all that their results were computed by."""
+        seen, ahead = set(op_ids), [*op_ids]
         while ahead:
-            for tensor in self.inputs.get(ahead.pop(), []):
-                maker = self.makers.get(tensor)
-                if maker is not None and maker not in seen:
-                    seen.add(maker)
-                    ahead.append(maker)
+            new = self._before(ahead.pop()) - seen
+            seen |= new
+            ahead += new
         return seen
 
 

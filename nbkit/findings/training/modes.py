@@ -14,8 +14,6 @@ DRAWING = ("aten.bernoulli", "aten.native_dropout", "aten.rand")
 # Layers that do something else in eval mode.
 WITH_MODES = ("Dropout", "AlphaDropout", "FeatureAlphaDropout", "BatchNorm", "SyncBatchNorm", "LazyBatchNorm")
 ADVICE = "Pass training=self.training to the function, or use torch.nn.Dropout, which model.eval() turns off."
-LONE = "Use larger batches, GroupNorm or InstanceNorm, or keep the batch norms of a trained model in eval mode."
-UNSET = "Train the model, or load its buffers with its weights, before it is evaluated."
 TRAIN = "Call model.train() before training, if these layers are to be on."
 
 
@@ -55,55 +53,6 @@ def _mode(audit: Audit, op: pd.Series) -> bool | None:
     if pd.isna(op["module_call"]) or not isinstance(op["module"], str):
         return None
     return audit.modes.get((op["model"], op["module"], int(op["module_call"])))
-
-
-def lone_samples(audit: Audit) -> list[Finding]:
-    """Returns findings of batch norms in training mode that are given batches of one sample."""
-    ops = audit.ops
-    norms = ops[ops["op"].str.contains("batch_norm") & (ops["level"] == "aten") & (ops["phase"] == "forward")]
-    first = audit.tensors[(audit.tensors["role"] == "input") & (audit.tensors["position"] == 0)]
-    # Instance norm runs the same op on one sample, without statistics of a module that eval mode would use.
-    running = audit.tensors["op_id"][audit.tensors["name"].str.endswith("running_mean", na=False)]
-    lone = set(first["op_id"][first["shape"].str.startswith("[1,")].tolist()) & set(running.tolist())
-    found = [
-        op_id for op_id in norms["op_id"] if op_id in lone and '"training": true' in str(ops["arguments"].iloc[op_id])
-    ]
-    findings = []
-    for (_, module), of in ops.iloc[found].groupby(["model", "module"], sort=False, dropna=False):
-        finding = Finding(
-            rule="lone_sample",
-            severity="hint",
-            message=f"Batch norm{f' {module}' if module else ''} in training mode gets a batch of one sample: it takes "
-            "mean and variance of that sample alone, and eval mode gives other results",
-            advice=LONE,
-        )
-        findings.append(at_ops(finding, ops, of["op_id"].tolist(), audit.texts))
-    return findings
-
-
-def unset_statistics(audit: Audit) -> list[Finding]:
-    """Returns findings of batch norms that an evaluation uses as they were made."""
-    if audit.has_backward:
-        return []
-    calls = {(model, module) for (model, module, _), training in audit.modes.items() if not training}
-    findings = []
-    for model in audit.modules["model"].unique():
-        modules = sorted(module for name, module in audit.unset_statistics & calls if name == model)
-        if modules:
-            listed = f"{', '.join(modules[:3])}{f' and {len(modules) - 3} more' if len(modules) > 3 else ''}"
-            findings.append(
-                Finding(
-                    rule="unset_statistics",
-                    severity="hint",
-                    message=f"{listed} of {model} in eval mode: a mean of 0 and a variance of 1, which no batch has "
-                    "set, normalise nothing",
-                    advice=UNSET,
-                    module=modules[0],
-                    count=len(modules),
-                    evidence={"modules": modules},
-                )
-            )
-    return findings
 
 
 def trained_in_eval(audit: Audit) -> list[Finding]:

@@ -1,12 +1,10 @@
 """Names groups of parameters in a sentence."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from nbkit.findings.finding import Finding
 from nbkit.findings.training.facts import Audit
 
 MOST = 4
@@ -26,8 +24,8 @@ def listed_names(audit: Audit, model: str, names: Sequence[str]) -> str:
         return f"all {len(names)} parameters of {model}"
     parts = _parts(of_model, names)
     if len(parts) == len(names):
-        return f"{_some(parts)}{of}"
-    return f"{_some(parts)}{of} ({len(names)} tensors)"
+        return f"{some(parts)}{of}"
+    return f"{some(parts)}{of} ({len(names)} tensors)"
 
 
 def _parts(of_model: pd.DataFrame, names: Sequence[str]) -> list[str]:
@@ -50,7 +48,8 @@ def _around(path: str) -> list[str]:
     return [".".join(names[: number + 1]) for number in range(len(names))]
 
 
-def _some(parts: Sequence[str]) -> str:
+def some(parts: Sequence[str]) -> str:
+    """Returns the first of some names and how many others there are: 'a, b, c, d and 8 others'."""
     rest = len(parts) - MOST
     return ", ".join(parts) if rest <= 1 else f"{', '.join(parts[:MOST])} and {rest} others"
 
@@ -67,12 +66,6 @@ def about(names: Sequence[str], **measured: Any) -> dict[str, Any]:
         "count": len(names),
         "evidence": {"parameters": names, **measured},
     }
-
-
-def owner(finding: Finding, names: Sequence[str]) -> Finding:
-    """Returns a finding that stands for as many parameters, not for calls of its op."""
-    evidence = {key: value for key, value in finding.evidence.items() if key != "calls"}
-    return replace(finding, count=len(names), evidence=evidence)
 
 
 def by_model(rows: pd.DataFrame) -> list[tuple[str, list[str]]]:

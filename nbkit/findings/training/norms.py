@@ -1,4 +1,4 @@
-"""Judges batch norm: statistics that do not move in training mode, and layers in eval mode in a model that trains."""
+"""Judges batch norm: statistics that do not move or were never set, batches of one, layers in eval mode."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,10 @@ import pandas as pd
 
 from nbkit.findings.finding import Finding, at_ops
 from nbkit.findings.training.facts import Audit
+from nbkit.findings.training.names import some
 
 TYPES = ("BatchNorm", "SyncBatchNorm", "LazyBatchNorm")
 OPS = ("aten.native_batch_norm", "aten._native_batch_norm", "aten.batch_norm", "aten.cudnn_batch_norm")
-MOST_NAMES = 3
 MOVING = (
     "Give the layers a momentum, 0.1 by default: in eval mode they normalise with these statistics, which are those "
     "from before training."
@@ -18,6 +18,8 @@ FROZEN = (
     "If the layers are to stay as they are, freeze their weights as well, requires_grad_(False); else put them into "
     "training mode with model.train()."
 )
+LONE = "Use larger batches, GroupNorm or InstanceNorm, or keep the batch norms of a trained model in eval mode."
+UNSET = "Train the model, or load its buffers with its weights, before it is evaluated."
 
 
 def static_statistics(audit: Audit) -> list[Finding]:
@@ -65,6 +67,54 @@ def norms_in_eval(audit: Audit) -> list[Finding]:
     return findings
 
 
+def lone_samples(audit: Audit) -> list[Finding]:
+    """Returns findings of batch norms in training mode that are given batches of one sample."""
+    ops = audit.ops
+    norms = ops[ops["op"].str.contains("batch_norm") & (ops["level"] == "aten") & (ops["phase"] == "forward")]
+    first = audit.tensors[(audit.tensors["role"] == "input") & (audit.tensors["position"] == 0)]
+    # Instance norm runs the same op on one sample, without statistics of a module that eval mode would use.
+    running = audit.tensors["op_id"][audit.tensors["name"].str.endswith("running_mean", na=False)]
+    lone = set(first["op_id"][first["shape"].str.startswith("[1,")].tolist()) & set(running.tolist())
+    found = [
+        op_id for op_id in norms["op_id"] if op_id in lone and '"training": true' in str(ops["arguments"].iloc[op_id])
+    ]
+    findings = []
+    for (_, module), of in ops.iloc[found].groupby(["model", "module"], sort=False, dropna=False):
+        finding = Finding(
+            rule="lone_sample",
+            severity="hint",
+            message=f"Batch norm{f' {module}' if module else ''} in training mode gets a batch of one sample: it takes "
+            "mean and variance of that sample alone, and eval mode gives other results",
+            advice=LONE,
+        )
+        findings.append(at_ops(finding, ops, of["op_id"].tolist(), audit.texts))
+    return findings
+
+
+def unset_statistics(audit: Audit) -> list[Finding]:
+    """Returns findings of batch norms that an evaluation uses as they were made."""
+    if audit.has_backward:
+        return []
+    calls = {(model, module) for (model, module, _), training in audit.modes.items() if not training}
+    findings = []
+    for model in audit.modules["model"].unique():
+        modules = sorted(module for name, module in audit.unset_statistics & calls if name == model)
+        if modules:
+            findings.append(
+                Finding(
+                    rule="unset_statistics",
+                    severity="hint",
+                    message=f"{some(modules)} of {model} in eval mode: a mean of 0 and a variance of 1, which no batch "
+                    "has set, normalise nothing",
+                    advice=UNSET,
+                    module=modules[0],
+                    count=len(modules),
+                    evidence={"modules": modules},
+                )
+            )
+    return findings
+
+
 def _calls(audit: Audit, model: str, path: str) -> list[bool]:
     """Returns the mode of each call of a module."""
     return [is_on for (of, module, _), is_on in audit.modes.items() if (of, module) == (model, path)]
@@ -81,10 +131,10 @@ def _is_trained(rows: pd.DataFrame, model: str, path: str) -> bool:
 
 
 def _layers(paths: Sequence[str]) -> str:
-    """Returns 'Batch norm bn1', or '12 batch norm layers (bn1, bn2, ...)'."""
+    """Returns 'Batch norm bn1', or '12 batch norm layers (a, b, c, d and 8 others)'."""
     if len(paths) == 1:
         return f"Batch norm {paths[0]}"
-    return f"{len(paths):,} batch norm layers ({', '.join([*paths[:MOST_NAMES], *['...'][: len(paths) - MOST_NAMES]])})"
+    return f"{len(paths):,} batch norm layers ({some(paths)})"
 
 
 def _verb(paths: Sequence[str], one: str, several: str) -> str:

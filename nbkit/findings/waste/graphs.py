@@ -3,7 +3,7 @@
 import numpy as np
 
 from nbkit import units
-from nbkit.findings.finding import Finding
+from nbkit.findings.finding import Finding, counting
 from nbkit.findings.time.step import Flags, Ints
 from nbkit.findings.waste.step import RecordedStep
 
@@ -83,9 +83,7 @@ def _finding(step: RecordedStep, model: str, calls: int, ops: Flags, rows: Ints)
         evidence={"model_calls": calls, "most_bytes_per_call": total // calls, "read_by": reader},
     )
     first = int(np.flatnonzero(ops & _with_graph(step, ops))[0])
-    placed = step.finding(finding, [first])
-    evidence = {name: value for name, value in placed.evidence.items() if name != "calls"}
-    return Finding(**{**vars(placed), "count": calls, "evidence": evidence})
+    return counting(step.finding(finding, [first]), calls)
 
 
 def _reader(step: RecordedStep, ops: Flags) -> tuple[int | None, int]:
