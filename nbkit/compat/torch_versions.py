@@ -39,11 +39,13 @@ def derived_activity(event: Any) -> str:
 
 
 # Methods of an event, called with it: the kind since torch 2.12, hidden events and metadata since 2.11 at the latest,
-# the overload since 2.8. Without them no event is hidden, metadata are empty, and the overload is not known.
+# the overload since 2.8, strides since 2.13 at the latest. Without them no event is hidden, metadata are empty, and
+# overload and strides are not known.
 activity = getattr(_KinetoEvent, "activity_type", derived_activity)
 is_hidden = getattr(_KinetoEvent, "is_hidden_event", lambda event: False)
 metadata_json = getattr(_KinetoEvent, "metadata_json", lambda event: "")
 overload_name = getattr(_KinetoEvent, "overload_name", lambda event: None)
+input_strides: Callable[[Any], list[Any]] = getattr(_KinetoEvent, "structured_input_strides", lambda event: [])
 # Whether events name overloads: aten.mm.default, not aten.mm.
 NAMES_OVERLOADS = hasattr(_KinetoEvent, "overload_name")
 

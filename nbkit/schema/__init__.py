@@ -18,7 +18,7 @@ from nbkit.schema.recording import (
 from nbkit.schema.table import DTYPES, TABLES, Column, Table, nullable, table
 from nbkit.schema.training import PARAMETERS, STEPS
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 RECORDING = (OPS, TENSORS, MODULES, LINES, MEMORY, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, STEPS, ALIGNMENT)
 GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE)
 TABLES.update({of.name: of for of in (*RECORDING, *GRAPHS)})

@@ -52,6 +52,12 @@ OPS = table(
         "which optime has as []; null if not recorded",
     ),
     (
+        "input_dtypes",
+        "str",
+        "JSON list of their dtypes, null for what is no tensor; null if not recorded: of optrace, `tensors` has them",
+    ),
+    ("input_strides", "str", "JSON list of their strides, as input_shapes; null like input_dtypes"),
+    (
         "arguments",
         "str",
         "JSON object of its arguments that are neither tensors nor None, by name in the op's schema; null if none, or "

@@ -17,7 +17,8 @@ Texts = Sequence[str | None]
 HOST, MODULE, RUNTIME, KERNEL, MEMORY = range(5)
 ABSENT = -1
 IDS = ("own_id", "external_id", "correlation")
-TEXTS = ("name", "overload", "device", "group", "input_shapes", "source", "model", "module")
+TEXTS = ("name", "overload", "device", "group", "input_shapes", "input_dtypes", "input_strides", "arguments",
+         "source", "model", "module")  # fmt: skip
 ONE_VALUE = ("origin_ns", "main_thread")
 
 
@@ -52,6 +53,9 @@ class Events:
     address: Ints | None = None  # of MEMORY
     group: Texts | None = None
     input_shapes: Texts | None = None
+    input_dtypes: Texts | None = None
+    input_strides: Texts | None = None
+    arguments: Texts | None = None
     source: Texts | None = None
     model: Texts | None = None  # of MODULE, with the two below
     module: Texts | None = None

@@ -83,7 +83,7 @@ def _ops(events: Events, links: Links, rows: Ints, op_id: Ints, start_us: npt.ND
         "flops": nullable(_flops(events, links)),
         "size_bytes": nullable(np.where(events.kind == MEMORY, ABSENT, events.integers("size_bytes"))),
         "group": _texts(events.texts("group")),
-        "input_shapes": _texts(events.texts("input_shapes")),
+        **{name: _texts(events.texts(name)) for name in ("input_shapes", "input_dtypes", "input_strides", "arguments")},
         "source": _texts(_sources(events, links)),
     }
     chosen = {name: column[rows] for name, column in columns.items()}

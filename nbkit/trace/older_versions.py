@@ -21,6 +21,8 @@ META = {
     "unread": "skipped_lines",
 }
 BAD = ["op_id", "kind", *MEASURED, "parameter", "message"]
+# Columns that versions 3 and 4 brought, by frame.
+NEW = {"ops": ("arguments", "input_dtypes", "input_strides"), "alignment": ("arguments",)}
 CAPTURED = {"not_kept": "not_captured"}
 # Errors whose messages are nbkit's own; milestones have no type.
 OURS = (None, "NonFiniteError")
@@ -37,13 +39,10 @@ def upgraded_frame(name: str, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def upgraded_frames(frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
-    """Returns the frames of schema version 2 as today.
-
-    Ops had no arguments; opcheck's findings had a row per tensor, and opdiff had none.
-    """
+    """Returns the frames of schema version 2 as today: opcheck's findings had a row per tensor, and opdiff had none."""
+    frames = dict(frames)
     if "ops" not in frames:
-        return dict(frames)
-    frames = {name: _with_arguments(name, frame) for name, frame in frames.items()}
+        return frames
     ops, bad, diffs = frames["ops"], frames.get("findings"), frames.get("diffs")
     if bad is not None:
         messages = [*map(with_values, bad["message"].tolist(), bad["message_values"].tolist())]
@@ -54,10 +53,13 @@ def upgraded_frames(frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any])
     return frames
 
 
-def _with_arguments(name: str, frame: pd.DataFrame) -> pd.DataFrame:
-    if name not in ("ops", "alignment") or "arguments" in frame:
+def with_new_columns(name: str, frame: pd.DataFrame) -> pd.DataFrame:
+    """Returns a frame with the columns that its version had not yet, as null."""
+    missing = [column for column in NEW.get(name, ()) if column not in frame]
+    if not missing:
         return frame
-    return frame.assign(arguments=pd.Series([None] * len(frame), dtype=TEXT))[TABLES[name].names]
+    nothing = pd.Series([None] * len(frame), dtype=TEXT)
+    return frame.assign(**dict.fromkeys(missing, nothing))[TABLES[name].names]
 
 
 def _all_of_it(message: str) -> str:

@@ -18,7 +18,7 @@ from nbkit.errors import SchemaError, TraceError, first_line
 from nbkit.schema import SCHEMA_VERSION, TABLES
 from nbkit.trace.atomic_write import why_not
 from nbkit.trace.captured_values import CapturedCall, read_captured, write_captured
-from nbkit.trace.older_versions import upgraded_frame, upgraded_frames, upgraded_meta
+from nbkit.trace.older_versions import upgraded_frame, upgraded_frames, upgraded_meta, with_new_columns
 
 META = "meta.json"
 
@@ -67,6 +67,8 @@ def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int,
         frames = {name: _read_frame(path, name, version) for name in names}
         if version < 2:
             meta = upgraded_meta(meta)
+        if version < 4:
+            frames = {name: with_new_columns(name, frame) for name, frame in frames.items()}
         if version < 3:
             frames = upgraded_frames(frames, meta)
         frames = {name: _typed(name, frame) for name, frame in frames.items()}

@@ -95,3 +95,16 @@ def test_a_report_of_it_has_no_message_that_may_hold_elements():
     left = leaving(Trace(trace.frames, meta), values=False)
     assert set(left.diffs["message"].dropna()) <= {"…"}
     assert (left.meta["first_divergence"]["message"], left.meta["error"]["message"]) == ("…", "…")
+
+
+def test_ops_of_version_3_get_the_columns_of_today(tmp_path):
+    with nbkit.optrace() as trace:
+        torch.ones(2).sum(0)
+    path = trace.save(tmp_path / "saved")
+    meta = json.loads((path / "meta.json").read_text())
+    (path / "meta.json").write_text(json.dumps({**meta, "schema_version": 3}))
+    old = trace.ops.drop(columns=["input_dtypes", "input_strides"])
+    pq.write_table(pa.Table.from_pandas(old), path / "ops.parquet")
+    loaded = nbkit.load(path).ops
+    pd.testing.assert_frame_equal(loaded, trace.ops)
+    assert loaded["arguments"].notna().any()

@@ -6,7 +6,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import torch
 
+from nbkit.capture.profiler.event_inputs import DTYPES, input_columns
 from nbkit.capture.profiler.kineto import KinetoOptions, allocations
 from nbkit.compat import torch_versions
 from nbkit.flops import call_flops, formulas
@@ -27,19 +29,6 @@ KINDS = {
     "privateuse1_driver": RUNTIME,
 }
 PROCESS_GROUPS = ("gloo:", "nccl:", "mpi:", "ucc:", "xccl:", "hccl:")
-ITEM_BYTES = {
-    "bool": 1,
-    "signed char": 1,
-    "unsigned char": 1,
-    "short int": 2,
-    "c10::Half": 2,
-    "c10::BFloat16": 2,
-    "int": 4,
-    "float": 4,
-    "long int": 8,
-    "double": 8,
-    "c10::complex<float>": 8,
-}
 # Events that stand for what other events say already.
 ELSEWHERE = ("cpu_instant_event",)
 
@@ -69,6 +58,8 @@ def read(result: Any, options: KinetoOptions, skip: Callable[[str], None]) -> Ev
         input_shapes=[_shapes(event) for event in raw] if options.shapes else None,
     )
     if options.shapes:
+        for name, texts in input_columns(raw).items():
+            setattr(events, name, texts)
         events.flops = _integers(_flops(events, raw))
         events.size_bytes = _integers([_moved(event) for event in raw])
     if options.device is not None:
@@ -105,10 +96,13 @@ def _moved(event: Any) -> int:
     """Returns the bytes that a process group's own range moves ("gloo:all_reduce"); -1 for other events."""
     if not event.name().startswith(PROCESS_GROUPS):
         return ABSENT
-    sizes = [
-        prod(shape) * ITEM_BYTES.get(dtype, 0) for shape, dtype in zip(event.shapes(), event.dtypes(), strict=False)
-    ]
+    sizes = [prod(shape) * _item_bytes(dtype) for shape, dtype in zip(event.shapes(), event.dtypes(), strict=False)]
     return sum(sizes) or ABSENT
+
+
+def _item_bytes(dtype: str) -> int:
+    found = getattr(torch, DTYPES.get(dtype, ""), None)
+    return found.itemsize if isinstance(found, torch.dtype) else 0
 
 
 def _add_device(events: Events, raw: list[Any], kind: Any) -> None:
