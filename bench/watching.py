@@ -19,6 +19,7 @@ from bench.ratios import Figure, figures_table, ratio
 from bench.steps import compute_bound, launch_bound
 from nbkit.command_line.audit import KEEP, size_in_bytes
 from nbkit.command_line.audit_session import WatchedSteps
+from sample_models.rwkv4 import RWKV4, RWKV4_TINY
 
 OUT = Path(__file__).parents[1] / "out" / "bench" / "watching.md"
 STEPS, BUDGET = 200, 1.1
@@ -40,11 +41,27 @@ def small() -> Step:
     return step
 
 
-# The compute-bound step takes seconds: fewer of them tell.
+def rwkv4() -> Step:
+    """Returns a step of the smaller sample model."""
+    torch.manual_seed(0)
+    model = RWKV4(RWKV4_TINY)
+    optimizer = torch.optim.AdamW(model.parameters())
+    ids = torch.randint(RWKV4_TINY.vocab_size, (2, RWKV4_TINY.context_length))
+
+    def step() -> None:
+        optimizer.zero_grad()
+        model(ids, ids.roll(-1, 1)).backward()
+        optimizer.step()
+
+    return step
+
+
+# The compute-bound step takes seconds: fewer of them tell, but not so few that the first copy of its gigabyte does.
 STEPS_OF: dict[str, tuple[Callable[[], Step], int]] = {
     "small": (small, STEPS),
+    "RWKV4_TINY": (rwkv4, STEPS),
     "launch-bound": (lambda: launch_bound().run, STEPS),
-    "compute-bound": (lambda: compute_bound().run, 8),
+    "compute-bound": (lambda: compute_bound().run, 40),
 }
 
 

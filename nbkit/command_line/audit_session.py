@@ -40,7 +40,8 @@ class WatchedSteps:
     def end(self, error: BaseException | None, *, is_last: bool) -> bool:
         row = self.watch.end(error)
         if self._segment is not None:
-            row["update_fraction"] = self.watch.update_fraction(self._segment.state)
+            with self.keeper.counted():
+                row["update_fraction"] = self.watch.update_fraction(self._segment.state)
         is_ended = error is not None and not isinstance(error, Exception)  # by Ctrl-C, or sys.exit()
         row["anomaly"] = None if is_ended else self.judge.judge(row)
         self.rows.append(row)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Protocol
@@ -20,6 +21,7 @@ MOST_SEARCHES = 2
 # Of the memory, what the batches of one segment may take; a longer list is a data set, no batch.
 DATA_SHARE = 0.25
 MOST_ITEMS = 64
+CONTAINERS = (dict, list, tuple)
 TOO_LARGE = (
     "No step was run again: parameters and optimizer state take more memory than may be kept; give a larger "
     "--keep-bytes."
@@ -111,17 +113,24 @@ class Keeper:
         is_due = self.spent <= TIME_SHARE * (perf_counter() - self.began)
         begins = latest is None or (is_due and latest.is_long) or len(latest.calls) >= MOST_CALLS
         if begins:
-            latest = self._new_segment(step)
+            with self.counted():
+                latest = self._new_segment(step, may_search=is_due)
         if latest is not None:
             latest.add(step, DATA_SHARE * self.most_bytes)
         return latest if begins else None
 
-    def _new_segment(self, step: Step) -> Segment | None:
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Inside, time counts as that of copies."""
         started = perf_counter()
+        yield
+        self.spent += perf_counter() - started
+
+    def _new_segment(self, step: Step, *, may_search: bool) -> Segment | None:
         if is_distributed():
             self.problem = DISTRIBUTED
             return None
-        if self.searches < MOST_SEARCHES:
+        if self.searches == 0 or (may_search and self.searches < MOST_SEARCHES):
             self.holders = holders()
             self.searches += 1
         self.recent = self.recent[-1:]
@@ -134,7 +143,6 @@ class Keeper:
             return None
         self.recent.append(segment)
         self.first = self.first or segment
-        self.spent += perf_counter() - started
         return segment
 
     def _segments(self) -> list[Segment]:
@@ -157,7 +165,7 @@ def _tensors(values: Iterable[Any], depth: int = 2) -> Iterator[Tensor]:
         if isinstance(value, Tensor):
             if value.layout is torch.strided:
                 yield value
-        elif depth and isinstance(value, dict | list | tuple) and len(value) <= MOST_ITEMS:
+        elif depth and isinstance(value, CONTAINERS) and len(value) <= MOST_ITEMS:
             yield from _tensors(value.values() if isinstance(value, dict) else value, depth - 1)
 
 

@@ -124,10 +124,13 @@ def _run_isolated(work: Callable[[], object]) -> None:
 
 def held_bytes() -> int | None:
     """Returns what is held in the device's allocator, else in the memory of the process; null if unknown."""
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
+    if torch.cuda.is_initialized():
         return int(torch.cuda.memory_allocated())
     try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * PAGE
-    except (OSError, IndexError, ValueError):
+        file = os.open("/proc/self/statm", os.O_RDONLY)
+    except OSError:
         return None
+    try:
+        return int(os.read(file, 200).split()[1]) * PAGE
+    finally:
+        os.close(file)

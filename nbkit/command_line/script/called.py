@@ -4,13 +4,15 @@ import ast
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
-from types import CellType, CodeType, FrameType, FunctionType
+from types import BuiltinFunctionType, CellType, CodeType, FrameType, FunctionType, ModuleType, NoneType
 from typing import Any
 
 from nbkit.command_line.script.rewriting import loop_at, own_nodes
 from nbkit.errors import OptionError
 
 MOST_ITEMS = 8
+# What most names of a module are, and what holds no tensor.
+PLAIN = {ModuleType, FunctionType, BuiltinFunctionType, type, str, int, float, bool, NoneType}
 
 
 class StepCall:
@@ -50,7 +52,7 @@ class StepCall:
 
 
 def _without_graphs(names: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in names.items() if not _holds_graph(value)}
+    return {name: value for name, value in names.items() if type(value) in PLAIN or not _holds_graph(value)}
 
 
 def _holds_graph(value: Any, depth: int = 2) -> bool:
