@@ -1,5 +1,6 @@
-"""Rule about masks of attention that triu or tril make: one that hides each position from itself."""
+"""Rules about masks of attention that triu or tril make: they hide a position from itself, or show the next one."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -19,6 +20,12 @@ ADVICE = {
     "lower": "Look at what the mask means here: True hides in masked_fill() and in torch.nn.MultiheadAttention, and "
     "shows in scaled_dot_product_attention().",
 }
+
+
+SHOWN_ADVICE = (
+    "Hide it, too: triu(..., diagonal=1), or tril(...) of what is shown. nbkit.leaks(model, batch) says what the "
+    "results of a model depend on. Where one step ahead is meant, as in streaming, it is right."
+)
 
 
 class Triangle(NamedTuple):
@@ -63,6 +70,24 @@ def hidden_diagonal(flow: Flow) -> Iterator[Found]:
                 evidence = {"attention_op_id": attention.op_id, "diagonal": op.arguments.get("diagonal", 0)}
                 yield Found("hidden_diagonal", "warning", message, ADVICE[hidden.side], op, evidence)
                 break
+
+
+def shown_next(flow: Flow) -> Iterator[Found]:
+    """Finds masks that hide what comes later, but for the very next position; a window hides what is before, too."""
+    hidden: dict[int, list[tuple[Op, Triangle]]] = defaultdict(list)
+    for op in flow.named("triu", "tril"):
+        triangle = _made(flow, op)
+        for attention, there in _attentions(flow, op, triangle) if triangle is not None else ():
+            hidden[attention.op_id].append((op, there))
+    for attention_id, masks in hidden.items():
+        if len(masks) == 1 and masks[0][1][:2] == ("upper", 2):
+            op = masks[0][0]
+            message = (
+                f"the mask of {op.name} hides what comes later, but shows each position the next one: a model that is "
+                "to predict it reads the answer"
+            )
+            evidence = {"attention_op_id": attention_id, "diagonal": op.arguments.get("diagonal", 0)}
+            yield Found("shown_next", "hint", message, SHOWN_ADVICE, op, evidence)
 
 
 def _made(flow: Flow, op: Op) -> Triangle | None:

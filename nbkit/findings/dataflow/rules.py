@@ -12,7 +12,7 @@ from nbkit.findings.dataflow.caches import growing_cat
 from nbkit.findings.dataflow.flow import Flow
 from nbkit.findings.dataflow.found import Found
 from nbkit.findings.dataflow.losses import double_activation, unintended_broadcast, unshifted_targets
-from nbkit.findings.dataflow.masks import hidden_diagonal
+from nbkit.findings.dataflow.masks import hidden_diagonal, shown_next
 from nbkit.findings.dataflow.memory import overwritten_views
 from nbkit.findings.dataflow.objectives import negated_loss
 from nbkit.findings.dataflow.positions import rounded_positions
@@ -28,6 +28,7 @@ RULES = (
     wrong_softmax_dim,
     twice_added_mask,
     hidden_diagonal,
+    shown_next,
     negated_loss,
     scrambled_heads,
     growing_cat,

@@ -1,4 +1,4 @@
-"""Masks that triu and tril make: those that hide each position from itself, and right ones."""
+"""Masks that triu and tril make: those that hide each position from itself or show the next one, and right ones."""
 
 import pytest
 import torch
@@ -64,6 +64,23 @@ def test_a_mask_that_hides_the_diagonal_is_named(case):
     assert f"the mask of {op} hides each position from itself, so that the {end} one sees no" in finding.message
 
 
+SHOWN = {
+    "triu fills": lambda: attend(fill=upper(2).bool()),
+    "triu is added": lambda: attend(upper(2, INF)),
+    "what tril leaves out": lambda: attend(fill=lower(1) == 0),
+    "fused": lambda: fused(lower(1).bool()),
+    "multi-head": lambda: heads(upper(2).bool()),
+    "where": lambda: attend(torch.where(lower(1).bool(), 0.0, INF)),
+}
+
+
+@pytest.mark.parametrize("case", SHOWN)
+def test_a_mask_that_shows_the_next_position_is_named(case):
+    [finding] = found(SHOWN[case])
+    assert (finding.rule, finding.severity) == ("shown_next", "hint")
+    assert "shows each position the next one" in finding.message
+
+
 def strictly_before(replace):
     """Looks at earlier positions alone, and says what the first one gets."""
     weights = (Q @ K.transpose(-1, -2)).masked_fill(upper(0).bool(), -1e9).softmax(-1)
@@ -109,6 +126,7 @@ RIGHT = {
     "backwards": lambda: attend(fill=lower(-1).bool()),
     "a look ahead": lambda: attend(fill=upper(3).bool()),
     "a window": lambda: attend(fill=upper(2).bool() | lower(-2).bool()),
+    "a window that is added": lambda: attend(upper(2, INF), fill=lower(-2).bool()),
     "the first row is made zero": lambda: strictly_before(zero_first),
     "the first row is weighed": lambda: strictly_before(lambda weights: weights * lower(-1)),
     "NaN is replaced": lambda: strictly_before(torch.nan_to_num),
