@@ -6,6 +6,7 @@ from nbkit.findings.finding import Finding
 from nbkit.findings.waste.dtypes import parameter_casts, wide_products
 from nbkit.findings.waste.graphs import unused_graphs
 from nbkit.findings.waste.layouts import layout_conversions
+from nbkit.findings.waste.repeats import repeated_work
 from nbkit.findings.waste.step import RecordedStep
 
 RULES: tuple[Callable[[RecordedStep], list[Finding]], ...] = (
@@ -13,6 +14,7 @@ RULES: tuple[Callable[[RecordedStep], list[Finding]], ...] = (
     wide_products,
     layout_conversions,
     unused_graphs,
+    repeated_work,
 )
 
 

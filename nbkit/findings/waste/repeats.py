@@ -1,0 +1,132 @@
+"""Finds values that several modules of one model compute anew, though they are the same: tables of positions, masks."""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from nbkit.findings.finding import Finding
+from nbkit.findings.waste.step import RecordedStep
+
+# With a seed of their own or of the process: no two results are the same.
+DRAWING = tuple(
+    "rand normal bernoulli multinomial uniform random exponential cauchy geometric log_normal poisson binomial "
+    "native_dropout dropout _fused_dropout rrelu".split()
+)
+# Memory to write into: each needs its own.
+FILLING = tuple("empty zeros ones full new_ arange fill_ zero_ scalar_tensor lift_fresh copy_ clone".split())
+FEWEST_MODULES = 3
+# Of all that the forward pass writes; and of one result.
+LEAST_SHARE, LEAST_ELEMENTS = 0.01, 256
+ADVICE = (
+    "Compute it once, in the model around them, and hand it to all; a buffer holds what does not depend on the input."
+)
+UNKNOWN = (None, 0)
+
+
+class Repeat(NamedTuple):
+    """Holds an op that computes what an earlier one in another module has computed: their rows, and the bytes of it."""
+
+    row: int
+    first: int
+    bytes: int
+
+
+def repeated_work(step: RecordedStep) -> list[Finding]:
+    """Returns a finding for each group of modules that compute the same values, each for itself, in a forward pass."""
+    modules, sources = step.ops["module"].tolist(), step.ops["source"].tolist()
+    groups: dict[frozenset[str], list[Repeat]] = defaultdict(list)
+    by_line: dict[object, list[Repeat]] = defaultdict(list)
+    for repeat in _repeats(step):
+        by_line[sources[repeat.row]].append(repeat)
+    for repeats in by_line.values():
+        groups[frozenset(modules[row] for repeat in repeats for row in repeat[:2])] += repeats
+    written = ~step.is_input & step.in_module[step.op_of]
+    least = LEAST_SHARE * max(int(step.sizes[written].sum()), 1)
+    return [
+        _finding(step, names, repeats)
+        for names, repeats in groups.items()
+        if len(names) >= FEWEST_MODULES and sum(repeat.bytes for repeat in repeats) >= least
+    ]
+
+
+def _finding(step: RecordedStep, modules: frozenset[str], repeats: list[Repeat]) -> Finding:
+    rows = sorted(repeat.row for repeat in repeats)
+    of_line = Counter(step.ops["source"].iloc[rows].tolist())
+    lines = "this line" if len(of_line) == 1 else f"this line and {len(of_line) - 1:,} more"
+    message = f"{len(modules):,} modules compute the same values, each for itself, by {lines}"
+    finding = Finding(
+        "repeated_work",
+        "hint",
+        message,
+        ADVICE,
+        effect_bytes=sum(repeat.bytes for repeat in repeats),
+        evidence={"modules": sorted(modules), "first_op_ids": sorted({repeat.first for repeat in repeats})},
+    )
+    return step.finding(finding, rows)
+
+
+def _repeats(step: RecordedStep) -> Iterator[Repeat]:
+    """Yields the ops of the forward pass that compute again what one of another module has computed.
+
+    Values are the same where the same op made them of the same values with the same arguments, and nothing wrote into
+    their memory since.
+    """
+    numbering = _Numbering()
+    ops, in_module, parent = step.ops, step.in_module, step.parent
+    columns = (ops[name].tolist() for name in ("op", "arguments", "module", "step"))
+    names, arguments, modules, steps = columns
+    ends = np.searchsorted(step.op_of, np.arange(len(ops) + 1)).tolist()  # tensors stand in the order of ops
+    tensors = list(zip(step.tensors["tensor_id"].tolist(), step.storage.tolist(), step.is_input.tolist(), strict=True))
+    numel, sizes = step.tensors["numel"].to_numpy(), step.sizes
+    for row in np.flatnonzero(step.is_op).tolist():
+        if row and steps[row] != steps[row - 1]:
+            numbering = _Numbering()
+        begin, end = ends[row], ends[row + 1]
+        is_unique = not names[row].startswith("aten.") or _is(names[row], DRAWING)
+        what = row if is_unique else (names[row], str(arguments[row]))
+        first, is_made = numbering.note(row, what, tensors[begin:end])
+        is_elsewhere = in_module[row] and in_module[first] and modules[first] != modules[row]
+        if first == row or not is_elsewhere or not is_made or _is(names[row], FILLING):
+            continue
+        made = [at for at in range(begin, end) if not tensors[at][2]]
+        called = names[parent[row]] if parent[row] >= 0 else ""
+        if numel[made].max(initial=0) >= LEAST_ELEMENTS and "attention" not in called:
+            yield Repeat(row, first, int(sizes[made].sum()))
+
+
+def _is(op: str, names: tuple[str, ...]) -> bool:
+    return op.removeprefix("aten.").startswith(names)
+
+
+class _Numbering:
+    """Tells which values are the same, by what made them."""
+
+    def __init__(self) -> None:
+        self.first: dict[Hashable, int] = {}
+        # By tensor: op and result that made it, and how often its memory had been written then.
+        self.values: dict[int, tuple[Hashable, int]] = {}
+        self.writes: Counter[int] = Counter()
+
+    def note(self, row: int, what: Hashable, tensors: list[tuple[int, int, bool]]) -> tuple[int, bool]:
+        """Notes an op with its tensors (tensor_id, storage, is input); returns the first op that computed the same.
+
+        With it whether the op writes memory: a view does not.
+        """
+        inputs = [(tensor, storage) for tensor, storage, is_input in tensors if is_input]
+        outputs = [(tensor, storage) for tensor, storage, is_input in tensors if not is_input]
+        first = self.first.setdefault((what, *(self._value(*read) for read in inputs)), row)
+        read, viewed = {tensor for tensor, _ in inputs}, {storage for _, storage in inputs}
+        is_made = False
+        for at, (tensor, storage) in enumerate(outputs):
+            if tensor in read or storage not in viewed or storage < 0:
+                self.writes[storage] += 1
+                is_made = True
+            self.values[tensor] = ((first, at), self.writes[storage])
+        return first, is_made
+
+    def _value(self, tensor: int, storage: int) -> Hashable:
+        """Returns what stands for the values of a tensor: what made them; else the tensor as it is now."""
+        made, writes = self.values.get(tensor, UNKNOWN)
+        return made if made is not None and writes == self.writes[storage] else ("tensor", tensor, self.writes[storage])
