@@ -79,6 +79,12 @@ TENSORS = table(
     ("tensor_id", "int64", "the tensor itself: never reused, also when its memory is"),
     ("storage_id", "Int64", "its memory: shared by views, never reused; null for layouts without one storage"),
     ("name", "str", "parameter or buffer path, null for others"),
+    (
+        "state_name",
+        "str",
+        "of a gradient and of optimizer state: the parameter's path with '.grad' or the key of the state "
+        "('.exp_avg'); null for others, and for gradients that were cleared before the recording ended",
+    ),
     ("dtype", "str", "torch dtype without prefix"),
     ("shape", "str", "JSON list of sizes; of a DTensor those of its local shard"),
     ("stride", "str", "JSON list of strides in elements; null for layouts without strides"),

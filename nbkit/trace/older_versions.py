@@ -22,7 +22,11 @@ META = {
 }
 BAD = ["op_id", "kind", *MEASURED, "parameter", "message"]
 # Columns that versions 3 and 4 brought, by frame.
-NEW = {"ops": ("arguments", "input_dtypes", "input_strides"), "alignment": ("arguments",)}
+NEW = {
+    "ops": ("arguments", "input_dtypes", "input_strides"),
+    "alignment": ("arguments",),
+    "tensors": ("state_name",),
+}
 CAPTURED = {"not_kept": "not_captured"}
 # Errors whose messages are nbkit's own; milestones have no type.
 OURS = (None, "NonFiniteError")

@@ -1,16 +1,18 @@
 """Builds the frames and meta of a trace from the raw record of a step."""
 
 import platform
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
+from torch.optim import Optimizer
 
 from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.frames.gradient_flags import only_first
-from nbkit.capture.frames.module_rows import modules_frame, tensor_names
+from nbkit.capture.frames.module_rows import modules_frame, state_names, tensor_names
 from nbkit.capture.frames.op_rows import OpRows
 from nbkit.capture.frames.selection import Selection
 from nbkit.capture.frames.tensor_columns import TensorColumns
@@ -24,7 +26,12 @@ from nbkit.compat.installed import own_version
 
 
 def build(
-    recording: Recording, modules: ModuleCalls, statistics: Statistics | None, selection: Selection, getters: int
+    recording: Recording,
+    modules: ModuleCalls,
+    optimizers: Iterable[Optimizer],
+    statistics: Statistics | None,
+    selection: Selection,
+    getters: int,
 ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
     """Returns the frames (ops, tensors, modules, lines) and the part of meta that follows from the recording.
 
@@ -36,6 +43,7 @@ def build(
     labels = modules.roots.labels()
     tensors = TensorColumns(recording.registry)
     names, owners = tensor_names(modules, tensors)
+    named = {"name": names, "state_name": state_names(modules, optimizers, tensors)}
     paths = [(module.root, module.path) for module in modules.called]
     rows.own(owners, paths)
     wanted = selection.rows(rows.name_code, rows.names, rows.parent, rows.module, [path for _, path in paths])
@@ -46,7 +54,7 @@ def build(
     op_ids[chosen] = np.arange(len(chosen))
     frames = {
         "ops": rows.frame(chosen, labels, paths, devices, row_shapes(rows, tensors, spans)),
-        "tensors": _tensors(recording, tensors, rows, spans, op_ids, names, statistics),
+        "tensors": _tensors(recording, tensors, rows, spans, op_ids, named, statistics),
         "modules": modules_frame(modules, labels),
         "lines": rows.lines(chosen),
     }
@@ -144,7 +152,7 @@ def _tensors(
     rows: OpRows,
     spans: Spans,
     op_ids: np.ndarray,
-    names: dict[int, str],
+    names: dict[str, dict[int, str]],
     statistics: Statistics | None,
 ) -> pd.DataFrame:
     values = statistics.values if statistics is not None else None

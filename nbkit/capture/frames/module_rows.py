@@ -1,11 +1,12 @@
 """Builds the modules frame, and names parameters and buffers, from the root models of a recording."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pandas as pd
 from torch import Tensor
 from torch.nn.parameter import is_lazy
+from torch.optim import Optimizer
 
 from nbkit.capture.frames.string_columns import texts
 from nbkit.capture.frames.tensor_columns import TensorColumns
@@ -49,11 +50,25 @@ def tensor_names(modules: CalledModules, tensors: TensorColumns) -> tuple[dict[i
     """Returns names of the tensor records that are parameters or buffers, and (root, module path) of their owners."""
     names: dict[int, str] = {}
     owners: dict[int, tuple[int, str]] = {}
-    for number, name, tensor in _named_tensors(modules):
-        for record in tensors.records_of(tensor):
+    named = [*_named_tensors(modules)]
+    for (number, name, _), records in zip(named, tensors.records_of(tensor for *_, tensor in named), strict=True):
+        for record in records:
             names.setdefault(record, name)
             owners.setdefault(record, (number, name.rpartition(".")[0]))
     return names, owners
+
+
+def state_names(modules: CalledModules, optimizers: Iterable[Optimizer], tensors: TensorColumns) -> dict[int, str]:
+    """Returns names of the tensor records that are gradients of parameters, or state that an optimizer has of them."""
+    paths = {tensor: name for _, name, tensor in reversed([*_named_tensors(modules)]) if tensor.is_leaf}
+    held = [(f"{path}.grad", tensor.grad) for tensor, path in paths.items() if tensor.grad is not None]
+    for optimizer in optimizers:
+        for parameter, state in optimizer.state.items():
+            if parameter in paths and isinstance(state, dict):
+                held += [(f"{paths[parameter]}.{key}", value) for key, value in state.items()]
+    held = [(name, value) for name, value in held if isinstance(value, Tensor)]
+    found = zip(held, tensors.records_of(value for _, value in held), strict=True)
+    return {record: name for (name, _), records in found for record in records}
 
 
 def _named_tensors(modules: CalledModules) -> Iterator[tuple[int, str, Tensor]]:

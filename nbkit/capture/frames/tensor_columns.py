@@ -1,5 +1,6 @@
 """Reads what the registry kept of every tensor as columns: one entry per tensor record."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.frames.string_columns import numbered
 from nbkit.capture.raw.shards import local_shard
 from nbkit.capture.raw.tensor_registry import FIELDS, TensorRegistry
+
+UNKNOWN = np.iinfo(np.int64).min  # below all keys of records, also those of tensors without storage
 
 
 class TensorColumns:
@@ -45,19 +48,19 @@ class TensorColumns:
         device[list(registry.special)] = codes[len(registry.devices) :]
         return device, devices
 
-    def records_of(self, tensor: Tensor) -> list[int]:
-        """Returns the numbers of the records that describe this memory in this geometry."""
-        tensor = local_shard(tensor)
+    def records_of(self, tensors: Iterable[Tensor]) -> list[list[int]]:
+        """Returns for each tensor the numbers of the records that describe its memory in its geometry."""
+        keys = np.array([self._key(local_shard(tensor)) for tensor in tensors], dtype=np.int64)
+        starts, ends = self.in_order.searchsorted(keys), self.in_order.searchsorted(keys, "right")
+        records = self.by_memory.tolist()
+        return [records[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+    def _key(self, tensor: Tensor) -> int:
+        """Returns `memory_and_geometry` of a tensor; one that no record has where it was not met."""
         try:
             storage = tensor.untyped_storage()
             geometry = (tensor.shape, tensor.stride(), tensor.storage_offset(), tensor.dtype)
         except RuntimeError:  # a parameter without storage: sparse, lazy
-            return []
-        number = self._find_storage(storage)
-        code = self._geometry_codes.get(geometry)
-        if number is None or code is None:
-            return []
-        key = number * len(self.geometries) + code
-        start, end = self.in_order.searchsorted(key), self.in_order.searchsorted(key + 1)
-        records: list[int] = self.by_memory[start:end].tolist()
-        return records
+            return UNKNOWN
+        number, code = self._find_storage(storage), self._geometry_codes.get(geometry)
+        return UNKNOWN if number is None or code is None else number * len(self.geometries) + code

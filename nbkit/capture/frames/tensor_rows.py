@@ -76,12 +76,13 @@ def tensors_frame(
     spans: Spans,
     made_node: np.ndarray,
     only_first: np.ndarray,
-    names: Mapping[int, str],
+    names: Mapping[str, Mapping[int, str]],
     statistics: Mapping[tuple[int, int], Values] | None,
 ) -> pd.DataFrame:
     """Returns the tensors frame of the aten ops.
 
-    `made_node` and `only_first` say of each row whether its op made an autograd node and has one differentiable output.
+    `made_node` and `only_first` say of each row whether its op made an autograd node and has one differentiable output,
+    `names` are texts of records by column.
     """
     parts = []
     for number, (rows, first, inputs, outputs, records) in spans.items():
@@ -109,19 +110,19 @@ def tensors_frame(
     return TENSORS.frame(columns)
 
 
-def record_columns(tensors: TensorColumns, record: np.ndarray, names: Mapping[int, str]) -> dict[str, Any]:
+def record_columns(
+    tensors: TensorColumns, record: np.ndarray, names: Mapping[str, Mapping[int, str]]
+) -> dict[str, Any]:
     """Returns the columns that follow from the tensor alone."""
     geometries = tensors.geometries
     geometry = tensors.geometry[record]
     numel = np.array([element_count(shape) for shape, *_ in geometries], dtype=np.int64)
     itemsize = np.array([dtype.itemsize for *_, dtype in geometries], dtype=np.int64)
     nbytes = tensors.nbytes[record]
-    name_code = np.full(tensors.count, -1, dtype=np.int64)
-    name_code[list(names)] = np.arange(len(names))
     return {
         "tensor_id": tensor_ids(tensors)[record],
         "storage_id": nullable(tensors.storage[record]),
-        "name": text_column(name_code[record], list(names.values())),
+        **{column: _named(tensors, record, texts) for column, texts in names.items()},
         "dtype": text_column(geometry, [dtype_text(dtype) for *_, dtype in geometries]),
         "shape": text_column(geometry, [sizes_text(shape) for shape, *_ in geometries]),
         "stride": text_column(
@@ -131,6 +132,12 @@ def record_columns(tensors: TensorColumns, record: np.ndarray, names: Mapping[in
         "numel": numel[geometry],
         "size_bytes": nullable(np.where(nbytes == -1, (numel * itemsize)[geometry], nbytes)),
     }
+
+
+def _named(tensors: TensorColumns, record: np.ndarray, names: Mapping[int, str]) -> Any:
+    code = np.full(tensors.count, -1, dtype=np.int64)
+    code[list(names)] = np.arange(len(names))
+    return text_column(code[record], list(names.values()))
 
 
 def element_count(shape: Any) -> int:

@@ -81,7 +81,7 @@ class Recorder:
         self.statistics = Statistics(recording) if self.values == "stats" else None
         self.api = ApiMode(recording)
         self.modules = ModuleCalls(recording, self.api, self.threads == "all")
-        optimizers = OptimizerSteps(recording, self.api)
+        self.optimizers = optimizers = OptimizerSteps(recording, self.api)
         ops: ObservedOps | OpMode
         if recording.native is None:
             ops = OpMode(recording, self.statistics, optimizers.on_range, self.observers)
@@ -130,7 +130,7 @@ class Recorder:
     def _fill(self, error: BaseException | None, from_op: bool, getters: int, own_failure: str | None) -> None:
         assert self.trace is not None
         recording = self.recording
-        frames, built = build(recording, self.modules, self.statistics, self.selection, getters)
+        frames, built = build(recording, self.modules, self.optimizers.met, self.statistics, self.selection, getters)
         failed, op_ids = built.pop("failed_op_id"), built.pop("op_ids")
         ops = frames["ops"]
         added: list[tuple[Frames, Meta]] = [observer.frames(self.trace, ops, op_ids) for observer in self.observers]
@@ -158,7 +158,7 @@ class Recorder:
         for observer in self.observers:
             observer.forget()
         vars(self.recording.registry).clear()
-        del self.recording, self.statistics, self.api, self.modules, self.exits, self.running
+        del self.recording, self.statistics, self.api, self.modules, self.optimizers, self.exits, self.running
 
 
 @contextmanager

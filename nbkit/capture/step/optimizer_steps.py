@@ -3,6 +3,7 @@
 import sys
 from time import perf_counter_ns
 from typing import Any
+from weakref import WeakSet
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
@@ -29,6 +30,7 @@ class OptimizerSteps:
         self.recording = recording
         self.api = api
         self.handles: list[Any] = []
+        self.met: WeakSet[Any] = WeakSet()  # all that have stepped
         self.running: list[
             tuple[int, int, bool, int, tuple[Any, ...]]
         ] = []  # outer code and parent, mode off, slot, row
@@ -60,6 +62,7 @@ class OptimizerSteps:
 
     def _begin(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         recording, thread = self.recording, self.recording.main
+        self.met.add(optimizer)
         slot = recording.reserve()
         closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
         is_torch = type(optimizer).__module__.startswith("torch.optim")

@@ -21,9 +21,9 @@ def test_records_of_a_tensor_are_those_of_its_memory_and_geometry():
     for tensor in (x.t(), x, torch.ones(2, 3), x.detach()):
         registry.learn(tensor, False)
     tensors = TensorColumns(registry)
-    assert tensors.records_of(x) == [1, 3]
-    assert tensors.records_of(x.t()) == [0]
-    assert tensors.records_of(torch.ones(2, 3)) == []
+    assert tensors.records_of([x]) == [[1, 3]]
+    assert tensors.records_of([x.t()]) == [[0]]
+    assert tensors.records_of([torch.ones(2, 3)]) == [[]]
 
 
 def test_a_layout_without_storage_keeps_its_device_and_bytes():
@@ -33,4 +33,4 @@ def test_a_layout_without_storage_keeps_its_device_and_bytes():
     tensors = TensorColumns(registry)
     assert tensors.nbytes.tolist() == [-1, 3 * (2 * 8 + 4)]
     assert [tensors.devices[number] for number in tensors.device] == [torch.device("cpu")] * 2
-    assert tensors.records_of(sparse) == []
+    assert tensors.records_of([sparse]) == [[]]

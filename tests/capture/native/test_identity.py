@@ -42,8 +42,8 @@ def test_plain_and_other_tensors_share_storages_and_geometries(registry):
     registry.number(x.as_subclass(Tagged))
     columns = TensorColumns(registry)
     assert columns.storage.tolist() == columns.geometry.tolist() == [0, 0]
-    assert columns.records_of(x) == [0, 1]
-    assert columns.records_of(torch.ones(2, 3)) == []
+    assert columns.records_of([x]) == [[0, 1]]
+    assert columns.records_of([torch.ones(2, 3)]) == [[]]
 
 
 def test_a_dead_tensor_leaves_its_number(registry):
