@@ -1,8 +1,8 @@
-"""Runs opdiff and opcheck on correct models of many families, in float32, bfloat16 and under autocast.
+"""Runs opdiff, opcheck and opaudit on correct models of many families, in float32, bfloat16 and under autocast.
 
 A training step with its optimizer is run twice, each run in a process of its own. Whatever a verb finds is false unless
-torch itself is wrong: nothing may end the process or hang, no bit may differ from the bare steps, and both verbs should
-have nothing to say.
+torch itself is wrong: nothing may end the process or hang, no bit may differ from the bare steps, and the verbs should
+have nothing to say. Hints of opaudit are listed; they are about time and memory, and are no error.
 
 Run from the repository root: `python bench/correct_models.py [NAME ...] [--list]`. Writes out/bench/correct_models.md.
 """
@@ -78,7 +78,7 @@ def ended(status: int) -> str:
 
 
 def looked_at(family: Family, precision: str) -> Result:
-    """What both verbs say of a family, and whether its bits stay the same."""
+    """What the verbs say of a family, and whether its bits stay the same."""
     warnings.simplefilter("ignore")
     try:
         bare = steps(family, precision, nullcontext())
@@ -93,18 +93,22 @@ def looked_at(family: Family, precision: str) -> Result:
 def judged(family: Family, precision: str, bare: list[Tensor]) -> Result:
     with_diff, diff = recorded(family, precision, nbkit.opdiff(keep=0))
     with_check, check = recorded(family, precision, nbkit.opcheck())
-    differing = [name for name, made in (("opdiff", with_diff), ("opcheck", with_check)) if not same(bare, made)]
-    lines = list(said(diff, check))
+    with_audit, audit = recorded(family, precision, nbkit.opaudit())
+    made = {"opdiff": with_diff, "opcheck": with_check, "opaudit": with_audit}
+    differing = [name for name, values in made.items() if not same(bare, values)]
+    lines = list(said(diff, check, audit))
     statuses = Counter(diff.diffs["status"])
     wrong = sum(statuses[status] for status in ("mismatch", "shape", "dtype", "failed"))
-    findings = len(check.findings)
+    hints = audit.findings["severity"] == "hint"
+    findings = len(check.findings) + int((~hints).sum())
     parts = [
         f"other bits under {', '.join(differing)}" if differing else "",
         f"{wrong} of {len(diff.diffs):,} wrong" if wrong else "",
         f"{findings} findings" if findings else "",
     ]
     verdict = ", ".join(filter(None, parts)) or "silent"
-    return {"verdict": verdict, "lines": lines, "rows": len(diff.diffs), "reduced": statuses["reduced"]}
+    counts = {"rows": len(diff.diffs), "reduced": statuses["reduced"], "hints": int(hints.sum())}
+    return {"verdict": verdict, "lines": lines, **counts}
 
 
 def recorded(family: Family, precision: str, recorder: Any) -> tuple[list[Tensor], nbkit.Trace]:
@@ -148,23 +152,24 @@ def same(left: list[Tensor], right: list[Tensor]) -> bool:
     return all(torch.equal(one.nan_to_num(7), other.nan_to_num(7)) for one, other in zip(left, right, strict=True))
 
 
-def said(diff: nbkit.Trace, check: nbkit.Trace) -> Iterator[str]:
+def said(diff: nbkit.Trace, check: nbkit.Trace, audit: nbkit.Trace) -> Iterator[str]:
     rows = diff.diffs[~diff.diffs["status"].isin(["ok", "skipped"])]
     for row in rows.itertuples():
         where = f"{row.op} in {row.module}, {row.phase}, {row.dtype}{row.shape}"
         yield f"{row.status}: {where}, noise ratio {row.noise_ratio:.3g}: {row.message}"
-    for row in check.findings.itertuples():
-        yield f"finding: {row.op} in {row.module}, {row.rule}: {row.message}"
+    for trace in (check, audit):
+        for row in trace.findings.itertuples():
+            yield f"{trace.meta['verb']}, {row.severity}: {row.op} in {row.module}, {row.rule}: {row.message}"
 
 
 def report(results: list[Result]) -> Iterator[str]:
-    rows, reduced = (sum(result.get(key, 0) for result in results) for key in ("rows", "reduced"))
+    rows, reduced, hints = (sum(result.get(key, 0) for result in results) for key in ("rows", "reduced", "hints"))
     silent = sum(result["verdict"] == "silent" for result in results)
     left_out = sum(result["verdict"] == "not run" for result in results)
-    yield "# What opdiff and opcheck say of correct models"
+    yield "# What opdiff, opcheck and opaudit say of correct models"
     yield f"\ntorch {torch.__version__}, {len(results)} runs of {STEPS} training steps: {silent} silent,"
     yield f"{left_out} that torch itself cannot run, {len(results) - silent - left_out} with something to say;"
-    yield f"{rows:,} tensors compared, {reduced} of them `reduced`.\n"
+    yield f"{rows:,} tensors compared, {reduced} of them `reduced`; {hints} hints of opaudit.\n"
     yield "| family | precision | verdict |\n|---|---|---|"
     for result in results:
         yield f"| {result['name']} | {result['precision']} | {result['verdict']} |"

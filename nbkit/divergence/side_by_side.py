@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from nbkit.divergence.alignment import Call, Pair, aligned
+from nbkit.divergence.arguments import in_words, other_arguments
 from nbkit.divergence.distances import NEEDED, distances
 from nbkit.divergence.runs import Read, Run, has_values, run_of
 from nbkit.divergence.spread import Spread
@@ -15,8 +16,6 @@ from nbkit.schema import ALIGNMENT
 
 Couple = tuple[int, int]
 BEGINNINGS = ("local", "input")
-# To compare runs that differ in these is what people do.
-PLACEMENT = ("device", "pin_memory", "non_blocking")
 ALONE = {
     "left_only": "only the left run has it",
     "right_only": "only the right run has it",
@@ -47,7 +46,7 @@ def side_by_side(left: Run, right: Run) -> pd.DataFrame:
         rows.append(row)
     for row in rows:
         if row.get("arguments") is not None and row.get("error_class") in BEGINNINGS:
-            row["message"] = f"{row['message']}; {_in_words(json.loads(row['arguments']))}"
+            row["message"] = f"{row['message']}; {in_words(json.loads(row['arguments']))}"
     for number, what in {**spread.unread, **spread.culprits}.items():
         message = f"{ALONE[rows[number]['action']]}, and {what}"
         rows[number] |= {"error_class": "local", "origin_id": number, "message": message}
@@ -94,29 +93,10 @@ def _row_of(left: Run, right: Run, pair: Pair) -> dict[str, Any]:
     if right_call is not None:
         row |= {"right_id": right_call.op_id, "right_op": right.texts["op"][right_call.op_id]}
     if left_call is not None and right_call is not None and row["op"] == row["right_op"]:
-        row["arguments"] = _other_arguments(left.arguments[left_call.op_id], right.arguments[right_call.op_id])
+        others = other_arguments(left.arguments[left_call.op_id], right.arguments[right_call.op_id])
+        row["arguments"] = json.dumps(others) if others else None
     action = "right_only" if left_call is None else "left_only" if right_call is None else "match"
     return {**row, "action": action, "evidence": pair.evidence}
-
-
-def _other_arguments(left: Any, right: Any) -> str | None:
-    """Returns the arguments that are not the same on both sides, as JSON: [left, right] by name; null if none."""
-    if left == right:
-        return None
-    sides = [json.loads(text) if isinstance(text, str) else {} for text in (left, right)]
-    names = [name for name in {**sides[0], **sides[1]} if name not in PLACEMENT]
-    pairs = {name: [side.get(name) for side in sides] for name in names}
-    return json.dumps(other) if (other := {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}) else None
-
-
-def _in_words(arguments: Mapping[str, list[Any]]) -> str:
-    return "; ".join(
-        f"{name} is {_word(left)} on the left, {_word(right)} on the right" for name, (left, right) in arguments.items()
-    )
-
-
-def _word(value: Any) -> str:
-    return "not given" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
 def _texts(run: Run, call: Call | None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Names the ops and tensors of a trace in its graph."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -27,12 +28,13 @@ def tensor_texts(tensors: pd.DataFrame) -> pd.Series:
 
 
 def call_attributes(ops: pd.DataFrame, kept: npt.NDArray[np.int64]) -> pd.Series:
-    """Returns JSON of what a node has no column for: API call around the op, model, repeated calls, step."""
+    """Returns JSON of what a node has no column for: API call around it, arguments, model, repeats, step."""
     calls = ops.iloc[kept]
     parent = calls["parent_id"].to_numpy(np.int64, na_value=-1)
     api = ops["op"].array.take(parent, allow_fill=True)
     facts = {
         "api": pd.Series(api, index=calls.index),
+        "arguments": calls["arguments"],
         "model": calls["model"],
         "module_call": calls["module_call"].mask(calls["module_call"] == 0),
         "step": calls["step"].astype("Int64").mask(calls["step"] == 0),
@@ -45,5 +47,11 @@ def call_attributes(ops: pd.DataFrame, kept: npt.NDArray[np.int64]) -> pd.Series
 
 
 def _text(facts: dict[str, Any]) -> str | None:
-    known = {name: value if isinstance(value, str) else int(value) for name, value in facts.items() if pd.notna(value)}
+    known = {name: _value(name, value) for name, value in facts.items() if pd.notna(value)}
     return json_text(known) if known else None
+
+
+def _value(name: str, value: Any) -> Any:
+    if name == "arguments":
+        return json.loads(value)
+    return value if isinstance(value, str) else int(value)

@@ -4,6 +4,7 @@ from collections import Counter
 from math import prod
 
 from nbkit.analysis.graph_match.side import Node, Shape
+from nbkit.divergence.arguments import in_words, other_arguments
 
 
 def relation_of(left: Node, right: Node, *, is_turned: bool = False) -> str:
@@ -28,7 +29,7 @@ def shape_relation(left: Shape | None, right: Shape | None) -> str:
 
 
 def difference(left: Node, right: Node, *, is_turned: bool = False) -> str | None:
-    """Returns what differs between the tensors, in words; null if nothing that is known."""
+    """Returns what differs between tensors and arguments, in words; null if nothing that is known."""
     sentences = []
     if is_turned and left.shape == right.shape:
         sentences.append("square, and transposed as the other weights of these graphs")
@@ -38,6 +39,8 @@ def difference(left: Node, right: Node, *, is_turned: bool = False) -> str | Non
         sentences.append(f"{_text(left.shape)} on the left, {_text(right.shape)} on the right")
     if left.dtype and right.dtype and left.dtype != right.dtype:
         sentences.append(f"{left.dtype} on the left, {right.dtype} on the right")
+    if left.op == right.op and (others := other_arguments(left.arguments, right.arguments)):
+        sentences.append(in_words(others))
     return "; ".join(sentences) or None
 
 

@@ -27,6 +27,7 @@ class Node:
     phase: str | None
     dtype: str | None
     shape: Shape | None
+    arguments: str | None = None
 
     @property
     def is_state(self) -> bool:
@@ -132,8 +133,17 @@ def _columns(table: pd.DataFrame) -> list[list[object]]:
     texts = {name: _texts(table[name]) for name in ("name", "module", "role", "phase", "dtype")}
     return [
         table["node_id"].tolist(), kinds, ops, does, texts["name"], texts["module"], _whole(table["part_id"]),
-        texts["role"], texts["phase"], texts["dtype"], shapes,
+        texts["role"], texts["phase"], texts["dtype"], shapes, _arguments(table["attributes"]),
     ]  # fmt: skip
+
+
+def _arguments(attributes: pd.Series) -> list[str | None]:
+    """Returns the arguments of the ops of a recorded step, as JSON; null of other nodes."""
+    known: dict[str | None, str | None] = {None: None}
+    for text in set(_texts(attributes)) - {None}:
+        given = json.loads(text or "{}").get("arguments") if '"arguments"' in (text or "") else None
+        known[text] = json.dumps(given) if isinstance(given, dict) else None
+    return [known[text] for text in _texts(attributes)]
 
 
 def _parts(table: pd.DataFrame, graph: str) -> dict[int, Part]:

@@ -62,8 +62,8 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
     Args:
         memory: also record every allocation and free, in `trace.memory`.
         stacks: also record Python's calls of torch, with the source line of each (the most expensive option).
-        shapes: also record the shapes, dtypes and strides of inputs and the arguments that are no tensors (numbers and
-            lists of them), and with them the FLOPs of ops (see `register_flop_formula`).
+        shapes: also record shapes, dtypes and strides of inputs, other arguments, and the FLOPs of ops (see
+            `register_flop_formula`).
         device: "cpu" leaves an accelerator out; by default the one that is there is recorded.
         warmup, repeats: with `run(function)`: how often the step runs before, and how often it is recorded.
         name: what the trace is called where it is shown.

@@ -11,6 +11,7 @@ from torch.utils.checkpoint import checkpoint
 
 import nbkit
 from nbkit.analysis.graph.op_graph import trace_graph
+from nbkit.analysis.graph_match.compare_graphs import compare_graphs
 from sample_models.llama import LLAMA_TINY, Llama
 from sample_models.rwkv4 import RWKV4, RWKV4_TINY
 
@@ -144,7 +145,7 @@ def test_a_node_says_its_op_its_api_call_and_its_repeats():
     calls = nodes[nodes["op"] == "aten.addmm.default"]
     assert calls["name"].tolist() == ["addmm", "addmm_1"]
     assert trace.ops.loc[calls["op_id"], "op"].tolist() == ["aten.addmm.default"] * 2
-    api = {"api": "torch.nn.functional.linear"}
+    api = {"api": "torch.nn.functional.linear", "arguments": {"beta": 1, "alpha": 1}}
     assert [json.loads(text) for text in calls["attributes"]] == [api, {**api, "module_call": 1}]
 
 
@@ -162,3 +163,19 @@ def test_a_trace_without_tensors_has_nodes_alone():
         torch.ones(2).exp()
     frames = trace_graph(trace.ops, trace.tensors.iloc[:0], trace.modules)
     assert (len(frames["nodes"]), len(frames["edges"]), len(frames["graph_tensors"])) == (2, 0, 0)
+
+
+def test_a_node_has_the_arguments_of_its_op():
+    nodes = graph_of(lambda: torch.softmax(torch.ones(2, 3), dim=1).sum())["nodes"].set_index("op")
+    attributes = json.loads(nodes["attributes"]["aten._softmax.default"])
+    assert attributes["arguments"] == {"dim": 1, "half_to_float": False}
+    assert "arguments" not in json.loads(nodes["attributes"]["aten.sum.default"])
+
+
+def test_arguments_that_are_not_the_same_are_told_where_graphs_are_compared():
+    def step(dim):
+        return graph_of(lambda: torch.softmax(torch.ones(3, 3), dim=dim).sum())
+
+    found = compare_graphs(step(0), step(1)).set_index("left_op")
+    assert found["message"]["aten._softmax.default"] == "dim is 0 on the left, 1 on the right"
+    assert found["message"].drop("aten._softmax.default").isna().all()
