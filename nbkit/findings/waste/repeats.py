@@ -14,8 +14,8 @@ DRAWING = tuple(
     "rand normal bernoulli multinomial uniform random exponential cauchy geometric log_normal poisson binomial "
     "native_dropout dropout _fused_dropout rrelu".split()
 )
-# Memory to write into: each needs its own.
-FILLING = tuple("empty zeros ones full new_ arange fill_ zero_ scalar_tensor lift_fresh copy_ clone".split())
+# Memory to write into, of which each needs its own, and copies: torch.autocast casts an input for each of its readers.
+FILLING = tuple("empty zeros ones full new_ arange fill_ zero_ scalar_tensor lift_fresh copy_ clone _to_copy".split())
 FEWEST_MODULES = 3
 # Of all that the forward pass writes; and of one result.
 LEAST_SHARE, LEAST_ELEMENTS = 0.01, 256

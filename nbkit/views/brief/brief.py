@@ -81,14 +81,16 @@ def _what_ran(trace: Trace) -> str:
 
 
 def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> tuple[list[Words], Tone]:
-    """Returns the sentences of the verdict; findings are counted before what was looked at, hints after it."""
+    """Returns the sentences of the verdict; findings are counted before what was looked at."""
     seen, tone = seen_values(trace)
     said: list[Words] = [*((text,) for text in results.values() if text), *seen]
     if tone == "bad" or any(entry.severity != "hint" for entry in found):
         return [*_counts(found), *said], "bad"
     if tone == "good" or results.keys() & set(JUDGES):
         until = "" if trace.complete else " until then"
-        return [(f"Nothing wrong found{until}.",), *said, *_counts(found)], "good"
+        if found:
+            return [(f"No errors and no warnings{until}.",), *_counts(found), *said], "good"
+        return [(f"Nothing wrong found{until}.",), *said], "good"
     return [*said, *_counts(found)], ""
 
 

@@ -38,11 +38,15 @@ def entries(trace: Trace) -> list[Entry]:
 
 
 def ranked(findings: pd.DataFrame) -> pd.DataFrame:
-    """Returns findings, errors first, then by the time or memory that they take; else in the order of their ops."""
+    """Returns findings, errors first, then by the time or memory that they take; else in the order of their ops.
+
+    Hints at what may be wrong stand before those at what could be saved, which have an effect.
+    """
     ranks = {severity: rank for rank, severity in enumerate(SEVERITIES)}
     keys = pd.DataFrame(
         {
             "severity": findings["severity"].map(ranks).fillna(len(ranks)),
+            "saves": (findings["severity"] == "hint") & findings[["effect_us", "effect_bytes"]].notna().any(axis=1),
             "effect_us": -findings["effect_us"].fillna(0.0),
             "effect_bytes": -findings["effect_bytes"].astype("float64").fillna(0.0),
         }
@@ -92,7 +96,11 @@ def _effect(row: dict[Hashable, Any]) -> str:
 
 def _where(row: dict[Hashable, Any], *, with_step: bool) -> str:
     """Returns module, step and line, without what the message has said."""
-    module = [f"in {row['module'] or 'the root module'}"] if isinstance(row["module"], str) else []
+    module = (
+        [f"in module {row['module']}" if row["module"] else "in the root module"]
+        if isinstance(row["module"], str)
+        else []
+    )
     step = [f"in step {row['step']}"] if with_step or row["step"] else []
     text = f": `{row['source_text']}`" if isinstance(row["source_text"], str) else ""
     line = f"{row['source']}{text}" if isinstance(row["source"], str) else ""

@@ -26,7 +26,7 @@ text-overflow:ellipsis;white-space:nowrap;unicode-bidi:isolate}
 .nbkit-static.nbkit-static .nbkit-incomplete{border-left:3px solid #d64545;padding-left:8px}
 .nbkit-static svg{display:block;margin:8px 0}
 .nbkit-brief{margin:0 0 12px;overflow-wrap:anywhere;--error:#d64545;--warning:#d97706;--hint:#3b82f6;--good:#16a34a}
-.nbkit-brief :is(p,ol){margin:0;padding:0;list-style:none}
+.nbkit-brief :is(p,ol){margin:0;padding:0;list-style:none}.nbkit-brief ol{margin:8px 0}
 .nbkit-brief :is(li,p.nbkit-bad,p.nbkit-good){border-inline-start:3px solid var(--hint);padding-inline-start:8px;
 margin:0 0 8px}
 .nbkit-brief :is(li.nbkit-error,p.nbkit-bad){border-color:var(--error)}

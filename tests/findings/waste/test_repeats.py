@@ -99,6 +99,18 @@ class Attending(Layer):
         return F.scaled_dot_product_attention(x, x, x, attn_mask=shared[0])
 
 
+class Heads(nn.Module):
+    """Reads one input several times, which torch.autocast casts each time."""
+
+    def __init__(self):
+        super().__init__()
+        self.readers = nn.ModuleList(nn.Linear(D, 4) for _ in range(4))
+
+    def forward(self, x):
+        with torch.autocast("cpu", torch.bfloat16):
+            return sum(reader(x) for reader in self.readers).float().sum()
+
+
 class Model(nn.Module):
     def __init__(self, kind, count=4):
         super().__init__()
@@ -165,6 +177,7 @@ RIGHT = {
     "two layers": lambda: trained(Rotary, count=2)(),
     "a buffer that changes": lambda: trained(Changing)(),
     "fused attention": lambda: trained(Attending, torch.ones(T, T, dtype=torch.bool).tril())(),
+    "casts of autocast": lambda: Heads()(X.clone().requires_grad_()).backward(),
     "one layer, called often": one_layer_often,
     "the model twice": twice,
 }

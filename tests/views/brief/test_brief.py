@@ -37,7 +37,7 @@ def test_the_worst_stands_first_with_its_place_and_what_to_do() -> None:
     assert cut_and_slow().brief().split("\n\n")[1:] == [
         "1 error, 1 hint, the worst first. Not checked: no result was examined.",
         "1. error, no_gradient: aten.mm.default: nothing comes back (3 of 5 calls).\n"
-        "   in encoder, in step 2, train.py:7: `z = x.numpy()`\n"
+        "   in module encoder, in step 2, train.py:7: `z = x.numpy()`\n"
         "   Do not cut.",
         "2. hint, copies: it copies. It takes 1.50 ms and 2.00 KiB.\n   in step 0\n   Copy once.",
         MISSING.replace("NaN, Inf and lost precision (use nbkit.opcheck); ", ""),
@@ -47,7 +47,10 @@ def test_the_worst_stands_first_with_its_place_and_what_to_do() -> None:
 def test_a_place_a_count_or_a_time_that_the_message_tells_is_not_said_again() -> None:
     message = "12 casts, which take 30 % of the step (1.5 ms), at train.py:7: `z = x.numpy()`"
     one = Finding("casts", "hint", message, "Cast once.", count=12, evidence={"calls": 12}, effect_us=1500.0, **WHERE)
-    assert f"1. hint, casts: aten.mm.default: {message}.\n   in encoder\n   Cast once." in with_findings(one).brief()
+    assert (
+        f"1. hint, casts: aten.mm.default: {message}.\n   in module encoder\n   Cast once."
+        in with_findings(one).brief()
+    )
 
 
 def test_a_finding_about_several_places_counts_no_calls_of_one() -> None:
@@ -108,7 +111,7 @@ def test_markdown_has_the_same_sentences_and_shows_names_as_they_are() -> None:
     text = with_findings(odd).brief(form="markdown")
     assert (
         "1. **warning**, `a_rule`: x\\_y \\<b\\>\\*z\\*\\</b\\> in `a_b * c` costs \\$5\\$.  \n"
-        "   in m\\_1  \n   Use \\[it\\]."
+        "   in module m\\_1  \n   Use \\[it\\]."
     ) in text
     assert "`" not in with_findings(Finding("r", "hint", "one ` alone", "")).brief(form="markdown").split("one ")[1][2:]
 
@@ -161,3 +164,17 @@ def test_what_an_audit_of_a_script_could_not_do_and_what_it_did_is_said() -> Non
         "Step 3 was not run again. Not looked at: parameters, gradients and dataflow of training (use nbkit.opaudit).",
     ]
     assert json.loads(trace.brief(form="json"))["limits"] == meta["limits"]
+
+
+def test_hints_at_what_may_be_wrong_stand_before_those_at_what_could_be_saved() -> None:
+    slow = Finding("copies", "hint", "it copies", "", effect_us=1500.0)
+    large = Finding("kept", "hint", "it keeps", "", effect_bytes=4096)
+    odd = Finding("shown_next", "hint", "it shows", "")
+    head, _, *found = with_findings(slow, large, odd, verb="opcheck", checked_tensors=3).brief().split("\n\n")
+    assert [text.partition(":")[0] for text in found[:3]] == ["1. hint, shown_next", "2. hint, copies", "3. hint, kept"]
+
+
+def test_what_has_hints_is_not_called_right() -> None:
+    odd = Finding("shown_next", "hint", "it shows", "")
+    _, verdict, *_ = with_findings(odd, verb="opcheck", checked_tensors=3).brief().split("\n\n")
+    assert verdict == "No errors and no warnings. 1 hint. 3 results checked for NaN, Inf and underflow."
