@@ -5,8 +5,10 @@ import re
 import sys
 
 import pytest
+import torch
 
 from nbkit.command_line.audit import read_options
+from nbkit.command_line.audit_session import WatchedSteps
 from nbkit.trace.trace import Trace
 
 HEAD = """\
@@ -85,6 +87,22 @@ def test_a_right_script_prints_the_same_and_has_no_findings(audit, folder, nbkit
     assert re.match(r"opaudit script\.py train: 14 steps, loss [\d.]+ at first, [\d.]+ at last, ", brief_of(out))
     assert "Nothing wrong found." in out
     assert "Not looked at: results against a reference (use nbkit.opdiff)." in out
+
+
+def test_only_steps_that_stand_out_are_pinned():
+    """However small the loop, what is kept for later is bounded."""
+    watched = WatchedSteps(1 << 20, None)
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    for number in range(12):
+        watched.begin(number, sys._getframe())
+        optimizer.zero_grad()
+        (model(torch.ones(3, 2)).square().mean() * (float("nan") if number == 9 else 1)).backward()
+        optimizer.step()
+        watched.end(None, is_last=False)
+    watched.finish()
+    assert [row["step"] for row in watched.rows if row["anomaly"]] == [9]
+    assert list(watched.keeper.pinned) == [9]
 
 
 def test_the_sample_that_spoils_a_step_is_named(audit, folder):

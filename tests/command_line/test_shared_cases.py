@@ -14,11 +14,11 @@ CAUSES = {
     4: [
         "error, overflow: aten.bmm",
         "(float16 ends at 6.55e+04)",
-        "in 2.attn",
+        "in module 2.attn",
         "`att = torch.matmul(q, k.transpose(-1, -2))",
     ],
     6: ["warning, lost_update", "all 4 parameters", "bfloat16 rounds w - 1e-05"],
-    8: ["error, overflow: aten.addmm", "in rnn, in step 1", "h = self.rnn(x[:, t], h)`"],
+    8: ["error, overflow: aten.addmm", "in module rnn, in step 1", "h = self.rnn(x[:, t], h)`"],
     13: ["warning, skipped_step: GradScaler skips all 100 optimizer steps", "the gradient of weight of Linear"],
     14: ["warning, unintended_broadcast: sub of shapes [256, 1] and [256]", "`loss = ((pred - y) ** 2).mean()`"],
     16: ["warning, no_gradient: encoder.a, encoder.b (4 tensors)", "cut by aten.detach at", "z.detach().numpy()"],
@@ -33,7 +33,7 @@ CAUSES = {
         "bfloat16",
         "`def forward(self, x): return F.linear(x.to(torch.bfloat16), self.weight.to(",
     ],
-    32: ["hint, attention: 3 calls of attention are made of single ops", "in 0, ", "(self.drop(s.softmax(-1)) @ v)"],
+    32: ["hint, attention: 3 calls of attention are made of single", "in module 0, ", "self.drop(s.softmax(-1)) @ v"],
     34: [
         "hint, unused_graph: Sequential",
         "autograd on",
@@ -44,7 +44,7 @@ CAUSES = {
     37: ["hint, layout_conversions", "channels_last", "`return x.contiguous().view("],
     43: ["warning, unusual_batch", "Sample 11 of the batch of step 37", "net(batches[i])"],
     45: ["warning, vanishing_gradient", "along 8 Linear layers", "0.weight"],
-    48: ["error, mismatch: aten._softmax.default", "in 0, in step 1", ".softmax(-1) @ self.v(y))`"],
+    48: ["error, mismatch: aten._softmax.default", "in module 0, in step 1", ".softmax(-1) @ self.v(y))`"],
     50: ["warning, zero_gradient", "all 14 parameters", "float16 rounds what is below 6e-8 to 0"],
 }
 

@@ -121,7 +121,7 @@ class Flow:
             return (tensor.tensor_id,)
         if op.name in FORMS and op.inputs[0].numel == tensor.numel:
             return self.values_of(op.inputs[0])
-        return (op.name, json.dumps(op.arguments, sort_keys=True), *self.values_of(op.inputs[0]))
+        return (op.name, json.dumps(op.arguments), *self.values_of(op.inputs[0]))
 
     def behind(self, tensor: Tensor, forms: frozenset[str] = FORMS) -> Tensor:
         """Returns what a tensor was made of by ops that only gave it another form."""

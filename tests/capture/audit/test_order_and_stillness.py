@@ -164,6 +164,21 @@ def test_the_same_random_numbers(draw, expected):
     assert findings(drawing(draw)) == expected
 
 
+def test_of_several_draws_the_first_is_named():
+    def draw(i):
+        torch.manual_seed(7)
+        first = torch.randn(8, 8)
+        return first + torch.rand(8, 8)
+
+    step = drawing(draw)
+    with nbkit.opaudit() as trace:
+        for i in range(3):
+            step(i)
+    (message,) = trace.findings["message"]
+    assert message.startswith("3 steps draw the same random numbers, the first with aten.randn at ")
+    assert "`first = torch.randn(8, 8)`" in message
+
+
 def test_several_steps_after_one_draw_draw_nothing_again():
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), 0.1)

@@ -41,3 +41,19 @@ def test_numbers_that_the_step_draws_are_data():
     weight = torch.ones(4, 2, requires_grad=True)
     ((op, shape, largest),) = looks(lambda: torch.full((3, 4), -2.0) @ weight)
     assert (op, shape, largest) == ("aten.mm.default", (3, 4), (2.0, 2.0, 2.0))
+
+
+def test_module_and_line_of_the_first_op_are_told():
+    model = nn.Sequential(nn.Linear(4, 3))
+    observer = InputsObserver([*model.parameters()])
+    with Recorder(observer):
+        made = DATA @ torch.ones(4, 4, requires_grad=True)
+        model(torch.ones(2, 4))
+    outside, *_, inside = observer.inputs
+    assert (outside.op, outside.module, outside.source_text) == (
+        "aten.mm.default",
+        None,
+        "made = DATA @ torch.ones(4, 4, requires_grad=True)",
+    )
+    assert (inside.op, inside.module, inside.source_text) == ("aten.addmm.default", "0", "model(torch.ones(2, 4))")
+    assert made.shape == (6, 4)

@@ -148,6 +148,7 @@ RIGHT = {
     "sigmoid as a gate": lambda: F.binary_cross_entropy_with_logits(NET(X).sigmoid() * 2, torch.ones(16, 1)),
     "equal shapes": lambda: ((NET(X).squeeze(-1) - Y) ** 2).mean(),
     "a distance of all pairs": lambda: ((Y[:, None] - Y) ** 2).mean(),
+    "a distance to each place": lambda: ((NET(X) - torch.arange(16.0)) ** 2).mean(),
     "a bias": lambda: ((X - X.mean(0)) ** 2).mean(),
     "a norm with its weight": lambda: (X[:4] * X[:4].pow(2).mean(-1, keepdim=True).rsqrt() * X[0]).mean(),
     "a column that stays a table": lambda: NET(X) - Y,

@@ -170,7 +170,7 @@ def test_hints_at_what_may_be_wrong_stand_before_those_at_what_could_be_saved() 
     slow = Finding("copies", "hint", "it copies", "", effect_us=1500.0)
     large = Finding("kept", "hint", "it keeps", "", effect_bytes=4096)
     odd = Finding("shown_next", "hint", "it shows", "")
-    head, _, *found = with_findings(slow, large, odd, verb="opcheck", checked_tensors=3).brief().split("\n\n")
+    _, _, *found = with_findings(slow, large, odd, verb="opcheck", checked_tensors=3).brief().split("\n\n")
     assert [text.partition(":")[0] for text in found[:3]] == ["1. hint, shown_next", "2. hint, copies", "3. hint, kept"]
 
 
