@@ -2,7 +2,7 @@
 
 Fact: lone_sample
 Fact: batch of one sample
-Where: in 1,
+Where: in module 1,
 """
 
 import torch

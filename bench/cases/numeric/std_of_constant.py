@@ -2,7 +2,7 @@
 
 Fact: nan
 Fact: inputs there: 0, 0
-Where: in 2,
+Where: in module 2,
 Line: return (x - x.mean(0)) / (x.std(0) + 1e-5)
 """
 

@@ -2,7 +2,7 @@
 
 Fact: computes in float32
 Fact: autocast does not reach it
-Where: in inner,
+Where: in module inner,
 Report: Lightning Thunder 725
 """
 
