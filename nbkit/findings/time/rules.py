@@ -7,7 +7,6 @@ import pandas as pd
 from nbkit.findings.finding import Finding, findings_frame, line_texts
 from nbkit.findings.time.attention import attention
 from nbkit.findings.time.copies import copies
-from nbkit.findings.time.norms import norms
 from nbkit.findings.time.optimizer import single_tensor_optimizers
 from nbkit.findings.time.outside_ops import data_loading, python_code
 from nbkit.findings.time.python_loop import module_loops
@@ -20,7 +19,6 @@ RULES: tuple[Callable[[TimedStep], list[Finding]], ...] = (
     scalar_reads,
     copies,
     attention,
-    norms,
     module_loops,
     single_tensor_optimizers,
 )
