@@ -2,7 +2,7 @@
 
 A training step with its optimizer is run twice, each run in a process of its own. Whatever a verb finds is false unless
 torch itself is wrong: nothing may end the process or hang, no bit may differ from the bare steps, and the verbs should
-have nothing to say. Hints of opaudit are listed; they are about time and memory, and are no error.
+have nothing to say. Hints of opaudit are listed and not counted: some are true of these steps, which seed anew.
 
 Run from the repository root: `python bench/correct_models.py [NAME ...] [--list]`. Writes out/bench/correct_models.md.
 """

@@ -54,7 +54,8 @@ OPS = table(
     (
         "input_dtypes",
         "str",
-        "JSON list of their dtypes, null for what is no tensor; null if not recorded: of optrace, `tensors` has them",
+        "JSON list of their dtypes, null for what is no tensor and for a list of tensors; null if not recorded: of "
+        "optrace, `tensors` has them",
     ),
     ("input_strides", "str", "JSON list of their strides, as input_shapes; null like input_dtypes"),
     (

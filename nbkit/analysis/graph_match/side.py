@@ -139,11 +139,13 @@ def _columns(table: pd.DataFrame) -> list[list[object]]:
 
 def _arguments(attributes: pd.Series) -> list[str | None]:
     """Returns the arguments of the ops of a recorded step, as JSON; null of other nodes."""
-    known: dict[str | None, str | None] = {None: None}
-    for text in set(_texts(attributes)) - {None}:
-        given = json.loads(text or "{}").get("arguments") if '"arguments"' in (text or "") else None
-        known[text] = json.dumps(given) if isinstance(given, dict) else None
-    return [known[text] for text in _texts(attributes)]
+    texts = _texts(attributes)
+    known: dict[str, str] = {}
+    for text in {text for text in texts if text is not None and '"arguments"' in text}:
+        given = json.loads(text).get("arguments")
+        if isinstance(given, dict):
+            known[text] = json.dumps(given)
+    return [known.get(text or "") for text in texts]
 
 
 def _parts(table: pd.DataFrame, graph: str) -> dict[int, Part]:

@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 
 from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.frames.gradient_flags import only_first
-from nbkit.capture.frames.module_rows import modules_frame, state_names, tensor_names
+from nbkit.capture.frames.module_rows import modules_frame, named_tensors, state_names, tensor_names
 from nbkit.capture.frames.op_rows import OpRows
 from nbkit.capture.frames.selection import Selection
 from nbkit.capture.frames.tensor_columns import TensorColumns
@@ -42,8 +42,9 @@ def build(
     rows.leave_out(recording.spent.array())
     labels = modules.roots.labels()
     tensors = TensorColumns(recording.registry)
-    names, owners = tensor_names(modules, tensors)
-    named = {"name": names, "state_name": state_names(modules, optimizers, tensors)}
+    named = [*named_tensors(modules)]
+    names, owners = tensor_names(named, tensors)
+    texts = {"name": names, "state_name": state_names(named, optimizers, tensors)}
     paths = [(module.root, module.path) for module in modules.called]
     rows.own(owners, paths)
     wanted = selection.rows(rows.name_code, rows.names, rows.parent, rows.module, [path for _, path in paths])
@@ -54,7 +55,7 @@ def build(
     op_ids[chosen] = np.arange(len(chosen))
     frames = {
         "ops": rows.frame(chosen, labels, paths, devices, row_shapes(rows, tensors, spans)),
-        "tensors": _tensors(recording, tensors, rows, spans, op_ids, named, statistics),
+        "tensors": _tensors(recording, tensors, rows, spans, op_ids, texts, statistics),
         "modules": modules_frame(modules, labels),
         "lines": rows.lines(chosen),
     }

@@ -1,6 +1,6 @@
 """Builds the modules frame, and names parameters and buffers, from the root models of a recording."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,8 @@ from nbkit.capture.frames.tensor_columns import TensorColumns
 from nbkit.capture.step.called_modules import CalledModules
 from nbkit.capture.step.module_sizes import ModuleSize, module_sizes
 from nbkit.schema import MODULES
+
+NamedTensor = tuple[int, str, Tensor]  # number of the root, path of the parameter or buffer
 
 
 def modules_frame(modules: CalledModules, labels: list[str]) -> pd.DataFrame:
@@ -46,11 +48,12 @@ def sizes_frame(models: list[str], paths: list[str], sizes: list[ModuleSize], ca
     return MODULES.frame(columns | dict(zip(counted, counts.T, strict=True)))
 
 
-def tensor_names(modules: CalledModules, tensors: TensorColumns) -> tuple[dict[int, str], dict[int, tuple[int, str]]]:
+def tensor_names(
+    named: Sequence[NamedTensor], tensors: TensorColumns
+) -> tuple[dict[int, str], dict[int, tuple[int, str]]]:
     """Returns names of the tensor records that are parameters or buffers, and (root, module path) of their owners."""
     names: dict[int, str] = {}
     owners: dict[int, tuple[int, str]] = {}
-    named = [*_named_tensors(modules)]
     for (number, name, _), records in zip(named, tensors.records_of(tensor for *_, tensor in named), strict=True):
         for record in records:
             names.setdefault(record, name)
@@ -58,9 +61,11 @@ def tensor_names(modules: CalledModules, tensors: TensorColumns) -> tuple[dict[i
     return names, owners
 
 
-def state_names(modules: CalledModules, optimizers: Iterable[Optimizer], tensors: TensorColumns) -> dict[int, str]:
+def state_names(
+    named: Sequence[NamedTensor], optimizers: Iterable[Optimizer], tensors: TensorColumns
+) -> dict[int, str]:
     """Returns names of the tensor records that are gradients of parameters, or state that an optimizer has of them."""
-    paths = {tensor: name for _, name, tensor in reversed([*_named_tensors(modules)]) if tensor.is_leaf}
+    paths = {tensor: name for _, name, tensor in reversed(named) if tensor.is_leaf}
     held = [(f"{path}.grad", tensor.grad) for tensor, path in paths.items() if tensor.grad is not None]
     for optimizer in optimizers:
         for parameter, state in optimizer.state.items():
@@ -71,7 +76,7 @@ def state_names(modules: CalledModules, optimizers: Iterable[Optimizer], tensors
     return {record: name for (name, _), records in found for record in records}
 
 
-def _named_tensors(modules: CalledModules) -> Iterator[tuple[int, str, Tensor]]:
+def named_tensors(modules: CalledModules) -> Iterator[NamedTensor]:
     """Yields what named_parameters() and named_buffers() give, each of which would walk the tree once more."""
     for number, root in enumerate(modules.roots.roots):
         model = root.module()

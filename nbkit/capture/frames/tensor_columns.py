@@ -52,8 +52,7 @@ class TensorColumns:
         """Returns for each tensor the numbers of the records that describe its memory in its geometry."""
         keys = np.array([self._key(local_shard(tensor)) for tensor in tensors], dtype=np.int64)
         starts, ends = self.in_order.searchsorted(keys), self.in_order.searchsorted(keys, "right")
-        records = self.by_memory.tolist()
-        return [records[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+        return [self.by_memory[start:end].tolist() for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
     def _key(self, tensor: Tensor) -> int:
         """Returns `memory_and_geometry` of a tensor; one that no record has where it was not met."""

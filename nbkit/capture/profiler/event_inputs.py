@@ -1,7 +1,8 @@
 """Tells what Kineto recorded of the inputs of ops beside their shapes: dtypes, strides, and what is no tensor."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -37,26 +38,18 @@ Texts = list[str | None]
 
 def input_columns(raw: Sequence[Any]) -> dict[str, Texts]:
     """Returns columns of events: their `input_dtypes`, `input_strides` and `arguments`, each as JSON or null."""
-    text = _writer()
-    dtypes, strides = [event.dtypes() for event in raw], [torch_versions.input_strides(event) for event in raw]
+    text = cache(json.dumps)
+    kinds = [event.dtypes() for event in raw]
+    dtypes = [tuple(map(DTYPES.get, names)) for names in kinds]
+    strides = [torch_versions.input_strides(event) for event in raw]
     return {
-        "input_dtypes": [text([DTYPES.get(name) for name in names]) for names in dtypes],
-        "input_strides": [text(each) for each in strides],
-        "arguments": _arguments(raw, dtypes),
+        "input_dtypes": [text(each) if any(each) else None for each in dtypes],
+        # Kineto's lists read the same in Python and in JSON.
+        "input_strides": [
+            str(each) if any(names) and each else None for each, names in zip(strides, dtypes, strict=True)
+        ],
+        "arguments": _arguments(raw, kinds),
     }
-
-
-def _writer() -> Callable[[list[Any]], str | None]:
-    """Returns a function that writes lists; that of an op without a tensor is null."""
-    known: dict[str, str | None] = {}
-
-    def text(values: list[Any]) -> str | None:
-        key = repr(values)
-        if key not in known:
-            known[key] = json.dumps(values) if any(values) else None
-        return known[key]
-
-    return text
 
 
 def _arguments(raw: Sequence[Any], dtypes: Sequence[list[str]]) -> Texts:

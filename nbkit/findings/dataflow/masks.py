@@ -20,8 +20,6 @@ ADVICE = {
     "lower": "Look at what the mask means here: True hides in masked_fill() and in torch.nn.MultiheadAttention, and "
     "shows in scaled_dot_product_attention().",
 }
-
-
 SHOWN_ADVICE = (
     "Hide it, too: triu(..., diagonal=1), or tril(...) of what is shown. nbkit.leaks(model, batch) says what the "
     "results of a model depend on. Where one step ahead is meant, as in streaming, it is right."
@@ -56,38 +54,44 @@ def hidden_diagonal(flow: Flow) -> Iterator[Found]:
 
     Models that look at earlier positions alone replace what the first one gets, between softmax and product.
     """
-    for op in flow.named("triu", "tril"):
-        triangle = _made(flow, op)
-        for attention, hidden in _attentions(flow, op, triangle) if triangle is not None else ():
-            if hidden.has_diagonal and (
-                attention.name.startswith(FUSED_ATTENTION) or _is_used_as_it_is(flow, attention)
-            ):
-                end = "first" if hidden.side == "upper" else "last"
-                message = (
-                    f"the mask of {op.name} hides each position from itself, so that the {end} one sees no position "
-                    "at all: its weights are NaN, or the same for all positions"
-                )
-                evidence = {"attention_op_id": attention.op_id, "diagonal": op.arguments.get("diagonal", 0)}
-                yield Found("hidden_diagonal", "warning", message, ADVICE[hidden.side], op, evidence)
-                break
+    named = set()
+    for op, attention, hidden in _masks(flow):
+        is_wrong = op.op_id not in named and hidden.has_diagonal
+        if is_wrong and (attention.name.startswith(FUSED_ATTENTION) or _is_used_as_it_is(flow, attention)):
+            named.add(op.op_id)
+            end = "first" if hidden.side == "upper" else "last"
+            message = (
+                f"the mask of {op.name} hides each position from itself, so that the {end} one sees no position "
+                "at all: its weights are NaN, or the same for all positions"
+            )
+            yield Found("hidden_diagonal", "warning", message, ADVICE[hidden.side], op, _evidence(op, attention))
 
 
 def shown_next(flow: Flow) -> Iterator[Found]:
     """Finds masks that hide what comes later, but for the very next position; a window hides what is before, too."""
-    hidden: dict[int, list[tuple[Op, Triangle]]] = defaultdict(list)
-    for op in flow.named("triu", "tril"):
-        triangle = _made(flow, op)
-        for attention, there in _attentions(flow, op, triangle) if triangle is not None else ():
-            hidden[attention.op_id].append((op, there))
-    for attention_id, masks in hidden.items():
-        if len(masks) == 1 and masks[0][1][:2] == ("upper", 2):
-            op = masks[0][0]
+    of_attention: dict[int, list[tuple[Op, Op, Triangle]]] = defaultdict(list)
+    for mask in _masks(flow):
+        of_attention[mask[1].op_id].append(mask)
+    for masks in of_attention.values():
+        op, attention, hidden = masks[0]
+        if len(masks) == 1 and (hidden.side, hidden.diagonal) == ("upper", 2):
             message = (
                 f"the mask of {op.name} hides what comes later, but shows each position the next one: a model that is "
                 "to predict it reads the answer"
             )
-            evidence = {"attention_op_id": attention_id, "diagonal": op.arguments.get("diagonal", 0)}
-            yield Found("shown_next", "hint", message, SHOWN_ADVICE, op, evidence)
+            yield Found("shown_next", "hint", message, SHOWN_ADVICE, op, _evidence(op, attention))
+
+
+def _masks(flow: Flow) -> Iterator[tuple[Op, Op, Triangle]]:
+    """Yields each op that makes a triangle, with the attention that it reaches, and what it hides there."""
+    for op in flow.named("triu", "tril"):
+        triangle = _made(flow, op)
+        if triangle is not None:
+            yield from ((op, attention, hidden) for attention, hidden in _attentions(flow, op, triangle))
+
+
+def _evidence(op: Op, attention: Op) -> dict[str, Any]:
+    return {"attention_op_id": attention.op_id, "diagonal": op.arguments.get("diagonal", 0)}
 
 
 def _made(flow: Flow, op: Op) -> Triangle | None:

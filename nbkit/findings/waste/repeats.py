@@ -11,7 +11,7 @@ from nbkit.findings.waste.step import RecordedStep
 
 # With a seed of their own or of the process: no two results are the same.
 DRAWING = tuple(
-    "rand normal bernoulli multinomial uniform random exponential cauchy geometric log_normal poisson binomial "
+    "rand normal bernoulli multinomial uniform exponential cauchy geometric log_normal poisson binomial "
     "native_dropout dropout _fused_dropout rrelu".split()
 )
 # Memory to write into, of which each needs its own, and copies: torch.autocast casts an input for each of its readers.
@@ -73,16 +73,15 @@ def _repeats(step: RecordedStep) -> Iterator[Repeat]:
     Values are the same where the same op made them of the same values with the same arguments, and nothing wrote into
     their memory since.
     """
-    numbering = _Numbering()
     ops, in_module, parent = step.ops, step.in_module, step.parent
-    columns = (ops[name].tolist() for name in ("op", "arguments", "module", "step"))
-    names, arguments, modules, steps = columns
+    names, arguments, modules, steps = (ops[name].tolist() for name in ("op", "arguments", "module", "step"))
     ends = np.searchsorted(step.op_of, np.arange(len(ops) + 1)).tolist()  # tensors stand in the order of ops
     tensors = list(zip(step.tensors["tensor_id"].tolist(), step.storage.tolist(), step.is_input.tolist(), strict=True))
     numel, sizes = step.tensors["numel"].to_numpy(), step.sizes
+    numbering, of_step = _Numbering(), 0
     for row in np.flatnonzero(step.is_op).tolist():
-        if row and steps[row] != steps[row - 1]:
-            numbering = _Numbering()
+        if steps[row] != of_step:
+            numbering, of_step = _Numbering(), steps[row]
         begin, end = ends[row], ends[row + 1]
         is_unique = not names[row].startswith("aten.") or _is(names[row], DRAWING)
         what = row if is_unique else (names[row], str(arguments[row]))

@@ -96,11 +96,9 @@ def _effect(row: dict[Hashable, Any]) -> str:
 
 def _where(row: dict[Hashable, Any], *, with_step: bool) -> str:
     """Returns module, step and line, without what the message has said."""
-    module = (
-        [f"in module {row['module']}" if row["module"] else "in the root module"]
-        if isinstance(row["module"], str)
-        else []
-    )
+    module = []
+    if isinstance(row["module"], str):
+        module = [f"in module {row['module']}" if row["module"] else "in the root module"]
     step = [f"in step {row['step']}"] if with_step or row["step"] else []
     text = f": `{row['source_text']}`" if isinstance(row["source_text"], str) else ""
     line = f"{row['source']}{text}" if isinstance(row["source"], str) else ""

@@ -15,10 +15,6 @@ def ids(trace, packet, role="output", column="tensor_id"):
     return tensor_rows(trace, packet, role)[column].tolist()
 
 
-# So many that the allocator gives some memory again, however scattered it is after other tests.
-ROUNDS = 300
-
-
 @pytest.mark.parametrize(
     ("make", "packet"),
     [
@@ -31,14 +27,15 @@ ROUNDS = 300
 )
 def test_each_round_of_a_loop_has_new_ids_though_memory_is_reused(make, packet):
     def step():
-        addresses.update(make(i).data_ptr() for i in range(ROUNDS))
+        # How soon the allocator gives memory again depends on what the tests before have left scattered.
+        while len(addresses) < 40 or len(set(addresses)) == len(addresses):
+            addresses.append(make(len(addresses)).data_ptr())
 
-    addresses = set()
+    addresses = []
     trace = record(step)
-    assert len(addresses) < ROUNDS  # the allocator did reuse memory
     for role in ("input", "output"):
-        assert len(set(ids(trace, packet, role))) == ROUNDS
-        assert len(set(ids(trace, packet, role, "storage_id"))) == ROUNDS
+        assert len(set(ids(trace, packet, role))) == len(addresses)
+        assert len(set(ids(trace, packet, role, "storage_id"))) == len(addresses)
 
 
 def test_ids_are_dense():

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import nbkit
 from tests.findings.waste.steps import found, only
 
 T, D = 32, 16
@@ -148,8 +149,11 @@ def test_each_step_is_looked_at_alone():
             model(X).backward()
             optimizer.step()
 
-    findings = [finding for finding in found(step) if finding[0] == "repeated_work"]
-    assert findings == [("repeated_work", "hint")]
+    with nbkit.opaudit() as trace:
+        step()
+    (finding,) = trace.findings[trace.findings["rule"] == "repeated_work"].itertuples()
+    first = trace.ops.iloc[json.loads(finding.evidence)["first_op_ids"]]
+    assert set(first["step"]) == {0, 1} and set(first["module"]) == {"layers.0"}
 
 
 def twice():
