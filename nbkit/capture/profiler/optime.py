@@ -13,6 +13,7 @@ from torch._C._profiler import _RecordFunctionFast
 
 from nbkit.capture.frames.build import now_text, versions
 from nbkit.capture.frames.module_rows import modules_frame
+from nbkit.capture.profiler.alternatives import measure
 from nbkit.capture.profiler.api_ranges import ApiRanges
 from nbkit.capture.profiler.collectives import Collectives
 from nbkit.capture.profiler.compiled_graphs import CompiledGraphs
@@ -64,6 +65,8 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         stacks: also record Python's calls of torch, with the source line of each (the most expensive option).
         shapes: also record shapes, dtypes and strides of inputs, other arguments, and the FLOPs of ops (see
             `register_flop_formula`).
+        savings: also run what could replace slow parts (fused ops, other forms of an optimizer) on the recorded shapes,
+            after the step, and say what it saves.
         device: "cpu" leaves an accelerator out; by default the one that is there is recorded.
         warmup, repeats: with `run(function)`: how often the step runs before, and how often it is recorded.
         name: what the trace is called where it is shown.
@@ -84,6 +87,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         memory: bool = False,
         stacks: bool = False,
         shapes: bool = False,
+        savings: bool = False,
         device: str | torch.device | None = None,
         warmup: int = 0,
         repeats: int = 0,
@@ -93,7 +97,8 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             if not isinstance(value, int) or value < 0:
                 raise OptionError(f"{option}={value!r} is not a count; give a whole number from 0 up.")
         # The profiler's engine takes nothing but True and False.
-        self.options = KinetoOptions(bool(memory), bool(shapes), device_to_record(device))
+        self.options = KinetoOptions(bool(memory), bool(shapes or savings), device_to_record(device))
+        self.measure = measure if savings else None
         self.stacks, self.warmup, self.repeats = stacks, warmup, repeats
         self.name = name or self.verb
         self.trace: Trace | None = None
@@ -190,7 +195,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             "repeats": len(self.runs) if self.repeats else 0,
             **({"notes": notes} if notes else {}),
         }
-        self.trace._fill({**run.frames, **more, "findings": time_findings(run.frames)}, meta)
+        self.trace._fill({**run.frames, **more, "findings": time_findings(run.frames, self.measure)}, meta)
 
 
 class KinetoRecording:

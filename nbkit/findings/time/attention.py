@@ -3,6 +3,7 @@
 import numpy as np
 
 from nbkit.findings.finding import Finding
+from nbkit.findings.time.cases import AttentionCase, Place, saving
 from nbkit.findings.time.step import Flags, Ints, TimedStep
 
 LEAST_SHARE = 0.1
@@ -27,6 +28,9 @@ BETWEEN = (
     *("aten.feature_dropout", "aten.native_dropout", "aten.alias", "aten.detach", "aten.tensor", "aten.lift_fresh"),
 )
 MOST_BETWEEN = 16
+BATCHED = ("aten.bmm", "aten.baddbmm")
+MASKS = ("aten.masked_fill", "aten.masked_fill_", "aten.where", "aten.add", "aten.add_", "aten.baddbmm")
+DROPOUTS = ("aten.dropout", "aten.feature_dropout", "aten.native_dropout")
 ADVICE = (
     "Use torch.nn.functional.scaled_dot_product_attention (with is_causal=True or attn_mask), which does not write the "
     'scores to memory; in transformers attn_implementation="sdpa".'
@@ -48,18 +52,45 @@ def attention(step: TimedStep) -> list[Finding]:
     time_us = float(step.total_us[ops].sum()) + step.backward_us(step.below(ops))
     if not step.is_much(time_us, LEAST_SHARE):
         return []
+    gain = saving(step.measure, [(_case(step, one), float(step.total_us[one].sum())) for one in found])
+    if (saved := step.saved(gain, time_us)) is None:
+        return []
     # The call as a whole stands at its softmax.
     softmax = np.array([one[step.named(*SOFTMAX)[one]][0] for one in found])
     calls = "1 attention is" if len(found) == 1 else f"{len(found):,} calls of attention are"
-    backward = ", with the backward pass" if step.in_phase("backward").any() else ""
-    message = f"{calls} made of single ops (product, softmax, product), which take {step.share(time_us)}{backward}"
+    backward = ", with the backward pass" if step.has_backward else ""
+    parts = "single ops (product, softmax, product)"
+    message = f"{calls} made of {parts}, which take {step.share(time_us)}{backward}{saved}"
     finding = Finding("attention", "hint", message, ADVICE, effect_us=time_us, evidence={"ops": len(ops)})
     return [step.finding(finding, softmax)]
 
 
 def _batched_products(step: TimedStep) -> Flags:
     """Returns which ops are a product of two batches of matrices: the scores of attention, not a linear layer."""
-    return np.asarray(step.holding(step.named("aten.bmm", "aten.baddbmm")) & step.named(*PRODUCTS))
+    return np.asarray(step.holding(step.named(*BATCHED)) & step.named(*PRODUCTS))
+
+
+def _case(step: TimedStep, ops: Ints) -> AttentionCase | None:
+    """Returns the sizes of one attention; null where they are not known, or its products are written otherwise."""
+    batched = np.flatnonzero(step.named(*BATCHED))
+    # What an op calls stands behind it, before the next one.
+    first, last = (step.inputs(batched[np.searchsorted(batched, product)]) for product in (ops[0], ops[-1]))
+    if first is None or last is None or first.dtypes[-1] is None:
+        return None
+    query, key, weights, value = *first.shapes[-2:], *last.shapes[-2:]
+    if weights != (*query[:-1], key[-1]) or value[:-1] != (key[0], key[-1]):
+        return None
+    named = {step.kinds[code] for code in step.codes[ops]}
+    return AttentionCase(
+        heads=query[0],
+        queries=query[1],
+        keys=key[2],
+        width=query[2],
+        value_width=value[2],
+        is_masked=not named.isdisjoint(MASKS),
+        has_dropout=not named.isdisjoint(DROPOUTS),
+        place=Place(first.dtypes[-1], first.device, step.has_backward),
+    )
 
 
 def _nearest(product: Flags, between: Flags, at: int, way: int) -> int | None:

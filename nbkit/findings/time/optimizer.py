@@ -5,7 +5,8 @@ import re
 import numpy as np
 
 from nbkit.findings.finding import Finding
-from nbkit.findings.time.step import TimedStep
+from nbkit.findings.time.cases import OptimizerCase, Place, saving
+from nbkit.findings.time.step import Flags, TimedStep
 
 STEP = re.compile(r"torch\.optim\.(\w+)\.step")
 # Those of torch that can update all parameters at once.
@@ -30,9 +31,26 @@ def single_tensor_optimizers(step: TimedStep) -> list[Finding]:
         ops, time_us = int((step.is_outer & inside).sum()), float(step.total_us[rows].sum())
         if ops / len(rows) < MANY_OPS or (is_grouped & inside).any() or not step.is_much(time_us, LEAST_SHARE):
             continue
+        gain = saving(step.measure, [(_case(step, kind, inside, len(rows)), time_us)])
+        if (saved := step.saved(gain, time_us)) is None:
+            continue
         how = "fused=True, or foreach=True" if kind in FUSED else "foreach=True"
         steps = "1 step" if len(rows) == 1 else f"{len(rows):,} steps"
-        message = f"{kind} updates one parameter at a time: {ops:,} ops in {steps}, {step.share(time_us)}"
+        message = f"{kind} updates one parameter at a time: {ops:,} ops in {steps}, {step.share(time_us)}{saved}"
         advice = f"Give torch.optim.{kind} {how}: it then updates many parameters in one call."
         findings.append(step.finding(Finding("optimizer", "hint", message, advice, effect_us=time_us), rows))
     return findings
+
+
+def _case(step: TimedStep, kind: str, inside: Flags, steps: int) -> OptimizerCase | None:
+    """Returns the shapes of the parameters that one step updates; null where they are not known."""
+    if kind not in FUSED:
+        return None
+    updates = np.flatnonzero(step.named("aten.add_" if kind == "SGD" else "aten.addcdiv_") & inside & step.is_outer)
+    known = [inputs for row in updates.tolist() if (inputs := step.inputs(row)) is not None]
+    # SGD takes a multiple of the gradient away; what it adds to is its momentum.
+    known = [inputs for inputs in known if kind != "SGD" or float(str(inputs.arguments.get("alpha", 1))) < 0]
+    if len(known) < steps or (dtype := known[0].dtypes[0]) is None:
+        return None
+    shapes = tuple(inputs.shapes[0] for inputs in known[: len(known) // steps])
+    return OptimizerCase(kind, shapes, Place(dtype, known[0].device, True))

@@ -6,7 +6,10 @@ import pandas as pd
 
 from nbkit.findings.finding import Finding, findings_frame, line_texts
 from nbkit.findings.time.attention import attention
+from nbkit.findings.time.cases import Measure
 from nbkit.findings.time.copies import copies
+from nbkit.findings.time.losses import losses
+from nbkit.findings.time.norms import norms
 from nbkit.findings.time.optimizer import single_tensor_optimizers
 from nbkit.findings.time.outside_ops import data_loading, python_code
 from nbkit.findings.time.python_loop import module_loops
@@ -19,13 +22,18 @@ RULES: tuple[Callable[[TimedStep], list[Finding]], ...] = (
     scalar_reads,
     copies,
     attention,
+    norms,
+    losses,
     module_loops,
     single_tensor_optimizers,
 )
 
 
-def time_findings(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Returns what takes time of a step that could be saved, in the order of its ops, from `ops` and `lines`."""
-    step = TimedStep(frames["ops"], line_texts(frames.get("lines")))
+def time_findings(frames: Mapping[str, pd.DataFrame], measure: Measure | None = None) -> pd.DataFrame:
+    """Returns what takes time of a step that could be saved, in the order of its ops, from `ops` and `lines`.
+
+    `measure` runs what could take the place of ops: what saves little is then no finding.
+    """
+    step = TimedStep(frames["ops"], line_texts(frames.get("lines")), measure=measure)
     found = [finding for rule in RULES for finding in rule(step)] if len(step.ops) > 1 else []
     return findings_frame(sorted(found, key=lambda finding: -1 if finding.op_id is None else finding.op_id))

@@ -1,7 +1,7 @@
 """Describes a timed step for the rules: its ops as arrays, how often it ran its model, and what counts as much."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.findings.finding import Finding, at_ops
+from nbkit.findings.time.cases import Inputs, Measure, Saving, inputs_of
 from nbkit.timeline.nesting import depth_levels, subtree_sums
 
 Ints = npt.NDArray[np.int64]
@@ -22,10 +23,11 @@ BACKWARD_CALLS = ("torch.autograd.backward", "torch.autograd.grad")
 
 @dataclass(frozen=True)
 class TimedStep:
-    """Holds the ops of one run; `texts` are the lines of code by source."""
+    """Holds the ops of one run; `texts` are the lines of code by source, `measure` runs what could replace ops."""
 
     ops: pd.DataFrame
     texts: Mapping[str, str]
+    measure: Measure | None = field(default=None, kw_only=True)
 
     @cached_property
     def whole_us(self) -> float:
@@ -73,9 +75,13 @@ class TimedStep:
 
     def named(self, *names: str) -> Flags:
         """Returns which ops have one of the names, without overload: aten.item."""
-        codes, _ = self._kinds
         wanted = np.array([name in names for name in self.kinds], dtype=bool)
-        return np.asarray(wanted[codes] & self.is_op)
+        return np.asarray(wanted[self.codes] & self.is_op)
+
+    @property
+    def codes(self) -> Ints:
+        """Returns the index of each row's name in `kinds`."""
+        return self._kinds[0]
 
     @property
     def kinds(self) -> list[str]:
@@ -126,6 +132,25 @@ class TimedStep:
         """Writes a time and its share of the step: '12 % of the step (3.4 ms)'."""
         fraction = time_us / self.whole_us if self.whole_us else 0.0
         return f"{100 * fraction:.0f} % of the step ({units.duration(time_us)})"
+
+    def inputs(self, row: int) -> Inputs | None:
+        """Returns the inputs of an op; null where they were not recorded."""
+        return inputs_of(self.ops, row)
+
+    @cached_property
+    def has_backward(self) -> bool:
+        return bool(self.in_phase("backward").any())
+
+    def saved(self, saving: Saving | None, time_us: float) -> str | None:
+        """Writes what of a time an alternative saves; '' where that is not known, null where it is not much."""
+        if saving is None:
+            return ""
+        saved_us = saving.fraction * time_us
+        return (
+            f"; {saving.name}, run on the same shapes, saves at least {self.share(saved_us)}"
+            if self.is_much(saved_us)
+            else None
+        )
 
     def lines(self, rows: Ints) -> list[Ints]:
         """Returns the rows by line and module, those of most time first; ops whose line is not known by module."""

@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 
+from nbkit.findings.time.cases import Measure
 from nbkit.findings.time.rules import time_findings
 from nbkit.schema import LINES
 from tests.fakes import make_ops
@@ -27,7 +28,7 @@ def frames(*rows: Row, whole_us: float = 10_000.0) -> dict[str, pd.DataFrame]:
     return {"ops": make_ops(step, *filled), "lines": LINES.frame({"source": ["train.py:7"], "text": ["y = fc(x)"]})}
 
 
-def found(*rows: Row, whole_us: float = 10_000.0) -> list[tuple[str, str]]:
+def found(*rows: Row, whole_us: float = 10_000.0, measure: Measure | None = None) -> list[tuple[str, str]]:
     """Returns rule and message of each finding of such a step."""
-    table = time_findings(frames(*rows, whole_us=whole_us))
+    table = time_findings(frames(*rows, whole_us=whole_us), measure)
     return list(zip(table["rule"].tolist(), table["message"].tolist(), strict=True))
