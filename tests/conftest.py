@@ -43,6 +43,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ordered(items)
 
 
+def pytest_collection_finish() -> None:
+    """Collections of garbage, which many tests ask for, pass over the half million objects of imported modules."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if os.environ.get("CI") == "true":
         reports = [each for group in terminalreporter.stats.values() for each in group if hasattr(each, "duration")]
@@ -75,4 +81,5 @@ def nothing_left_behind() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def seed() -> None:
-    torch.manual_seed(0)
+    """Of the CPU alone: torch.manual_seed notes for each device without a driver who called it, for ever."""
+    torch.default_generator.manual_seed(0)

@@ -4,6 +4,7 @@ import ast
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 # From the bottom up; layers of one line are siblings and do not import each other.
@@ -62,8 +63,13 @@ def layer_of(path: Path) -> str | None:
     return TOP_FILES.get(path.stem)
 
 
-def imports(source: str, package: str = "") -> Iterator[Import]:
+@cache
+def imports(source: str, package: str = "") -> tuple[Import, ...]:
     """Every import of a module's source, also those inside functions and of `import_module("name")`."""
+    return tuple(_imports(source, package))
+
+
+def _imports(source: str, package: str) -> Iterator[Import]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (Import(alias.name, node.lineno) for alias in node.names)
@@ -71,8 +77,13 @@ def imports(source: str, package: str = "") -> Iterator[Import]:
             parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             base = ".".join([*parents, *([node.module] if node.module else [])])
             yield from (Import(f"{base}.{alias.name}", node.lineno) for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in {"import_module", "__import__"}:
+        elif isinstance(node, ast.Call) and _name(node.func) in {"import_module", "__import__"}:
             yield from (Import(a.value, node.lineno) for a in node.args if isinstance(a, ast.Constant))
+
+
+def _name(function: ast.expr) -> str:
+    """The name by which a function is called, without what stands before its dot."""
+    return getattr(function, "attr", getattr(function, "id", ""))
 
 
 def broken_rules(root: Path) -> list[str]:
