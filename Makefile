@@ -8,7 +8,7 @@ WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What the choice of the recorder can change, and in full: not replay, graphs or times, which have no recorder, nor opdiff's
 # second run beside the step, which is in Python with both.
-RECORDED := $(addprefix tests/capture/,raw recorder frames step check calls diff distributed) tests/magics/test_optrace_options.py \
+RECORDED := $(addprefix tests/capture/,raw recorder frames step check calls diff distributed) tests/magics/options/test_optrace_options.py \
   --ignore=tests/capture/diff/shadow
 # What judges values: kernels that sum in another order must not change what is said.
 JUDGED := tests/numerics tests/simulated $(addprefix tests/capture/,diff check replay native)
@@ -95,12 +95,12 @@ bench: .venv/.installed-bench .venv/.installed-test  ## measure the recorders ag
 	$(BIN)/python bench/correct_models.py
 	$(BIN)/python bench/watching.py
 	$(BIN)/python bench/compare_times.py
-	$(BIN)/python bench/flame_difference.py
-	$(BIN)/python bench/chrome_trace.py
-	$(BIN)/python bench/oneflow_log.py
-	$(BIN)/python bench/op_table.py
-	$(BIN)/python bench/flamegraph.py
-	$(BIN)/python bench/report.py
+	$(BIN)/python bench/views/flame_difference.py
+	$(BIN)/python bench/readers/chrome_trace.py
+	$(BIN)/python bench/readers/oneflow_log.py
+	$(BIN)/python bench/views/op_table.py
+	$(BIN)/python bench/views/flamegraph.py
+	$(BIN)/python bench/views/report.py
 
 .PHONY: lint
 lint: .venv/.installed-lint  ## ruff: rules and format
@@ -119,7 +119,7 @@ types: .venv/.installed-lint  ## mypy, strict, on nbkit and sample_models; tsc o
 
 .PHONY: layers
 layers: .venv/.installed-test  ## a module imports only from layers below its own
-	$(BIN)/python -m pytest -q tests/test_layers.py
+	$(BIN)/python -m pytest -q tests/repository/test_layers.py
 
 .PHONY: docs
 docs: .venv/.installed-test  ## make the pages of docs/ that come from the code (a test holds them to it)
@@ -128,7 +128,7 @@ docs: .venv/.installed-test  ## make the pages of docs/ that come from the code 
 
 .PHONY: notebooks
 notebooks: .venv/.installed-test  ## run every notebook headless
-	$(BIN)/python -m pytest -q tests/test_notebooks.py
+	$(BIN)/python -m pytest -q tests/repository/test_notebooks.py
 
 .PHONY: wheel-check
 wheel-check: .venv/.installed-test  ## install nbkit into an empty environment as README.md says, and use it there

@@ -19,8 +19,8 @@ import torch
 from torch import nn
 
 import nbkit
-from bench.ratios import markdown
-from bench.steps import TrainingStep, launch_bound
+from bench.harness.ratios import markdown
+from bench.harness.steps import TrainingStep, launch_bound
 from nbkit.trace.trace import Trace
 
 OUT = Path(__file__).parents[1] / "out" / "bench"

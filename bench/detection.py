@@ -20,8 +20,8 @@ from torch import Tensor
 
 import nbkit
 from bench.families.by_hand import BY_HAND
+from bench.harness.ratios import markdown
 from bench.planted.steps import MODELS, make_step
-from bench.ratios import markdown
 from nbkit.capture.calls.capturer import CallCapturer
 from nbkit.capture.diff import opdiff
 from nbkit.capture.diff.judge import Judge

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 import nbkit
-from bench.ratios import markdown, number
+from bench.harness.ratios import markdown, number
 from nbkit.numerics.noise_ratio import HARMLESS
 from sample_models.llama import LLAMA_SMALL, Llama
 from sample_models.rwkv4 import RWKV4, RWKV4Config

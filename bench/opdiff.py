@@ -19,9 +19,9 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import nbkit
+from bench.harness.ratios import markdown, number, verdict
+from bench.harness.steps import TrainingStep, compute_bound, launch_bound
 from bench.overhead import build_recorder
-from bench.ratios import markdown, number, verdict
-from bench.steps import TrainingStep, compute_bound, launch_bound
 
 OUT = Path(__file__).parents[1] / "out" / "bench" / "opdiff.md"
 BUDGETS = {"compute-bound": 1.6}

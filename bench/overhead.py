@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 
 import nbkit
-from bench.measure import Measurements, Reading, measure, saving
-from bench.peers import (
+from bench.harness.measure import Measurements, Reading, measure, saving
+from bench.harness.peers import (
     BARE,
     DEBUG_MODE,
     EMPTY_MODES,
@@ -26,9 +26,9 @@ from bench.peers import (
     Peer,
     all_peers,
 )
-from bench.plot import write_plot
-from bench.ratios import Figure, compare, figures_table, markdown, middle, number
-from bench.steps import TrainingStep, compute_bound, count_ops, launch_bound
+from bench.harness.plot import write_plot
+from bench.harness.ratios import Figure, compare, figures_table, markdown, middle, number
+from bench.harness.steps import TrainingStep, compute_bound, count_ops, launch_bound
 from nbkit.trace.trace import Trace
 
 OUT = Path(__file__).parents[1] / "out" / "bench"

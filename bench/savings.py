@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import nbkit
-from bench.ratios import markdown
+from bench.harness.ratios import markdown
 
 Step = Callable[[], object]
 

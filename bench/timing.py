@@ -20,10 +20,10 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 import nbkit
-from bench.measure import Measurements, measure
-from bench.peers import BARE, Peer, all_peers
-from bench.ratios import Figure, compare, figures_table, markdown
-from bench.steps import TrainingStep, compute_bound, launch_bound
+from bench.harness.measure import Measurements, measure
+from bench.harness.peers import BARE, Peer, all_peers
+from bench.harness.ratios import Figure, compare, figures_table, markdown
+from bench.harness.steps import TrainingStep, compute_bound, launch_bound
 from nbkit.capture.profiler.kineto import muted_stderr
 
 OUT = Path(__file__).parents[1] / "out" / "bench" / "timing.md"

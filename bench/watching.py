@@ -14,9 +14,9 @@ from statistics import median
 import torch
 from torch import nn
 
-from bench.measure import Reading, now
-from bench.ratios import Figure, figures_table, ratio
-from bench.steps import compute_bound, launch_bound
+from bench.harness.measure import Reading, now
+from bench.harness.ratios import Figure, figures_table, ratio
+from bench.harness.steps import compute_bound, launch_bound
 from nbkit.command_line.audit import KEEP, size_in_bytes
 from nbkit.command_line.audit_session import WatchedSteps
 from sample_models.rwkv4 import RWKV4, RWKV4_TINY

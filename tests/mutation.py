@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.layer_rules import imports
+from tests.support.layer_rules import imports
 
 ROOT = Path(__file__).parents[1]
 OPPOSITES: dict[type[ast.AST], type[ast.AST]] = {

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from tests.fakes import small_trace
-from tests.graph_texts import ONEFLOW, PADDLE
+from tests.support.fakes import small_trace
+from tests.support.graph_texts import ONEFLOW, PADDLE
 
 HEAVY = "{'torch', 'IPython', 'plotly', 'anywidget', 'matplotlib'}"
 

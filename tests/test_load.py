@@ -9,7 +9,7 @@ import torch
 
 import nbkit
 from nbkit import TraceError
-from tests.fakes import small_trace
+from tests.support.fakes import small_trace
 
 
 def test_a_saved_trace_is_opened(tmp_path):

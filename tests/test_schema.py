@@ -7,7 +7,7 @@ import pytest
 from nbkit import SchemaError, Trace
 from nbkit.compat.text_dtype import READS_TEXTS_AS_OBJECTS, dtype_name
 from nbkit.schema import DTYPES, MODULES, OPS, TABLES, TENSORS, nullable
-from tests.fakes import make_modules, make_ops, make_tensors
+from tests.support.fakes import make_modules, make_ops, make_tensors
 
 ROW = {
     "op_id": 0,

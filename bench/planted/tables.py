@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from bench.harness.ratios import markdown, number
 from bench.planted.runs import BOUND, KINDS, Outcome
-from bench.ratios import markdown, number
 
 Place = tuple[str, str]  # model, dtype
 

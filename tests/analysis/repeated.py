@@ -6,7 +6,7 @@ import numpy as np
 
 from nbkit.schema import SAMPLES
 from nbkit.trace.trace import Trace
-from tests.fakes import make_ops
+from tests.support.fakes import make_ops
 
 MODULES = [f"blocks.{number}" for number in range(12)]
 TREE_OPS = ("aten.mm.default", "aten.add.Tensor", "aten.gelu.default", "aten.mul.Tensor")

@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch._C import _len_torch_dispatch_stack, _len_torch_function_stack
 
-from bench.measure import Measurements, Reading, Sample
+from bench.harness.measure import Measurements, Reading, Sample
+from bench.harness.peers import EMPTY_MODES, all_peers
+from bench.harness.ratios import Figure, compare, figures_table, markdown, number, ratio, verdict
 from bench.overhead import STEP, TOTAL
-from bench.peers import EMPTY_MODES, all_peers
-from bench.ratios import Figure, compare, figures_table, markdown, number, ratio, verdict
 
 
 def sample(enter: float, step: float, finish: float) -> Sample:

@@ -14,7 +14,7 @@ from urllib.request import urlopen
 
 from playwright.sync_api import Page
 
-from tests.executed import written
+from tests.support.executed import written
 
 ROOT = Path(__file__).parents[2]
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}

@@ -6,7 +6,7 @@ import pandas as pd
 
 from nbkit.schema import DIFFS, FINDINGS, MEMORY, MODULES, TENSORS, TEXT, Table
 from nbkit.trace.trace import Trace
-from tests.fakes import make_ops, make_trace
+from tests.support.fakes import make_ops, make_trace
 
 RUN = "window.__pwned=1"
 PLANTS = (

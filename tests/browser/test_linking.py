@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.linked_page import LinkedPage
-from tests.fakes import timed_trace
+from tests.support.fakes import timed_trace
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from tests.capture.models import MODELS, OPTIMIZERS, bits, mlp, trained
-from tests.capture.recorder.test_bit_identity_ways import WAYS
+from tests.capture.recorder.same_bits.test_bit_identity_ways import WAYS
 
 Step = Callable[[torch.dtype], Iterator[Any]]
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.repeated import nested
-from tests.fakes import make_ops, make_trace, small_trace
+from tests.support.fakes import make_ops, make_trace, small_trace
 
 
 def test_equal_traces_are_equal(nbkit, folder, capsys):

@@ -3,7 +3,7 @@
 import pytest
 
 import nbkit as package
-from tests.graph_texts import ONEFLOW, PADDLE
+from tests.support.graph_texts import ONEFLOW, PADDLE
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import json
 
 import torch
 
-from tests.fakes import small_trace
+from tests.support.fakes import small_trace
 
 
 def test_the_versions_are_those_of_a_bug_report(nbkit, capsys):

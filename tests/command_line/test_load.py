@@ -4,7 +4,7 @@ import pytest
 
 import nbkit as package
 from nbkit.findings.finding import Finding, findings_frame
-from tests.fakes import small_trace
+from tests.support.fakes import small_trace
 
 
 @pytest.fixture(autouse=True)

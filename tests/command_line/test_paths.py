@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.fakes import small_trace
+from tests.support.fakes import small_trace
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ import pytest
 import nbkit as package
 from nbkit.findings.finding import Finding, findings_frame
 from nbkit.schema import SCHEMA_VERSION
-from tests.fakes import make_ops, make_trace, small_trace, timed_trace
+from tests.support.fakes import make_ops, make_trace, small_trace, timed_trace
 
 
 @pytest.fixture(autouse=True)

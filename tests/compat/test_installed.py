@@ -7,7 +7,7 @@ import pytest
 
 from nbkit.compat import installed
 from nbkit.compat.installed import OLDEST, check_versions, too_old
-from tests.test_environment import requirements
+from tests.repository.test_environment import requirements
 
 
 def test_the_oldest_versions_are_those_that_pip_accepts():

@@ -8,7 +8,7 @@ import pytest
 from nbkit import SchemaError
 from nbkit.compat import text_dtype
 from nbkit.schema import OPS, TEXT
-from tests.fakes import make_ops
+from tests.support.fakes import make_ops
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from nbkit.schema import DIFFS
-from tests.fakes import make_tensors
+from tests.support.fakes import make_tensors
 
 BASE = {"role": "output", "position": 0, "phase": "forward", "dtype": "float32", "shape": "[2]", "status": "ok"}
 

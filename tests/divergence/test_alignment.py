@@ -1,7 +1,7 @@
 """Tests which op of one run is which of another, from literal runs."""
 
 from nbkit.divergence.alignment import aligned, calls_of, packet_of
-from tests.fakes import make_ops, make_tensors
+from tests.support.fakes import make_ops, make_tensors
 
 
 def run(*ops):

@@ -5,7 +5,7 @@ from math import inf, nan
 import pytest
 
 from nbkit.divergence.distances import distances
-from tests.fakes import make_tensors
+from tests.support.fakes import make_tensors
 
 BASE = {"norm": 4.0, "mean": 1.0, "std": 0.0, "min": 1.0, "max": 1.0, "nan_count": 0, "inf_count": 0}
 

@@ -6,7 +6,7 @@ import pytest
 from nbkit.divergence.milestones import milestones
 from nbkit.divergence.origins import origins
 from tests.divergence.makers import make_chain, make_diffs
-from tests.fakes import make_ops
+from tests.support.fakes import make_ops
 
 EPS = 2.0**-23
 OPS = make_ops(*({"op": f"aten.op{number}.default", "source": f"a.py:{number}"} for number in range(3)))

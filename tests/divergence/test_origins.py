@@ -2,7 +2,7 @@
 
 from nbkit.divergence.origins import origins
 from tests.divergence.makers import make_chain, make_diffs
-from tests.fakes import make_tensors
+from tests.support.fakes import make_tensors
 
 RIGHT = {"local_error": 1e-7, "propagated_error": 1e-7}
 WRONG = {"local_error": 1e-2, "propagated_error": 1e-7, "status": "mismatch"}

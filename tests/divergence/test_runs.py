@@ -1,5 +1,5 @@
 from nbkit.divergence.runs import has_values, run_of
-from tests.fakes import make_ops, make_tensors
+from tests.support.fakes import make_ops, make_tensors
 
 ROWS = ((0, "input", 7), (0, "output", 8))
 

@@ -6,7 +6,7 @@ import pytest
 
 from nbkit.divergence.runs import run_of
 from nbkit.divergence.side_by_side import first_beginning, notes_on, side_by_side
-from tests.fakes import make_ops, make_tensors
+from tests.support.fakes import make_ops, make_tensors
 
 CALLS = ((0, "input", 0), (0, "output", 1), (1, "input", 1), (1, "output", 2), (2, "input", 2), (2, "output", 3))
 

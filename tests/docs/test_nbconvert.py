@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.executed import notebook_of, page_of
+from tests.support.executed import notebook_of, page_of
 
 WIDGET_VIEW, WIDGET_STATE = "application/vnd.jupyter.widget-view+json", "application/vnd.jupyter.widget-state+json"
 SHOWN = {WIDGET_VIEW: {"version_major": 2, "model_id": "a1"}, "text/html": "<table><td>aten.mm</td></table>"}

@@ -7,7 +7,7 @@ import pytest
 
 from tests.docs.own_models import CONVOLUTIONS, GPT2
 from tests.docs.readme import PATH, blocks, cells
-from tests.executed import notebook_of, run
+from tests.support.executed import notebook_of, run
 
 
 @cache

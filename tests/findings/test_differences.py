@@ -8,7 +8,7 @@ import torch
 from nbkit.findings.differences import difference_findings
 from nbkit.schema import DIFFS
 from tests.capture.diff.planted import scaled, with_fault
-from tests.fakes import make_ops
+from tests.support.fakes import make_ops
 
 BASE = {"op": "aten.mm.default", "module": "fc", "phase": "forward", "role": "output", "position": 0}
 OPS = make_ops(*[{"op": "aten.mm.default", "module": "fc", "phase": "forward", "source": "a.py:1"}] * 3)

@@ -6,7 +6,7 @@ import numpy as np
 
 from nbkit.findings.finding import Finding, at_ops, calls_of, findings_frame, line_texts, with_findings, wrong
 from nbkit.schema import LINES
-from tests.fakes import make_ops
+from tests.support.fakes import make_ops
 
 A_FINDING = Finding("slow", "hint", "it takes long", "do it once", effect_us=2.5)
 

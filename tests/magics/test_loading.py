@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.executed import notebook_of, run
+from tests.support.executed import notebook_of, run
 
 STATE = (
     "[len(get_ipython().input_transformers_cleanup), len(get_ipython().input_transformers_post),"

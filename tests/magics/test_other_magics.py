@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.executed import written
+from tests.support.executed import written
 
 OPS = "list(_{0}.ops[_{0}.ops.level == 'aten']['op'])"
 

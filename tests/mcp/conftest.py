@@ -6,8 +6,8 @@ import pytest
 
 from nbkit.findings.finding import Finding, findings_frame
 from nbkit.mcp.folder import Folder
-from tests.diff_traces import faulty_trace
-from tests.fakes import fake_trace, small_trace
+from tests.support.diff_traces import faulty_trace
+from tests.support.fakes import fake_trace, small_trace
 
 
 @pytest.fixture(scope="session")

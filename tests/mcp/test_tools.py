@@ -9,7 +9,7 @@ from nbkit.mcp.answers import MOST_CHARACTERS
 from nbkit.mcp.folder import Folder
 from nbkit.mcp.server import answered
 from nbkit.mcp.tools import TOOLS
-from tests.fakes import small_trace
+from tests.support.fakes import small_trace
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from nbkit.readers.chrome.reader import read_chrome_trace
 from nbkit.readers.oneflow.reader import read_oneflow_log
 from nbkit.readers.paddle.reader import read_paddle_program
 from nbkit.readers.registry import reader_of
-from tests.graph_texts import ONEFLOW, PADDLE
+from tests.support.graph_texts import ONEFLOW, PADDLE
 
 
 @pytest.mark.parametrize(

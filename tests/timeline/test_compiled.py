@@ -1,7 +1,7 @@
 """Regions of torch.compile whose kernels are no rows."""
 
 from nbkit.timeline.compiled import has_hidden_kernels, hides_kernels
-from tests.fakes import make_ops
+from tests.support.fakes import make_ops
 
 REGION = {"level": "range", "op": "Torch-Compiled Region: 0/0"}
 OPS = (

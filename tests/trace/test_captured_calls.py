@@ -7,8 +7,8 @@ import pytest
 from nbkit.errors import OptionError
 from nbkit.trace.captured_calls import captured_call, why_not_captured
 from nbkit.trace.trace import Trace
-from tests.diff_frames import make_diffs
-from tests.fakes import make_ops, make_trace
+from tests.support.diff_frames import make_diffs
+from tests.support.fakes import make_ops, make_trace
 
 MEANT = {"calls": 3, "keep": 8, "not_captured": {"0": "over keep_bytes", "1": "it failed"}}
 

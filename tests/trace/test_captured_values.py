@@ -15,7 +15,7 @@ from nbkit.trace.captured_values import (
     read_captured,
     write_captured,
 )
-from tests.fakes import small_trace
+from tests.support.fakes import small_trace
 
 TENSOR = CapturedTensor("bfloat16", (2,), (1,), "cpu", b"\x80\x3f\x00\x40")
 RESULT = CapturedResult(0, "output", 0, "bfloat16", (2,), (2,), 0.5, np.array([1.0, np.nan]), np.array([1.5, np.inf]))

@@ -3,7 +3,7 @@
 import pytest
 
 import nbkit
-from tests.fakes import small_trace
+from tests.support.fakes import small_trace
 
 
 @pytest.mark.parametrize(

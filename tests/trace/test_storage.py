@@ -16,8 +16,8 @@ from nbkit import Trace, TraceError
 from nbkit.errors import SchemaError
 from nbkit.schema import SCHEMA_VERSION, TEXT
 from nbkit.trace import storage
-from tests.fakes import small_trace
 from tests.processes import PYTHON
+from tests.support.fakes import small_trace
 
 
 def names(folder):
@@ -156,7 +156,7 @@ def test_a_disk_that_is_really_full(tmp_path):
     """No file may grow beyond a few hundred bytes in that process."""
     code = f"""
 import resource, signal
-from tests.fakes import small_trace
+from tests.support.fakes import small_trace
 from nbkit import TraceError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))

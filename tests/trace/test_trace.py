@@ -4,7 +4,7 @@ import pytest
 
 from nbkit import SchemaError, Trace
 from nbkit.schema import MODULES, OPS, TENSORS
-from tests.fakes import small_trace
+from tests.support.fakes import small_trace
 
 
 def test_frames_are_attributes():

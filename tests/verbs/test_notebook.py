@@ -7,7 +7,7 @@ import pytest
 
 from nbkit.errors import NbkitError
 from nbkit.verbs.notebook import Notebook
-from tests.fakes import small_trace
+from tests.support.fakes import small_trace
 
 
 def notebook(**names: Any) -> Notebook:

@@ -7,7 +7,7 @@ import pytest
 from nbkit.schema import DIFFS
 from nbkit.verbs.registry import VERBS
 from nbkit.verbs.verb import own_failure, why_empty
-from tests.fakes import make_ops, make_trace
+from tests.support.fakes import make_ops, make_trace
 
 ERROR = {"type": "ValueError", "message": "no"}
 OURS = {**ERROR, "failed_in_nbkit": "nbkit/a.py:3"}

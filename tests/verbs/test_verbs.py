@@ -8,7 +8,7 @@ from nbkit.magics import CELL_MAGICS
 from nbkit.magics.line_magic import line_parser
 from nbkit.trace.trace import Trace
 from nbkit.verbs.registry import RECORDERS, VERBS, has_findings
-from tests.fakes import small_trace
+from tests.support.fakes import small_trace
 
 
 def own_options(name: str, parser) -> set[str]:

@@ -3,7 +3,7 @@
 import tempfile
 
 from tests.docs.readme import cells
-from tests.executed import notebook_of, run
+from tests.support.executed import notebook_of, run
 
 # What the cell with the findings shows, whatever pandas and IPython print around it.
 SHOWN = ("aten.div.Tensor", "nan", "Cell In[1], line 7", "64 of 2,048 elements are NaN")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from tests.test_environment import PROJECT
-from tests.test_environment import requirements as declared
+from tests.repository.test_environment import PROJECT
+from tests.repository.test_environment import requirements as declared
 from tests.versions import __main__ as versions
 from tests.versions.environments import ENVIRONMENTS, chosen_tests, requirements
 

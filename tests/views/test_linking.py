@@ -7,7 +7,7 @@ from nbkit.errors import OptionError
 from nbkit.views.flamegraph.widget import FlameGraph
 from nbkit.views.linking import link
 from nbkit.views.op_table.widget import OpTable
-from tests.fakes import small_trace, timed_trace
+from tests.support.fakes import small_trace, timed_trace
 
 
 @pytest.fixture

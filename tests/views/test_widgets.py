@@ -4,9 +4,9 @@ from nbkit.schema import NODES
 from nbkit.views.op_table.widget import OpTable
 from nbkit.views.sections.graph import graph_sections
 from nbkit.views.widgets import differences_and_ops, flame_and_ops, graph_and_ops, sections_and_ops
-from tests.diff_frames import make_diffs
-from tests.fake_graphs import training_graph
-from tests.fakes import small_trace
+from tests.support.diff_frames import make_diffs
+from tests.support.fake_graphs import training_graph
+from tests.support.fakes import small_trace
 
 
 def test_a_graph_stands_alone_where_no_ops_were_recorded() -> None:

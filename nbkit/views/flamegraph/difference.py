@@ -10,7 +10,7 @@ from nbkit.views.flamegraph.data import State, column, flame_state
 from nbkit.views.flamegraph.trees import GROUPS, FlameTree, flame_tree, host_rows
 
 # What is coloured where single recordings are compared: in half of all pairs of equal steps of a LLaMA no more than one
-# of some 1,400 frames differs by as much (bench/flame_difference.py), which nobody can tell from a change.
+# of some 1,400 frames differs by as much (bench/views/flame_difference.py), which nobody can tell from a change.
 SINGLE_FACTOR = 2.0
 SINGLE_SHARE = 0.005
 # Noise is known to be that many times the time itself, or more.

@@ -3,7 +3,7 @@
 import numpy as np
 
 from nbkit.analysis.graph.dataflow import backward_ops, consumers, forward_ops, links, producers, with_children
-from tests.fakes import make_ops, make_tensors, small_trace
+from tests.support.fakes import make_ops, make_tensors, small_trace
 
 
 def pairs(frame: object, *columns: str) -> list[tuple[int, ...]]:

@@ -1,7 +1,7 @@
 import pandas as pd
 
 from nbkit.analysis.graph.memory_writes import is_write, memory_of
-from tests.fakes import make_tensors
+from tests.support.fakes import make_tensors
 
 
 def test_a_tensor_without_a_storage_shares_memory_with_no_storage():

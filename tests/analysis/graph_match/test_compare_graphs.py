@@ -6,7 +6,7 @@ import pandas as pd
 
 from nbkit.analysis.graph_match.compare_graphs import compare_graphs, compared_graphs
 from nbkit.schema import TEXT
-from tests.graph_frames import make_graph, mlp, renamed
+from tests.support.graph_frames import make_graph, mlp, renamed
 
 ATEN = {"linear": "aten.linear.default", "relu": "aten.relu.default"}
 PADDLE = {"linear": "matmul_v2", "relu": "relu"}

@@ -5,7 +5,7 @@ import pytest
 
 from nbkit.analysis.query.diff_table import encode_diffs, is_wrong, worst_first
 from nbkit.analysis.query.encoded import Columns
-from tests.diff_frames import make_diffs, ops_of, with_step_columns
+from tests.support.diff_frames import make_diffs, ops_of, with_step_columns
 
 ROWS = (
     {"noise_ratio": 2.0, "max_abs_error": 1e-6},

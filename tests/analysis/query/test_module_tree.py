@@ -1,7 +1,7 @@
 """The module tree with sums of what is below."""
 
 from nbkit.analysis.query.module_tree import module_tree
-from tests.fakes import make_modules, make_ops
+from tests.support.fakes import make_modules, make_ops
 
 
 def test_sums_include_what_is_below() -> None:

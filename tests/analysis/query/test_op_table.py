@@ -7,7 +7,7 @@ import pytest
 
 from nbkit.analysis.query.encoded import Columns, encode
 from nbkit.analysis.query.matches import Query, matches
-from tests.fakes import fake_trace, make_ops, make_tensors, small_trace
+from tests.support.fakes import fake_trace, make_ops, make_tensors, small_trace
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_million_rows_sort_and_filter_without_a_stall() -> None:
         {"column": "self_time_us", "op": "above", "value": 1},
     ]
     found = matches(ops, Query(predicates, [{"column": "self_time_us"}]))
-    assert time.process_time() - start < 1.0  # bench/op_table.py measures the budget of 100 ms
+    assert time.process_time() - start < 1.0  # bench/views/op_table.py measures the budget of 100 ms
     values = trace.ops["self_time_us"].to_numpy()[found.ids]
     assert len(values) > 500_000
     assert (np.diff(values) >= 0).all()

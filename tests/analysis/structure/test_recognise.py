@@ -11,7 +11,7 @@ from nbkit.capture.graphs.module_tree import module_tree
 from nbkit.readers.onnx.reader import read_onnx_model
 from nbkit.schema import NODES, PARTS
 from tests.analysis.structure.graphs import Ops, nameless, roles
-from tests.graph_models import MODELS, exported, model, onnx_bytes
+from tests.support.graph_models import MODELS, exported, model, onnx_bytes
 
 BLOCKS = {
     "rwkv4": {"block": 6, "time_mix": 6, "channel_mix": 6, "norm": 14},

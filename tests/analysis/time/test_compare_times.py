@@ -10,7 +10,7 @@ from nbkit.analysis.time.compare_times import TIME_DIFFS, compare_times
 from nbkit.errors import OptionError
 from nbkit.schema import SAMPLES
 from nbkit.trace.trace import Trace
-from tests.fakes import make_ops
+from tests.support.fakes import make_ops
 
 MODULES = [f"blocks.{number}" for number in range(12)]
 

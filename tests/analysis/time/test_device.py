@@ -3,7 +3,7 @@
 import pandas as pd
 
 from nbkit.analysis.time.device import device_use, launch_delays, synchronising_calls
-from tests.fakes import make_ops
+from tests.support.fakes import make_ops
 
 
 def row(start: float, total: float, parent: int | None, level: str, op: str, **more: object) -> dict[str, object]:

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from nbkit.analysis.time.gaps import gaps_by_module, is_synchronising, largest_gaps, time_by_kind
-from tests.fakes import make_ops
+from tests.support.fakes import make_ops
 
 
 def row(start: float, total: float, own: float, parent: int | None, op: str, **more: object) -> dict[str, object]:

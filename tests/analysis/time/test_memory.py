@@ -6,7 +6,7 @@ import pytest
 from nbkit.analysis.time.memory import held_at_peak, live_at_peak, memory_peaks
 from nbkit.errors import OptionError
 from nbkit.schema import MEMORY
-from tests.fakes import make_ops
+from tests.support.fakes import make_ops
 
 OPS = make_ops({"op": "aten.mm.default", "module": "fc", "source": "train.py:1"}, {"op": "aten.relu.default"})
 

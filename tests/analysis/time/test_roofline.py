@@ -5,7 +5,7 @@ import pytest
 
 from nbkit.analysis.time.roofline import roofline
 from nbkit.errors import OptionError
-from tests.fakes import make_ops, make_tensors
+from tests.support.fakes import make_ops, make_tensors
 
 MM = {"op": "aten.mm.default", "input_shapes": "[[2, 3], [3, 4]]", "flops": 48}
 

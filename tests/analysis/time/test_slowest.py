@@ -3,7 +3,7 @@
 import numpy as np
 
 from nbkit.analysis.time.times import slowest_groups
-from tests.fakes import make_ops
+from tests.support.fakes import make_ops
 
 
 def test_groups_come_slowest_first_with_their_slowest_call() -> None:

@@ -19,7 +19,7 @@ from nbkit.analysis.time.times import (
     self_totals,
     time_totals,
 )
-from tests.fakes import make_ops, small_trace
+from tests.support.fakes import make_ops, small_trace
 
 MM = {"op": "aten.mm.default", "model": "Net", "module": "fc"}
 

@@ -4,7 +4,7 @@ import pandas as pd
 
 from nbkit.analysis.values.non_finite import NonFinite, non_finite
 from nbkit.schema import TENSORS
-from tests.fakes import make_tensors
+from tests.support.fakes import make_tensors
 
 
 def with_counts(nan: list[int | None], inf: list[int | None]) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from nbkit.capture.calls.call_of import op_of
 from nbkit.errors import OptionError
 from nbkit.trace.captured_calls import why_not_captured
 from tests.capture.diff.planted import compared, scaled, with_fault
-from tests.fakes import small_trace
+from tests.support.fakes import small_trace
 
 
 def kept_of(step, op):

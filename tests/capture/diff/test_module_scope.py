@@ -9,7 +9,7 @@ from torch import nn
 from nbkit.patterns import module_matcher
 from tests.capture.diff.planted import compared
 from tests.capture.models import mlp, train_step
-from tests.capture.recorder.test_bit_identity_ways import WAYS
+from tests.capture.recorder.same_bits.test_bit_identity_ways import WAYS
 
 COLUMNS = ["op", "module", "phase", "role", "position", "dtype", "shape", "max_abs_error", "noise_ratio", "status"]
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from nbkit.capture.graphs.exported import exported_graph
-from tests.graph_models import MODELS, exported, model
+from tests.support.graph_models import MODELS, exported, model
 
 
 def by_name(frames):

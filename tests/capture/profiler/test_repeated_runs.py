@@ -1,7 +1,7 @@
 import pytest
 
 from nbkit.capture.profiler.repeated_runs import repeat_frames
-from tests.fakes import make_ops
+from tests.support.fakes import make_ops
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pandas as pd
 from nbkit.findings.time.cases import Measure
 from nbkit.findings.time.rules import time_findings
 from nbkit.schema import LINES
-from tests.fakes import make_ops
+from tests.support.fakes import make_ops
 
 Row = dict[str, Any]
 

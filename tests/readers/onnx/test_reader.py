@@ -7,8 +7,8 @@ import onnxruntime
 import pytest
 
 from nbkit.readers.onnx.reader import looks_like, read_onnx_model
-from tests.graph_models import batch, model, onnx_bytes
 from tests.readers.onnx_files import BRANCHES, LOOP, SCOPED, written
+from tests.support.graph_models import batch, model, onnx_bytes
 
 
 @pytest.fixture(scope="module", params=["llama", "rwkv4"])

@@ -8,9 +8,9 @@ import pytest
 
 import nbkit
 from nbkit import TraceError
-from tests.fakes import fake_trace, make_ops, make_trace, small_trace
 from tests.readers.cuda_trace import AROUND, events
 from tests.readers.exports import exported, profiled, threaded_step, written
+from tests.support.fakes import fake_trace, make_ops, make_trace, small_trace
 
 UNITS = {"none", "nanoseconds", "microseconds", "milliseconds", "seconds", "bytes"}
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from nbkit.trace.export.speedscope import SCHEMA, write_speedscope
-from tests.fakes import make_ops
+from tests.support.fakes import make_ops
 
 
 def test_ops_open_and_close_in_order_of_time(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nbkit.trace.export.tracks import lanes, times_ns, tracks
-from tests.fakes import make_ops
+from tests.support.fakes import make_ops
 
 
 def numbers(*values):

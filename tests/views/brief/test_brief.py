@@ -9,8 +9,8 @@ from nbkit.findings.finding import Finding, findings_frame
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.brief import brief_of
 from nbkit.views.brief.html import brief_html
-from tests.fake_graphs import training_graph
-from tests.fakes import small_trace
+from tests.support.fake_graphs import training_graph
+from tests.support.fakes import small_trace
 
 WHERE = {"module": "encoder", "source": "train.py:7", "source_text": "z = x.numpy()", "op": "aten.mm.default"}
 

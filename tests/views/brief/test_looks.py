@@ -11,7 +11,7 @@ from nbkit.trace.trace import Trace
 from nbkit.views.brief.brief import Brief, brief_of
 from nbkit.views.brief.looks import LOOKS
 from nbkit.views.statements.statement import Link, words_text
-from tests.fakes import make_tensors, make_trace, small_trace
+from tests.support.fakes import make_tensors, make_trace, small_trace
 
 
 def result(verb: str, trace: Trace) -> str | None:

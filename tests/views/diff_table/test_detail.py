@@ -8,8 +8,8 @@ import numpy as np
 from nbkit.trace.captured_values import CapturedCall, CapturedResult
 from nbkit.trace.trace import Trace
 from nbkit.views.diff_table.detail import diff_detail
-from tests.diff_frames import make_diffs, ops_of
-from tests.fakes import make_trace
+from tests.support.diff_frames import make_diffs, ops_of
+from tests.support.fakes import make_trace
 
 RESULT = CapturedResult(0, "output", 0, "float32", (2,), (2,), 1.0, np.array([1.0, 3.0]), np.array([1.0, 2.0]))
 

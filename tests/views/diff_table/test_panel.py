@@ -1,6 +1,6 @@
 from nbkit.views.diff_table.panel import diff_panel
 from nbkit.views.panels.panel import Contents
-from tests.diff_traces import large_diffs
+from tests.support.diff_traces import large_diffs
 
 
 def test_where_no_script_runs_the_worst_differences_stand_first() -> None:

@@ -12,9 +12,9 @@ from nbkit.trace.trace import Trace
 from nbkit.views.diff_table.report_data import diff_data
 from nbkit.views.diff_table.source import DiffSource
 from nbkit.views.panels.rounded import rounded
-from tests.diff_frames import make_diffs, ops_of, with_step_columns
-from tests.diff_traces import faulty_trace, hostile_diffs, large_diffs
-from tests.fakes import make_ops, make_trace
+from tests.support.diff_frames import make_diffs, ops_of, with_step_columns
+from tests.support.diff_traces import faulty_trace, hostile_diffs, large_diffs
+from tests.support.fakes import make_ops, make_trace
 from tests.views.report.both_sides import as_sent, in_the_page
 from tests.views.report.questions import comparable, questions
 from tests.views.report.traces import NAMES

@@ -7,9 +7,9 @@ import pytest
 
 from nbkit.trace.trace import Trace
 from nbkit.views.diff_table.source import DiffSource
-from tests.diff_frames import make_diffs, ops_of, with_step_columns
-from tests.diff_traces import faulty_trace, hostile_diffs, large_diffs
-from tests.fakes import make_trace
+from tests.support.diff_frames import make_diffs, ops_of, with_step_columns
+from tests.support.diff_traces import faulty_trace, hostile_diffs, large_diffs
+from tests.support.fakes import make_trace
 
 
 def trace_of(*rows: dict[str, Any], **meta: Any) -> Trace:

@@ -8,8 +8,8 @@ from nbkit.views.diff_table.widget import DiffTable
 from nbkit.views.linking import link_differences
 from nbkit.views.op_table.widget import OpTable
 from nbkit.views.tables.widget import STATIC
-from tests.diff_traces import faulty_trace, large_diffs
-from tests.fakes import small_trace
+from tests.support.diff_traces import faulty_trace, large_diffs
+from tests.support.fakes import small_trace
 
 
 def test_state_stays_small_and_holds_no_rows() -> None:

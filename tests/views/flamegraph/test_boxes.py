@@ -1,7 +1,7 @@
 """The boxes of a still flame graph."""
 
 from nbkit.views.flamegraph.boxes import flame_boxes
-from tests.fakes import fake_trace, make_ops, timed_trace
+from tests.support.fakes import fake_trace, make_ops, timed_trace
 
 
 def test_equal_paths_are_one_box_and_the_heaviest_stands_left() -> None:

@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from nbkit.views.flamegraph.data import column, flame_state
-from tests.fakes import fake_trace, make_memory, make_ops, make_trace, small_trace, timed_trace
+from tests.support.fakes import fake_trace, make_memory, make_ops, make_trace, small_trace, timed_trace
 
 
 def test_threads_and_device_streams_are_tracks_of_their_own() -> None:

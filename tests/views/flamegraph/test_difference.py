@@ -6,7 +6,7 @@ import numpy as np
 
 from nbkit.views.flamegraph.difference import PER_US, TYPES, flame_states
 from tests.analysis.repeated import nested
-from tests.fakes import fake_trace, timed_trace
+from tests.support.fakes import fake_trace, timed_trace
 
 
 def difference(now: Any, base: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from nbkit.views.flamegraph.changes import change_words
 from nbkit.views.flamegraph.difference import flame_states
 from nbkit.views.flamegraph.difference_svg import COLORS, difference_html
 from tests.analysis.repeated import nested
-from tests.fakes import make_ops, make_trace
+from tests.support.fakes import make_ops, make_trace
 
 
 def drawn(now: Trace, base: Trace) -> tuple[str, dict[str, str]]:

@@ -1,6 +1,6 @@
 from nbkit.views.flamegraph.panel import flame_panel
 from nbkit.views.panels.panel import Contents
-from tests.fakes import timed_trace
+from tests.support.fakes import timed_trace
 
 
 def test_where_no_script_runs_a_picture_stands_in() -> None:

@@ -7,7 +7,7 @@ from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.difference import flame_states
 from nbkit.views.flamegraph.report_data import payload
 from tests.analysis.repeated import nested
-from tests.fakes import fake_trace, make_ops, make_trace, timed_trace
+from tests.support.fakes import fake_trace, make_ops, make_trace, timed_trace
 from tests.views.panels.test_pack import unpacked
 
 

@@ -17,7 +17,7 @@ from nbkit.views.flamegraph.difference import TYPES, flame_states
 from nbkit.views.flamegraph.report_data import payload
 from nbkit.views.op_table.report_data import op_data
 from tests.analysis.repeated import nested
-from tests.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
+from tests.support.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
 from tests.views.report.traces import hostile_trace, whole_times, without_levels
 
 HELPER = Path(__file__).parents[3] / "widgets/test_helpers/flame_states.js"

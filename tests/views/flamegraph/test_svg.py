@@ -3,7 +3,7 @@
 from xml.etree import ElementTree
 
 from nbkit.views.flamegraph.svg import flame_svg
-from tests.fakes import fake_trace, make_ops, make_trace, timed_trace
+from tests.support.fakes import fake_trace, make_ops, make_trace, timed_trace
 
 
 def test_boxes_fill_the_width_and_have_tooltips() -> None:

@@ -1,10 +1,10 @@
-"""Frames of two traces together; tests/browser/test_flame_trees.py holds them to the widget's."""
+"""Frames of two traces together; tests/browser/flamegraph/test_flame_trees.py holds them to the widget's."""
 
 import pytest
 
 from nbkit.views.flamegraph.data import flame_state
 from nbkit.views.flamegraph.trees import FlameTree, flame_tree
-from tests.fakes import make_ops, make_trace, timed_trace
+from tests.support.fakes import make_ops, make_trace, timed_trace
 
 NET = {"model": "Net", "module": "fc"}
 NOW = make_trace(

@@ -5,7 +5,7 @@ import pytest
 from traitlets import TraitError
 
 from nbkit.views.flamegraph.widget import STATIC, FlameGraph
-from tests.fakes import make_ops, make_trace, small_trace, timed_trace
+from tests.support.fakes import make_ops, make_trace, small_trace, timed_trace
 
 
 def test_base_is_the_state_of_another_trace() -> None:

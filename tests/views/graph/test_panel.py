@@ -1,6 +1,6 @@
 from nbkit.views.graph.panel import graph_panel
 from nbkit.views.panels.panel import Contents
-from tests.fake_graphs import training_graph
+from tests.support.fake_graphs import training_graph
 
 
 def test_where_no_script_runs_the_parts_are_listed() -> None:

@@ -17,9 +17,9 @@ from nbkit.views.graph.values import node_values
 from nbkit.views.graph.widget import GraphView
 from nbkit.views.linking import link_graph
 from nbkit.views.op_table.widget import OpTable
-from tests.fake_graphs import EVIL, training_graph
-from tests.fakes import small_trace
-from tests.graph_texts import ONEFLOW, PADDLE, Net
+from tests.support.fake_graphs import EVIL, training_graph
+from tests.support.fakes import small_trace
+from tests.support.graph_texts import ONEFLOW, PADDLE, Net
 
 
 def outline_of(packed: bytes) -> dict:

@@ -12,7 +12,7 @@ from nbkit.trace.trace import Trace
 from nbkit.views.op_table.report_data import op_data
 from nbkit.views.op_table.source import OpSource
 from nbkit.views.panels.rounded import rounded
-from tests.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
+from tests.support.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
 from tests.views.report.both_sides import as_sent, in_the_page
 from tests.views.report.questions import comparable, questions, rows
 from tests.views.report.traces import hostile_trace, whole_times, without_levels

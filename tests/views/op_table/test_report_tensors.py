@@ -4,7 +4,7 @@ import pytest
 
 from nbkit.views.op_table import report_tensors
 from nbkit.views.op_table.report_tensors import KEPT, LEFT_OUT, NONE, tensor_data
-from tests.fakes import make_tensors
+from tests.support.fakes import make_tensors
 
 
 def test_positions_that_count_up_and_ids_without_a_gap_take_no_room():

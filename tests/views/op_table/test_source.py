@@ -8,7 +8,7 @@ import pytest
 
 from nbkit.trace.trace import Trace
 from nbkit.views.op_table.source import OpSource
-from tests.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
+from tests.support.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
 
 
 @pytest.fixture

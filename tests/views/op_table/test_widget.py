@@ -7,7 +7,7 @@ from traitlets import TraitError
 
 from nbkit.views.op_table.widget import OpTable
 from nbkit.views.tables.widget import STATIC
-from tests.fakes import fake_trace, small_trace
+from tests.support.fakes import fake_trace, small_trace
 
 RELU = {"predicates": [{"column": "op", "op": "contains", "value": "relu"}]}
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from nbkit.views.panels.rounded import rounded, to_digits, to_nanoseconds
-from tests.fakes import make_ops, make_trace
+from tests.support.fakes import make_ops, make_trace
 
 
 def test_times_are_whole_nanoseconds() -> None:

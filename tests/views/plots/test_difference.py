@@ -7,8 +7,8 @@ import numpy as np
 
 from nbkit.trace.captured_values import CapturedResult
 from nbkit.views.plots.difference import difference_plots, draw_difference, worst_difference
-from tests.diff_traces import faulty_trace
-from tests.fakes import small_trace
+from tests.support.diff_traces import faulty_trace
+from tests.support.fakes import small_trace
 
 VALUES = np.array([1.0, 2.0, np.nan, np.inf])
 RESULT = CapturedResult(0, "output", 0, "float32", (2, 2), (2, 2), None, VALUES, np.array([1.0, 3.0, 4.0, 5.0]))

@@ -12,7 +12,7 @@ from plotly.io._base_renderers import BrowserRenderer
 
 from nbkit.views.plots import draw_flame, draw_memory, draw_modules, draw_ops, plot_memory, plot_modules, plot_ops
 from nbkit.views.static_html.figure_svg import figure_svg
-from tests.fakes import make_memory, make_ops, make_trace, small_trace, timed_trace
+from tests.support.fakes import make_memory, make_ops, make_trace, small_trace, timed_trace
 
 
 def test_live_ops_are_bars_in_ms_with_the_slowest_on_top() -> None:

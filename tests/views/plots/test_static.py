@@ -8,7 +8,7 @@ import pytest
 from nbkit.trace.captured_values import CapturedResult
 from nbkit.views.plots import draw_flame, draw_memory, draw_metrics, plot_metrics
 from nbkit.views.plots.difference import draw_difference
-from tests.fakes import make_ops, make_trace, timed_trace
+from tests.support.fakes import make_ops, make_trace, timed_trace
 from tests.views.plots.described import described
 from tests.views.plots.test_metrics import logged
 

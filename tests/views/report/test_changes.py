@@ -2,7 +2,7 @@
 
 from nbkit.views.report.summary import changes, summary_statements
 from tests.analysis.repeated import nested
-from tests.fakes import small_trace, timed_trace
+from tests.support.fakes import small_trace, timed_trace
 from tests.views.report.told import told
 
 

@@ -1,6 +1,6 @@
 from nbkit.views.panels.panel import Contents
 from nbkit.views.report.chapter import chapters
-from tests.fakes import make_ops, make_trace, small_trace
+from tests.support.fakes import make_ops, make_trace, small_trace
 
 
 def test_titles_of_several_are_numbered() -> None:

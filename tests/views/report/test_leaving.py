@@ -13,8 +13,8 @@ from nbkit.schema import NODES
 from nbkit.schema.message import Message, element, joined, message_values
 from nbkit.trace.trace import Trace
 from nbkit.views.report.leaving import leaving
-from tests.diff_traces import faulty_trace
-from tests.fakes import make_ops, make_trace, small_trace
+from tests.support.diff_traces import faulty_trace
+from tests.support.fakes import make_ops, make_trace, small_trace
 
 # In two parts, so that this file names no place of a machine.
 HOME = "/" + "home"

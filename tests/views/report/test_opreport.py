@@ -10,8 +10,8 @@ import pytest
 import nbkit
 from nbkit.errors import NbkitError
 from nbkit.trace.trace import Trace
-from tests.diff_traces import faulty_trace
-from tests.fakes import make_ops, make_trace, small_trace
+from tests.support.diff_traces import faulty_trace
+from tests.support.fakes import make_ops, make_trace, small_trace
 
 
 def test_the_file_is_where_it_was_asked_for(tmp_path) -> None:

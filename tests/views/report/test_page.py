@@ -7,8 +7,8 @@ import re
 from nbkit.views.panels.panel import Contents
 from nbkit.views.report.page import STATIC, report_page
 from nbkit.views.static_html.style import STYLE
-from tests.diff_traces import faulty_trace
-from tests.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
+from tests.support.diff_traces import faulty_trace
+from tests.support.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
 
 HOSTILE = (
     "</title></ScRiPt></svg><script>alert(1)</script><img src=x onerror=alert(1)><!--$x_{$\u202e'\"" + "x" * 10_000

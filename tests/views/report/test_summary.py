@@ -3,7 +3,7 @@
 from nbkit.trace.trace import Trace
 from nbkit.views.report.summary import summary_statements
 from nbkit.views.statements.statement import Link
-from tests.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
+from tests.support.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
 from tests.views.report.told import told
 
 

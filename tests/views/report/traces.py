@@ -5,7 +5,7 @@ import pandas as pd
 
 from nbkit.schema import TEXT
 from nbkit.trace.trace import Trace
-from tests.fakes import make_modules, make_ops, make_tensors, make_trace, small_trace
+from tests.support.fakes import make_modules, make_ops, make_tensors, make_trace, small_trace
 
 NAMES = (
     "aten.</script><img src=x onerror=alert(1)>", "aten.\u202eevil\u2066", "aten.tab\tline\nend", "aten.'quote\"s'\\",

@@ -8,7 +8,7 @@ import nbkit
 from nbkit.views.sections.correspondence import correspondence_sections
 from nbkit.views.sections.section import Section
 from sample_models.llama import LLAMA_TINY, Llama
-from tests.graph_texts import ONEFLOW, PADDLE, Net
+from tests.support.graph_texts import ONEFLOW, PADDLE, Net
 
 
 def sections(tmp_path, count: int = 5) -> dict[str, Section]:

@@ -2,7 +2,7 @@
 
 from nbkit.schema import DIFFS
 from nbkit.views.sections.diff import diff_sections, worst_first
-from tests.fakes import make_ops, make_trace
+from tests.support.fakes import make_ops, make_trace
 
 BASE = {"role": "output", "position": 0, "phase": "forward", "dtype": "float32", "shape": "[2]"}
 

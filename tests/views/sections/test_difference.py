@@ -4,7 +4,7 @@ from nbkit.analysis.time.compare_times import compare_times
 from nbkit.schema import DIFFS
 from nbkit.views.sections.difference import count_difference_sections, time_difference_sections
 from tests.analysis.repeated import nested
-from tests.fakes import make_ops, make_tensors, make_trace, small_trace
+from tests.support.fakes import make_ops, make_tensors, make_trace, small_trace
 
 
 def test_shapes_and_dtypes_are_told_where_the_calls_are_equal():

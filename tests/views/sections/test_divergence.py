@@ -7,7 +7,7 @@ import nbkit
 from nbkit.views.sections.divergence import divergence_sections
 from tests.capture.diff.planted import scaled, with_fault
 from tests.capture.diff.shadow.runs import against
-from tests.fakes import small_trace
+from tests.support.fakes import small_trace
 
 
 def faulty():

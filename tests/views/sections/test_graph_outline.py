@@ -7,7 +7,7 @@ from nbkit.views.sections.graph_outline import outline
 from nbkit.views.statements.graph import graph_statements
 from nbkit.views.static_html.static_table import static_table
 from nbkit.views.static_html.text import summary
-from tests.fake_graphs import EVIL, training_graph
+from tests.support.fake_graphs import EVIL, training_graph
 
 
 def test_repeats_are_one_row_of_the_outline() -> None:

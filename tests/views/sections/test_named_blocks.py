@@ -4,7 +4,7 @@ from nbkit.findings.finding import Finding, findings_frame
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.difference import count_difference_sections
 from nbkit.views.sections.time import time_sections
-from tests.fakes import make_ops, make_trace
+from tests.support.fakes import make_ops, make_trace
 
 STEP = {"level": "range", "op": "step", "phase": "other", "total_time_us": 1_000.0, "self_time_us": 100.0}
 LOADER = {"level": "range", "op": "loader", "phase": "other", "parent_id": 0, "total_time_us": 600.0}

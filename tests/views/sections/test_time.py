@@ -7,7 +7,7 @@ from nbkit.views.sections.time import time_sections
 from nbkit.views.sections.writers import to_html
 from nbkit.views.static_html.static_table import static_table
 from nbkit.views.static_html.text import summary
-from tests.fakes import make_ops, make_trace, timed_trace
+from tests.support.fakes import make_ops, make_trace, timed_trace
 
 
 def rows(trace: Trace, title: str) -> list[list[str | None]]:

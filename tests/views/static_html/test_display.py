@@ -12,11 +12,11 @@ from nbconvert.exporters import HTMLExporter
 
 from nbkit.views.static_html import display
 from nbkit.views.static_html.mimebundle import WIDGET_VIEW
-from tests.fakes import small_trace, timed_trace
+from tests.support.fakes import small_trace, timed_trace
 
 CHECK = """
 import sys, nbkit
-from tests.fakes import small_trace, timed_trace
+from tests.support.fakes import small_trace, timed_trace
 from nbkit.views.static_html import display
 bundle, _ = display.mimebundle(small_trace())
 assert sorted(bundle) == [display.BRIEF, "text/html", "text/markdown", "text/plain"], sorted(bundle)

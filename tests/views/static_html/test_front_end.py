@@ -10,10 +10,12 @@ from jupyter_client.manager import start_new_kernel
 from nbkit.views.static_html.display import BRIEF
 from nbkit.views.static_html.front_end import has_live_front_end, is_headless
 from nbkit.views.static_html.mimebundle import WIDGET_VIEW
-from tests.executed import notebook_of, run
+from tests.support.executed import notebook_of, run
 
 ROOT = Path(__file__).parents[3]
-SET_UP = "import psutil; from tests.fakes import small_trace, timed_trace; from nbkit import FlameGraph, OpTable"
+SET_UP = (
+    "import psutil; from tests.support.fakes import small_trace, timed_trace; from nbkit import FlameGraph, OpTable"
+)
 BOXED = "__import__('ipywidgets').VBox([OpTable(small_trace())])"
 SHOWN = ["small_trace()", "FlameGraph(timed_trace())", "OpTable(small_trace())"]
 LISTENING = "sum(each.status == 'LISTEN' for each in psutil.Process().net_connections('tcp'))"

@@ -3,7 +3,7 @@
 from html.parser import HTMLParser
 
 from nbkit.views.static_html.static_table import static_table
-from tests.fakes import fake_trace, make_ops, make_trace, small_trace
+from tests.support.fakes import fake_trace, make_ops, make_trace, small_trace
 
 
 class Tags(HTMLParser):

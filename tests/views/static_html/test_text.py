@@ -1,7 +1,7 @@
 """The text of a trace."""
 
 from nbkit.views.static_html.text import summary
-from tests.fakes import make_ops, make_trace, small_trace
+from tests.support.fakes import make_ops, make_trace, small_trace
 
 
 def test_summary_names_counts_cost_slowest_ops_modules_and_phases() -> None:

@@ -1,5 +1,5 @@
 from nbkit.views.summary.counting import counted_ops
-from tests.fakes import make_ops
+from tests.support.fakes import make_ops
 
 API, STEP, KERNEL = {"level": "api"}, {"level": "range", "op": "step"}, {"level": "kernel"}
 

@@ -4,7 +4,7 @@ from nbkit import Trace
 from nbkit.views.op_table.source import OpSource
 from nbkit.views.static_html.style import facts_html
 from nbkit.views.summary.facts import facts
-from tests.fakes import make_ops, make_trace, small_trace, timed_trace
+from tests.support.fakes import make_ops, make_trace, small_trace, timed_trace
 
 NODE = {"level": "range", "op": "autograd::engine::evaluate_function: MulBackward0"}
 STEP = {"level": "range", "op": "step"}

@@ -5,7 +5,7 @@ import pytest
 import nbkit
 from tests.capture.identical import STEPS, each_step, left_by
 from tests.capture.models import record
-from tests.capture.recorder.test_watched_bits import WRONG_IN_TORCH, bare
+from tests.capture.recorder.same_bits.test_watched_bits import WRONG_IN_TORCH, bare
 
 
 @each_step

@@ -1,0 +1,117 @@
+"""pyproject.toml is the one list of dependencies: conda's file, the constraints and the imports agree with it."""
+
+import ast
+import sys
+import tomllib
+from functools import cache
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from tests.support.layer_rules import imports
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
+OURS = {"nbkit", "sample_models", "tests", "bench", "docs"}
+
+
+def requirements(*extras: str) -> dict[str, Requirement]:
+    """Requirements of the project and its extras by name; those of an extra that an extra names are included."""
+    listed = [Requirement(line) for line in [*PROJECT["dependencies"], *(line for e in extras for line in EXTRAS[e])]]
+    inner = sorted({extra for each in listed if each.name == PROJECT["name"] for extra in each.extras} - set(extras))
+    if inner:
+        return requirements(*extras, *inner)
+    return {canonicalize_name(each.name): each for each in listed}
+
+
+def undeclared(folder: str, *extras: str) -> set[str]:
+    """Third-party modules that the Python files of a folder import and no requirement provides."""
+    declared = requirements(*extras)
+    return {top for top in third_party(folder) if not {canonicalize_name(home) for home in homes(top)} & set(declared)}
+
+
+@cache
+def third_party(folder: str) -> frozenset[str]:
+    """The third-party modules that the Python files of a folder import."""
+    sources = (path.read_text() for path in (ROOT / folder).rglob("*.py"))
+    tops = {used.module.split(".")[0] for source in sources for used in imports(source)}
+    return frozenset(tops - OURS - {""} - sys.stdlib_module_names)
+
+
+distributions = cache(packages_distributions)
+
+
+def homes(module: str) -> list[str]:
+    """The installed distributions that bring a module."""
+    return list(distributions().get(module, [module]))
+
+
+def conda_requirements() -> dict[str, Requirement]:
+    return {each.name: each for each in (Requirement(line) for line in CONDA["dependencies"] if isinstance(line, str))}
+
+
+def test_conda_takes_python_and_torch_from_conda_forge_in_the_same_ranges():
+    assert CONDA["channels"] == ["conda-forge"]
+    assert conda_requirements().keys() == {"python", "pytorch", "pip"}
+    assert conda_requirements()["python"].specifier == SpecifierSet(PROJECT["requires-python"])
+    assert conda_requirements()["pytorch"].specifier == requirements()["torch"].specifier
+
+
+def test_the_pip_part_of_conda_is_the_project_alone():
+    ((line,),) = [entry["pip"] for entry in CONDA["dependencies"] if isinstance(entry, dict)]
+    assert line.startswith("-e .[")
+    assert set(line.removeprefix("-e .[").removesuffix("]").split(",")) <= EXTRAS.keys()
+
+
+def test_constraints_pin_a_torch_that_the_project_accepts():
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    (pin,) = [Requirement(line) for line in lines if line.startswith("torch")]
+    ((operator, version),) = [(each.operator, each.version) for each in pin.specifier]
+    assert operator == "=="
+    assert version in requirements()["torch"].specifier
+
+
+@pytest.mark.parametrize(
+    ("folder", "extras"),
+    [
+        ("nbkit", ("onnx", "mcp")),
+        ("sample_models", ()),
+        ("notebooks", ("demo",)),
+        ("tests", ("test",)),
+        ("bench", ("bench",)),
+        ("docs", ()),
+    ],
+)
+def test_every_import_is_declared(folder, extras):
+    assert undeclared(folder, *extras) == set()
+
+
+def test_what_only_an_extra_brings_is_imported_where_it_is_used():
+    optional = requirements("onnx", "mcp").keys() - requirements().keys()
+    at_the_top = [
+        (path.name, name.name if isinstance(node, ast.Import) else node.module)
+        for path in (ROOT / "nbkit").rglob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in node.names
+    ]
+    assert [one for one in at_the_top if str(one[1]).split(".")[0] in optional] == []
+    assert {"onnx", "onnxruntime", "mcp"} <= optional
+
+
+def test_an_undeclared_import_would_be_seen():
+    assert {"pytest", "yaml"} <= undeclared("tests")
+    assert "torch" not in undeclared("tests")
+
+
+def test_the_runtime_has_no_test_tools():
+    assert (
+        not {"pytest", "playwright", "transformers", "jupyterlab", "torchlens", "onnx", "mcp"} & requirements().keys()
+    )

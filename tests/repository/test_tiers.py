@@ -1,0 +1,40 @@
+"""The table of what leaves the fast tier names files that are there."""
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.tiers import FIRST, FULL, SAMPLED, ordered, seconds_by_folder
+
+TESTS = Path(__file__).parents[1]
+FILES = [str(path.relative_to(TESTS)) for path in TESTS.rglob("test_*.py")]
+
+
+@pytest.mark.parametrize("pattern", [*FULL, *SAMPLED, *FIRST])
+def test_a_pattern_names_files(pattern):
+    file = pattern.partition("::")[0].partition("[[]")[0].partition("*-")[0].removesuffix("*") + "*"
+    assert [name for name in FILES if fnmatchcase(name, file)]
+
+
+def test_most_folders_keep_fast_tests():
+    """What leaves as a whole: packages; of the browser's files one per widget stays."""
+    gone = [name for name in FILES if any(fnmatchcase(name, each.removesuffix("*")) for each in FULL)]
+    assert len(gone) < len(FILES) / 8
+
+
+def test_slow_folders_come_first_and_files_stay_together():
+    names = ["views/test_d.py::d", "browser/test_b.py::b", "wheel/test_c.py::c", "browser/test_b.py::a"]
+    items = [SimpleNamespace(nodeid=f"tests/{name}") for name in names]
+    ordered(items)
+    assert [names.index(item.nodeid.removeprefix("tests/")) for item in items] == [1, 3, 2, 0]
+
+
+def test_seconds_are_summed_by_folder():
+    ran = {"tests/a/b/test_c.py::test_d": 1.0, "tests/a/b/deep/test_e.py::test_f": 0.5, "tests/test_g.py::test_h": 2.0}
+    lines = seconds_by_folder(SimpleNamespace(nodeid=name, duration=time) for name, time in [*ran.items()] * 2)
+    assert [line.split() for line in lines] == [
+        ["tests", "1", "tests", "4.0", "s"],
+        ["tests/a/b", "2", "tests", "3.0", "s"],
+    ]
