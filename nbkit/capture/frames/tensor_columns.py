@@ -36,8 +36,7 @@ class TensorColumns:
         # Bytes of layouts whose size does not follow from the shape; -1 for the others, -2 if unknown.
         self.nbytes = np.full(self.count, -1, dtype=np.int64)
         self.nbytes[list(registry.special)] = [nbytes for _, nbytes in registry.special.values()]
-        self._find_storage = registry.find_storage
-        self._geometry_codes = registry.geometries
+        self._find = registry.find
 
     def _devices(self, registry: TensorRegistry) -> tuple[np.ndarray, list[Any]]:
         special = [device for device, _ in registry.special.values()]
@@ -56,10 +55,5 @@ class TensorColumns:
 
     def _key(self, tensor: Tensor) -> int:
         """Returns `memory_and_geometry` of a tensor; one that no record has where it was not met."""
-        try:
-            storage = tensor.untyped_storage()
-            geometry = (tensor.shape, tensor.stride(), tensor.storage_offset(), tensor.dtype)
-        except RuntimeError:  # a parameter without storage: sparse, lazy
-            return UNKNOWN
-        number, code = self._find_storage(storage), self._geometry_codes.get(geometry)
-        return UNKNOWN if number is None or code is None else number * len(self.geometries) + code
+        found = self._find(tensor)
+        return UNKNOWN if found is None else found[0] * len(self.geometries) + found[1]

@@ -37,6 +37,10 @@ class NativeRegistry(TensorRegistry):
         number: int | None = self.tensors.find_storage(storage)
         return number
 
+    def find(self, tensor: Tensor) -> tuple[int, int] | None:
+        found: tuple[int, int] | None = self.tensors.find(tensor) if type(tensor) in PLAIN else None
+        return super().find(tensor) if found is None else found
+
     def survivors(self) -> dict[int, bool]:
         alive: dict[int, bool] = self.tensors.survivors()
         return super().survivors() | alive

@@ -167,7 +167,7 @@ class Recording:
     def reserve(self) -> int:
         """Takes the place of a row that is written later; returns its index in `ops`."""
         if self.native is not None:
-            slot: int = self.native.reserve(self.ops, NOTHING_YET)
+            slot: int = self.native.reserve(self.ops)
             return slot
         self.ops.extend(NOTHING_YET)
         return len(self.ops) - OP_FIELDS

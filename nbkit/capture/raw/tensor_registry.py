@@ -81,6 +81,16 @@ class TensorRegistry:
         entry = self.storages.get(id(storage))
         return entry[1] if entry is not None and entry[0]() is storage else None
 
+    def find(self, tensor: Tensor) -> tuple[int, int] | None:
+        """Returns the numbers of a tensor's storage and geometry, if both were met before."""
+        try:
+            number = self.find_storage(tensor.untyped_storage())
+            geometry = (tensor.shape, tensor.stride(), tensor.storage_offset(), tensor.dtype)
+        except RuntimeError:  # a parameter without storage: sparse, lazy
+            return None
+        code = self.geometries.get(geometry)
+        return None if number is None or code is None else (number, code)
+
     def survivors(self) -> dict[int, bool]:
         """Returns whether each tensor that is still alive requires a gradient, by number; parameters left out."""
         held = [(tensor, number) for anchor, number in self.known.values() if (tensor := anchor()) is not None]

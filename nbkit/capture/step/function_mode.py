@@ -36,20 +36,30 @@ class ApiMode(PausableMode):
     def __init__(self, recording: Recording) -> None:
         super().__init__()
         self.recording = recording
-        self.getters = 0
+        self._getters = 0
         # What looks at results of some functions: gets result, index into Recording.ops, and into its module_calls.
         self.watched: dict[Any, Callable[[Any, int, int], object]] = {}
-        self.__torch_function__ = MethodType(self._recorder(), self)  # type: ignore[method-assign]
+        self.native: Any = None
+        if recording.native is not None:
+            kinds = (METHOD_WRAPPER, GRADIENT, OpOverload, CAPTURE, RESETTING, self.watched)
+            self.native = recording.native.ApiCalls(recording, *kinds)
+        function = self._recorder() if self.native is None else self.native.function()
+        self.__torch_function__ = MethodType(function, self)  # type: ignore[method-assign]
+
+    @property
+    def getters(self) -> int:
+        """Returns how many properties of tensors were read or set: calls that are no rows."""
+        return self._getters if self.native is None else self.native.getters
 
     def _recorder(self) -> Callable[..., Any]:
-        """Returns __torch_function__ as a closure, as in OpMode."""
+        """Returns __torch_function__ as a closure, as in OpMode; without the native recorder, which does the same."""
         recording, main, forget = self.recording, self.recording.main, self.recording.registry.forget
         ops, reserve, rearrange = recording.ops, recording.reserve, recording.update_context
         watched = self.watched
 
         def __torch_function__(_: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if type(func) is METHOD_WRAPPER:  # x.shape, x.grad = y: properties, hundreds a step
-                self.getters += 1
+                self._getters += 1
                 if func.__name__ == "__set__" and func.__self__ is not GRADIENT:
                     forget(args[0])
                 return func(*args, **kwargs) if kwargs else func(*args)
@@ -104,5 +114,7 @@ class ApiMode(PausableMode):
     def __exit__(self, *error: object) -> None:
         super().__exit__(*error)
         self.recording.last_node = NO_NODE
-        # The method of this instance is a cycle, which would live until the next collection.
+        # The method of this instance is a cycle, which would live until the next collection; what the native recorder
+        # holds may be one for good.
+        self._getters, self.native = self.getters, None
         del self.__torch_function__

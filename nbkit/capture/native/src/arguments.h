@@ -5,7 +5,6 @@
 #include <cstring>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -28,6 +27,9 @@ class DescribedArguments {
         encode(values[index]);
       }
     }
+    if (last_ && key_ == last_key_) {  // most calls in a row, as an optimizer's for each parameter
+      return last_;
+    }
     auto found = known_.find(key_);
     if (found == known_.end()) {
       if (known_.size() >= most_known) {  // numbers that differ from call to call
@@ -41,17 +43,13 @@ class DescribedArguments {
       }
       found = known_.emplace(key_, python->describe(traits.function, arguments)).first;
     }
-    return found->second;
+    last_ = found->second;
+    last_key_.swap(key_);
+    return last_;
   }
 
  private:
   static constexpr size_t most_known = 10'000;
-  using Key = std::vector<int64_t>;
-  struct KeyHash {
-    size_t operator()(const Key& key) const {
-      return std::hash<std::string_view>()({reinterpret_cast<const char*>(key.data()), key.size() * sizeof(int64_t)});
-    }
-  };
   enum Tag : int64_t { none, tensor, number, list, integer, real, truth, text, device, complex, other };
 
   void encode(const c10::IValue& value) {
@@ -148,7 +146,8 @@ class DescribedArguments {
   }
 
   std::unordered_map<Key, py::object, KeyHash> known_;
-  Key key_;
+  Key key_, last_key_;
+  py::object last_;
 };
 
 // Those of an op, of all recordings: to describe one anew takes as long as a hundred that are known.

@@ -1,12 +1,16 @@
-// What the process gives a recording: a clock, and Python's GIL, without which a callback of torch's may come.
+// What the process gives a recording: a clock, Python's GIL, without which a callback of torch's may come, and Python's
+// frames: which line of user code led to an op, as nbkit/capture/raw/source.py finds it.
 #pragma once
 
 #include <pybind11/pybind11.h>
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
+#include <limits>
+#include <unordered_map>
 #include <utility>
+
+#include "op_traits.h"
 
 namespace nbkit {
 
@@ -27,16 +31,109 @@ inline bool has_gil() {
   return running != nullptr && running == PyGILState_GetThisThreadState();
 }
 
-// Most callbacks come where Python runs, which has the GIL: to ask is cheaper than to take it again.
+// Most callbacks come where Python runs, which has the GIL: to ask is cheaper than to take it again. Those of a backward
+// pass come without: pybind11's own gil_scoped_acquire looks up its internals each time, which took half of a callback.
 class Gil {
-  std::optional<py::gil_scoped_acquire> taken_;
+  const bool is_held_ = has_gil();
+  PyGILState_STATE state_ = PyGILState_UNLOCKED;
 
  public:
   Gil() {
-    if (!has_gil()) {
-      taken_.emplace();
+    if (!is_held_) {
+      state_ = PyGILState_Ensure();
     }
   }
+  ~Gil() {
+    if (!is_held_) {
+      PyGILState_Release(state_);
+    }
+  }
+  Gil(const Gil&) = delete;
+  Gil& operator=(const Gil&) = delete;
 };
+
+inline PyFrameObject* outer_of(PyFrameObject* frame) {
+  PyFrameObject* outer = PyFrame_GetBack(frame);
+  Py_DECREF(frame);
+  return outer;
+}
+
+// Borrowed: the frame holds it.
+inline PyObject* code_of(PyFrameObject* frame) {
+  PyCodeObject* code = PyFrame_GetCode(frame);
+  Py_DECREF(code);
+  return reinterpret_cast<PyObject*>(code);
+}
+
+inline bool is_engine(PyFrameObject* frame) { return code_of(frame) == python->engine_code.ptr(); }
+
+inline bool is_user_code(PyObject* code) {
+  // Each code is held, as its address stands for it.
+  static auto& known = *new std::unordered_map<PyObject*, bool>();
+  auto found = known.find(code);
+  if (found == known.end()) {
+    const bool answer = python->is_user_code(py::handle(code)).cast<bool>();
+    Py_INCREF(code);
+    found = known.emplace(code, answer).first;
+  }
+  return found->second;
+}
+
+constexpr int most_frames = std::numeric_limits<int>::max();
+
+// The innermost frame of user code among so many, a new reference; null where there is none.
+inline PyFrameObject* user_frame(int most = most_frames) {
+  PyFrameObject* frame = PyEval_GetFrame();
+  Py_XINCREF(frame);
+  while (frame != nullptr && !is_user_code(code_of(frame))) {
+    frame = outer_of(frame);
+    if (--most == 0) {
+      Py_CLEAR(frame);
+    }
+  }
+  return frame;
+}
+
+// Where it is: its code and instruction, one object for each place; None without.
+inline py::object user_location() {
+  static auto& known = *new std::unordered_map<PyObject*, std::unordered_map<int, py::object>>();
+  PyFrameObject* frame = user_frame();
+  if (frame == nullptr) {
+    return py::none();
+  }
+  PyObject* code = code_of(frame);  // held, as one that is_user_code() has seen
+  const int instruction = PyFrame_GetLasti(frame);
+  py::object& location = known[code][instruction];
+  if (!location) {
+    location = py::make_tuple(py::handle(code), instruction);
+  }
+  Py_DECREF(frame);
+  return location;
+}
+
+// The same of an op that an autograd node runs; None where the engine runs the node, not a custom Function or a hook.
+inline py::object node_location() {
+  PyFrameObject* frame = PyEval_GetFrame();
+  if (frame == nullptr || is_engine(frame)) {
+    return py::none();
+  }
+  return python->node_location(py::handle(reinterpret_cast<PyObject*>(frame)));
+}
+
+// Whether an op comes from the Python code of a dispatch mode or of a tensor subclass. Autograd asks for a detach()
+// there without a report of torch's: it is no row, so what it is made of is none either.
+inline bool is_of_a_handler() {
+  static PyObject* const handler = PyUnicode_InternFromString("__torch_dispatch__");
+  PyFrameObject* frame = PyEval_GetFrame();
+  Py_XINCREF(frame);
+  bool is_found = false;
+  while (frame != nullptr && !is_found && !is_engine(frame)) {
+    const auto* code = reinterpret_cast<PyCodeObject*>(code_of(frame));
+    is_found = PyUnicode_Compare(code->co_name, handler) == 0;
+    frame = outer_of(frame);
+  }
+  Py_XDECREF(frame);
+  return is_found;
+}
 
 }  // namespace nbkit

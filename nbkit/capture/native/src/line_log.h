@@ -13,7 +13,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "frames.h"
 #include "host.h"
 
 namespace nbkit {

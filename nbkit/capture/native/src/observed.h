@@ -8,7 +8,6 @@
 #include <exception>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
 #include "checker.h"
@@ -253,7 +252,7 @@ class Observed : Rows {
   py::object on_range_;
   bool takes_inner_;
   std::shared_ptr<Checker> checker_;
-  std::unordered_map<const char*, std::unique_ptr<ObservedOp>> ops_met_;
+  ska::flat_hash_map<const char*, std::unique_ptr<ObservedOp>> ops_met_;
 };
 
 }  // namespace nbkit

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
-
-#include <unordered_map>
+#include <c10/util/flat_hash_map.h>
 
 #include "arguments.h"
 #include "op_traits.h"
@@ -22,7 +21,7 @@ struct ObservedOp {
   const OpTraits& traits;
   DescribedArguments& arguments;
   bool is_composite, is_detach, is_autograds;
-  std::unordered_map<uint64_t, bool> passes;  // by the keys of a call
+  ska::flat_hash_map<uint64_t, bool> passes;  // by the keys of a call
 
   explicit ObservedOp(const c10::OperatorHandle& op)
       : op(op),

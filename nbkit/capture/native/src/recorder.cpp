@@ -5,6 +5,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "api_calls.h"
 #include "line_log.h"
 #include "metrics.h"
 #include "observing.h"
@@ -69,15 +70,6 @@ void install(py::object is_hidden, py::object is_reshaping, py::object is_user_c
                       std::move(engine_code)};
 }
 
-// Takes the place of a row at the end of the list; nothing can come between, as in Python it could.
-Py_ssize_t reserve(const py::list& ops, const py::tuple& nothing_yet) {
-  const Py_ssize_t slot = PyList_GET_SIZE(ops.ptr());
-  if (PyList_SetSlice(ops.ptr(), slot, slot, nothing_yet.ptr()) != 0) {
-    throw py::error_already_set();
-  }
-  return slot;
-}
-
 py::object number_if_plain(Tensors& tensors, const at::Tensor& tensor, bool fresh) {
   return is_plain(tensor) ? tensors.number(tensor, fresh) : py::none();
 }
@@ -90,6 +82,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
       .def(py::init<py::list, py::list, py::dict>())
       .def("number", &number_if_plain)
       .def("forget", &Tensors::forget)
+      .def("find", &Tensors::find)
       .def("survivors", &Tensors::survivors)
       .def("live_storages", &Tensors::live_storages)
       .def("storage_number",
@@ -107,6 +100,14 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   py::class_<Checker, std::shared_ptr<Checker>>(module, "Checker")
       .def(py::init<const Memory&, py::object>())
       .def("counts", &Checker::counts);
+  py::class_<ApiCalls, std::shared_ptr<ApiCalls>>(module, "ApiCalls")
+      .def(py::init([](py::object recording, py::object method_wrapper, py::object gradient, py::object op_overload,
+                       py::object capture, py::object resetting, py::object watched) {
+        return std::make_shared<ApiCalls>(std::move(recording), ApiKinds{method_wrapper, gradient, op_overload, capture,
+                                                                         resetting, watched});
+      }))
+      .def("function", &function_of)
+      .def_property_readonly("getters", &ApiCalls::getters);
   module.def("install", &install);
   module.def("now_ns", &now_ns);
   module.def("observe", &observe);

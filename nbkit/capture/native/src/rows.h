@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "frames.h"
 #include "host.h"
 #include "op_traits.h"
 #include "tensors.h"
@@ -36,7 +35,32 @@ struct Call {
   std::vector<py::object> results;
 };
 
+// Of a ThreadState, which each op asks.
+inline PyObject* const context_name = PyUnicode_InternFromString("context");
+inline PyObject* const parent_name = PyUnicode_InternFromString("parent");
+
 constexpr size_t row_fields = 12;  // of OpRecord
+using Row = std::array<py::object, row_fields>;
+
+// Takes the place of a row at the end of the list; nothing can come between, as in Python it could.
+inline Py_ssize_t reserve(const py::object& ops) {
+  const Py_ssize_t slot = PyList_GET_SIZE(ops.ptr());
+  for (size_t field = 0; field < row_fields; ++field) {
+    append(ops, py::none());
+  }
+  return slot;
+}
+
+// A context with another parent.
+inline py::object with_parent(const py::object& context, const py::object& parent) {
+  const Py_ssize_t size = PyTuple_GET_SIZE(context.ptr());
+  py::tuple fields(size);
+  fields[0] = parent;
+  for (Py_ssize_t index = 1; index < size; ++index) {
+    fields[index] = py::handle(PyTuple_GET_ITEM(context.ptr(), index));
+  }
+  return std::move(fields);
+}
 
 class Rows {
  public:
@@ -50,9 +74,8 @@ class Rows {
 
  protected:
   Call begin(const Inputs& inputs) {
-    static PyObject* const context = PyUnicode_InternFromString("context");
     Call call;
-    call.context = attribute(main_, context);
+    call.context = attribute(main_, context_name);
     call.tensors = main_tensors_;
     guarded("place not described", [&] { is_main_thread() ? stand(call, main_, main_function_thread_) : stand_elsewhere(call); });
     const bool is_known = guarded("inputs not described", [&] {
@@ -76,9 +99,8 @@ class Rows {
   // In another thread: one of autograd's for a device, which runs nodes of the main thread, or of the step's where all
   // threads are recorded.
   void stand_elsewhere(Call& call) {
-    static PyObject* const context = PyUnicode_InternFromString("context");
     const py::object thread = recording_.attr("thread")();
-    call.context = attribute(thread, context);
+    call.context = attribute(thread, context_name);
     call.tensors = thread.attr("tensors");
     const bool is_of_user = thread.attr("is_of_user").cast<bool>();
     stand(call, thread, is_of_user ? at::RecordFunction::currentThreadId() : main_function_thread_);
@@ -87,7 +109,6 @@ class Rows {
   // Where the call stands: its autograd node and source line, as the Python recorder finds them. Each thread numbers its
   // nodes anew: the number of one that another thread than `maker` has made says nothing.
   void stand(Call& call, const py::object& thread, uint64_t maker) {
-    static PyObject* const parent = PyUnicode_InternFromString("parent");
     const auto node = torch::autograd::get_current_node();
     if (node) {
       const NodeKind kind = kind_of(*node);
@@ -98,7 +119,7 @@ class Rows {
         call.node = py::int_(node->sequence_nr());
       }
       call.location = node_location();
-    } else if (PyLong_AsLong(attribute(thread, parent).ptr()) < 0) {
+    } else if (PyLong_AsLong(attribute(thread, parent_name).ptr()) < 0) {
       call.location = user_location();
     }
   }
@@ -161,34 +182,33 @@ class Rows {
   void take_slot(Call& call, Py_ssize_t around) {
     guarded("place not taken", [&] {
       if (PyLong_AsSsize_t(PyTuple_GET_ITEM(call.context.ptr(), 0)) < around) {
-        py::list fields(call.context);
-        fields[0] = py::int_(around);
-        call.context = py::tuple(fields);
+        call.context = with_parent(call.context, py::int_(around));
       }
-      const Py_ssize_t slot = PyList_GET_SIZE(ops_.ptr());
-      append_all(ops_, "row not written", [&] {
-        for (size_t field = 0; field < row_fields; ++field) {
-          append(ops_, py::none());
-        }
-        call.slot = slot;
-      });
+      append_all(ops_, "row not written", [&] { call.slot = reserve(ops_); });
     });
   }
 
   void write(const OpTraits& traits, const Call& call, Py_ssize_t first, Py_ssize_t outputs) {
     append_all(ops_, "row not written", [&] {
-      const std::array<py::object, row_fields> row{
+      Row row{
           traits.function,       call.context,  py::int_(call.sequence), call.node,
           call.node_type,        py::int_(call.start), py::int_(call.end),      call.location,
           py::int_(first), py::int_(call.inputs.size()), py::int_(outputs), call.arguments};
-      for (size_t field = 0; field < row_fields; ++field) {
-        if (call.slot < 0) {
-          append(ops_, row[field]);
-        } else {
-          PyList_SetItem(ops_.ptr(), call.slot + field, py::object(row[field]).release().ptr());
-        }
+      if (call.slot >= 0) {
+        put(call.slot, std::move(row));
+        return;
+      }
+      for (const py::object& field : row) {
+        append(ops_, field);
       }
     });
+  }
+
+  // Writes a row into the place that it took.
+  void put(Py_ssize_t slot, Row row) {
+    for (py::object& field : row) {
+      PyList_SetItem(ops_.ptr(), slot++, field.release().ptr());
+    }
   }
 
   // Work that appends to a list; on trouble nothing of it stays.

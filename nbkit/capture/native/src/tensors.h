@@ -2,13 +2,14 @@
 #pragma once
 
 #include <c10/core/TensorImpl.h>
+#include <c10/util/flat_hash_map.h>
 #include <torch/csrc/DynamicTypes.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
 #include <torch/version.h>
 
+#include <cstdint>
 #include <optional>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -44,6 +45,19 @@ inline bool is_plain(const at::Tensor& tensor) {
 #endif
   return object == nullptr || THPVariable_CheckExact(object);
 }
+
+// Integers that are looked up as one: what they say of a tensor, or of a call.
+using Key = std::vector<int64_t>;
+struct KeyHash {
+  size_t operator()(const Key& key) const {
+    uint64_t hash = key.size();
+    for (const int64_t value : key) {
+      hash = (hash ^ static_cast<uint64_t>(value)) * 0x9E3779B97F4A7C15u;
+      hash ^= hash >> 32;
+    }
+    return hash;
+  }
+};
 
 inline void append(const py::object& list, const py::object& item) {
   if (PyList_Append(list.ptr(), item.ptr()) != 0) {
@@ -103,6 +117,19 @@ class Tensors {
     return found == storages_.end() ? nullptr : &found->second;
   }
 
+  // The numbers of a plain tensor's storage and geometry, None if they were not both met by this recorder.
+  py::object find(const at::Tensor& tensor) {
+    if (!has_plain_memory(tensor)) {
+      return py::none();
+    }
+    const Storage* storage = known_storage(tensor.storage());
+    const auto code = codes_.find(geometry_of(tensor));
+    if (storage == nullptr || code == codes_.end()) {
+      return py::none();
+    }
+    return py::make_tuple(storage->number, code->second);
+  }
+
   // Whether each tensor that is alive requires a gradient, by number; leaves that are known by their storage left out.
   py::dict survivors() const {
     py::dict alive;
@@ -136,14 +163,6 @@ class Tensors {
     py::object number;
     PyObject* geometry = nullptr;  // its code, if a later view of the storage may be met at the same address
   };
-  using Geometry = std::vector<int64_t>;  // dtype, offset, sizes, strides
-  struct GeometryHash {
-    size_t operator()(const Geometry& geometry) const {
-      const auto* bytes = reinterpret_cast<const char*>(geometry.data());
-      return std::hash<std::string_view>()({bytes, geometry.size() * sizeof(int64_t)});
-    }
-  };
-
   const py::object& learn(const at::Tensor& tensor, c10::TensorImpl* impl, bool fresh, bool by_storage) {
     sweep_if_due();
     const c10::Storage& storage = impl->unsafe_storage();
@@ -165,13 +184,18 @@ class Tensors {
 
   static size_t numbers_of(const py::list& fields) { return fields.size() / 4; }
 
-  const py::object& geometry_code(const at::Tensor& tensor) {
+  const Key& geometry_of(const at::Tensor& tensor) {
     const auto sizes = tensor.sizes(), strides = tensor.strides();
     scratch_.assign({static_cast<int64_t>(tensor.scalar_type()), tensor.storage_offset()});
     scratch_.insert(scratch_.end(), sizes.begin(), sizes.end());
     scratch_.insert(scratch_.end(), strides.begin(), strides.end());
-    auto found = codes_.find(scratch_);
+    return scratch_;
+  }
+
+  const py::object& geometry_code(const at::Tensor& tensor) {
+    auto found = codes_.find(geometry_of(tensor));
     if (found == codes_.end()) {
+      const auto sizes = tensor.sizes(), strides = tensor.strides();
       // The same key as Python makes: tensors that are not plain share the numbers.
       auto dtype = py::reinterpret_borrow<py::object>((PyObject*)torch::getTHPDtype(tensor.scalar_type()));
       py::object key = py::make_tuple(as_tuple(sizes), as_tuple(strides), tensor.storage_offset(), dtype);
@@ -218,10 +242,10 @@ class Tensors {
 
   py::list fields_, devices_;
   py::dict geometries_;
-  std::unordered_map<c10::TensorImpl*, Known> known_;
-  std::unordered_map<c10::StorageImpl*, Storage> storages_;
-  std::unordered_map<Geometry, py::object, GeometryHash> codes_;
-  Geometry scratch_;
+  ska::flat_hash_map<c10::TensorImpl*, Known> known_;
+  ska::flat_hash_map<c10::StorageImpl*, Storage> storages_;
+  std::unordered_map<Key, py::object, KeyHash> codes_;  // of dtype, offset, sizes and strides
+  Key scratch_;
   std::optional<c10::Device> device_;
   py::object device_object_;
   size_t most_tensors_ = 1000, most_bytes_ = 4 << 20, new_bytes_ = 0;
