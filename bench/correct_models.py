@@ -159,7 +159,8 @@ def said(diff: nbkit.Trace, check: nbkit.Trace, audit: nbkit.Trace) -> Iterator[
         yield f"{row.status}: {where}, noise ratio {row.noise_ratio:.3g}: {row.message}"
     for trace in (check, audit):
         for row in trace.findings.itertuples():
-            yield f"{trace.meta['verb']}, {row.severity}: {row.op} in {row.module}, {row.rule}: {row.message}"
+            where = f" in {row.module}" if isinstance(row.module, str) else ""
+            yield f"{trace.meta['verb']}, {row.severity}: {row.op}{where}, {row.rule}: {row.message}"
 
 
 def report(results: list[Result]) -> Iterator[str]:

@@ -59,11 +59,7 @@ def build(
         "modules": modules_frame(modules, labels),
         "lines": rows.lines(chosen),
     }
-    for reason, count in recording.registry.skipped.items():
-        recording.skip(reason, count)
-    modules.other_threads.say(recording.skip)
-    if idle := getters + rows.empty_calls:
-        recording.skip("API calls that ran no op (x.shape, x.size(), torch.is_complex(x))", idle)
+    _count_skipped(recording, modules, getters + rows.empty_calls)
     failed = np.flatnonzero(chosen == rows.failed)
     ran = np.unique(rows.module[rows.module >= 0])
     return frames, {
@@ -78,6 +74,14 @@ def build(
         "failed_op_id": int(failed[0]) if len(failed) else None,
         "op_ids": op_ids[rows.row_of_slot],
     }
+
+
+def _count_skipped(recording: Recording, modules: ModuleCalls, idle_calls: int) -> None:
+    for reason, count in recording.registry.skipped.items():
+        recording.skip(reason, count)
+    modules.other_threads.say(recording.skip)
+    if idle_calls:
+        recording.skip("API calls that ran no op (x.shape, x.size(), torch.is_complex(x))", idle_calls)
 
 
 def versions() -> dict[str, str]:

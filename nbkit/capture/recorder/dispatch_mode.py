@@ -71,11 +71,10 @@ class OpMode(StepMode):
             if run is None and (run := self._runner(func)) is None:
                 return self._hidden(func, args, kwargs or {})
             node = current_node()
-            if node is not None:
-                thread, location, at_node = locate(node)
+            if node is None:
+                thread, location, at_node = main, user_location(_getframe(1)) if main.parent < 0 else None, NO_NODE
             else:
-                thread, at_node = main, NO_NODE
-                location = user_location(_getframe(1)) if main.parent < 0 else None
+                thread, location, at_node = locate(node)
             tensors = thread.tensors
             first = len(tensors)
             note_inputs(func, tensors, args, kwargs)
@@ -104,10 +103,8 @@ class OpMode(StepMode):
                     recording.skip(f"outputs not described ({type(error).__name__})")
             finally:
                 outputs, number, kind = len(tensors) - first - inputs, at_node[1], at_node[2]
-                given = described(func, args, kwargs)
-                append_op(
-                    (func, thread.context, sequence, number, kind, start, end, location, first, inputs, outputs, given)
-                )
+                tensors_of_row = first, inputs, outputs, described(func, args, kwargs)
+                append_op((func, thread.context, sequence, number, kind, start, end, location, *tensors_of_row))
             return out
 
         return __torch_dispatch__
