@@ -94,11 +94,11 @@ def run(step: TrainingStep, peers: Sequence[Peer], rounds: int) -> Result:
 def launch_figures(result: Result, rounds: int) -> list[Figure]:
     """Returns the budgets of the launch-bound step, and of building and saving its frames."""
     return [
-        *ratios(result, "the step under optrace / bare", OPTRACE, BARE, 2.5, is_step=True),
+        *ratios(result, "the step under optrace / bare", OPTRACE, BARE, 1.7, is_step=True),
         *ratios(result, f"the step under {OPTRACE_PYTHON} / bare", OPTRACE_PYTHON, BARE, None, is_step=True),
         *ratios(result, FLOOR, EMPTY_MODES, BARE, None, is_step=True),
-        *ratios(result, f"optrace to frames / {PROFILER_SHAPES} to events()", OPTRACE, PROFILER_SHAPES, 0.12),
-        *ratios(result, f"optrace to frames / {DEBUG_MODE}, no table", OPTRACE, DEBUG_MODE, 0.25),
+        *ratios(result, f"optrace to frames / {PROFILER_SHAPES} to events()", OPTRACE, PROFILER_SHAPES, 0.08),
+        *ratios(result, f"optrace to frames / {DEBUG_MODE}, no table", OPTRACE, DEBUG_MODE, 0.10),
         *per_op(result, rounds),
         *stats_figures(result),
     ]
