@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import nbkit
+from nbkit.compat.torch_versions import PARAMETER_MUTATIONS
 from tests.capture.diff.test_clean_steps import steps
 
 # Sums of another order: to 12 digits. The others are the same to the bit.
@@ -40,6 +41,8 @@ def named(trace):
 
 def counted(trace):
     left_out = {reason: count for reason, count in trace.meta["skipped"].items() if reason.startswith("not compared")}
+    if not PARAMETER_MUTATIONS:  # torch 2.8 and older show the mode in Python each detach() that opdiff's makes: views
+        left_out.pop("not compared: views", None)
     return left_out, *(trace.meta[name] for name in ("compared_ops", "mismatches", "notes"))
 
 
