@@ -46,6 +46,7 @@ def timed_isolated(recording: Recording, work: Callable[[], Any], on_trouble: Ca
     # that sets the limit itself, and in a second thread, it stays.
     has_headroom = limit == recording.recursion_limit
     if has_headroom:
+        setrecursionlimit(limit)  # in the last frame that the limit allows Python refuses it: here, not below
         setrecursionlimit(limit + HEADROOM)
     report(False)
     try:
