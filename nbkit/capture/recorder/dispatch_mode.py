@@ -71,10 +71,11 @@ class OpMode(StepMode):
             if run is None and (run := self._runner(func)) is None:
                 return self._hidden(func, args, kwargs or {})
             node = current_node()
-            if node is None:
-                thread, location, at_node = main, user_location(_getframe(1)) if main.parent < 0 else None, NO_NODE
-            else:
+            if node is not None:
                 thread, location, at_node = locate(node)
+            else:
+                thread, at_node = main, NO_NODE
+                location = user_location(_getframe(1)) if main.parent < 0 else None
             tensors = thread.tensors
             first = len(tensors)
             note_inputs(func, tensors, args, kwargs)
@@ -102,9 +103,8 @@ class OpMode(StepMode):
                     del tensors[first + inputs :]
                     recording.skip(f"outputs not described ({type(error).__name__})")
             finally:
-                outputs, number, kind = len(tensors) - first - inputs, at_node[1], at_node[2]
-                tensors_of_row = first, inputs, outputs, described(func, args, kwargs)
-                append_op((func, thread.context, sequence, number, kind, start, end, location, *tensors_of_row))
+                tensors_and_arguments = first, inputs, len(tensors) - first - inputs, described(func, args, kwargs)
+                append_op((func, thread.context, sequence, *at_node[1:], start, end, location, *tensors_and_arguments))
             return out
 
         return __torch_dispatch__

@@ -41,7 +41,7 @@ class ApiMode(PausableMode):
         self.watched: dict[Any, Callable[[Any, int, int], object]] = {}
         self.native: Any = None
         if recording.native is not None:
-            kinds = (METHOD_WRAPPER, GRADIENT, OpOverload, CAPTURE, RESETTING, self.watched)
+            kinds = (METHOD_WRAPPER, GRADIENT, OpOverload, CAPTURE, RESETTING, self.watched, CLOSURE_CODE)
             self.native = recording.native.ApiCalls(recording, *kinds)
         function = self._recorder() if self.native is None else self.native.function()
         self.__torch_function__ = MethodType(function, self)  # type: ignore[method-assign]

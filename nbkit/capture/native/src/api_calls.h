@@ -22,6 +22,7 @@ struct ApiKinds {
   py::object capture;         // the folder in which the code of recorders stands
   py::object resetting;       // after these a tensor is no longer what was noted of it
   py::object watched;         // by function, what is told of each result
+  long closure_code;          // of a recording inside of an optimizer's closure
 };
 
 class ApiCalls : Rows {
@@ -62,9 +63,9 @@ class ApiCalls : Rows {
   py::object recorded(const py::object& thread, py::handle function, const py::tuple& args, const py::object& kwargs,
                       Py_ssize_t& slot) {
     const py::object outer = attribute(thread, parent_name), context = attribute(thread, context_name);
+    const py::object location = user_location();
     slot = reserve(ops_);
     enter(thread, context, slot);
-    const py::object location = user_location();
     const py::int_ sequence(at::sequence_number::peek());
     const int64_t start = now_ns();
     PyObject* out = handed_on(function, args, kwargs);
@@ -91,7 +92,7 @@ class ApiCalls : Rows {
     static PyObject* const code = PyUnicode_InternFromString("code");
     const py::int_ number(slot);
     set(thread, parent_name, number);
-    if (PyLong_AsLong(attribute(recording_, code).ptr()) == closure_code) {
+    if (PyLong_AsLong(attribute(recording_, code).ptr()) == kinds_.closure_code) {
       recording_.attr("update_context")(thread);
     } else {
       set(thread, context_name, with_parent(context, number));
@@ -176,8 +177,6 @@ class ApiCalls : Rows {
       throw py::error_already_set();
     }
   }
-
-  static constexpr long closure_code = 2;  // CLOSURE_CODE of nbkit/capture/raw/recording.py
 
   ApiKinds kinds_;
   size_t getters_ = 0;

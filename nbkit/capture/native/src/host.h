@@ -32,7 +32,7 @@ inline bool has_gil() {
 }
 
 // Most callbacks come where Python runs, which has the GIL: to ask is cheaper than to take it again. Those of a backward
-// pass come without: pybind11's own gil_scoped_acquire looks up its internals each time, which took half of a callback.
+// pass come without: pybind11's own gil_scoped_acquire looks up its internals each time, which took half of the instructions.
 class Gil {
   const bool is_held_ = has_gil();
   PyGILState_STATE state_ = PyGILState_UNLOCKED;

@@ -30,7 +30,7 @@ struct ObservedCall final : at::ObserverContext {
       : op(op), reshaped(std::move(reshaped)), exceptions(std::uncaught_exceptions()) {}
   ~ObservedCall() override {
     if (call.has_value() || checked.has_value()) {  // its end was not reported: the recording was over by then
-      py::gil_scoped_acquire gil;
+      const Gil gil;
       forget();
     }
   }

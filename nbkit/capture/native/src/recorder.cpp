@@ -102,9 +102,9 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
       .def("counts", &Checker::counts);
   py::class_<ApiCalls, std::shared_ptr<ApiCalls>>(module, "ApiCalls")
       .def(py::init([](py::object recording, py::object method_wrapper, py::object gradient, py::object op_overload,
-                       py::object capture, py::object resetting, py::object watched) {
+                       py::object capture, py::object resetting, py::object watched, long closure_code) {
         return std::make_shared<ApiCalls>(std::move(recording), ApiKinds{method_wrapper, gradient, op_overload, capture,
-                                                                         resetting, watched});
+                                                                         resetting, watched, closure_code});
       }))
       .def("function", &function_of)
       .def_property_readonly("getters", &ApiCalls::getters);

@@ -3,6 +3,7 @@
 
 #include <c10/core/TensorImpl.h>
 #include <c10/util/flat_hash_map.h>
+#include <c10/util/hash.h>
 #include <torch/csrc/DynamicTypes.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
@@ -48,16 +49,7 @@ inline bool is_plain(const at::Tensor& tensor) {
 
 // Integers that are looked up as one: what they say of a tensor, or of a call.
 using Key = std::vector<int64_t>;
-struct KeyHash {
-  size_t operator()(const Key& key) const {
-    uint64_t hash = key.size();
-    for (const int64_t value : key) {
-      hash = (hash ^ static_cast<uint64_t>(value)) * 0x9E3779B97F4A7C15u;
-      hash ^= hash >> 32;
-    }
-    return hash;
-  }
-};
+using KeyHash = c10::hash<Key>;
 
 inline void append(const py::object& list, const py::object& item) {
   if (PyList_Append(list.ptr(), item.ptr()) != 0) {
