@@ -15,8 +15,8 @@ def write(folder: Path) -> None:
         sys.exit("The recorder is not built, and the pages' examples are made with it: run `make recorder` first.")
     texts = pages(DOCS)
     for kind in ("verbs", "frames"):
-        for old in (folder / kind).glob("*.md"):
-            if f"{kind}/{old.name}" not in texts:
+        for old in (folder / kind).rglob("*.md"):
+            if str(old.relative_to(folder)) not in texts:
                 old.unlink()
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The examples in docs/sources: run one after the other, with what each prints and the frames it fills."""
+"""The examples in docs/sources/examples: run one after the other, with what each prints and the frames it fills."""
 
 import linecache
 from contextlib import chdir, redirect_stdout
@@ -29,18 +29,19 @@ class Example:
 def run_all(folder: Path, verbs: list[str]) -> dict[str, Example]:
     """Returns examples of the verbs in their order, then the others; LookupError names the file that a verb lacks."""
     for verb in verbs:
-        for suffix in (".py", ".md"):
-            if not (folder / f"{verb}{suffix}").is_file():
-                raise LookupError(f"The verb {verb!r} has no page yet: write docs/sources/{verb}{suffix}.")
-    others = sorted(path.stem for path in folder.glob("*.py") if path.stem not in verbs)
-    return {name: run(folder / f"{name}.py") for name in [*verbs, *others]}
+        for name in (f"examples/{verb}.py", f"texts/{verb}.md"):
+            if not (folder / name).is_file():
+                raise LookupError(f"The verb {verb!r} has no page yet: write docs/sources/{name}.")
+    examples = folder / "examples"
+    others = sorted(path.stem for path in examples.glob("*.py") if path.stem not in verbs)
+    return {name: run(examples / f"{name}.py") for name in [*verbs, *others]}
 
 
 def run(path: Path) -> Example:
     """Returns the example at `path`, run in an empty folder."""
     source = path.read_text(encoding="utf-8")
     names: dict[str, Any] = {"__name__": "__main__"}
-    notes = path.with_suffix(".md")
+    notes = path.parents[1] / "texts" / f"{path.stem}.md"
     with TemporaryDirectory() as scratch, chdir(scratch), redirect_stdout(StringIO()) as printed:
         # A short name, so that the source column does not depend on the machine.
         # Where Python, and the frame `lines`, look for the text of a line.

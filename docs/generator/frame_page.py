@@ -16,7 +16,7 @@ UNITS = {"_us": "microseconds", "_bytes": "bytes", "_fraction": "share, 0 to 1"}
 VARYING = {"steps": ("held_bytes", "update_fraction")}
 RULES = """\
 Missing is null, never -1, 0 or an empty text; a column of int64 or bool has no null. The frame has a RangeIndex and
-exactly these columns in this order; `{name}` in [nbkit/schema](../../nbkit/schema) builds and checks it."""
+exactly these columns in this order; `{name}` in [nbkit/schema](../../../nbkit/schema) builds and checks it."""
 
 
 def frame_page(of: Table, fillers: list[Example], docs: Path) -> str:
@@ -52,11 +52,11 @@ def _row(column: Column) -> list[str]:
 
 def _link(example: Example, docs: Path) -> str:
     if example.name in CELL_MAGICS or example.name in LINE_MAGICS:
-        return f"[{example.name}](../verbs/{example.name}.md)"
+        return f"[{example.name}](../../verbs/{example.name}.md)"
     if example.name in public_names():
-        return f"[{example.name}](../functions.md#{example.name.lower()})"
+        return f"[{example.name}](../../functions.md#{example.name.lower()})"
     title = (docs / f"{example.name}.md").read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
-    return f"[{title[0].lower()}{title[1:]}](../{example.name}.md)"
+    return f"[{title[0].lower()}{title[1:]}](../../{example.name}.md)"
 
 
 def _rows(df: pd.DataFrame, varying: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from docs.generator.frame_page import columns_table
 from docs.generator.markdown import block, listed, page
 from docs.generator.public import public_names
 from docs.generator.signatures import signature
-from docs.generator.tables import tables
+from docs.generator.tables import page_of, tables
 from nbkit.magics import CELL_MAGICS, LINE_MAGICS
 from nbkit.schema import Table
 from nbkit.verbs.options.docstrings import read
@@ -71,7 +71,7 @@ def _tables(value: object) -> list[str]:
     """Links each table that the docstring names; of one that is no part of a trace writes the columns."""
     doc = inspect.getdoc(value) or ""
     links = [
-        f"[{of.name.upper()}](frames/{of.name}.md)" for of in tables() if re.search(rf"\b{of.name.upper()}\b", doc)
+        f"[{of.name.upper()}]({page_of(of)})" for of in tables() if re.search(rf"\b{of.name.upper()}\b", doc)
     ]
     names = vars(inspect.getmodule(value)).items() if inspect.isfunction(value) else ()
     own = [one for name, one in names if isinstance(one, Table) and name in doc and one not in tables()]

@@ -5,6 +5,7 @@ from pathlib import Path
 import nbkit
 from docs.generator.examples import Example
 from docs.generator.markdown import page, table
+from docs.generator.tables import page_of
 from nbkit.magics import CELL_MAGICS, LINE_MAGICS
 from nbkit.schema import Table
 from nbkit.verbs.options.docstrings import read
@@ -13,7 +14,7 @@ from nbkit.verbs.options.docstrings import read
 def index_page(docs: Path, examples: dict[str, Example], known: list[Table]) -> str:
     """Returns the page as Markdown."""
     verbs = [[f"[{name}](verbs/{name}.md)", read(getattr(nbkit, name)).head] for name in (*CELL_MAGICS, *LINE_MAGICS)]
-    frames = [[f"[{of.name}](frames/{of.name}.md)", f"one row per {of.row}"] for of in known]
+    frames = [[f"[{of.name}]({page_of(of)})", f"one row per {of.row}"] for of in known]
     return page(
         "# Documentation",
         "Start with the [README](../README.md) and the [notebooks](../notebooks); here you look things up.",
@@ -22,11 +23,13 @@ def index_page(docs: Path, examples: dict[str, Example], known: list[Table]) -> 
         "## Frames",
         table(["frame", "its rows"], frames),
         "## More",
-        "\n".join(_entry(path) for path in sorted(docs.glob("*.md")) if path.name != "README.md"),
+        "\n".join(_entry(path, docs) for path in sorted(docs.glob("*.md")) if path.name != "README.md"),
+        "## For those who carry it on",
+        "\n".join(_entry(path, docs) for path in sorted((docs / "development").glob("*.md"))),
         "`make docs` makes this page and those of verbs, frames and functions from the code, a test holds them to it."
         " Of a verb, only its example and what it costs and skips are written by hand, in [sources](sources).",
     )
 
 
-def _entry(path: Path) -> str:
-    return f"- [{path.read_text(encoding='utf-8').splitlines()[0].removeprefix('# ')}]({path.name})"
+def _entry(path: Path, docs: Path) -> str:
+    return f"- [{path.read_text(encoding='utf-8').splitlines()[0].removeprefix('# ')}]({path.relative_to(docs)})"

@@ -7,7 +7,7 @@ import nbkit
 from docs.generator.examples import Example, shown
 from docs.generator.markdown import block, code, listed, page, table
 from docs.generator.signatures import signature
-from docs.generator.tables import tables
+from docs.generator.tables import page_of, tables
 from nbkit.magics.cell_magic import CellMagic
 from nbkit.magics.line_magic import line_parser
 from nbkit.verbs.options.docstrings import read
@@ -58,7 +58,7 @@ def _page(name: str, example: Example, face: tuple[str, str, argparse.ArgumentPa
 
 def _frames(example: Example) -> str:
     filled = [of for of in tables() if of.name in example.frames]
-    return "\n".join(f"- [{of.name}](../frames/{of.name}.md): one row per {of.row}" for of in filled)
+    return "\n".join(f"- [{of.name}](../{page_of(of)}): one row per {of.row}" for of in filled)
 
 
 def _option(action: argparse.Action) -> list[str]:
@@ -71,6 +71,6 @@ def _notes(example: Example) -> tuple[str, str]:
     """Splits the verb's text at its first heading; raises LookupError for a missing heading."""
     headings = re.findall(r"^## (.*)", example.notes, re.MULTILINE)
     if missing := [heading for heading in SECTIONS if heading not in headings]:
-        raise LookupError(f"docs/sources/{example.name}.md has no heading '## {missing[0]}'.")
+        raise LookupError(f"docs/sources/texts/{example.name}.md has no heading '## {missing[0]}'.")
     start = example.notes.index("## ")
     return example.notes[:start], example.notes[start:]

@@ -9,8 +9,7 @@ from tests.docs.links import anchors, broken_links
 ROOT = Path(__file__).parents[2]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted(page for folder in ("verbs", "frames", "decisions") for page in (ROOT / "docs" / folder).glob("*.md")),
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if "sources" not in page.parts),
 ]
 
 

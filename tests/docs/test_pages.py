@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from docs.generator.examples import run_all
+from docs.generator.tables import page_of
 from nbkit.capture.native.library import library
 from nbkit.magics import CELL_MAGICS
 from nbkit.schema import TABLES
@@ -18,7 +19,7 @@ DOCS = ROOT / "docs"
 def committed() -> dict[str, str]:
     """The pages in docs/ that the generator writes, by name."""
     alone = [DOCS / f"{name}.md" for name in ("README", "functions", "command_line")]
-    names = [*DOCS.glob("verbs/*"), *DOCS.glob("frames/*"), *alone]
+    names = [*DOCS.glob("verbs/*"), *DOCS.glob("frames/*/*"), *alone]
     return {str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in names}
 
 
@@ -34,10 +35,10 @@ def test_make_docs_changes_nothing(tmp_path):
 
 def test_every_verb_and_every_frame_has_a_page():
     names = set(committed())
-    assert names >= {f"verbs/{verb}.md" for verb in CELL_MAGICS} | {f"frames/{name}.md" for name in TABLES}
-    assert names >= {"verbs/opdiff.md", "frames/faults.md", "README.md", "functions.md"}
+    assert names >= {f"verbs/{verb}.md" for verb in CELL_MAGICS} | {page_of(table) for table in TABLES.values()}
+    assert names >= {"verbs/opdiff.md", "frames/recordings/faults.md", "frames/graphs/nodes.md", "README.md", "functions.md"}
 
 
 def test_a_verb_without_its_files_is_named(tmp_path):
-    with pytest.raises(LookupError, match=r"The verb 'opnew' has no page yet: write docs/sources/opnew\.py\."):
+    with pytest.raises(LookupError, match=r"The verb 'opnew' has no page yet: write docs/sources/examples/opnew\.py\."):
         run_all(tmp_path, ["opnew"])

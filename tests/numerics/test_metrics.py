@@ -1,4 +1,4 @@
-"""Tests metrics of pairs, each definition against literal values; docs/known_defects.md has the numbers."""
+"""Tests metrics of pairs, each definition against literal values; docs/development/known_defects.md has the numbers."""
 
 import numpy as np
 import pytest

@@ -63,7 +63,7 @@ def test_the_example_of_the_readme_runs(tmp_path, monkeypatch, capsys):
 
 
 def test_the_example_of_two_runs_compares_them(tmp_path, monkeypatch):
-    (example,) = python_blocks("docs/sources/opdiff.md")
+    (example,) = python_blocks("docs/sources/texts/opdiff.md")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     exec(compile(example, "opdiff.md", "exec"), names)
@@ -71,7 +71,7 @@ def test_the_example_of_two_runs_compares_them(tmp_path, monkeypatch):
 
 
 def test_the_example_of_opcheck_finds_the_logarithm():
-    (example,) = python_blocks("docs/sources/opcheck.md")
+    (example,) = python_blocks("docs/sources/texts/opcheck.md")
     names: dict[str, object] = {}
     exec(compile(example, "opcheck.md", "exec"), names)
     trace = names["trace"]

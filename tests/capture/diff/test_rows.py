@@ -1,4 +1,4 @@
-"""Rows of a comparison are right and none is silently missing: docs/known_defects.md has the numbers."""
+"""Rows of a comparison are right and none is silently missing: docs/development/known_defects.md has the numbers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Comparing and checking neither change nor break the step: docs/known_defects.md has the numbers."""
+"""Comparing and checking neither change nor break the step: docs/development/known_defects.md has the numbers."""
 
 import os
 
