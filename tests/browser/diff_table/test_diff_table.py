@@ -143,7 +143,9 @@ def test_the_copied_script_prints_the_difference_of_the_row(faulty: DiffPage, tm
 
 def test_a_row_without_values_says_so_and_how_to_keep_them(faulty: DiffPage) -> None:
     faulty.row(2).click()
-    expect(faulty.detail).to_contain_text("it is not a mismatch; record with keep_ops='aten.gelu.default'")
+    # Which op comes third depends on the rounding of the machine's kernels.
+    message = re.compile(r"it is not a mismatch; record with keep_ops='aten\.\w+\.default' to keep")
+    expect(faulty.detail).to_contain_text(message)
     expect(faulty.detail.get_by_role("button", name="Copy script")).to_have_count(0)
     expect(faulty.detail.locator(".nb-plot")).to_have_count(0)
 
