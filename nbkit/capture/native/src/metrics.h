@@ -107,23 +107,35 @@ struct Sums {
   Largest largest;
 };
 
+// What four elements must exceed to be the largest in anything. Less than a rounding below: what is not above it is not
+// the largest. Beyond a half, steps are counted otherwise.
+struct Thresholds {
+  Doubles least, rel, noise, noise_level;
+  Longs shift, most;  // steps + shift > most where |steps| > largest.steps: one comparison, of numbers that wrap around
+
+  NBKIT_INLINE void learn(const Largest& largest) {
+    const double near = 1 - 0x1p-50;
+    rel = all_of(std::min(largest.rel, 0.5) * near), noise = all_of(largest.noise * near);
+    noise_level = noise * largest.level;
+    const int64_t first = std::numeric_limits<int64_t>::min();
+    shift = Longs{} + (first + largest.steps), most = Longs{} + (first + 2 * largest.steps);
+  }
+
+  NBKIT_INLINE Longs exceeded(Doubles size, Doubles expected_size, Longs steps) const {
+    const Doubles by_rel = rel * expected_size, by_noise = noise * expected_size + noise_level;
+    const Doubles lower = by_rel < by_noise ? by_rel : by_noise;
+    const auto usual = reinterpret_cast<Doubles>(reinterpret_cast<Longs>(lower) & (expected_size >= least));
+    return (size > usual) | (steps + shift > most);
+  }
+};
+
 // Adds `count` (a multiple of 16) elements.
 NBKIT_WIDE inline void add_block(const double* actual, const double* expected, int64_t count,
                                  const Precision& precision, Sums& sums) {
   Largest& largest = sums.largest;
   const Longs magnitude = Longs{} + std::numeric_limits<int64_t>::max();
-  const Doubles least = all_of(std::max(2 * precision.least(), 1e-280));
-  // Less than a rounding below: what is not above it is not the largest. Beyond a half, steps are counted otherwise.
-  const double near = 1 - 0x1p-50;
-  Doubles rel, noise, noise_level;
-  Longs shift, most;  // steps + shift > most where |steps| > largest.steps: one comparison, of numbers that wrap around
-  const auto learn = [&] {
-    rel = all_of(std::min(largest.rel, 0.5) * near), noise = all_of(largest.noise * near);
-    noise_level = noise * largest.level;
-    const int64_t first = std::numeric_limits<int64_t>::min();
-    shift = Longs{} + (first + largest.steps), most = Longs{} + (first + 2 * largest.steps);
-  };
-  learn();
+  Thresholds thresholds{all_of(std::max(2 * precision.least(), 1e-280))};
+  thresholds.learn(largest);
   Doubles max_abs{}, sum_abs{}, sum_error{}, sum_squared{}, inner{}, actual_square{}, expected_square{};
   for (int64_t at = 0; at < count; at += stride) {
     Longs is_larger[4];
@@ -142,10 +154,7 @@ NBKIT_WIDE inline void add_block(const double* actual, const double* expected, i
       actual_square += a * a;
       expected_square += e * e;
       const Longs steps = reinterpret_cast<Longs>(a) - reinterpret_cast<Longs>(e);
-      const Doubles by_rel = rel * expected_size, by_noise = noise * expected_size + noise_level;
-      const Doubles lower = by_rel < by_noise ? by_rel : by_noise;
-      const auto usual = reinterpret_cast<Doubles>(reinterpret_cast<Longs>(lower) & (expected_size >= least));
-      is_larger[part] = (size > usual) | (steps + shift > most);
+      is_larger[part] = thresholds.exceeded(size, expected_size, steps);
     }
     const Longs any = (is_larger[0] | is_larger[1]) | (is_larger[2] | is_larger[3]);
     if (((any[0] | any[1]) | (any[2] | any[3])) != 0) {
@@ -154,7 +163,7 @@ NBKIT_WIDE inline void add_block(const double* actual, const double* expected, i
           largest.look(actual[at + one], expected[at + one], precision);
         }
       }
-      learn();
+      thresholds.learn(largest);
     }
   }
   Measured& measured = sums.measured;

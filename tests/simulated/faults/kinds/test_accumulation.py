@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 from nbkit import Fault
 from nbkit.simulated.faults.kinds.accumulation import rounded
-from tests.simulated.faults.kinds.spoilt import obstacle, spoilt
+from tests.simulated.faults.spoilt import obstacle, spoilt
 
 KIND = "low_precision_accumulation"
 

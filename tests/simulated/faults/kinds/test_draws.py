@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from nbkit import Fault
-from tests.simulated.faults.kinds.spoilt import obstacle
+from tests.simulated.faults.spoilt import obstacle
 
 SHAPE = (50, 40)
 

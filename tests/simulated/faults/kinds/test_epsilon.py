@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from nbkit import Fault
-from tests.simulated.faults.kinds.spoilt import obstacle, spoilt
+from tests.simulated.faults.spoilt import obstacle, spoilt
 
 KIND = "wrong_epsilon"
 

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 from nbkit import Fault
 from nbkit.simulated.faults.kinds.exponential import fast_exp
-from tests.simulated.faults.kinds.spoilt import obstacle, spoilt
+from tests.simulated.faults.spoilt import obstacle, spoilt
 
 KIND = "approximate_exp"
 # Largest relative error of each degree.

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from nbkit import Fault
-from tests.simulated.faults.kinds.spoilt import obstacle, spoilt
+from tests.simulated.faults.spoilt import obstacle, spoilt
 
 KIND = "nan_masked_rows"
 MASK = torch.tensor([[False, False, False], [False, True, False]])

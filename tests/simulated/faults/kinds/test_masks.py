@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from nbkit import Fault
-from tests.simulated.faults.kinds.spoilt import obstacle, spoilt
+from tests.simulated.faults.spoilt import obstacle, spoilt
 
 X, MASK = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([True, False, False])
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from nbkit import Fault
-from tests.simulated.faults.kinds.spoilt import obstacle, spoilt
+from tests.simulated.faults.spoilt import obstacle, spoilt
 
 
 def made(device, kind, values, size=None, dtype=torch.float32):

@@ -3,7 +3,7 @@
 import torch
 
 from nbkit import Fault
-from tests.simulated.faults.kinds.spoilt import obstacle, spoilt
+from tests.simulated.faults.spoilt import obstacle, spoilt
 
 X = torch.arange(8.0).view(2, 4) + 1
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from nbkit import Fault
-from tests.simulated.faults.kinds.spoilt import spoilt
+from tests.simulated.faults.spoilt import spoilt
 
 
 @pytest.mark.parametrize("size", [1e-5, 1e-2, -0.5])

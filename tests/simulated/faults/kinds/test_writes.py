@@ -3,7 +3,7 @@
 import torch
 
 from nbkit import Fault
-from tests.simulated.faults.kinds.spoilt import obstacle, spoilt
+from tests.simulated.faults.spoilt import obstacle, spoilt
 
 
 def test_an_in_place_write_is_dropped(device):
