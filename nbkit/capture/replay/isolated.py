@@ -7,7 +7,8 @@ from time import perf_counter_ns
 from typing import Any
 
 import torch
-from torch._C import _len_torch_dispatch_stack
+from torch._C import _len_torch_dispatch_stack, _pop_torch_dispatch_stack, _push_on_torch_dispatch_stack
+from torch._ops import _len_torch_dispatch_stack_pre_dispatch as modes_of_export
 from torch.utils._python_dispatch import _disable_current_modes
 
 from nbkit.capture.raw.recording import Recording
@@ -38,9 +39,13 @@ def isolated() -> Iterator[None]:
 
 
 def timed_isolated(recording: Recording, work: Callable[[], Any], on_trouble: Callable[[Exception], object]) -> Any:
-    """Runs `work` isolated; its time is not counted as the step's, and an error goes to `on_trouble`."""
+    """Runs `work` isolated; its time is not counted as the step's, and an error goes to `on_trouble`.
+
+    What is put back at the end takes no deeper calls than what put it aside: Python 3.12 has a limit of calls in C that
+    nobody can raise, and a step may call itself until it meets it.
+    """
     started = perf_counter_ns()
-    before = torch.is_grad_enabled()
+    before, is_cast = torch.is_grad_enabled(), torch.is_autocast_enabled("cpu")
     limit = getrecursionlimit()
     # A step that calls itself without end is to meet the limit in its own code, not where states are put back. In one
     # that sets the limit itself, and in a second thread, it stays.
@@ -49,11 +54,16 @@ def timed_isolated(recording: Recording, work: Callable[[], Any], on_trouble: Ca
         setrecursionlimit(limit)  # in the last frame that the limit allows Python refuses it: here, not below
         setrecursionlimit(limit + HEADROOM)
     report(False)
+    modes: list[Any] = []
     try:
-        if _len_torch_dispatch_stack() or torch.is_autocast_enabled("cpu"):
+        if _len_torch_dispatch_stack() and modes_of_export():
             with isolated():
                 return work()
         # As isolated(), written out: an op takes microseconds.
+        while _len_torch_dispatch_stack():
+            modes.append(_pop_torch_dispatch_stack())
+        if is_cast:
+            torch.set_autocast_enabled("cpu", False)
         torch._C._set_grad_enabled(False)
         with torch._C.DisableTorchFunction(), torch._C._SetExcludeDispatchKeyGuard(ZERO_TENSOR, False):
             return work()
@@ -62,6 +72,10 @@ def timed_isolated(recording: Recording, work: Callable[[], Any], on_trouble: Ca
         on_trouble(error)
         return None
     finally:
+        while modes:
+            _push_on_torch_dispatch_stack(modes.pop())
+        if is_cast:
+            torch.set_autocast_enabled("cpu", True)
         torch._C._set_grad_enabled(before)
         report(True)
         if has_headroom and getrecursionlimit() == limit + HEADROOM:

@@ -132,6 +132,7 @@ def test_endless_recursion_leaves_torch_as_it_was(recorder):
     for frames in range(6):
         deeper(frames, run)
         assert torch._C._is_torch_function_enabled()
+        assert torch._C._len_torch_dispatch_stack() == 0
     assert sys.getrecursionlimit() == limit
 
 
