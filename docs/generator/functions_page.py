@@ -70,9 +70,7 @@ def _text(value: object) -> str:
 def _tables(value: object) -> list[str]:
     """Links each table that the docstring names; of one that is no part of a trace writes the columns."""
     doc = inspect.getdoc(value) or ""
-    links = [
-        f"[{of.name.upper()}]({page_of(of)})" for of in tables() if re.search(rf"\b{of.name.upper()}\b", doc)
-    ]
+    links = [f"[{of.name.upper()}]({page_of(of)})" for of in tables() if re.search(rf"\b{of.name.upper()}\b", doc)]
     names = vars(inspect.getmodule(value)).items() if inspect.isfunction(value) else ()
     own = [one for name, one in names if isinstance(one, Table) and name in doc and one not in tables()]
     columns = [f"`{one.name.upper()}` has one row per {one.row}:\n\n{columns_table(one)}" for one in own]

@@ -36,7 +36,7 @@ def test_make_docs_changes_nothing(tmp_path):
 def test_every_verb_and_every_frame_has_a_page():
     names = set(committed())
     assert names >= {f"verbs/{verb}.md" for verb in CELL_MAGICS} | {page_of(table) for table in TABLES.values()}
-    assert names >= {"verbs/opdiff.md", "frames/recordings/faults.md", "frames/graphs/nodes.md", "README.md", "functions.md"}
+    assert names >= {"verbs/opdiff.md", "frames/recordings/faults.md", "frames/graphs/nodes.md", "README.md"}
 
 
 def test_a_verb_without_its_files_is_named(tmp_path):

@@ -72,6 +72,14 @@ def test_a_clipping_is_placed_at_its_line():
     assert nn.utils.clip_grad._clip_grads_with_norm_.__module__ == "torch.nn.utils.clip_grad"
 
 
+def test_the_first_clipping_of_scaled_gradients_says_by_how_much():
+    with nbkit.opaudit() as trace:
+        clipped(["backward", "clip", "scaler"])(0)
+    (message,) = trace.findings["message"]
+    assert "still multiplied by the loss scale of 65536, to a norm of 0.5" in message
+    assert message.endswith("after the scale is taken out, 7.6e-06 is left")
+
+
 def scheduled(rates):
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), 1.0)

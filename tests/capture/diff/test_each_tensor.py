@@ -1,4 +1,4 @@
-"""Each tensor of a compared step has its row and no other thing has one: docs/development/known_defects.md has the numbers."""
+"""Each compared tensor has its row and no other thing has one: docs/development/known_defects.md has the numbers."""
 
 import torch
 from torch import nn
