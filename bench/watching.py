@@ -87,9 +87,9 @@ def main(words: Sequence[str]) -> None:
         )
         bare = median(one.wall_us for one in spans[False]) / count / 1e3
         figures.append(Figure(f"{name} ({bare:.3g} ms a step): {count} steps, watched / bare", wall, cpu, "x", BUDGET))
+        print(figures_table(figures[-1:]), flush=True)
     OUT.parent.mkdir(parents=True, exist_ok=True)
-    OUT.write_text(text := f"# What watching steps costs\n\n{figures_table(figures)}\n")
-    print(text)
+    OUT.write_text(f"# What watching steps costs\n\n{figures_table(figures)}\n")
 
 
 def _run(step: Step, count: int, is_watched: bool) -> Reading:

@@ -26,7 +26,8 @@ def test_the_page_of_a_frame_shows_rows_without_times(tmp_path):
     (tmp_path / "optime.py").write_text(EXAMPLE)
     text = frame_page(TIMINGS, [run(tmp_path / "optime.py")], tmp_path)
     assert (
-        "One row per op of one run, timed over all repeats of the step. Filled by [optime](../verbs/optime.md)." in text
+        "One row per op of one run, timed over all repeats of the step. Filled by [optime](../../verbs/optime.md)."
+        in text
     )
     assert "| `repeats` | int64 | no |  | how many repeats had this op at this position |" in text
     assert "| column | row 0 | row 1 | row 3 |" in text

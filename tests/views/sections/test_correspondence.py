@@ -51,5 +51,16 @@ def test_parts_with_a_role_stand_side_by_side():
     assert parts.texts()[0][-3:] == ["1", "0", "0"]  # the weight of the embedding
 
 
+def test_the_most_frequent_ops_of_one_side_come_first():
+    class More(Net):
+        def forward(self, x):
+            return super().forward(x).relu().tanh().relu().sigmoid().relu().tanh()
+
+    more, net = (torch.export.export(model, (torch.ones(2, 4),)) for model in (More(), Net()))
+    trace = nbkit.opgraph(more, against=net)
+    (ops,) = [one for one in correspondence_sections(trace, 50) if one.title == "Ops of one side only"]
+    assert [row[1] for row in ops.texts()] == ["3", "2", "1"]
+
+
 def test_one_graph_alone_has_none():
     assert correspondence_sections(nbkit.opgraph(Net()), 5) == []
