@@ -35,10 +35,10 @@ def timed_and_checked() -> list[nbkit.Trace]:
         model(ids[:, :-1], ids[:, 1:]).backward()
         optimizer.step()
 
-    timed = nbkit.optime(warmup=2, repeats=10, memory=True, name="RWKV-4 step").run(step)
+    timed = nbkit.optime(warmup=2, repeats=10, memory=True, name="RWKV-4 of 2 layers").run(step)
     traces = [timed]
     for verb in (nbkit.opcheck, nbkit.opdiff):
-        with verb(name="RWKV-4 step") as trace:
+        with verb(name="RWKV-4 of 2 layers") as trace:
             step()
         traces.append(trace)
     return traces

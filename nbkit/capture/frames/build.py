@@ -3,6 +3,8 @@
 import platform
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,6 +89,16 @@ def _count_skipped(recording: Recording, modules: ModuleCalls, idle_calls: int) 
 def versions() -> dict[str, str]:
     """Returns the versions that a reader of the trace needs."""
     return {"nbkit": own_version(), "torch": torch.__version__, "python": platform.python_version()}
+
+
+@cache
+def machine_text() -> str:
+    """Returns the system, the architecture and, where the system tells it, the processor."""
+    cpus = Path("/proc/cpuinfo")
+    lines = cpus.read_text(encoding="utf-8", errors="replace").splitlines() if cpus.is_file() else []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith(("model name", "Model")))
+    processor = next(named, platform.processor())
+    return ", ".join(filter(None, (f"{platform.system()} {platform.machine()}", processor)))
 
 
 def now_text() -> str:

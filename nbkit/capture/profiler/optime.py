@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from torch._C._profiler import _RecordFunctionFast
 
-from nbkit.capture.frames.build import now_text, versions
+from nbkit.capture.frames.build import machine_text, now_text, versions
 from nbkit.capture.frames.module_rows import modules_frame
 from nbkit.capture.profiler.alternatives import measure
 from nbkit.capture.profiler.api_ranges import ApiRanges
@@ -187,6 +187,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             "complete": error is None,
             "error": None if error is None else describe_error(error, None, ops, own_failure),
             "versions": versions(),
+            "machine": machine_text(),
             "wall_us": run.wall_us,
             "recorder_us": len(ops) * self.overhead_us,
             "devices": sorted(ops["device"].dropna().unique()),

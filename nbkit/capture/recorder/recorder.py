@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from nbkit.capture.frames.build import build, now_text, versions
+from nbkit.capture.frames.build import build, machine_text, now_text, versions
 from nbkit.capture.frames.selection import Selection
 from nbkit.capture.native.library import library, own_work
 from nbkit.capture.raw.recording import Recording, next_sequence_number
@@ -141,6 +141,7 @@ class Recorder:
             "complete": error is None,
             "error": None if error is None else describe_error(error, failed if from_op else None, ops, own_failure),
             "versions": versions(),
+            "machine": machine_text(),
             "wall_us": (recording.end - recording.start) / 1e3,
             "recorder": "python" if recording.native is None else "observer",
             "recorder_us": recorder_us(recording),

@@ -85,16 +85,17 @@ def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> t
     seen, tone = seen_values(trace)
     said: list[Words] = [*((text,) for text in results.values() if text), *seen]
     if tone == "bad" or any(entry.severity != "hint" for entry in found):
-        return [*_counts(found), *said], "bad"
+        return [*counted(found), *said], "bad"
     if tone == "good" or results.keys() & set(JUDGES):
         until = "" if trace.complete else " until then"
         if found:
-            return [(f"No errors and no warnings{until}.",), *_counts(found), *said], "good"
+            return [(f"No errors and no warnings{until}.",), *counted(found), *said], "good"
         return [(f"Nothing wrong found{until}.",), *said], "good"
-    return [*said, *_counts(found)], ""
+    return [*said, *counted(found)], ""
 
 
-def _counts(found: Sequence[Entry]) -> list[Words]:
+def counted(found: Sequence[Entry]) -> list[Words]:
+    """Returns the sentence that counts findings by severity; none without findings."""
     counts = [(severity, sum(entry.severity == severity for entry in found)) for severity in SEVERITIES]
     text = ", ".join(units.counted(number, severity) for severity, number in counts if number)
     order = ", the worst first" if len(found) > 1 else ""

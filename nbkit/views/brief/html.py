@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from html import escape
 
 from nbkit.views.brief.brief import Brief, left_out
@@ -23,9 +24,16 @@ def brief_html(brief: Brief, count: int, anchor: str | None = None) -> str:
     return _div(_judged(brief, count, anchor) + aside)
 
 
-def worst_html(brief: Brief, anchor: str) -> str:
-    """Writes the verdict and the worst finding, for an overview of several traces."""
-    return _div(_judged(brief, 1, anchor))
+def findings_html(entries: Sequence[Entry], anchor: str | None) -> str:
+    """Writes findings as items of a list."""
+    return "".join(_item(entry, anchor) for entry in entries)
+
+
+def incomplete_html(brief: Brief) -> str:
+    """Writes why a trace ended early; empty if it did not."""
+    if brief.incomplete is None:
+        return ""
+    return f'<p class="nbkit-bad"><b>Incomplete</b>: {escape(brief.incomplete)}</p>'
 
 
 def _div(html: str) -> str:
@@ -33,12 +41,11 @@ def _div(html: str) -> str:
 
 
 def _judged(brief: Brief, count: int, anchor: str | None) -> str:
-    is_early = brief.incomplete is not None and anchor is not None
-    incomplete = f'<p class="nbkit-bad"><b>Incomplete</b>: {escape(brief.incomplete or "")}</p>' if is_early else ""
+    incomplete = "" if anchor is None else incomplete_html(brief)
     verdict = " ".join(words_html(words, anchor) for words in brief.verdict)
     # Findings have the colours of their own.
     tone = f' class="nbkit-{brief.tone}"' if brief.tone and not brief.entries else ""
-    items = "".join(_item(entry, anchor) for entry in brief.entries[:count])
+    items = findings_html(brief.entries[:count], anchor)
     judged = f"<p{tone}>{verdict}</p>" if verdict else ""
     return incomplete + judged + (f"<ol>{items}</ol>" if items else "")
 

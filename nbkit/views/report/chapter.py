@@ -10,15 +10,22 @@ from nbkit.views.statements.statement import Statement
 from nbkit.views.static_html.view import view_of
 from nbkit.views.summary.facts import facts
 
+# What the first screen answers in words.
+FIRST = ("What changed", "Is anything wrong", "What it is", "What it is made of")
+
 
 @dataclass(frozen=True)
 class Chapter:
-    """A trace; ids in its part of the page begin with `anchor`. Without rows to show there are no statements."""
+    """A trace; ids in its part of the page begin with `anchor`. Without rows to show there are no statements.
+
+    `answers` are the statements for the first screen, `statements` those for the trace's own section.
+    """
 
     contents: Contents
     anchor: str
     title: str
     brief: Brief
+    answers: list[Statement]
     statements: list[Statement]
 
 
@@ -34,5 +41,10 @@ def _chapter(contents: Contents, anchor: str, numbered: str) -> Chapter:
     trace = contents.trace
     statements = [] if view_of(trace).is_empty(trace) else summary_statements(trace, contents.base)
     return Chapter(
-        contents, anchor, title=f"{numbered}{facts(trace).title}", brief=brief_of(trace), statements=statements
+        contents,
+        anchor,
+        title=f"{numbered}{facts(trace).title}",
+        brief=brief_of(trace),
+        answers=[one for one in statements if one.question in FIRST],
+        statements=[one for one in statements if one.question not in FIRST],
     )

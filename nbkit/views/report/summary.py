@@ -8,8 +8,7 @@ import pandas as pd
 from nbkit import units
 from nbkit.analysis.time.compare_times import compare_times
 from nbkit.analysis.time.memory import held_at_peak, memory_peaks
-from nbkit.analysis.time.times import computing_ops, host_ops, self_by_phase, slowest_groups
-from nbkit.schema import TIMINGS
+from nbkit.analysis.time.times import computing_ops, host_ops, slowest_groups
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.difference import is_different
 from nbkit.views.sections.section import MODULE, module_names
@@ -37,9 +36,8 @@ def summary_statements(trace: Trace, base: Trace | None = None) -> list[Statemen
 def _of_ops(trace: Trace, base: Trace | None) -> list[Statement]:
     return [
         _what_ran(trace),
-        _how_long(trace),
         *([] if base is None else [changes(trace, base)]),
-        Statement("Where the time went", tuple(_time(trace))),
+        Statement("Where the time went", (_time(trace),)),
         *_memory(trace),
     ]
 
@@ -56,43 +54,14 @@ def _what_ran(trace: Trace) -> Statement:
     return Statement("What ran", ((f"{units.counted(len(computing), 'op')}{inside}{where}: {counted}.",),))
 
 
-def _how_long(trace: Trace) -> Statement:
-    return Statement("How long", ((_duration(trace),),))
-
-
-def _duration(trace: Trace) -> str:
-    timings = TIMINGS.check(trace.frames.get("timings", TIMINGS.frame()))
-    if len(timings):
-        step = timings.iloc[0]
-        median, spread, least = (units.duration(step[name]) for name in ("median_us", "iqr_us", "min_us"))
-        repeats = units.counted(int(step["repeats"]), "run")
-        return f"{median}, the median of {repeats} (IQR {spread}, min {least})."
-    if is_timeline(trace.ops):
-        ops = host_ops(trace.ops)
-        whole_us = float((ops["start_us"] + ops["total_time_us"]).max() - ops["start_us"].min())
-        return f"{units.duration(whole_us)}, a single run; how far runs differ is not known."
-    wall_us = trace.meta.get("wall_us")
-    recorded = "an unknown time" if wall_us is None else units.duration(wall_us)
-    return f"Recorded in {recorded}, with the recorder's work in it: optime tells how long the step takes by itself."
-
-
-def _time(trace: Trace) -> Iterator[Words]:
+def _time(trace: Trace) -> Words:
     ops = trace.ops if is_timeline(trace.ops) else computing_ops(trace.ops)
     whole_us = float(host_ops(ops)["self_time_us"].sum()) or 1.0
-    yield _slowest("Ops", slowest_groups(computing_ops(trace.ops), ["op"], SLOWEST), whole_us)
-    modules = slowest_groups(ops.dropna(subset="module").reset_index(drop=True), MODULE, SLOWEST)
-    if len(modules):
-        yield _slowest("Modules", modules.assign(op_name=module_names(modules)), whole_us)
-    phases = self_by_phase(ops)
-    shares = ", ".join(
-        f"{shown(str(phase))} {units.share(time_us / whole_us)}"
-        for phase, time_us in zip(phases["phase"], phases["self_time_us"], strict=True)
-    )
-    yield (f"Phases: {shares}.",)
+    return _slowest("Ops", slowest_groups(computing_ops(trace.ops), ["op"], SLOWEST), whole_us)
 
 
 def _slowest(title: str, groups: pd.DataFrame, whole_us: float) -> Words:
-    names = groups["op_name"] if "op_name" in groups else [shown(name) for name in groups["op"]]
+    names = [shown(name) for name in groups["op"]]
     words: list[str | Link] = []
     for name, op_id, time_us in zip(names, groups["op_id"], groups["self_time_us"], strict=True):
         words += [*([", "] if words else []), op_link(name, int(op_id)), f" {units.share(time_us / whole_us)}"]

@@ -1,0 +1,80 @@
+"""Draws where the time of a step went: its phases as one bar, its slowest modules as bars of one scale."""
+
+from html import escape
+
+import pandas as pd
+
+from nbkit import units
+from nbkit.analysis.time.times import computing_ops, host_ops, self_by_phase, slowest_groups
+from nbkit.schema import TIMINGS
+from nbkit.trace.trace import Trace
+from nbkit.views.report.chapter import Chapter
+from nbkit.views.sections.section import MODULE, module_names
+from nbkit.views.statements.statement import op_link, words_html
+from nbkit.views.summary.counting import is_timeline
+from nbkit.views.summary.facts import PHASE_COLORS
+from nbkit.views.summary.names import shown
+
+SLOWEST = 6
+NOT_TIMED = "Step time not measured: record the step with nbkit.optime."
+
+
+def step_time(trace: Trace) -> tuple[str, str]:
+    """Returns the time of one step and how it was measured; without a measurement an empty text and what to do."""
+    timings = TIMINGS.check(trace.frames.get("timings", TIMINGS.frame()))
+    if len(timings):
+        step = timings.iloc[0]
+        median, spread, least = (units.duration(step[name]) for name in ("median_us", "iqr_us", "min_us"))
+        runs = units.counted(int(step["repeats"]), "run")
+        return median, f"per step, the median of {runs} (IQR {spread}, min {least})"
+    if is_timeline(trace.ops):
+        ops = host_ops(trace.ops)
+        whole_us = float((ops["start_us"] + ops["total_time_us"]).max() - ops["start_us"].min())
+        return units.duration(whole_us), "a single run; how far runs differ is not known"
+    return "", NOT_TIMED
+
+
+def times_html(chapter: Chapter) -> str:
+    """Writes the phases and the slowest modules of a trace, or its slowest ops where no module ran."""
+    trace = chapter.contents.trace
+    ops = trace.ops if is_timeline(trace.ops) else computing_ops(trace.ops)
+    whole_us = float(host_ops(ops)["self_time_us"].sum())
+    if not whole_us:
+        return ""
+    return f"<h3>Phases</h3>{_phases(ops, whole_us)}{_slowest(ops, whole_us, chapter.anchor)}"
+
+
+def _phases(ops: pd.DataFrame, whole_us: float) -> str:
+    phases = self_by_phase(ops)
+    rows = [
+        (str(phase), float(time_us) / whole_us)
+        for phase, time_us in zip(phases["phase"], phases["self_time_us"], strict=True)
+    ]
+    parts = "".join(
+        f'<span style="width:{share * 100:.2f}%;background:{PHASE_COLORS.get(phase, PHASE_COLORS["other"])}"></span>'
+        for phase, share in rows
+    )
+    keys = "".join(
+        f'<li><span style="background:{PHASE_COLORS.get(phase, PHASE_COLORS["other"])}"></span>{escape(shown(phase))} '
+        f"{units.share(share)}</li>"
+        for phase, share in rows
+    )
+    return f'<div class="nbkit-phases" aria-hidden="true">{parts}</div><ul class="nbkit-phase-keys">{keys}</ul>'
+
+
+def _slowest(ops: pd.DataFrame, whole_us: float, anchor: str) -> str:
+    modules = ops.dropna(subset="module").reset_index(drop=True)
+    by = MODULE if len(modules) else ["op"]
+    groups = slowest_groups(modules if len(modules) else computing_ops(ops), by, SLOWEST)
+    names = module_names(groups) if len(modules) else [shown(name) for name in groups["op"]]
+    title = "Slowest modules, self time" if len(modules) else "Slowest ops, self time"
+    # Times of a recorder that works in between are none of the step's; their shares say where to look all the same.
+    times = [f"{units.duration(time_us)}, " if is_timeline(ops) else "" for time_us in groups["self_time_us"]]
+    shares = [float(time_us) / whole_us for time_us in groups["self_time_us"]]
+    rows = "".join(
+        f"<li>{words_html((op_link(name, int(op_id)),), anchor)}"
+        f'<span class="nbkit-bar" aria-hidden="true"><span style="width:{share * 100:.2f}%"></span></span>'
+        f"<span>{time}{units.share(share)}</span></li>"
+        for name, op_id, time, share in zip(names, groups["op_id"], times, shares, strict=True)
+    )
+    return f'<h3>{title}</h3><ol class="nbkit-bars">{rows}</ol>'

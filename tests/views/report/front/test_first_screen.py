@@ -1,0 +1,75 @@
+"""What a reader of a report sees first."""
+
+import re
+
+import pytest
+
+from nbkit.findings.finding import Finding, findings_frame
+from nbkit.trace.trace import Trace
+from nbkit.views.panels.panel import Contents
+from nbkit.views.report.chapter import chapters
+from nbkit.views.report.front.first_screen import MOST_FINDINGS, first_screen, worst_findings
+from nbkit.views.report.front.runs import runs_of
+from nbkit.views.report.page import report_page
+from tests.support.fakes import small_trace, timed_trace
+
+
+def with_findings(trace: Trace, *severities: str) -> Trace:
+    found = [Finding(f"rule{n}", severity, f"So it is {n}", "") for n, severity in enumerate(severities)]
+    return Trace({**trace.frames, "findings": findings_frame(found)}, trace.meta)
+
+
+def screen(*traces: Trace) -> str:
+    parts = chapters([Contents(trace) for trace in traces])
+    return first_screen(runs_of(parts), parts)
+
+
+def words(html: str) -> str:
+    return " ".join(re.sub(r"<.*?>", " ", html).split())
+
+
+def test_it_says_what_ran_how_long_and_what_was_found() -> None:
+    timed = timed_trace(name="run", devices=["cuda:0"], machine="Linux x86_64, Some CPU")
+    text = words(screen(timed, small_trace(name="run", verb="opcheck", checked_tensors=7, devices=[])))
+    assert text.startswith(
+        "run, Net · 1 module · on cuda:0 · Linux x86_64, Some CPU · nbkit 0.1.0 · torch 2.13.0 · 2026-01-02 03:04:05 "
+        "UTC 100 µs per step, the median of 5 runs (IQR 4.00 µs, min 97.0 µs) no NaN or Inf begins in 7 results "
+        "Nothing wrong found. Not looked at: results against a reference (use nbkit.opdiff); parameters, gradients and "
+        "dataflow of training (use nbkit.opaudit). Phases "
+    )
+    assert text.endswith("1. optime run 2. opcheck run")
+
+
+def test_the_worst_findings_of_all_traces_come_first_and_are_not_repeated_below() -> None:
+    hints = with_findings(timed_trace(), *["hint"] * 4)
+    errors = with_findings(small_trace(name="", verb="opcheck", checked_tensors=7), "warning", "error")
+    parts = chapters([Contents(hints), Contents(errors)])
+    (run,) = runs_of(parts)
+    order = [(chapter.anchor, entry.severity) for chapter, entry in worst_findings(run)]
+    assert order == [("t2", "error"), ("t2", "warning"), ("t1", "hint"), ("t1", "hint"), ("t1", "hint")]
+    assert len(order) == MOST_FINDINGS and "1 further finding below." in words(screen(hints, errors))
+    page = report_page([Contents(hints), Contents(errors)])
+    for number in range(4):
+        assert page.count(f"So it is {number}.") == (2 if number < 2 else 1)  # each trace has its own 0 and 1
+
+
+def test_nothing_wrong_is_said_only_where_something_judged() -> None:
+    assert "Nothing wrong" not in screen(timed_trace())
+    assert "Nothing wrong found." in screen(small_trace(verb="opcheck", checked_tensors=7))
+    assert "Nothing wrong" not in screen(with_findings(small_trace(verb="opcheck", checked_tensors=7), "hint"))
+
+
+def test_one_trace_has_no_contents_and_several_steps_have_headings() -> None:
+    assert "<nav" not in screen(timed_trace()) and "<h2>" not in screen(timed_trace())
+    text = screen(timed_trace(name="a"), timed_trace(name="b"))
+    assert re.findall("<h2>(.*?)</h2>", text) == ["a, Net", "b, Net"]
+    assert "<nav" in text
+
+
+@pytest.mark.parametrize("what", ["name", "machine", "devices", "created", "versions"])
+def test_hostile_facts_are_text(what: str) -> None:
+    value = "<img src=x>"
+    meta = {"devices": [value], "versions": {"torch": value}}.get(what, value)
+    assert "<img" not in screen(timed_trace(**{what: meta})) and "&lt;img src=x&gt;" in screen(
+        timed_trace(**{what: meta})
+    )
