@@ -14,7 +14,12 @@ from nbkit.views.report.chapter import Chapter
 from nbkit.views.statements.statement import Tone
 
 # What opcheck's rules find, in the words of a chip.
-KINDS = {"nan": "NaN begins", "inf": "Inf begins", "underflow": "values underflow", "input": "unfilled memory is read"}
+KINDS = {
+    "nan": "NaN begins in {}",
+    "inf": "Inf begins in {}",
+    "underflow": "values underflow in {}",
+    "input": "NaN or Inf comes in at {}",
+}
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ def _values(trace: Trace) -> Iterator[Chip]:
     if checked:
         rules = _findings(trace)["rule"].value_counts(sort=False)
         found = [(text, int(rules[rule])) for rule, text in KINDS.items() if rule in rules]
-        yield from (Chip(f"{text} in {units.counted(number, 'op')}", "bad") for text, number in found)
+        yield from (Chip(text.format(units.counted(number, "op")), "bad") for text, number in found)
         if not found:
             yield Chip(f"no NaN or Inf begins in {units.counted(checked, 'result')}", "good")
         return

@@ -13,7 +13,7 @@ from nbkit.views.sections.section import MODULE, module_names
 from nbkit.views.statements.statement import op_link, words_html
 from nbkit.views.summary.counting import is_timeline
 from nbkit.views.summary.facts import PHASE_COLORS
-from nbkit.views.summary.names import shown
+from nbkit.views.summary.names import OUTSIDE, shown
 
 SLOWEST = 6
 NOT_TIMED = "Step time not measured: record the step with nbkit.optime."
@@ -46,10 +46,9 @@ def times_html(chapter: Chapter) -> str:
 
 def _phases(ops: pd.DataFrame, whole_us: float) -> str:
     phases = self_by_phase(ops)
-    rows = [
-        (str(phase), float(time_us) / whole_us)
-        for phase, time_us in zip(phases["phase"], phases["self_time_us"], strict=True)
-    ]
+    times = dict(zip(phases["phase"].astype(str), phases["self_time_us"].tolist(), strict=True))
+    known = [phase for phase in PHASE_COLORS if phase in times]
+    rows = [(phase, times[phase] / whole_us) for phase in dict.fromkeys((*known, *times))]
     parts = "".join(
         f'<span style="width:{share * 100:.2f}%;background:{PHASE_COLORS.get(phase, PHASE_COLORS["other"])}"></span>'
         for phase, share in rows
@@ -71,10 +70,19 @@ def _slowest(ops: pd.DataFrame, whole_us: float, anchor: str) -> str:
     # Times of a recorder that works in between are none of the step's; their shares say where to look all the same.
     times = [f"{units.duration(time_us)}, " if is_timeline(ops) else "" for time_us in groups["self_time_us"]]
     shares = [float(time_us) / whole_us for time_us in groups["self_time_us"]]
-    rows = "".join(
-        f"<li>{words_html((op_link(name, int(op_id)),), anchor)}"
-        f'<span class="nbkit-bar" aria-hidden="true"><span style="width:{share * 100:.2f}%"></span></span>'
-        f"<span>{time}{units.share(share)}</span></li>"
-        for name, op_id, time, share in zip(names, groups["op_id"], times, shares, strict=True)
+    links = [
+        words_html((op_link(name, int(op_id)),), anchor) for name, op_id in zip(names, groups["op_id"], strict=True)
+    ]
+    rows = [_bar(*row) for row in zip(links, times, shares, strict=True)]
+    outside_us = whole_us - float(host_ops(modules)["self_time_us"].sum())
+    if len(modules) and outside_us > 0:
+        time = f"{units.duration(outside_us)}, " if is_timeline(ops) else ""
+        rows.append(_bar(OUTSIDE, time, outside_us / whole_us))
+    return f'<h3>{title}</h3><ol class="nbkit-bars">{"".join(rows)}</ol>'
+
+
+def _bar(name_html: str, time: str, share: float) -> str:
+    return (
+        f'<li><span>{name_html}</span><span class="nbkit-bar" aria-hidden="true">'
+        f'<span style="width:{share * 100:.2f}%"></span></span><span>{time}{units.share(share)}</span></li>'
     )
-    return f'<h3>{title}</h3><ol class="nbkit-bars">{rows}</ol>'

@@ -35,14 +35,18 @@ def test_a_timeline_has_a_single_run_and_a_recording_no_time_of_a_step():
 def test_phases_are_one_bar_and_modules_bars_of_the_same_scale():
     html = drawn(timed_trace())
     assert texts(html) == [
-        ["other", "8.0", "%"], ["forward", "24.0", "%"], ["backward", "56.0", "%"], ["optimizer", "12.0", "%"],
-        ["fc", "60.0", "µs,", "48.0", "%"],
+        ["forward", "24.0", "%"], ["backward", "56.0", "%"], ["optimizer", "12.0", "%"], ["other", "8.0", "%"],
+        ["fc", "60.0", "µs,", "48.0", "%"], ["outside", "modules", "65.0", "µs,", "52.0", "%"],
     ]  # fmt: skip
-    assert widths(html) == [8.0, 24.0, 56.0, 12.0, 48.0]
+    assert widths(html) == [24.0, 56.0, 12.0, 8.0, 48.0, 52.0]
 
 
 def test_times_of_a_recorder_are_shares_only():
-    assert texts(drawn(small_trace()))[3:] == [["fc", "85.0", "%"], ["(root)", "10.8", "%"]]
+    assert texts(drawn(small_trace()))[3:] == [
+        ["fc", "85.0", "%"],
+        ["(root)", "10.8", "%"],
+        ["outside", "modules", "4.2", "%"],
+    ]
 
 
 def test_without_modules_the_slowest_ops_are_shown():
