@@ -123,3 +123,15 @@ def test_charts_have_the_colours_of_a_dark_page(page: Page, tmp_path: Path) -> N
     fills = "elements => [...new Set(elements.map((element) => getComputedStyle(element).fill))]"
     assert page.locator(".charts svg text").evaluate_all(fills) == ["rgb(230, 230, 230)"]
     assert "rgb(255, 255, 255)" not in page.locator(".charts svg path").evaluate_all(fills)
+
+
+def test_on_paper_there_are_pictures_and_short_tables_and_no_single_calls(page: Page, tmp_path: Path) -> None:
+    opened(page, fake_trace(1_000, verb="optime"), tmp_path)
+    page.emulate_media(media="print")
+    expect(page.locator(".nbkit-bars a").first).to_be_visible()
+    expect(page.locator(".nbkit-summary a").first).to_be_visible()
+    expect(page.locator("#t1-op_table")).to_be_hidden()
+    expect(page.locator("#t1-flamegraph .nbkit-static-view svg")).to_be_visible()
+    rows = page.get_by_role("table", name="Slowest modules").locator("tbody tr")
+    assert rows.count() > 10
+    assert [row.is_visible() for row in rows.all()] == [True] * 10 + [False] * (rows.count() - 10)

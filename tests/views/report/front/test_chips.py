@@ -32,9 +32,10 @@ def test_a_trace_that_looked_at_nothing_has_none() -> None:
 def test_opcheck_says_in_how_many_ops_what_begins() -> None:
     checked = small_trace(verb="opcheck", checked_tensors=1033)
     assert chips(checked) == [Chip("no NaN or Inf begins in 1,033 results", "good")]
-    assert chips(with_findings(checked, "nan", "nan", "underflow")) == [
+    assert chips(with_findings(checked, "input", "nan", "nan", "underflow")) == [
         Chip("NaN begins in 2 ops", "bad"),
         Chip("values underflow in 1 op", "bad"),
+        Chip("NaN or Inf comes in at 1 op", "bad"),
     ]
 
 
