@@ -35,12 +35,12 @@ def test_a_link_of_the_summary_selects_its_op(opened: Page) -> None:
 
 
 def test_a_link_leads_to_a_trace_that_was_not_drawn_yet(opened: Page) -> None:
-    opened.locator("nav").get_by_role("link", name="aten.addmm.default").last.click()
+    opened.locator(".nbkit-front").get_by_role("link", name="see aten.addmm.default").last.click()
     expect(opened.locator(".nb-row[aria-selected=true] [data-name=op]").first).to_have_text("aten.addmm.default")
 
 
 def test_a_difference_selects_its_op_and_the_other_way_round(opened: Page) -> None:
-    opened.locator("#t2 .nbkit-brief").get_by_role("link", name="see aten.addmm.default").first.click()
+    opened.locator(".nbkit-front").get_by_role("link", name="see aten.addmm.default").first.click()
     expect(chosen(opened, "t2-diff_table")).to_have_text("aten.addmm.default")
     expect(chosen(opened, "t2-op_table")).to_have_text("aten.addmm.default")
     expect(opened.locator("#t2-diff_table .nb-plot > svg")).to_have_count(3)
