@@ -24,7 +24,7 @@ def index_page(docs: Path, examples: dict[str, Example], known: list[Table]) -> 
         table(["frame", "its rows"], frames),
         "## More",
         "\n".join(_entry(path, docs) for path in sorted(docs.glob("*.md")) if path.name != "README.md"),
-        "## For those who carry it on",
+        "## For contributors",
         "\n".join(_entry(path, docs) for path in sorted((docs / "development").glob("*.md"))),
         "`make docs` makes this page and those of verbs, frames and functions from the code, a test holds them to it."
         " Of a verb, only its example and what it costs and skips are written by hand, in [sources](sources).",

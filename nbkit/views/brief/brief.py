@@ -46,8 +46,7 @@ class Brief:
     @property
     def not_looked_at(self) -> str:
         """Returns the line on what nobody has looked at, and what would; first what an audit of a script could not."""
-        missing = "; ".join(f"{look.question} (use nbkit.{look.verb})" for look in self.missing)
-        return " ".join([*self.limits, *([f"Not looked at: {missing}."] if missing else [])])
+        return " ".join(filter(None, (*self.limits, not_looked_at(self.missing))))
 
 
 def brief_of(trace: Trace) -> Brief:
@@ -67,6 +66,12 @@ def brief_of(trace: Trace) -> Brief:
         tuple(look for look in unseen if look.verb != own) if was_run else (),
         tuple(shown(str(limit), LONGEST) for limit in trace.meta.get("limits", [])),
     )
+
+
+def not_looked_at(looks: Sequence[Look]) -> str:
+    """Returns the line on what nobody has looked at, and what would; empty for nothing."""
+    questions = "; ".join(f"{look.question} (use nbkit.{look.verb})" for look in looks)
+    return f"Not looked at: {questions}." if questions else ""
 
 
 def left_out(count: int) -> str:

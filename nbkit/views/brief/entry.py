@@ -42,16 +42,20 @@ def ranked(findings: pd.DataFrame) -> pd.DataFrame:
 
     Hints at what may be wrong stand before those at what could be saved, which have an effect.
     """
-    ranks = {severity: rank for rank, severity in enumerate(SEVERITIES)}
     keys = pd.DataFrame(
         {
-            "severity": findings["severity"].map(ranks).fillna(len(ranks)),
+            "severity": findings["severity"].map(severity_rank),
             "saves": (findings["severity"] == "hint") & findings[["effect_us", "effect_bytes"]].notna().any(axis=1),
             "effect_us": -findings["effect_us"].fillna(0.0),
             "effect_bytes": -findings["effect_bytes"].astype("float64").fillna(0.0),
         }
     )
     return findings.loc[keys.sort_values([*keys], kind="stable").index]
+
+
+def severity_rank(severity: str) -> int:
+    """Returns the place of a severity in their order, errors first; those that nobody knows come last."""
+    return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
 
 
 def has_steps(trace: Trace) -> bool:

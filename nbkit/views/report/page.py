@@ -6,7 +6,7 @@ from pathlib import Path
 from nbkit.views.panels.panel import Contents
 from nbkit.views.report.chapter import chapters
 from nbkit.views.report.front.first_screen import first_screen, worst_findings
-from nbkit.views.report.front.runs import runs_of
+from nbkit.views.report.front.steps import recorded_steps
 from nbkit.views.report.section import trace_section
 from nbkit.views.static_html.document import Body, document
 from nbkit.views.static_html.style import STYLE
@@ -26,10 +26,12 @@ def report_page(traces: Sequence[Contents], title: str | None = None) -> str:
     """Returns the page as text; the same for the same traces."""
     parts = chapters(traces)
     is_several = len(parts) > 1
-    runs = runs_of(parts)
-    on_top = [entry for run in runs for _, entry in worst_findings(run)]
+    steps = recorded_steps(parts)
+    on_top = {id(entry) for step in steps for _, entry in worst_findings(step)}
     sections = [trace_section(chapter, on_top, has_heading=is_several) for chapter in parts]
     css = (STATIC / "report.css").read_text(encoding="utf-8")
     script = (STATIC / "report.js").read_text(encoding="utf-8")
     title = title or (f"Report of {len(parts)} traces" if is_several else parts[0].title)
-    return document(shown(title), Body(first_screen(runs, parts) + "".join(sections) + FOOTER, f"{STYLE}{css}", script))
+    return document(
+        shown(title), Body(first_screen(steps, parts) + "".join(sections) + FOOTER, f"{STYLE}{css}", script)
+    )

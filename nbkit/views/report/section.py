@@ -1,13 +1,11 @@
 """Section: one trace of a report, from its summary to its charts."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.brief import Brief, counted
-from nbkit.views.brief.entry import Entry
 from nbkit.views.brief.html import brief_html
 from nbkit.views.panels.panel import panel_html
 from nbkit.views.report.chapter import Chapter
@@ -26,13 +24,13 @@ ROWS = 20
 WIDE = 8.0
 
 
-def trace_section(chapter: Chapter, on_top: Sequence[Entry], *, has_heading: bool) -> str:
-    """Writes the HTML of a trace without the findings that are on top; a single one has its heading from the page."""
+def trace_section(chapter: Chapter, on_top: set[int], *, has_heading: bool) -> str:
+    """Writes the HTML of a trace without the findings of these ids; a single one has its heading from the page."""
     head = f"<h2>{escape(chapter.title)}</h2>" if has_heading else ""
     return f'<section class="nbkit-trace" id="{chapter.anchor}">{head}{_inside(chapter, on_top)}</section>'
 
 
-def _inside(chapter: Chapter, on_top: Sequence[Entry]) -> str:
+def _inside(chapter: Chapter, on_top: set[int]) -> str:
     contents, anchor, trace = chapter.contents, chapter.anchor, chapter.contents.trace
     view = view_of(trace)
     if view.is_empty(trace):
@@ -43,7 +41,7 @@ def _inside(chapter: Chapter, on_top: Sequence[Entry]) -> str:
     drawn = trace if contents.values else Trace(trace.frames, trace.meta)
     charts = "".join(_chart(figure, f"{anchor}-chart{number}-") for number, figure in enumerate(view.charts(drawn), 1))
     return (
-        brief_html(rest_of(chapter.brief, on_top), ROWS, anchor)
+        brief_html(_rest_of(chapter.brief, on_top), ROWS, anchor)
         + statements_html(chapter.statements, anchor)
         + _tables(to_html(view.outcome(trace, ROWS)), f"{anchor}-found", "What was found")
         + panels
@@ -52,9 +50,9 @@ def _inside(chapter: Chapter, on_top: Sequence[Entry]) -> str:
     )
 
 
-def rest_of(brief: Brief, on_top: Sequence[Entry]) -> Brief:
+def _rest_of(brief: Brief, on_top: set[int]) -> Brief:
     """Returns a brief without what the first screen has said: the worst findings, and what nobody has looked at."""
-    rest = tuple(entry for entry in brief.entries if entry not in on_top)
+    rest = tuple(entry for entry in brief.entries if id(entry) not in on_top)
     verdict = tuple(words for words in brief.verdict if words not in counted(brief.entries))
     return replace(brief, verdict=(*verdict, *counted(rest)), entries=rest, missing=(), incomplete=None)
 

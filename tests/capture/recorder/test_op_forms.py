@@ -1,5 +1,7 @@
 """Tests that ops in every form (in-place writes, views, repeated inputs, odd results) are seen and take effect."""
 
+import platform
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -135,6 +137,7 @@ def test_meta_of_a_recording():
     assert (trace.meta["verb"], trace.meta["name"], trace.meta["complete"]) == ("optrace", "mine", True)
     assert trace.meta["error"] is None
     assert trace.meta["versions"]["torch"] == torch.__version__
+    assert trace.meta["machine"].startswith(f"{platform.system()} {platform.machine()}")
     assert trace.meta["devices"] == ["cpu"]
     assert trace.meta["recorder_us"] > 0
     assert trace.ops["total_time_us"].sum() < trace.meta["wall_us"] * 2

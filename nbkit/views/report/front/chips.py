@@ -40,9 +40,13 @@ def chips_of(chapter: Chapter) -> list[Chip]:
 def _values(trace: Trace) -> Iterator[Chip]:
     checked = int(trace.meta.get("checked_tensors", 0))
     if checked:
-        rules = _findings(trace)["rule"].value_counts(sort=False)
-        found = [(text, int(rules[rule])) for rule, text in KINDS.items() if rule in rules]
-        yield from (Chip(text.format(units.counted(number, "op")), "bad") for text, number in found)
+        findings = _findings(trace)
+        is_rule = [(text, findings["rule"] == rule) for rule, text in KINDS.items()]
+        found = [(text, findings[of]) for text, of in is_rule if of.any()]
+        for text, rows in found:
+            # A hint, such as what overflows under a GradScaler, is nothing wrong.
+            is_bad = (rows["severity"] != "hint").any()
+            yield Chip(text.format(units.counted(len(rows), "op")), "bad" if is_bad else "")
         if not found:
             yield Chip(f"no NaN or Inf begins in {units.counted(checked, 'result')}", "good")
         return

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from html import escape
 
 from nbkit import units
-from nbkit.schema.findings import SEVERITIES
-from nbkit.views.brief.brief import Brief
-from nbkit.views.brief.entry import Entry
+from nbkit.views.brief.brief import not_looked_at
+from nbkit.views.brief.entry import Entry, severity_rank
 from nbkit.views.brief.html import findings_html, incomplete_html
 from nbkit.views.brief.looks import JUDGES
 from nbkit.views.report.chapter import Chapter
 from nbkit.views.report.front.chips import chips_of
-from nbkit.views.report.front.runs import Run, titles
+from nbkit.views.report.front.steps import RecordedStep, titles
 from nbkit.views.report.front.times import step_time, times_html
 from nbkit.views.statements.statement import statements_html
 from nbkit.views.summary.counting import is_timeline
@@ -21,31 +20,31 @@ from nbkit.views.summary.names import shown
 MOST_FINDINGS = 5
 
 
-def first_screen(runs: Sequence[Run], chapters: Sequence[Chapter]) -> str:
-    """Writes what a reader of the report sees first: a block for each run, then links to the sections."""
-    named = zip(runs, titles(runs), strict=True)
-    blocks = "".join(_block(run, title, is_alone=len(runs) == 1) for run, title in named)
+def first_screen(steps: Sequence[RecordedStep], chapters: Sequence[Chapter]) -> str:
+    """Writes what a reader of the report sees first: a block for each step, then links to the sections."""
+    named = zip(steps, titles(steps), strict=True)
+    blocks = "".join(_block(step, title, is_alone=len(steps) == 1) for step, title in named)
     return f'<div class="nbkit-front">{blocks}</div>{_contents(chapters) if len(chapters) > 1 else ""}'
 
 
-def _block(run: Run, title: str, *, is_alone: bool) -> str:
+def _block(step: RecordedStep, title: str, *, is_alone: bool) -> str:
     head = "" if is_alone else f"<h2>{escape(title)}</h2>"
-    timed = run.timed
-    step = "" if timed is None else _step(timed)
-    times = "" if timed is None else f'<div class="nbkit-times">{times_html(timed)}</div>'
-    about = _about(run, title if is_alone else "")
-    return f"<section>{head}{about}{step}{_chips(run)}{_answers(run)}{_verdict(run)}{times}</section>"
+    timed = step.timed
+    time = "" if timed is None else _step_time(timed)
+    times = "" if timed is None else times_html(timed)
+    about = _about(step, title if is_alone else "")
+    return f"<section>{head}{about}{time}{_chips(step)}{_answers(step)}{_verdict(step)}{times}</section>"
 
 
-def _about(run: Run, title: str) -> str:
+def _about(step: RecordedStep, title: str) -> str:
     """Names model, size, machine, versions and date."""
-    metas = [chapter.contents.trace.meta for chapter in run.chapters]
+    metas = [chapter.contents.trace.meta for chapter in step.chapters]
     devices = dict.fromkeys(str(device) for meta in metas for device in meta.get("devices") or [])
     versions = dict(pair for meta in metas for pair in (meta.get("versions") or {}).items())
     created = next((str(meta["created"]) for meta in metas if meta.get("created")), "")
     parts = [
         title,
-        units.counted(len(run.modules), "module") if run.modules and title else "",
+        units.counted(len(step.modules), "module") if step.modules and title else "",
         f"on {', '.join(devices)}" if devices else "",
         next((str(meta["machine"]) for meta in metas if meta.get("machine")), ""),
         *(f"{name} {version}" for name, version in versions.items() if name in ("torch", "nbkit")),
@@ -54,7 +53,7 @@ def _about(run: Run, title: str) -> str:
     return f'<p class="nbkit-about">{" · ".join(escape(shown(part)) for part in parts if part)}</p>'
 
 
-def _step(chapter: Chapter) -> str:
+def _step_time(chapter: Chapter) -> str:
     trace = chapter.contents.trace
     time, how = step_time(trace)
     if not time and not is_timeline(trace.ops) and "wall_us" not in trace.meta:
@@ -62,51 +61,48 @@ def _step(chapter: Chapter) -> str:
     return f'<p class="nbkit-step">{f"<b>{escape(time)}</b> " if time else ""}{escape(how)}</p>'
 
 
-def _answers(run: Run) -> str:
+def _answers(step: RecordedStep) -> str:
     """Writes what a graph is, and what changed since the base."""
-    return "".join(statements_html(part.answers, part.anchor) for part in run.chapters if part.answers)
+    return "".join(statements_html(part.answers, part.anchor) for part in step.chapters if part.answers)
 
 
-def _chips(run: Run) -> str:
+def _chips(step: RecordedStep) -> str:
     items = [
         f'<li class="nbkit-{chip.tone or "neutral"}"><a href="#{chapter.anchor}">{escape(chip.text)}</a></li>'
-        for chapter in run.chapters
+        for chapter in step.chapters
         for chip in chips_of(chapter)
     ]
     return f'<ul class="nbkit-chips" aria-label="Verdicts">{"".join(items)}</ul>' if items else ""
 
 
-def _verdict(run: Run) -> str:
+def _verdict(step: RecordedStep) -> str:
     """Writes the worst findings of all traces of the step, and what nobody has looked at."""
-    found = worst_findings(run)
-    more = sum(len(chapter.brief.entries) for chapter in run.chapters) - len(found)
+    found = worst_findings(step)
+    more = sum(len(chapter.brief.entries) for chapter in step.chapters) - len(found)
     items = "".join(findings_html([entry], chapter.anchor) for chapter, entry in found)
     rest = f"{units.counted(more, 'further finding')} below." if more else ""
-    until = "" if all(chapter.brief.incomplete is None for chapter in run.chapters) else " until then"
-    nothing = f"<p>Nothing wrong found{until}.</p>" if _is_judged(run) and not found else ""
-    asides = "".join(f'<p class="nbkit-aside">{escape(text)}</p>' for text in (rest, _not_looked_at(run)) if text)
-    early = "".join(incomplete_html(chapter.brief) for chapter in run.chapters)
+    until = "" if all(chapter.brief.incomplete is None for chapter in step.chapters) else " until then"
+    nothing = f"<p>Nothing wrong found{until}.</p>" if _is_judged(step) and not found else ""
+    asides = "".join(f'<p class="nbkit-aside">{escape(text)}</p>' for text in (rest, _not_looked_at(step)) if text)
+    early = "".join(incomplete_html(chapter.brief) for chapter in step.chapters)
     return f'<div class="nbkit-brief">{early}{nothing}{f"<ol>{items}</ol>" if items else ""}{asides}</div>'
 
 
-def worst_findings(run: Run) -> list[tuple[Chapter, Entry]]:
+def worst_findings(step: RecordedStep) -> list[tuple[Chapter, Entry]]:
     """Returns the findings that the first screen shows, errors first, with their chapters."""
-    ranks = {severity: rank for rank, severity in enumerate(SEVERITIES)}
-    pairs = [(chapter, entry) for chapter in run.chapters for entry in chapter.brief.entries]
-    return sorted(pairs, key=lambda pair: ranks.get(pair[1].severity, len(ranks)))[:MOST_FINDINGS]
+    pairs = [(chapter, entry) for chapter in step.chapters for entry in chapter.brief.entries]
+    return sorted(pairs, key=lambda pair: severity_rank(pair[1].severity))[:MOST_FINDINGS]
 
 
-def _is_judged(run: Run) -> bool:
-    return any(chapter.contents.trace.meta.get("verb") in JUDGES for chapter in run.chapters) and all(
-        chapter.brief.tone != "bad" for chapter in run.chapters
+def _is_judged(step: RecordedStep) -> bool:
+    return any(chapter.contents.trace.meta.get("verb") in JUDGES for chapter in step.chapters) and all(
+        chapter.brief.tone != "bad" for chapter in step.chapters
     )
 
 
-def _not_looked_at(run: Run) -> str:
-    briefs: list[Brief] = [chapter.brief for chapter in run.chapters]
-    shared = [look for look in briefs[0].missing if all(look in brief.missing for brief in briefs[1:])]
-    questions = "; ".join(f"{look.question} (use nbkit.{look.verb})" for look in shared)
-    return f"Not looked at: {questions}." if questions else ""
+def _not_looked_at(step: RecordedStep) -> str:
+    first, *others = [chapter.brief.missing for chapter in step.chapters]
+    return not_looked_at([look for look in first if all(look in missing for missing in others)])
 
 
 def _contents(chapters: Sequence[Chapter]) -> str:

@@ -49,14 +49,14 @@ def _phases(ops: pd.DataFrame, whole_us: float) -> str:
     times = dict(zip(phases["phase"].astype(str), phases["self_time_us"].tolist(), strict=True))
     known = [phase for phase in PHASE_COLORS if phase in times]
     rows = [(phase, times[phase] / whole_us) for phase in dict.fromkeys((*known, *times))]
+    colors = [PHASE_COLORS.get(phase, PHASE_COLORS["other"]) for phase, _ in rows]
     parts = "".join(
-        f'<span style="width:{share * 100:.2f}%;background:{PHASE_COLORS.get(phase, PHASE_COLORS["other"])}"></span>'
-        for phase, share in rows
+        f'<span style="width:{share * 100:.2f}%;background:{color}"></span>'
+        for (_, share), color in zip(rows, colors, strict=True)
     )
     keys = "".join(
-        f'<li><span style="background:{PHASE_COLORS.get(phase, PHASE_COLORS["other"])}"></span>{escape(shown(phase))} '
-        f"{units.share(share)}</li>"
-        for phase, share in rows
+        f'<li><span style="background:{color}"></span>{escape(shown(phase))} {units.share(share)}</li>'
+        for (phase, share), color in zip(rows, colors, strict=True)
     )
     return f'<div class="nbkit-phases" aria-hidden="true">{parts}</div><ul class="nbkit-phase-keys">{keys}</ul>'
 
@@ -68,20 +68,20 @@ def _slowest(ops: pd.DataFrame, whole_us: float, anchor: str) -> str:
     names = module_names(groups) if len(modules) else [shown(name) for name in groups["op"]]
     title = "Slowest modules, self time" if len(modules) else "Slowest ops, self time"
     # Times of a recorder that works in between are none of the step's; their shares say where to look all the same.
-    times = [f"{units.duration(time_us)}, " if is_timeline(ops) else "" for time_us in groups["self_time_us"]]
-    shares = [float(time_us) / whole_us for time_us in groups["self_time_us"]]
+    is_timed = is_timeline(ops)
     links = [
         words_html((op_link(name, int(op_id)),), anchor) for name, op_id in zip(names, groups["op_id"], strict=True)
     ]
-    rows = [_bar(*row) for row in zip(links, times, shares, strict=True)]
+    times = groups["self_time_us"].tolist()
+    rows = [_bar(link, time_us, whole_us, is_timed) for link, time_us in zip(links, times, strict=True)]
     outside_us = whole_us - float(host_ops(modules)["self_time_us"].sum())
     if len(modules) and outside_us > 0:
-        time = f"{units.duration(outside_us)}, " if is_timeline(ops) else ""
-        rows.append(_bar(OUTSIDE, time, outside_us / whole_us))
+        rows.append(_bar(OUTSIDE, outside_us, whole_us, is_timed))
     return f'<h3>{title}</h3><ol class="nbkit-bars">{"".join(rows)}</ol>'
 
 
-def _bar(name_html: str, time: str, share: float) -> str:
+def _bar(name_html: str, time_us: float, whole_us: float, is_timed: bool) -> str:
+    share, time = time_us / whole_us, f"{units.duration(time_us)}, " if is_timed else ""
     return (
         f'<li><span>{name_html}</span><span class="nbkit-bar" aria-hidden="true">'
         f'<span style="width:{share * 100:.2f}%"></span></span><span>{time}{units.share(share)}</span></li>'

@@ -37,6 +37,8 @@ def test_opcheck_says_in_how_many_ops_what_begins() -> None:
         Chip("values underflow in 1 op", "bad"),
         Chip("NaN or Inf comes in at 1 op", "bad"),
     ]
+    # What overflows under a GradScaler.
+    assert chips(with_findings(checked, "inf", severity="hint")) == [Chip("Inf begins in 1 op", "")]
 
 
 def test_values_that_were_read_are_no_judgement_but_for_nan() -> None:

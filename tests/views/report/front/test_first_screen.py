@@ -9,7 +9,7 @@ from nbkit.trace.trace import Trace
 from nbkit.views.panels.panel import Contents
 from nbkit.views.report.chapter import chapters
 from nbkit.views.report.front.first_screen import MOST_FINDINGS, first_screen, worst_findings
-from nbkit.views.report.front.runs import runs_of
+from nbkit.views.report.front.steps import recorded_steps
 from nbkit.views.report.page import report_page
 from tests.support.fakes import small_trace, timed_trace
 
@@ -21,7 +21,7 @@ def with_findings(trace: Trace, *severities: str) -> Trace:
 
 def screen(*traces: Trace) -> str:
     parts = chapters([Contents(trace) for trace in traces])
-    return first_screen(runs_of(parts), parts)
+    return first_screen(recorded_steps(parts), parts)
 
 
 def words(html: str) -> str:
@@ -44,13 +44,21 @@ def test_the_worst_findings_of_all_traces_come_first_and_are_not_repeated_below(
     hints = with_findings(timed_trace(), *["hint"] * 4)
     errors = with_findings(small_trace(name="", verb="opcheck", checked_tensors=7), "warning", "error")
     parts = chapters([Contents(hints), Contents(errors)])
-    (run,) = runs_of(parts)
+    (run,) = recorded_steps(parts)
     order = [(chapter.anchor, entry.severity) for chapter, entry in worst_findings(run)]
     assert order == [("t2", "error"), ("t2", "warning"), ("t1", "hint"), ("t1", "hint"), ("t1", "hint")]
     assert len(order) == MOST_FINDINGS and "1 further finding below." in words(screen(hints, errors))
     page = report_page([Contents(hints), Contents(errors)])
     for number in range(4):
         assert page.count(f"So it is {number}.") == (2 if number < 2 else 1)  # each trace has its own 0 and 1
+
+
+def test_the_same_finding_of_two_traces_is_shown_once_for_each() -> None:
+    at, nowhere = (Finding("nan", "error", "So it is", "", op_id=op_id) for op_id in (1, None))
+    traces = [small_trace(verb="opcheck", checked_tensors=7) for _ in range(2)]
+    for trace, finding in zip(traces, (at, nowhere), strict=True):
+        trace.frames["findings"] = findings_frame([finding])
+    assert report_page([Contents(trace) for trace in traces]).count("So it is.") == 2
 
 
 def test_nothing_wrong_is_said_only_where_something_judged() -> None:

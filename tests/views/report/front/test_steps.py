@@ -4,12 +4,12 @@ from nbkit.schema import OPS
 from nbkit.trace.trace import Trace
 from nbkit.views.panels.panel import Contents
 from nbkit.views.report.chapter import chapters
-from nbkit.views.report.front.runs import Run, runs_of, titles
+from nbkit.views.report.front.steps import RecordedStep, recorded_steps, titles
 from tests.support.fakes import make_ops, make_trace, small_trace, timed_trace
 
 
-def runs(*traces: Trace) -> list[Run]:
-    return runs_of(chapters([Contents(trace) for trace in traces]))
+def runs(*traces: Trace) -> list[RecordedStep]:
+    return recorded_steps(chapters([Contents(trace) for trace in traces]))
 
 
 def of_modules(count: int, name: str = "step", model: str = "Net", **meta: str) -> Trace:

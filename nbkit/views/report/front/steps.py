@@ -17,7 +17,7 @@ Modules = frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Run:
+class RecordedStep:
     """Holds the traces of one step: its name, the paths of the modules that ran, and the chapters."""
 
     name: str
@@ -38,32 +38,32 @@ class Run:
         )
 
 
-def runs_of(chapters: Sequence[Chapter]) -> list[Run]:
-    """Returns the runs in the order of their first chapters; chapters with nothing to show are in none.
+def recorded_steps(chapters: Sequence[Chapter]) -> list[RecordedStep]:
+    """Returns the steps in the order of their first chapters; chapters with nothing to show are in none.
 
-    Traces of one name are of one run if they recorded (nearly) the same modules of the same models.
+    Traces of one name are of one step if they recorded (nearly) the same modules of the same models.
     """
-    runs: list[Run] = []
+    steps: list[RecordedStep] = []
     for chapter in chapters:
         trace = chapter.contents.trace
         if view_of(trace).is_empty(trace):
             continue
         name, modules = str(trace.meta.get("name") or ""), _modules(_ops(chapter))
-        found = next((run for run in runs if run.name == name and _are_alike(run.modules, modules)), None)
+        found = next((step for step in steps if step.name == name and _are_alike(step.modules, modules)), None)
         if found is None:
-            runs.append(Run(name, modules, [chapter]))
+            steps.append(RecordedStep(name, modules, [chapter]))
         else:
             found.chapters.append(chapter)
-    return runs
+    return steps
 
 
-def titles(runs: Sequence[Run]) -> list[str]:
-    """Names each run by its name and models; of those that would be called the same, by what tells them apart."""
-    texts = [[shown(text) for text in (run.name, *run.models) if text] or ["Recording"] for run in runs]
+def titles(steps: Sequence[RecordedStep]) -> list[str]:
+    """Names each step by its name and models; of those that would be called the same, by what tells them apart."""
+    texts = [[shown(text) for text in (step.name, *step.models) if text] or ["Recording"] for step in steps]
     names = [", ".join(dict.fromkeys(several)) for several in texts]
     return [
-        f"{name} ({units.counted(len(run.modules), 'module')})" if names.count(name) > 1 and run.modules else name
-        for name, run in zip(names, runs, strict=True)
+        f"{name} ({units.counted(len(step.modules), 'module')})" if names.count(name) > 1 and step.modules else name
+        for name, step in zip(names, steps, strict=True)
     ]
 
 
