@@ -37,6 +37,20 @@ QUERIES: dict[str, dict[str, Any]] = {
     "module and phase": {"predicates": [MODULE, BACKWARD]},
     "regular expression": {"predicates": [PATTERN]},
 }
+TOTALS = dict.fromkeys(("self_time_us", "self_device_time_us", "flops", "size_bytes"), "sum")
+LAYERS = ["model", "location"]
+GROUPED = {"totals": TOTALS, "spread": "self_time_us"}
+GROUPS: dict[str, dict[str, Any]] = {
+    "group by op": {"group": {"by": ["op"], **GROUPED}, "sort": [SLOWEST]},
+    "group by op + shape": {"group": {"by": ["op", "input_shapes"], **GROUPED}, "sort": [SLOWEST]},
+    "group by module": {"group": {"by": ["location", "model"], **GROUPED}, "sort": [SLOWEST]},
+    "group by layer": {
+        "group": {"by": ["layer", "model"], "each": ["model", "location"], **GROUPED},
+        "sort": [SLOWEST],
+    },
+    "group by source line": {"group": {"by": ["source"], **GROUPED}, "sort": [SLOWEST]},
+    "group what a filter leaves": {"group": {"by": ["op"], **GROUPED}, "sort": [SLOWEST], "predicates": [MM]},
+}
 QUERY_MS, PAGE_KB, KEY_MS = 100.0, 50.0, 300.0
 REPEATS = 5
 
@@ -56,10 +70,11 @@ def main() -> None:
 def measure_kernel(source: OpSource) -> None:
     first = milliseconds(lambda: source.answer(rows({})))
     print(f"{'first rows, columns encoded':32} {first:7.1f} ms, once")
-    for name, query in QUERIES.items():
+    for name, query in (QUERIES | GROUPS).items():
         median = statistics.median(milliseconds(ask_anew(source, query, n)) for n in range(REPEATS))
         page_kb = len(json.dumps(source.answer(rows(query)), ensure_ascii=False).encode()) / 1e3
-        print(f"{name:32} {against(median, QUERY_MS, 'ms')}; page {against(page_kb, PAGE_KB, 'kB')}")
+        budget = KEY_MS if name in GROUPS else QUERY_MS
+        print(f"{name:32} {against(median, budget, 'ms')}; page {against(page_kb, PAGE_KB, 'kB')}")
         profile = statistics.median(milliseconds(lambda q=query: source.answer(profile_of(q))) for n in range(REPEATS))
         print(f"{'':32} {profile:7.1f} ms for the profiles of its columns")
     middle = len(source.trace.ops) // 2
@@ -73,6 +88,9 @@ def measure_keys(trace: Trace) -> None:
     """Measures the time from a key press in a filter to its rows on the page, the pause for more keys included."""
     with chromium.browser() as browser:
         shown = TablePage(browser.new_page(viewport={"width": 1000, "height": 900}), trace)
+        grouped = [milliseconds_of_group(shown, label) for label in ("op", "module", "layer", "source line")]
+        print(f"{'choice of groups to rows':32} {against(statistics.median(grouped), KEY_MS, 'ms')}")
+        milliseconds_of_group(shown, "")
         press = milliseconds_of_keys(shown)
         print(f"{'key press to rows':32} {against(statistics.median(press), KEY_MS, 'ms')}")
 
@@ -86,6 +104,16 @@ def milliseconds_of_keys(shown: Any) -> list[float]:
         shown.page.keyboard.press(key)
         times.append(float(shown.page.evaluate("(done) => done.time", done)))
     return times
+
+
+def milliseconds_of_group(shown: Any, label: str) -> float:
+    """Measures from the key that chooses a way to group to its rows on the page."""
+    shown.page.evaluate(WATCH)
+    menu = shown.page.get_by_label("Group by")
+    done = shown.page.evaluate_handle("window.nextRows()")
+    menu.evaluate("(menu) => menu.dispatchEvent(new KeyboardEvent('keydown', { bubbles: true }))")
+    menu.select_option(label or "no groups")
+    return float(shown.page.evaluate("(done) => done.time", done))
 
 
 # Both ends are taken on the page's own clock: from the key's event to the count that comes with its rows.

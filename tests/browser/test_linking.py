@@ -10,7 +10,8 @@ from tests.support.fakes import timed_trace
 @pytest.fixture
 def linked(page: Page) -> LinkedPage:
     linked = LinkedPage(page, timed_trace())
-    expect(linked.count("9 ops")).to_be_visible()
+    linked.page.get_by_label("Group by").select_option("no groups")
+    expect(linked.count("9 ops")).to_have_text("9 ops")
     return linked
 
 
@@ -52,3 +53,14 @@ def test_a_row_of_the_table_marks_its_frame(linked: LinkedPage) -> None:
     expect(frame).to_contain_text("torch.autograd.backward")
     expect(frame).to_have_attribute("aria-selected", "true")
     expect(linked.count("9 ops")).to_have_text("9 ops")
+
+
+def test_a_frame_of_an_op_in_a_closed_group_opens_it(page: Page) -> None:
+    linked = LinkedPage(page, timed_trace())
+    expect(linked.count("9 ops in 7 groups")).to_be_visible()
+    linked.choose_frame("torch.autograd.backward")
+    expect(linked.count("1 of 9 ops in 1 group")).to_be_visible()
+    page.evaluate("window.models.table.take('selected_op_id', 5)")
+    row = page.locator("#table .nb-body .nb-row:visible[aria-level='2']")
+    expect(row).to_contain_text("#5 torch.autograd.backward")
+    expect(row).to_have_attribute("aria-selected", "true")

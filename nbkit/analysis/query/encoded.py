@@ -8,13 +8,10 @@ import pandas as pd
 from pandas.api.types import is_string_dtype
 
 from nbkit.errors import OptionError, nearest
-from nbkit.schema import OPS, TENSORS, TEXT
+from nbkit.schema import TEXT
 
 Codes = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.float64]
-OUTPUT = "output"
-TEXT_COLUMNS = tuple(column.name for column in OPS.columns if column.dtype == "str")
-NUMBER_COLUMNS = tuple(column.name for column in OPS.columns if column.dtype != "str")
 
 
 @dataclass(frozen=True)
@@ -34,6 +31,11 @@ class TextColumn:
         rank = np.empty(len(order) + 1, np.uint16 if len(order) < 2**16 else np.uint32)
         rank[order] = np.arange(len(order))
         return np.asarray(rank[self.codes])
+
+    def column(self) -> pd.Series:
+        """Returns the texts of all rows."""
+        texts: pd.Series = self.values.reindex(self.codes).reset_index(drop=True)
+        return texts
 
     def text_at(self, row: int) -> str | None:
         code = self.codes[row]
@@ -62,14 +64,6 @@ class Columns:
         return self.numbers[name]
 
 
-def encode(ops: pd.DataFrame, tensors: pd.DataFrame) -> Columns:
-    """Returns the columns of the ops, with the text column `output`: dtype and shape of each op's first output."""
-    texts = {name: text_column(ops[name]) for name in TEXT_COLUMNS}
-    numbers = {name: ops[name].to_numpy(np.float64, na_value=np.nan) for name in NUMBER_COLUMNS}
-    output = _first_outputs(TENSORS.check(tensors), len(ops))
-    return Columns(len(ops), {**texts, OUTPUT: output}, numbers)
-
-
 def encode_frame(frame: pd.DataFrame) -> Columns:
     """Returns the columns of any frame, also those that the schema does not know, such as a later nbkit's."""
     is_text = {name: is_string_dtype(frame[name]) for name in frame}
@@ -82,15 +76,3 @@ def text_column(values: pd.Series) -> TextColumn:
     """Returns the encoded column."""
     codes, different = pd.factorize(values)
     return TextColumn(pd.Series(different, dtype=TEXT), np.asarray(codes, np.intp))
-
-
-def _first_outputs(tensors: pd.DataFrame, n_ops: int) -> TextColumn:
-    is_first = (tensors["role"] == "output").to_numpy(bool) & (tensors["position"] == 0).to_numpy(bool)
-    first = tensors.loc[is_first, ["op_id", "dtype", "shape"]]
-    dtype_codes, dtypes = pd.factorize(first["dtype"])
-    shape_codes, shapes = pd.factorize(first["shape"])
-    pairs, pair_codes = np.unique(dtype_codes * max(len(shapes), 1) + shape_codes, return_inverse=True)
-    texts = [f"{dtypes[pair // len(shapes)]} {shapes[pair % len(shapes)]}" for pair in pairs]
-    codes = np.full(n_ops, -1, np.intp)
-    codes[first["op_id"].to_numpy()] = pair_codes
-    return TextColumn(pd.Series(texts, dtype=TEXT), codes)

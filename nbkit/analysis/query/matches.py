@@ -18,10 +18,14 @@ MOST_ORDERS = 4
 
 @dataclass(frozen=True)
 class Query:
-    """Says what to show: all predicates must hold; `sort` holds `{"column", "descending"}`, the first decides first."""
+    """Says what to show: all predicates must hold; `sort` holds `{"column", "descending"}`, the first decides first.
+
+    `group` is the `Grouping` of a table whose rows come in groups, and as `open` rows of those whose rows are listed.
+    """
 
     predicates: Sequence[Predicate] = ()
     sort: Sequence[Mapping[str, Any]] = ()
+    group: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ def matches(columns: Columns, query: Query, within: Ids | None = None) -> Matche
         mask &= id_mask(columns, within)
     parts = [(part["column"], bool(part.get("descending"))) for part in query.sort]
     if parts and np.count_nonzero(mask) > len(mask) * MANY:
-        order = _order_of_all(columns, *parts.pop())
+        order = order_of_all(columns, parts[-1][0], is_descending=parts.pop()[1])
         ids = order[mask[order]]
     else:
         ids = np.flatnonzero(mask)
@@ -51,7 +55,7 @@ def matches(columns: Columns, query: Query, within: Ids | None = None) -> Matche
     return Matches(ids, errors)
 
 
-def _order_of_all(columns: Columns, name: str, is_descending: bool) -> Ids:
+def order_of_all(columns: Columns, name: str, *, is_descending: bool = False) -> Ids:
     """Returns the order of all rows by a column; the last few are kept, as filters change more often than the sort."""
     key = (name, is_descending)
     if key not in columns.orders:
@@ -80,11 +84,11 @@ def ordered(columns: Columns, ids: Ids, name: str, *, is_descending: bool) -> Id
     else:
         values = columns.number(name)[ids]
         present = ~np.isnan(values)
-        sorted_ids = ids[present][_stable_order(-values[present] if is_descending else values[present])]
+        sorted_ids = ids[present][stable_order(-values[present] if is_descending else values[present])]
     return np.concatenate([sorted_ids, ids[~present]])
 
 
-def _stable_order(values: Floats) -> Ids:
+def stable_order(values: Floats) -> Ids:
     """Returns what argsort(kind="stable") gives for numbers without NaN, in a quarter of the time.
 
     Sorting plain integers is what numpy does fastest, so each key holds a value's leading bits and then its place.

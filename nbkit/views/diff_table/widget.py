@@ -33,7 +33,7 @@ class DiffTable(TableWidget):
         If one table is shown in several places, those of the place that was used last;
         before any is shown, all rows, the worst first.
         """
-        return self.source.trace.diffs.iloc[self.source.shown()]
+        return self.source.trace.diffs.iloc[self.source.shown().matched]
 
     @traitlets.validate("selected_row")
     def _known_row(self, proposal: Mapping[str, Any]) -> int | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nbkit.analysis.query.encoded import encode
+from nbkit.analysis.query.op_table import encode
 from nbkit.schema import TENSORS
 from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.data import NUMBERS, TEXTS, State, column

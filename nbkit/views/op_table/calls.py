@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from nbkit import units
-from nbkit.analysis.query.encoded import Columns, encode
+from nbkit.analysis.query.encoded import Columns
+from nbkit.analysis.query.op_table import encode
 from nbkit.analysis.time.times import computing_ops
 from nbkit.schema import TENSORS
 from nbkit.trace.trace import Trace

@@ -7,6 +7,7 @@ import pandas as pd
 
 from nbkit.analysis.graph import dataflow
 from nbkit.analysis.graph.dataflow import Ids
+from nbkit.findings.finding import line_texts
 from nbkit.trace.trace import Trace
 from nbkit.views.tables.raw import raw
 
@@ -39,6 +40,7 @@ def detail(trace: Trace, op_id: int) -> dict[str, Any]:
         "op_id": op_id,
         "op": raw(row["op"], MAX_NAME),
         "fields": {str(name): raw(value, MAX_TEXT) for name, value in row.items()},
+        "source_text": raw(line_texts(trace.frames.get("lines")).get(row["source"]), MAX_TEXT),
         "class": raw(_module_type(trace, row["model"], row["module"])),
         "tensors": _tensors(trace.tensors, group),
         "links": {name: _links(trace.ops, op_ids) for name, op_ids in links.items()},

@@ -2,16 +2,17 @@
 
 import numpy as np
 
-from nbkit.analysis.query.encoded import OUTPUT, Columns
+from nbkit.analysis.query.encoded import Columns
+from nbkit.analysis.query.op_table import OUTPUT, SOURCE_TEXT
 
 ORDER = (
     "op_id", "op", "level", "self_time_us", "self_device_time_us", "model", "module", "phase", OUTPUT, "input_shapes",
-    "source", "total_time_us", "total_device_time_us", "start_us", "flops", "size_bytes", "group", "step", "device",
-    "stream", "thread",
+    "source", SOURCE_TEXT, "total_time_us", "total_device_time_us", "start_us", "flops", "size_bytes", "group", "step",
+    "device", "stream", "thread",
 )  # fmt: skip
 SHOWN_IF_VARIED = ("model", "flops", "step", "device", "stream", "thread")
 SHOWN_IF_KNOWN = (
-    OUTPUT, "source", "input_shapes", "self_device_time_us", "total_device_time_us", "size_bytes", "group",
+    OUTPUT, "source", SOURCE_TEXT, "input_shapes", "self_device_time_us", "total_device_time_us", "size_bytes", "group",
 )  # fmt: skip
 # The names of two levels tell them apart: torch.add is an API call, aten.add.Tensor is not.
 MANY_LEVELS = 3

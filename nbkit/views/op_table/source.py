@@ -7,9 +7,11 @@ import numpy as np
 import pandas as pd
 
 from nbkit import units
-from nbkit.analysis.query.encoded import Columns, Floats, encode
+from nbkit.analysis.query.encoded import Columns, Floats
 from nbkit.analysis.query.matches import Ids
 from nbkit.analysis.query.module_tree import module_tree
+from nbkit.analysis.query.op_table import encode
+from nbkit.findings.finding import line_texts
 from nbkit.schema import MODULES, TENSORS
 from nbkit.timeline.nesting import depths
 from nbkit.trace.trace import Trace
@@ -34,7 +36,8 @@ class OpSource(TableSource):
 
     @cached_property
     def columns(self) -> Columns:
-        return encode(self.trace.ops, self.trace.tensors)
+        frames = self.trace.frames
+        return encode(frames["ops"], frames["tensors"], frames["modules"], line_texts(frames.get("lines")))
 
     @cached_property
     def shown_columns(self) -> list[str]:
@@ -70,6 +73,8 @@ class OpSource(TableSource):
             "notes": list(known.notes),
             "levels": [shown(str(level)) for level in self.trace.ops["level"].unique()],
             "n_ops": len(self.trace.ops),
+            # Of a timed step the first question is where the time went, of a recorded one what ran.
+            "group": "op" if self.trace.meta.get("verb") == "optime" else "",
         }
 
     def kinds(self) -> Mapping[str, Callable[[Message], Answer]]:

@@ -40,7 +40,7 @@ class OpTable(TableWidget):
         If one table is shown in several places, those of the place that was used last;
         before any is shown, all ops in call order.
         """
-        return self.source.trace.ops.iloc[self.source.shown()]
+        return self.source.trace.ops.iloc[self.source.shown().matched]
 
     def show_within(self, label: str, op_ids: npt.NDArray[np.int64]) -> None:
         """Limit the table to these ops, under a label."""

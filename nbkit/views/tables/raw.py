@@ -1,6 +1,5 @@
 """Turns cells of a table into JSON values, which the kernel sends and the front end alone formats."""
 
-from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
@@ -11,12 +10,6 @@ from nbkit.units import is_null
 Cell = int | float | str | None
 # The front end cuts texts to 200 characters, and has to see that there are more.
 CELL_CHARACTERS = 201
-
-
-def raw_rows(columns: Columns, ids: Ids, names: Sequence[str]) -> list[list[Cell]]:
-    """Returns for each row its number, then its cells."""
-    cells = [raw_column(columns, ids, name) for name in names]
-    return [list(row) for row in zip(ids.tolist(), *cells, strict=True)]
 
 
 def raw_column(columns: Columns, ids: Ids, name: str) -> list[Cell]:

@@ -10,15 +10,24 @@ import numpy as np
 import pandas as pd
 
 from nbkit.analysis.query.encoded import Columns, Floats
-from nbkit.analysis.query.matches import Ids, Matches, Query, matches
+from nbkit.analysis.query.groups import COUNTS, keys_of
+from nbkit.analysis.query.listing import Listing, grouping_of, groups_listed, opened, rows_listed
+from nbkit.analysis.query.matches import Ids, Query
 from nbkit.analysis.query.profile import profiles
 from nbkit.errors import OptionError
 from nbkit.trace.trace import Trace
-from nbkit.views.tables.raw import CELL_CHARACTERS, raw, raw_rows
+from nbkit.views.tables.pages import (
+    FILE_BYTES,
+    FILE_ROWS,
+    PAGE_BYTES,
+    PAGE_MODULES,
+    PAGE_ROWS,
+    page_of,
+    page_rows,
+    within_bytes,
+)
+from nbkit.views.tables.raw import CELL_CHARACTERS, raw
 
-PAGE_BYTES = 48_000
-PAGE_ROWS = 120
-PAGE_MODULES = 400
 TREE_COLUMNS = ("model", "module", "type", "depth", "has_children", "ops_below", "self_time_below_us")
 Answer = dict[str, Any]
 Message = Mapping[str, Any]
@@ -38,7 +47,8 @@ class TableSource(ABC):
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.matches = lru_cache(maxsize=4)(self._run_query)
+        self.listed = lru_cache(maxsize=4)(self._listed)
+        self.opened = lru_cache(maxsize=4)(self._opened)
         self.totals = lru_cache(maxsize=4)(self._totals)
         self.within: Ids | None = None
         self._shown = self._text_of({})
@@ -96,16 +106,25 @@ class TableSource(ABC):
     def limit_to(self, ids: Ids | None) -> None:
         """Answer with these rows only from now on; None is all."""
         self.within = ids
-        self.matches.cache_clear()
-        self.totals.cache_clear()
+        for cache in (self.listed, self.opened, self.totals):
+            cache.cache_clear()
 
-    def shown(self) -> Ids:
-        """Returns the rows of the query that was asked last, in its order."""
-        return self.matches(self._shown).ids
+    def shown(self) -> Listing:
+        """Returns what the query that was asked last lists."""
+        return self.opened(self._shown)
 
-    def matches_of(self, message: Message) -> Matches:
-        """Returns the rows that the query of a message asks for."""
-        return self.matches(self._text_of(message))
+    def groups(self) -> pd.DataFrame | None:
+        """Returns the groups of the query that was asked last, as listed; null where its rows are not in groups."""
+        listing = self.shown()
+        if listing.groups is None:
+            return None
+        texts, numbers = listing.groups.columns.texts, listing.groups.columns.numbers
+        data = {name: texts[name].column() if name in texts else numbers[name] for name in listing.names}
+        return pd.DataFrame(data).astype({name: "int64" for name in COUNTS if name in data})
+
+    def listing_of(self, message: Message) -> Listing:
+        """Returns what the query of a message lists."""
+        return self.opened(self._text_of(message))
 
     def known_row(self, message: Message) -> int:
         """Returns the row that a message asks for. Raises OptionError if there is none of that number."""
@@ -115,45 +134,54 @@ class TableSource(ABC):
         return row
 
     def _rows(self, message: Message) -> Answer:
-        matches, page = self.matches_of(message), page_of(message)
+        is_whole = bool(message.get("is_whole"))
+        listing, page = self.listing_of(message), page_of(message, FILE_ROWS if is_whole else PAGE_ROWS)
         self._shown = self._text_of(message)
+        groups = listing.groups
         return {
-            "matched": len(matches.ids),
-            **self.totals(self._shown),
-            "columns": self.shown_columns,
-            "errors": dict(matches.errors),
+            "matched": len(listing.matched),
+            "listed": len(listing),
+            "groups": None if groups is None else len(groups.first),
+            **self.totals(_without_open(self._shown)),
+            "columns": list(listing.names),
+            "errors": dict(listing.errors),
             "offset": page.start,
-            "rows": within_bytes(self._page(matches.ids[page])),
+            "rows": within_bytes(
+                page_rows(self.columns, self.depth, listing, listing.ids[page]), FILE_BYTES if is_whole else PAGE_BYTES
+            ),
         }
 
     def _totals(self, text: str) -> Answer:
         """Returns the sum over the rows of a query, and the largest value of the column that has bars."""
-        ids = self.matches(text).ids
+        listing = self.listed(text)
+        ids = listing.matched
         # The order does not matter, and a million rows take a while to gather.
         rows = slice(None) if len(ids) == len(self.columns) else ids
+        bars = listing.groups.columns.numbers.get(self.bar) if listing.groups else self.columns.number(self.bar)[rows]
         return {
             "amount": raw(np.nansum(self.amounts[rows])),
-            "largest": largest(self.columns.number(self.bar)[rows]),
+            "largest": 0.0 if bars is None else largest(bars),
         }
 
-    def _page(self, ids: Ids) -> list[list[Any]]:
-        """Returns for each row its number, how deep it is nested, and its raw cells."""
-        rows = raw_rows(self.columns, ids, self.shown_columns)
-        return [[row, depth, *cells] for (row, *cells), depth in zip(rows, self.depth[ids].tolist(), strict=True)]
-
     def _profile(self, message: Message) -> Answer:
-        ids = self.matches_of(message).ids
-        profile = profiles(self.columns, ids, self.shown_columns)
+        listing = self.listing_of(message)
+        groups = listing.groups
+        columns, ids = (
+            (self.columns, listing.matched) if groups is None else (groups.columns, np.arange(len(groups.first)))
+        )
+        profile = profiles(columns, ids, listing.names)
         for column in profile.values():
             if "top" in column:
                 column["top"] = [[text[:CELL_CHARACTERS], count] for text, count in column["top"]]
-        return {"matched": len(ids), "columns": profile}
+        return {"matched": len(listing.matched), "columns": profile}
 
     def _position(self, message: Message) -> Answer:
-        """Returns where a row stands in the matches of a query; null where it is not among them."""
-        row = self.known_row(message)
-        positions = np.flatnonzero(self.matches_of(message).ids == row)
-        return {self.key: row, "position": int(positions[0]) if len(positions) else None}
+        """Returns where a row stands in what a query lists, null where it does not; of a closed group its first row."""
+        row, listing = self.known_row(message), self.listing_of(message)
+        position, closed = listing.position(row), None
+        if position is None and (grouping := grouping_of(self._query_of(message))):
+            closed = listing.closed_around(row, keys_of(self.columns, grouping.by))
+        return {self.key: row, "position": position, "closed": closed}
 
     def _modules(self, message: Message) -> Answer:
         """Returns a page of the module tree, what is outside any module, and what all rows add up to."""
@@ -172,22 +200,26 @@ class TableSource(ABC):
     def _text_of(self, message: Message) -> str:
         return json.dumps(message.get("query", self.natural), sort_keys=True)
 
-    def _run_query(self, text: str) -> Matches:
-        return matches(self.columns, Query(**json.loads(text)), self.within)
+    def _query_of(self, message: Message) -> Query:
+        return Query(**json.loads(self._text_of(message)))
+
+    def _listed(self, text: str) -> Listing:
+        query = Query(**json.loads(text))
+        list_rows = groups_listed if query.group else rows_listed
+        return list_rows(self.columns, query, self.shown_columns, self.within)
+
+    def _opened(self, text: str) -> Listing:
+        return opened(self.columns, Query(**json.loads(text)), self.listed(_without_open(text)))
+
+
+def _without_open(text: str) -> str:
+    """Returns the query with all groups closed: its groups are made once, whichever of them are open."""
+    query = json.loads(text)
+    if query.get("group"):
+        query["group"] = {name: value for name, value in query["group"].items() if name != "open"}
+    return json.dumps(query, sort_keys=True)
 
 
 def largest(values: Floats) -> float:
     """Returns the largest finite value; 0 if there is none above."""
     return float(np.max(values, where=np.isfinite(values), initial=0.0))
-
-
-def page_of(message: Message, most: int = PAGE_ROWS) -> slice:
-    """Returns the positions that a message asks for, no more than fit a page."""
-    offset = max(int(message.get("offset", 0)), 0)
-    return slice(offset, offset + min(int(message.get("limit", most)), most))
-
-
-def within_bytes(page: list[list[Any]], limit_bytes: int = PAGE_BYTES) -> list[list[Any]]:
-    """Returns the first rows whose JSON stays under the limit, at least one: the front end asks for the rest."""
-    sizes = np.cumsum([len(json.dumps(row, ensure_ascii=False).encode()) + 1 for row in page], dtype=np.int64)
-    return page[: max(int(np.searchsorted(sizes, limit_bytes, side="right")), 1)]

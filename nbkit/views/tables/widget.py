@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import anywidget
+import pandas as pd
 import traitlets
 
 from nbkit.views.static_html.mimebundle import Bundle, with_static_views
@@ -25,6 +26,15 @@ class TableWidget(anywidget.AnyWidget):
         self.source = source
         super().__init__(overview=source.overview())
         self.on_msg(self._reply)
+
+    @property
+    def groups(self) -> pd.DataFrame | None:
+        """Returns one row per group that the table shows now, in its order; null while its rows are in no groups.
+
+        `calls` counts the rows of a group, `min`, `median` and `max` are those of its rows' self times (us); of layers
+        those of the layers' sums, and `instances` counts the layers. A text is what all rows have, or how many differ.
+        """
+        return self.source.groups()
 
     def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
         """Returns the widget, and text and HTML of the same where no widget can be shown."""

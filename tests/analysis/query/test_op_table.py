@@ -5,8 +5,9 @@ import time
 import numpy as np
 import pytest
 
-from nbkit.analysis.query.encoded import Columns, encode
+from nbkit.analysis.query.encoded import Columns
 from nbkit.analysis.query.matches import Query, matches
+from nbkit.analysis.query.op_table import encode
 from tests.support.fakes import fake_trace, make_ops, make_tensors, small_trace
 
 

@@ -61,7 +61,8 @@ def test_tab_goes_from_the_tools_through_the_sliders_to_the_rows(page: Page) -> 
     shown = DiffPage(page, faulty_trace())
     shown.diff.get_by_role("button", name="Modules").focus()
     reached = []
-    for _ in range(7):
+    for _ in range(11):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.type || document.activeElement.getAttribute('role')"))
-    assert reached == ["search", "select-one", "select-one", "range", "range", "range", "treeitem"]
+    menu = ["select-one", "button", "button", "button"]
+    assert reached == ["search", "select-one", "select-one", "range", "range", "range", *menu, "treeitem"]

@@ -20,10 +20,10 @@ def press(shown: TablePage, *keys: str) -> None:
 def test_tab_order_is_modules_search_choices_tree_filters_rows(small: TablePage) -> None:
     small.page.get_by_role("button", name="Modules").focus()
     reached = []
-    for _ in range(5):
+    for _ in range(9):
         press(small, "Tab")
         reached.append(small.focused()["role"])
-    assert reached == ["input", "select", "select", "treeitem", "input"]
+    assert reached == ["input", "select", "select", "select", "button", "button", "button", "treeitem", "input"]
     press(small, *["Tab"] * 11)
     assert small.focused() == {"role": "gridcell", "row": "3", "column": "0", "text": "0"}
 

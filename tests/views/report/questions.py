@@ -27,6 +27,7 @@ def questions(source: TableSource) -> Iterator[Message]:
         for predicate in NUMBER:
             yield rows([{"column": name, **predicate}], name)
         yield rows([], name, descending=True)
+    yield from groups(source)
     everything = {"sort": [{"column": source.bar, "descending": True}]}
     yield {"kind": "profile", "id": "p", "query": everything}
     for offset in (0, 3, 10**6):
@@ -34,6 +35,22 @@ def questions(source: TableSource) -> Iterator[Message]:
     for row in range(0, len(columns), max(len(columns) // 30, 1)):
         yield {"kind": "detail", "id": "d", source.key: row}
         yield {"kind": "position", "id": "p", source.key: row, "query": everything}
+
+
+def groups(source: TableSource) -> Iterator[Message]:
+    """Groups by every column of texts, closed and open, sorted and not, with what their rows add up to."""
+    numbers = [name for name in source.shown_columns if name in source.columns.numbers]
+    for place, name in enumerate(source.columns.texts):
+        totals = {column: ("sum", "min", "max")[(place + at) % 3] for at, column in enumerate(numbers)}
+        group = {"by": [name, "op"], "totals": totals, "spread": source.bar, "among": ["op"], "open": [0, 1, 10**6]}
+        query = {"group": group, "sort": [{"column": numbers[place % len(numbers)], "descending": bool(place % 2)}]}
+        yield {"kind": "rows", "id": "g", "query": query, "offset": 0, "limit": 40}
+        each = {"by": [name], "totals": totals, "spread": source.bar, "each": ["model", "module"]}
+        query = {"group": each, "sort": [{"column": ("median", "calls", "max")[place % 3]}], "predicates": []}
+        yield {"kind": "rows", "id": "g", "query": query, "offset": place % 3, "limit": 40}
+        yield {"kind": "profile", "id": "g", "query": query}
+        if len(source.columns):
+            yield {"kind": "position", "id": "g", "query": query, source.key: len(source.columns) - 1}
 
 
 def rows(predicates: list[Message], *sort: str, descending: bool = False) -> Message:
@@ -46,12 +63,15 @@ def comparable(answer: Message) -> Message:
     kept = {name: value for name, value in answer.items() if name not in ("matched", "left_out")}
     if answer["kind"] == "rows":
         kept |= {"amount": f"{float(answer['amount'] or 0):.9g}", "matched": answer["matched"]}
+        kept |= {"largest": f"{float(answer['largest']):.9g}"}
     return _cut(kept)
 
 
 def _cut(value: Any) -> Any:
     if isinstance(value, str):
         return value[:200]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:.9g}"
     if isinstance(value, list):
         return [_cut(part) for part in value]
     return {name: _cut(part) for name, part in value.items()} if isinstance(value, dict) else value

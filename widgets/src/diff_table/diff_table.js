@@ -1,10 +1,10 @@
 // The diff table: compared tensors, the worst first, with the detail of the selected one.
 
 import { diffColumnsOf } from "../table/columns.js";
-import { everything, isFiltered, predicates } from "./query.js";
+import { everything, isFiltered, predicates, WAYS } from "./query.js";
 import { DiffDetail } from "./detail.js";
 import { DiffTools } from "./tools.js";
-import { count } from "../shared/numbers.js";
+import { count, counted } from "../shared/numbers.js";
 import { TableView } from "../table/table_view.js";
 
 /** @param {TableView} view */
@@ -18,7 +18,7 @@ function tools(view) {
 
 /** @param {TableView} view */
 function detail(view) {
-  return new DiffDetail({ ask: (topic, message) => view.ask(topic, message), onClose: () => view.closeDetail(), onClear: () => view.clear() });
+  return new DiffDetail({ ask: (topic, message) => view.ask(topic, message), onClose: () => view.selection.close(), onClear: () => view.clear() });
 }
 
 /** @param {{model: any, el: HTMLElement}} context */
@@ -30,9 +30,10 @@ function render({ model, el }) {
   const view = new TableView(model, el, {
     name: "nbkit-diff-table", label: "Differences", nothing: "No compared tensor matches.", all: "All tensors", trait: "selected_row", key: "row", rowCount,
     everything, isFiltered, predicates: (state) => predicates(state, harmless), tools, detail,
-    columnsOf: (names) => diffColumnsOf(names, isNumber), natural: "", amount: (value) => (value ? `≠ ${count(value)}` : ""),
-    count: ({ matched, amount }, isLimited) => {
-      const text = isLimited ? `${matched.toLocaleString("en")} of ${total} tensors` : `${total} tensors`;
+    columnsOf: (names) => diffColumnsOf(names, isNumber), natural: "rank", ways: WAYS, amount: (value) => (value ? `≠ ${count(value)}` : ""),
+    count: ({ matched, amount, groups }, isLimited) => {
+      const all = isLimited ? `${matched.toLocaleString("en")} of ${total} tensors` : `${total} tensors`;
+      const text = groups === null ? all : `${all} in ${counted(groups, "group")}`;
       return [text, `${count(amount)} ${bad}`, `${count(amount)} of them ${bad}`];
     },
   });

@@ -4,6 +4,20 @@ import * as table from "../table/query/query.js";
 
 /** @typedef {import("../table/query/query.js").State & {choices: Record<string, string>, thresholds: Record<string, number>}} DiffState */
 
+/** @type {Record<string, "min" | "max" | "sum">} */
+const TOTALS = {
+  rank: "min", noise_ratio: "max", max_abs_error: "max", max_rel_error: "max", local_error: "max", propagated_error: "max", total_error: "max",
+  mismatch_count: "sum", mismatch_fraction: "max", mean_abs_error: "max", max_ulp: "max",
+};
+const WORST = [{ column: "rank", descending: false }];
+
+/** The ways to group results: equal ones are those of one op with one verdict. @type {Record<string, import("../table/query/grouping.js").Way>} */
+export const WAYS = {
+  op: { label: "op + verdict", sort: WORST, group: { by: ["op", "status"], totals: TOTALS, among: ["op"] } },
+  module: { label: "module", sort: WORST, group: { by: ["module", "model"], totals: TOTALS, among: ["module", "model"] } },
+  source: { label: "source line", sort: WORST, group: { by: ["source"], totals: TOTALS, among: ["source"] } },
+};
+
 /** Returns the state that shows every row, the worst first. @returns {DiffState} */
 export function everything() {
   return { ...table.everything("rank"), choices: {}, thresholds: {} };

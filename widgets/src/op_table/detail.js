@@ -16,7 +16,7 @@ const FIELDS = [
   ["self time", "self_time_us", "time"], ["total time", "total_time_us", "time"], ["start", "start_us", "time"],
   ["self device time", "self_device_time_us", "time"], ["total device time", "total_device_time_us", "time"],
   ["FLOPs", "flops", "flops"], ["bytes moved", "size_bytes", "bytes"], ["process group", "group", "text"], ["input shapes", "input_shapes", "text"],
-  ["device", "device", "text"], ["stream", "stream", "whole"], ["thread", "thread", "whole"], ["source", "source", "text"],
+  ["device", "device", "text"], ["stream", "stream", "whole"], ["thread", "thread", "whole"], ["source", "source", "text"], ["line", "source_text", "text"],
 ];
 /** Times that every op has: a dash where they are not known. */
 const ALWAYS = new Set(["self_time_us", "total_time_us", "start_us"]);
@@ -79,8 +79,8 @@ export class OpDetail {
 }
 
 /** @param {any} detail @returns {[string, string | null][]} */
-function fieldTexts({ fields: values, class: type, left_out: leftOut }) {
-  const all = { ...values, class: type };
+function fieldTexts({ fields: values, class: type, source_text: sourceText, left_out: leftOut }) {
+  const all = { ...values, class: type, source_text: sourceText };
   const known = FIELDS.map(([label, column, kind]) => [label, cellText(column, kind, all[column], TEXT) ?? (ALWAYS.has(column) ? duration(NaN) : null)]);
   return /** @type {[string, string | null][]} */ (leftOut ? [...known, ["statistics", leftOut]] : known);
 }

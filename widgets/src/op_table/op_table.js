@@ -1,9 +1,10 @@
 // The op table: the ops of a trace, with module tree and the detail of the selected op.
 
 import { columnsOf } from "../table/columns.js";
+import { counted } from "../shared/numbers.js";
 import { duration } from "../shared/units.js";
 import { OpDetail } from "./detail.js";
-import { everything, isFiltered, predicates } from "./query.js";
+import { everything, isFiltered, predicates, WAYS } from "./query.js";
 import { TableView } from "../table/table_view.js";
 import { Tools } from "../table/tools.js";
 
@@ -19,7 +20,7 @@ function tools(view) {
 
 /** @param {TableView} view */
 function detail(view) {
-  return new OpDetail({ onGo: (opId) => view.go(opId), onClose: () => view.closeDetail(), onClear: () => view.clear() });
+  return new OpDetail({ onGo: (opId) => view.selection.go(opId), onClose: () => view.selection.close(), onClear: () => view.clear() });
 }
 
 /** @param {{model: any, el: HTMLElement}} context */
@@ -28,9 +29,9 @@ function render({ model, el }) {
   const total = rowCount.toLocaleString("en");
   const view = new TableView(model, el, {
     name: "nbkit-op-table", label: "Ops", nothing: "No op matches.", all: "All ops", trait: "selected_op_id", key: "op_id", rowCount,
-    everything, isFiltered, predicates, tools, detail, columnsOf, natural: "op_id", amount: duration,
-    count: ({ matched, amount }, isLimited) => [
-      isLimited ? `${matched.toLocaleString("en")} of ${total} ops` : `${total} ops`, `${duration(amount)} self time`, `self time ${duration(amount)}`,
+    everything, isFiltered, predicates, tools, detail, columnsOf, natural: "op_id", amount: duration, ways: WAYS,
+    count: ({ matched, amount, groups }, isLimited) => [
+      `${isLimited ? `${matched.toLocaleString("en")} of ${total} ops` : `${total} ops`}${groups === null ? "" : ` in ${counted(groups, "group")}`}`, `${duration(amount)} self time`, `self time ${duration(amount)}`,
     ],
   });
   return () => view.destroy();

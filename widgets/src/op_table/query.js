@@ -4,6 +4,24 @@ import * as table from "../table/query/query.js";
 
 /** @typedef {import("../table/query/query.js").State & {level: string, phase: string}} OpState */
 
+/** @type {Record<string, "sum">} */
+const TOTALS = { self_time_us: "sum", self_device_time_us: "sum", flops: "sum", size_bytes: "sum" };
+const SLOWEST = [{ column: "self_time_us", descending: true }];
+
+/** @param {string} label @param {string[]} by @param {{each?: string[]}} [more] @returns {import("../table/query/grouping.js").Way} */
+function way(label, by, more = {}) {
+  return { label, sort: SLOWEST, group: { by, totals: TOTALS, spread: "self_time_us", ...more } };
+}
+
+/** The ways to group ops; repeated layers are one, with the spread over the layers. */
+export const WAYS = {
+  op: way("op", ["op"]),
+  shape: way("op + shape", ["op", "input_shapes"]),
+  module: way("module", ["location", "model"]),
+  layer: way("layer", ["layer", "model"], { each: ["model", "location"] }),
+  source: way("source line", ["source"]),
+};
+
 /** Returns the state that shows every op in call order. @returns {OpState} */
 export function everything() {
   return { ...table.everything("op_id"), level: "", phase: "" };

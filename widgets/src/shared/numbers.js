@@ -25,6 +25,11 @@ export function count(value) {
   return whole(value).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+/** Counts things in words: 1 row, 2,000 rows. @param {number} value @param {string} noun */
+export function counted(value, noun) {
+  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
 /** Removes zeros at the end. @param {string} text */
 function bare(text) {
   return text.includes(".") ? text.replace(/\.?0*$/, "") : text;

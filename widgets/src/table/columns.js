@@ -5,7 +5,8 @@ import { cellText, numberOf } from "./cells.js";
 /**
  * @typedef {import("./query/filter_text.js").Kind} Kind
  * @typedef {{name: string, label: string, width: number, kind: Kind, isTail: boolean, isNumber: boolean, hint: string,
- *   text: (cell: any) => string | null, bar: ((cell: any, largest: number) => number) | null}} Column `bar`: length of a cell's bar, 0 to 1
+ *   isFiltered: boolean, text: (cell: any) => string | null, bar: ((cell: any, largest: number) => number) | null, at?: number}} Column
+ *   `bar`: length of a cell's bar, 0 to 1; `isFiltered`: whether rows can be filtered by it; `at`: its place among the cells of a row
  */
 
 const NUMBER = ">5 · 3..8 · !=0 · null";
@@ -43,12 +44,22 @@ const KNOWN = {
   stream: ["stream", 64, "whole"],
   thread: ["thread", 64, "whole"],
   source: ["source", 210, "text"],
+  source_text: ["line", 240, "text"],
+  location: ["module", 208, "text"],
+  layer: ["layer", 208, "text"],
+  calls: ["calls", 64, "whole"],
+  of: ["of", 56, "whole"],
+  instances: ["layers", 60, "whole"],
+  min: ["min", 84, "time"],
+  median: ["median", 84, "time"],
+  max: ["max", 84, "time"],
 };
 
 /** @type {Record<string, [label: string, width: number, kind: Kind]>} */
 const KNOWN_DIFFS = {
   ...KNOWN,
   rank: ["rank", 76, "whole"],
+  calls: ["results", 72, "whole"],
   op_id: ["op #", 64, "whole"],
   status: ["verdict", 134, "text"],
   noise_ratio: ["noise ratio", 104, "metric"],
@@ -73,7 +84,9 @@ const KNOWN_DIFFS = {
 };
 
 /** Columns whose end tells more than their start, so that the start is cut. */
-const TAILS = new Set(["module", "source"]);
+const TAILS = new Set(["module", "source", "location", "layer"]);
+/** Columns that only groups have: no filter goes by them. */
+const OF_GROUPS = new Set(["calls", "of", "instances", "min", "median", "max"]);
 /** Bars of one column have one scale, up to the largest value shown. @type {Record<string, (value: number, largest: number) => number>} */
 const BARS = {
   self_time_us: (value, largest) => value / largest,
@@ -100,13 +113,19 @@ function kindOf(name, numbers) {
 function column(name, [label, width, kind]) {
   const length = BARS[name];
   return {
-    name, label, width, kind, isTail: TAILS.has(name), isNumber: kind !== "text", hint: HINTS[kind], text: (cell) => cellText(name, kind, cell),
+    name, label, width, kind, isTail: TAILS.has(name), isNumber: kind !== "text", isFiltered: !OF_GROUPS.has(name), hint: HINTS[kind], text: (cell) => cellText(name, kind, cell),
     bar: length ? (cell, largest) => Math.max(0, Math.min(length(numberOf(cell), largest), 1)) || 0 : null,
   };
 }
 
-/** Returns the sort after a click on a column: numbers start with the largest, except ids, starts and places; then the other way. */
-export function nextSort(/** @type {{sort: string, is_descending: boolean}} */ sort, /** @type {Column} */ column) {
-  if (sort.sort === column.name) return { sort: column.name, is_descending: !sort.is_descending };
-  return { sort: column.name, is_descending: column.isNumber && !FROM_START.includes(column.name) };
+/**
+ * Returns the sort after a click on a column: numbers start with the largest, except ids, starts and places; then the other way.
+ * @param {import("./query/query.js").Sort[]} sort @param {Column} column @param {boolean} isAdded whether it sorts what the columns before leave equal
+ */
+export function nextSort(sort, column, isAdded = false) {
+  const before = sort.find((part) => part.column === column.name);
+  const descending = before ? !before.descending : column.isNumber && !FROM_START.includes(column.name);
+  const next = { column: column.name, descending };
+  if (!isAdded) return [next];
+  return before ? sort.map((part) => (part === before ? next : part)) : [...sort, next];
 }

@@ -9,12 +9,19 @@ export class Notices {
     this.model = model;
     this.status = h("div", { class: "nb-sr", role: "status", "aria-live": "polite" });
     this.problem = h("div", { class: "nb-problem", role: "alert", hidden: true });
+    this.told = h("div", { class: "nb-told", role: "status", hidden: true });
     this.waiting = h("div", { class: "nb-waiting", role: "status", hidden: true });
   }
 
   /** Speaks a text without showing it. @param {string} text */
   speak(text) {
     this.status.textContent = text;
+  }
+
+  /** Shows how far a copy is, or what came of it; the next rows take it away. @param {string} text "" for nothing */
+  tell(text) {
+    this.told.textContent = text;
+    this.told.hidden = !text;
   }
 
   /** Shows what went wrong and takes a notice of waiting away. @param {string} text "" for none */

@@ -1,6 +1,7 @@
 // What the tables have in common: rows paged from the kernel in a grid, a module tree, a detail pane, and their messages.
 
 import { nextSort } from "./columns.js";
+import { groupedBy, groupOf, toggled } from "./query/grouping.js";
 import { queryOf } from "./query/query.js";
 import { Notices } from "./notices.js";
 import { createRequests } from "./requests.js";
@@ -9,6 +10,10 @@ import { visibleRows } from "./grid/scroll.js";
 import { debounced, h } from "../shared/dom.js";
 import { Grid } from "./grid/grid.js";
 import { header } from "../shared/header.js";
+import { count, counted } from "../shared/numbers.js";
+import { RowSelection } from "./row_selection.js";
+import { TableMenu } from "./menu.js";
+import { allRows, copied, MOST_COPIED, save, written } from "./take_along.js";
 import { TreePane } from "./tree_pane.js";
 
 /** Rows fetched beyond the view, so that scrolling on finds them there. */
@@ -16,16 +21,16 @@ const AHEAD = 25;
 /** Milliseconds after the rows until the profiles of their columns are asked for. */
 const PROFILE_PAUSE = 120;
 /** Width from which the module pane is open at first. */
-const WIDE = 760;
+const WIDE = 800;
 
 /**
  * A table of one widget. What it is of: `trait` holds the id of the selected row, which the kernel's questions call
- * `key`; `everything` is the state that shows all, `predicates` those of the state that only this table has, `tools` the tool line, `detail` the detail pane.
+ * `key`; `everything` is the state that shows all, `natural` the column that has the order of the rows, `ways` are how they can be grouped, `predicates` those of the state that only this table has, `tools` the tool line, `detail` the detail pane.
  *
  * @typedef {{name: string, label: string, nothing: string, all: string, trait: string, key: string, rowCount: number,
  *   everything: () => any, isFiltered: (state: any) => boolean, predicates: (state: any) => any[], tools: (view: TableView) => any,
  *   detail: (view: TableView) => any, count: (answer: any, isLimited: boolean) => [string, string, string], amount: (value: number) => string,
- *   columnsOf: (names: string[]) => any[], natural: string}} Kind
+ *   columnsOf: (names: string[]) => any[], natural: string, ways: Record<string, import("./query/grouping.js").Way>}} Kind
  */
 export class TableView {
   /** @param {any} model @param {HTMLElement} el @param {Kind} kind */
@@ -34,7 +39,8 @@ export class TableView {
     this.kind = kind;
     this.id = `nbkit-${Math.random().toString(36).slice(2, 10)}`;
     /** What is on show: texts of filters and the like. */
-    this.state = kind.everything();
+    this.overview = model.get("overview");
+    this.state = this.first();
     this.asked = this.ofState();
     this.cache = createRowCache();
     this.notices = new Notices(model);
@@ -42,11 +48,15 @@ export class TableView {
     this.profileSoon = debounced(() => this.showProfile(), PROFILE_PAUSE);
     this.isFetching = false;
     this.generation = 0;
-    this.overview = model.get("overview");
     this.tools = kind.tools(this);
+    this.menu = new TableMenu({
+      ways: kind.ways, onGroup: (name) => this.change(groupedBy(kind.ways, name, kind.natural)), onColumns: (hidden) => this.grid.hide(hidden),
+      onCopy: () => this.copy(), onSave: () => this.save(),
+    });
     this.tree = new TreePane({ all: kind.all, amount: kind.amount, onChoose: (choice) => this.change(choice) });
     this.grid = this.makeGrid();
     this.detail = kind.detail(this);
+    this.selection = new RowSelection(this);
     this.nothing = h("div", { class: "nb-nothing", hidden: true }, kind.nothing);
     this.root = this.page();
     el.append(this.root);
@@ -55,7 +65,7 @@ export class TableView {
     this.placing.observe(el);
     this.place(el.clientWidth);
     this.receive = (/** @type {any} */ answer) => this.requests.receive(answer);
-    this.reselect = () => this.showSelection();
+    this.reselect = () => this.selection.show();
     model.on("msg:custom", this.receive);
     model.on(`change:${kind.trait}`, this.reselect);
     // The kernel limits the rows to what is selected elsewhere, as in a flame graph.
@@ -66,16 +76,22 @@ export class TableView {
 
   async start() {
     await this.refresh();
-    if (this.selected !== null) await this.showSelection();
+    if (this.selected !== null) await this.selection.show();
+  }
+
+  /** Returns the state that shows everything, in the groups that the trace's verb opens with. */
+  first() {
+    const { kind, overview: { group = "" } } = this;
+    return { ...kind.everything(), ...groupedBy(kind.ways, group, kind.natural) };
   }
 
   makeGrid() {
     return new Grid({
       id: this.id, label: this.kind.label, columnsOf: this.kind.columnsOf,
       rowAt: (position) => this.cache.get(position), onView: () => this.fetchView(),
-      onSort: (column) => this.change(nextSort(this.state, column)),
+      onSort: (column, isAdded) => this.change({ sort: nextSort(this.state.sort, column, isAdded) }),
       onFilter: (name, text) => this.change({ filters: { ...this.state.filters, [name]: text } }),
-      onSelect: (id) => this.select(id),
+      onSelect: (id) => this.choose(id), onColumns: () => this.showHead(),
     });
   }
 
@@ -83,10 +99,11 @@ export class TableView {
   page() {
     const { kind, notices } = this;
     const table = h("div", { class: "nb-table" }, this.grid.head.message, this.grid.element, this.nothing);
+    this.tools.element.append(this.menu.element);
     const main = h("div", { class: "nb-main" }, this.tree.element, table);
     // Lumino would take arrow keys for the notebook, in its capture phase; this attribute keeps it out.
     const root = h("div", { class: `nbkit nbkit-table ${kind.name}`, "data-lm-suppress-shortcuts": "true" },
-      header(this.overview), this.tools.element, notices.problem, notices.waiting, main, this.detail.element, notices.status);
+      header(this.overview), this.tools.element, notices.problem, notices.waiting, notices.told, main, this.detail.element, notices.status);
     root.style.setProperty("--nb-list-height", `${Math.min(Math.max(kind.rowCount, 6), 16) * 24 + 92}px`);
     return root;
   }
@@ -116,7 +133,9 @@ export class TableView {
 
   /** Returns the query of what is on show, and what is wrong with its filters. */
   ofState() {
-    return queryOf(this.state, (column) => this.kind.columnsOf([column])[0].kind, this.kind.predicates(this.state));
+    const { query, errors } = queryOf(this.state, (column) => this.kind.columnsOf([column])[0].kind, this.kind.predicates(this.state));
+    const group = groupOf(this.kind.ways, this.state);
+    return { query: group ? { ...query, group } : query, errors };
   }
 
   /** Asks anew after a change of what is on show. @param {object} change */
@@ -126,8 +145,8 @@ export class TableView {
   }
 
   clear() {
-    const { sort, is_descending } = this.state;
-    this.state = { ...this.kind.everything(), sort, is_descending };
+    const { sort, group, open } = this.state;
+    this.state = { ...this.kind.everything(), sort, group, open };
     this.tree.reset();
     this.grid.head.clearFilters();
     this.showAll();
@@ -151,27 +170,40 @@ export class TableView {
 
   async refreshAndReveal() {
     await this.refresh();
-    if (this.selected !== null) await this.reveal();
+    if (this.selected !== null) await this.selection.reveal();
   }
 
-  async refresh() {
+  /** Asks for the rows of what is on show; they begin at the top, or where they are for a change that is `inPlace`. */
+  async refresh(inPlace = false) {
     this.generation += 1;
     this.root.toggleAttribute("data-busy", true);
+    this.notices.tell("");
     this.asked = this.ofState();
     const { query, errors } = this.asked;
-    const answer = await this.ask("rows", { kind: "rows", query, offset: 0, limit: PAGE_ROWS });
+    const offset = inPlace ? Math.max(visibleRows(this.grid.top, this.grid.sizes).first - AHEAD, 0) : 0;
+    const answer = await this.ask("rows", { kind: "rows", query, offset, limit: PAGE_ROWS });
     if (!answer) return;
+    const [first] = this.state.sort;
     this.root.toggleAttribute("data-busy", false);
     this.cache.clear();
-    this.cache.add(0, answer.rows);
-    this.grid.isNested = this.state.sort === this.kind.natural && !this.state.is_descending;
+    this.cache.add(offset, answer.rows);
+    this.grid.isGrouped = this.state.group !== "";
+    this.grid.isNested = !this.grid.isGrouped && first.column === this.kind.natural && !first.descending;
     this.grid.largest = answer.largest;
     this.grid.setColumns(answer.columns);
-    this.grid.head.show(this.state, { ...answer.errors, ...errors });
-    this.grid.setRows(answer.matched);
+    this.menu.show(this.state.group, this.grid.allColumns);
+    this.errors = { ...answer.errors, ...errors };
+    this.showHead();
+    this.grid.open = new Set(this.state.open);
+    this.grid.setRows(answer.listed, inPlace);
     this.tools.show(this.state, this.isLimited, this.within?.label ?? null);
     this.nothing.hidden = answer.matched > 0;
     this.count(answer);
+  }
+
+  /** Shows in the head what the rows are sorted and filtered by, and soon what the columns hold. */
+  showHead() {
+    this.grid.head.show(this.state, this.errors ?? {});
     this.profileSoon.later();
   }
 
@@ -207,6 +239,29 @@ export class TableView {
     if (answer) this.fetchView();
   }
 
+  /** Returns all rows that are listed, of groups not those inside, and says how far it is. */
+  rowsToTake() {
+    const { query } = this.asked;
+    const asked = query.group ? { ...query, group: { ...query.group, open: [] } } : query;
+    const fetchPage = (/** @type {number} */ offset, /** @type {number} */ limit) => this.ask("take", { kind: "rows", query: asked, offset, limit, is_whole: true });
+    return allRows(fetchPage, (done, all) => this.notices.tell(done < all ? `${count(done)} of ${counted(all, "row")} fetched` : ""));
+  }
+
+  async copy() {
+    if (this.grid.rowCount > MOST_COPIED) return this.notices.tell(`Only up to ${count(MOST_COPIED)} rows are copied; save them as CSV, or filter first.`);
+    const table = await this.rowsToTake();
+    if (!table) return;
+    const isCopied = await copied(written(table, "\t"), this.root);
+    this.notices.tell(isCopied ? `${counted(table.rows.length, "row")} copied.` : "The browser does not let the page copy; save the rows as CSV.");
+  }
+
+  async save() {
+    const table = await this.rowsToTake();
+    if (!table) return;
+    save(written(table, ","), `${this.kind.name.replace("nbkit-", "").replace("-", "_")}.csv`);
+    this.notices.tell(`${counted(table.rows.length, "row")} saved.`);
+  }
+
   /** Returns the answer to a question; null if it was replaced or went wrong, which is then shown. @param {string} topic @param {object} message */
   async ask(topic, message) {
     try {
@@ -220,69 +275,23 @@ export class TableView {
     }
   }
 
-  /** @param {number | null} id */
+  /** Selects a row in the widget, and so in the kernel. @param {number | null} id */
   select(id) {
     this.model.set(this.kind.trait, id);
     this.model.save_changes();
   }
 
-  /** Jumps to a row by a link in the detail pane. @param {number} id */
-  go(id) {
-    this.isJump = true;
-    this.select(id);
-  }
-
-  closeDetail() {
-    this.select(null);
-    this.grid.activeCell()?.focus({ preventScroll: true });
-  }
-
-  async showSelection() {
-    const id = this.selected;
-    const isJump = this.isJump;
-    this.isJump = false;
-    this.grid.selected = id;
-    this.grid.draw();
-    if (id === null) return this.detail.hide();
-    const detail = await this.ask("detail", { kind: "detail", [this.kind.key]: id });
-    if (!detail) return;
-    this.detail.show(detail, Boolean(isJump));
-    await this.reveal();
-  }
-
-  /** Brings the selected row into view, or says that the filters hide it. */
-  async reveal() {
-    const id = this.selected;
-    let position = this.grid.body.positionOf(id);
-    if (position === undefined) {
-      const answer = await this.ask("position", { kind: "position", [this.kind.key]: id, query: this.asked.query });
-      if (!answer) return;
-      position = answer.position;
-    }
-    this.detail.showHidden(position === null);
-    if (position !== null) {
-      this.grid.active.row = position;
-      this.grid.reveal(position);
-      this.grid.draw();
-    }
+  /** Takes a row that was chosen in the grid: a group opens or closes, a single row is selected. @param {number | null} id */
+  choose(id) {
+    if (id === null || id >= 0) return this.select(id);
+    this.state = { ...this.state, open: toggled(this.state.open, -1 - id) };
+    return this.refresh(true);
   }
 
   /** @param {boolean} isOpen */
   toggleTree(isOpen) {
     this.tree.element.hidden = !isOpen;
     this.tools.showTree(isOpen);
-    if (isOpen && !this.tree.nodes.length) this.loadTree();
-  }
-
-  async loadTree() {
-    /** @type {any[]} */
-    const rows = [];
-    let answer = null;
-    do {
-      answer = await this.ask("modules", { kind: "modules", offset: rows.length });
-      if (!answer) return;
-      rows.push(...answer.rows);
-    } while (rows.length < answer.total && answer.rows.length);
-    this.tree.setModules(rows, answer.outside, answer.amount);
+    if (isOpen && !this.tree.nodes.length) this.tree.load((message) => this.ask("modules", message));
   }
 }

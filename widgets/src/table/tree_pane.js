@@ -30,6 +30,19 @@ export class TreePane {
     this.element = h("div", { class: "nb-tree" }, this.tree);
   }
 
+  /** Fetches the modules page by page. @param {(message: object) => Promise<any>} ask */
+  async load(ask) {
+    /** @type {any[]} */
+    const rows = [];
+    let answer = null;
+    do {
+      answer = await ask({ kind: "modules", offset: rows.length });
+      if (!answer) return;
+      rows.push(...answer.rows);
+    } while (rows.length < answer.total && answer.rows.length);
+    this.setModules(rows, answer.outside, answer.amount);
+  }
+
   /**
    * @param {[string, string, string | null, number, boolean, number, number][]} rows model, module, type, depth, has_children, ops, amount
    * @param {[number, number]} outside ops and amount outside any module

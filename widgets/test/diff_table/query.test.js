@@ -23,6 +23,6 @@ test("a value is set, replaced and taken away, and the record that was is as it 
 test("columns that are not known have a look by what they hold; places sort upwards", () => {
   const [rank, ratio, added, text] = diffColumnsOf(["rank", "noise_ratio", "some_share", "some_text"], new Set(["rank", "noise_ratio", "some_share"]));
   assert.deepEqual([added.label, added.isNumber, text.isNumber], ["some share", true, false]);
-  assert.deepEqual(nextSort({ sort: "op", is_descending: false }, rank), { sort: "rank", is_descending: false });
-  assert.deepEqual(nextSort({ sort: "rank", is_descending: false }, ratio), { sort: "noise_ratio", is_descending: true });
+  assert.deepEqual(nextSort([{ column: "op", descending: false }], rank), [{ column: "rank", descending: false }]);
+  assert.deepEqual(nextSort([{ column: "rank", descending: false }], ratio), [{ column: "noise_ratio", descending: true }]);
 });

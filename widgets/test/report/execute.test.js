@@ -45,14 +45,14 @@ test("a large table is profiled by an even sample", () => {
 
 test("pages carry raw cells, what the rows add up to, and the largest value for the bars", () => {
   const { rows, ...page } = answer({ kind: "rows", id: "view-1", query: { sort: [{ column: "self_time_us", descending: true }] }, offset: 1, limit: 2 });
-  assert.deepEqual(page, { kind: "rows", id: "view-1", matched: 8, amount: 2031, columns: ["op", "self_time_us"], errors: {}, offset: 1, largest: 1024 });
+  assert.deepEqual(page, { kind: "rows", id: "view-1", matched: 8, listed: 8, groups: null, amount: 2031, columns: ["op", "self_time_us"], errors: {}, offset: 1, largest: 1024 });
   assert.deepEqual(rows, [[2, 0, "torch.matmul", 2000], [1, 0, "aten.addmm.default", 5]]);
 });
 
 test("a limit holds in every query, also in one asked before", () => {
   limit = [7, 0];
   assert.deepEqual([rowsOf({}), answer({ kind: "position", row: 7, query: {} }), answer({ kind: "position", row: 1, query: {} }).position], [
-    [0, 7], { kind: "position", id: undefined, row: 7, position: 1 }, null,
+    [0, 7], { kind: "position", id: undefined, row: 7, position: 1, closed: null }, null,
   ]);
   limit = null;
   assert.equal(rowsOf({}).length, 8);

@@ -11,11 +11,18 @@ test("columns keep the kernel's order; one that is not known gets a plain look",
 });
 
 test("times sort slowest first, names and starts upwards, the same column turns around", () => {
-  const none = { sort: "op_id", is_descending: false };
-  assert.deepEqual(nextSort(none, time), { sort: "self_time_us", is_descending: true });
-  assert.deepEqual(nextSort(none, op), { sort: "op", is_descending: false });
-  assert.deepEqual(nextSort(none, start), { sort: "start_us", is_descending: false });
-  assert.deepEqual(nextSort({ sort: "op", is_descending: false }, op), { sort: "op", is_descending: true });
+  const none = [{ column: "op_id", descending: false }];
+  assert.deepEqual(nextSort(none, time), [{ column: "self_time_us", descending: true }]);
+  assert.deepEqual(nextSort(none, op), [{ column: "op", descending: false }]);
+  assert.deepEqual(nextSort(none, start), [{ column: "start_us", descending: false }]);
+  assert.deepEqual(nextSort([{ column: "op", descending: false }], op), [{ column: "op", descending: true }]);
+});
+
+test("a column that is added sorts what those before leave equal, and turns around in its place", () => {
+  const both = nextSort([{ column: "op", descending: false }], time, true);
+  assert.deepEqual(both, [{ column: "op", descending: false }, { column: "self_time_us", descending: true }]);
+  assert.deepEqual(nextSort(both, op, true), [{ column: "op", descending: true }, { column: "self_time_us", descending: true }]);
+  assert.deepEqual(nextSort(both, op), [{ column: "op", descending: true }]);
 });
 
 test("a query is filtered if any condition is given; blanks are none", () => {

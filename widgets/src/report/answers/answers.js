@@ -1,7 +1,6 @@
 // Answers a table's questions in an exported page, with raw cells as nbkit/views/tables/source.py sends them in the notebook.
 
-import { maskOf } from "../execute/fits.js";
-import { ordered } from "../execute/order.js";
+import { lister } from "../execute/listing.js";
 import { profiles } from "../execute/profile.js";
 import { numberColumn, textAt, textColumn } from "../columns/columns.js";
 
@@ -16,19 +15,27 @@ import { numberColumn, textAt, textColumn } from "../columns/columns.js";
 /** Returns a function that answers messages of the front end, with kind "error" where they ask for what is not there. @param {Table} table @returns {(message: any) => any} */
 export function answerer(table) {
   const { columns, key, shown, amounts } = table;
-  const idsOf = matcher(table);
+  const list = lister(columns, shown, table.within);
   /** @type {Record<string, (message: any) => object>} */
   const kinds = {
-    rows(message) {
-      const ids = idsOf(message);
-      const { offset = 0, limit = ids.length } = message;
-      const rows = Array.from(ids.subarray(offset, offset + limit), (row) => [row, table.depth?.[row] ?? 0, ...shown.map((name) => cell(columns, name, row))]);
-      return { matched: ids.length, amount: sum(amounts, ids), columns: shown, errors: {}, offset, largest: largest(numberColumn(columns, table.bar), ids), rows };
+    rows({ query = {}, offset = 0, limit }) {
+      const listing = list(query);
+      const { matched, names, ids, groups } = listing;
+      const bars = groups ? largest(groups.columns.numbers[table.bar] ?? [], groups.first.keys()) : largest(numberColumn(columns, table.bar), matched);
+      return {
+        matched: matched.length, listed: ids.length, groups: groups && groups.first.length, amount: sum(amounts, matched), columns: names, errors: {}, offset,
+        largest: bars, rows: pageRows(table, listing, ids.subarray(offset, offset + (limit ?? ids.length))),
+      };
     },
-    profile: (message) => ({ columns: profiles(columns, idsOf(message), shown) }),
-    position(message) {
-      const position = idsOf(message).indexOf(message[key]);
-      return { [key]: message[key], position: position < 0 ? null : position };
+    profile({ query = {} }) {
+      const { matched, names, groups } = list(query);
+      return { columns: groups ? profiles(groups.columns, Int32Array.from(groups.first.keys()), names) : profiles(columns, matched, names) };
+    },
+    position({ query = {}, [key]: row }) {
+      const { matched, ids, groups } = list(query);
+      const position = ids.indexOf(row);
+      const group = position < 0 && matched.includes(row) ? groups?.groupOf.get(groups.keys[row]) : undefined;
+      return { [key]: row, position: position < 0 ? null : position, closed: group === undefined ? null : groups?.first[group] };
     },
     modules: () => table.modules,
   };
@@ -45,35 +52,20 @@ export function answerer(table) {
   };
 }
 
-/** Returns a function that finds the rows a message's query asks for, and keeps those of the last query. @param {Table} table */
-function matcher({ columns, within }) {
-  /** @type {{text: string, limit: Iterable<number> | null, ids: Int32Array}} */
-  let last = { text: "", limit: null, ids: new Int32Array(0) };
-  return (/** @type {any} */ { query = {} }) => {
-    const text = JSON.stringify(query);
-    const limit = within();
-    if (text !== last.text || limit !== last.limit) {
-      const { predicates = [], sort = [] } = query;
-      last = { text, limit, ids: ordered(columns, rowsOf(limited(maskOf(columns, predicates), limit)), sort) };
-    }
-    return last.ids;
-  };
+/** Returns for each listed row its number, how deep it is nested, and its cells; the number of a group is below 0. @param {Table} table @param {import("../execute/listing.js").Listing} listing @param {Int32Array} ids */
+function pageRows({ columns, depth }, { names, groups }, ids) {
+  const placeOf = groups && new Map(Array.from(groups.first, (row, place) => [row, place]));
+  return Array.from(ids, (id) => {
+    const place = id < 0 ? placeOf?.get(-1 - id) ?? -1 : id;
+    const from = id < 0 && groups ? groups.columns : columns;
+    const deep = id < 0 ? 0 : groups ? 1 : depth?.[id] ?? 0;
+    return [id, deep, ...names.map((name) => (hasColumn(from, name) ? cell(from, name, place) : null))];
+  });
 }
 
-/** @param {Uint8Array} mask @param {Iterable<number> | null} limit */
-function limited(mask, limit) {
-  if (!limit) return mask;
-  const inside = new Uint8Array(mask.length);
-  for (const row of limit) inside[row] = mask[row];
-  return inside;
-}
-
-/** @param {Uint8Array} mask */
-function rowsOf(mask) {
-  let count = 0;
-  const rows = new Int32Array(mask.length);
-  for (let row = 0; row < mask.length; row += 1) if (mask[row]) rows[count++] = row;
-  return rows.slice(0, count);
+/** @param {import("../columns/columns.js").Columns} columns @param {string} name */
+function hasColumn({ texts, numbers }, name) {
+  return Object.hasOwn(texts, name) || Object.hasOwn(numbers, name);
 }
 
 /** Returns a cell as raw data; null where the value is missing. @param {import("../columns/columns.js").Columns} columns @param {string} name @param {number} row */
@@ -91,7 +83,7 @@ function sum(values, rows) {
   return total;
 }
 
-/** Returns the largest finite value, 0 if there is none above. @param {Float64Array} values @param {Int32Array} rows */
+/** Returns the largest finite value, 0 if there is none above. @param {ArrayLike<number>} values @param {Iterable<number>} rows */
 function largest(values, rows) {
   let most = 0;
   for (const row of rows) if (values[row] > most && values[row] < Infinity) most = values[row];

@@ -6,8 +6,8 @@ import { cell } from "./answers.js";
 import { backwardOps, forwardOps, neighbours, withChildren } from "./dataflow.js";
 import { rowsWhere, statisticsCounts } from "./tensors.js";
 
-/** A column that the ops do not have themselves. */
-const MADE = "output";
+/** Columns that the ops do not have themselves, as nbkit/analysis/query/op_table.py makes them. */
+const MADE = ["output", "location", "layer", "source_text"];
 const TENSOR_TEXTS = ["role", "name", "dtype", "shape", "stride", "device"];
 const STATISTICS = ["mean", "std", "min", "max", "norm", "nan_count", "inf_count"];
 
@@ -26,7 +26,8 @@ export function opDetail({ columns, tensors, types, most }, opId) {
   return {
     op_id: opId,
     op: values("op"),
-    fields: Object.fromEntries([...Object.keys(columns.texts), ...Object.keys(columns.numbers)].filter((name) => name !== MADE).map((name) => [name, values(name)])),
+    fields: Object.fromEntries([...Object.keys(columns.texts), ...Object.keys(columns.numbers)].filter((name) => !MADE.includes(name)).map((name) => [name, values(name)])),
+    source_text: values("source_text"),
     class: types.get(`${values("model")}\n${values("module")}`) ?? null,
     left_out: leftOut(tensors, group),
     tensors: tensorRows(tensors, group, most.tensors),

@@ -29,7 +29,7 @@ export class GridBody {
    * @param {number} top
    * @param {import("./scroll.js").Sizes} sizes
    * @param {(position: number) => any[] | undefined} rowAt
-   * @param {{selected: number | null, active: {row: number, column: number}, isNested: boolean, largest: number}} look
+   * @param {{selected: number | null, active: {row: number, column: number}, isNested: boolean, isGrouped: boolean, open: Set<number>, largest: number, rowName: (row: any[]) => string | null}} look
    */
   draw(top, sizes, rowAt, look) {
     const { first, last } = visibleRows(top, sizes);
@@ -75,17 +75,23 @@ export class GridBody {
       const isActive = look.active.row === position && look.active.column === index;
       element.children[index].tabIndex = isActive ? 0 : -1;
     });
-    if (element.row === row && element.isNested === look.isNested) return;
+    const isOpen = look.isGrouped && row !== undefined && row[0] < 0 ? look.open.has(-1 - row[0]) : null;
+    if (element.row === row && element.isNested === look.isNested && element.isOpen === isOpen) return;
     element.row = row;
     element.isNested = look.isNested;
+    element.isOpen = isOpen;
+    mark(element, row, isOpen, look.isGrouped);
     element.toggleAttribute("data-waiting", row === undefined);
     this.columns.forEach((column, index) => this.write(element.children[index], column, row, index, look));
   }
 
   /** @param {any} cell @param {any} column @param {any[] | undefined} row @param {number} index @param {any} look */
   write(cell, column, row, index, look) {
-    const raw = row?.[FIRST_CELL + index];
+    const raw = row?.[FIRST_CELL + (column.at ?? index)];
     const text = row === undefined ? "" : column.text(raw);
+    if (look.isGrouped && index === 0 && row !== undefined) return this.writeLead(cell, text, row, look);
+    // Single rows have no count and no spread.
+    if (!column.isFiltered && row && row[0] >= 0) return cell.replaceChildren();
     if (text === null) cell.replaceChildren(nullMark());
     else if (column.isTail) cell.replaceChildren(h("bdi", { dir: "ltr" }, text));
     else cell.textContent = text;
@@ -99,6 +105,16 @@ export class GridBody {
     }
   }
 
+  /** Writes the first cell of a row in groups: what a group goes by, or which row one inside is. @param {any} cell @param {string | null} text @param {any[]} row @param {any} look */
+  writeLead(cell, text, row, look) {
+    const isGroup = row[0] < 0;
+    const op = isGroup ? text : look.rowName(row);
+    cell.title = op ?? "null";
+    cell.classList.remove("nb-tail");
+    cell.style.paddingInlineStart = isGroup ? "" : "24px";
+    cell.replaceChildren(isGroup ? h("span", { class: "nb-twisty", "aria-hidden": "true" }) : h("span", { class: "nb-muted" }, `#${row[0]} `), op === null ? nullMark() : h("bdi", { dir: "ltr" }, op));
+  }
+
   /** Returns the element that shows a position, if it is in view. @param {number} position */
   rowElement(position) {
     return this.pool.find((element) => !element.hidden && element.position === position);
@@ -108,4 +124,12 @@ export class GridBody {
   positionOf(id) {
     return this.pool.find((element) => !element.hidden && element.row?.[0] === id)?.position;
   }
+}
+
+/** Marks a row as a group, open or closed, or as one inside a group. @param {HTMLElement} element @param {any[] | undefined} row @param {boolean | null} isOpen @param {boolean} isGrouped */
+function mark(element, row, isOpen, isGrouped) {
+  if (isOpen === null) element.removeAttribute("aria-expanded");
+  else element.setAttribute("aria-expanded", String(isOpen));
+  if (isGrouped && row) element.setAttribute("aria-level", row[0] < 0 ? "1" : "2");
+  else element.removeAttribute("aria-level");
 }

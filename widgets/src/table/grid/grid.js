@@ -7,14 +7,16 @@ import { GridBody } from "./body.js";
 import { GridHead } from "./head.js";
 
 export const ROW_HEIGHT = 24;
+/** What stands in a row before its cells: its number and how deep it is nested. */
+const FIRST_CELL = 2;
 /** Below this width the columns are made narrower. */
 const NARROW = 480;
 const NARROWING = 0.82;
 
 export class Grid {
   /**
-   * @param {{id: string, label: string, columnsOf: (names: string[]) => any[], rowAt: (position: number) => any[] | undefined, onView: () => void, onSort: (column: any) => void,
-   *   onFilter: (name: string, text: string) => void, onSelect: (id: number | null) => void}} options
+   * @param {{id: string, label: string, columnsOf: (names: string[]) => any[], rowAt: (position: number) => any[] | undefined, onView: () => void, onSort: (column: any, isAdded: boolean) => void,
+   *   onFilter: (name: string, text: string) => void, onColumns: () => void, onSelect: (id: number | null) => void}} options
    */
   constructor(options) {
     this.options = options;
@@ -24,10 +26,20 @@ export class Grid {
     /** @type {number | null} */
     this.selected = null;
     this.isNested = true;
+    this.isGrouped = false;
+    /** A row of each group that is open. @type {Set<number>} */
+    this.open = new Set();
+    /** @type {Set<string>} */
+    this.hidden = new Set();
+    /** Widths that were chosen. @type {Map<string, number>} */
+    this.widths = new Map();
+    this.columnNames = "";
+    /** @type {import("../columns.js").Column[]} */
+    this.allColumns = [];
     /** The largest value shown of the column that has bars. */
     this.largest = 0;
     this.frame = 0;
-    this.head = new GridHead({ ...options, onDown: (column) => this.moveTo({ row: 0, column }) });
+    this.head = new GridHead({ ...options, onDown: (column) => this.moveTo({ row: 0, column }), onWidth: (name, width) => this.setWidth(name, width) });
     this.body = new GridBody();
     this.canvas = h("div", { class: "nb-canvas", role: "presentation" }, this.head.element, this.body.element);
     this.element = h(
@@ -54,32 +66,51 @@ export class Grid {
 
   /** @param {string[]} names */
   setColumns(names) {
-    if (this.columnNames === names.join()) return;
-    this.columnNames = names.join();
-    this.columns = this.options.columnsOf(names);
+    const wanted = [...names, "hidden", ...this.hidden].join();
+    if (this.columnNames === wanted) return;
+    this.columnNames = wanted;
+    this.allColumns = this.options.columnsOf(names).map((column, at) => ({ ...column, at }));
+    this.columns = this.allColumns.filter(({ name, at }) => at === 0 || !this.hidden.has(name));
+    this.active.column = Math.min(this.active.column, this.columns.length - 1);
     this.head.setColumns(this.columns);
     this.body.setColumns(this.columns);
     this.element.setAttribute("aria-colcount", String(this.columns.length));
   }
 
+  /** Hides columns, and shows all others. @param {Set<string>} names */
+  hide(names) {
+    this.hidden = new Set(names);
+    if (this.allColumns.length) this.setColumns(this.allColumns.map(({ name }) => name));
+    this.options.onColumns();
+    this.layout();
+  }
+
+  /** @param {string} name @param {number | null} width in pixels; null for the column's own */
+  setWidth(name, width) {
+    if (width === null) this.widths.delete(name);
+    else this.widths.set(name, Math.max(Math.round(width), 32));
+    this.layout();
+  }
+
   setWidths() {
     if (!this.columns) return;
     const factor = this.element.clientWidth < NARROW ? NARROWING : 1;
-    const widths = this.columns.map(({ width }) => Math.round(width * factor));
+    const widths = this.columns.map(({ name, width }) => this.widths.get(name) ?? Math.round(width * factor));
     const tracks = widths.map((width, index) => (index === widths.length - 1 ? `minmax(${width}px, 1fr)` : `${width}px`));
     this.canvas.style.setProperty("--nb-columns", tracks.join(" "));
     this.canvas.style.setProperty("--nb-first", `${widths[0]}px`);
     this.canvas.style.minWidth = `${widths.reduce((sum, width) => sum + width, 0)}px`;
   }
 
-  /** Shows another list of rows from its start. @param {number} rowCount */
-  setRows(rowCount) {
+  /** Shows another list of rows, from its start or from where it is. @param {number} rowCount @param {boolean} inPlace */
+  setRows(rowCount, inPlace = false) {
     this.rowCount = rowCount;
+    this.element.setAttribute("role", this.isGrouped ? "treegrid" : "grid");
     this.element.setAttribute("aria-rowcount", String(rowCount + 2));
-    this.active.row = Math.min(Math.max(this.active.row, -1), 0);
+    this.active.row = Math.min(Math.max(this.active.row, -1), inPlace ? rowCount - 1 : 0);
     if (rowCount === 0) this.active.row = -1;
     this.layout();
-    this.scrollTo(0);
+    if (!inPlace) this.scrollTo(0);
   }
 
   get sizes() {
@@ -146,6 +177,12 @@ export class Grid {
     if (hadFocus && cell !== document.activeElement) (cell ?? this.element).focus({ preventScroll: true });
   }
 
+  /** Names a row inside a group by its op. @param {any[]} row */
+  rowName(row) {
+    const column = this.allColumns.find(({ name }) => name === "op");
+    return column ? column.text(row[FIRST_CELL + (column.at ?? 0)]) : null;
+  }
+
   activeCell() {
     const { row, column } = this.active;
     return row === -1 ? this.head.nameAt(column) : this.body.rowElement(row)?.children[column];
@@ -157,15 +194,15 @@ export class Grid {
     const pageRows = Math.max(Math.floor(this.viewHeight / ROW_HEIGHT) - 1, 1);
     const to = moved(event, this.active, { rowCount: this.rowCount, columnCount: this.columns?.length ?? 0, pageRows });
     if (to) this.moveTo(to);
-    else if (event.key === "Enter" || event.key === " ") this.activate();
+    else if (event.key === "Enter" || event.key === " ") this.activate(event.shiftKey);
     else if (event.key === "Escape") this.options.onSelect(null);
     else return;
     event.preventDefault();
   }
 
-  activate() {
+  activate(isAdded = false) {
     const { row, column } = this.active;
-    if (row === -1) this.options.onSort(this.columns?.[column]);
+    if (row === -1) this.options.onSort(this.columns?.[column], isAdded);
     else if (this.options.rowAt(row)) this.options.onSelect(this.options.rowAt(row)?.[0]);
   }
 

@@ -2,13 +2,14 @@
 
 import { debounced, h } from "../../shared/dom.js";
 import { profilePicture, profileText } from "./profile.js";
+import { widthHandle, widthKey } from "./width.js";
 
 const PAUSE = 60;
 
 export class GridHead {
   /**
-   * @param {{id: string, onSort: (column: any) => void, onFilter: (name: string, text: string) => void,
-   *   onDown: (column: number) => void}} options
+   * @param {{id: string, onSort: (column: any, isAdded: boolean) => void, onFilter: (name: string, text: string) => void,
+   *   onDown: (column: number) => void, onWidth: (name: string, width: number | null) => void}} options
    */
   constructor(options) {
     this.options = options;
@@ -34,22 +35,25 @@ export class GridHead {
       {
         role: "columnheader", class: column.isNumber ? "nb-cell nb-number" : "nb-cell", "aria-colindex": index + 1,
         "aria-sort": "none", tabindex: "-1", "data-column": index, "data-name": column.name, title: sortTitle(column),
-        onclick: () => this.options.onSort(column),
+        onclick: (/** @type {MouseEvent} */ event) => this.options.onSort(column, event.shiftKey),
+        onkeydown: (/** @type {KeyboardEvent} */ event) => widthKey(event, (width) => this.options.onWidth(column.name, width)),
       },
       h("span", {}, column.label), h("span", { class: "nb-sort-mark", "aria-hidden": "true" }),
-      h("span", { class: "nb-profile", "aria-hidden": "true" }),
+      widthHandle((width) => this.options.onWidth(column.name, width)), h("span", { class: "nb-profile", "aria-hidden": "true" }),
     );
   }
 
   /** @param {import("../columns.js").Column} column @param {number} index */
   filterCell(column, index) {
+    const cell = { role: "gridcell", class: "nb-cell", "data-column": index, "data-name": column.name, "aria-colindex": index + 1 };
+    if (!column.isFiltered) return h("div", cell);
     const apply = debounced(() => this.options.onFilter(column.name, input.value), PAUSE);
     const input = h("input", {
       type: "text", "aria-label": `Filter ${column.label}`, title: column.hint, placeholder: column.hint.split(" · ")[0], spellcheck: "false", autocomplete: "off",
       oninput: apply.later,
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.filterKey(event, input, apply, index),
     });
-    return h("div", { role: "gridcell", class: "nb-cell", "data-column": index, "data-name": column.name, "aria-colindex": index + 1 }, input);
+    return h("div", cell, input);
   }
 
   /** @param {KeyboardEvent} event @param {any} input @param {any} apply @param {number} index */
@@ -69,9 +73,11 @@ export class GridHead {
   /** @param {import("../query/query.js").State} query @param {Record<string, string>} errors */
   show(query, errors) {
     this.columns.forEach((column, index) => {
-      const sorted = query.sort === column.name ? query.is_descending ? "descending" : "ascending" : "none";
-      this.names.children[index].setAttribute("aria-sort", sorted);
+      const place = query.sort.findIndex((part) => part.column === column.name);
+      this.names.children[index].setAttribute("aria-sort", place < 0 ? "none" : query.sort[place].descending ? "descending" : "ascending");
+      this.names.children[index].children[1].dataset.place = place >= 0 && query.sort.length > 1 ? String(place + 1) : "";
       const input = this.filters.children[index].firstChild;
+      if (!input) return;
       const text = query.filters[column.name] ?? "";
       if (input !== document.activeElement && input.value !== text) input.value = text;
       input.toggleAttribute("data-active", text.trim() !== "");
@@ -100,11 +106,11 @@ export class GridHead {
   }
 
   clearFilters() {
-    for (const cell of this.filters.children) cell.firstChild.value = "";
+    for (const cell of this.filters.children) if (cell.firstChild) cell.firstChild.value = "";
   }
 }
 
 /** @param {import("../columns.js").Column} column */
 function sortTitle(column) {
-  return `Sort by ${column.label}`;
+  return `Sort by ${column.label}; with Shift, sort by it after the columns before`;
 }

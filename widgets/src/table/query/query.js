@@ -4,16 +4,18 @@ import { FilterError, parsed } from "./filter_text.js";
 
 /**
  * @typedef {import("./filter_text.js").Predicate} Predicate
- * @typedef {{predicates: Predicate[], sort: {column: string, descending: boolean}[]}} Query
+ * @typedef {{column: string, descending: boolean}} Sort
+ * @typedef {{predicates: Predicate[], sort: Sort[], group?: import("./grouping.js").Grouping}} Query
  * @typedef {{model: string | null, module: string | null, outside_modules: boolean}} ModuleChoice
- * @typedef {{search: string, filters: Record<string, string>, sort: string, is_descending: boolean} & ModuleChoice} State what all tables have on show
+ * @typedef {{search: string, filters: Record<string, string>, sort: Sort[], group: string, open: number[]} & ModuleChoice} State what all tables have on show;
+ *   the first of `sort` decides first, `group` names a way to group rows, "" for none, and `open` holds a row of each group that is open
  */
 
 const SEARCHED = ["op", "module", "source"];
 
-/** Returns the state that shows everything, sorted by a column. @param {string} sort @returns {State} */
-export function everything(sort) {
-  return { search: "", filters: {}, model: null, module: null, outside_modules: false, sort, is_descending: false };
+/** Returns the state that shows everything without groups, sorted by a column. @param {string} column @returns {State} */
+export function everything(column) {
+  return { search: "", filters: {}, model: null, module: null, outside_modules: false, sort: [{ column, descending: false }], group: "", open: [] };
 }
 
 /** Tells whether a state leaves anything out. @param {State} state */
@@ -28,8 +30,7 @@ export function isFiltered({ search, filters, module, outside_modules: outside }
  */
 export function queryOf(state, kindOf, more) {
   const { predicates, errors } = filterPredicates(state.filters, kindOf);
-  const sort = [{ column: state.sort, descending: state.is_descending }];
-  return { query: { predicates: [...predicates, ...searchPredicates(state.search), ...modulePredicates(state), ...more], sort }, errors };
+  return { query: { predicates: [...predicates, ...searchPredicates(state.search), ...modulePredicates(state), ...more], sort: state.sort }, errors };
 }
 
 /** @param {Record<string, string>} filters @param {(column: string) => import("./filter_text.js").Kind} kindOf */

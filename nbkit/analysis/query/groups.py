@@ -1,0 +1,215 @@
+"""Groups the rows of a table by columns of texts: of each group sums, spread and what its rows have in common.
+
+widgets/src/report/execute/groups.js does the same in a report; tests/views/report/questions.py asks both.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nbkit.analysis.query.common_texts import common_texts
+from nbkit.analysis.query.encoded import Columns, Floats, TextColumn
+from nbkit.analysis.query.matches import Ids, order_of_all, ordered, stable_order
+from nbkit.errors import OptionError, nearest
+
+# What a group has besides the columns of its rows: how many of them there are here and among all, how many instances
+# they belong to, and the least, middle and most of an instance.
+CALLS, OF, INSTANCES = COUNTS = ("calls", "of", "instances")
+SPREAD = ("min", "median", "max")
+TOTALS: dict[str, np.ufunc] = {"sum": np.add, "min": np.fmin, "max": np.fmax}
+# Up to so many groups their numbers are 16 bits, which numpy sorts in linear time.
+FEW = 2**16
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Says how to group: rows with equal texts in the columns `by` are one group.
+
+    `totals` says of columns of numbers whether a group has their "sum", "min" or "max"; `spread` is the column of which
+    it has min, median and max over its rows, or, with `each`, over the sums of the rows that are equal in those columns
+    (such as each layer). `among` are the columns by which all rows of the table are counted, filtered or not.
+    """
+
+    by: Sequence[str]
+    totals: Mapping[str, str]
+    spread: str | None = None
+    each: Sequence[str] = ()
+    among: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Holds groups in order: their columns, of each its first row in the table; and of each row its group.
+
+    `rows` are the rows that fit the query, in the order of the table, and `group_of` says the group of each.
+    """
+
+    columns: Columns
+    first: Ids
+    rows: Ids
+    group_of: Ids
+
+    def places(self, first: Ids) -> Ids:
+        """Returns where the groups of these first rows stand."""
+        order = np.argsort(self.first)
+        return np.asarray(order[np.searchsorted(self.first[order], first)])
+
+    def with_key(self, key: int, keys: Ids) -> int | None:
+        """Returns the group whose rows have this key; null where a filter leaves out all of them."""
+        places = np.flatnonzero(keys[self.first] == key)
+        return int(places[0]) if len(places) else None
+
+    def listing(self, opened: Mapping[int, Ids]) -> Ids:
+        """Returns what a table lists: a group as -1 less its first row, after it its rows if they are in `opened`."""
+        heads = -1 - self.first
+        parts, before = list[Ids](), 0
+        for place in sorted(opened):
+            parts += [heads[before : place + 1], opened[place]]
+            before = place + 1
+        return np.concatenate([*parts, heads[before:]])
+
+
+def columns_of(shown: Sequence[str], columns: Columns, grouping: Grouping) -> list[str]:
+    """Returns the columns that groups are shown with: what they go by, numbers, then what rows have in common."""
+    by = [name for index, name in enumerate(grouping.by) if index == 0 or name in shown]
+    numbers = [name for name in shown if name in grouping.totals]
+    counts = [CALLS, *([OF] if grouping.among else []), *([INSTANCES] if grouping.each else [])]
+    at = numbers.index(grouping.spread) + 1 if grouping.spread in numbers else 0
+    spread = SPREAD if grouping.spread else ()
+    texts = [name for name in shown if name in columns.texts and name not in by]
+    return [*by, *counts, *numbers[:at], *spread, *numbers[at:], *texts]
+
+
+def keys_of(columns: Columns, names: Sequence[str]) -> Ids:
+    """Returns a number for each row, equal where the texts in these columns are. Raises OptionError on others."""
+    keys = np.zeros(len(columns), np.int64)
+    for name in names:
+        if name not in columns.texts:
+            raise OptionError(f"The table has no texts {name!r} to group by; {nearest(name, list(columns.texts))}")
+        column = columns.texts[name]
+        keys = keys * (len(column.values) + 1) + column.codes + 1
+        if len(column.values) and keys.max(initial=0) >= 2**62 // (len(column.values) + 1):
+            keys = pd.factorize(keys)[0].astype(np.int64)
+    return keys
+
+
+def groups_of(
+    columns: Columns, rows: Ids, grouping: Grouping, names: Sequence[str], sort: Sequence[Mapping[str, Any]] = ()
+) -> Groups:
+    """Groups these rows, given in the order of the table; `names` are the columns that the groups need.
+
+    Groups come in the order of `sort` as far as they have its columns, else in that of their first rows.
+    """
+    keys = keys_of(columns, grouping.by)
+    codes, different = pd.factorize(keys[rows] if len(rows) < len(keys) else keys)
+    parts = _Parts(columns, rows, np.asarray(codes, np.int64), len(different))
+    made = parts.columns(grouping, names)
+    # The codes count groups up as their first rows come.
+    first = np.empty(len(different), np.int64)
+    first[parts.codes[::-1]] = rows[::-1]
+    place = np.arange(len(different))
+    for part in reversed(sort):
+        if part["column"] in made.texts or part["column"] in made.numbers:
+            place = ordered(made, place, part["column"], is_descending=bool(part.get("descending")))
+    texts = {name: TextColumn(column.values, column.codes[place]) for name, column in made.texts.items()}
+    numbers = {name: values[place] for name, values in made.numbers.items()}
+    place_of = np.empty(len(place), np.int64)
+    place_of[place] = np.arange(len(place))
+    return Groups(Columns(len(place), texts, numbers), first[place], rows, place_of[parts.codes])
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Holds rows with the group of each."""
+
+    table: Columns
+    rows: Ids
+    codes: Ids
+    count: int
+
+    def of(self, values: Any) -> Any:
+        """Returns the values of the rows, of a column of the table."""
+        return values if len(self.rows) == len(self.table) else values[self.rows]
+
+    def columns(self, grouping: Grouping, names: Sequence[str]) -> Columns:
+        numbers = {CALLS: np.bincount(self.codes, minlength=self.count).astype(np.float64)}
+        numbers |= {name: self.total(name, how) for name, how in grouping.totals.items() if name in names}
+        if grouping.among:
+            numbers[OF] = self.among(grouping.among)
+        if grouping.spread:
+            numbers |= self.spread(grouping.spread, grouping.each)
+        known = self.table.texts
+        texts = {
+            name: common_texts(known[name].values, self.of(known[name].codes), self.codes, self.count)
+            for name in names
+            if name in known
+        }
+        return Columns(self.count, texts, numbers)
+
+    def total(self, name: str, how: str) -> Floats:
+        """Returns sum, least or most of a column; NaN where no row has a number."""
+        if how not in TOTALS:
+            raise OptionError(f"Groups know no {how!r} of {name}; {nearest(how, list(TOTALS))}")
+        values = self.of(self.table.number(name))
+        is_known = ~np.isnan(values)
+        if how == "sum":
+            sums = np.bincount(self.codes, np.where(is_known, values, 0.0), self.count)
+            return np.where(np.bincount(self.codes, is_known, self.count) > 0, sums, np.nan)
+        totals = np.full(self.count, np.nan)
+        TOTALS[how].at(totals, self.codes[is_known], values[is_known])
+        return totals
+
+    def among(self, names: Sequence[str]) -> Floats:
+        """Counts all rows of the table with the texts of a group in these columns."""
+        keys = pd.factorize(keys_of(self.table, names))[0]
+        counts = np.empty(self.count)
+        counts[self.codes] = np.bincount(keys, minlength=1)[self.of(keys)]
+        return counts
+
+    def spread(self, name: str, each: Sequence[str]) -> dict[str, Floats]:
+        """Returns min, median and max over the rows of a group, or over the instances that `each` tells apart."""
+        if not each:
+            order = self.by_value(name)
+            return _spread(self.of(self.table.number(name))[order], self.codes[order], self.count)
+        values = self.of(self.table.number(name))
+        is_known = ~np.isnan(values)
+        keys = self.of(keys_of(self.table, each))[is_known]
+        sums, groups = self._sums(values[is_known], self.codes[is_known], keys)
+        order = stable_order(sums)
+        instances = {INSTANCES: np.bincount(groups, minlength=self.count).astype(np.float64)}
+        return {**_spread(sums[order], groups[order], self.count), **instances}
+
+    def by_value(self, name: str) -> Ids:
+        """Returns the places of the rows with a number, the smallest first."""
+        values = self.table.number(name)
+        if len(self.rows) == len(self.table):
+            order = order_of_all(self.table, name)
+            return order[: np.count_nonzero(~np.isnan(values))]
+        known = np.flatnonzero(~np.isnan(values[self.rows]))
+        return known[stable_order(values[self.rows][known])]
+
+    def _sums(self, values: Floats, groups: Ids, keys: Ids) -> tuple[Floats, Ids]:
+        """Returns the sum of each instance in each group, and its group."""
+        codes, different = pd.factorize(keys)
+        units, pairs = pd.factorize(groups * max(len(different), 1) + codes)
+        sums = np.bincount(units, values, len(pairs)).astype(np.float64)
+        return sums, np.asarray(pairs // max(len(different), 1), np.int64)
+
+
+def _spread(values: Floats, groups: Ids, count: int) -> dict[str, Floats]:
+    """Returns min, median and max of each group; `values` are in order."""
+    order = np.argsort(groups.astype(np.uint16 if count < FEW else np.int64), kind="stable")
+    counts = np.bincount(groups, minlength=count)
+    starts = np.cumsum(counts) - counts
+    none = len(values)
+    at = [starts, starts + (counts - 1) // 2, starts + counts // 2, starts + counts - 1]
+    places = np.append(order, none)
+    ranked = np.append(values, np.nan)
+    low, below, above, high = (ranked[places[np.where(counts > 0, place, none)]] for place in at)
+    with np.errstate(invalid="ignore"):
+        # The middle of two equal infinite values is that value.
+        middle = np.where(below == above, below, below / 2 + above / 2)
+    return dict(zip(SPREAD, (low, middle, high), strict=True))
