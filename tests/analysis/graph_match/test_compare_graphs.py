@@ -137,3 +137,15 @@ def test_square_weights_are_taken_to_be_as_the_others():
     for wide, relation in (([4, 8], "permute"), ([8, 4], "same")):
         found = compare_graphs(graph("one", [8, 4]), graph("other", wide))
         assert found[found["level"] == "parameter"]["relation"].tolist() == [relation, relation]
+
+
+def two_products(graph: str, *names: str) -> dict[str, pd.DataFrame]:
+    """A graph without parts, of products with parameters of one shape."""
+    states = [(name, "parameter", "", [4, 4], ()) for name in names]
+    products = [(f"{graph} {name}", "aten.mm.default", "", [4], ("x", name)) for name in names]
+    return make_graph(graph, ("x", "input", "", [4], ()), *states, *products)
+
+
+def test_parameters_of_one_shape_are_not_paired_where_nothing_says_which_is_which():
+    found = compare_graphs(two_products("one", "up", "down"), two_products("other", "key", "value"))
+    assert set(found[found["level"] == "parameter"]["action"]) == {"left_only", "right_only"}
