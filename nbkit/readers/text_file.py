@@ -6,13 +6,15 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 from typing import IO, cast
 
 from nbkit.errors import TraceError
-from nbkit.readers.progress import Progress
+from nbkit.progress import Progress
 
 GZIP = b"\x1f\x8b"
 PIECE_BYTES = 1 << 20
+MEGABYTE = 1e6
 # What a line has beyond this is dropped: a binary file may have no line ends at all.
 LONGEST_LINE = 1 << 22
 ESCAPED_BYTES = re.compile("[\udc80-\udcff]")
@@ -139,13 +141,16 @@ def _pieces(path: Path) -> Iterator[bytes]:
         file.seek(0)
         # read1 gives what there is before it says that the file is damaged.
         read = gzip.GzipFile(fileobj=file).read1 if head == GZIP else cast(IO[bytes], file).read
-        progress = Progress(path.name, path.stat().st_size)
-        try:
+        total, started = path.stat().st_size, monotonic()
+
+        def describe() -> str:
+            done = 0 if file.closed else file.tell()
+            speed = done / MEGABYTE / max(monotonic() - started, 0.1)
+            return f"reading {path.name}: {done / max(total, 1):.0%} of {total / MEGABYTE:,.0f} MB, {speed:.0f} MB/s"
+
+        with Progress(describe):
             while piece := read(PIECE_BYTES):
                 yield piece
-                progress.update(file.tell())
-        finally:
-            progress.close()
 
 
 def _cannot_read(path: Path, error: OSError) -> TraceError:

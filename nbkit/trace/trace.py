@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 import pandas as pd
 
 from nbkit.errors import SchemaError, TraceError, nearest
+from nbkit.progress import Progress
 from nbkit.schema import TABLES
 from nbkit.trace import storage
 from nbkit.trace.captured_values import CapturedCall
@@ -84,7 +85,8 @@ class Trace:
         """
         if values not in (None, "captured"):
             raise TraceError(f"values={values!r} cannot be saved; give 'captured', or None for frames and meta alone.")
-        return storage.write(Path(path), self.frames, self.meta, self.captured if values else {})
+        with Progress(lambda: f"saving {Path(path).name}: {sum(map(len, self.frames.values())):,} rows"):
+            return storage.write(Path(path), self.frames, self.meta, self.captured if values else {})
 
     @classmethod
     def load(cls, path: str | Path) -> "Trace":

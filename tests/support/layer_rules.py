@@ -20,7 +20,7 @@ RANKS = (
     ("command_line",),
 )
 TOP_FILES = {
-    **dict.fromkeys(("errors", "flops", "patterns", "units"), "base"),
+    **dict.fromkeys(("errors", "flops", "patterns", "progress", "units"), "base"),
     "__init__": "root",
     "__main__": "command_line",
 }

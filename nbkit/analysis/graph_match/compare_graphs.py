@@ -10,6 +10,7 @@ from nbkit.analysis.graph_match.parameters import ParameterMatcher
 from nbkit.analysis.graph_match.parts import matched_parts
 from nbkit.analysis.graph_match.rows import MatchedGraphs
 from nbkit.analysis.graph_match.side import side_of
+from nbkit.progress import Progress
 from nbkit.schema import CORRESPONDENCE
 
 Frames = Mapping[str, pd.DataFrame]
@@ -21,8 +22,9 @@ def compare_graphs(left: Frames, right: Frames) -> pd.DataFrame:
     Of several graphs those of equal names are compared, else the first with ops of each side.
     """
     rows = []
-    for names in compared_graphs(left["nodes"], right["nodes"]):
-        rows += list(_matched(left, right, *names).rows())
+    with Progress(lambda: f"comparing graphs of {len(left['nodes']):,} and {len(right['nodes']):,} nodes"):
+        for names in compared_graphs(left["nodes"], right["nodes"]):
+            rows += list(_matched(left, right, *names).rows())
     return CORRESPONDENCE.frame(rows)
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 from nbkit.analysis.time.noise import typical
 from nbkit.analysis.time.timed_pair import OP_NAMES, TIMES, Groups, TimedPair, gathered, timed_pair
 from nbkit.errors import OptionError, nearest
+from nbkit.progress import Progress
 from nbkit.schema import TEXT, table
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
@@ -57,8 +58,9 @@ def compare_times(
     for name, value, known in (("by", by, NAMES), ("clock", clock, TIMES)):
         if not isinstance(value, str) or value not in known:
             raise OptionError(f"{name}={value!r} is not a way to compare times; {nearest(str(value), known)}")
-    pair = timed_pair(checked_trace(left, "left"), checked_trace(right, "right"), clock)
-    table = _table(pair.by_op if by == "op" else gathered(pair.by_op, NAMES[by]), pair)
+    with Progress(lambda: f"compare_times: {len(left.ops):,} and {len(right.ops):,} ops"):
+        pair = timed_pair(checked_trace(left, "left"), checked_trace(right, "right"), clock)
+        table = _table(pair.by_op if by == "op" else gathered(pair.by_op, NAMES[by]), pair)
     repeats = {"left_repeats": pair.repeats[0], "right_repeats": pair.repeats[1]}
     table.attrs.update({"common_factor": pair.factor, **repeats, "notes": pair.notes()})
     return table

@@ -4,6 +4,7 @@ import pandas as pd
 
 from nbkit.divergence.side_by_side import comparable, first_beginning, notes_on, side_by_side
 from nbkit.errors import OptionError
+from nbkit.progress import Progress
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 
@@ -21,7 +22,8 @@ def compare_values(left: Trace, right: Trace) -> pd.DataFrame:
     should show. Raises OptionError for a trace without statistics, and if the two share no op.
     """
     runs = checked_trace(left, "left").frames, checked_trace(right, "right").frames
-    result = side_by_side(comparable(runs[0], "The left trace"), comparable(runs[1], "The right trace"))
+    with Progress(lambda: f"compare_values: {len(left.ops):,} and {len(right.ops):,} ops"):
+        result = side_by_side(comparable(runs[0], "The left trace"), comparable(runs[1], "The right trace"))
     if not (result["action"] == "match").any():
         raise OptionError("The two traces share no op, so there is nothing to compare; give two runs of the same step.")
     result.attrs.update({"first_divergence": first_beginning(result), "notes": notes_on(result)})

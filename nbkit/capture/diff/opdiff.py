@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from nbkit import units
 from nbkit.capture.calls.capturer import KEEP, KEEP_BYTES, CallCapturer
 from nbkit.capture.diff.judge import Judge
 from nbkit.capture.diff.mode import DiffMode
@@ -148,6 +149,9 @@ class DiffObserver(Observer):
         self.module_scope = ModuleScope(recording, modules, self.scope.selection)
         self.mode = DiffMode(recording, self.reference, self.judge, self.scope, self.module_scope)
         return self.mode if self.against is None else self.against.below(recording, self.mode)
+
+    def progress(self) -> str:
+        return f"{units.counted(self.mode.compared, 'call')} compared"
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         with isolated(), MutedWarnings() as muted:

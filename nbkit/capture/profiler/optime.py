@@ -29,6 +29,7 @@ from nbkit.capture.step.compiled import CompiledRegions
 from nbkit.capture.step.tracebacks import failed_at, without_our_frames
 from nbkit.errors import OptionError
 from nbkit.findings.time.rules import time_findings
+from nbkit.progress import Progress
 from nbkit.schema import LINES, MEMORY, MODULES, OPS
 from nbkit.timeline import timeline
 from nbkit.timeline.compiled import has_hidden_kernels
@@ -155,12 +156,26 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             self.recording = KinetoRecording(self.options, self.stacks)
         self.running = running()
         self.running.append(self)
+        self.progress = Progress(self._progress).__enter__()
         return self.trace
+
+    def _progress(self) -> str:
+        """Says how far it is; another thread asks, while the step runs."""
+        if self not in self.running:
+            return f"{self.verb}: reading what the profiler recorded"
+        count = max(self.repeats, 1)
+        return f"{self.verb}: run {min(len(self.runs) + 1, count)} of {count}" if self.repeats else self.verb
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.running.remove(self)
+        try:
+            self._end(error)
+        finally:
+            self.progress.__exit__(None, None, None)
+
+    def _end(self, error: BaseException | None) -> None:
         finished = len(self.runs)
         self.end_run()
         if error is not None and finished:

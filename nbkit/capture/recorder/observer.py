@@ -37,6 +37,10 @@ class Observer:
         """Returns what runs each call of an op: `run`, or a function that calls it and sees its inputs and results."""
         return run
 
+    def progress(self) -> str:
+        """Returns what it has done so far, for the line of progress; another thread asks."""
+        return ""
+
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         """Returns frames and meta to add, puts the rest on `trace`; `op_ids` holds one per slot of recording.ops."""
         return {}, {}

@@ -8,11 +8,13 @@ from types import TracebackType
 from typing import Any, Literal
 
 import pandas as pd
+from torch._ops import OpOverload
 
+from nbkit import units
 from nbkit.capture.frames.build import build, machine_text, now_text, versions
 from nbkit.capture.frames.selection import Selection
 from nbkit.capture.native.library import library, own_work
-from nbkit.capture.raw.recording import Recording, next_sequence_number
+from nbkit.capture.raw.recording import OP_FIELDS, Recording, next_sequence_number
 from nbkit.capture.raw.running import check_nesting, running
 from nbkit.capture.raw.statistics import Statistics
 from nbkit.capture.recorder.dispatch_mode import OpMode
@@ -25,6 +27,7 @@ from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.capture.step.optimizer_steps import OptimizerSteps
 from nbkit.capture.step.tracebacks import came_from_op, failed_at, without_our_frames
 from nbkit.errors import OptionError
+from nbkit.progress import Progress
 from nbkit.schema.message import message_values
 from nbkit.trace.trace import Trace
 
@@ -59,8 +62,13 @@ class Recorder:
         if self.trace is not None:
             raise OptionError(f"This {self.verb} has been used already; make a new one for each recording.")
         check_nesting(self.verb)
-        with own_work():
-            self._begin()
+        self.progress = Progress(self._progress).__enter__()
+        try:
+            with own_work():
+                self._begin()
+        except BaseException:
+            self.progress.__exit__(None, None, None)
+            raise
         assert self.trace is not None
         self.running.append(self)
         self.recording.start = perf_counter_ns()
@@ -106,8 +114,24 @@ class Recorder:
     ) -> None:
         self.recording.end = perf_counter_ns()
         self.recording.last_sequence = next_sequence_number()
-        with own_work():
-            self._end(error)
+        try:
+            with own_work():
+                self._end(error)
+        finally:
+            self.progress.__exit__(None, None, None)
+
+    def _progress(self) -> str:
+        """Says how far the recording is; another thread asks, while the step runs."""
+        recording = vars(self).get("recording")
+        if recording is None:
+            return self.verb
+        count = len(recording.ops) // OP_FIELDS
+        told = f"{self.verb}: {units.counted(count, 'op')}"
+        if self.ended:
+            return f"{told}, building frames"
+        last = recording.ops[(count - 1) * OP_FIELDS] if count else None
+        names = [f"last {last}"] if isinstance(last, str | OpOverload) else []
+        return ", ".join([told, *filter(None, (observer.progress() for observer in self.observers)), *names])
 
     def _end(self, error: BaseException | None) -> None:
         getters = self.api.getters

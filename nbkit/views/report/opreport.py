@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+from nbkit import units
 from nbkit.errors import OptionError
+from nbkit.progress import Progress
 from nbkit.trace.atomic_write import writing
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
@@ -37,10 +39,11 @@ def opreport(
     if base is not None:
         _check_base(base, traces)
     base = None if base is None else leaving(base, values=values)
-    contents = [Contents(leaving(trace, values=values), base, values) for trace in traces]
-    text = report_page(contents, title)
-    with writing(Path(path), "the report") as file:
-        file.write(text)
+    with Progress(lambda: f"opreport: writing {units.counted(len(traces), 'trace')} to {Path(path).name}"):
+        contents = [Contents(leaving(trace, values=values), base, values) for trace in traces]
+        text = report_page(contents, title)
+        with writing(Path(path), "the report") as file:
+            file.write(text)
     return Path(path)
 
 

@@ -1,0 +1,189 @@
+"""Progress is shown to a person who waits, and to nobody else; it leaves nothing behind."""
+
+import io
+import threading
+from time import monotonic, sleep
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+import nbkit
+from nbkit import progress
+from nbkit.progress import Progress, duration_text
+from tests.readers.exports import slice_, written
+
+LIMIT_S = 30.0
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Progress begins at once, and lines follow each other quickly."""
+    monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(progress, "EVERY_S", 0.01)
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    stream = Terminal()
+    # pytest gives sys.stderr another value between a fixture and its test.
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=stream))
+    return stream
+
+
+def wait_for(stream: io.StringIO, text: str) -> None:
+    end = monotonic() + LIMIT_S
+    while text not in stream.getvalue() and monotonic() < end:
+        sleep(0.01)
+    assert text in stream.getvalue()
+
+
+def last_line(stream: io.StringIO) -> str:
+    """What the terminal shows in its last line."""
+    return stream.getvalue().rsplit("\r", 1)[-1]
+
+
+def test_the_line_follows_the_work_and_goes_away(terminal):
+    done = ["1 of 2"]
+    with Progress(lambda: f"work: {done[0]}"):
+        wait_for(terminal, "\rwork: 1 of 2 (0 s)")
+        done[0] = "2 of 2"
+        wait_for(terminal, "\rwork: 2 of 2 (0 s)")
+    assert last_line(terminal) == ""
+    assert terminal.getvalue().rstrip("\r").endswith(" " * len("work: 2 of 2 (0 s)"))
+    assert not [thread for thread in threading.enumerate() if thread.name == "nbkit progress"]
+
+
+def test_quick_work_shows_nothing(terminal, monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE_S", LIMIT_S)
+    with Progress(lambda: "work"):
+        pass
+    assert terminal.getvalue() == ""
+
+
+def test_work_inside_other_work_is_the_one_that_is_shown(terminal):
+    with Progress(lambda: "outer"):
+        wait_for(terminal, "outer")
+        with Progress(lambda: "inner"):
+            wait_for(terminal, "inner")
+            before = terminal.getvalue().count("outer")
+            sleep(0.1)
+            assert terminal.getvalue().count("outer") <= before + 1
+        wait_for(io.StringIO(terminal.getvalue()[-200:]), "outer")
+
+
+@pytest.mark.parametrize("kind", ["file", "switched off", "closed"])
+def test_nobody_is_told_who_does_not_watch(kind, monkeypatch):
+    stream = io.StringIO() if kind == "file" else Terminal()
+    if kind == "switched off":
+        monkeypatch.setenv("NBKIT_PROGRESS", "0")
+    if kind == "closed":
+        stream.close()
+    with Progress(lambda: "work", stream):
+        sleep(0.1)
+    assert kind == "closed" or stream.getvalue() == ""
+
+
+def test_a_stream_that_is_closed_meanwhile_ends_the_line_and_not_the_work():
+    stream = Terminal()
+    with Progress(lambda: "work", stream):
+        wait_for(stream, "work")
+        stream.close()
+        sleep(0.1)
+
+
+def test_an_error_takes_the_line_away(terminal):
+    def fail() -> None:
+        with Progress(lambda: "work"):
+            wait_for(terminal, "work")
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        fail()
+    assert last_line(terminal) == ""
+
+
+def test_waiting_is_told_in_seconds_then_minutes():
+    assert [duration_text(seconds) for seconds in (0.9, 59.9, 61, 600)] == ["0 s", "59 s", "1 min 01 s", "10 min 00 s"]
+
+
+def test_loading_a_file_says_how_far_it_is(terminal, tmp_path, monkeypatch):
+    from nbkit.readers import text_file
+
+    monkeypatch.setattr(text_file, "PIECE_BYTES", 64)
+    decode = text_file.Decoder.decode
+
+    def slowly(*args, **options):
+        sleep(0.02)
+        return decode(*args, **options)
+
+    monkeypatch.setattr(text_file.Decoder, "decode", slowly)
+    nbkit.load(written(tmp_path / "t.json", [slice_("cpu_op", "aten::mm", float(at), 1.0) for at in range(9)]))
+    assert "\rreading t.json: " in terminal.getvalue()
+    assert last_line(terminal) == ""
+
+
+@pytest.mark.parametrize(
+    ("verb", "told"),
+    [
+        (nbkit.optrace, ["optrace: ", " ops, last aten.mm"]),
+        (nbkit.opcheck, ["opcheck: ", " ops, last aten.mm"]),
+        (nbkit.opdiff, ["opdiff: ", " calls compared, last aten.mm"]),
+        (nbkit.optime, ["optime ("]),
+    ],
+)
+def test_a_recording_says_what_runs(verb, told, terminal):
+    left = torch.ones(2, 2)
+    with verb() as trace:
+        for _ in range(3):
+            left @ left
+        for text in told:
+            wait_for(terminal, text)
+    assert last_line(terminal) == ""
+    assert trace.complete
+    assert not [thread for thread in threading.enumerate() if thread.name == "nbkit progress"]
+
+
+def test_a_recording_that_fails_to_begin_leaves_no_line(terminal, monkeypatch):
+    recorder = nbkit.optrace()
+    monkeypatch.setattr(recorder, "_begin", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        recorder.__enter__()
+    assert not [thread for thread in threading.enumerate() if thread.name == "nbkit progress"]
+
+
+def test_repeated_runs_are_counted(terminal):
+    def step() -> None:
+        wait_for(terminal, "optime: run 2 of 3") if len(runs) == 1 else None
+        runs.append(None)
+
+    runs: list[None] = []
+    nbkit.optime(repeats=3).run(step)
+    assert len(runs) == 3
+
+
+def test_writing_a_report_and_saving_say_so(terminal, tmp_path, monkeypatch):
+    from nbkit.trace import storage
+    from nbkit.views.report import opreport
+
+    with nbkit.optrace() as trace:
+        torch.ones(2) + 1
+    page, write = opreport.report_page, storage.write
+
+    def waiting_page(*args):
+        wait_for(terminal, "opreport: writing 1 trace to r.html")
+        return page(*args)
+
+    def waiting_write(*args):
+        wait_for(terminal, "saving t: ")
+        return write(*args)
+
+    monkeypatch.setattr(opreport, "report_page", waiting_page)
+    monkeypatch.setattr(storage, "write", waiting_write)
+    nbkit.opreport(trace, path=tmp_path / "r.html")
+    trace.save(tmp_path / "t")
