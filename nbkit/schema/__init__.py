@@ -5,6 +5,7 @@ from nbkit.schema.findings import FINDINGS
 from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, PARTS
 from nbkit.schema.recording import (
     ALIGNMENT,
+    BLOCKS,
     DIFFS,
     FAULTS,
     LINES,
@@ -12,19 +13,24 @@ from nbkit.schema.recording import (
     MODULES,
     OPS,
     SAMPLES,
+    STACKS,
     TENSORS,
     TIMINGS,
 )
 from nbkit.schema.table import DTYPES, TABLES, Column, Table, nullable, table
 from nbkit.schema.training import PARAMETERS, STEPS
 
-SCHEMA_VERSION = 4
-RECORDING = (OPS, TENSORS, MODULES, LINES, MEMORY, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, STEPS, ALIGNMENT)
+SCHEMA_VERSION = 5
+RECORDING = (
+    OPS, TENSORS, MODULES, LINES, MEMORY, STACKS, BLOCKS, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, STEPS,
+    ALIGNMENT,
+)  # fmt: skip
 GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE)
 TABLES.update({of.name: of for of in (*RECORDING, *GRAPHS)})
 
 __all__ = [
     "ALIGNMENT",
+    "BLOCKS",
     "CORRESPONDENCE",
     "DIFFS",
     "DTYPES",
@@ -44,6 +50,7 @@ __all__ = [
     "RECORDING",
     "SAMPLES",
     "SCHEMA_VERSION",
+    "STACKS",
     "STEPS",
     "TABLES",
     "TENSORS",

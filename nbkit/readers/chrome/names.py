@@ -78,7 +78,12 @@ def user_line(frame: str) -> str | None:
     if match is None:
         return None
     path = match[1].replace("\\", "/")
+    return f"{path}:{match[2]}" if is_user_path(path) else None
+
+
+def is_user_path(path: str) -> bool:
+    """Returns whether a file is the user's, or a library's above torch: not torch's, Python's or ours."""
     first = path.partition("/")[0].removesuffix(".py")
     if path.startswith("<") or TORCH_PATH.search(path) or INTERPRETER_PATH.match(path):
-        return None
-    return None if first in sys.stdlib_module_names and not path.startswith("/") else f"{path}:{match[2]}"
+        return False
+    return first not in sys.stdlib_module_names or path.startswith("/")
