@@ -3,17 +3,15 @@
 from nbkit.compat.text_dtype import TEXT
 from nbkit.schema.findings import FINDINGS
 from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, PARTS
+from nbkit.schema.memory import BLOCKS, MEMORY, STACKS
 from nbkit.schema.recording import (
     ALIGNMENT,
-    BLOCKS,
     DIFFS,
     FAULTS,
     LINES,
-    MEMORY,
     MODULES,
     OPS,
     SAMPLES,
-    STACKS,
     TENSORS,
     TIMINGS,
 )

@@ -1,12 +1,18 @@
 """Makes memory snapshots as torch.cuda.memory._snapshot() does: a small caching allocator, and stacks of torch."""
 
+import pickle
 import weakref
 from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
+
+import nbkit
+from nbkit.trace.trace import Trace
 
 SEGMENT_BYTES, ROUNDED_TO = 2 << 20, 512
 # Where the clock and the addresses of a snapshot begin.
@@ -150,3 +156,30 @@ class OnAllocator(TorchDispatchMode):
         self.known.pop(key, None)
         if address in self.allocator.live_bytes:
             self.allocator.free(address, torch._C._profiler.gather_traceback(True, True, False))
+
+
+def frame(name: str, line: int, filename: str = "train.py") -> Snapshot:
+    """Returns a frame of a stack."""
+    return {"name": name, "filename": filename, "line": line}
+
+
+def grown() -> Snapshot:
+    """Returns 4 KiB of weights that were there before, 8 KiB of activations at the peak, of which 6 KiB are freed.
+
+    The stacks are main -> build (line 2) and main -> step -> work (line 7 or 8).
+    """
+    main, allocator = frame("main", 1), Allocator()
+    allocator.alloc(4096, [frame("build", 2), main])
+    allocator.events.clear()
+    allocator.alloc(2048, [frame("work", 7), frame("step", 5), main])
+    large = allocator.alloc(6144, [frame("work", 8), frame("step", 5), main])
+    allocator.free(large, [frame("step", 6), main])
+    return snapshot_of(allocator)
+
+
+def read(snapshot: Snapshot) -> Trace:
+    """Returns the trace of a snapshot, by way of a file."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "snapshot.pickle"
+        path.write_bytes(pickle.dumps(snapshot))
+        return nbkit.load(path)

@@ -7,7 +7,7 @@ from nbkit.analysis.time.memory import live_rows, memory_peaks
 from nbkit.schema import BLOCKS, MEMORY, STACKS, TEXT
 
 # What a stack tells of an allocation.
-OWNERS = ["line", "module", "phase"]
+OWNERS = ["user_line", "module", "phase"]
 IN_USE, AWAITING, FREE = "active_allocated", "active_awaiting_free", "inactive"
 
 
@@ -34,7 +34,7 @@ def allocations_at_peak(memory: pd.DataFrame, blocks: pd.DataFrame) -> pd.DataFr
 
 
 def held_at_peak_by(memory: pd.DataFrame, stacks: pd.DataFrame, blocks: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Returns who holds the peak of a snapshot: per device and `by` (of line, module, phase), most bytes first.
+    """Returns who holds the peak of a snapshot: per device and `by` (of user_line, module, phase), most bytes first.
 
     Columns: device, the names in `by`, allocations, held_bytes, held_fraction of the device's peak. What has no stack,
     such as what came before the first event, has null names.

@@ -15,7 +15,7 @@ def memory_peaks(memory: pd.DataFrame) -> pd.DataFrame:
 
     peak_bytes is of allocated_bytes; where that is null, of the sum of the allocations and frees so far.
     """
-    rows = _peak_rows(memory)
+    rows = peak_rows(memory)
     columns = {
         "device": memory["device"].to_numpy(dtype=object)[rows],
         "peak_bytes": _allocated(memory)[rows],
@@ -44,7 +44,7 @@ def live_at_peak(memory: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
 
 def live_rows(memory: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
     """Returns which rows are allocations live at the peak of their device, and the row that frees each, NaN if none."""
-    peaks = dict(zip(_devices(memory), _peak_rows(memory).tolist(), strict=True))
+    peaks = dict(zip(_devices(memory), peak_rows(memory).tolist(), strict=True))
     row = np.arange(len(memory))
     peak = memory["device"].map(peaks).to_numpy(np.float64)
     is_allocation = (memory["delta_bytes"] > 0).to_numpy(bool)
@@ -89,7 +89,7 @@ def _devices(memory: pd.DataFrame) -> list[str]:
     return sorted(memory["device"].dropna().unique().tolist())
 
 
-def _peak_rows(memory: pd.DataFrame) -> npt.NDArray[np.int64]:
+def peak_rows(memory: pd.DataFrame) -> npt.NDArray[np.int64]:
     """Returns row of the first highest value of each device, devices in order of name."""
     allocated = pd.Series(_allocated(memory)).groupby(memory["device"], sort=True)
     return allocated.idxmax().to_numpy(np.int64)

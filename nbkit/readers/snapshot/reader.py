@@ -10,7 +10,7 @@ import pandas as pd
 from nbkit import units
 from nbkit.errors import TraceError
 from nbkit.findings.finding import Finding, findings_frame
-from nbkit.readers.snapshot.events import Events, SnapshotError, blocks_of, events_of, total_sizes
+from nbkit.readers.snapshot.events import Blocks, Events, Ints, SnapshotError, blocks_of, events_of, total_sizes
 from nbkit.readers.snapshot.history import History, OutOfMemory
 from nbkit.readers.snapshot.plain_pickle import EXPECTED, load_plain
 from nbkit.readers.snapshot.stacks import Stacks
@@ -38,39 +38,44 @@ def read_memory_snapshot(path: str | Path) -> Trace:
     """
     path = Path(path)
     with gc_paused():
-        data = load_plain(path)
-        try:
-            return _trace(path, _checked(path, data))
-        except (SnapshotError, OverflowError, MemoryError) as error:
-            raise TraceError(f"{path} is no memory snapshot as torch writes it: {error}; {EXPECTED}.") from error
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise TraceError(
-                f"{path} is no memory snapshot as torch writes it ({type(error).__name__}: {error}); {EXPECTED}."
-            ) from error
+        segments, events, blocks, stacks, settings = _read(path)
+    try:
+        history = History(events, blocks, segments, stacks.stack_id)
+    except SnapshotError as error:
+        raise _no_snapshot(path, str(error)) from error
+    table = stacks.table()
+    frames = {"memory": history.memory(), "stacks": table, "blocks": history.blocks()}
+    if failed := history.out_of_memory():
+        frames["findings"] = findings_frame(_finding(one, table) for one in failed)
+    return Trace(frames, _meta(path, events, history, stacks, settings))
+
+
+def _read(path: Path) -> tuple[tuple[Ints, Ints], Events, Blocks, Stacks, dict[str, Any]]:
+    """Returns sizes of segments, events, blocks, stacks and settings, and lets go of the data."""
+    data = _checked(path, load_plain(path))
+    try:
+        segments = data[SEGMENTS]
+        sizes, events, blocks = total_sizes(segments), events_of(data.get(TRACES) or []), blocks_of(segments)
+        stacks = Stacks([*events.stacks, *blocks.stacks])
+        # A million events take hundreds of megabytes, which the frames can have.
+        events.stacks.clear()
+        blocks.stacks.clear()
+        return sizes, events, blocks, stacks, _settings(data.get("allocator_settings"))
+    except SnapshotError as error:
+        raise _no_snapshot(path, str(error)) from error
+    # Whatever is of another type than torch writes.
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        raise _no_snapshot(path, f"{type(error).__name__}, {error}") from error
+
+
+def _no_snapshot(path: Path, reason: str) -> TraceError:
+    return TraceError(f"{path} is no memory snapshot as torch writes it: {reason}; {EXPECTED}.")
 
 
 def _checked(path: Path, data: Any) -> dict[str, Any]:
     if not isinstance(data, dict) or not isinstance(data.get(SEGMENTS), list):
         raise TraceError(f"{path} is a pickle of a {type(data).__name__}, but has no {SEGMENTS!r}; {EXPECTED}.")
     return data
-
-
-def _trace(path: Path, data: dict[str, Any]) -> Trace:
-    segments, traces = data[SEGMENTS], data.get(TRACES) or []
-    sizes, blocks, events = total_sizes(segments), blocks_of(segments), events_of(traces)
-    stacks = Stacks([*events.stacks, *blocks.stacks])
-    settings = _settings(data.get("allocator_settings"))
-    # A million events take hundreds of megabytes, which the frames can have.
-    events.stacks.clear()
-    blocks.stacks.clear()
-    del segments, traces
-    data.clear()
-    history = History(events, blocks, sizes, stacks.stack_id)
-    table = stacks.table()
-    frames = {"memory": history.memory(), "stacks": table, "blocks": history.blocks()}
-    if failed := history.out_of_memory():
-        frames["findings"] = findings_frame(_finding(one, table) for one in failed)
-    return Trace(frames, _meta(path, events, history, stacks, settings))
 
 
 def _meta(path: Path, events: Events, history: History, stacks: Stacks, settings: dict[str, Any]) -> dict[str, Any]:
@@ -135,7 +140,7 @@ def _notes(events: Events, history: History, stacks: Stacks) -> list[str]:
 def _finding(failed: OutOfMemory, stacks: pd.DataFrame) -> Finding:
     """Words a request that failed, and says whether free memory was there in pieces."""
     place = stacks.iloc[failed.stack_id] if failed.stack_id >= 0 else None
-    where = {} if place is None else {name: place[name] for name in ("line", "module", "phase")}
+    where = {} if place is None else {name: place[name] for name in ("user_line", "module", "phase")}
     cached = max(failed.reserved_bytes - failed.allocated_bytes, 0)
     size, free = units.data_size(failed.size_bytes), failed.free_bytes
     left = "" if free is None else f", {units.data_size(free)} were left on the device"
@@ -145,12 +150,12 @@ def _finding(failed: OutOfMemory, stacks: pd.DataFrame) -> Finding:
         severity="error",
         message=f"a request of {size} on {failed.device} failed after {units.duration(failed.time_us)}: "
         f"{units.data_size(failed.allocated_bytes)} were allocated, {units.data_size(cached)} reserved and free{left}",
-        advice="The free memory was in pieces that are too small: try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
+        advice="As much was free, but in no block that fits: try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
         if is_in_pieces
         else "Free what holds most at the peak, or make the batch smaller.",
         module=_text(where.get("module")),
         phase=_text(where.get("phase")),
-        source=_text(where.get("line")),
+        source=_text(where.get("user_line")),
         evidence={
             "requested_bytes": failed.size_bytes,
             "free_bytes": failed.free_bytes,

@@ -37,7 +37,7 @@ class Frame:
     is_user: bool
     is_module_call: bool
     phase: int
-    forward: str
+    file: str
 
 
 class Stacks:
@@ -55,7 +55,7 @@ class Stacks:
         different = [lists[index] for index in position.tolist()]
         length = np.fromiter(map(len, different), np.int64, len(different))
         self._frames, codes = _frame_codes(different, length)
-        self.stack_id = self._numbered(codes, length)[same] if len(lists) else np.zeros(0, np.int64)
+        self.stack_id = self._numbered(codes, length)[same]
 
     def _numbered(self, codes: npt.NDArray[np.int32], length: Ints) -> Ints:
         """Goes from the outermost call inwards, all lists at once; a call is its caller and its frame."""
@@ -90,7 +90,7 @@ class Stacks:
                 "parent_id": nullable(self._parent),
                 "function": _texts([frame.function for frame in frames], self._frame),
                 "source": _texts([frame.source for frame in frames], self._frame),
-                "line": _texts([frame.source for frame in frames], line),
+                "user_line": _texts([frame.source for frame in frames], line),
                 "module": _texts(modules, module),
                 "phase": _texts(list(PHASES), phase),
             }
@@ -163,13 +163,14 @@ def _frame(function: str, filename: str, line: int) -> Frame:
         is_python and is_user_path(path),
         function.rpartition(".")[2] == MODULE_CALL and path.endswith(MODULE_FILE),
         phase,
-        path.rpartition("/")[2],
+        path.rpartition("/")[2].removesuffix(".py"),
     )
 
 
 def _module_name(frame: Frame) -> str:
     """Returns what a snapshot tells of a module: not its path, and its class only where Python's names have it."""
-    return frame.function if "." in frame.function else f"{frame.forward}::{frame.function}"
+    owner, _, function = frame.function.rpartition(".")
+    return f"{owner.rpartition('.')[2] or frame.file}::{function}"
 
 
 def _texts(texts: Sequence[str | None], codes: Ints) -> Any:

@@ -15,7 +15,7 @@ CALL = {"name": "_call_impl", "filename": f"{TORCH}nn/modules/module.py", "line"
 NATIVE = {"name": "at::empty", "filename": "??", "line": 0}
 
 
-def frame(name: str, filename: str = "/home/me/train.py", line: int = 1) -> dict[str, Any]:
+def frame(name: str, filename: str = "/Users/me/train.py", line: int = 1) -> dict[str, Any]:
     return {"name": name, "filename": filename, "line": line}
 
 
@@ -43,20 +43,20 @@ def test_stacks_share_the_calls_that_they_begin_with():
 def test_the_line_is_the_innermost_outside_torch_and_the_module_what_its_call_tells():
     linear = frame("forward", f"{TORCH}nn/modules/linear.py", 125)
     lists = [
-        [NATIVE, linear, CALL, frame("forward", "/home/me/model.py", 5), NATIVE, CALL, frame("main")],
-        [frame("Block.forward", "/home/me/model.py", 8), CALL, frame("main")],
+        [NATIVE, linear, CALL, frame("forward", "/Users/me/model.py", 5), NATIVE, CALL, frame("main")],
+        [frame("Block.forward", "/Users/me/model.py", 8), CALL, frame("main")],
         [frame("forward"), frame("main")],
     ]
     made = Stacks(lists)
     rows = made.table().iloc[made.stack_id]
-    assert rows["line"].tolist() == ["/home/me/model.py:5", "/home/me/model.py:8", "/home/me/train.py:1"]
-    assert rows["module"].fillna("").tolist() == ["linear.py::forward", "Block.forward", ""]
+    assert rows["user_line"].tolist() == ["/Users/me/model.py:5", "/Users/me/model.py:8", "/Users/me/train.py:1"]
+    assert rows["module"].fillna("").tolist() == ["linear::forward", "Block::forward", ""]
     assert rows["phase"].tolist() == ["forward", "forward", "other"]
     assert rows["source"].fillna("").tolist()[0] == ""
 
 
 def test_what_a_checkpoint_runs_again_is_backward():
-    again = [frame("forward", "/home/me/model.py"), CALL, frame("backward", f"{TORCH}_tensor.py"), frame("main")]
+    again = [frame("forward", "/Users/me/model.py"), CALL, frame("backward", f"{TORCH}_tensor.py"), frame("main")]
     engine = [NATIVE, {**NATIVE, "name": "torch::autograd::Engine::thread_main(std::shared_ptr<...>)"}]
     optimizer = [frame("_init_group", f"{TORCH}optim/adamw.py"), frame("step", f"{TORCH}optim/adamw.py"), frame("step")]
     made = Stacks([again, engine, optimizer])
@@ -78,9 +78,9 @@ def test_stacks_of_torch_itself_are_read(dumped):
     trace = nbkit.load(dumped(snapshot_of(allocator)))
     made = trace.memory[trace.memory["delta_bytes"] > 0]
     rows = trace.stacks.iloc[made["stack_id"].to_numpy(int)]
-    assert all("test_stacks.py" in line for line in rows["line"])
+    assert all("test_stacks.py" in line for line in rows["user_line"])
     forward = rows["phase"] == "forward"
-    assert rows.loc[forward, "module"].unique().tolist() == ["linear.py::forward", "test_stacks.py::forward"]
+    assert rows.loc[forward, "module"].unique().tolist() == ["linear::forward", "test_stacks::forward"]
     assert set(rows["phase"]) == {"forward", "other", "backward"}
 
 
