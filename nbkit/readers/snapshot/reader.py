@@ -46,7 +46,7 @@ def read_memory_snapshot(path: str | Path) -> Trace:
     table = stacks.table()
     frames = {"memory": history.memory(), "stacks": table, "blocks": history.blocks()}
     if failed := history.out_of_memory():
-        frames["findings"] = findings_frame(_finding(one, table) for one in failed)
+        frames["findings"] = findings_frame(_findings(failed, table))
     return Trace(frames, _meta(path, events, history, stacks, settings))
 
 
@@ -137,25 +137,35 @@ def _notes(events: Events, history: History, stacks: Stacks) -> list[str]:
     return notes
 
 
-def _finding(failed: OutOfMemory, stacks: pd.DataFrame) -> Finding:
-    """Words a request that failed, and says whether free memory was there in pieces."""
-    place = stacks.iloc[failed.stack_id] if failed.stack_id >= 0 else None
-    where = {} if place is None else {name: place[name] for name in ("user_line", "module", "phase")}
+def _findings(failed: list[OutOfMemory], stacks: pd.DataFrame) -> list[Finding]:
+    """Returns a finding for each line and device where requests failed, about the first of them."""
+    places: dict[tuple[str | None, ...], list[OutOfMemory]] = {}
+    for one in failed:
+        row: Mapping[Any, Any] = stacks.iloc[one.stack_id].to_dict() if one.stack_id >= 0 else {}
+        place = [_text(row.get(name)) for name in ("user_line", "module", "phase")]
+        places.setdefault((*place, one.device), []).append(one)
+    return [_finding(several, *place[:3]) for place, several in places.items()]
+
+
+def _finding(several: list[OutOfMemory], line: str | None, module: str | None, phase: str | None) -> Finding:
+    """Words a request that failed, and says whether as much memory was free."""
+    failed = several[0]
     cached = max(failed.reserved_bytes - failed.allocated_bytes, 0)
     size, free = units.data_size(failed.size_bytes), failed.free_bytes
     left = "" if free is None else f", {units.data_size(free)} were left on the device"
     is_in_pieces = cached >= failed.size_bytes
     return Finding(
-        rule="out of memory",
+        rule="out_of_memory",
         severity="error",
         message=f"a request of {size} on {failed.device} failed after {units.duration(failed.time_us)}: "
         f"{units.data_size(failed.allocated_bytes)} were allocated, {units.data_size(cached)} reserved and free{left}",
         advice="As much was free, but in no block that fits: try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
         if is_in_pieces
         else "Free what holds most at the peak, or make the batch smaller.",
-        module=_text(where.get("module")),
-        phase=_text(where.get("phase")),
-        source=_text(where.get("user_line")),
+        module=module,
+        phase=phase,
+        source=line,
+        count=len(several),
         evidence={
             "requested_bytes": failed.size_bytes,
             "free_bytes": failed.free_bytes,

@@ -90,7 +90,7 @@ def test_a_request_that_failed_is_a_finding(dumped):
     allocator.alloc(1 << 20, [FRAME])
     allocator.fail(3 << 30, 5 << 20, [{**FRAME, "line": 9}])
     (finding,) = nbkit.load(dumped(snapshot_of(allocator))).findings.to_dict("records")
-    assert (finding["rule"], finding["severity"], finding["source"]) == ("out of memory", "error", "train.py:9")
+    assert (finding["rule"], finding["severity"], finding["source"]) == ("out_of_memory", "error", "train.py:9")
     assert finding["message"] == (
         "a request of 3.00 GiB on cuda:0 failed after 20.0 µs: 1.00 MiB were allocated, 1.00 MiB reserved and free, "
         "5.00 MiB were left on the device"
@@ -101,6 +101,17 @@ def test_a_request_that_failed_is_a_finding(dumped):
         5 << 20,
         2 << 20,
     )
+
+
+def test_requests_that_failed_in_one_line_are_one_finding(dumped):
+    allocator = Allocator()
+    for size in (4 << 30, 3 << 30):
+        allocator.fail(size, 0, [FRAME])
+    allocator.fail(1, 0)
+    findings = nbkit.load(dumped(snapshot_of(allocator))).findings
+    assert findings["count"].tolist() == [2, 1]
+    assert findings["message"].str.contains("a request of 4.00 GiB").tolist() == [True, False]
+    assert findings["source"].isna().tolist() == [False, True]
 
 
 def test_a_request_that_failed_beside_enough_free_memory_is_fragmentation(dumped):
