@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, repeat
-from operator import itemgetter
+from operator import itemgetter, methodcaller
 from typing import Any
 
 import numpy as np
@@ -144,7 +144,7 @@ def _sizes(values: Iterable[Any], count: int) -> Ints:
 
 
 def _optional(items: Sequence[Item], name: str, missing: int = -1) -> Ints:
-    return _integers((item.get(name, missing) for item in items), len(items))
+    return _integers(map(methodcaller("get", name, missing), items), len(items))
 
 
 def _offsets(size: Ints, counts: Sequence[int]) -> Ints:
@@ -163,7 +163,7 @@ def _requested(block: Item) -> int:
 
 
 def _stacks(items: Iterable[Item]) -> list[Sequence[Item]]:
-    return [item.get("frames") or () for item in items]
+    return [frames or () for frames in map(methodcaller("get", "frames"), items)]
 
 
 def _block_stack(block: Item) -> Sequence[Item]:

@@ -25,6 +25,8 @@ OTHER, FORWARD, BACKWARD, OPTIMIZER = range(4)
 MODULE_FILE, MODULE_CALL = "torch/nn/modules/module.py", "_call_impl"
 BACKWARD_FILES = ("torch/_tensor.py", "torch/autograd/__init__.py")
 ENGINE = "torch::autograd::Engine"
+# Folder of the code that torch.compile writes.
+COMPILED = "/torchinductor_"
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ def _frame(function: str, filename: str, line: int) -> Frame:
         function,
         source,
         is_python,
-        is_python and is_user_path(path),
+        is_python and is_user_path(path) and COMPILED not in path,
         function.rpartition(".")[2] == MODULE_CALL and path.endswith(MODULE_FILE),
         phase,
         path.rpartition("/")[2].removesuffix(".py"),

@@ -55,6 +55,15 @@ def test_the_line_is_the_innermost_outside_torch_and_the_module_what_its_call_te
     assert rows["source"].fillna("").tolist()[0] == ""
 
 
+def test_cells_are_lines_of_the_user_and_compiled_code_is_not():
+    cell, compiled = (
+        frame("<module>", "<ipython-input-3-0a1b>", 4),
+        frame("call", "/var/torchinductor_me/ab/cab.py", 90),
+    )
+    made = Stacks([[compiled, cell], [frame("run", "<frozen runpy>", 3)]])
+    assert made.table().iloc[made.stack_id]["user_line"].fillna("").tolist() == ["<ipython-input-3-0a1b>:4", ""]
+
+
 def test_what_a_checkpoint_runs_again_is_backward():
     again = [frame("forward", "/Users/me/model.py"), CALL, frame("backward", f"{TORCH}_tensor.py"), frame("main")]
     engine = [NATIVE, {**NATIVE, "name": "torch::autograd::Engine::thread_main(std::shared_ptr<...>)"}]
