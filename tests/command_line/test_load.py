@@ -51,7 +51,7 @@ def test_a_memory_snapshot_is_summed_up_written_and_refused_if_it_is_cut(nbkit, 
     assert nbkit("load", "snapshot.pickle", "--frame", "blocks", "--columns", "state,size_bytes", "--csv", "-") == 0
     assert capsys.readouterr().out.splitlines()[1] == "active_allocated,4096"
     assert nbkit("report", "snapshot.pickle", "-o", "report.html") == 0
-    assert capsys.readouterr().out.startswith("report.html: 1 trace, ")
+    assert "report.html: 1 trace, " in capsys.readouterr().out
     path.write_bytes(path.read_bytes()[:-40])
     assert nbkit("load", "snapshot.pickle") == 2
     assert "snapshot.pickle cannot be read: it is cut off; expected a memory snapshot" in capsys.readouterr().err

@@ -24,7 +24,7 @@ class OutOfMemory:
     size_bytes: int
     free_bytes: int | None
     allocated_bytes: int
-    reserved_bytes: int
+    reserved_bytes: int | None
     stack_id: int
 
 
@@ -67,7 +67,9 @@ class History:
         self.base_bytes[device] = base = base + int(self.mismatch_bytes[device])
         self._allocated[rows] = base + since
         end = int(segments[1][segments[0] == device].sum()) - (int(reserved[-1]) if len(rows) else 0)
-        self._reserved[rows] = end + reserved
+        after = end + reserved
+        # All that is allocated is reserved, unless the events of segments were not recorded.
+        self._reserved[rows] = after if (after >= self._allocated[rows]).all() else -1
 
     def _delta(self) -> Ints:
         kind, size = self._events.kind[self._rows], self._events.size_bytes[self._rows]
@@ -124,7 +126,7 @@ class History:
                 int(events.size_bytes[row]),
                 int(events.free_bytes[row]) if events.free_bytes[row] >= 0 else None,
                 int(self._allocated[row]),
-                int(self._reserved[row]),
+                int(self._reserved[row]) if self._reserved[row] >= 0 else None,
                 int(self._stack_ids[row]),
             )
             for row in np.flatnonzero(events.kind == OOM).tolist()

@@ -150,15 +150,17 @@ def _findings(failed: list[OutOfMemory], stacks: pd.DataFrame) -> list[Finding]:
 def _finding(several: list[OutOfMemory], line: str | None, module: str | None, phase: str | None) -> Finding:
     """Words a request that failed, and says whether as much memory was free."""
     failed = several[0]
-    cached = max(failed.reserved_bytes - failed.allocated_bytes, 0)
+    reserved = failed.reserved_bytes
+    cached = 0 if reserved is None else reserved - failed.allocated_bytes
     size, free = units.data_size(failed.size_bytes), failed.free_bytes
+    kept = "" if reserved is None else f", {units.data_size(cached)} reserved and free"
     left = "" if free is None else f", {units.data_size(free)} were left on the device"
     is_in_pieces = cached >= failed.size_bytes
     return Finding(
         rule="out_of_memory",
         severity="error",
         message=f"a request of {size} on {failed.device} failed after {units.duration(failed.time_us)}: "
-        f"{units.data_size(failed.allocated_bytes)} were allocated, {units.data_size(cached)} reserved and free{left}",
+        f"{units.data_size(failed.allocated_bytes)} were allocated{kept}{left}",
         advice="As much was free, but in no block that fits: try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
         if is_in_pieces
         else "Free what holds most at the peak, or make the batch smaller.",

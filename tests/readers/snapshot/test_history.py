@@ -52,6 +52,19 @@ def test_reserved_grows_with_the_segments(dumped):
     assert memory["time_us"].tolist() == [0.0 + 10, 10.0 + 20]
 
 
+def test_reserved_is_not_known_where_events_of_segments_were_left_out(dumped):
+    allocator = Allocator()
+    large = allocator.alloc(6 << 20)
+    allocator.free(large)
+    allocator.fail(1, 0)
+    snapshot = snapshot_of(allocator)
+    snapshot["segments"] = []  # released since then
+    snapshot["device_traces"][0] = [e for e in snapshot["device_traces"][0] if e["action"] != "segment_alloc"]
+    trace = nbkit.load(dumped(snapshot))
+    assert trace.memory["reserved_bytes"].isna().all() and trace.memory["allocated_bytes"].tolist() == [6 << 20, 0]
+    assert "0 B were allocated, 0 B were left" in trace.findings["message"][0]
+
+
 def test_an_allocation_has_the_number_of_its_free_though_the_address_is_used_again(dumped):
     allocator = Allocator()
     first = allocator.alloc(512)
