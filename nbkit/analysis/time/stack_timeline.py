@@ -28,8 +28,7 @@ def stack_timeline(memory: pd.DataFrame, stacks: pd.DataFrame) -> tuple[pd.DataF
     paths = shown_calls(stacks, memory["stack_id"].iloc[rows].to_numpy(np.int64))
     calls = _runs(paths, devices)
     while sum(len(first) for first, _, _ in calls) > MOST_ROWS and len(rows) > 1:
-        largest = np.argsort(-memory["delta_bytes"].to_numpy()[rows], kind="stable")[: len(rows) // 2]
-        kept = np.sort(largest)
+        kept = _largest(memory["delta_bytes"].to_numpy()[rows], len(rows) // 2)
         rows, devices, paths = rows[kept], devices[kept], paths[:, kept]
         calls = _runs(paths, devices)
     start = memory["time_us"].to_numpy(np.float64)[rows]
@@ -38,6 +37,14 @@ def stack_timeline(memory: pd.DataFrame, stacks: pd.DataFrame) -> tuple[pd.DataF
     size = np.zeros(len(table))
     np.add.at(size, _innermost(table, len(rows)), memory["delta_bytes"].to_numpy(np.float64)[rows])
     return _ops(table, stacks, size.astype(np.int64), devices, names), whole - len(rows)
+
+
+def _largest(size: Ints, count: int) -> Ints:
+    """Returns where the largest `count` values are, in order; of equal ones as many from each part of the time."""
+    least = np.partition(size, len(size) - count)[len(size) - count]
+    above, equal = np.flatnonzero(size > least), np.flatnonzero(size == least)
+    missing = count - len(above)
+    return np.sort(np.concatenate([above, equal[np.arange(missing) * len(equal) // missing]]))
 
 
 def shown_calls(stacks: pd.DataFrame, ids: Ints) -> npt.NDArray[np.int64]:

@@ -24,7 +24,7 @@ def with_stack_timeline(trace: Trace) -> Trace:
     ops, left_out = stack_timeline(trace.memory, trace.stacks)
     notes = [
         "Frames are the stacks of allocations, each until the next one: their times are those between allocations.",
-        *([f"{units.counted(left_out, 'smaller allocation')} left out of the flame graph."] if left_out else []),
+        *([f"The flame graph leaves out {units.counted(left_out, 'allocation')}, the smallest."] if left_out else []),
     ]
     meta = {**trace.meta, "notes": [*trace.meta.get("notes", []), *notes]}
     return Trace({**trace.frames, "ops": ops}, meta)

@@ -51,6 +51,17 @@ def test_of_too_many_allocations_the_smallest_are_left_out(monkeypatch):
     assert ops["size_bytes"].dropna().tolist() == [*range(156, 164)]
 
 
+def test_of_equal_allocations_some_of_each_time_are_drawn(monkeypatch):
+    monkeypatch.setattr(module, "MOST_ROWS", 20)
+    allocator = Allocator()
+    for number in range(64):
+        allocator.alloc(512, [frame("work", 10 + number), frame("main", 1)])
+    trace = read(snapshot_of(allocator))
+    ops, left_out = stack_timeline(trace.memory, trace.stacks)
+    assert left_out == 48
+    assert ops["source"][1:].tolist() == [f"train.py:{line}" for line in range(10, 74, 4)]
+
+
 def test_a_snapshot_without_stacks_has_no_rows():
     allocator = Allocator()
     allocator.alloc(8)
