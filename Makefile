@@ -97,6 +97,7 @@ bench: .venv/.installed-bench .venv/.installed-test  ## measure the recorders ag
 	$(BIN)/python bench/compare_times.py
 	$(BIN)/python bench/views/flame_difference.py
 	$(BIN)/python bench/readers/chrome_trace.py
+	$(BIN)/python bench/readers/memory_snapshot.py
 	$(BIN)/python bench/readers/oneflow_log.py
 	$(BIN)/python bench/views/op_table.py
 	$(BIN)/python bench/views/flamegraph.py

@@ -1,6 +1,8 @@
 """Tells what kind of file a path is from its content."""
 
+import gzip
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -9,7 +11,8 @@ from nbkit.readers.chrome.reader import read_chrome_trace
 from nbkit.readers.oneflow import reader as oneflow
 from nbkit.readers.onnx import reader as onnx
 from nbkit.readers.paddle import reader as paddle
-from nbkit.readers.text_file import text_lines
+from nbkit.readers.snapshot import reader as snapshot
+from nbkit.readers.text_file import GZIP, text_lines
 from nbkit.trace.trace import Trace
 
 Reader = Callable[[Path], Trace]
@@ -28,7 +31,9 @@ def reader_of(path: Path) -> Reader:
 
     Raises TraceError if it cannot be read at all.
     """
-    # A file of that name that does not begin so is damaged, which the reader says.
+    # A file of such a name that does not begin so is damaged, which the reader says.
+    if snapshot.looks_like(_unpacked_head(path), path.name):
+        return snapshot.read_memory_snapshot
     if onnx.looks_like(_head(path)) or path.suffix == ".onnx":
         return onnx.read_onnx_model
     for number, text in enumerate(_windows(path)):
@@ -46,6 +51,17 @@ def _head(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(16)
     except OSError:
+        return b""
+
+
+def _unpacked_head(path: Path) -> bytes:
+    head = _head(path)
+    if not head.startswith(GZIP):
+        return head
+    try:
+        with gzip.open(path) as file:
+            return file.read(16)
+    except (OSError, EOFError, zlib.error):
         return b""
 
 

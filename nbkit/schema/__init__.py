@@ -3,12 +3,12 @@
 from nbkit.compat.text_dtype import TEXT
 from nbkit.schema.findings import FINDINGS
 from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, PARTS
+from nbkit.schema.memory import BLOCKS, MEMORY, STACKS
 from nbkit.schema.recording import (
     ALIGNMENT,
     DIFFS,
     FAULTS,
     LINES,
-    MEMORY,
     MODULES,
     OPS,
     SAMPLES,
@@ -18,13 +18,17 @@ from nbkit.schema.recording import (
 from nbkit.schema.table import DTYPES, TABLES, Column, Table, nullable, table
 from nbkit.schema.training import PARAMETERS, STEPS
 
-SCHEMA_VERSION = 4
-RECORDING = (OPS, TENSORS, MODULES, LINES, MEMORY, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, STEPS, ALIGNMENT)
+SCHEMA_VERSION = 5
+RECORDING = (
+    OPS, TENSORS, MODULES, LINES, MEMORY, STACKS, BLOCKS, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, STEPS,
+    ALIGNMENT,
+)  # fmt: skip
 GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE)
 TABLES.update({of.name: of for of in (*RECORDING, *GRAPHS)})
 
 __all__ = [
     "ALIGNMENT",
+    "BLOCKS",
     "CORRESPONDENCE",
     "DIFFS",
     "DTYPES",
@@ -44,6 +48,7 @@ __all__ = [
     "RECORDING",
     "SAMPLES",
     "SCHEMA_VERSION",
+    "STACKS",
     "STEPS",
     "TABLES",
     "TENSORS",

@@ -120,25 +120,6 @@ MODULES = table(
     ("param_bytes", "int64", "bytes of params"),
     ("buffer_bytes", "int64", "bytes of buffers in it and below, shared ones once"),
 )
-MEMORY = table(
-    "memory",
-    "allocation or free, in order of time",
-    ("op_id", "Int64", "innermost op that ran then; null outside any"),
-    ("time_us", "float64", "microseconds since the recording began, on the clock of ops.start_us"),
-    ("device", "str", "device, with its index"),
-    ("delta_bytes", "int64", "bytes allocated, negative for a free"),
-    (
-        "allocated_bytes",
-        "Int64",
-        "bytes allocated on the device after it: all of them where its allocator says so (a GPU), else those allocated "
-        "since the recording began less those freed",
-    ),
-    (
-        "allocation_id",
-        "Int64",
-        "the same for an allocation and its free; null for a free of what came before the recording",
-    ),
-)
 TIMINGS = table(
     "timings",
     "op of one run, timed over all repeats of the step",

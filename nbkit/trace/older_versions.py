@@ -9,6 +9,7 @@ from nbkit.findings.bad_values import MEASURED, bad_value_findings
 from nbkit.findings.differences import difference_findings
 from nbkit.schema import TABLES, TEXT
 from nbkit.schema.message import with_values
+from nbkit.schema.table import MISSING
 
 # Names until schema version 1, by frame.
 COLUMNS = {"diffs": {"injected_error": "local_error", "inherited_error": "propagated_error"}}
@@ -21,11 +22,12 @@ META = {
     "unread": "skipped_lines",
 }
 BAD = ["op_id", "kind", *MEASURED, "parameter", "message"]
-# Columns that versions 3 and 4 brought, by frame.
+# Columns that versions 3 to 5 brought, by frame.
 NEW = {
     "ops": ("arguments", "input_dtypes", "input_strides"),
     "alignment": ("arguments",),
     "tensors": ("state_name",),
+    "memory": ("reserved_bytes", "stream", "address", "stack_id"),
 }
 CAPTURED = {"not_kept": "not_captured"}
 # Errors whose messages are nbkit's own; milestones have no type.
@@ -62,8 +64,9 @@ def with_new_columns(name: str, frame: pd.DataFrame) -> pd.DataFrame:
     missing = [column for column in NEW.get(name, ()) if column not in frame]
     if not missing:
         return frame
-    nothing = pd.Series([None] * len(frame), dtype=TEXT)
-    return frame.assign(**dict.fromkeys(missing, nothing))[TABLES[name].names]
+    table = TABLES[name]
+    dtypes = {column.name: column.dtype for column in table.columns}
+    return frame.assign(**{column: MISSING[dtypes[column]](len(frame)) for column in missing})[table.names]
 
 
 def _all_of_it(message: str) -> str:

@@ -4,8 +4,10 @@ import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -20,17 +22,28 @@ from nbkit.trace.trace import Trace
 from nbkit.verbs.options.generated import OptionHolder
 from nbkit.verbs.options.parser import absolute_path, whole_number
 from nbkit.verbs.verb import FAILS, PROGRAM, Command, Outcome, Verb
+from nbkit.views.flamegraph.held import held_svg, with_stack_timeline
+from nbkit.views.flamegraph.panel import flame_panel
+from nbkit.views.op_table.panel import op_panel
+from nbkit.views.panels.panel import Contents, Panel
+from nbkit.views.plots import draw_memory
+from nbkit.views.sections.memory import memory_sections
+from nbkit.views.sections.writers import to_html
+from nbkit.views.statements.memory import memory_statements
+from nbkit.views.static_html.view import View
 from nbkit.views.summary.names import shown
 
-KINDS = "a Chrome trace, a OneFlow nn.Graph log, a Paddle program or an ONNX model"
+KINDS = "a Chrome trace, a memory snapshot, a OneFlow nn.Graph log, a Paddle program or an ONNX model"
+MOST_HOLDERS = 10
 
 
 def load(path: str | PathLike[str]) -> Trace:
-    """Reads a folder that `Trace.save()` wrote, a Chrome trace of torch.profiler or nbkit, or the graphs of a OneFlow
-    nn.Graph log, a Paddle program or an ONNX model, as `nbkit.opgraph()` gives them.
+    """Reads a folder that `Trace.save()` wrote, a Chrome trace of torch.profiler or nbkit, a memory snapshot of
+    torch.cuda, or the graphs of a OneFlow nn.Graph log, a Paddle program or an ONNX model, as `nbkit.opgraph()` gives
+    them.
 
-    The content decides what it is; texts may be gzipped. Raises TraceError if it is absent, damaged, newer or of
-    another kind.
+    The content decides what it is; texts and snapshots may be gzipped. No code of a file runs. Raises TraceError if it
+    is absent, damaged, newer or of another kind.
     """
     if not isinstance(path, str | PathLike):
         raise TraceError(f"There is no path {path!r}; give that of a folder of Trace.save() or of a file: {KINDS}.")
@@ -151,8 +164,8 @@ COMMAND = Command(
     "show a trace",
     "load trace --frame ops --sort self_time_us",
     f"""\
-Open a trace that nbkit saved, a Chrome trace of torch.profiler, a dump of another framework or an ONNX model, and show
-it.
+Open a trace that nbkit saved, a Chrome trace of torch.profiler, a memory snapshot of torch.cuda, a dump of another
+framework or an ONNX model, and show it.
 
     {PROGRAM} load trace
         shows what ran, how long, what was slow, what is wrong
@@ -163,9 +176,41 @@ it.
         writes the rows for a spreadsheet; --csv - writes to stdout
     {PROGRAM} load trace.json.gz --save trace
         turns a Chrome trace into a folder of Parquet files
+    {PROGRAM} load snapshot.pickle
+        shows what held the peak of a memory snapshot, line by line
 
 Exit status: 0; 1 if --fail-on-findings and there are some; 2 if it cannot be read.""",
     _add_options,
     _run,
 )
-LOAD = Verb("load", command=COMMAND)
+
+
+def _widget(trace: Trace) -> Any:
+    from nbkit.views.widgets import sections_and_flame
+
+    return sections_and_flame(trace, held_svg(trace) + to_html(memory_sections(trace, MOST_HOLDERS)))
+
+
+def _panels(contents: Contents) -> list[Panel]:
+    """Returns the flame graph of the stacks over time, and the table of its calls."""
+    drawn = replace(contents, trace=with_stack_timeline(contents.trace), base=None)
+    if not len(drawn.trace.ops):
+        return []
+    return [flame_panel(drawn), replace(op_panel(drawn), title="Calls of the flame graph")]
+
+
+# Only memory snapshots are traces of this verb: other files have the view of the verb that could have recorded them.
+VIEW = View(
+    widget=_widget,
+    sections=memory_sections,
+    charts=lambda trace: [draw_memory(trace)] if len(trace.memory) else [],
+    calls=lambda trace, count: "",
+    panels=_panels,
+    picture=held_svg,
+    drawing=held_svg,
+    totals=memory_sections,
+    shows="blocks",
+    nothing="The snapshot holds no memory: nothing was allocated on a device when it was taken.",
+    statements=memory_statements,
+)
+LOAD = Verb("load", view=VIEW, command=COMMAND)

@@ -44,6 +44,11 @@ def graph_and_ops(trace: Trace) -> VBox:
     return VBox([graph, table])
 
 
+def sections_and_flame(trace: Trace, html: str) -> VBox:
+    """Puts the brief and this HTML above the flame graph."""
+    return VBox([*_brief(trace, html), FlameGraph(trace)])
+
+
 def sections_and_ops(trace: Trace, sections: Callable[[Trace, int], list[Section]]) -> VBox:
     """Puts the brief and these sections, ten rows each, above the op table."""
     return VBox([*_brief(trace, to_html(sections(trace, ROWS))), OpTable(trace)])

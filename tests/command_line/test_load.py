@@ -1,10 +1,13 @@
 """`load`: a trace as text, rows of its frames, CSV."""
 
+import pickle
+
 import pytest
 
 import nbkit as package
 from nbkit.findings.finding import Finding, findings_frame
 from tests.support.fakes import small_trace
+from tests.support.snapshots import grown
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +41,20 @@ def test_a_chrome_trace_becomes_a_folder(nbkit, folder):
     small_trace(name="mine").export_chrome_trace(folder / "t.json")
     assert nbkit("load", "t.json", "--save", "again") == 0
     assert package.load(folder / "again").ops["op"].tolist() == small_trace().ops["op"].tolist()
+
+
+def test_a_memory_snapshot_is_summed_up_written_and_refused_if_it_is_cut(nbkit, folder, capsys):
+    path = folder / "snapshot.pickle"
+    path.write_bytes(pickle.dumps(grown()))
+    assert nbkit("load", "snapshot.pickle") == 0
+    assert "Peak of 12.0 KiB on cuda:0 after 10.0 µs, by train.py:8 (50.0 %)" in capsys.readouterr().out
+    assert nbkit("load", "snapshot.pickle", "--frame", "blocks", "--columns", "state,size_bytes", "--csv", "-") == 0
+    assert capsys.readouterr().out.splitlines()[1] == "active_allocated,4096"
+    assert nbkit("report", "snapshot.pickle", "-o", "report.html") == 0
+    assert "report.html: 1 trace, " in capsys.readouterr().out
+    path.write_bytes(path.read_bytes()[:-40])
+    assert nbkit("load", "snapshot.pickle") == 2
+    assert "snapshot.pickle cannot be read: it is cut off; expected a memory snapshot" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("severities", "status"), [([], 0), (["hint"], 0), (["error"], 1)])

@@ -10,6 +10,7 @@ import torch
 
 import nbkit
 from nbkit.findings.bad_values import MEASURED
+from nbkit.schema import MEMORY
 from nbkit.trace.older_versions import upgraded_meta
 from nbkit.trace.trace import Trace
 from nbkit.views.report.leaving import leaving
@@ -95,6 +96,17 @@ def test_a_report_of_it_has_no_message_that_may_hold_elements():
     left = leaving(Trace(trace.frames, meta), values=False)
     assert set(left.diffs["message"].dropna()) <= {"…"}
     assert (left.meta["first_divergence"]["message"], left.meta["error"]["message"]) == ("…", "…")
+
+
+def test_memory_of_version_4_gets_the_columns_of_today(tmp_path):
+    rows = [{"time_us": 1.0, "device": "cpu", "delta_bytes": 8, "allocated_bytes": 8, "allocation_id": 0}]
+    trace = nbkit.Trace({"memory": MEMORY.frame(rows)})
+    path = trace.save(tmp_path / "saved")
+    meta = json.loads((path / "meta.json").read_text())
+    (path / "meta.json").write_text(json.dumps({**meta, "schema_version": 4}))
+    old = trace.memory.drop(columns=["reserved_bytes", "stream", "address", "stack_id"])
+    pq.write_table(pa.Table.from_pandas(old), path / "memory.parquet")
+    pd.testing.assert_frame_equal(nbkit.load(path).memory, trace.memory)
 
 
 def test_ops_of_version_3_get_the_columns_of_today(tmp_path):

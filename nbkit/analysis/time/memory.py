@@ -15,7 +15,7 @@ def memory_peaks(memory: pd.DataFrame) -> pd.DataFrame:
 
     peak_bytes is of allocated_bytes; where that is null, of the sum of the allocations and frees so far.
     """
-    rows = _peak_rows(memory)
+    rows = peak_rows(memory)
     columns = {
         "device": memory["device"].to_numpy(dtype=object)[rows],
         "peak_bytes": _allocated(memory)[rows],
@@ -32,14 +32,7 @@ def live_at_peak(memory: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
     model, module, phase, source of the op that allocated it.
     """
     memory = MEMORY.check(memory)
-    peaks = dict(zip(_devices(memory), _peak_rows(memory).tolist(), strict=True))
-    row = np.arange(len(memory))
-    peak = memory["device"].map(peaks).to_numpy(np.float64)
-    is_allocation = (memory["delta_bytes"] > 0).to_numpy(bool)
-    frees = memory[~is_allocation & memory["allocation_id"].notna().to_numpy(bool)]
-    freed_at = pd.Series(frees.index.to_numpy(np.float64), index=frees["allocation_id"].astype("int64"))
-    freed = memory["allocation_id"].map(freed_at).to_numpy(np.float64)
-    is_live = is_allocation & (row <= peak) & ~(freed <= peak)
+    is_live, freed = live_rows(memory)
     live = memory.loc[is_live, ["device", "allocation_id", "delta_bytes", "time_us", "op_id"]]
     live = live.rename(columns={"delta_bytes": "size_bytes"}).reset_index(drop=True)
     freed_us = memory["time_us"].reindex(freed[is_live]).to_numpy()
@@ -47,6 +40,18 @@ def live_at_peak(memory: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
     names = ["device", "allocation_id", "size_bytes", "time_us", "freed_us", "op_id", *OWNERS, "source"]
     live = live.assign(freed_us=freed_us).join(owner)[names]
     return live.sort_values("size_bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def live_rows(memory: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
+    """Returns which rows are allocations live at the peak of their device, and the row that frees each, NaN if none."""
+    peaks = dict(zip(_devices(memory), peak_rows(memory).tolist(), strict=True))
+    row = np.arange(len(memory))
+    peak = memory["device"].map(peaks).to_numpy(np.float64)
+    is_allocation = (memory["delta_bytes"] > 0).to_numpy(bool)
+    frees = memory[~is_allocation & memory["allocation_id"].notna().to_numpy(bool)]
+    freed_at = pd.Series(frees.index.to_numpy(np.float64), index=frees["allocation_id"].astype("int64"))
+    freed = np.asarray(memory["allocation_id"].map(freed_at), np.float64)
+    return is_allocation & (row <= peak) & ~(freed <= peak), freed
 
 
 def held_at_peak(memory: pd.DataFrame, ops: pd.DataFrame, by: list[str] = OWNERS) -> pd.DataFrame:
@@ -84,7 +89,7 @@ def _devices(memory: pd.DataFrame) -> list[str]:
     return sorted(memory["device"].dropna().unique().tolist())
 
 
-def _peak_rows(memory: pd.DataFrame) -> npt.NDArray[np.int64]:
+def peak_rows(memory: pd.DataFrame) -> npt.NDArray[np.int64]:
     """Returns row of the first highest value of each device, devices in order of name."""
     allocated = pd.Series(_allocated(memory)).groupby(memory["device"], sort=True)
     return allocated.idxmax().to_numpy(np.int64)

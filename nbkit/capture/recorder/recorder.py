@@ -1,8 +1,6 @@
 """Records a model step, with the observers of the verbs that look at its ops."""
 
-import gc
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, Literal
@@ -29,6 +27,7 @@ from nbkit.capture.step.tracebacks import came_from_op, failed_at, without_our_f
 from nbkit.errors import OptionError
 from nbkit.progress import Progress
 from nbkit.schema.message import message_values
+from nbkit.trace.gc_paused import gc_paused
 from nbkit.trace.trace import Trace
 
 
@@ -184,18 +183,6 @@ class Recorder:
             observer.forget()
         vars(self.recording.registry).clear()
         del self.recording, self.statistics, self.api, self.modules, self.optimizers, self.exits, self.running
-
-
-@contextmanager
-def gc_paused() -> Iterator[None]:
-    """Pauses the garbage collector: a step leaves lists of many thousand objects, all in use until then."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def describe_error(

@@ -62,6 +62,8 @@ ELEMENT_BYTES = {
 }
 PYTHON_MODULE = re.compile(r"nn\.Module: (.+?)(?:_\d+)?")
 PYTHON_FRAME = re.compile(r"(.+)\((\d+)\): .*", re.DOTALL)
+# What older versions of IPython call a cell.
+CELL = "<ipython-input-"
 TORCH_PATH = re.compile(r"(^|(site|dist)-packages/)(torch|nbkit)/")
 INTERPRETER_PATH = re.compile(r"(^|.*/)lib/python3\.\d+/(?!(site|dist)-packages/)")
 
@@ -78,7 +80,12 @@ def user_line(frame: str) -> str | None:
     if match is None:
         return None
     path = match[1].replace("\\", "/")
+    return f"{path}:{match[2]}" if is_user_path(path) else None
+
+
+def is_user_path(path: str) -> bool:
+    """Returns whether a file is the user's, or a library's above torch: not torch's, Python's or ours."""
     first = path.partition("/")[0].removesuffix(".py")
-    if path.startswith("<") or TORCH_PATH.search(path) or INTERPRETER_PATH.match(path):
-        return None
-    return None if first in sys.stdlib_module_names and not path.startswith("/") else f"{path}:{match[2]}"
+    if (path.startswith("<") and not path.startswith(CELL)) or TORCH_PATH.search(path) or INTERPRETER_PATH.match(path):
+        return False
+    return first not in sys.stdlib_module_names or path.startswith("/")

@@ -23,7 +23,7 @@ def flame_svg(trace: Trace, count: int = 300) -> str:
     label = f"Flame graph of {units.duration(whole_us)}: the {units.counted(len(boxes), 'widest call path')}"
     columns = (boxes[name].tolist() for name in ("op", "phase", "calls", "depth", "left_us", "total_us", "self_us"))
     drawn = (
-        box(box_label(op, calls), f"{phase} · {_times(total_us, self_us, whole_us)}", _color(phase), at)
+        box(box_label(op, calls), f"{phase} · {_times(total_us, self_us, whole_us)}", box_color(phase), at)
         for op, phase, calls, depth, left_us, total_us, self_us in zip(*columns, strict=True)
         for at in [position(left_us, depth, total_us, whole_us)]
     )
@@ -66,5 +66,6 @@ def box(label: str, figures: str, color: str, at: Position) -> str:
     )
 
 
-def _color(phase: str) -> str:
+def box_color(phase: str) -> str:
+    """Returns the colour of a phase; that of "other" for one we do not know."""
     return PHASE_COLORS.get(phase, PHASE_COLORS["other"])

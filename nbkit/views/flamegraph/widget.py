@@ -11,6 +11,7 @@ import traitlets
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.difference import flame_states
+from nbkit.views.flamegraph.held import with_stack_timeline
 from nbkit.views.flamegraph.static_view import changes_html, flame_html, flame_text
 from nbkit.views.static_html.mimebundle import Bundle, with_static_views
 from nbkit.views.tables.widget import STATIC
@@ -37,9 +38,11 @@ class FlameGraph(anywidget.AnyWidget):
     selection = traitlets.Instance(dict, allow_none=True).tag(sync=True)
 
     def __init__(self, trace: Trace, base: Trace | None = None) -> None:
+        trace = with_stack_timeline(checked_trace(trace))
+        base = None if base is None else with_stack_timeline(checked_trace(base, "base"))
         # Copies, as display keeps its widgets by their trace: a widget that holds its own would keep it for ever.
-        self._trace = Trace(checked_trace(trace).frames, trace.meta, trace.captured)
-        self._base = None if base is None else Trace(checked_trace(base, "base").frames, base.meta)
+        self._trace = Trace(trace.frames, trace.meta, trace.captured)
+        self._base = None if base is None else Trace(base.frames, base.meta)
         super().__init__(**flame_states(trace, base))
 
     def _repr_mimebundle_(self, **options: Any) -> Bundle | None:

@@ -11,7 +11,7 @@ from nbkit.views.static_html.view import view_of
 from nbkit.views.summary.facts import facts
 
 # What the first screen answers in words.
-FIRST = ("What changed", "Is anything wrong", "What it is", "What it is made of")
+FIRST = ("What changed", "Is anything wrong", "What it is", "What it is made of", "What held the memory")
 
 
 @dataclass(frozen=True)

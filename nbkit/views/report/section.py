@@ -41,19 +41,22 @@ def _inside(chapter: Chapter, on_top: set[int]) -> str:
     drawn = trace if contents.values else Trace(trace.frames, trace.meta)
     charts = "".join(_chart(figure, f"{anchor}-chart{number}-") for number, figure in enumerate(view.charts(drawn), 1))
     return (
-        brief_html(_rest_of(chapter.brief, on_top), ROWS, anchor)
+        brief_html(_rest_of(chapter, on_top), ROWS, anchor)
         + statements_html(chapter.statements, anchor)
         + _tables(to_html(view.outcome(trace, ROWS)), f"{anchor}-found", "What was found")
+        + view.drawing(trace)
         + panels
         + _tables(to_html(view.totals(trace, ROWS)), f"{anchor}-totals", "Totals")
         + f'<div class="charts">{charts}</div>'
     )
 
 
-def _rest_of(brief: Brief, on_top: set[int]) -> Brief:
-    """Returns a brief without what the first screen has said: the worst findings, and what nobody has looked at."""
+def _rest_of(chapter: Chapter, on_top: set[int]) -> Brief:
+    """Returns the brief without what is said elsewhere: the worst findings, statements, what nobody has looked at."""
+    brief = chapter.brief
     rest = tuple(entry for entry in brief.entries if id(entry) not in on_top)
-    verdict = tuple(words for words in brief.verdict if words not in counted(brief.entries))
+    said = [words for part in (*chapter.answers, *chapter.statements) for words in part.sentences]
+    verdict = tuple(words for words in brief.verdict if words not in [*counted(brief.entries), *said])
     return replace(brief, verdict=(*verdict, *counted(rest)), entries=rest, missing=(), incomplete=None)
 
 

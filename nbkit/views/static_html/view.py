@@ -25,10 +25,10 @@ class View:
     """Says what a trace shows, from one source for every host.
 
     `widget` is the live view; `sections` are the tables of the summary, with at most so many rows; `picture` is HTML of
-    a static picture and `calls` that of a table of single calls. A report has the tables of its `outcome`, `panels`
-    with the widgets, the tables of where the time went (`totals`) and `charts` (matplotlib figures). All of it is about
-    the frame that `shows` names; without rows of that `nothing` is said. `statements` are the report's summary in
-    words, where it is not about ops. The brief stands before all of it.
+    a static picture and `calls` that of a table of single calls. A report has the tables of its `outcome`, a `drawing`
+    that no widget replaces, `panels` with the widgets, the tables of where the time went (`totals`) and `charts`
+    (matplotlib figures). All of it is about the frame that `shows` names; without rows of that `nothing` is said.
+    `statements` are the report's summary in words, where it is not about ops. The brief stands before all of it.
     """
 
     widget: Callable[[Trace], Any]
@@ -38,6 +38,7 @@ class View:
     panels: Callable[[Contents], list[Panel]]
     totals: Callable[[Trace, int], list[Section]]
     picture: Callable[[Trace], str] = no_picture
+    drawing: Callable[[Trace], str] = no_picture
     outcome: Callable[[Trace, int], list[Section]] = no_outcome
     shows: str = "ops"
     nothing: str = "No op was recorded."

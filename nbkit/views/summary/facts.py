@@ -55,7 +55,8 @@ def facts(trace: Trace) -> Facts:
         figures=(
             *_graph_counts(trace),
             *_watched(trace),
-            *_figures(meta, None if _is_graph(trace) and not len(ops) else ops),
+            *_allocations(trace),
+            *_figures(meta, None if (_is_graph(trace) or "stacks" in trace.frames) and not len(ops) else ops),
         ),
         phases=self_by_phase(counted),
         counted=counted_name,
@@ -73,6 +74,15 @@ def _graph_counts(trace: Trace) -> list[tuple[str, str]]:
         return []
     nodes, edges = trace.nodes, trace.frames.get("edges")
     counts = [(nodes["graph"].nunique(), "graph"), (len(nodes), "node"), (0 if edges is None else len(edges), "edge")]
+    return [(f"{noun}{'' if number == 1 else 's'}", units.count(number)) for number, noun in counts]
+
+
+def _allocations(trace: Trace) -> list[tuple[str, str]]:
+    """Counts the events of a memory snapshot; returns nothing for other traces."""
+    if "stacks" not in trace.frames:
+        return []
+    count = int((trace.memory["delta_bytes"] > 0).sum())
+    counts = [(count, "allocation"), (len(trace.memory) - count, "free")]
     return [(f"{noun}{'' if number == 1 else 's'}", units.count(number)) for number, noun in counts]
 
 

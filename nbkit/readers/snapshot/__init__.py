@@ -1,0 +1,1 @@
+"""Reads memory snapshots of torch.cuda."""
