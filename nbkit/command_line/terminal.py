@@ -4,6 +4,8 @@ import os
 import sys
 from typing import TextIO
 
+from nbkit.progress import SWITCH
+
 
 def show(text: str) -> None:
     """Print a result; a reader that has gone away (`| head`) is no error."""
@@ -34,6 +36,6 @@ class Narrator:
             pass
 
     def progress(self, text: str) -> None:
-        """Writes a line for a person who waits, in a terminal only."""
-        if not self.stream.closed and self.stream.isatty():
+        """Writes a line for a person who waits, in a terminal only, unless NBKIT_PROGRESS=0 says not to."""
+        if os.environ.get(SWITCH) != "0" and not self.stream.closed and self.stream.isatty():
             self.say(text)

@@ -3,6 +3,7 @@
 import pytest
 
 import nbkit as package
+from nbkit import progress
 from nbkit.findings.finding import Finding, findings_frame
 from nbkit.schema import SCHEMA_VERSION
 from tests.support.fakes import make_ops, make_trace, small_trace, timed_trace
@@ -42,6 +43,7 @@ def test_findings_are_an_exit_status_if_asked(nbkit, folder, severities, status)
 
 def test_who_waits_is_told_what_takes_its_time(nbkit, folder, monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(progress, "PATIENCE_S", float("inf"))
     assert nbkit("report", "u", "-o", "r.html") == 0
     assert capsys.readouterr().err == f"nbkit: reading u\nnbkit: writing {folder / 'r.html'}\n"
 
