@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 
 from nbkit.analysis.query.encoded import TextColumn, text_column
-from nbkit.schema import CORRESPONDENCE, EDGES, NODES, PARTS, TEXT, Table
+from nbkit.analysis.structure.parameters import held_parameters
+from nbkit.schema import CORRESPONDENCE, EDGES, GRAPH_TENSORS, NODES, PARTS, TEXT, Table
 from nbkit.trace.trace import Trace
 from nbkit.views.graph.values import VALUES, node_values
 from nbkit.views.panels.pack import numbers, pack, texts
-from nbkit.views.summary.facts import facts
+from nbkit.views.summary.facts import facts, is_module_tree
 from nbkit.views.summary.names import shown
 
 NAME_LIMIT, ATTRIBUTES_LIMIT = 400, 4000
@@ -27,7 +28,8 @@ def graph_data(trace: Trace) -> bytes:
     Texts are on one line and cut: names to 400 characters, attributes to 4,000.
     """
     known, values = facts(trace), node_values(trace)
-    nodes, sides = graph_frame(trace, NODES), comparison_sides(trace)
+    nodes, parts, sides = graph_frame(trace, NODES), graph_frame(trace, PARTS), comparison_sides(trace)
+    held = held_parameters(nodes, parts, graph_frame(trace, GRAPH_TENSORS))
     return pack(
         {
             "title": known.title,
@@ -35,10 +37,11 @@ def graph_data(trace: Trace) -> bytes:
             "figures": [list(figure) for figure in known.figures],
             "notes": list(known.notes),
             "graphs": nodes["graph"].unique().tolist(),
+            "trees": module_trees(nodes),
             "values": [VALUES[name].outline(name) for name in values],
             "nodes": _table(nodes, "nodes", {name: numbers(of_node) for name, of_node in values.items()}),
             "edges": _table(graph_frame(trace, EDGES), "edges"),
-            "parts": _table(graph_frame(trace, PARTS), "parts"),
+            "parts": _table(parts.assign(**held), "parts"),
             "comparison": sides and {"sides": sides, "rows": _table(comparison_rows(trace), "correspondence")},
         }
     )
@@ -47,6 +50,11 @@ def graph_data(trace: Trace) -> bytes:
 def graph_frame(trace: Trace, table: Table) -> pd.DataFrame:
     """Returns a frame of a graph, without rows where the trace has none."""
     return table.check(trace.frames.get(table.name, table.frame()))
+
+
+def module_trees(nodes: pd.DataFrame) -> list[str]:
+    """Returns the graphs that are trees of modules, in which nothing is computed."""
+    return [str(graph) for graph, few in nodes.groupby("graph", sort=False) if is_module_tree(few)]
 
 
 def _table(frame: pd.DataFrame, name: str, more: Mapping[str, Any] = {}) -> dict[str, Any]:

@@ -7,10 +7,11 @@
  * @typedef {{count: number, texts: Record<string, Texts>, numbers: Record<string, Float64Array>}} Table
  * @typedef {{name: string, label: string, format: string, sums: boolean}} Value a number of each node that another frame
  *   knows; of a part it is their sum, else their maximum
- * @typedef {{title: string, incomplete: string | null, figures: [string, string][], notes: string[], graphs: string[],
+ * @typedef {{title: string, incomplete: string | null, figures: [string, string][], notes: string[], graphs: string[], trees: string[],
  *   values: Value[], nodes: Table, edges: Table, parts: Table, side?: string,
  *   comparison?: import("./correspondence.js").Comparison | null,
- *   correspondence?: import("./correspondence.js").Correspondence}} Data `side` and `correspondence` are those of a side of the comparison
+ *   correspondence?: import("./correspondence.js").Correspondence}} Data `side` and `correspondence` are those of a side of the
+ *   comparison; `trees` are the graphs of modules in which nothing is computed
  */
 
 /** Kinds of nodes that hold values and do nothing. */

@@ -6,6 +6,7 @@ import { comparedWords } from "../data/correspondence.js";
 import { numberAt, textAt } from "../data/data.js";
 import { isBelow, leaves } from "../data/edges.js";
 import { KINDS } from "../data/hierarchy.js";
+import { parameterFields } from "../data/parameters.js";
 import { pathOf, subtitleOf, tensorText, titleOf } from "../data/words.js";
 
 /** Most tensors that are listed. */
@@ -50,13 +51,14 @@ function nodeFields({ nodes }, row) {
 /** @param {Data} data @param {Hierarchy} tree @param {number} item @returns {[string, string][]} */
 function groupFields(data, tree, item) {
   const row = tree.row[item];
-  const nodes = count(tree.size[item]);
-  if (tree.kind[item] !== KINDS.part) return known([["holds", subtitleOf(data, tree, item)]]);
+  const nodes = tree.size[item] ? count(tree.size[item]) : null;
+  const parameters = parameterFields(data, tree, item);
+  if (tree.kind[item] !== KINDS.part) return known([["holds", subtitleOf(data, tree, item)], ...parameters]);
   const { texts, numbers } = data.parts;
   const words = PART_FIELDS.filter((name) => texts[name]).map((name) => [name, name === "module" ? moduleText(textAt(texts.module, row)) : textAt(texts[name], row)]);
   const [number, params] = [numberAt(numbers.number, row), numberAt(numbers.params, row)];
   return known([...words, ["repeat", number === null ? null : count(number)], ["nodes shown", nodes],
-    ["parameters", params === null ? null : count(params)], ["part", `#${row}`]]);
+    ...(parameters.length ? parameters : [["parameters", params === null ? null : count(params)]]), ["part", `#${row}`]]);
 }
 
 /** @param {string | null} path */
