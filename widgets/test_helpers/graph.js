@@ -22,7 +22,7 @@ function table(rows, texts, numbers) {
 export function graphOf({ nodes, edges = [], parts = [], values = [], trees = [] }) {
   const named = (/** @type {any} */ row, /** @type {number} */ at) => ({ graph: "g", kind: "op", name: `n${at}`, op: `op${at}`, ...row });
   return {
-    title: "a graph", incomplete: null, figures: [], notes: [], graphs: [...new Set(nodes.map((row) => row.graph ?? "g"))], trees, values,
+    title: "a graph", name: "a model", incomplete: null, figures: [], notes: [], graphs: [...new Set(nodes.map((row) => row.graph ?? "g"))], trees, values,
     nodes: table(nodes.map(named), ["graph", "kind", "op", "name", "module", "role", "phase", "inserted", "dtype", "shape", "device", "attributes", "source"],
       ["part_id", "line", "op_id", ...values.map(({ name }) => name)]),
     edges: table(edges.map(([src, dst], at) => ({ src: src ?? NaN, dst, dst_port: 0, tensor: `t${at}`, dtype: "float32", shape: "[2, null]" })),

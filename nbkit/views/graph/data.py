@@ -33,6 +33,7 @@ def graph_data(trace: Trace) -> bytes:
     return pack(
         {
             "title": known.title,
+            "name": shown(str(trace.meta.get("name") or "graph")),
             "incomplete": known.incomplete,
             "figures": [list(figure) for figure in known.figures],
             "notes": list(known.notes),

@@ -10,6 +10,7 @@ import { nextMatch } from "./data/search.js";
 import { counted } from "../shared/units.js";
 import { watchTheme } from "../shared/theme.js";
 import { LETTER } from "./canvas/painter.js";
+import { download, fileName, pngOf, svgOf } from "./canvas/export.js";
 import { parts } from "./controls/parts.js";
 
 /** Width from which on the outline stands beside the picture without being asked for. */
@@ -39,6 +40,7 @@ export class GraphView {
     this.help = made.help;
     this.detail = made.detail;
     this.status = made.status;
+    this.notice = made.notice;
     this.root = made.root;
     el.append(this.root);
     this.unwatch = watchTheme(this.root, () => this.stage.draw());
@@ -197,6 +199,20 @@ export class GraphView {
   /** @param {string} text */
   say(text) {
     this.status.textContent = text;
+  }
+
+  /** Saves the whole picture as a file, without what only the pointer and the keyboard mark. @param {"svg" | "png"} type */
+  async save(type) {
+    const { data, stage } = this;
+    const look = { .../** @type {import("./canvas/painter.js").Look} */ (stage.look), hover: -1, focus: -1 };
+    const title = data.graphs.length > 1 ? `${data.title}, ${this.state.graph}` : data.title;
+    const made = type === "svg" ? svgOf(look, stage.theme, title) : await pngOf(look, stage.theme, title);
+    const name = fileName([data.name, ...(data.graphs.length > 1 ? [this.state.graph] : [])], type);
+    const problem = typeof made === "string" ? made : "";
+    if (typeof made !== "string") download(made, name);
+    this.notice.textContent = problem;
+    this.notice.hidden = !problem;
+    this.say(problem || `${name} saved`);
   }
 
   /** Follows the pointer onto a box, or onto none. @param {number} item @param {{x: number, y: number}} point */

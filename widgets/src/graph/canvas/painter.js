@@ -13,6 +13,8 @@ const MOST_LABELS = 400;
 export const LETTER = { title: 7.4, subtitle: 6.4 };
 const STRIPE = 5;
 const ARROW = 5;
+/** From the stripe of a legend's entry to its text. */
+const SWATCH = 14;
 /** Dashes of the stripe for what shares its colour with another category. @type {Record<string, number[]>} */
 const DASHES = { slash: [7, 3], backslash: [12, 3], dots: [3, 3] };
 
@@ -31,9 +33,9 @@ const DASHES = { slash: [7, 3], backslash: [12, 3], dots: [3, 3] };
  */
 
 export class Painter {
-  /** @param {HTMLCanvasElement} canvas */
-  constructor(canvas) {
-    this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  /** @param {CanvasRenderingContext2D} context of a canvas, or what records the same calls */
+  constructor(context) {
+    this.context = context;
     this.theme = withMixed(PLAIN);
   }
 
@@ -91,8 +93,8 @@ export class Painter {
     this.context.globalAlpha = 1;
   }
 
-  /** @param {Box} box @param {import("../../shared/picture/palette.js").Category} category */
-  stripe({ x, y, height, isOpen }, { color, pattern }) {
+  /** @param {{x: number, y: number, height: number, isOpen?: boolean}} box @param {import("../../shared/picture/palette.js").Category} category */
+  stripe({ x, y, height, isOpen = false }, { color, pattern }) {
     const { context } = this;
     context.strokeStyle = color;
     context.lineWidth = STRIPE;
@@ -163,8 +165,25 @@ export class Painter {
     this.context.closePath();
   }
 
+  /** Draws the title of a picture that is saved, and its legend. @param {import("./export.js").Page} page @param {number} left */
+  heading({ title, entries }, left) {
+    const { context, theme } = this;
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    context.fillStyle = theme.text;
+    context.font = `600 14px ${theme.font}`;
+    context.fillText(title, left, left + 6);
+    context.font = `11px ${theme.font}`;
+    for (const { text, category, x, y } of entries) {
+      if (category) this.stripe({ x, y: y - 8, height: 16 }, category);
+      context.fillStyle = theme.text;
+      context.fillText(text, x + (category ? SWATCH : 0), y);
+    }
+  }
+
   /** @param {Look} look @param {number} scale */
   far({ far }, scale) {
+    if (!far.length) return;
     const { context, theme } = this;
     context.strokeStyle = theme.accent;
     context.lineWidth = 1.5 / Math.min(scale, 1);
@@ -192,8 +211,9 @@ export class Painter {
     const taken = [];
     for (const line of [...marked.slice(0, MOST_LABELS), ...others]) {
       const text = look.labelOf(line);
-      const [x, y] = labelPlace(line.points);
+      const [place, y] = labelPlace(line.points);
       const width = context.measureText(text).width + 6;
+      const x = Math.max(Math.min(place, look.drawn.width - width / 2), width / 2);
       if (taken.some((label) => Math.abs(label.y - y) < 13 && Math.abs(label.x - x) < (label.width + width) / 2)) continue;
       taken.push({ x, y, width });
       context.fillStyle = theme.page;

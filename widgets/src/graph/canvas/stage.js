@@ -34,7 +34,7 @@ export class Stage {
     this.minimap = new Minimap({ onMove: (x, y) => this.setCamera(centered({ x, y, width: 0, height: 0 }, this.camera.scale, this.view)) });
     this.element = h("div", { class: "nb-graph-stage", role: "application", "aria-roledescription": "graph", "aria-label": options.label, tabindex: "0" },
       this.canvas, this.minimap.canvas);
-    this.painter = new Painter(this.canvas);
+    this.painter = new Painter(/** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d")));
     this.motion = new CameraMotion(MOVE_MS, between, (camera) => this.show(camera));
     this.listen();
   }

@@ -1,9 +1,8 @@
 // The legend: the colours that there are here, and how many nodes have each.
 
+import { legendOf } from "../model/legend.js";
 import { counted } from "../../shared/units.js";
 import { h } from "../../shared/dom.js";
-
-const MOST = 16;
 
 export class Legend {
   constructor() {
@@ -13,11 +12,9 @@ export class Legend {
   }
 
   /** @param {import("../model/colors.js").Colors} colors @param {string} note what is not shown */
-  show({ categories, codes, counts }, note) {
-    const used = new Set(codes);
-    const shown = categories.map((_, code) => code).filter((code) => used.has(code));
-    const rest = shown.length - MOST;
-    this.list.replaceChildren(...shown.slice(0, MOST).map((code) => item(categories[code], counts[code])), ...(rest > 0 ? [h("li", {}, `and ${rest} more`)] : []));
+  show(colors, note) {
+    const { entries: shown, rest } = legendOf(colors);
+    this.list.replaceChildren(...shown.map(({ category, count }) => item(category, count)), ...(rest > 0 ? [h("li", {}, `and ${rest} more`)] : []));
     this.note.textContent = note;
     this.element.hidden = !shown.length && !note;
   }

@@ -21,8 +21,9 @@ export class Toolbar {
     this.help = button("?", "Keys", () => options.onAct("help"));
     const zoom = h("span", { class: "nb-steps" }, button("−", "Zoom out", () => options.onAct("farther")), button("+", "Zoom in", () => options.onAct("nearer")),
       button("Fit", "Show all (0)", () => options.onAct("all")), button("Fold", "Close all parts (c)", () => options.onAct("close")));
+    const save = h("span", { class: "nb-steps" }, button("SVG", "Save the picture as SVG (v)", () => options.onAct("svg")), button("PNG", "Save the picture as PNG (b)", () => options.onAct("png")));
     this.element = h("div", { class: "nb-tools", role: "group", "aria-label": "Graph tools" },
-      this.graph, this.search.element, this.color, values, zoom, this.outline, this.help);
+      this.graph, this.search.element, this.color, values, zoom, save, this.outline, this.help);
   }
 
   /** @param {{graph: string, color: string, hasValues: boolean, isOutline: boolean, isHelp: boolean}} state */

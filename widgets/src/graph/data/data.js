@@ -7,7 +7,7 @@
  * @typedef {{count: number, texts: Record<string, Texts>, numbers: Record<string, Float64Array>}} Table
  * @typedef {{name: string, label: string, format: string, sums: boolean}} Value a number of each node that another frame
  *   knows; of a part it is their sum, else their maximum
- * @typedef {{title: string, incomplete: string | null, figures: [string, string][], notes: string[], graphs: string[], trees: string[],
+ * @typedef {{title: string, name: string, incomplete: string | null, figures: [string, string][], notes: string[], graphs: string[], trees: string[],
  *   values: Value[], nodes: Table, edges: Table, parts: Table, side?: string,
  *   comparison?: import("./correspondence.js").Comparison | null,
  *   correspondence?: import("./correspondence.js").Correspondence}} Data `side` and `correspondence` are those of a side of the

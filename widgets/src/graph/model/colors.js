@@ -6,7 +6,7 @@ import { byState } from "./differences.js";
 import { KINDS, ROOT } from "../data/hierarchy.js";
 
 /** @typedef {import("../../shared/picture/palette.js").Category} Category @typedef {import("../data/hierarchy.js").Hierarchy} Hierarchy @typedef {import("../data/data.js").Data} Data */
-/** Categories in the order of the legend, and of each item which; -1 for none. @typedef {{categories: Category[], codes: Int16Array, counts: number[]}} Colors */
+/** Categories in the order of the legend, and of each item which; -1 for none. @typedef {{categories: Category[], codes: Int16Array, counts: number[], caption?: string}} Colors */
 
 /** @param {string} label @param {keyof typeof HUES} hue @param {string} [pattern] @returns {Category} */
 const category = (label, hue, pattern = "") => ({ label, color: HUES[hue], pattern });
