@@ -2,7 +2,7 @@
 
 from nbkit.compat.text_dtype import TEXT
 from nbkit.schema.findings import FINDINGS
-from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, PARTS
+from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, OVERLAY, PARTS
 from nbkit.schema.recording import (
     ALIGNMENT,
     DIFFS,
@@ -20,7 +20,7 @@ from nbkit.schema.training import PARAMETERS, STEPS
 
 SCHEMA_VERSION = 4
 RECORDING = (OPS, TENSORS, MODULES, LINES, MEMORY, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, STEPS, ALIGNMENT)
-GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE)
+GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE, OVERLAY)
 TABLES.update({of.name: of for of in (*RECORDING, *GRAPHS)})
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "MODULES",
     "NODES",
     "OPS",
+    "OVERLAY",
     "PARAMETERS",
     "PARTS",
     "RECORDING",

@@ -46,7 +46,7 @@ export class GraphView {
     this.unwatch = watchTheme(this.root, () => this.stage.draw());
     if (!data.nodes.count) return;
     this.show();
-    this.stage.openWhole();
+    this.openWhole();
     this.stage.draw();
     this.selectFromOutside();
   }
@@ -75,7 +75,7 @@ export class GraphView {
     this.selected = node !== null ? this.model.tree.ofNode[node] : part !== null ? this.model.tree.ofPart[part] : -1;
     this.show();
     this.search(this.text);
-    this.stage.openWhole();
+    this.openWhole();
     this.mark(this.selected);
     this.say(`${this.state.graph}, ${counted(this.model.tree.size[0], "node")}`);
   }
@@ -92,8 +92,29 @@ export class GraphView {
     this.draw();
   }
 
+  /** Shows what the graph of the same nodes before showed, which had other colors. @param {GraphView} before */
+  takeOver(before) {
+    const tables = /** @type {const} */ (["nodes", "parts", "edges"]);
+    if (!this.data.nodes.count || tables.some((name) => this.data[name].count !== before.data[name].count)) return;
+    const { graph, hasValues, isOutline } = before.state;
+    Object.assign(this.state, { graph, hasValues, isOutline });
+    this.model.reopen(before.model.scene.open);
+    this.show();
+    this.stage.setCamera(before.stage.goal);
+    this.mark(before.selected);
+  }
+
+  /** Shows the picture from its start, no more of it open than fits. */
+  openWhole() {
+    const { model, stage } = this;
+    const { size } = model.scene.open;
+    if (stage.view.width) model.openToFit(stage.view);
+    if (model.scene.open.size !== size) this.show();
+    stage.openWhole();
+  }
+
   get marks() {
-    return { focus: this.focus, selected: this.selected, hover: this.hover, colors: this.model.colors(this.state.color), noteOf: (/** @type {number} */ item) => this.model.noteOf(item) };
+    return { focus: this.focus, selected: this.selected, hover: this.hover, colors: this.model.colors(this.state.color), noteOf: (/** @type {number} */ item) => this.model.noteOf(item, this.state.color) };
   }
 
   draw() {

@@ -2,11 +2,11 @@
 
 import { legendOf } from "../model/legend.js";
 import { counted } from "../../shared/units.js";
-import { Painter } from "./painter.js";
+import { Painter, SWATCH } from "./painter.js";
 import { SvgContext } from "./svg_context.js";
 
 const MARGIN = 16;
-const [TITLE, ROW, SWATCH, GAP] = [26, 20, 14, 16];
+const [TITLE, ROW, GAP] = [26, 20, 16];
 /** A title may make a picture so wide, and a legend needs so much at least. */
 const [WIDEST_TITLE, NARROWEST] = [900, 320];
 export const PNG_SCALE = 2;
@@ -65,13 +65,13 @@ export function pageOf({ drawn, colors }, title, font, measured) {
   const wide = measured(title, `600 14px ${font}`).width;
   const room = Math.max(drawn.width, Math.min(wide, WIDEST_TITLE), NARROWEST);
   const shownTitle = wide <= room ? title : `${title.slice(0, Math.floor((title.length * room) / wide) - 1)}…`;
-  const { caption, entries: shown, rest } = legendOf(colors);
+  const { caption, entries: shown, others } = legendOf(colors);
   const texts = [...(caption ? [{ text: caption, category: null }] : []),
     ...shown.map(({ category, count }) => ({ text: count ? `${category.label} (${counted(count, "node")})` : category.label, category })),
-    ...(rest > 0 ? [{ text: `and ${rest} more`, category: null }] : [])];
+    ...others.map((text) => ({ text, category: null }))];
   let [x, row] = [0, 0];
   const entries = texts.map(({ text, category }) => {
-    const width = measured(text, `11px ${font}`).width + (category ? SWATCH + 6 : 0);
+    const width = measured(text, `11px ${font}`).width + (category ? SWATCH : 0);
     if (x > 0 && x + width > room) [x, row] = [0, row + 1];
     const entry = { text, category, x: MARGIN + x, y: MARGIN + TITLE + (row + 0.5) * ROW };
     x += width + GAP;

@@ -14,7 +14,7 @@ const MOVE_MS = 180;
 const READABLE = 0.7;
 
 export class Stage {
-  /** @param {{label: string, onHover: (item: number, point: {x: number, y: number}) => void, onClick: (item: number, isDouble: boolean, point: {x: number, y: number}) => void, onCamera: () => void}} options */
+  /** @param {{label: string, onHover: (item: number, point: {x: number, y: number}) => void, onClick: (item: number, isDouble: boolean, point: {x: number, y: number}) => void, onCamera: () => void, onSeen: () => void}} options `onSeen`: it has a size now, which it had not when it was opened */
   constructor(options) {
     this.options = options;
     /** @type {import("./painter.js").Look | null} */
@@ -67,7 +67,7 @@ export class Stage {
 
   resized() {
     // What was laid out before it had a size opens again as soon as it has one.
-    if (this.isUnseen && this.view.width) this.openWhole();
+    if (this.isUnseen && this.view.width) this.options.onSeen();
     const [{ width, height }, before] = [this.view, this.size ?? this.view];
     this.size = { width, height };
     // The middle stays where it is.

@@ -20,7 +20,7 @@ const POINTER = "Pointer: click selects, a click on + or − opens or closes, so
 export function parts(view, data) {
   const named = (/** @type {string} */ text) => (data.side ? `${text}, ${data.side}` : text);
   const stage = new Stage({
-    label: named("Graph, drawn; the outline beside it has the same parts and nodes"), onCamera: () => view.moved(),
+    label: named("Graph, drawn; the outline beside it has the same parts and nodes"), onCamera: () => view.moved(), onSeen: () => view.openWhole(),
     onHover: (item, point) => view.point(item, point), onClick: (item, isDouble, point) => clicked(view, item, isDouble, point),
   });
   stage.element.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => keyed(view, event));

@@ -1,4 +1,4 @@
-// The tool line: which graph, search with its matches, what is coloured how, and the zoom.
+// The tool line: which graph, search with its matches, what is colored how, and the zoom.
 
 import { button, h } from "../../shared/dom.js";
 import { SearchField } from "../../shared/picture/search_field.js";
@@ -14,7 +14,7 @@ export class Toolbar {
     this.search = new SearchField({ placeholder: "Search names, ops, modules", pause: PAUSE, ...options });
     this.graph = select("Graph", options.graphs, (graph) => options.onChange({ graph }));
     this.graph.hidden = options.graphs.length < 2;
-    this.color = select("Colour", options.colors.map(([value, label]) => [value, `colour: ${label}`]), (color) => options.onChange({ color }));
+    this.color = select("Color", options.colors.map(([value, label]) => [value, `color: ${label}`]), (color) => options.onChange({ color }));
     this.values = h("input", { type: "checkbox", onchange: () => options.onChange({ hasValues: this.values.checked }) });
     const values = h("label", { class: "nb-graph-values", title: "Show parameters, buffers and constants as boxes", hidden: !options.hasValues }, this.values, " parameters");
     this.outline = button("Outline", "The same graph as an outline (t)", () => options.onAct("outline"));

@@ -13,6 +13,8 @@ import { KINDS, ROOT } from "./hierarchy.js";
  * @typedef {{counted: number, bytes: number, tied: number, unsized: number}} Parameters
  */
 
+/** The column of parts that this is told from. */
+export const COUNTED = "counted_params";
 /** @type {[number, string][]} */
 const LARGE = [[1e12, "T"], [1e9, "B"], [1e6, "M"]];
 
