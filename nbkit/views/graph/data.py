@@ -8,12 +8,13 @@ import pandas as pd
 
 from nbkit.analysis.query.encoded import TextColumn, text_column
 from nbkit.analysis.structure.parameters import held_parameters
-from nbkit.schema import CORRESPONDENCE, EDGES, GRAPH_TENSORS, NODES, PARTS, TEXT, Table
+from nbkit.schema import CORRESPONDENCE, EDGES, GRAPH_TENSORS, MODULES, NODES, PARTS, TEXT, Table
 from nbkit.trace.trace import Trace
 from nbkit.views.graph.overlay import NAME as OVERLAID
 from nbkit.views.graph.overlay import Overlay, overlay_in
 from nbkit.views.graph.values import COUNTED, PARAMETERS, VALUES, Floats, node_values
 from nbkit.views.panels.pack import numbers, pack, texts
+from nbkit.views.static_html.view import VIEWS
 from nbkit.views.summary.facts import facts, is_module_tree
 from nbkit.views.summary.names import shown
 
@@ -41,7 +42,7 @@ def graph_data(trace: Trace) -> bytes:
     return pack(
         {
             "title": known.title,
-            "name": shown(str(trace.meta.get("name") or "graph")),
+            "name": model_name(trace),
             "incomplete": known.incomplete,
             "figures": [list(figure) for figure in known.figures],
             "notes": list(known.notes),
@@ -55,6 +56,13 @@ def graph_data(trace: Trace) -> bytes:
             "comparison": sides and {"sides": sides, "rows": _table(comparison_rows(trace), "correspondence")},
         }
     )
+
+
+def model_name(trace: Trace) -> str:
+    """Returns what a file of the picture is called: the name that was given, of a recorded step its model's class."""
+    name, modules = str(trace.meta.get("name") or "graph"), trace.frames.get("modules", MODULES.frame())
+    roots = modules.loc[modules["depth"] == 0, "model"].dropna().tolist()
+    return shown(roots[0] if name in VIEWS and roots else name)
 
 
 def graph_frame(trace: Trace, table: Table) -> pd.DataFrame:

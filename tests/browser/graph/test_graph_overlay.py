@@ -82,6 +82,24 @@ def test_colors_change_in_place_and_what_was_open_stays_open(page: Page) -> None
     expect(shown.tree.get_by_role("treeitem").nth(1)).to_have_attribute("aria-selected", "true")
 
 
+CORNERS = """() => [...document.querySelectorAll(".nb-graph-canvas")].map((canvas) =>
+  [...canvas.getContext("2d").getImageData(1, 1, 1, 1).data].slice(0, 3).join(" "))"""
+
+
+@pytest.mark.parametrize("is_pair", [False, True])
+def test_another_theme_is_drawn_without_the_pointer_also_where_its_colors_come_late(page: Page, is_pair: bool) -> None:
+    GraphPage(page, nbkit.opgraph(nn.ReLU(), against=nn.ReLU()) if is_pair else timed())
+    sheet = "document.adoptedStyleSheets = [new CSSStyleSheet()]; document.adoptedStyleSheets[0]"
+    for script, argument, color in (
+        (f"{sheet}.replaceSync('html {{ --jp-layout-color0: #112233; }}')", None, "17 34 51"),
+        (SET_THEME, [True, LIGHT], "255 255 255"),
+        (SET_THEME, [False, DARK], "17 17 17"),
+    ):
+        page.evaluate(script, argument)
+        page.wait_for_function(f"(color) => ({CORNERS})().every((corner) => corner === color)", arg=color)
+    assert len(page.evaluate(CORNERS)) == 1 + is_pair
+
+
 @pytest.mark.parametrize(("is_light", "variables"), [(True, LIGHT), (False, DARK)])
 @pytest.mark.parametrize("column", ["ratio", "status"])
 def test_colors_can_be_read_in_light_and_dark(
