@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { STRONG } from "../../src/graph/canvas/painter.js";
 import { waysOf } from "../../src/graph/model/colors.js";
 import { legendOf } from "../../src/graph/model/legend.js";
 import { GraphModel } from "../../src/graph/model/model.js";
@@ -98,4 +99,29 @@ test("many texts share the color of the others", () => {
   assert.deepEqual(categories.slice(-2).map(({ label }) => label), ["9 others", "several"]);
   assert.equal([...model.tree.ofPart].filter((item) => categories[codes[item]].label === "9 others").length, 9);
   assert.equal(new Set(categories.slice(0, 11).map(({ color, pattern }) => color + pattern)).size, 11);
+});
+
+/** Red, green and blue of a color, or of a mix of two. @param {string} color */
+const parts = (color) => [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16));
+/** @param {number[]} over @param {number[]} under @param {number} part */
+const mixed = (over, under, part) => over.map((value, at) => part * value + (1 - part) * under[at]);
+
+/** Contrast of two colors by WCAG 2.2. @param {number[]} left @param {number[]} right */
+function contrast(left, right) {
+  const [dark, light] = [left, right].map((color) => {
+    const [red, green, blue] = color.map((value) => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  }).sort((a, b) => a - b);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+test("both lines of a box bear 4.5:1 on every step of a scale, in light and dark", () => {
+  const ways = [overlaid([{}, { overlay: 10 }, { overlay: 100 }, {}], {}), overlaid([{}, { overlay: -10 }, { overlay: 100 }, {}], {})];
+  for (const [page, text] of [["#ffffff", "#1f2328"], ["#161616", "#e6e6e6"], ["#111111", "#ffffff"]].map((pair) => pair.map(parts))) {
+    for (const { color, strength = 0 } of ways.flatMap((model) => model.colors("overlay").categories.slice(0, 5))) {
+      const fill = mixed(parts(color), page, strength);
+      const second = strength > STRONG ? text : mixed(text, page, 0.74);
+      assert.ok(contrast(fill, text) >= 4.5 && contrast(fill, second) >= 4.5, `${color} ${strength} ${contrast(fill, second)}`);
+    }
+  }
 });

@@ -14,7 +14,8 @@ export const LETTER = { title: 7.4, subtitle: 6.4 };
 const STRIPE = 5;
 const ARROW = 5;
 /** How much of its color a box takes that has no strength of its own, and from which strength on all text is as dark as titles. */
-const [TINT, STRONG] = [0.16, 0.3];
+const TINT = 0.16;
+export const STRONG = 0.3;
 /** From the stripe of a legend's entry to its text. */
 export const SWATCH = 18;
 /** Dashes of the stripe for what shares its colour with another category. @type {Record<string, number[]>} */
