@@ -2,7 +2,7 @@
 
 from nbkit.compat.text_dtype import TEXT
 from nbkit.schema.findings import FINDINGS
-from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, PARTS
+from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, OVERLAY, PARTS
 from nbkit.schema.memory import BLOCKS, MEMORY, STACKS
 from nbkit.schema.recording import (
     ALIGNMENT,
@@ -23,7 +23,7 @@ RECORDING = (
     OPS, TENSORS, MODULES, LINES, MEMORY, STACKS, BLOCKS, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, STEPS,
     ALIGNMENT,
 )  # fmt: skip
-GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE)
+GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE, OVERLAY)
 TABLES.update({of.name: of for of in (*RECORDING, *GRAPHS)})
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "MODULES",
     "NODES",
     "OPS",
+    "OVERLAY",
     "PARAMETERS",
     "PARTS",
     "RECORDING",

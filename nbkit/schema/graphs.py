@@ -96,6 +96,15 @@ PARTS = table(
     ("params", "Int64", "parameter elements in it and below, shared ones once; null if unknown"),
     ("evidence", "str", "what its role was recognised by; null without a role"),
 )
+OVERLAY = table(
+    "overlay",
+    "node or part that a column of another frame colors, as `color_by` made it",
+    ("node_id", "Int64", "the node; null if it is a part"),
+    ("part_id", "Int64", "the part; null if it is a node"),
+    ("value", "float64", "number of the rows that join, in the unit of their column; null for categories"),
+    ("category", "str", "text of the rows that join, 'several' where they differ; null for numbers"),
+    ("rows", "int64", "how many rows join"),
+)
 METRICS = table(
     "metrics",
     "value of a training metric",

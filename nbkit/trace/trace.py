@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 import pandas as pd
 
 from nbkit.errors import SchemaError, TraceError, nearest
+from nbkit.graphs.overlay import By, How, overlay_of
 from nbkit.progress import Progress
 from nbkit.schema import TABLES
 from nbkit.trace import storage
@@ -104,6 +105,40 @@ class Trace:
     def export_speedscope(self, path: str | Path) -> Path:
         """Writes a file for speedscope.app, a profile per thread and stream; returns its path. Raises TraceError."""
         return write_speedscope(self.ops, self.meta, path)
+
+    def color_by(
+        self,
+        frame: pd.DataFrame | None,
+        column: str | None = None,
+        *,
+        how: How | None = None,
+        by: By | None = None,
+    ) -> "Trace":
+        """Returns this graph colored by a column of any frame, joined by its column `op_id` or `module`.
+
+        The colors are shown by widget and report, and are saved with the trace: its frame `overlay` has the values.
+        `color_by(None)` returns the graph without them.
+
+        Args:
+            frame: such as `trace.ops`, `trace.diffs`, what `nbkit.by_module_tree()` or `compare_times()` returns, or
+                your own. In a graph that has its modules once for each phase, a row colors that of its column `phase`,
+                without such a column that of the forward.
+            column: numbers, texts or booleans. The unit is taken from the name: `_us`, `_ms`, `_bytes`, `_fraction`.
+            how: what a box has of several rows, its own and those of all that is in it: "sum", "max", "min" or "mean".
+                Usually the sum of times, sizes and counts, and the largest of all else, such as ratios and errors. A
+                column that counts what is below a module already, such as `total_time_us` or `params` of a frame with
+                one row per module, is not summed again. Of texts a box has its own one, else the one that all have.
+            by: "module" or "op_id"; the latter is usual where both are there and the graph is of a recorded step.
+
+        Raises:
+            OptionError: if the frame has no such column, or nothing in it joins, or it is ambiguous.
+        """
+        frames = {name: held for name, held in self.frames.items() if name != "overlay"}
+        meta = {name: value for name, value in self.meta.items() if name != "overlay"}
+        if frame is None:
+            return Trace(frames, meta, self.captured)
+        overlay, made = overlay_of(frames, frame, str(column), how, by)
+        return Trace({**frames, "overlay": overlay}, {**meta, "overlay": made}, self.captured)
 
     def summary(self) -> str:
         """Returns text: what ran, the brief with its first findings, slowest ops and modules, what was skipped."""

@@ -70,6 +70,7 @@ def _graph_of(source: Any) -> Trace:
         trace = live_graph(trace)
     if "nodes" not in trace.frames:
         trace = _of_ops(trace)
+    trace = trace.color_by(None)
     frames = trace.frames if "parts" in trace.frames else recognise(trace.frames)
     return Trace(frames, {**trace.meta, "verb": "opgraph"}, trace.captured)
 

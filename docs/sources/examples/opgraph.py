@@ -42,3 +42,6 @@ with nbkit.optrace() as step:
 found = nbkit.opgraph(step, against="net.log")
 rows = found.correspondence[["level", "action", "relation", "left_name", "left_op", "right_op"]]
 print(rows.fillna("-").to_string(index=False))
+
+colored = nbkit.opgraph(model).color_by(nbkit.opgraph(model).modules, "params")
+print(colored.overlay.merge(colored.parts, on="part_id")[["module", "type", "value"]].to_string(index=False))

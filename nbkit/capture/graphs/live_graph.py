@@ -1,5 +1,6 @@
 """Builds the graph of something that lives in this process, whatever torch calls it."""
 
+import json
 from typing import Any
 
 import pandas as pd
@@ -12,6 +13,9 @@ from nbkit.capture.graphs.exported import exported_graph
 from nbkit.capture.graphs.module_tree import module_tree
 from nbkit.errors import OptionError
 from nbkit.trace.trace import Trace
+
+# Tied parameters that a note names.
+MOST_TIED = 3
 
 
 def live_graph(source: Any) -> Trace:
@@ -42,9 +46,22 @@ def _trace(frames: dict[str, pd.DataFrame], source: Any, kind: str) -> Trace:
         "versions": versions(),
         "complete": True,
         "error": None,
-        "notes": [],
+        "notes": tied_notes(frames["nodes"]),
     }
     return Trace(frames, meta)
+
+
+def tied_notes(nodes: pd.DataFrame) -> list[str]:
+    """Says which parameters stand under several paths; no sentence where none does."""
+    is_tied = (nodes["kind"] == "parameter") & nodes["attributes"].str.contains('"same_as"', na=False)
+    tied = nodes.loc[is_tied, ["name", "attributes"]].itertuples(index=False)
+    pairs = [(name, known["same_as"]) for name, text in tied if "same_as" in (known := json.loads(text))]
+    if not pairs:
+        return []
+    few = [f"{name} is {first}" for name, first in pairs[:MOST_TIED]]
+    rest = len(pairs) - len(few)
+    names = ", ".join([*few, *([f"{rest} more"] if rest else [])])
+    return [f"tied parameters are counted once: {names}"]
 
 
 def _root_class(modules: pd.DataFrame) -> str | None:

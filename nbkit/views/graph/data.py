@@ -7,11 +7,15 @@ import numpy as np
 import pandas as pd
 
 from nbkit.analysis.query.encoded import TextColumn, text_column
-from nbkit.schema import CORRESPONDENCE, EDGES, NODES, PARTS, TEXT, Table
+from nbkit.analysis.structure.parameters import held_parameters
+from nbkit.schema import CORRESPONDENCE, EDGES, GRAPH_TENSORS, MODULES, NODES, PARTS, TEXT, Table
 from nbkit.trace.trace import Trace
-from nbkit.views.graph.values import VALUES, node_values
+from nbkit.views.graph.overlay import NAME as OVERLAID
+from nbkit.views.graph.overlay import Overlay, overlay_in
+from nbkit.views.graph.values import COUNTED, PARAMETERS, VALUES, Floats, node_values
 from nbkit.views.panels.pack import numbers, pack, texts
-from nbkit.views.summary.facts import facts
+from nbkit.views.static_html.view import VIEWS
+from nbkit.views.summary.facts import facts, is_module_tree
 from nbkit.views.summary.names import shown
 
 NAME_LIMIT, ATTRIBUTES_LIMIT = 400, 4000
@@ -26,22 +30,39 @@ def graph_data(trace: Trace) -> bytes:
 
     Texts are on one line and cut: names to 400 characters, attributes to 4,000.
     """
-    known, values = facts(trace), node_values(trace)
-    nodes, sides = graph_frame(trace, NODES), comparison_sides(trace)
+    known, values, overlay = facts(trace), node_values(trace), overlay_in(trace)
+    nodes, parts, sides = graph_frame(trace, NODES), graph_frame(trace, PARTS), comparison_sides(trace)
+    trees = module_trees(nodes)
+    held = held_parameters(nodes, parts, graph_frame(trace, GRAPH_TENSORS))
+    outlines = [VALUES[name].outline(name) for name in values]
+    if trees and held[COUNTED].fillna(0).any():
+        outlines.insert(0, PARAMETERS.outline(COUNTED))
+    if overlay and overlay.value:
+        outlines.insert(0, overlay.value.outline(OVERLAID))
     return pack(
         {
             "title": known.title,
+            "name": model_name(trace),
             "incomplete": known.incomplete,
             "figures": [list(figure) for figure in known.figures],
             "notes": list(known.notes),
             "graphs": nodes["graph"].unique().tolist(),
-            "values": [VALUES[name].outline(name) for name in values],
-            "nodes": _table(nodes, "nodes", {name: numbers(of_node) for name, of_node in values.items()}),
+            "trees": trees,
+            "values": outlines,
+            "overlay": overlay and overlay.outline(),
+            "nodes": _table(nodes, "nodes", values, overlay),
             "edges": _table(graph_frame(trace, EDGES), "edges"),
-            "parts": _table(graph_frame(trace, PARTS), "parts"),
+            "parts": _table(parts.assign(**held), "parts", {}, overlay),
             "comparison": sides and {"sides": sides, "rows": _table(comparison_rows(trace), "correspondence")},
         }
     )
+
+
+def model_name(trace: Trace) -> str:
+    """Returns what a file of the picture is called: the name that was given, of a recorded step its model's class."""
+    name, modules = str(trace.meta.get("name") or "graph"), trace.frames.get("modules", MODULES.frame())
+    roots = modules.loc[modules["depth"] == 0, "model"].dropna().tolist()
+    return shown(roots[0] if name in VIEWS and roots else name)
 
 
 def graph_frame(trace: Trace, table: Table) -> pd.DataFrame:
@@ -49,15 +70,26 @@ def graph_frame(trace: Trace, table: Table) -> pd.DataFrame:
     return table.check(trace.frames.get(table.name, table.frame()))
 
 
-def _table(frame: pd.DataFrame, name: str, more: Mapping[str, Any] = {}) -> dict[str, Any]:
-    """Packs a frame: texts as codes, ids and other numbers."""
+def module_trees(nodes: pd.DataFrame) -> list[str]:
+    """Returns the graphs that are trees of modules, in which nothing is computed."""
+    return [str(graph) for graph, few in nodes.groupby("graph", sort=False) if is_module_tree(few)]
+
+
+def _table(
+    frame: pd.DataFrame, name: str, more: Mapping[str, Floats] = {}, overlay: Overlay | None = None
+) -> dict[str, Any]:
+    """Packs a frame: texts as codes, ids and other numbers; with what colors its rows."""
+    if overlay:
+        if name in overlay.texts:
+            frame = frame.assign(**{OVERLAID: overlay.texts[name]})
+        more = {**more, **overlay.numbers.get(name, {})}
     words = [column for column, dtype in frame.dtypes.items() if dtype == TEXT]
     figures = [column for column in frame if column not in words and column != OWN_IDS.get(name)]
-    floats = {column: frame[column].to_numpy(np.float64, na_value=np.nan) for column in figures}
+    floats: dict[Any, Floats] = {column: frame[column].to_numpy(np.float64, na_value=np.nan) for column in figures}
     return {
         "count": len(frame),
         "texts": {column: texts(_cut(frame[column])) for column in words},
-        "numbers": {**{column: numbers(values) for column, values in floats.items()}, **more},
+        "numbers": {column: numbers(values) for column, values in (floats | dict(more)).items()},
     }
 
 

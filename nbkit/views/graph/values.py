@@ -15,21 +15,32 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Value:
-    """Says how a number of nodes is called and formatted, and whether a part has their sum or the largest."""
+    """Says how a number of nodes is called and formatted, and what a part has of all in it: `how` is sum, max, ...
+
+    With `is_inclusive` the number of a part says already what is in it. A scaled one is colored by its size, on both
+    sides of `center` if there is one, others by their share.
+    """
 
     label: str
     format: str
-    sums: bool
+    how: str
+    is_inclusive: bool = False
+    is_scaled: bool = False
+    center: float | None = None
 
     def outline(self, name: str) -> dict[str, Any]:
-        return {"name": name, "label": self.label, "format": self.format, "sums": self.sums}
+        looks = {"isInclusive": self.is_inclusive, "isScaled": self.is_scaled, "center": self.center}
+        return {"name": name, "label": self.label, "format": self.format, "how": self.how, **looks}
 
 
+# Parameters of a model, each counted where it first stands.
+COUNTED = "counted_params"
+PARAMETERS = Value("parameters", "count", "sum", is_inclusive=True)
 VALUES = {
-    "self_time_us": Value("self time", "duration", sums=True),
-    "allocated_bytes": Value("memory allocated", "data_size", sums=True),
-    "flops": Value("FLOPs", "flops", sums=True),
-    "max_abs_error": Value("max abs error", "error", sums=False),
+    "self_time_us": Value("self time", "duration", "sum"),
+    "allocated_bytes": Value("memory allocated", "data_size", "sum"),
+    "flops": Value("FLOPs", "flops", "sum"),
+    "max_abs_error": Value("max abs error", "error", "max"),
 }
 
 

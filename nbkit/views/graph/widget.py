@@ -6,8 +6,10 @@ from typing import Any
 import anywidget
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import traitlets
 
+from nbkit.graphs.overlay import By, How
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.graph.data import graph_data
@@ -47,6 +49,22 @@ class GraphView(anywidget.AnyWidget):
         """Returns the widget, and text and HTML of the same where no widget can be shown."""
         fallbacks = {"text/plain": summary(self._trace), "text/html": static_table(self._trace)}
         return with_static_views(super()._repr_mimebundle_(**options), fallbacks)
+
+    def color_by(
+        self,
+        frame: pd.DataFrame | None,
+        column: str | None = None,
+        *,
+        how: How | None = None,
+        by: By | None = None,
+    ) -> "GraphView":
+        """Colors the boxes by a column of any frame, in place, as `Trace.color_by` does; None takes that away.
+
+        Returns the widget itself. Raises OptionError.
+        """
+        self._trace = self._trace.color_by(frame, column, how=how, by=by)
+        self.graph = graph_data(self._trace)
+        return self
 
     def selected_ids(self) -> Ids | None:
         """Returns the op ids in the selected part, in call order; None if no part is selected."""

@@ -10,7 +10,7 @@ import pandas as pd
 from nbkit import units
 from nbkit.analysis.time.times import self_by_phase
 from nbkit.errors import nbkit_failed, please_report
-from nbkit.schema import OPS
+from nbkit.schema import MODULES, OPS
 from nbkit.trace.trace import Trace
 from nbkit.views.summary.counting import counted_ops, is_timeline
 from nbkit.views.summary.names import shown
@@ -73,6 +73,8 @@ def _graph_counts(trace: Trace) -> list[tuple[str, str]]:
     if not _is_graph(trace):
         return []
     nodes, edges = trace.nodes, trace.frames.get("edges")
+    if is_module_tree(nodes) and "correspondence" not in trace.frames:
+        return _tree_counts(trace)
     counts = [(nodes["graph"].nunique(), "graph"), (len(nodes), "node"), (0 if edges is None else len(edges), "edge")]
     return [(f"{noun}{'' if number == 1 else 's'}", units.count(number)) for number, noun in counts]
 
@@ -84,6 +86,23 @@ def _allocations(trace: Trace) -> list[tuple[str, str]]:
     count = int((trace.memory["delta_bytes"] > 0).sum())
     counts = [(count, "allocation"), (len(trace.memory) - count, "free")]
     return [(f"{noun}{'' if number == 1 else 's'}", units.count(number)) for number, noun in counts]
+
+
+def is_module_tree(nodes: pd.DataFrame) -> bool:
+    """Returns whether nodes are those of modules and what they hold, without an op that is computed."""
+    return bool((nodes["kind"] == "module").any() and not (nodes["kind"] == "op").any())
+
+
+def _tree_counts(trace: Trace) -> list[tuple[str, str]]:
+    """Counts modules and parameters, tied ones once."""
+    modules = trace.frames.get("modules", MODULES.frame())
+    number = int((trace.nodes["kind"] == "module").sum())
+    root = modules[modules["module"] == ""]
+    figures = [("module" if number == 1 else "modules", units.count(number))]
+    if len(root) == 1:
+        params, size_bytes = root["params"].iloc[0], root["param_bytes"].iloc[0]
+        figures.append(("parameters", f"{units.count(params)} ({units.data_size(size_bytes)})"))
+    return figures
 
 
 def _watched(trace: Trace) -> list[tuple[str, str]]:

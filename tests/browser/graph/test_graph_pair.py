@@ -103,9 +103,9 @@ def test_a_row_that_python_selects_is_shown_on_its_side_and_its_counterpart_on_t
 
 def test_differences_are_words_in_outline_legend_and_tip(shown: PairPage) -> None:
     assert shown.left.locator(".nb-graph-note").all_inner_texts() == ["≠ inside", "≠ dtype", "only here"]
-    legend = shown.right.get_by_role("list", name="Colours").get_by_role("listitem")
+    legend = shown.right.get_by_role("list", name="Colors").get_by_role("listitem")
     expect(legend).to_have_text(["same1 node", "other dtype1 node", "only here1 node", "differences inside"])
-    expect(shown.left.get_by_label("Colour", exact=True)).to_have_value("difference")
+    expect(shown.left.get_by_label("Color", exact=True)).to_have_value("difference")
     shown.line(shown.left, "gelu").click()
     shown.left.get_by_role("application").focus()
     shown.press("ArrowUp", "ArrowDown")

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from traitlets import TraitError
 
 import nbkit
@@ -118,3 +119,12 @@ def test_the_graphs_that_were_compared_come_first() -> None:
         {"name": "Net", "graphs": ["module tree (right)"]},
     ]
     assert comparison_sides(nbkit.opgraph(Net())) is None
+
+
+def test_a_file_is_called_as_the_graph_or_as_the_model_of_a_step_without_a_name() -> None:
+    model = Net()
+    with nbkit.optrace() as step:
+        model(torch.ones(2, 4))
+    names = [outline_of(graph_data(nbkit.opgraph(source)))["name"] for source in (model, step)]
+    named = outline_of(graph_data(nbkit.opgraph(step, name="mine")))["name"]
+    assert (names, named) == (["Net", "Net"], "mine")

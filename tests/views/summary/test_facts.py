@@ -1,5 +1,8 @@
 """What every view of a trace says about it as a whole."""
 
+from torch import nn
+
+import nbkit
 from nbkit import Trace
 from nbkit.views.op_table.source import OpSource
 from nbkit.views.static_html.style import facts_html
@@ -108,3 +111,13 @@ def test_a_trace_is_called_by_its_verb_and_its_name() -> None:
     assert facts(make_trace(make_ops(), verb="optime", name="a")).title == "optime a"
     assert facts(make_trace(make_ops(), verb="optime", name="optime")).title == "optime"
     assert facts(Trace({}, {})).title == "trace"
+
+
+def test_a_model_counts_modules_and_parameters_and_says_which_are_tied() -> None:
+    model = nn.ModuleList([nn.Linear(256, 4, bias=False), nn.Linear(256, 4, bias=False)])
+    known = facts(nbkit.opgraph(model))
+    assert known.figures[:2] == (("modules", "3"), ("parameters", "2,048 (8.00 KiB)")) and known.notes == ()
+    model[1].weight = model[0].weight
+    known = facts(nbkit.opgraph(model))
+    assert known.figures[1] == ("parameters", "1,024 (4.00 KiB)")
+    assert known.notes == ("tied parameters are counted once: 1.weight is 0.weight",)

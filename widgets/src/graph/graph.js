@@ -15,9 +15,11 @@ async function render({ model, el }) {
   };
   let view = await make();
   const renew = async () => {
+    const before = view;
     const next = make();
-    view.destroy();
+    before.destroy();
     view = await next;
+    if (view instanceof GraphView && before instanceof GraphView) view.takeOver(before);
   };
   const reselect = () => view.selectFromOutside();
   const listeners = { "change:graph": renew, ...SharedSelection.listeners(reselect) };

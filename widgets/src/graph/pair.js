@@ -36,7 +36,7 @@ export class GraphPair {
   /** Returns what one side shows. @param {number} side */
   dataOf(side) {
     const { name, graphs } = this.correspondence.sides[side];
-    const heading = { title: `${SIDES[side]}: ${name}`, figures: [], notes: [], incomplete: null };
+    const heading = { name, title: `${SIDES[side]}: ${name}`, figures: [], notes: [], incomplete: null };
     return { ...this.data, ...heading, side: SIDES[side], graphs, correspondence: this.correspondence };
   }
 

@@ -10,6 +10,7 @@ import { nextMatch } from "./data/search.js";
 import { counted } from "../shared/units.js";
 import { watchTheme } from "../shared/theme.js";
 import { LETTER } from "./canvas/painter.js";
+import { download, fileName, pngOf, svgOf } from "./canvas/export.js";
 import { parts } from "./controls/parts.js";
 
 /** Width from which on the outline stands beside the picture without being asked for. */
@@ -39,12 +40,13 @@ export class GraphView {
     this.help = made.help;
     this.detail = made.detail;
     this.status = made.status;
+    this.notice = made.notice;
     this.root = made.root;
     el.append(this.root);
     this.unwatch = watchTheme(this.root, () => this.stage.draw());
     if (!data.nodes.count) return;
     this.show();
-    this.stage.openWhole();
+    this.openWhole();
     this.stage.draw();
     this.selectFromOutside();
   }
@@ -73,7 +75,7 @@ export class GraphView {
     this.selected = node !== null ? this.model.tree.ofNode[node] : part !== null ? this.model.tree.ofPart[part] : -1;
     this.show();
     this.search(this.text);
-    this.stage.openWhole();
+    this.openWhole();
     this.mark(this.selected);
     this.say(`${this.state.graph}, ${counted(this.model.tree.size[0], "node")}`);
   }
@@ -90,8 +92,29 @@ export class GraphView {
     this.draw();
   }
 
+  /** Shows what the graph of the same nodes before showed, which had other colors. @param {GraphView} before */
+  takeOver(before) {
+    const tables = /** @type {const} */ (["nodes", "parts", "edges"]);
+    if (!this.data.nodes.count || tables.some((name) => this.data[name].count !== before.data[name].count)) return;
+    const { graph, hasValues, isOutline } = before.state;
+    Object.assign(this.state, { graph, hasValues, isOutline });
+    this.model.reopen(before.model.scene.open);
+    this.show();
+    this.stage.setCamera(before.stage.goal);
+    this.mark(before.selected);
+  }
+
+  /** Shows the picture from its start, no more of it open than fits. */
+  openWhole() {
+    const { model, stage } = this;
+    const { size } = model.scene.open;
+    if (stage.view.width) model.openToFit(stage.view);
+    if (model.scene.open.size !== size) this.show();
+    stage.openWhole();
+  }
+
   get marks() {
-    return { focus: this.focus, selected: this.selected, hover: this.hover, colors: this.model.colors(this.state.color), noteOf: (/** @type {number} */ item) => this.model.noteOf(item) };
+    return { focus: this.focus, selected: this.selected, hover: this.hover, colors: this.model.colors(this.state.color), noteOf: (/** @type {number} */ item) => this.model.noteOf(item, this.state.color) };
   }
 
   draw() {
@@ -197,6 +220,20 @@ export class GraphView {
   /** @param {string} text */
   say(text) {
     this.status.textContent = text;
+  }
+
+  /** Saves the whole picture as a file, without what only the pointer and the keyboard mark. @param {"svg" | "png"} type */
+  async save(type) {
+    const { data, stage } = this;
+    const look = { .../** @type {import("./canvas/painter.js").Look} */ (stage.look), hover: -1, focus: -1 };
+    const title = data.graphs.length > 1 ? `${data.title}, ${this.state.graph}` : data.title;
+    const made = type === "svg" ? svgOf(look, stage.theme, title) : await pngOf(look, stage.theme, title);
+    const name = fileName([data.name, ...(data.graphs.length > 1 ? [this.state.graph] : [])], type);
+    const problem = typeof made === "string" ? made : "";
+    if (typeof made !== "string") download(made, name);
+    this.notice.textContent = problem;
+    this.notice.hidden = !problem;
+    this.say(problem || `${name} saved`);
   }
 
   /** Follows the pointer onto a box, or onto none. @param {number} item @param {{x: number, y: number}} point */

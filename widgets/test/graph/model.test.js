@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { centered, fitted, following, revealing, widened, zoomed } from "../../src/graph/layout/camera.js";
+import { centered, fitted, following, opening, revealing, widened, zoomed } from "../../src/graph/layout/camera.js";
 import { waysOf } from "../../src/graph/model/colors.js";
 import { announcement } from "../../src/graph/model/describe.js";
 import { GraphModel } from "../../src/graph/model/model.js";
@@ -34,13 +34,13 @@ test("colours are those of the nodes; of a part what all of them have in common"
 });
 
 test("numbers of another frame are summed for parts and coloured by their share", () => {
-  const values = [{ name: "self_time_us", label: "self time", format: "duration", sums: true }];
+  const values = [{ name: "self_time_us", label: "self time", format: "duration", how: "sum", isInclusive: false, isScaled: false, center: null }];
   const nodes = [{ part_id: 0, self_time_us: 60 }, { part_id: 0, self_time_us: 30 }, { self_time_us: 10 }, {}];
   const model = new GraphModel(graphOf({ nodes, parts: [{ name: "a" }], values }), "g", true, LETTER);
   const { categories, codes } = model.colors("self_time_us");
   assert.deepEqual([model.tree.ofPart[0], ...model.tree.ofNode].map((item) => categories[codes[item]]?.label),
     ["from 50 % of its part", "from 50 % of its part", "from 20 % of its part", "from 5 % of its part", undefined]);
-  assert.deepEqual(model.details(model.tree.ofPart[0]).fields.at(-1), ["self time", "90.0 µs"]);
+  assert.deepEqual(model.details(model.tree.ofPart[0]).fields[0], ["self time", "90.0 µs"]);
 });
 
 test("details name what a node reads and gives, with its attributes; an announcement says it in a sentence", () => {
@@ -116,4 +116,26 @@ test("an area is widened as far as the view has room for it", () => {
   assert.deepEqual(widened({ x: 0, y: 0, width: 200, height: 20 }, 30, { x: 0, y: 0, scale: 1 }, view), { x: -30, y: -30, width: 260, height: 80 });
   assert.deepEqual(widened({ x: 0, y: 0, width: 200, height: 20 }, 90, { x: 0, y: 0, scale: 1 }, view), { x: -50, y: -40, width: 300, height: 100 });
   assert.deepEqual(widened({ x: 5, y: 5, width: 400, height: 200 }, 90, { x: 0, y: 0, scale: 1 }, view), { x: 5, y: 5, width: 400, height: 200 });
+});
+
+test("a graph opens whole where it can be read so, else at its top, and opens no more parts than fit", () => {
+  assert.deepEqual(opening({ width: 100, height: 100 }, VIEW), fitted({ x: 0, y: 0, width: 100, height: 100 }, VIEW));
+  const tall = opening({ width: 100, height: 5000 }, VIEW);
+  assert.deepEqual([tall.scale, tall.y, tall.x], [1, -16, -150]);
+  const wide = opening({ width: 5000, height: 100 }, VIEW);
+  assert.equal(wide.scale, 0.45);
+  const open = (/** @type {{width: number, height: number}} */ view) => {
+    const model = new GraphModel(layered(2), "g", true, LETTER);
+    model.openToFit(view);
+    return model.scene.open.has(model.tree.ofPart[0]);
+  };
+  assert.deepEqual([open({ width: 400, height: 400 }), open({ width: 400, height: 60 })], [true, false]);
+});
+
+test("what was open stays open where only the colors of a graph change", () => {
+  const [before, after] = [0, 1].map(() => new GraphModel(layered(3), "g", true, LETTER));
+  before.fold();
+  before.reveal(before.tree.ofNode[4]);
+  after.reopen(before.scene.open);
+  assert.deepEqual([...after.scene.open].sort(), [...before.scene.open].sort());
 });

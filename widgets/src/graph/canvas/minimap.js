@@ -39,7 +39,9 @@ export class Minimap {
     for (const { item, x, y, width: wide, height: high, isOpen } of drawn.boxes) {
       const code = item < 0 ? -1 : colors.codes[item];
       context.fillStyle = isOpen ? theme.raised : code < 0 ? theme.border : colors.categories[code].color;
+      context.globalAlpha = isOpen || code < 0 ? 1 : (colors.categories[code].strength ?? 1);
       context.fillRect(x, y, Math.max(wide, 1 / this.scale), Math.max(high, 1 / this.scale));
+      context.globalAlpha = 1;
       if (isOpen) context.strokeRect(x, y, wide, high);
     }
     this.ratio = ratio;

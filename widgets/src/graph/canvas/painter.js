@@ -13,6 +13,11 @@ const MOST_LABELS = 400;
 export const LETTER = { title: 7.4, subtitle: 6.4 };
 const STRIPE = 5;
 const ARROW = 5;
+/** How much of its color a box takes that has no strength of its own, and from which strength on all text is as dark as titles. */
+const TINT = 0.16;
+export const STRONG = 0.3;
+/** From the stripe of a legend's entry to its text. */
+export const SWATCH = 18;
 /** Dashes of the stripe for what shares its colour with another category. @type {Record<string, number[]>} */
 const DASHES = { slash: [7, 3], backslash: [12, 3], dots: [3, 3] };
 
@@ -31,9 +36,9 @@ const DASHES = { slash: [7, 3], backslash: [12, 3], dots: [3, 3] };
  */
 
 export class Painter {
-  /** @param {HTMLCanvasElement} canvas */
-  constructor(canvas) {
-    this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  /** @param {CanvasRenderingContext2D} context of a canvas, or what records the same calls */
+  constructor(context) {
+    this.context = context;
     this.theme = withMixed(PLAIN);
   }
 
@@ -71,7 +76,8 @@ export class Painter {
     context.roundRect(x, y, width, height, item < 0 ? height / 2 : 4);
     context.fillStyle = isOpen ? theme.raised : theme.page;
     context.fill();
-    if (category && !isOpen) this.tint(category.color, 0.16);
+    const strength = category?.strength ?? TINT;
+    if (category && !isOpen) this.tint(category.color, strength);
     if (look.matches.has(item) && !isOpen) this.tint(theme.accent, 0.22);
     const isMarked = item >= 0 && (item === look.selected || item === look.focus || item === look.hover);
     context.lineWidth = (item === look.selected ? 3 : item === look.focus ? 2 : 1) / Math.min(scale, 1);
@@ -79,8 +85,9 @@ export class Painter {
     context.setLineDash(item === look.focus && item !== look.selected ? [4, 3] : []);
     context.stroke();
     context.setLineDash([]);
-    if (category) this.stripe(box, category);
-    if (scale >= TEXT_FROM) this.texts(box);
+    if (category?.strength && isOpen) this.head(box, category);
+    else if (category && !category.strength) this.stripe(box, category);
+    if (scale >= TEXT_FROM) this.texts(box, strength > STRONG ? theme.text : theme.muted);
   }
 
   /** @param {string} color @param {number} alpha */
@@ -91,8 +98,8 @@ export class Painter {
     this.context.globalAlpha = 1;
   }
 
-  /** @param {Box} box @param {import("../../shared/picture/palette.js").Category} category */
-  stripe({ x, y, height, isOpen }, { color, pattern }) {
+  /** @param {{x: number, y: number, height: number, isOpen?: boolean}} box @param {import("../../shared/picture/palette.js").Category} category */
+  stripe({ x, y, height, isOpen = false }, { color, pattern }) {
     const { context } = this;
     context.strokeStyle = color;
     context.lineWidth = STRIPE;
@@ -104,8 +111,15 @@ export class Painter {
     context.setLineDash([]);
   }
 
-  /** @param {Box} box */
-  texts({ item, x, y, width, height, isOpen, title, subtitle, canOpen }) {
+  /** Fills the head of an open box. @param {Box} box @param {import("../../shared/picture/palette.js").Category} category */
+  head({ x, y, width }, { color, strength = TINT }) {
+    this.context.beginPath();
+    this.context.roundRect(x + 1, y + 1, width - 2, HEAD - 4, 3);
+    this.tint(color, strength);
+  }
+
+  /** @param {Box} box @param {string} color of the second line */
+  texts({ item, x, y, width, height, isOpen, title, subtitle, canOpen }, color) {
     const { context, theme } = this;
     context.textBaseline = "middle";
     context.fillStyle = theme.text;
@@ -123,7 +137,7 @@ export class Painter {
     if (canOpen) context.fillText(isOpen ? "−" : "+", x + width - 14, y + middle - (subtitle ? 8 : 0));
     if (!subtitle) return;
     context.font = `10.5px ${theme.font}`;
-    context.fillStyle = theme.muted;
+    context.fillStyle = color;
     context.fillText(subtitle, left, y + middle + 8);
   }
 
@@ -163,8 +177,36 @@ export class Painter {
     this.context.closePath();
   }
 
+  /** Draws the title of a picture that is saved, and its legend. @param {import("./export.js").Page} page @param {number} left */
+  heading({ title, entries }, left) {
+    const { context, theme } = this;
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    context.fillStyle = theme.text;
+    context.font = `600 14px ${theme.font}`;
+    context.fillText(title, left, left + 6);
+    context.font = `11px ${theme.font}`;
+    for (const { text, category, x, y } of entries) {
+      if (category) this.swatch({ x, y: y - 8, height: 16 }, category);
+      context.fillStyle = theme.text;
+      context.fillText(text, x + (category ? SWATCH : 0), y);
+    }
+  }
+
+  /** @param {{x: number, y: number, height: number}} place @param {import("../../shared/picture/palette.js").Category} category */
+  swatch(place, category) {
+    if (!category.strength) return this.stripe(place, category);
+    this.context.beginPath();
+    this.context.roundRect(place.x, place.y + 2, place.height - 4, place.height - 4, 2);
+    this.tint(category.color, category.strength);
+    this.context.lineWidth = 1;
+    this.context.strokeStyle = this.theme.border;
+    this.context.stroke();
+  }
+
   /** @param {Look} look @param {number} scale */
   far({ far }, scale) {
+    if (!far.length) return;
     const { context, theme } = this;
     context.strokeStyle = theme.accent;
     context.lineWidth = 1.5 / Math.min(scale, 1);
@@ -192,8 +234,9 @@ export class Painter {
     const taken = [];
     for (const line of [...marked.slice(0, MOST_LABELS), ...others]) {
       const text = look.labelOf(line);
-      const [x, y] = labelPlace(line.points);
+      const [place, y] = labelPlace(line.points);
       const width = context.measureText(text).width + 6;
+      const x = Math.max(Math.min(place, look.drawn.width - width / 2), width / 2);
       if (taken.some((label) => Math.abs(label.y - y) < 13 && Math.abs(label.x - x) < (label.width + width) / 2)) continue;
       taken.push({ x, y, width });
       context.fillStyle = theme.page;

@@ -14,7 +14,7 @@ const MOVE_MS = 180;
 const READABLE = 0.7;
 
 export class Stage {
-  /** @param {{label: string, onHover: (item: number, point: {x: number, y: number}) => void, onClick: (item: number, isDouble: boolean, point: {x: number, y: number}) => void, onCamera: () => void}} options */
+  /** @param {{label: string, onHover: (item: number, point: {x: number, y: number}) => void, onClick: (item: number, isDouble: boolean, point: {x: number, y: number}) => void, onCamera: () => void, onSeen: () => void}} options `onSeen`: it has a size now, which it had not when it was opened */
   constructor(options) {
     this.options = options;
     /** @type {import("./painter.js").Look | null} */
@@ -34,7 +34,7 @@ export class Stage {
     this.minimap = new Minimap({ onMove: (x, y) => this.setCamera(centered({ x, y, width: 0, height: 0 }, this.camera.scale, this.view)) });
     this.element = h("div", { class: "nb-graph-stage", role: "application", "aria-roledescription": "graph", "aria-label": options.label, tabindex: "0" },
       this.canvas, this.minimap.canvas);
-    this.painter = new Painter(this.canvas);
+    this.painter = new Painter(/** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d")));
     this.motion = new CameraMotion(MOVE_MS, between, (camera) => this.show(camera));
     this.listen();
   }
@@ -67,7 +67,7 @@ export class Stage {
 
   resized() {
     // What was laid out before it had a size opens again as soon as it has one.
-    if (this.isUnseen && this.view.width) this.openWhole();
+    if (this.isUnseen && this.view.width) this.options.onSeen();
     const [{ width, height }, before] = [this.view, this.size ?? this.view];
     this.size = { width, height };
     // The middle stays where it is.

@@ -24,6 +24,8 @@ const ACTIONS = {
   pan: (view, key) => view.stage.pan(...PANS[key.toLowerCase()]),
   close: (view) => fold(view),
   outline: (view) => view.change({ isOutline: !view.state.isOutline }),
+  svg: (view) => view.save("svg"),
+  png: (view) => view.save("png"),
   search: (view) => view.tools.search.focus(),
   match: (view, key) => view.step(key === "N" ? -1 : 1),
   help: (view) => view.change({ isHelp: !view.state.isHelp }),

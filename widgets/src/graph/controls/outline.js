@@ -2,6 +2,7 @@
 
 import { KINDS, ROOT } from "../data/hierarchy.js";
 import { subtitleOf, titleOf } from "../data/words.js";
+import { stepColor } from "./legend.js";
 import { treeKey } from "../../shared/tree.js";
 import { h } from "../../shared/dom.js";
 
@@ -97,7 +98,9 @@ export class Outline {
     const note = look.noteOf(item);
     const swatch = h("span", { class: "nb-graph-dot", "aria-hidden": "true" });
     const code = look.colors.codes[item];
-    if (code >= 0) swatch.style.backgroundColor = look.colors.categories[code].color;
+    const { color = "", strength } = code < 0 ? {} : look.colors.categories[code];
+    swatch.style.backgroundColor = strength === undefined ? color : stepColor(color, strength);
+    swatch.toggleAttribute("data-step", strength !== undefined);
     const element = h("li", {
       role: "treeitem", "aria-level": depth + 1, "aria-posinset": position, "aria-setsize": among, "aria-selected": String(item === look.selected),
       "aria-expanded": hasChildren ? String(open.has(item)) : null, tabindex: item === this.active ? "0" : "-1", "data-row": row, title: [name, note, subtitle].filter(Boolean).join(" · "),

@@ -20,7 +20,7 @@ const POINTER = "Pointer: click selects, a click on + or − opens or closes, so
 export function parts(view, data) {
   const named = (/** @type {string} */ text) => (data.side ? `${text}, ${data.side}` : text);
   const stage = new Stage({
-    label: named("Graph, drawn; the outline beside it has the same parts and nodes"), onCamera: () => view.moved(),
+    label: named("Graph, drawn; the outline beside it has the same parts and nodes"), onCamera: () => view.moved(), onSeen: () => view.openWhole(),
     onHover: (item, point) => view.point(item, point), onClick: (item, isDouble, point) => clicked(view, item, isDouble, point),
   });
   stage.element.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => keyed(view, event));
@@ -38,17 +38,18 @@ export function parts(view, data) {
   const made = {
     stage, tools, outline, tip: new Tooltip(), legend: new Legend(), help: keyList(KEYS, POINTER, named("Keys")),
     detail: new Detail({ label: named("Selected item"), onGo: (node) => view.goToNode(node), onClose: () => (view.select(-1), stage.element.focus()) }),
+    notice: h("p", { class: "nb-graph-notice", hidden: true }),
     status: h("div", { class: "nb-sr", role: "status", "aria-live": "polite" }),
   };
   return { ...made, root: data.nodes.count ? page(made, data) : nothing(data) };
 }
 
 /** @param {any} made @param {import("../data/data.js").Data} data */
-function page({ tools, help: keys, legend, stage, outline, detail, tip, status }, data) {
+function page({ tools, help: keys, notice, legend, stage, outline, detail, tip, status }, data) {
   const both = h("div", { class: "nb-graph-both" }, outline.element, stage.element);
   // Lumino would take the keys for the notebook, in its capture phase; this attribute keeps it out.
   return h("div", { class: "nbkit nbkit-picture nbkit-graph", "data-lm-suppress-shortcuts": "true" },
-    header({ ...data, phases: [] }), tools.element, keys, legend.element, both, detail.element, tip.element, status);
+    header({ ...data, phases: [] }), tools.element, keys, notice, legend.element, both, detail.element, tip.element, status);
 }
 
 /** @param {import("../data/data.js").Data} data */

@@ -1,4 +1,4 @@
-// The tool line: which graph, search with its matches, what is coloured how, and the zoom.
+// The tool line: which graph, search with its matches, what is colored how, and the zoom.
 
 import { button, h } from "../../shared/dom.js";
 import { SearchField } from "../../shared/picture/search_field.js";
@@ -14,15 +14,16 @@ export class Toolbar {
     this.search = new SearchField({ placeholder: "Search names, ops, modules", pause: PAUSE, ...options });
     this.graph = select("Graph", options.graphs, (graph) => options.onChange({ graph }));
     this.graph.hidden = options.graphs.length < 2;
-    this.color = select("Colour", options.colors.map(([value, label]) => [value, `colour: ${label}`]), (color) => options.onChange({ color }));
+    this.color = select("Color", options.colors.map(([value, label]) => [value, `color: ${label}`]), (color) => options.onChange({ color }));
     this.values = h("input", { type: "checkbox", onchange: () => options.onChange({ hasValues: this.values.checked }) });
     const values = h("label", { class: "nb-graph-values", title: "Show parameters, buffers and constants as boxes", hidden: !options.hasValues }, this.values, " parameters");
     this.outline = button("Outline", "The same graph as an outline (t)", () => options.onAct("outline"));
     this.help = button("?", "Keys", () => options.onAct("help"));
     const zoom = h("span", { class: "nb-steps" }, button("−", "Zoom out", () => options.onAct("farther")), button("+", "Zoom in", () => options.onAct("nearer")),
       button("Fit", "Show all (0)", () => options.onAct("all")), button("Fold", "Close all parts (c)", () => options.onAct("close")));
+    const save = h("span", { class: "nb-steps" }, button("SVG", "Save the picture as SVG (v)", () => options.onAct("svg")), button("PNG", "Save the picture as PNG (b)", () => options.onAct("png")));
     this.element = h("div", { class: "nb-tools", role: "group", "aria-label": "Graph tools" },
-      this.graph, this.search.element, this.color, values, zoom, this.outline, this.help);
+      this.graph, this.search.element, this.color, values, zoom, save, this.outline, this.help);
   }
 
   /** @param {{graph: string, color: string, hasValues: boolean, isOutline: boolean, isHelp: boolean}} state */

@@ -5,12 +5,14 @@
  *
  * @typedef {{values: string[], codes: Int32Array}} Texts
  * @typedef {{count: number, texts: Record<string, Texts>, numbers: Record<string, Float64Array>}} Table
- * @typedef {{name: string, label: string, format: string, sums: boolean}} Value a number of each node that another frame
- *   knows; of a part it is their sum, else their maximum
- * @typedef {{title: string, incomplete: string | null, figures: [string, string][], notes: string[], graphs: string[],
- *   values: Value[], nodes: Table, edges: Table, parts: Table, side?: string,
+ * @typedef {{name: string, label: string, format: string, how: string, isInclusive: boolean, isScaled: boolean, center: number | null}} Value
+ *   a number of nodes and parts that another frame knows; `how` a part has it of all in it (sum, max, min, mean) unless
+ *   it is inclusive and the part has one of its own; a scaled one is colored by its size, not by its share
+ * @typedef {{title: string, name: string, incomplete: string | null, figures: [string, string][], notes: string[], graphs: string[], trees: string[],
+ *   values: Value[], overlay?: {label: string, caption: string, isInclusive: boolean} | null, nodes: Table, edges: Table, parts: Table, side?: string,
  *   comparison?: import("./correspondence.js").Comparison | null,
- *   correspondence?: import("./correspondence.js").Correspondence}} Data `side` and `correspondence` are those of a side of the comparison
+ *   correspondence?: import("./correspondence.js").Correspondence}} Data `side` and `correspondence` are those of a side of the
+ *   comparison; `trees` are the graphs of modules in which nothing is computed
  */
 
 /** Kinds of nodes that hold values and do nothing. */

@@ -4,9 +4,10 @@ import { count } from "../../shared/numbers.js";
 import { counted } from "../../shared/units.js";
 import { numberAt, textAt } from "./data.js";
 import { KINDS, ROOT } from "./hierarchy.js";
+import { isModuleTree, parametersText } from "./parameters.js";
 
-/** Characters of a title and of a second line that a box has room for. */
-const LONGEST = 30;
+/** Characters of a title that a box has room for. */
+const LONGEST = 48;
 
 /** @typedef {import("./data.js").Data} Data @typedef {import("./hierarchy.js").Hierarchy} Hierarchy */
 
@@ -70,12 +71,13 @@ export function subtitleOf(data, tree, item) {
   const row = tree.row[item];
   const kind = tree.kind[item];
   if (kind === KINDS.node) return nodeSubtitle(data, row);
-  const nodes = counted(tree.size[item], "node");
+  const nodes = isModuleTree(data, tree) ? parametersText(data, tree, item) : counted(tree.size[item], "node");
   if (kind === KINDS.run && tree.kind[firstIn(tree, item)] === KINDS.node) return `${nodes} from #${row}`;
   if (kind !== KINDS.part) return nodes;
   const { type, role, name } = data.parts.texts;
   const repeats = onlyRepeats(data, tree, item);
   const words = [textAt(type, row), textAt(role, row)].filter((text) => text && text !== textAt(name, row));
+  if (words.length > 1 && words[0]?.toLowerCase() === words[1]?.toLowerCase()) words.pop();
   return [repeats ?? words.join(", "), nodes].filter(Boolean).join(" · ");
 }
 

@@ -7,6 +7,8 @@ const NEAREST = 3;
 /** A picture that fits is not made larger than this, and one that is shown whole may become this small. */
 const READABLE = 1;
 const FARTHEST = 0.01;
+/** Smallest scale at which boxes can be read. */
+const LEAST = 0.45;
 const MARGIN = 16;
 
 /** Returns the camera that shows an area whole, in the middle. @param {Area} area @param {Size} view @returns {Camera} */
@@ -21,13 +23,17 @@ export function centered(area, scale, view) {
   return { x: area.x + area.width / 2 - view.width / 2 / scale, y: area.y + area.height / 2 - view.height / 2 / scale, scale };
 }
 
-/** Returns what a picture opens with: whole if it can be read so, else its top at a size that can. @param {Size} size @param {Size} view @param {number} [least] smallest scale to read @returns {Camera} */
-export function opening(size, view, least = 0.6) {
-  const whole = fitted({ x: 0, y: 0, ...size }, view);
-  if (whole.scale >= least) return whole;
-  const scale = limited(Math.max(Math.min((view.width - 2 * MARGIN) / Math.max(size.width, 1), READABLE), least));
+/** Tells whether all of a picture can be read at once. @param {Size} size @param {Size} view */
+export function fits(size, view) {
+  return fitted({ x: 0, y: 0, ...size }, view).scale >= LEAST;
+}
+
+/** Returns what a picture opens with: whole if it can be read so, else its top at a size that can. @param {Size} size @param {Size} view @returns {Camera} */
+export function opening(size, view) {
+  if (fits(size, view)) return fitted({ x: 0, y: 0, ...size }, view);
+  const scale = limited(Math.max(Math.min((view.width - 2 * MARGIN) / Math.max(size.width, 1), READABLE), LEAST));
   const across = centered({ x: 0, y: 0, ...size }, scale, view);
-  return { ...across, y: Math.max(across.y, 0) - MARGIN / scale };
+  return { ...across, y: Math.min(across.y, -MARGIN / scale) };
 }
 
 /** @param {number} scale */

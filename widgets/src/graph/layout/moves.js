@@ -18,6 +18,8 @@ export const KEYS = [
   [["w", "s", "a", "d"], "pan", "move the picture"],
   [["c"], "close", "close all parts"],
   [["t"], "outline", "outline on or off"],
+  [["v"], "svg", "save the picture as SVG"],
+  [["b"], "png", "save the picture as PNG"],
   [["/"], "search", "to the search"],
   [["n", "N"], "match", "next, previous match"],
   [["?"], "help", "this list"],

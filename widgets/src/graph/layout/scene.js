@@ -111,7 +111,7 @@ export class Scene {
   closedBox(item) {
     const known = this.closedBoxes.get(item);
     if (known) return known;
-    const [title, subtitle] = [cut(titleOf(this.data, this.tree, item)), cut(subtitleOf(this.data, this.tree, item), 38)];
+    const [title, subtitle] = [cut(titleOf(this.data, this.tree, item)), cut(subtitleOf(this.data, this.tree, item), 60)];
     const wide = Math.max(title.length * this.letter.title, subtitle.length * this.letter.subtitle);
     const mark = this.tree.kind[item] === KINDS.node ? 0 : 16;
     const box = { title, subtitle, width: Math.max(Math.ceil(wide) + TEXT_PAD + mark, NARROWEST), height: subtitle ? HEIGHT : HEIGHT - 14 };

@@ -1,12 +1,15 @@
-// The colour of each item, by what its nodes have in common or by how much of a number they have.
+// The color of each item, by what its nodes have in common or by how much of a number they have.
 
 import { CATEGORIES, deviceCategories, HUES, SEVERAL } from "../../shared/picture/palette.js";
+import { counted } from "../../shared/units.js";
 import { textAt } from "../data/data.js";
+import { amountsOf, upward } from "./amounts.js";
 import { byState } from "./differences.js";
-import { KINDS, ROOT } from "../data/hierarchy.js";
+import { byScale, byShare } from "./scale.js";
+import { KINDS } from "../data/hierarchy.js";
 
 /** @typedef {import("../../shared/picture/palette.js").Category} Category @typedef {import("../data/hierarchy.js").Hierarchy} Hierarchy @typedef {import("../data/data.js").Data} Data */
-/** Categories in the order of the legend, and of each item which; -1 for none. @typedef {{categories: Category[], codes: Int16Array, counts: number[]}} Colors */
+/** Categories in the order of the legend, and of each item which; -1 for none. @typedef {{categories: Category[], codes: Int16Array, counts: number[], caption?: string}} Colors */
 
 /** @param {string} label @param {keyof typeof HUES} hue @param {string} [pattern] @returns {Category} */
 const category = (label, hue, pattern = "") => ({ label, color: HUES[hue], pattern });
@@ -18,38 +21,68 @@ const ROLES = [
   category("communication", "magenta", "slash"), category("cast", "brown"),
 ];
 const PHASES = [category("forward", "blue"), category("backward", "amber"), category("recompute", "cyan", "slash"), category("optimizer", "green"), category("other", "grey")];
-/** Shares from which on a step of the scale begins: of what holds it for sums, else of the largest. */
-const STEPS = [0, 0.01, 0.05, 0.2, 0.5];
-const HEAT = ["#b9b9b9", "#e0a458", "#d97706", "#c2410c", "#8f1d0e"];
+/** Categories of an overlay that have a color of their own. */
+const MOST = 11;
 
-/** Returns the name and label of each way to colour that shows something. @param {Data} data @returns {[string, string][]} */
-export function waysOf({ nodes, values, correspondence }) {
-  const texts = ["role", "phase", "inserted", "device", "dtype"].filter((name) => nodes.texts[name].values.length > 0);
-  const [shown, last] = [texts.length ? texts : ["role"], values.map(({ name, label }) => /** @type {[string, string]} */ ([name, label]))];
+/** Returns the name and label of each way to color that shows something, what was asked for first. @param {Data} data @returns {[string, string][]} */
+export function waysOf({ nodes, values, correspondence, overlay, trees, graphs }) {
+  const known = ["role", "phase", "inserted", "device", "dtype"].filter((name) => nodes.texts[name].values.length > 0);
+  const ofTexts = (known.length ? known : ["role"]).map((name) => /** @type {[string, string]} */ ([name, name === "inserted" ? "inserted by" : name]));
+  const ofValues = values.map(({ name, label }) => /** @type {[string, string]} */ ([name, label]));
   const difference = /** @type {[string, string][]} */ (correspondence ? [["difference", "difference"]] : []);
-  return [...difference, ...shown.map((name) => /** @type {[string, string]} */ ([name, name === "inserted" ? "inserted by" : name])), ...last];
+  const asked = /** @type {[string, string][]} */ (overlay ? [["overlay", overlay.label]] : []);
+  // Of modules only what they hold, which is not shown at first, has a dtype and a device.
+  const isEarly = (/** @type {[string, string]} */ [name]) => trees.length < graphs.length || name === "role";
+  const others = [...ofTexts.filter(isEarly), ...ofValues, ...ofTexts.filter((way) => !isEarly(way))];
+  return [...asked, ...difference, ...others.filter(([name]) => name !== "overlay")];
 }
 
 /** @param {Data} data @param {Hierarchy} tree @param {string} way @returns {Colors} */
 export function coloured(data, tree, way) {
   if (way === "difference") return byState(data, tree, upward(tree));
-  return data.values.some(({ name }) => name === way) ? byNumber(data, tree, way) : byText(data, tree, way);
+  const value = data.values.find(({ name }) => name === way);
+  if (!value) return byText(data, tree, way);
+  const amounts = amountsOf(data, tree, way);
+  return value.isScaled ? byScale(tree, value, amounts, data.overlay?.caption ?? "") : byShare(tree, value, amounts);
 }
 
-/** @param {Data} data @param {Hierarchy} tree @param {string} way */
+/** @param {Data} data @param {Hierarchy} tree @param {string} way @returns {Colors} */
 function byText(data, tree, way) {
-  const { values } = data.nodes.texts[way];
-  const known = way === "role" ? ROLES : way === "phase" ? PHASES : textCategories(values);
+  const known = way === "role" ? ROLES : way === "phase" ? PHASES : way === "overlay" ? overlayCategories(data) : textCategories(data.nodes.texts[way].values);
   const several = { ...CATEGORIES.phase[CATEGORIES.phase.length - 1], label: SEVERAL };
   const categories = [...known, several];
   const codeOf = new Map(known.map(({ label }, index) => [label, index]));
   const codes = new Int16Array(tree.kind.length).fill(-1);
   const counts = categories.map(() => 0);
   for (const item of upward(tree)) {
-    codes[item] = ownCode(data, tree, item, way, codeOf) ?? common(tree.children[item], codes, known.length);
+    const own = way === "overlay" ? overlaid(data, tree, item, categories) : ownCode(data, tree, item, way, codeOf);
+    // What was joined to a part by several rows says as little of what is in it as a row of an op does.
+    const isAll = own !== undefined && (way !== "overlay" || data.overlay?.isInclusive);
+    const inside = tree.children[item].map((child) => codes[child]);
+    codes[item] = isAll ? own : common(own === undefined ? inside : [own, ...inside], known.length);
     if (codes[item] >= 0 && tree.kind[item] === KINDS.node) counts[codes[item]] += 1;
   }
-  return { categories, codes, counts };
+  return { categories, codes, counts, caption: way === "overlay" ? data.overlay?.caption : "" };
+}
+
+/** Categories of an overlay, those of the most rows with a color of their own. @param {Data} data @returns {Category[]} */
+function overlayCategories({ nodes, parts }) {
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  for (const { values, codes } of [nodes.texts.overlay, parts.texts.overlay]) for (const code of codes) if (code >= 0) counts.set(values[code], (counts.get(values[code]) ?? 0) + 1);
+  counts.delete(SEVERAL);
+  const names = [...counts.keys()].sort((left, right) => Number(counts.get(right)) - Number(counts.get(left)) || (left < right ? -1 : 1));
+  const rest = names.length - MOST;
+  return rest > 0 ? [...textCategories(names.slice(0, MOST)), category(counted(rest, "other"), "grey", "dots")] : textCategories(names);
+}
+
+/** Returns the category that an overlay gives an item itself. @param {Data} data @param {Hierarchy} tree @param {number} item @param {Category[]} categories the last two are for the others, and for several */
+function overlaid({ nodes, parts }, tree, item, categories) {
+  const table = tree.kind[item] === KINDS.node ? nodes : tree.kind[item] === KINDS.part ? parts : null;
+  const text = table && textAt(table.texts.overlay, tree.row[item]);
+  if (text === null) return undefined;
+  const code = categories.findIndex(({ label }) => label === text);
+  return code < 0 ? categories.length - 2 : code;
 }
 
 /** @param {string[]} values @returns {Category[]} */
@@ -67,45 +100,12 @@ function ownCode({ nodes, parts }, tree, item, way, codeOf) {
   return known ?? (way === "role" ? -1 : undefined);
 }
 
-/** Returns the category that all items share that have one. @param {number[]} items @param {Int16Array} codes @param {number} several */
-function common(items, codes, several) {
+/** Returns the category that all share that have one. @param {number[]} codes @param {number} several */
+function common(codes, several) {
   let shared = -1;
-  for (const item of items) {
-    if (codes[item] < 0 || codes[item] === shared) continue;
-    shared = shared < 0 ? codes[item] : several;
+  for (const code of codes) {
+    if (code < 0 || code === shared) continue;
+    shared = shared < 0 ? code : several;
   }
   return shared;
-}
-
-/** Returns the items, those below before those above. @param {Hierarchy} tree */
-function upward({ kind, depth }) {
-  return Array.from(kind.keys()).sort((a, b) => depth[b] - depth[a]);
-}
-
-/** @param {Data} data @param {Hierarchy} tree @param {string} way */
-function byNumber(data, tree, way) {
-  const amounts = amountsOf(data, tree, way);
-  const { sums } = /** @type {import("../data/data.js").Value} */ (data.values.find(({ name }) => name === way));
-  const codes = Int16Array.from(amounts, (amount, item) => {
-    const whole = amounts[sums ? Math.max(tree.parent[item], ROOT) : ROOT];
-    return Number.isNaN(amount) || !(whole > 0) ? -1 : STEPS.findLastIndex((step) => amount / whole >= step);
-  });
-  const counts = STEPS.map((_, code) => tree.kind.filter((kind, item) => kind === KINDS.node && codes[item] === code).length);
-  const categories = STEPS.map((step, code) => ({ label: `${code ? `from ${100 * step}` : `below ${100 * STEPS[1]}`} % of ${sums ? "its part" : "the largest"}`, color: HEAT[code], pattern: "" }));
-  return { categories, codes, counts };
-}
-
-/** Returns a number of each item: of nodes their own, of others the sum or the largest of what is in them; NaN for none. @param {Data} data @param {Hierarchy} tree @param {string} way */
-export function amountsOf(data, tree, way) {
-  const column = data.nodes.numbers[way];
-  const sums = data.values.find(({ name }) => name === way)?.sums;
-  const amounts = new Float64Array(tree.kind.length).fill(NaN);
-  for (const item of upward(tree)) {
-    if (tree.kind[item] === KINDS.node) amounts[item] = column[tree.row[item]];
-    const above = tree.parent[item];
-    if (above < 0 || Number.isNaN(amounts[item])) continue;
-    const known = amounts[above];
-    amounts[above] = Number.isNaN(known) ? amounts[item] : sums ? known + amounts[item] : Math.max(known, amounts[item]);
-  }
-  return amounts;
 }

@@ -1,20 +1,18 @@
 // What is told of an item: its fields, and the tensors that it reads and gives, with the nodes at their other ends.
 
 import { count } from "../../shared/numbers.js";
-import { dataSize, duration, flops } from "../../shared/units.js";
 import { comparedWords } from "../data/correspondence.js";
 import { numberAt, textAt } from "../data/data.js";
 import { isBelow, leaves } from "../data/edges.js";
 import { KINDS } from "../data/hierarchy.js";
+import { COUNTED, parameterFields } from "../data/parameters.js";
+import { amountText } from "./amounts.js";
 import { pathOf, subtitleOf, tensorText, titleOf } from "../data/words.js";
 
 /** Most tensors that are listed. */
 const MOST = 60;
 const NODE_FIELDS = ["kind", "op", "name", "module", "role", "phase", "inserted", "dtype", "shape", "device", "source"];
 const PART_FIELDS = ["type", "module", "role", "phase", "evidence"];
-/** @type {Record<string, (value: number) => string>} */
-const FORMATS = { duration, data_size: dataSize, flops, error: (value) => value.toPrecision(4) };
-
 /** @typedef {import("../data/data.js").Data} Data @typedef {import("../data/hierarchy.js").Hierarchy} Hierarchy @typedef {import("../data/edges.js").Edges} Edges */
 /**
  * A tensor: what it is called, what it is, and the node at its other end; -1 for the outside.
@@ -24,18 +22,17 @@ const FORMATS = { duration, data_size: dataSize, flops, error: (value) => value.
  *   lists: {title: string, total: number, tensors: Tensor[]}[]}} Details
  */
 
-/** @param {Data} data @param {Hierarchy} tree @param {Edges} edges @param {number} item @param {Record<string, Float64Array>} amounts of each item @returns {Details} */
-export function detailsOf(data, tree, edges, item, amounts) {
+/** @param {Data} data @param {Hierarchy} tree @param {Edges} edges @param {number} item @param {Record<string, Float64Array>} amounts of each item @param {[string, string | null]} category what an overlay of texts says of it @returns {Details} */
+export function detailsOf(data, tree, edges, item, amounts, category) {
   const isNode = tree.kind[item] === KINDS.node;
   const row = tree.row[item];
   const compared = comparedWords(data, tree, item);
   const fields = isNode ? nodeFields(data, row) : groupFields(data, tree, item);
-  const values = data.values.flatMap(({ name, label, format }) =>
-    Number.isNaN(amounts[name][item]) ? [] : [/** @type {[string, string]} */ ([label, FORMATS[format](amounts[name][item])])]);
+  const values = data.values.filter(({ name }) => name !== COUNTED && !Number.isNaN(amounts[name][item])).map((value) => [value.label, amountText(value, amounts[value.name][item])]);
   const own = tree.kind[item] === KINDS.part ? tree.own[row] : -1;
   const described = isNode ? row : own;
   return {
-    title: titleOf(data, tree, item), path: pathOf(data, tree, item), fields: [...known([["compared", compared]]), ...fields, ...values],
+    title: titleOf(data, tree, item), path: pathOf(data, tree, item), fields: [...known([["compared", compared], category, ...values]), ...fields],
     attributes: described < 0 ? [] : attributesOf(textAt(data.nodes.texts.attributes, described)), lists: listsOf(data, tree, edges, item),
   };
 }
@@ -50,13 +47,14 @@ function nodeFields({ nodes }, row) {
 /** @param {Data} data @param {Hierarchy} tree @param {number} item @returns {[string, string][]} */
 function groupFields(data, tree, item) {
   const row = tree.row[item];
-  const nodes = count(tree.size[item]);
-  if (tree.kind[item] !== KINDS.part) return known([["holds", subtitleOf(data, tree, item)]]);
+  const nodes = tree.size[item] ? count(tree.size[item]) : null;
+  const parameters = parameterFields(data, tree, item);
+  if (tree.kind[item] !== KINDS.part) return known([["holds", subtitleOf(data, tree, item)], ...parameters]);
   const { texts, numbers } = data.parts;
   const words = PART_FIELDS.filter((name) => texts[name]).map((name) => [name, name === "module" ? moduleText(textAt(texts.module, row)) : textAt(texts[name], row)]);
   const [number, params] = [numberAt(numbers.number, row), numberAt(numbers.params, row)];
   return known([...words, ["repeat", number === null ? null : count(number)], ["nodes shown", nodes],
-    ["parameters", params === null ? null : count(params)], ["part", `#${row}`]]);
+    ...(parameters.length ? parameters : [["parameters", params === null ? null : count(params)]]), ["part", `#${row}`]]);
 }
 
 /** @param {string | null} path */

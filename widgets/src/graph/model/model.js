@@ -1,11 +1,14 @@
 // One graph as it is shown: its hierarchy, its edges, its scene, and what is computed of them once.
 
-import { amountsOf, coloured } from "./colors.js";
+import { amountsOf, amountText } from "./amounts.js";
+import { coloured } from "./colors.js";
 import { textAt } from "../data/data.js";
 import { NOTES } from "../data/correspondence.js";
 import { detailsOf } from "./describe.js";
 import { Edges, isBelow } from "../data/edges.js";
+import { COUNTED } from "../data/parameters.js";
 import { hierarchyOf, KINDS, pathTo, ROOT } from "../data/hierarchy.js";
+import { fits } from "../layout/camera.js";
 import { Scene } from "../layout/scene.js";
 import { searchItems } from "../data/search.js";
 import { lineText } from "../data/words.js";
@@ -24,11 +27,18 @@ export class GraphModel {
     this.scene = new Scene(data, this.tree, this.edges, letter);
     /** @type {Map<string, any>} */
     this.kept = new Map();
+    this.isFitted = false;
     this.openDown(MOST_AT_FIRST);
   }
 
-  /** Opens the way down to what repeats, through the forward and its largest parts, up to so many boxes; what is alone on its level anyway. @param {number} most */
-  openDown(most) {
+  /** Closes parts where not all that is shown fits in view; once, before anybody opens one. @param {{width: number, height: number}} view */
+  openToFit(view) {
+    if (!this.isFitted && !fits(this.scene.drawn(), view)) this.fold(MOST_AT_FIRST, view);
+    this.isFitted = true;
+  }
+
+  /** Opens the way down to what repeats, through the forward and its largest parts, up to so many boxes, as long as they fit in view; what is alone on its level anyway. @param {number} most @param {{width: number, height: number}} [view] */
+  openDown(most, view) {
     const { children, kind, size } = this.tree;
     for (let [at, boxes] = [ROOT, 0]; children[at].length && !children[at].some((item) => kind[item] === KINDS.repeats); ) {
       const [only, ...others] = children[at];
@@ -40,6 +50,8 @@ export class GraphModel {
       boxes += others.length;
       if (next === undefined || this.isRepeats(next) || (others.length && boxes + children[next].length > most)) return;
       this.scene.toggle([next], true);
+      // What is all of a graph is open also where it does not fit.
+      if (view && (at !== ROOT || others.length) && !fits(this.scene.drawn(), view)) return this.scene.toggle([next], false);
       at = next;
     }
   }
@@ -56,10 +68,17 @@ export class GraphModel {
     return textAt(this.data.parts.texts.phase, this.tree.row[item]) === "forward";
   }
 
-  /** Closes everything again, but for what is alone on its level. */
-  fold() {
+  /** Opens these items and no others, as they were in a graph of the same nodes. @param {Set<number>} open */
+  reopen(open) {
+    this.isFitted = true;
+    this.scene.toggle([...this.scene.open].filter((item) => !open.has(item)), false);
+    this.scene.toggle([...open], true);
+  }
+
+  /** Closes everything again, but for the way down to so many boxes and what is alone on its level. @param {number} [most] @param {{width: number, height: number}} [view] in which they are to fit */
+  fold(most = 0, view) {
     this.scene.toggle([...this.scene.open].filter((item) => item !== ROOT), false);
-    this.openDown(0);
+    this.openDown(most, view);
   }
 
   /** Computes a value once and keeps it by its key. @template T @param {string} key @param {() => T} make @returns {T} */
@@ -73,15 +92,31 @@ export class GraphModel {
     return this.once(`colors ${way}`, () => coloured(this.data, this.tree, way));
   }
 
-  /** Returns what the outline says of how an item compares; "" where nothing is compared. @param {number} item @returns {string} */
-  noteOf(item) {
-    return this.data.correspondence ? (NOTES[this.colors("difference").codes[item]] ?? "") : "";
+  /** Returns what the outline says of an item: how it compares, else what its color stands for if that is a number or an overlay. @param {number} item @param {string} way @returns {string} */
+  noteOf(item, way) {
+    if (this.data.correspondence) return NOTES[this.colors("difference").codes[item]] ?? "";
+    const value = this.data.values.find(({ name }) => name === way);
+    if (!value) return way === "overlay" ? (this.categoryOf(item) ?? "") : "";
+    const amount = this.amounts[way][item];
+    return Number.isNaN(amount) || way === COUNTED ? "" : amountText(value, amount);
+  }
+
+  /** Returns what an overlay of texts says of an item. @param {number} item */
+  categoryOf(item) {
+    const { overlay, values } = this.data;
+    if (!overlay || values.some(({ name }) => name === "overlay")) return null;
+    const { categories, codes } = this.colors("overlay");
+    return categories[codes[item]]?.label ?? null;
+  }
+
+  /** @returns {Record<string, Float64Array>} */
+  get amounts() {
+    return this.once("amounts", () => Object.fromEntries(this.data.values.map(({ name }) => [name, amountsOf(this.data, this.tree, name)])));
   }
 
   /** @param {number} item */
   details(item) {
-    const amounts = this.once("amounts", () => Object.fromEntries(this.data.values.map(({ name }) => [name, amountsOf(this.data, this.tree, name)])));
-    return detailsOf(this.data, this.tree, this.edges, item, amounts);
+    return detailsOf(this.data, this.tree, this.edges, item, this.amounts, [this.data.overlay?.label ?? "", this.categoryOf(item)]);
   }
 
   /** @param {string} text */

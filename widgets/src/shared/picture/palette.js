@@ -7,7 +7,7 @@ export const HUES = {
 /** Drawn over a fill: nothing, diagonals, the other diagonals, dots. */
 export const PATTERNS = ["", "slash", "backslash", "dots"];
 
-/** @typedef {{label: string, color: string, pattern: string}} Category */
+/** `strength` is that of the fill where colors are steps of one hue. @typedef {{label: string, color: string, pattern: string, strength?: number}} Category */
 
 /** @param {string} label @param {keyof typeof HUES} hue @param {string} [pattern] @returns {Category} */
 const category = (label, hue, pattern = "") => ({ label, color: HUES[hue], pattern });

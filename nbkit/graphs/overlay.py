@@ -1,0 +1,182 @@
+"""Joins a column of any frame to the nodes or parts of a graph, which it then colors."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+from nbkit.errors import OptionError, nearest
+from nbkit.schema import NODES, OVERLAY, PARTS
+
+How = Literal["sum", "max", "min", "mean"]
+By = Literal["module", "op_id"]
+# What a category is called where the rows of one module have different ones.
+SEVERAL = "several"
+# Numbers that add up: times, sizes, counts. Of all others the largest counts.
+SUMMED = ("_us", "_ns", "_ms", "_s", "_bytes", "_count", "_params", "calls", "params", "numel", "flops")
+LARGEST = ("max_", "peak_")
+# Columns of frames with one row per module that count what is below it already.
+WITH_BELOW = ("total_", "params", "trainable_params", "param_bytes", "buffer_bytes", "calls", "depth")
+SHOWN = 3
+Frames = Mapping[str, pd.DataFrame]
+Meta = dict[str, Any]
+
+
+def overlay_of(
+    frames: Frames, frame: pd.DataFrame, column: str, how: How | None, by: By | None
+) -> tuple[pd.DataFrame, Meta]:
+    """Returns the frame `overlay`, and how it was made: column, by, how, is_inclusive, joined, of.
+
+    `frames` are those of a graph; see `Trace.color_by` for the rest. Raises OptionError.
+    """
+    _check_graph(frames)
+    values = _column(frame, column)
+    nodes, parts = NODES.check(frames["nodes"]), PARTS.check(frames.get("parts", PARTS.frame()))
+    key, is_number = _key(frame, nodes, by), is_numeric_dtype(values)
+    chosen = _checked_how(how, column, is_number)
+    rows = frame.assign(value=values)[[*dict.fromkeys([key, *_beside(frame, key)]), "value"]]
+    rows = rows[rows[key].notna() & rows["value"].notna()].reset_index(drop=True)
+    ids = _node_ids(rows, nodes) if key == "op_id" else _part_ids(rows, parts)
+    if not ids.notna().any():
+        raise OptionError(_nothing_joins(frame, column, key, rows, parts))
+    groups = rows.assign(id=ids).dropna(subset=["id"]).groupby("id", sort=True)["value"]
+    joined = groups.agg(chosen or _one)
+    columns = {"node_id" if key == "op_id" else "part_id": joined.index.astype("int64").tolist()}
+    overlay = OVERLAY.frame(
+        {**columns, "value" if is_number else "category": joined.tolist(), "rows": groups.size().tolist()}
+    )
+    with_below = column.startswith(WITH_BELOW[0]) or column in WITH_BELOW[1:]
+    is_inclusive = _is_one_each(rows, key) and (with_below or not is_number)
+    meta = {"column": column, "by": key, "how": chosen, "is_inclusive": is_inclusive}
+    found = rows.loc[ids.notna().to_numpy(), key].nunique()
+    return overlay, {**meta, "joined": found, "of": rows[key].nunique()}
+
+
+def _check_graph(frames: Frames) -> None:
+    if "nodes" not in frames:
+        raise OptionError("This trace has no graph to color; make one with nbkit.opgraph().")
+    if "correspondence" in frames:
+        raise OptionError(
+            "Two graphs that are compared have colors of their own; color one of them, nbkit.opgraph(source)."
+        )
+
+
+def _checked_how(how: How | None, column: str, is_number: bool) -> How | None:
+    """Returns how numbers are joined; null for categories."""
+    if not is_number:
+        if how is not None:
+            raise OptionError(f"how={how!r} is for numbers, and the column {column!r} holds categories; leave it out.")
+        return None
+    if how is None:
+        return "sum" if column.endswith(SUMMED) and not column.startswith(LARGEST) else "max"
+    if how not in get_args(How):
+        raise OptionError(f"how={how!r} is unknown; give one of {', '.join(map(repr, get_args(How)))}.")
+    return how
+
+
+def _is_one_each(rows: pd.DataFrame, key: By) -> bool:
+    """Returns whether there is one row per module, which then says something of the module itself."""
+    return key == "module" and not rows.duplicated([name for name in ("module", "phase") if name in rows]).any()
+
+
+def _column(frame: Any, column: str) -> pd.Series:
+    """Returns the column as float64 or as texts."""
+    if not isinstance(frame, pd.DataFrame):
+        kind = type(frame).__name__
+        raise OptionError(f"A frame is needed to color by, and this is a {kind}; give such as trace.ops.")
+    if column not in frame:
+        raise OptionError(f"This frame has no column {column!r}; its columns are {_columns(frame)}.")
+    values = frame[column]
+    if isinstance(values, pd.DataFrame):
+        raise OptionError(f"This frame has {values.shape[1]} columns {column!r}; rename all but one.")
+    if is_numeric_dtype(values) and not is_bool_dtype(values) and values.dtype.kind != "c":
+        return pd.Series(values.to_numpy(np.float64, na_value=np.nan), index=frame.index)
+    known = values.dropna()
+    if not len(known):
+        raise OptionError(f"The column {column!r} is null in every row; its frame has the columns {_columns(frame)}.")
+    if not known.map(lambda value: isinstance(value, str | bool | np.bool_)).all():
+        kind = type(known.iloc[0]).__name__
+        raise OptionError(f"The column {column!r} holds values of the type {kind}; give numbers, texts or booleans.")
+    return values.astype(object).where(values.notna(), None).map(str, na_action="ignore")
+
+
+def _key(frame: pd.DataFrame, nodes: pd.DataFrame, by: By | None) -> By:
+    """Returns the column that the frame is joined by."""
+    has_ops = bool(nodes["op_id"].notna().any())
+    if by is not None and by not in get_args(By):
+        raise OptionError(f"by={by!r} is unknown; {nearest(str(by), get_args(By))}")
+    usual: By = "op_id" if "op_id" in frame and (has_ops or "module" not in frame) else "module"
+    key: By = by or usual
+    if key not in frame:
+        needed = repr(by) if by else "'module' or 'op_id'"
+        raise OptionError(f"This frame has no column {needed} to join it by; its columns are {_columns(frame)}.")
+    if key == "op_id" and not has_ops:
+        raise OptionError(
+            f"This graph has no ops of a recorded step to join by op_id; give a frame with the column 'module', or "
+            f"nbkit.opgraph(trace). The columns of this one are {_columns(frame)}."
+        )
+    has_models = key == "module" and "model" in frame
+    models = frame.loc[frame["module"].notna(), "model"].dropna().unique().tolist() if has_models else []
+    if len(models) > 1:
+        names = ", ".join(map(repr, models[:SHOWN]))
+        raise OptionError(
+            f"The rows of this frame are of {len(models)} models ({names}), whose module paths may be the same; give "
+            f"those of one: frame[frame['model'] == {models[0]!r}]."
+        )
+    return key
+
+
+def _beside(frame: pd.DataFrame, key: By) -> list[str]:
+    """Returns the columns that tell more of where a row belongs."""
+    return [name for name in (("op",) if key == "op_id" else ("phase",)) if name in frame]
+
+
+def _node_ids(rows: pd.DataFrame, nodes: pd.DataFrame) -> pd.Series:
+    known = nodes.dropna(subset=["op_id"]).drop_duplicates("op_id").set_index("op_id")
+    ids = rows["op_id"].map(known["node_id"])
+    if "op" in rows:
+        there = rows["op_id"].map(known["op"])
+        is_other = (there != rows["op"]) & there.notna() & rows["op"].notna()
+        if is_other.any():
+            row = rows[is_other].iloc[0]
+            raise OptionError(
+                f"op {row['op_id']} is {row['op']} in this frame and {there[is_other].iloc[0]} in the graph, as they "
+                f"are of two recordings; give a frame of the recording that the graph was made of, or by='module'."
+            )
+    return ids
+
+
+def _part_ids(rows: pd.DataFrame, parts: pd.DataFrame) -> pd.Series:
+    """Returns the part of each row: in graphs with phases that of its phase, without one that of the forward."""
+    has_phases = bool(parts["phase"].notna().any())
+    # The root of a phase is called by the phase.
+    paths = parts["module"].where(~(parts["module"].isna() & parts["parent_id"].isna() & parts["phase"].notna()), "")
+    phases = parts["phase"].fillna("") if has_phases else pd.Series("", index=parts.index)
+    named = pd.DataFrame({"module": paths, "phase": phases, "id": parts["part_id"]}).dropna(subset=["module"])
+    known = named.drop_duplicates(["module", "phase"]).set_index(["module", "phase"])["id"]
+    asked = rows["phase"].fillna("") if has_phases and "phase" in rows else "forward" if has_phases else ""
+    keys = pd.MultiIndex.from_frame(pd.DataFrame({"module": rows["module"].astype(object), "phase": asked}))
+    return pd.Series(known.reindex(keys).to_numpy(), index=rows.index)
+
+
+def _one(values: pd.Series) -> str:
+    different = values.unique()
+    return str(different[0]) if len(different) == 1 else SEVERAL
+
+
+def _nothing_joins(frame: pd.DataFrame, column: str, key: By, rows: pd.DataFrame, parts: pd.DataFrame) -> str:
+    if not len(rows):
+        return f"No row of this frame has both {key!r} and {column!r}; its columns are {_columns(frame)}."
+    if key == "op_id":
+        return "No op of this frame is in the graph; give a frame of the recording that the graph was made of."
+    paths = [held["module"].dropna().unique()[:SHOWN] for held in (rows, parts)]
+    theirs, ours = (", ".join(map(repr, few)) for few in paths)
+    if not ours:
+        return "The parts of this graph have no module paths, so that no frame can be joined by module."
+    return f"No module of this frame ({theirs} ...) is in the graph ({ours} ...); named_modules() has its paths."
+
+
+def _columns(frame: pd.DataFrame) -> str:
+    return ", ".join(map(str, frame.columns))

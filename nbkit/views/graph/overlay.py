@@ -1,0 +1,86 @@
+"""Prepares what `color_by` joined to a graph for its view: numbers or texts of nodes and parts, and a caption."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nbkit.schema import OVERLAY, TEXT
+from nbkit.trace.trace import Trace
+from nbkit.views.graph.values import Floats, Value
+from nbkit.views.summary.names import shown
+
+NAME, ROWS = "overlay", "overlay_rows"
+# What numbers are by the end of their column's name, and what makes those of the view of them.
+FORMATS = {
+    "_ns": ("duration", 1e-3),
+    "_us": ("duration", 1.0),
+    "_ms": ("duration", 1e3),
+    "_s": ("duration", 1e6),
+    "_bytes": ("data_size", 1.0),
+    "flops": ("flops", 1.0),
+    "_fraction": ("share", 1.0),
+    "ratio": ("ratio", 1.0),
+    "_count": ("count", 1.0),
+    "params": ("count", 1.0),
+    "calls": ("count", 1.0),
+    "numel": ("count", 1.0),
+}
+HOW = {"sum": "sum of all in a box", "max": "largest in a box", "min": "smallest in a box", "mean": "mean in a box"}
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """Holds the columns that color nodes and parts, by name; `value` is null where they are texts."""
+
+    label: str
+    caption: str
+    is_inclusive: bool
+    value: Value | None
+    numbers: dict[str, dict[str, Floats]] = field(default_factory=dict)
+    texts: dict[str, pd.Series] = field(default_factory=dict)
+
+    def outline(self) -> dict[str, Any]:
+        return {"label": self.label, "caption": self.caption, "isInclusive": self.is_inclusive}
+
+
+def overlay_in(trace: Trace) -> Overlay | None:
+    """Returns what colors the graph of a trace; None if nothing does."""
+    rows, made = trace.frames.get(NAME), trace.meta.get(NAME)
+    if rows is None or not len(rows) or not isinstance(made, dict):
+        return None
+    rows, label = OVERLAY.check(rows), shown(str(made.get("column")))
+    caption, is_inclusive = _caption(made, label), bool(made.get("is_inclusive"))
+    lengths = {name: len(trace.frames.get(name, ())) for name in ("nodes", "parts")}
+    if rows["category"].notna().any():
+        texts = {name: _spread(rows, name, "category", length) for name, length in lengths.items()}
+        return Overlay(label, caption, is_inclusive, None, texts={name: of.astype(TEXT) for name, of in texts.items()})
+    kind, factor = _format(label)
+    value = Value(label, kind, str(made.get("how")), is_inclusive, True, 1.0 if label == "ratio" else None)
+    numbers = {
+        name: {
+            NAME: _spread(rows, name, "value", length).to_numpy(np.float64, na_value=np.nan) * factor,
+            ROWS: _spread(rows, name, "rows", length).to_numpy(np.float64, na_value=np.nan),
+        }
+        for name, length in lengths.items()
+    }
+    return Overlay(label, caption, is_inclusive, value, numbers=numbers)
+
+
+def _spread(rows: pd.DataFrame, name: str, column: str, length: int) -> pd.Series:
+    """Returns a column of the overlay for each row of nodes or parts."""
+    mine = rows.dropna(subset=[f"{name.removesuffix('s')}_id"]).set_index(f"{name.removesuffix('s')}_id")[column]
+    return mine.reindex(range(length))
+
+
+def _format(column: str) -> tuple[str, float]:
+    return next((known for end, known in FORMATS.items() if column.endswith(end)), ("number", 1.0))
+
+
+def _caption(made: dict[str, Any], label: str) -> str:
+    own = "of each module itself" if made.get("is_inclusive") else HOW.get(str(made.get("how")), "")
+    what = "modules" if made.get("by") == "module" else "ops"
+    missing = made.get("joined") != made.get("of")
+    few = f"{made.get('joined'):,} of {made.get('of'):,} {what} of the frame are here" if missing else ""
+    return "; ".join(filter(None, [f"{label}: {own}" if own else label, few]))
