@@ -54,19 +54,27 @@ def test_a_breadcrumb_zooms_out_to_its_frame(step: FlamePage) -> None:
     assert step.crumbs() == ["all", "step", "torch.autograd.backward"]
 
 
-def test_wheel_with_control_zooms_about_the_pointer_and_drag_pans(step: FlamePage) -> None:
+def test_wheel_with_control_zooms_about_the_pointer_and_drag_with_shift_pans(step: FlamePage) -> None:
     step.hover(0.5, 1)
     step.page.keyboard.down("Control")
     step.page.mouse.wheel(0, -300)
     step.page.keyboard.up("Control")
     assert [step.color(share, 1) for share in (0.1, 0.9)] == [FORWARD, BACKWARD]
-    box = step.stage.bounding_box()
-    assert box is not None
-    step.page.mouse.down()
-    step.page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 45, steps=4)
-    step.page.mouse.up()
+    step.page.keyboard.down("Shift")
+    step.drag(0.5, 0.9, row=1)
+    step.page.keyboard.up("Shift")
     assert step.color(0.5, 1) == FORWARD
     assert step.selection()["saves"] == 0
+    expect(step.range).to_be_hidden()
+
+
+def test_drag_without_shift_pans_where_there_is_no_time_axis(step: FlamePage) -> None:
+    step.choose("Order", "left heavy")
+    step.press("w", "w")
+    before = step.color(0.5, 1)
+    step.drag(0.2, 0.9, row=1)
+    assert step.color(0.9, 1) != "#ffffff" and before != ""
+    expect(step.range).to_be_hidden()
 
 
 def test_tooltip_shows_the_facts_and_flips_at_the_edge(step: FlamePage) -> None:

@@ -38,6 +38,7 @@ class FlameView {
     const made = parts(this, this.trace, base, hidden, noise?.notes ?? []);
     this.stage = made.stage;
     this.tools = made.tools;
+    this.range = made.range;
     this.tip = made.tip;
     this.legend = made.legend;
     this.help = made.help;
@@ -96,13 +97,14 @@ class FlameView {
     this.memory.element.hidden = this.memory.isEmpty || !this.view.isTimeline;
     this.tools.show(this.state);
     this.help.hidden = !this.state.isHelp;
+    this.range.show();
     this.draw();
     this.drawPlace();
   }
 
   draw() {
     const { view, look, finder, focus, selected, hover, state } = this;
-    this.stage.setScene({ view, ...look, matched: finder.rows, focus, selected, hover, isFlame: state.isFlame });
+    this.stage.setScene({ view, ...look, matched: finder.rows, focus, selected, hover, isFlame: state.isFlame, range: this.range.shown });
   }
 
   /** Draws breadcrumb and table: what depends on the frame that is zoomed to. */
@@ -215,7 +217,7 @@ class FlameView {
 
   /** Selects a frame that was clicked, or on which Enter was pressed. @param {number} frame */
   enter(frame) {
-    if (frame < 0) return;
+    if (frame < 0) return this.range.clear();
     this.select(frame);
     this.zoomTo(frame);
     this.focusOn(frame, false);
@@ -233,9 +235,10 @@ class FlameView {
     this.stage.reveal(this.focus);
   }
 
-  /** Goes one step back (tooltip, details, zoom, search) and tells whether there was one. */
+  /** Goes one step back (tooltip, range, details, zoom, search) and tells whether there was one. */
   back() {
     if (!this.tip.element.hidden) this.tip.hide();
+    else if (this.range.shown) this.range.clear();
     else if (this.selected >= 0) this.select(-1);
     else if (this.canGoBack) this.zoomBack();
     else if (this.finder.text) this.tools.search.clear();

@@ -21,6 +21,7 @@ const ACTIONS = {
   table: (view) => view.change({ isTable: !view.state.isTable }),
   search: (view) => view.tools.search.focus(),
   match: (view, key) => view.step(key === "N" ? -1 : 1),
+  range: (view) => view.range.zoom(),
   help: (view) => view.change({ isHelp: !view.state.isHelp }),
 };
 
@@ -42,7 +43,8 @@ export function keyed(view, event) {
   const action = actionOf(KEYS, event);
   // An arrow that leads nowhere still belongs to the tree and does not scroll it.
   const isArrow = !hasModifier && event.key.startsWith("Arrow");
-  if (to >= 0) view.focusOn(to);
+  if (to >= 0 && event.shiftKey && view.view.isTimeline) view.range.extend(to);
+  else if (to >= 0) view.focusOn(to);
   else if (!isArrow && (!action || act(view, action, event.key) === false)) return;
   event.preventDefault();
   event.stopPropagation();

@@ -12,9 +12,11 @@ import { Legend } from "./legend.js";
 import { MemoryTrack } from "../canvas/memory_track.js";
 import { Stage } from "../canvas/stage.js";
 import { FrameTable } from "../frame_table/frame_table.js";
+import { TimeRange } from "./time_range.js";
 import { Toolbar } from "./toolbar.js";
 
-const POINTER = "Pointer: click selects and zooms; Ctrl and wheel zooms; drag or Shift and wheel pans. In the search, Enter and Shift+Enter go through the matches.";
+const POINTER = "Pointer: click selects and zooms; Ctrl and wheel zooms; Shift and drag or wheel pans. In time order, drag selects a range and shows "
+  + "its sums (by touch: drag on the axis); in other views, and by touch, drag pans. In the search, Enter and Shift+Enter go through the matches.";
 
 /**
  * Makes all parts of the page, and their root.
@@ -26,7 +28,11 @@ const POINTER = "Pointer: click selects and zooms; Ctrl and wheel zooms; drag or
  */
 export function parts(view, trace, base, hidden, notes) {
   const id = `nbkit-${Math.random().toString(36).slice(2, 10)}`;
-  const stage = new Stage({ id, onHover: (frame, point) => view.point(frame, point), onClick: (frame) => view.enter(frame), onCamera: () => view.moved() });
+  const range = new TimeRange(view, trace);
+  const stage = new Stage({
+    id, onHover: (frame, point) => view.point(frame, point), onClick: (frame) => view.enter(frame), onCamera: () => view.moved(),
+    onRange: (part, isDone) => range.drag(part, isDone),
+  });
   stage.element.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => keyed(view, event));
   stage.element.addEventListener("focus", () => arrive(view, stage));
   stage.element.addEventListener("blur", () => view.tip.hide());
@@ -35,7 +41,7 @@ export function parts(view, trace, base, hidden, notes) {
     onFlip: () => act(view, "flip"), onTable: () => act(view, "table"), onHelp: () => act(view, "help"), onLeave: () => stage.element.focus(),
   });
   const made = {
-    stage, tools, tip: new Tooltip(), legend: new Legend(), help: keyList(KEYS, POINTER),
+    stage, tools, range, tip: new Tooltip(), legend: new Legend(), help: keyList(KEYS, POINTER),
     crumbs: new Crumbs({ onGo: (frame) => view.zoomTo(frame), onBack: () => view.zoomBack() }),
     detail: new Detail({ onClose: () => (view.select(-1), stage.element.focus()) }),
     table: new FrameTable({ onChoose: (frame) => choose(view, frame) }),
@@ -55,11 +61,11 @@ function arrive(view, stage) {
 
 /** @param {any} made @param {import("../data/data.js").Trace} trace @param {import("../data/data.js").Trace | null} base @param {string[]} notes */
 function page(made, trace, base, notes) {
-  const { tools, problem, help: keys, crumbs, legend, stage, memory, detail, table, tip, status } = made;
+  const { tools, problem, help: keys, crumbs, legend, stage, memory, range, detail, table, tip, status } = made;
   const shown = h("div", { class: "nb-flame-view" }, stage.element, memory.element);
   // Lumino would take the keys for the notebook, in its capture phase; this attribute keeps it out.
   return h("div", { class: "nbkit nbkit-picture nbkit-flamegraph", "data-lm-suppress-shortcuts": "true" },
-    header({ ...trace, notes: [...trace.notes, ...notes] }, base), tools.element, problem, keys, crumbs.element, legend.element, shown, detail.element, table.element, tip.element, status);
+    header({ ...trace, notes: [...trace.notes, ...notes] }, base), tools.element, problem, keys, crumbs.element, legend.element, shown, range.element, detail.element, table.element, tip.element, status);
 }
 
 /** @param {import("../data/data.js").Trace} trace @param {import("../data/data.js").Trace | null} base */

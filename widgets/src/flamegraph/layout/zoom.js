@@ -11,8 +11,13 @@ export class Zoom {
   /** Goes to a frame and remembers where it came from. @param {number} top @param {import("./camera.js").View} camera */
   go(top, camera) {
     const last = this.steps.at(-1);
-    if (top !== this.top || !last) this.steps.push({ camera, top: this.top });
+    if (top !== this.top || !last) this.note(camera);
     this.top = top;
+  }
+
+  /** Remembers where the camera was before it goes elsewhere. @param {import("./camera.js").View} camera */
+  note(camera) {
+    this.steps.push({ camera, top: this.top });
   }
 
   /** Returns the camera of the step before, `all` where there is none. @param {import("./camera.js").View} all */

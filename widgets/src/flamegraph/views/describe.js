@@ -12,9 +12,14 @@ const KINDS = ["same", "slower", "faster", "added", "removed"];
 /** Characters that would turn or break the line they stand in. */
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
+/** Returns a name as it is shown. @param {string} name */
+export function visible(name) {
+  return name.replace(UNSEEN, "\ufffd");
+}
+
 /** Returns the name of a frame as it is shown. @param {import("../data/frames.js").Frames} frames @param {number} frame */
 export function nameOf({ names, name }, frame) {
-  return names[name[frame]].replace(UNSEEN, "\ufffd");
+  return visible(names[name[frame]]);
 }
 
 /** @typedef {{difference: import("../data/difference.js").Difference, frame: number} | null} Change */
