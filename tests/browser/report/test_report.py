@@ -61,7 +61,7 @@ def test_a_range_of_time_is_summed_up_without_a_kernel(page: Page, tmp_path: Pat
     page.keyboard.press("Shift+End")
     rows = page.get_by_role("region", name="Range by op").locator("tbody tr")
     self_time = timed_trace().ops.groupby("op")["self_time_us"].sum().sort_values(ascending=False)
-    assert [row.locator("th").inner_text() for row in rows.all()][0] == self_time.index[0]
+    assert rows.first.locator("th").inner_text() == self_time.index[0]
     assert rows.first.locator("td").nth(1).inner_text() == units.duration(self_time.iloc[0])
 
 

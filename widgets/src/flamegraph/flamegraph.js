@@ -37,6 +37,7 @@ class FlameView {
     const hidden = [...(base ? [] : ["difference"]), ...(this.trace && hasDeviceTime(this.trace) ? [] : ["clock"])];
     const made = parts(this, this.trace, base, hidden, noise?.notes ?? []);
     this.stage = made.stage;
+    this.hint = made.hint;
     this.tools = made.tools;
     this.range = made.range;
     this.tip = made.tip;
@@ -66,6 +67,7 @@ class FlameView {
     this.unwatch();
     this.tools.destroy();
     this.stage.destroy();
+    this.hint.end();
     this.root.remove();
   }
 

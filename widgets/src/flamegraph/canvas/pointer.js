@@ -11,6 +11,7 @@ const STRAY = 4;
  * @property {(frame: number, point: {x: number, y: number}) => void} onHover
  * @property {(frame: number) => void} onClick
  * @property {(range: import("../data/range_sums.js").Range, isDone: boolean) => void} onRange
+ * @property {(hasZoomed: boolean) => void} onWheel called for a wheel that zoomed, and for one that can do nothing here
  */
 
 export class StagePointer {
@@ -82,10 +83,14 @@ export class StagePointer {
     if (event.ctrlKey || event.metaKey) {
       stage.setCamera(zoomed(stage.camera, Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.004)), stage.valueAt(event.offsetX), stage.ends));
       event.preventDefault();
+      this.options.onWheel(true);
       return;
     }
     const across = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
-    if (!across || Math.abs(across) < Math.abs(event.shiftKey ? 0 : event.deltaY)) return;
+    if (!across || Math.abs(across) < Math.abs(event.shiftKey ? 0 : event.deltaY)) {
+      if (stage.element.scrollHeight <= stage.element.clientHeight) this.options.onWheel(false);
+      return;
+    }
     stage.setCamera(panned(stage.camera, across / stage.width, stage.ends));
     event.preventDefault();
   }

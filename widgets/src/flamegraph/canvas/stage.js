@@ -16,7 +16,10 @@ const MOVE_MS = 140;
 const HIGHEST = 420;
 
 export class Stage {
-  /** @param {{id: string, onCamera: () => void} & import("./pointer.js").PointerOptions} options */
+  /**
+   * @param {{id: string, onCamera: () => void, onDraw: (scene: import("./painter.js").Scene, camera: import("../layout/camera.js").View, width: number) => void}
+   *   & import("./pointer.js").PointerOptions} options
+   */
   constructor(options) {
     this.options = options;
     /** @type {import("./painter.js").Scene | null} */
@@ -111,6 +114,7 @@ export class Stage {
     }
     this.painter.setTheme(themeOf(this.canvas), scale);
     this.painter.paint(this.scene, { camera: this.camera, width, height, top: this.element.scrollTop });
+    this.options.onDraw(this.scene, this.camera, width);
   }
 
   /** @param {import("../layout/camera.js").View} camera */
