@@ -255,6 +255,10 @@ class FlamePage:
         return self.page.get_by_role("region", name="Selected range")
 
     @property
+    def place(self) -> Locator:
+        return self.page.locator(".nb-flame-place")
+
+    @property
     def tip(self) -> Locator:
         return self.page.locator(".nb-tip")
 

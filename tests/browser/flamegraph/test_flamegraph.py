@@ -54,6 +54,29 @@ def test_a_breadcrumb_zooms_out_to_its_frame(step: FlamePage) -> None:
     assert step.crumbs() == ["all", "step", "torch.autograd.backward"]
 
 
+def test_breadcrumb_and_place_say_what_is_in_view(step: FlamePage) -> None:
+    expect(step.place).to_have_text("time order · all of 5.00 ms")
+    step.click(0.5, 3)
+    expect(step.place).to_have_text("time order · 1.40 ms from 2.00 ms on, of 5.00 ms")
+    step.press("s")
+    assert step.crumbs() == ["all", "step"]
+    expect(step.place).to_have_text("time order · 2.80 ms from 1.30 ms on, of 5.00 ms")
+    step.press("w")
+    assert step.crumbs()[-1] == "aten.mm.default"
+    step.press("a", "a", "a", "a")
+    assert step.crumbs() == ["all", "step"]
+
+
+def test_an_order_that_is_none_of_time_is_not_called_so(step: FlamePage) -> None:
+    step.choose("Group", "by phase")
+    expect(step.place).to_have_text("by phase, in the order of first calls · all host time, 5.00 ms")
+    step.choose("Order", "left heavy")
+    expect(step.place).to_have_text("left heavy, by phase · all host time, 5.00 ms")
+    step.choose("Order", "first call first")
+    step.choose("Group", "calls")
+    expect(step.page.get_by_label("Order").locator("option").first).to_have_text("time order")
+
+
 def test_wheel_with_control_zooms_about_the_pointer_and_drag_with_shift_pans(step: FlamePage) -> None:
     step.hover(0.5, 1)
     step.page.keyboard.down("Control")
@@ -116,7 +139,7 @@ def test_a_broken_regular_expression_is_one_sentence(step: FlamePage) -> None:
 def test_left_heavy_merges_and_sorts(step: FlamePage) -> None:
     step.choose("Order", "left heavy")
     assert step.color(0.05, 1) == BACKWARD
-    expect(step.status).to_have_text("merged calls, 18 frames")
+    expect(step.status).to_have_text("left heavy, merged calls, 18 frames")
     step.hover(0.05, 3)
     expect(step.tip).to_contain_text("aten.mm.default")
 

@@ -44,6 +44,8 @@ export class Toolbar {
   /** @param {Record<string, any>} state */
   show(state) {
     for (const [name, element] of Object.entries(this.selects)) element.value = state[name];
+    // Grouped frames have no place in time: they stand in the order in which they were first called.
+    this.selects.order.options[0].textContent = state.group === "none" ? "time order" : "first call first";
     this.selects.clock.disabled = state.group === "none" && state.order === "time";
     this.flip.setAttribute("aria-pressed", String(state.isFlame));
     this.table.setAttribute("aria-pressed", String(state.isTable));

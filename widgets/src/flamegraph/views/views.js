@@ -10,7 +10,7 @@ import { heavyLinks, linksOf } from "../data/links.js";
 import { mergedFrames } from "../data/merge.js";
 import { differenceCategories } from "../../shared/picture/palette.js";
 import { unknownText } from "../data/verdicts.js";
-import { counted, share } from "../../shared/units.js";
+import { counted, duration, share } from "../../shared/units.js";
 
 /**
  * @typedef {{order: string, group: string, clock: string, color: string}} Choice
@@ -125,10 +125,19 @@ export class Views {
   }
 }
 
-/** Names a choice. @param {Choice} choice */
+/** Says what a choice shows, and in what order. @param {Choice} choice */
 export function titleOf({ group, order }) {
-  if (group !== "none") return `by ${group}`;
-  return order === "time" ? "time order" : "merged calls";
+  if (group === "none") return order === "time" ? "time order" : "left heavy, merged calls";
+  return order === "time" ? `by ${group}, in the order of first calls` : `left heavy, by ${group}`;
+}
+
+/** Says how much of a view is in view, and where. @param {View} view @param {import("../layout/camera.js").View} camera */
+export function placeOf({ isTimeline, layout, whole }, { from, to }) {
+  const [extent, all] = [to - from, layout.max - layout.min];
+  const isAll = extent >= all * (1 - 1e-9);
+  if (isTimeline) return isAll ? `all of ${duration(all)}` : `${duration(extent)} from ${duration(from)} on, of ${duration(all)}`;
+  const name = `${whole.name}, ${duration(whole.time)}`;
+  return isAll ? name : `${share(extent / all)} of ${name}`;
 }
 
 /** Returns what the colours of a difference stand for. @param {import("../data/data.js").Noise} noise @param {boolean} isJudged */
