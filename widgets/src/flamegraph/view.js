@@ -11,6 +11,7 @@ import { placeOf, titleOf, Views } from "./views/views.js";
 import { holding, Zoom } from "./layout/zoom.js";
 import { counted } from "../shared/units.js";
 import { parts } from "./controls/parts.js";
+import { closeSandwich, withOp } from "./controls/sandwich.js";
 import { watchTheme } from "../shared/theme.js";
 
 /** How frames look before anything is shown. @type {{categories: import("../shared/picture/palette.js").Category[], codes: Uint8Array, change: (frame: number) => import("./views/describe.js").Change}} */
@@ -27,11 +28,13 @@ export class FlameView {
     this.views = new Views(this.trace, base, noise);
     // A difference opens merged: in time order there is no place for what was removed.
     const [order, color] = base ? ["heavy", "difference"] : ["time", "phase"];
-    this.state = { order, group: "none", clock: "host", color, isFlame: false, isTable: false, isHelp: false };
+    this.state = { order, group: "none", clock: "host", color, isFlame: false, isTable: false, isHelp: false, op: /** @type {string | null} */ (null) };
     this.finder = new Finder();
     this.zoom = new Zoom();
     this.focus = this.selected = this.hover = this.shownTop = -1;
     this.look = NOTHING;
+    /** @type {any} the state before a sandwich */
+    this.before = null;
     /** @type {number | null} the op that the model has selected, as far as this view knows */
     this.shownOp = null;
     const hidden = [...(base ? [] : ["difference"]), ...(this.trace && hasDeviceTime(this.trace) ? [] : ["clock"])];
@@ -76,10 +79,15 @@ export class FlameView {
     this.memory.draw(this.stage.camera, this.stage.width);
   }
 
+  /** Whether roots stand below; a sandwich has its callers above. */
+  get isFlame() {
+    return this.state.isFlame && this.state.group !== "sandwich";
+  }
+
   /** Changes what is shown and how; selection and focus stay on their rows. @param {object} change */
   change(change) {
     const old = this.view;
-    Object.assign(this.state, change);
+    Object.assign(this.state, withOp(this, change));
     const isOther = this.view !== old;
     if (isOther) {
       this.zoom = new Zoom();
@@ -90,6 +98,8 @@ export class FlameView {
     if (!isOther) return;
     this.mark(this.selected);
     this.search(this.finder.text);
+    // The op of a sandwich is in the middle.
+    if (this.view.frames.callers && this.view.frames.size) this.stage.reveal(Math.max(this.focus, 0));
     this.say(`${titleOf(this.state)}, ${counted(this.view.frames.size, "frame")}`);
   }
 
@@ -108,8 +118,8 @@ export class FlameView {
   }
 
   draw() {
-    const { view, look, finder, focus, selected, hover, state } = this;
-    this.stage.setScene({ view, ...look, matched: finder.rows, focus, selected, hover, isFlame: state.isFlame, range: this.range.shown });
+    const { view, look, finder, focus, selected, hover } = this;
+    this.stage.setScene({ view, ...look, matched: finder.rows, focus, selected, hover, isFlame: this.isFlame, range: this.range.shown });
   }
 
   /** The frame that is zoomed to, or the nearest above it that holds all that is in view. */
@@ -252,12 +262,13 @@ export class FlameView {
     this.stage.reveal(this.focus);
   }
 
-  /** Goes one step back (tooltip, range, details, zoom, search) and tells whether there was one. */
+  /** Goes one step back (tooltip, range, details, zoom, sandwich, search) and tells whether there was one. */
   back() {
     if (!this.tip.element.hidden) this.tip.hide();
     else if (this.range.shown) this.range.clear();
     else if (this.selected >= 0) this.select(-1);
     else if (this.canGoBack) this.zoomBack();
+    else if (this.state.group === "sandwich") closeSandwich(this);
     else if (this.finder.text) this.tools.search.clear();
     else return false;
     return true;

@@ -1,6 +1,7 @@
 // What each key of the flame graph does, and what choosing a line of its table does.
 
 import { heaviestChild, KEYS, movedTo } from "../views/keys.js";
+import { openSandwich } from "./sandwich.js";
 import { across, tableViewOf } from "../frame_table/content.js";
 import { actionOf } from "../../shared/keys.js";
 
@@ -17,7 +18,8 @@ const ACTIONS = {
   all: (view) => view.zoomTo(-1),
   time: (view) => view.change({ order: "time" }),
   heavy: (view) => view.change({ order: "heavy" }),
-  flip: (view) => view.change({ isFlame: !view.state.isFlame }),
+  sandwich: (view) => openSandwich(view, view.focus),
+  flip: (view) => view.state.group !== "sandwich" && view.change({ isFlame: !view.state.isFlame }),
   table: (view) => view.change({ isTable: !view.state.isTable }),
   search: (view) => view.tools.search.focus(),
   match: (view, key) => view.step(key === "N" ? -1 : 1),
@@ -39,7 +41,7 @@ export function act(view, action, key = "") {
 /** Does what a key stands for; other keys go on to the page. @param {any} view @param {KeyboardEvent} event */
 export function keyed(view, event) {
   const hasModifier = event.ctrlKey || event.metaKey || event.altKey;
-  const to = hasModifier ? -1 : movedTo(event.key, view.view, view.focus, view.state.isFlame);
+  const to = hasModifier ? -1 : movedTo(event.key, view.view, view.focus, view.isFlame);
   const action = actionOf(KEYS, event);
   // An arrow that leads nowhere still belongs to the tree and does not scroll it.
   const isArrow = !hasModifier && event.key.startsWith("Arrow");

@@ -14,6 +14,7 @@ import { Minimap } from "../canvas/minimap.js";
 import { Stage } from "../canvas/stage.js";
 import { WheelHint } from "../canvas/wheel_hint.js";
 import { FrameTable } from "../frame_table/frame_table.js";
+import { openSandwich } from "./sandwich.js";
 import { TimeRange } from "./time_range.js";
 import { Toolbar } from "./toolbar.js";
 
@@ -48,7 +49,7 @@ export function parts(view, trace, base, hidden, notes) {
   const made = {
     stage, minimap, hint, tools, range, tip: new Tooltip(), legend: new Legend(), help: keyList(KEYS, POINTER),
     crumbs: new Crumbs({ onGo: (frame) => view.zoomTo(frame), onBack: () => view.zoomBack() }),
-    detail: new Detail({ onClose: () => (view.select(-1), stage.element.focus()) }),
+    detail: new Detail({ onClose: () => (view.select(-1), stage.element.focus()), onSandwich: () => openSandwich(view, view.selected) }),
     table: new FrameTable({ onChoose: (frame) => choose(view, frame) }),
     memory: new MemoryTrack(trace?.memory ?? []),
     status: h("div", { class: "nb-sr", role: "status", "aria-live": "polite" }),

@@ -7,7 +7,7 @@ const PAUSE = 60;
 
 /** Choices of the tool line: name in the state, label, values with their names. @type {[string, string, [string, string][]][]} */
 const CHOICES = [
-  ["group", "Group", [["none", "calls"], ["module", "by module"], ["op", "by op"], ["phase", "by phase"]]],
+  ["group", "Group", [["none", "calls"], ["module", "by module"], ["op", "by op"], ["phase", "by phase"], ["sandwich", "callers, callees"]]],
   ["order", "Order", [["time", "time order"], ["heavy", "left heavy"]]],
   ["clock", "Time", [["host", "host time"], ["device", "device time"]]],
   ["color", "Colour", [["phase", "phase"], ["family", "op family"], ["device", "device"], ["difference", "difference"]]],
@@ -46,6 +46,10 @@ export class Toolbar {
     for (const [name, element] of Object.entries(this.selects)) element.value = state[name];
     // Grouped frames have no place in time: they stand in the order in which they were first called.
     this.selects.order.options[0].textContent = state.group === "none" ? "time order" : "first call first";
+    const isSandwich = state.group === "sandwich";
+    this.selects.order.disabled = this.flip.disabled = isSandwich;
+    if (isSandwich) this.selects.order.value = "heavy";
+    for (const option of this.selects.color.options) option.disabled = isSandwich && option.value === "difference";
     this.selects.clock.disabled = state.group === "none" && state.order === "time";
     this.flip.setAttribute("aria-pressed", String(state.isFlame));
     this.table.setAttribute("aria-pressed", String(state.isTable));

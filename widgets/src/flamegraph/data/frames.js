@@ -18,6 +18,7 @@ import { PairMap } from "./pair_map.js";
  * @property {Int32Array} row op_id of the first of them, -1 if there is none
  * @property {Int32Array} of frame of each op_id, -1 if it is not in this view
  * @property {boolean} isTimeline
+ * @property {import("./sandwich.js").Callers} [callers] in a sandwich: which frames are callers
  */
 
 /**
@@ -85,6 +86,7 @@ export function subtree(frames, top) {
 
 /** Returns the op_ids of all rows in a frame and below it, ascending. @param {Frames} frames @param {number} top */
 export function rowsInside(frames, top) {
+  if (frames.callers && top >= frames.callers.first) return frames.callers.rowsThrough(top);
   const inside = subtree(frames, top);
   const ids = new Int32Array(frames.of.length);
   let length = 0;

@@ -3,6 +3,7 @@
 import { change, counted, dataSize, duration, flops, share } from "../../shared/units.js";
 import { ADDED } from "../data/difference.js";
 import { childrenOf } from "../data/links.js";
+import { isCaller } from "../data/sandwich.js";
 import { relativeText, verdictText } from "../data/verdicts.js";
 
 /** Different shapes or source lines that are listed. */
@@ -26,7 +27,8 @@ export function nameOf({ names, name }, frame) {
 
 /** Siblings of a frame in the order of the view, itself among them. @param {import("./views.js").View} view @param {number} frame */
 export function siblings(view, frame) {
-  return childrenOf(view.links(), view.frames.parent[frame]);
+  const beside = childrenOf(view.links(), view.frames.parent[frame]);
+  return view.frames.callers ? beside.filter((other) => isCaller(view.frames, other) === isCaller(view.frames, frame)) : beside;
 }
 
 /** @param {import("../data/frames.js").Frames} frames @param {number} frame */
@@ -46,7 +48,7 @@ export function announcement(view, frame, changed = null) {
   const { frames } = view;
   const { level, position, among } = positionOf(view, frame);
   const parts = [
-    nameOf(frames, frame), duration(frames.total[frame]), shareText(view, frames.total[frame]),
+    isCaller(frames, frame) ? `${nameOf(frames, frame)}, a caller` : nameOf(frames, frame), duration(frames.total[frame]), shareText(view, frames.total[frame]),
     frames.count[frame] > 1 ? counted(frames.count[frame], "call") : "",
     changed ? changeText(changed) : "",
     `depth ${level}`, `${position} of ${among}`,
@@ -110,8 +112,8 @@ export function facts(view, trace, frame, changed = null) {
   const deviceTime = sum("device_self");
   /** @type {[string, string][]} */
   const list = [
-    ["total", `${duration(frames.total[frame])} · ${shareText(view, frames.total[frame])}`],
-    ["self", `${duration(frames.self[frame])} · ${shareText(view, frames.self[frame])}`],
+    [isCaller(frames, frame) ? "calls from here took" : "total", `${duration(frames.total[frame])} · ${shareText(view, frames.total[frame])}`],
+    ["self", isCaller(frames, frame) ? "" : `${duration(frames.self[frame])} · ${shareText(view, frames.self[frame])}`],
     ["calls", frames.count[frame] > 1 ? frames.count[frame].toLocaleString("en") : ""],
     [frames.isTimeline ? "all its calls" : "change", changed ? changeText(changed) : ""],
     ["before", changed && changed.difference.codes[changed.frame] !== ADDED ? duration(changed.difference.before[changed.frame]) : ""],

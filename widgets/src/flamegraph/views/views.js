@@ -5,7 +5,9 @@ import { deviceTracks } from "../data/data.js";
 import { difference, REMOVED } from "../data/difference.js";
 import { timelineFrames } from "../data/frames.js";
 import { groupedFrames } from "../data/groups.js";
-import { mergedLayout, timelineLayout } from "../layout/layout.js";
+import { isCaller, sandwichFrames } from "../data/sandwich.js";
+import { mergedLayout, sandwichLayout, timelineLayout } from "../layout/layout.js";
+import { visible } from "./describe.js";
 import { heavyLinks, linksOf } from "../data/links.js";
 import { mergedFrames } from "../data/merge.js";
 import { differenceCategories } from "../../shared/picture/palette.js";
@@ -13,8 +15,9 @@ import { unknownText } from "../data/verdicts.js";
 import { counted, duration, share } from "../../shared/units.js";
 
 /**
- * @typedef {{order: string, group: string, clock: string, color: string}} Choice
- *   order: time or heavy; group: none, module, op or phase; clock: host or device; color: phase, family, device or difference
+ * @typedef {{order: string, group: string, clock: string, color: string, op?: string | null}} Choice
+ *   order: time or heavy; group: none, module, op, phase or sandwich (the callers and callees of `op`); clock: host or device;
+ *   color: phase, family, device or difference
  *
  * @typedef {object} View
  * @property {string} key
@@ -46,7 +49,8 @@ export class Views {
   }
 
   /** @param {Choice} choice @returns {View} */
-  view({ order, group, clock, color }) {
+  view({ order, group, clock, color, op }) {
+    if (group === "sandwich") return this.sandwich(op ?? "", clock);
     if (group === "none" && order === "time") return this.once("timeline", () => this.timeline());
     return this.merged(group, order, clock, color === "difference");
   }
@@ -75,6 +79,32 @@ export class Views {
       const isGrouped = group !== "none";
       return { key, isTimeline: false, isGrouped, frames, layout, difference: delta, whole, links: () => links, isOnDevice: () => clock === "device" };
     });
+  }
+
+  /** Only the last sandwich is kept: there are as many as names. @param {string} op as `texts` of merged calls have it @param {string} clock @returns {View} */
+  sandwich(op, clock) {
+    const key = `sandwich ${clock} ${op}`;
+    if (!this.known.has(key)) for (const old of this.known.keys()) if (old.includes("sandwich ")) this.known.delete(old);
+    return this.once(key, () => {
+      const merged = this.mergedFrames(this.trace, "none", clock);
+      const frames = sandwichFrames(merged, merged.texts.indexOf(op));
+      const links = heavyLinks(frames);
+      const whole = { time: frames.size ? frames.total[0] : 0, name: op };
+      return {
+        key, isTimeline: false, isGrouped: false, frames, layout: sandwichLayout(frames, links), difference: null, whole,
+        links: () => links, isOnDevice: () => clock === "device",
+      };
+    });
+  }
+
+  /** Returns the name in a sandwich of a frame's op or module; without one that of the op with the most time of its own. @param {View} view @param {number} frame @param {string} clock */
+  opOf({ frames }, frame, clock) {
+    const { texts, kinds, self, name, size } = this.mergedFrames(this.trace, "none", clock);
+    const text = frame < 0 ? "" : frames.texts[frames.name[frame] - (isCaller(frames, frame) ? texts.length : 0)];
+    if (texts.includes(text)) return text;
+    const sums = new Float64Array(texts.length);
+    for (let at = 0; at < size; at += 1) if (kinds[name[at]] === "op") sums[name[at]] += self[at];
+    return texts[sums.indexOf(Math.max(...sums))] ?? "";
   }
 
   /** @param {import("../data/data.js").Trace} trace @param {string} group @param {string} clock */
@@ -126,17 +156,18 @@ export class Views {
 }
 
 /** Says what a choice shows, and in what order. @param {Choice} choice */
-export function titleOf({ group, order }) {
+export function titleOf({ group, order, op }) {
+  if (group === "sandwich") return `callers and callees of ${visible(op ?? "")}`;
   if (group === "none") return order === "time" ? "time order" : "left heavy, merged calls";
   return order === "time" ? `by ${group}, in the order of first calls` : `left heavy, by ${group}`;
 }
 
 /** Says how much of a view is in view, and where. @param {View} view @param {import("../layout/camera.js").View} camera */
-export function placeOf({ isTimeline, layout, whole }, { from, to }) {
+export function placeOf({ isTimeline, frames, layout, whole }, { from, to }) {
   const [extent, all] = [to - from, layout.max - layout.min];
   const isAll = extent >= all * (1 - 1e-9);
   if (isTimeline) return isAll ? `all of ${duration(all)}` : `${duration(extent)} from ${duration(from)} on, of ${duration(all)}`;
-  const name = `${whole.name}, ${duration(whole.time)}`;
+  const name = frames.callers ? duration(whole.time) : `${whole.name}, ${duration(whole.time)}`;
   return isAll ? name : `${share(extent / all)} of ${name}`;
 }
 
