@@ -154,6 +154,25 @@ def test_groupings_begin_with_what_they_group_by(step: FlamePage, group: str, na
     expect(step.tip.locator("strong")).to_have_text(names)
 
 
+def test_repeated_layers_are_one_in_merged_views_and_each_on_demand(page: Page) -> None:
+    shown = FlamePage(page, {**training_step(), "repeats": {"Net.blocks.0": "*", "Net.blocks.1": "*"}})
+    merge = page.get_by_role("button", name="Merge layers")
+    expect(merge).to_be_disabled()
+    shown.choose("Order", "left heavy")
+    expect(shown.status).to_have_text("left heavy, merged calls, repeated layers as one, 12 frames")
+    shown.press("Home", "ArrowDown")
+    expect(shown.status).to_contain_text("blocks.* × 2 (Block), 2.00 ms, 40.0 % of all host time, 2 calls")
+    shown.press(" ")
+    assert shown.selection()["ids"] == list(range(1, 13))
+    shown.press("m")
+    expect(merge).to_have_attribute("aria-pressed", "false")
+    expect(shown.status).to_have_text("left heavy, merged calls, 18 frames")
+
+
+def test_without_repeated_layers_there_is_nothing_to_merge(step: FlamePage) -> None:
+    expect(step.page.get_by_role("button", name="Merge layers")).to_be_hidden()
+
+
 def test_flame_orientation_puts_the_root_below(step: FlamePage) -> None:
     step.page.get_by_role("button", name="Flame / icicle").click()
     assert step.color(0.95, 0) == "#ffffff"

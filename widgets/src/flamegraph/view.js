@@ -28,7 +28,7 @@ export class FlameView {
     this.views = new Views(this.trace, base, noise);
     // A difference opens merged: in time order there is no place for what was removed.
     const [order, color] = base ? ["heavy", "difference"] : ["time", "phase"];
-    this.state = { order, group: "none", clock: "host", color, isFlame: false, isTable: false, isHelp: false, op: /** @type {string | null} */ (null) };
+    this.state = { order, group: "none", clock: "host", color, isFlame: false, isTable: false, isHelp: false, isFolded: true, op: /** @type {string | null} */ (null) };
     this.finder = new Finder();
     this.zoom = new Zoom();
     this.focus = this.selected = this.hover = this.shownTop = -1;
@@ -37,7 +37,7 @@ export class FlameView {
     this.before = null;
     /** @type {number | null} the op that the model has selected, as far as this view knows */
     this.shownOp = null;
-    const hidden = [...(base ? [] : ["difference"]), ...(this.trace && hasDeviceTime(this.trace) ? [] : ["clock"])];
+    const hidden = [...(base ? [] : ["difference"]), ...(this.views.hasRepeats ? [] : ["fold"]), ...(this.trace && hasDeviceTime(this.trace) ? [] : ["clock"])];
     const made = parts(this, this.trace, base, hidden, noise?.notes ?? []);
     this.stage = made.stage;
     this.hint = made.hint;
@@ -100,7 +100,7 @@ export class FlameView {
     this.search(this.finder.text);
     // The op of a sandwich is in the middle.
     if (this.view.frames.callers && this.view.frames.size) this.stage.reveal(Math.max(this.focus, 0));
-    this.say(`${titleOf(this.state)}, ${counted(this.view.frames.size, "frame")}`);
+    this.say(`${titleOf(this.state, this.views.hasRepeats)}, ${counted(this.view.frames.size, "frame")}`);
   }
 
   /** Draws everything after a change of the state. */
@@ -140,7 +140,7 @@ export class FlameView {
   }
 
   sayPlace() {
-    this.crumbs.showPlace(`${titleOf(this.state)} · ${placeOf(this.view, this.stage.goal)}`, this.canGoBack);
+    this.crumbs.showPlace(`${titleOf(this.state, this.views.hasRepeats)} · ${placeOf(this.view, this.stage.goal)}`, this.canGoBack);
   }
 
   get canGoBack() {

@@ -102,13 +102,13 @@ test("a frame leads to its op's sandwich, no frame to that of the op with the mo
   const views = new Views(trace, null);
   const calls = views.view({ ...CHOICE, group: "none" });
   const inner = views.view(CHOICE);
-  assert.deepEqual([views.opOf(calls, 1, "host"), views.opOf(inner, frameOf("op>f"), "host"), views.opOf(calls, -1, "host")], ["f", "f", "op"]);
+  assert.deepEqual([views.opOf(calls, 1, CHOICE), views.opOf(inner, frameOf("op>f"), CHOICE), views.opOf(calls, -1, CHOICE)], ["f", "f", "op"]);
   const byPhase = views.view({ ...CHOICE, group: "phase" });
-  assert.equal(views.opOf(byPhase, 0, "host"), "op");
+  assert.equal(views.opOf(byPhase, 0, CHOICE), "op");
 });
 
 test("only the last sandwich is kept", () => {
   const views = new Views(trace, null);
   for (const op of ["op", "f", "g"]) views.colors(views.view({ ...CHOICE, op }), { ...CHOICE, op });
-  assert.deepEqual([...views.known.keys()].filter((key) => key.includes("sandwich")), ["sandwich host g", "colors sandwich host g phase"]);
+  assert.deepEqual([...views.known.keys()].filter((key) => key.includes("sandwich")), ["sandwich host false g", "colors sandwich host false g phase"]);
 });

@@ -18,6 +18,7 @@ const ACTIONS = {
   all: (view) => view.zoomTo(-1),
   time: (view) => view.change({ order: "time" }),
   heavy: (view) => view.change({ order: "heavy" }),
+  fold: (view) => view.views.hasRepeats && !view.view.isTimeline && toggleFold(view),
   sandwich: (view) => openSandwich(view, view.focus),
   flip: (view) => view.state.group !== "sandwich" && view.change({ isFlame: !view.state.isFlame }),
   table: (view) => view.change({ isTable: !view.state.isTable }),
@@ -31,6 +32,13 @@ const ACTIONS = {
 function goHeaviest(view) {
   const to = view.focus < 0 ? movedTo("Home", view.view, -1, false) : heaviestChild(view.view, view.focus);
   return to >= 0 && view.focusOn(to);
+}
+
+/** Shows repeated layers as one, or each; a sandwich stays with the same op. @param {any} view */
+function toggleFold(view) {
+  const change = { isFolded: !view.state.isFolded };
+  const op = view.state.group === "sandwich" ? view.views.opOf(view.view, 0, { ...view.state, ...change }) : view.state.op;
+  return view.change({ ...change, op });
 }
 
 /** @param {any} view the flame graph @param {string} action @param {string} [key] */

@@ -44,7 +44,7 @@ export function parts(view, trace, base, hidden, notes) {
   stage.element.addEventListener("blur", () => view.tip.hide());
   const tools = new Toolbar({
     hidden, onChange: (change) => view.change(change), onSearch: (text) => view.search(text), onStep: (step) => view.step(step),
-    onFlip: () => act(view, "flip"), onTable: () => act(view, "table"), onHelp: () => act(view, "help"), onLeave: () => stage.element.focus(),
+    onFold: () => act(view, "fold"), onFlip: () => act(view, "flip"), onTable: () => act(view, "table"), onHelp: () => act(view, "help"), onLeave: () => stage.element.focus(),
   });
   const made = {
     stage, minimap, hint, tools, range, tip: new Tooltip(), legend: new Legend(), help: keyList(KEYS, POINTER),

@@ -2,7 +2,7 @@
 
 /** Shows the callers and callees of a frame's op; of -1, of the op with the most time of its own. @param {any} view the flame graph @param {number} frame */
 export function openSandwich(view, frame) {
-  view.change({ group: "sandwich", op: view.views.opOf(view.view, frame, view.state.clock) });
+  view.change({ group: "sandwich", op: view.views.opOf(view.view, frame, view.state) });
   if (view.view.frames.size) view.focusOn(0, false);
 }
 
@@ -20,6 +20,6 @@ export function withOp(view, change) {
   if (change.group !== "sandwich") return change;
   const { state } = view;
   if (state.group !== "sandwich") view.before = { ...state };
-  const op = change.op ?? view.views.opOf(view.view, view.selected >= 0 ? view.selected : view.focus, state.clock);
+  const op = change.op ?? view.views.opOf(view.view, view.selected >= 0 ? view.selected : view.focus, state);
   return { ...change, op, color: state.color === "difference" ? "phase" : state.color };
 }

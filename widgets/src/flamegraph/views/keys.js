@@ -24,6 +24,7 @@ export const KEYS = [
   [["1"], "time", "time order"],
   [["2"], "heavy", "left heavy"],
   [["c"], "sandwich", "callers and callees of the frame's op"],
+  [["m"], "fold", "repeated layers as one, or each (not in time order)"],
   [["i"], "flip", "icicle or flame"],
   [["t"], "table", "table on or off"],
   [["/"], "search", "to the search"],
