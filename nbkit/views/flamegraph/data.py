@@ -28,8 +28,8 @@ def flame_state(trace: Trace) -> State:
     """Returns the state of one trace: title, count, complete, strings, tracks, columns (bytes), memory, repeats, notes.
 
     Row i of the columns is the op with op_id i; -1 is missing in Int32 columns, NaN in Float64 ones. `parent` is -1
-    where the parent is on another track. Names are on one line and cut. `repeats` has by the path of each module that is one
-    of several alike, such as equal layers, the last part that these share in a path for all of them.
+    where the parent is on another track. Names are on one line and cut. `repeats` has by the path of each module that
+    is one of several alike, such as equal layers, the last part that these share in a path for all of them.
     """
     ops, known = OPS.check(trace.frames.get("ops", OPS.frame())), facts(trace)
     names, track = _tracks(ops)

@@ -19,7 +19,8 @@ def test_drag_in_time_order_selects_a_range_and_sums_it_up(step: FlamePage) -> N
     # From 0.5 ms, in the gelu of the first block, to 1.25 ms, in the mm of the second.
     step.drag(0.1, 0.25, row=2)
     expect(step.range.get_by_role("heading")).to_have_text("Range of 750 µs, 15.0 % of the step")
-    expect(step.range).to_contain_text(f"From 500 µs to 1.25 ms: 8 calls, 8 cut by an edge. {CUT}")
+    said = f"From 500 µs to 1.25 ms: 8 calls, 8 cut by an edge. Shares are of the range. {CUT}"
+    expect(step.range).to_contain_text(said)
     expect(step.status).to_have_text("Range of 750 µs, 15.0 % of the step")
     assert step.range_sums("op")[:4] == [
         ["aten.gelu.default", "1", "440 µs", "58.7 %"],

@@ -24,7 +24,7 @@ export class TimeRange {
     this.hasDevices = trace?.tracks.some(({ kind }) => kind === "device") ?? false;
     this.title = h("h3", {});
     this.note = h("p", { class: "nb-muted" });
-    this.tables = h("div", { class: "nb-range-tables" });
+    this.tables = h("div", { class: "nb-range-tables", "data-devices": this.hasDevices });
     const zoom = h("button", { type: "button", title: "Zoom to the range (z)", onclick: () => this.zoom() }, "Zoom to range");
     const close = h("button", { type: "button", class: "nb-close", "aria-label": "Clear the range", title: "Clear (Esc)", onclick: () => (this.clear(), view.stage.element.focus()) }, "×");
     this.element = h("section", { class: "nb-detail nb-flame-range", "aria-label": "Selected range", hidden: true },
@@ -94,7 +94,7 @@ export class TimeRange {
     const { whole } = this.view.view;
     const calls = `${counted(sums.count, "call")}${sums.cut ? `, ${sums.cut.toLocaleString("en")} cut by an edge` : ""}`;
     this.title.textContent = `Range of ${duration(extent)}, ${share(extent / whole.time)} of ${whole.name}`;
-    const texts = [`From ${duration(shown.from)} to ${duration(shown.to)}: ${calls}.`, CUT, ...(trace.tracks.length > 1 ? [SIDE_BY_SIDE] : [])];
+    const texts = [`From ${duration(shown.from)} to ${duration(shown.to)}: ${calls}. Shares are of the range.`, CUT, ...(trace.tracks.length > 1 ? [SIDE_BY_SIDE] : [])];
     this.note.textContent = texts.join(" ");
     this.tables.replaceChildren(
       table("op", sums.byOp, extent, hasDevices),
@@ -105,8 +105,8 @@ export class TimeRange {
 
 /** @param {string} by @param {import("../data/range_sums.js").RangeLine[]} lines @param {number} extent of the range @param {boolean} hasDevices */
 function table(by, lines, extent, hasDevices) {
-  const host = ["calls", "self time", "share of range"];
-  const device = hasDevices ? ["device calls", "device time", "share of range"] : [];
+  const host = ["calls", "self time", "share"];
+  const device = hasDevices ? ["device calls", "device time", "share"] : [];
   const head = h("tr", {}, h("th", { scope: "col" }, by), ...[...host, ...device].map((label) => h("th", { scope: "col", class: "nb-number" }, label)));
   const [shown, rest] = [lines.slice(0, MOST), lines.slice(MOST)];
   const body = shown.map((line) => row(line, extent, hasDevices));

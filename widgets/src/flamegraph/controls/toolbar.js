@@ -53,8 +53,8 @@ export class Toolbar {
     if (isSandwich) this.selects.order.value = "heavy";
     for (const option of this.selects.color.options) option.disabled = isSandwich && option.value === "difference";
     this.selects.clock.disabled = state.group === "none" && state.order === "time";
-    this.fold.setAttribute("aria-pressed", String(state.isFolded));
     this.fold.disabled = state.group === "none" && state.order === "time";
+    this.fold.setAttribute("aria-pressed", String(state.isFolded && !this.fold.disabled));
     this.flip.setAttribute("aria-pressed", String(state.isFlame));
     this.table.setAttribute("aria-pressed", String(state.isTable));
     this.help.setAttribute("aria-expanded", String(state.isHelp));

@@ -6,6 +6,8 @@ import { childrenOf } from "../data/links.js";
 import { isCaller } from "../data/sandwich.js";
 import { relativeText, verdictText } from "../data/verdicts.js";
 
+/** Longest name within a sentence. */
+const BRIEF = 60;
 /** Different shapes or source lines that are listed. */
 const LISTED = 3;
 const KINDS = ["same", "slower", "faster", "added", "removed"];
@@ -16,6 +18,12 @@ const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028\u2029\u202a-\u202e
 /** Returns a name as it is shown. @param {string} name */
 export function visible(name) {
   return name.replace(UNSEEN, "\ufffd");
+}
+
+/** Returns a name as it is shown within a sentence, cut where it is long. @param {string} name */
+export function briefly(name) {
+  const text = visible(name);
+  return text.length > BRIEF ? `${text.slice(0, BRIEF - 1)}…` : text;
 }
 
 /** Returns the name of a frame as it is shown. @param {import("../data/frames.js").Frames} frames @param {number} frame */

@@ -7,7 +7,7 @@ import { timelineFrames } from "../data/frames.js";
 import { groupedFrames } from "../data/groups.js";
 import { sandwichFrames } from "../data/sandwich.js";
 import { mergedLayout, sandwichLayout, timelineLayout } from "../layout/layout.js";
-import { visible } from "./describe.js";
+import { briefly } from "./describe.js";
 import { heavyLinks, linksOf } from "../data/links.js";
 import { mergedFrames } from "../data/merge.js";
 import { foldedTrace } from "../data/repeats.js";
@@ -96,7 +96,7 @@ export class Views {
       const merged = this.mergedFrames(this.trace, "none", clock, isFolded);
       const frames = sandwichFrames(merged, merged.texts.indexOf(op));
       const links = heavyLinks(frames);
-      const whole = { time: frames.size ? frames.total[0] : 0, name: op };
+      const whole = { time: frames.size ? frames.total[0] : 0, name: briefly(op) };
       return {
         key, isTimeline: false, isGrouped: false, frames, layout: sandwichLayout(frames, links), difference: null, whole,
         links: () => links, isOnDevice: () => clock === "device",
@@ -172,7 +172,7 @@ export class Views {
 export function titleOf({ group, order, op, isFolded }, hasRepeats = false) {
   if (group === "none" && order === "time") return "time order";
   const layers = isFolded && hasRepeats ? ", repeated layers as one" : "";
-  if (group === "sandwich") return `callers and callees of ${visible(op ?? "")}${layers}`;
+  if (group === "sandwich") return `callers and callees of ${briefly(op ?? "")}${layers}`;
   if (group === "none") return `left heavy, merged calls${layers}`;
   return order === "time" ? `by ${group}, in the order of first calls${layers}` : `left heavy, by ${group}${layers}`;
 }
