@@ -27,7 +27,7 @@ export class TimeRange {
     this.tables = h("div", { class: "nb-range-tables", "data-devices": this.hasDevices });
     const zoom = h("button", { type: "button", title: "Zoom to the range (z)", onclick: () => this.zoom() }, "Zoom to range");
     const close = h("button", { type: "button", class: "nb-close", "aria-label": "Clear the range", title: "Clear (Esc)", onclick: () => (this.clear(), view.stage.element.focus()) }, "×");
-    this.element = h("section", { class: "nb-detail nb-flame-range", "aria-label": "Selected range", hidden: true },
+    this.element = h("section", { class: "nb-flame-range", "aria-label": "Selected range", hidden: true },
       h("div", { class: "nb-detail-head" }, this.title, zoom, close), this.tables, this.note);
   }
 
