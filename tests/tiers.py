@@ -30,6 +30,7 @@ FULL = (
     "command_line/audit/test_audit_right_cases.py*",
     # Looks, keys and hosts of widgets: their logic stays, in node and in one file per widget here.
     "browser/*_looks.py*",
+    "browser/*soak.py*",
     "browser/*_keyboard.py*",
     "browser/report/test_report_h*.py*",
     "browser/report/test_report_selection.py*",

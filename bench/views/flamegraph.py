@@ -1,4 +1,4 @@
-"""The flame graph at 1,000,000 frames in headless Chromium against its budgets: first draw, zoom frame, search.
+"""The flame graph at 1,000,000 frames in headless Chromium against its budgets: first draw, zoom frame, search, range.
 
 Run from the root: `python bench/views/flamegraph.py [--frames N]`. Every time is taken in the page, until the
 pixels are there: reading one of them back ends each measurement.
@@ -18,7 +18,8 @@ SIZE = {"width": 1400, "height": 900}
 WATCH = """() => {
   const ask = window.requestAnimationFrame.bind(window);
   window.frames = []; let open = 0;
-  window.readBack = () => document.querySelector(".nb-flame-canvas")?.getContext("2d").getImageData(0, 0, 1, 1);
+  window.readBack = () => document.querySelectorAll(".nb-flame-view > canvas, .nb-flame-canvas").forEach((canvas) =>
+    canvas.getContext("2d").getImageData(0, 0, 1, 1));
   window.requestAnimationFrame = (draw) => { open += 1; return ask((now) => {
     const start = performance.now(); open -= 1; draw(now); window.readBack();
     window.frames.push(performance.now() - start);
@@ -58,6 +59,17 @@ KEY = """async (key) => { await window.settled(); window.frames.length = 0;
   return time + (window.frames[0] ?? 0); }"""
 
 
+# Drags over nearly all of the time axis; the sums come when the pointer is let go.
+RANGE = """async () => { await window.settled(); window.frames.length = 0;
+  const canvas = document.querySelector(".nb-flame-canvas");
+  const { left, top, width } = canvas.getBoundingClientRect();
+  const send = (type, part) => window.timed(() => canvas.dispatchEvent(new PointerEvent(type,
+    { bubbles: true, cancelable: true, pointerId: 1, clientX: left + width * part, clientY: top + 60 })));
+  canvas.setPointerCapture = () => {}; send("pointerdown", 0.01); const times = [];
+  for (let step = 1; step <= 20; step += 1) { send("pointermove", step / 21); await window.settled(); }
+  times.push(...window.frames); const last = send("pointerup", 0.99); await window.settled(); return [times, last]; }"""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, default=1_000_000, help="number of frames (default: 1,000,000)")
@@ -80,6 +92,10 @@ def measure(page: Any) -> None:
     page.evaluate(WHEEL, [40, 60])
     report("arrow key to the next frame", [page.evaluate(KEY, "ArrowDown") for _ in range(REPEATS)], FRAME_MS)
     page.evaluate(SEARCH, "")
+    drags = [page.evaluate(RANGE) for _ in range(REPEATS)]
+    report("frame of a drag of a range", [time for times, _ in drags for time in times], FRAME_MS)
+    report("range summed up, nearly all frames", [last for _, last in drags], SEARCH_MS)
+    page.evaluate(KEY, "Escape")
     for label, value in VIEWS:
         name = f"{label.lower()}: {value}"
         report(f"built and drawn, {name}", [page.evaluate(CHOOSE, [label, value])])

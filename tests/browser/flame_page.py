@@ -251,6 +251,14 @@ class FlamePage:
         return self.page.get_by_role("searchbox", name="Search frames")
 
     @property
+    def range(self) -> Locator:
+        return self.page.get_by_role("region", name="Selected range")
+
+    @property
+    def place(self) -> Locator:
+        return self.page.locator(".nb-flame-place")
+
+    @property
     def tip(self) -> Locator:
         return self.page.locator(".nb-tip")
 
@@ -277,6 +285,16 @@ class FlamePage:
     def hover(self, fraction: float, row: int) -> None:
         self.stage.hover(position=self.point(fraction, row))  # type: ignore[arg-type]
 
+    def drag(self, start: float, end: float, row: int) -> None:
+        """Drags the pointer along a row from one fraction of the width to another."""
+        box = self.stage.bounding_box()
+        assert box is not None
+        height = box["y"] + self.point(0, row)["y"]
+        self.page.mouse.move(box["x"] + box["width"] * start, height)
+        self.page.mouse.down()
+        self.page.mouse.move(box["x"] + box["width"] * end, height, steps=4)
+        self.page.mouse.up()
+
     def color(self, fraction: float, row: int) -> str:
         """The colour of the canvas there, near the upper edge of the row, where no label is."""
         script = """([fraction, y]) => { const canvas = document.querySelector(".nb-flame-canvas");
@@ -293,6 +311,10 @@ class FlamePage:
 
     def table(self) -> list[list[str]]:
         rows = self.page.locator(".nb-flame-table tbody tr")
+        return [row.locator("th, td").all_inner_texts() for row in rows.all()]
+
+    def range_sums(self, by: str) -> list[list[str]]:
+        rows = self.page.get_by_role("region", name=f"Range by {by}").locator("tbody tr")
         return [row.locator("th, td").all_inner_texts() for row in rows.all()]
 
     def selection(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ export function traceOf(rows, tracks = [{ name: "thread 0", kind: "host" }]) {
   }
   const isFloat = (/** @type {string} */ name) => ["start", "total", "self", "device_self", "flops", "bytes"].includes(name);
   const typed = Object.entries(columns).map(([name, values]) => [name, isFloat(name) ? Float64Array.from(values) : Int32Array.from(values)]);
-  return { title: "", count: rows.length, complete: true, notes: [], strings, tracks, columns: Object.fromEntries(typed), memory: [] };
+  return { title: "", count: rows.length, complete: true, notes: [], strings, tracks, columns: Object.fromEntries(typed), memory: [], repeats: {} };
 }
 
 /** @param {string[]} texts @param {string | undefined} text */

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit.analysis.query.encoded import Columns, TextColumn, text_column
-from nbkit.analysis.structure.layer_patterns import layer_patterns
+from nbkit.analysis.structure.module_repeats import folded_path, module_repeats
 from nbkit.schema import OPS, TENSORS, TEXT
 
 OUTPUT, LOCATION, LAYER, SOURCE_TEXT = MADE = ("output", "location", "layer", "source_text")
@@ -22,12 +22,7 @@ PYTHON, OTHER = "(Python and named ranges)", "(other ops)"
 ROOT = "(root)"
 
 
-def encode(
-    ops: pd.DataFrame,
-    tensors: pd.DataFrame,
-    modules: pd.DataFrame | None = None,
-    line_texts: Mapping[str, str] | None = None,
-) -> Columns:
+def encode(ops: pd.DataFrame, tensors: pd.DataFrame, line_texts: Mapping[str, str] | None = None) -> Columns:
     """Returns the columns of the ops, and text columns of more frames.
 
     `output` is dtype and shape of each op's first output, `location` its module or what it belongs to outside of all,
@@ -35,7 +30,7 @@ def encode(
     """
     texts = {name: text_column(ops[name]) for name in TEXT_COLUMNS}
     numbers = {name: ops[name].to_numpy(np.float64, na_value=np.nan) for name in NUMBER_COLUMNS}
-    location, layer = _locations(texts, modules)
+    location, layer = _locations(texts, module_repeats(ops))
     made = {
         OUTPUT: _first_outputs(TENSORS.check(tensors), len(ops)),
         LOCATION: location,
@@ -45,7 +40,9 @@ def encode(
     return Columns(len(ops), {**texts, **made}, numbers)
 
 
-def _locations(texts: Mapping[str, TextColumn], modules: pd.DataFrame | None) -> tuple[TextColumn, TextColumn]:
+def _locations(
+    texts: Mapping[str, TextColumn], repeats: Mapping[tuple[str, str], str]
+) -> tuple[TextColumn, TextColumn]:
     """Returns the columns `location` and `layer`."""
     model, module, phase, level = (texts[name] for name in ("model", "module", "phase", "level"))
     sizes = [len(column.values) + 1 for column in (model, module, phase)]
@@ -56,9 +53,8 @@ def _locations(texts: Mapping[str, TextColumn], modules: pd.DataFrame | None) ->
     inside = [divmod(int(key), sizes[1]) if key >= 0 else None for key in different]
     named = [None if at is None else (_text(model, at[0] - 1), _text(module, at[1] - 1)) for at in inside]
     outside = [_outside(_text(phase, int(-1 - key) // 2 - 1), bool(int(-1 - key) % 2)) for key in different]
-    patterns = layer_patterns([at for at in named if at is not None], modules)
     locations = [at[1] or ROOT if at else text for at, text in zip(named, outside, strict=True)]
-    layers = [patterns[at] or ROOT if at else text for at, text in zip(named, outside, strict=True)]
+    layers = [folded_path(*at, repeats) or ROOT if at else text for at, text in zip(named, outside, strict=True)]
     return _by_code(codes, locations), _by_code(codes, layers)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from nbkit.analysis.structure.module_repeats import module_repeats
 from nbkit.schema import MEMORY, OPS
 from nbkit.trace.trace import Trace
 from nbkit.views.summary.facts import facts
@@ -24,10 +25,11 @@ TIMES = ("start", "total", "self")
 
 
 def flame_state(trace: Trace) -> State:
-    """Returns the state of one trace: title, count, complete, strings, tracks, columns (bytes), memory and notes.
+    """Returns the state of one trace: title, count, complete, strings, tracks, columns (bytes), memory, repeats, notes.
 
     Row i of the columns is the op with op_id i; -1 is missing in Int32 columns, NaN in Float64 ones. `parent` is -1
-    where the parent is on another track. Names are on one line and cut.
+    where the parent is on another track. Names are on one line and cut. `repeats` has by the path of each module that
+    is one of several alike, such as equal layers, the last part that these share in a path for all of them.
     """
     ops, known = OPS.check(trace.frames.get("ops", OPS.frame())), facts(trace)
     names, track = _tracks(ops)
@@ -42,6 +44,7 @@ def flame_state(trace: Trace) -> State:
         "tracks": names,
         "columns": {name: values.astype(values.dtype.newbyteorder("<")).tobytes() for name, values in columns.items()},
         "memory": _memory(trace),
+        "repeats": _repeats(ops),
         "notes": [*([f"INCOMPLETE: {known.incomplete}"] if known.incomplete else []), *known.notes],
     }
 
@@ -71,6 +74,11 @@ def _module_paths(ops: pd.DataFrame) -> tuple[Ints, list[str]]:
     different = [divmod(int(pair), span) for pair in pairs]
     parts = [(models[model - 1] if model else "", paths[path]) for model, path in different]
     return _named(codes, [".".join(filter(None, names)) for names in parts])
+
+
+def _repeats(ops: pd.DataFrame) -> dict[str, str]:
+    paths = {".".join(filter(None, path)): name for path, name in module_repeats(ops).items()}
+    return {path: name for path, name in paths.items() if path == shown(path, NAME_LIMIT)}
 
 
 def _named(codes: npt.NDArray[np.intp], names: list[str]) -> tuple[Ints, list[str]]:

@@ -37,7 +37,7 @@ class OpSource(TableSource):
     @cached_property
     def columns(self) -> Columns:
         frames = self.trace.frames
-        return encode(frames["ops"], frames["tensors"], frames["modules"], line_texts(frames.get("lines")))
+        return encode(frames["ops"], frames["tensors"], line_texts(frames.get("lines")))
 
     @cached_property
     def shown_columns(self) -> list[str]:

@@ -54,19 +54,50 @@ def test_a_breadcrumb_zooms_out_to_its_frame(step: FlamePage) -> None:
     assert step.crumbs() == ["all", "step", "torch.autograd.backward"]
 
 
-def test_wheel_with_control_zooms_about_the_pointer_and_drag_pans(step: FlamePage) -> None:
+def test_breadcrumb_and_place_say_what_is_in_view(step: FlamePage) -> None:
+    expect(step.place).to_have_text("time order · all of 5.00 ms")
+    step.click(0.5, 3)
+    expect(step.place).to_have_text("time order · 1.40 ms from 2.00 ms on, of 5.00 ms")
+    step.press("s")
+    assert step.crumbs() == ["all", "step"]
+    expect(step.place).to_have_text("time order · 2.80 ms from 1.30 ms on, of 5.00 ms")
+    step.press("w")
+    assert step.crumbs()[-1] == "aten.mm.default"
+    step.press("a", "a", "a", "a")
+    assert step.crumbs() == ["all", "step"]
+
+
+def test_an_order_that_is_none_of_time_is_not_called_so(step: FlamePage) -> None:
+    step.choose("Group", "by phase")
+    expect(step.place).to_have_text("by phase, in the order of first calls · all host time, 5.00 ms")
+    step.choose("Order", "left heavy")
+    expect(step.place).to_have_text("left heavy, by phase · all host time, 5.00 ms")
+    step.choose("Order", "first call first")
+    step.choose("Group", "calls")
+    expect(step.page.get_by_label("Order").locator("option").first).to_have_text("time order")
+
+
+def test_wheel_with_control_zooms_about_the_pointer_and_drag_with_shift_pans(step: FlamePage) -> None:
     step.hover(0.5, 1)
     step.page.keyboard.down("Control")
     step.page.mouse.wheel(0, -300)
     step.page.keyboard.up("Control")
     assert [step.color(share, 1) for share in (0.1, 0.9)] == [FORWARD, BACKWARD]
-    box = step.stage.bounding_box()
-    assert box is not None
-    step.page.mouse.down()
-    step.page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 45, steps=4)
-    step.page.mouse.up()
+    step.page.keyboard.down("Shift")
+    step.drag(0.5, 0.9, row=1)
+    step.page.keyboard.up("Shift")
     assert step.color(0.5, 1) == FORWARD
     assert step.selection()["saves"] == 0
+    expect(step.range).to_be_hidden()
+
+
+def test_drag_without_shift_pans_where_there_is_no_time_axis(step: FlamePage) -> None:
+    step.choose("Order", "left heavy")
+    step.press("w", "w")
+    before = step.color(0.5, 1)
+    step.drag(0.2, 0.9, row=1)
+    assert step.color(0.9, 1) != "#ffffff" and before != ""
+    expect(step.range).to_be_hidden()
 
 
 def test_tooltip_shows_the_facts_and_flips_at_the_edge(step: FlamePage) -> None:
@@ -108,7 +139,7 @@ def test_a_broken_regular_expression_is_one_sentence(step: FlamePage) -> None:
 def test_left_heavy_merges_and_sorts(step: FlamePage) -> None:
     step.choose("Order", "left heavy")
     assert step.color(0.05, 1) == BACKWARD
-    expect(step.status).to_have_text("merged calls, 18 frames")
+    expect(step.status).to_have_text("left heavy, merged calls, 18 frames")
     step.hover(0.05, 3)
     expect(step.tip).to_contain_text("aten.mm.default")
 
@@ -121,6 +152,25 @@ def test_groupings_begin_with_what_they_group_by(step: FlamePage, group: str, na
     step.choose("Order", "left heavy")
     step.hover(0.02, 0)
     expect(step.tip.locator("strong")).to_have_text(names)
+
+
+def test_repeated_layers_are_one_in_merged_views_and_each_on_demand(page: Page) -> None:
+    shown = FlamePage(page, {**training_step(), "repeats": {"Net.blocks.0": "*", "Net.blocks.1": "*"}})
+    merge = page.get_by_role("button", name="Merge layers")
+    expect(merge).to_be_disabled()
+    shown.choose("Order", "left heavy")
+    expect(shown.status).to_have_text("left heavy, merged calls, repeated layers as one, 12 frames")
+    shown.press("Home", "ArrowDown")
+    expect(shown.status).to_contain_text("blocks.* × 2 (Block), 2.00 ms, 40.0 % of all host time, 2 calls")
+    shown.press(" ")
+    assert shown.selection()["ids"] == list(range(1, 13))
+    shown.press("m")
+    expect(merge).to_have_attribute("aria-pressed", "false")
+    expect(shown.status).to_have_text("left heavy, merged calls, 18 frames")
+
+
+def test_without_repeated_layers_there_is_nothing_to_merge(step: FlamePage) -> None:
+    expect(step.page.get_by_role("button", name="Merge layers")).to_be_hidden()
 
 
 def test_flame_orientation_puts_the_root_below(step: FlamePage) -> None:

@@ -80,6 +80,30 @@ def test_the_flamegraph_shows_the_step(page: Page) -> None:
     expect(pair(page).get_by_text(f"{count:,} frames", exact=True)).to_be_visible()
 
 
+def test_a_range_is_selected_and_panned_past_without_selecting_cells(page: Page) -> None:
+    stage = pair(page).get_by_role("tree", name="Frames")
+    box = stage.bounding_box()
+    assert box is not None
+    for keys, (start, end) in (((), (0.2, 0.6)), (("Shift",), (0.6, 0.3))):
+        for key in keys:
+            page.keyboard.down(key)
+        page.mouse.move(box["x"] + box["width"] * start, box["y"] + 60)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] * end, box["y"] + 60, steps=4)
+        page.mouse.up()
+        for key in keys:
+            page.keyboard.up(key)
+    sums = pair(page).get_by_role("region", name="Selected range")
+    expect(sums.get_by_role("heading")).to_contain_text("of the step")
+    stage.press("Shift+ArrowDown")
+    stage.press("Shift+ArrowDown")
+    assert page.locator(".jp-Cell.jp-mod-multiSelected").count() == 0
+    for _ in range(4):
+        stage.press("Escape")
+    expect(sums).to_be_hidden()
+    stage.press("0")
+
+
 def test_a_screenshot_is_kept(page: Page) -> None:
     # The picture in the README is a copy of this one.
     pair(page).get_by_role("searchbox", name="Search frames").fill(r"layers\.1 \(")

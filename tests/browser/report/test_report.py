@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from nbkit import units
 from nbkit.trace.trace import Trace
 from nbkit.views.report.opreport import opreport
 from tests.analysis.repeated import nested
@@ -51,6 +52,17 @@ def test_frames_can_be_reached_by_keys(page: Page, tmp_path: Path) -> None:
     page.locator("#t1-flamegraph .nbkit-live [role=tree]").focus()
     page.keyboard.press("ArrowDown")
     expect(page.locator("#t1-flamegraph .nbkit-live [role=treeitem]")).not_to_contain_text("no frame")
+
+
+def test_a_range_of_time_is_summed_up_without_a_kernel(page: Page, tmp_path: Path) -> None:
+    opened(page, timed_trace(), tmp_path)
+    page.locator("#t1-flamegraph .nbkit-live [role=tree]").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("Shift+End")
+    rows = page.get_by_role("region", name="Range by op").locator("tbody tr")
+    self_time = timed_trace().ops.groupby("op")["self_time_us"].sum().sort_values(ascending=False)
+    assert rows.first.locator("th").inner_text() == self_time.index[0]
+    assert rows.first.locator("td").nth(1).inner_text() == units.duration(self_time.iloc[0])
 
 
 def test_hostile_names_are_text(page: Page, tmp_path: Path, said: list[str]) -> None:

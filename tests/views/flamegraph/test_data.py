@@ -51,6 +51,13 @@ def test_modules_begin_with_their_model() -> None:
     assert column(state, "module").tolist() == [0, 1, 2, -1, 0]
 
 
+def test_repeated_layers_are_told_by_their_whole_path() -> None:
+    paths = ("h.0", "h.1", f"{'x' * 500}.0", f"{'x' * 500}.1")
+    rows = [{"op": "Block", "model": "Net", "module": path, "level": "module"} for path in paths]
+    # A path that is cut has no place for them.
+    assert flame_state(make_trace(make_ops(*rows)))["repeats"] == {"Net.h.0": "*", "Net.h.1": "*"}
+
+
 def test_memory_is_a_line_per_device_or_null() -> None:
     (line,) = flame_state(timed_trace())["memory"]
     assert line["device"] == "cpu"

@@ -65,7 +65,7 @@ def test_the_page_makes_the_states_of_a_trace_and_of_a_base(name: str, tmp_path:
 def same(found: dict[str, Any], state: State | None) -> None:
     """The page's state of a trace is Python's."""
     assert state is not None
-    texts = ("title", "count", "complete", "strings", "tracks", "notes")
+    texts = ("title", "count", "complete", "strings", "tracks", "repeats", "notes")
     assert {one: found[one] for one in texts} == {one: state[one] for one in texts}
     assert found["columns"].keys() == state["columns"].keys()
     for one, values in as_lists(state).items():
@@ -77,6 +77,12 @@ def same(found: dict[str, Any], state: State | None) -> None:
 def test_memory_is_unpacked(tmp_path: Path) -> None:
     (line,) = in_the_page(tmp_path, timed_trace())["flame"]["memory"]
     assert line == {"device": "cpu", "time": [1.0, 8.0, 50.0], "allocated": [512.0, 2560.0, 512.0]}
+
+
+def test_repeated_layers_are_unpacked(tmp_path: Path) -> None:
+    rows = [{"op": "Block", "model": "Net", "module": f"h.{layer}", "level": "module"} for layer in range(2)]
+    found = in_the_page(tmp_path, make_trace(make_ops(*rows)))["flame"]
+    assert found["repeats"] == {"Net.h.0": "*", "Net.h.1": "*"}
 
 
 def test_verdicts_are_unpacked(tmp_path: Path) -> None:

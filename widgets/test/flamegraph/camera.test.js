@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { between, clamped, fitted, panned, revealing, ticks, zoomed } from "../../src/flamegraph/layout/camera.js";
 import { bytesAt, columnsInView, memoryCurve } from "../../src/flamegraph/layout/memory.js";
-import { Zoom } from "../../src/flamegraph/layout/zoom.js";
+import { holding, Zoom } from "../../src/flamegraph/layout/zoom.js";
 
 const ENDS = { min: 0, max: 100 };
 
@@ -53,6 +53,19 @@ test("the zoom goes back the way it came", () => {
   assert.deepEqual([zoom.back(ENDS2), zoom.top], [{ from: 10, to: 20 }, 4]);
   assert.deepEqual([zoom.back(ENDS2), zoom.top, zoom.canGoBack], [{ from: 0, to: 100 }, -1, false]);
   assert.deepEqual([zoom.back(ENDS2), zoom.top], [ENDS2, -1]);
+});
+
+test("the frame in the breadcrumb is the nearest that holds all that is in view", () => {
+  // A frame from 0 to 80 with one from 20 to 40 in it.
+  const frames = { parent: Int32Array.of(-1, 0), width: Float64Array.of(80, 20) };
+  const top = (/** @type {number} */ from, /** @type {number} */ to) => holding(frames, { left: Float64Array.of(0, 20), ...ENDS }, 1, { from, to });
+  assert.deepEqual([top(20, 40), top(25, 30), top(25, 41), top(50, 100), top(0, 100)], [1, 1, 0, -1, -1]);
+  assert.equal(holding(frames, { left: Float64Array.of(0, 20), ...ENDS }, -1, { from: 20, to: 40 }), -1);
+});
+
+test("a frame without duration holds the view that is fitted to it", () => {
+  const frames = { parent: Int32Array.of(-1), width: Float64Array.of(0) };
+  assert.equal(holding(frames, { left: Float64Array.of(50), ...ENDS }, 0, fitted(50, 0, ENDS)), 0);
 });
 
 const ENDS2 = { from: 0, to: 100 };

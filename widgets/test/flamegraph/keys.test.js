@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { announcement, facts, nameOf, ownRows, singleRow } from "../../src/flamegraph/views/describe.js";
 import { heaviestChild, KEYS, movedTo } from "../../src/flamegraph/views/keys.js";
 import { actionOf } from "../../src/shared/keys.js";
-import { Views } from "../../src/flamegraph/views/views.js";
+import { placeOf, titleOf, Views } from "../../src/flamegraph/views/views.js";
 import { change, counted, dataSize, duration, flops, share } from "../../src/shared/units.js";
 import { step, traceOf } from "../../test_helpers/trace.js";
 
@@ -33,6 +33,13 @@ test("keys have their actions, with a modifier none", () => {
 test("a frame is announced by name, time, share, depth and place", () => {
   assert.equal(announcement(view, 5), "aten.relu, 5.00 µs, 5.0 % of the step, depth 3, 2 of 2");
   assert.equal(announcement(merged, merged.frames.of[4]), "aten.mm, 30.0 µs, 30.0 % of all host time, depth 3, 1 of 2");
+});
+
+test("what is shown is said with its order and its part", () => {
+  const titles = [["none", "time"], ["none", "heavy"], ["module", "time"], ["op", "heavy"]].map(([group, order]) => titleOf({ ...CALLS, group, order }));
+  assert.deepEqual(titles, ["time order", "left heavy, merged calls", "by module, in the order of first calls", "left heavy, by op"]);
+  const places = [view, merged].flatMap((shown) => [placeOf(shown, { from: 0, to: 100 }), placeOf(shown, { from: 20, to: 60 })]);
+  assert.deepEqual(places, ["all of 100 µs", "40.0 µs from 20.0 µs on, of 100 µs", "all host time, 100 µs", "40.0 % of all host time, 100 µs"]);
 });
 
 test("facts leave out what is not known", () => {

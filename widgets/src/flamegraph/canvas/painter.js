@@ -15,6 +15,8 @@ const PAD = 4;
 /** Narrower boxes show no pattern, in device pixels. */
 const TEXTURED = 6;
 const INK = "#000000";
+/** How far outside of the canvas an edge is drawn at most, in device pixels. */
+const VEIL = 8;
 /** How much of its colour a box keeps that is no match. */
 const DIMMED = 22;
 
@@ -30,6 +32,7 @@ const DIMMED = 22;
  * @property {number} focus frame with the keyboard's focus, -1 for none
  * @property {number} selected
  * @property {number} hover
+ * @property {import("../data/range_sums.js").Range | null} range of time that is selected
  */
 
 export class Painter {
@@ -76,6 +79,7 @@ export class Painter {
     this.mark(scene, area, scene.selected, 2, theme.text);
     this.mark(scene, area, scene.focus, 3, theme.accent);
     this.axis(area);
+    if (scene.range) this.range(scene.range, area);
   }
 
   /** Finds what is in view. @param {Scene} scene @param {Area} area */
@@ -197,6 +201,31 @@ export class Painter {
     context.lineWidth = line * scale;
     context.strokeStyle = color;
     context.strokeRect(left + inset - 1, y + inset - 1, Math.max(right - left - 2 * inset + 1, 2 * scale), ROW * scale - 2 * inset + 1);
+  }
+
+  /** Veils what lies outside a range, and says in the axis how long it is. @param {import("../data/range_sums.js").Range} range @param {Area} area */
+  range({ from, to }, { camera, height }) {
+    const { context, scale, theme, pixels } = this;
+    const perUnit = pixels / (camera.to - camera.from);
+    const [left, right] = [from, to].map((value) => Math.round(Math.min(Math.max((value - camera.from) * perUnit, -VEIL), pixels + VEIL)));
+    const [down, line] = [Math.round(height * scale), Math.max(1, Math.round(2 * scale))];
+    context.globalAlpha = 0.55;
+    context.fillStyle = theme.page;
+    context.fillRect(0, 0, left, down);
+    context.fillRect(right, 0, pixels - right, down);
+    context.globalAlpha = 1;
+    context.fillStyle = theme.accent;
+    context.fillRect(left - line, 0, line, down);
+    context.fillRect(right, 0, line, down);
+    context.fillRect(left, Math.round(AXIS * scale) - line, Math.max(right - left, 0), line);
+    const text = duration(to - from);
+    const [start, end] = [Math.max(left, 0), Math.min(right, pixels)];
+    const room = this.letter * text.length + 2 * PAD * scale;
+    if (end - start < room) return;
+    context.fillStyle = theme.accent;
+    context.fillRect((start + end - room) / 2, 0, room, Math.round(AXIS * scale));
+    context.fillStyle = theme.page;
+    context.fillText(text, (start + end - room) / 2 + PAD * scale, (AXIS / 2) * scale);
   }
 
   /** @param {Area} area */

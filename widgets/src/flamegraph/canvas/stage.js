@@ -1,4 +1,4 @@
-// The stage: a scrolling place with the canvas in it, its camera, pointer, wheel and drag.
+// The stage: a scrolling place with the canvas in it, and its camera.
 
 import { between, clamped, panned, revealing, zoomed } from "../layout/camera.js";
 import { AXIS, heightOf, ROW, rowAt, topOf } from "../layout/rows.js";
@@ -7,9 +7,9 @@ import { CameraMotion } from "../../shared/picture/camera_motion.js";
 import { h } from "../../shared/dom.js";
 import { themeOf } from "../../shared/theme.js";
 import { Painter } from "./painter.js";
+import { StagePointer } from "./pointer.js";
 
-/** How far a pointer may stray before a click is a drag, and how near it must be to a narrow frame. */
-const STRAY = 4;
+/** How near a pointer must be to a narrow frame. */
 const NEAR = 2;
 const MOVE_MS = 140;
 /** Height up to which the stage grows with its rows, in pixels. */
@@ -17,8 +17,8 @@ const HIGHEST = 420;
 
 export class Stage {
   /**
-   * @param {{id: string, onHover: (frame: number, point: {x: number, y: number}) => void, onClick: (frame: number) => void,
-   *   onCamera: () => void}} options
+   * @param {{id: string, onCamera: () => void, onDraw: (scene: import("./painter.js").Scene, camera: import("../layout/camera.js").View, width: number) => void}
+   *   & import("./pointer.js").PointerOptions} options
    */
   constructor(options) {
     this.options = options;
@@ -28,8 +28,6 @@ export class Stage {
     /** Where the camera is going, which it is at unless it moves. */
     this.goal = this.camera;
     this.frame = 0;
-    /** @type {any} */
-    this.drag = null;
     this.height = 0;
     this.canvas = h("canvas", { class: "nb-flame-canvas", "aria-hidden": "true" });
     this.item = h("div", { role: "treeitem", class: "nb-sr", id: `${options.id}-frame`, "aria-selected": "false" }, "no frame yet");
@@ -37,17 +35,8 @@ export class Stage {
     this.element = h("div", { class: "nb-flame-stage", role: "tree", "aria-label": "Frames", tabindex: "0", "aria-activedescendant": this.item.id }, this.space);
     this.painter = new Painter(this.canvas);
     this.motion = new CameraMotion(MOVE_MS, between, (camera) => this.look(camera));
-    this.listen();
-  }
-
-  listen() {
+    this.pointer = new StagePointer(this, options);
     this.element.addEventListener("scroll", () => this.drawSoon(), { passive: true });
-    this.element.addEventListener("wheel", (/** @type {WheelEvent} */ event) => this.wheeled(event), { passive: false });
-    this.canvas.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => this.pressed(event));
-    this.canvas.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => this.pointed(event));
-    this.canvas.addEventListener("pointerup", (/** @type {PointerEvent} */ event) => this.released(event));
-    this.canvas.addEventListener("pointercancel", () => (this.drag = null));
-    this.canvas.addEventListener("pointerleave", () => this.options.onHover(-1, { x: 0, y: 0 }));
     this.resizes = new ResizeObserver(() => (this.drawSoon(), this.options.onCamera()));
     this.resizes.observe(this.element);
   }
@@ -64,7 +53,7 @@ export class Stage {
 
   /** Tells whether the pointer is down, so that a focus is not one by keys. */
   get isPressed() {
-    return this.drag !== null;
+    return this.pointer.drag !== null;
   }
 
   get whole() {
@@ -78,6 +67,15 @@ export class Stage {
 
   get width() {
     return this.space.clientWidth;
+  }
+
+  get isTimeline() {
+    return this.scene?.view.isTimeline === true;
+  }
+
+  /** Returns the value of the axis at a place on the canvas. @param {number} x in its pixels */
+  valueAt(x) {
+    return this.camera.from + (x / this.width) * (this.camera.to - this.camera.from);
   }
 
   /** Shows another scene; a new view starts from the whole of it. @param {import("./painter.js").Scene} scene */
@@ -116,6 +114,7 @@ export class Stage {
     }
     this.painter.setTheme(themeOf(this.canvas), scale);
     this.painter.paint(this.scene, { camera: this.camera, width, height, top: this.element.scrollTop });
+    this.options.onDraw(this.scene, this.camera, width);
   }
 
   /** @param {import("../layout/camera.js").View} camera */
@@ -191,47 +190,7 @@ export class Stage {
   frameUnder({ offsetX, offsetY }) {
     if (!this.scene || offsetY < AXIS) return -1;
     const { view, isFlame } = this.scene;
-    const perPixel = (this.camera.to - this.camera.from) / this.width;
     const row = rowAt(view.layout, offsetY + this.element.scrollTop, isFlame);
-    return frameAt(view.layout.rows, row, this.camera.from + offsetX * perPixel, NEAR * perPixel);
-  }
-
-  /** @param {WheelEvent} event */
-  wheeled(event) {
-    if (event.ctrlKey || event.metaKey) {
-      const about = this.camera.from + (event.offsetX / this.width) * (this.camera.to - this.camera.from);
-      this.setCamera(zoomed(this.camera, Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.004)), about, this.ends));
-      event.preventDefault();
-      return;
-    }
-    const across = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
-    if (!across || Math.abs(across) < Math.abs(event.shiftKey ? 0 : event.deltaY)) return;
-    this.setCamera(panned(this.camera, across / this.width, this.ends));
-    event.preventDefault();
-  }
-
-  /** @param {PointerEvent} event */
-  pressed(event) {
-    if (event.button !== 0) return;
-    this.drag = { x: event.clientX, y: event.clientY, camera: this.camera, top: this.element.scrollTop, isFar: false };
-  }
-
-  /** @param {PointerEvent} event */
-  pointed(event) {
-    if (!this.drag) return this.options.onHover(this.frameUnder(event), { x: event.offsetX, y: event.offsetY });
-    const [across, down] = [event.clientX - this.drag.x, event.clientY - this.drag.y];
-    if (!this.drag.isFar && Math.hypot(across, down) < STRAY) return;
-    if (!this.drag.isFar) this.canvas.setPointerCapture(event.pointerId);
-    this.drag.isFar = true;
-    this.options.onHover(-1, { x: 0, y: 0 });
-    this.element.scrollTop = this.drag.top - down;
-    this.setCamera(panned(this.drag.camera, -across / this.width, this.ends));
-  }
-
-  /** @param {PointerEvent} event */
-  released(event) {
-    const isClick = this.drag && !this.drag.isFar;
-    this.drag = null;
-    if (isClick) this.options.onClick(this.frameUnder(event));
+    return frameAt(view.layout.rows, row, this.valueAt(offsetX), (NEAR * (this.camera.to - this.camera.from)) / this.width);
   }
 }

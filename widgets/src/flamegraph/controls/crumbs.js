@@ -12,12 +12,18 @@ export class Crumbs {
     this.onGo = onGo;
     this.back = h("button", { type: "button", class: "nb-back", title: "One step back (Esc)", onclick: onBack }, "← Back");
     this.list = h("ol", {});
-    this.element = h("nav", { class: "nb-flame-crumbs", "aria-label": "Zoom" }, this.back, this.list);
+    this.place = h("span", { class: "nb-flame-place nb-muted" });
+    this.element = h("nav", { class: "nb-flame-crumbs", "aria-label": "Zoom" }, this.back, this.list, this.place);
   }
 
-  /** @param {{frame: number, name: string}[]} path from the top @param {boolean} canGoBack */
-  show(path, canGoBack) {
+  /** Says what is in view, in what order. @param {string} text @param {boolean} canGoBack */
+  showPlace(text, canGoBack) {
     this.back.disabled = !canGoBack;
+    if (this.place.textContent !== text) this.place.textContent = text;
+  }
+
+  /** @param {{frame: number, name: string}[]} path from the top */
+  show(path) {
     const steps = [{ frame: -1, name: "all" }, ...path];
     const isCut = steps.length > FIRST + LAST + 1;
     const shown = isCut ? [...steps.slice(0, FIRST), null, ...steps.slice(-LAST)] : steps;

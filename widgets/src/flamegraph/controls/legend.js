@@ -23,7 +23,7 @@ export class Legend {
     if (!isDifference) order.sort((a, b) => time[b] - time[a]);
     this.note.textContent = note ?? "";
     this.list.replaceChildren(...order.map((code) => {
-      const amount = isDifference ? counted(count[code], "frame") : whole > 0 ? share(time[code] / whole) : "";
+      const amount = isDifference ? counted(count[code], "frame") : time[code] > 0 ? share(time[code] / whole) : "";
       return item(categories[code], amount);
     }));
   }

@@ -10,11 +10,17 @@ import { Crumbs } from "./crumbs.js";
 import { Detail } from "./detail.js";
 import { Legend } from "./legend.js";
 import { MemoryTrack } from "../canvas/memory_track.js";
+import { Minimap } from "../canvas/minimap.js";
 import { Stage } from "../canvas/stage.js";
+import { WheelHint } from "../canvas/wheel_hint.js";
 import { FrameTable } from "../frame_table/frame_table.js";
+import { openSandwich } from "./sandwich.js";
+import { TimeRange } from "./time_range.js";
 import { Toolbar } from "./toolbar.js";
 
-const POINTER = "Pointer: click selects and zooms; Ctrl and wheel zooms; drag or Shift and wheel pans. In the search, Enter and Shift+Enter go through the matches.";
+const POINTER = "Pointer: click selects and zooms; Ctrl and wheel zooms; Shift and drag or wheel pans. In the overview above the frames, drag zooms, "
+  + "the window and its edges can be dragged, click goes there, double-click shows all. In time order, drag selects a range and shows "
+  + "its sums (by touch: drag on the axis); in other views, and by touch, drag pans. In the search, Enter and Shift+Enter go through the matches.";
 
 /**
  * Makes all parts of the page, and their root.
@@ -26,18 +32,24 @@ const POINTER = "Pointer: click selects and zooms; Ctrl and wheel zooms; drag or
  */
 export function parts(view, trace, base, hidden, notes) {
   const id = `nbkit-${Math.random().toString(36).slice(2, 10)}`;
-  const stage = new Stage({ id, onHover: (frame, point) => view.point(frame, point), onClick: (frame) => view.enter(frame), onCamera: () => view.moved() });
+  const [range, hint] = [new TimeRange(view, trace), new WheelHint()];
+  const minimap = new Minimap({ onMove: (camera) => stage.setCamera(camera), onAll: () => view.zoomTo(-1) });
+  const stage = new Stage({
+    id, onHover: (frame, point) => view.point(frame, point), onClick: (frame) => view.enter(frame), onCamera: () => view.moved(),
+    onRange: (part, isDone) => range.drag(part, isDone), onWheel: (hasZoomed) => (hasZoomed ? hint.end() : hint.show()),
+    onDraw: (scene, camera, width) => minimap.draw(scene, camera, width),
+  });
   stage.element.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => keyed(view, event));
   stage.element.addEventListener("focus", () => arrive(view, stage));
   stage.element.addEventListener("blur", () => view.tip.hide());
   const tools = new Toolbar({
     hidden, onChange: (change) => view.change(change), onSearch: (text) => view.search(text), onStep: (step) => view.step(step),
-    onFlip: () => act(view, "flip"), onTable: () => act(view, "table"), onHelp: () => act(view, "help"), onLeave: () => stage.element.focus(),
+    onFold: () => act(view, "fold"), onFlip: () => act(view, "flip"), onTable: () => act(view, "table"), onHelp: () => act(view, "help"), onLeave: () => stage.element.focus(),
   });
   const made = {
-    stage, tools, tip: new Tooltip(), legend: new Legend(), help: keyList(KEYS, POINTER),
+    stage, minimap, hint, tools, range, tip: new Tooltip(), legend: new Legend(), help: keyList(KEYS, POINTER),
     crumbs: new Crumbs({ onGo: (frame) => view.zoomTo(frame), onBack: () => view.zoomBack() }),
-    detail: new Detail({ onClose: () => (view.select(-1), stage.element.focus()) }),
+    detail: new Detail({ onClose: () => (view.select(-1), stage.element.focus()), onSandwich: () => openSandwich(view, view.selected) }),
     table: new FrameTable({ onChoose: (frame) => choose(view, frame) }),
     memory: new MemoryTrack(trace?.memory ?? []),
     status: h("div", { class: "nb-sr", role: "status", "aria-live": "polite" }),
@@ -55,11 +67,11 @@ function arrive(view, stage) {
 
 /** @param {any} made @param {import("../data/data.js").Trace} trace @param {import("../data/data.js").Trace | null} base @param {string[]} notes */
 function page(made, trace, base, notes) {
-  const { tools, problem, help: keys, crumbs, legend, stage, memory, detail, table, tip, status } = made;
-  const shown = h("div", { class: "nb-flame-view" }, stage.element, memory.element);
+  const { tools, problem, help: keys, crumbs, legend, minimap, stage, hint, memory, range, detail, table, tip, status } = made;
+  const shown = h("div", { class: "nb-flame-view" }, minimap.element, h("div", { class: "nb-flame-frame" }, stage.element, hint.element), memory.element);
   // Lumino would take the keys for the notebook, in its capture phase; this attribute keeps it out.
   return h("div", { class: "nbkit nbkit-picture nbkit-flamegraph", "data-lm-suppress-shortcuts": "true" },
-    header({ ...trace, notes: [...trace.notes, ...notes] }, base), tools.element, problem, keys, crumbs.element, legend.element, shown, detail.element, table.element, tip.element, status);
+    header({ ...trace, notes: [...trace.notes, ...notes] }, base), tools.element, problem, keys, crumbs.element, legend.element, shown, range.element, detail.element, table.element, tip.element, status);
 }
 
 /** @param {import("../data/data.js").Trace} trace @param {import("../data/data.js").Trace | null} base */

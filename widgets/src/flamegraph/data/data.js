@@ -13,6 +13,8 @@ const FLOATS = ["start", "total", "self", "device_self", "flops", "bytes"];
  * @property {{name: string, kind: string}[]} tracks
  * @property {Record<string, any>} columns typed arrays; row i is op_id i
  * @property {{device: string, time: Float64Array, allocated: Float64Array}[]} memory
+ * @property {Record<string, string>} repeats by the path of a module that is one of several alike: the last part that they share
+ * @property {Map<string, number>} [repeated] of a folded trace: how many modules a shared path stands for
  */
 
 /** Reads a trace from the widget's `flame` state; null stays null. @param {any} flame @returns {Trace | null} */
@@ -26,7 +28,7 @@ export function decode(flame) {
     { device, time: typed(time, Float64Array), allocated: typed(allocated, Float64Array) }));
   return {
     title: flame.title ?? "", count: flame.count, complete: flame.complete !== false, notes: flame.notes ?? [],
-    strings: flame.strings, tracks: flame.tracks, columns, memory,
+    strings: flame.strings, tracks: flame.tracks, columns, memory, repeats: flame.repeats ?? {},
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { range } from "./data.js";
 import { PairMap } from "./pair_map.js";
+import { timesText } from "./repeats.js";
 
 /**
  * @typedef {object} Frames
@@ -18,6 +19,7 @@ import { PairMap } from "./pair_map.js";
  * @property {Int32Array} row op_id of the first of them, -1 if there is none
  * @property {Int32Array} of frame of each op_id, -1 if it is not in this view
  * @property {boolean} isTimeline
+ * @property {import("./sandwich.js").Callers} [callers] in a sandwich: which frames are callers
  */
 
 /**
@@ -25,7 +27,8 @@ import { PairMap } from "./pair_map.js";
  * @param {import("./data.js").Trace} trace
  * @returns {{name: Int32Array, names: string[], texts: string[], kinds: string[]}} names end a path with its last part, texts have all of it
  */
-export function rowNames({ count, columns, strings }) {
+export function rowNames(trace) {
+  const { count, columns, strings } = trace;
   const moduleLevel = strings.level.indexOf("module");
   const kinds = strings.op.map(() => "op");
   if (moduleLevel < 0) return { name: columns.op, names: strings.op, texts: strings.op, kinds };
@@ -41,7 +44,7 @@ export function rowNames({ count, columns, strings }) {
       const [path, type] = [strings.module[module[row]], strings.op[name[row]]];
       texts.push(path ? `${path} (${type})` : type);
       kinds.push("module");
-      index = names.push(path ? `${lastParts(path)} (${type})` : type) - 1;
+      index = names.push(path ? `${lastParts(path)}${timesText(trace, path)} (${type})` : type) - 1;
       known.set(module[row], columns.op[row], index);
     }
     name[row] = index;
@@ -49,9 +52,9 @@ export function rowNames({ count, columns, strings }) {
   return { name, names, texts, kinds };
 }
 
-/** Returns the end of a path: its last name, with the numbers after it. @param {string} path */
+/** Returns the end of a path: its last name, with the numbers after it, or what repeated layers share for these. @param {string} path */
 function lastParts(path) {
-  return /[^.]+(\.\d+)*$/.exec(path)?.[0] ?? path;
+  return /[^.]+(\.(\d+|\*|\[\d+-\d+\]))*$/.exec(path)?.[0] ?? path;
 }
 
 /** Makes every row a frame of its own, at its time. @param {import("./data.js").Trace} trace @returns {Frames} */
@@ -85,6 +88,7 @@ export function subtree(frames, top) {
 
 /** Returns the op_ids of all rows in a frame and below it, ascending. @param {Frames} frames @param {number} top */
 export function rowsInside(frames, top) {
+  if (frames.callers && top >= frames.callers.first) return frames.callers.rowsThrough(top);
   const inside = subtree(frames, top);
   const ids = new Int32Array(frames.of.length);
   let length = 0;

@@ -2,6 +2,7 @@
 
 import { FrameTree, weights } from "./merge.js";
 import { PairMap } from "./pair_map.js";
+import { timesText } from "./repeats.js";
 
 /** What stands on each level of a grouping. @type {Record<string, string[]>} */
 const LEVELS = { module: ["module", "phase", "op"], op: ["op", "phase", "module path"], phase: ["phase", "module", "op"] };
@@ -19,7 +20,7 @@ export function groupedFrames(trace, by, clock) {
     const cell = (module[row] + 1) * phases + phase[row];
     let leaf = leaves.get(cell, op[row]);
     if (leaf < 0) {
-      leaf = leafOf(tree, names, LEVELS[by], textsOf(trace, row));
+      leaf = leafOf(tree, names, LEVELS[by], textsOf(trace, row), (path) => timesText(trace, path));
       leaves.set(cell, op[row], leaf);
     }
     tree.of[row] = leaf;
@@ -33,14 +34,14 @@ function textsOf({ strings, columns }, row) {
   return { op: strings.op[columns.op[row]], phase: strings.phase[columns.phase[row]], module: module < 0 ? null : strings.module[module] };
 }
 
-/** @param {FrameTree} tree @param {Names} names @param {string[]} levels @param {{op: string, phase: string, module: string | null}} texts */
-function leafOf(tree, names, levels, { op, phase, module }) {
+/** @param {FrameTree} tree @param {Names} names @param {string[]} levels @param {{op: string, phase: string, module: string | null}} texts @param {(path: string) => string} times */
+function leafOf(tree, names, levels, { op, phase, module }, times) {
   let frame = -1;
   for (const level of levels) {
     if (level === "op") frame = tree.child(frame, names.index("op", op, op));
     else if (level === "phase") frame = tree.child(frame, names.index("phase", phase, phase));
     else if (level === "module path" || !module) frame = tree.child(frame, names.index("module", wholeName(module), wholeName(module)));
-    else frame = steps(tree, names, frame, module);
+    else frame = steps(tree, names, frame, module, times);
   }
   return frame;
 }
@@ -50,12 +51,13 @@ function wholeName(module) {
   return module === null ? "outside modules" : module || "root module";
 }
 
-/** Makes one frame for each part of a path. @param {FrameTree} tree @param {Names} names @param {number} top @param {string} module */
-function steps(tree, names, top, module) {
+/** Makes one frame for each part of a path. @param {FrameTree} tree @param {Names} names @param {number} top @param {string} module @param {(path: string) => string} times */
+function steps(tree, names, top, module, times) {
   const parts = module.split(".");
   let frame = top;
   parts.forEach((part, depth) => {
-    frame = tree.child(frame, names.index("module", parts.slice(0, depth + 1).join("."), part));
+    const path = parts.slice(0, depth + 1).join(".");
+    frame = tree.child(frame, names.index("module", path, `${part}${times(path)}`));
   });
   return frame;
 }

@@ -1,6 +1,7 @@
 // Where frames lie: rows of boxes that do not overlap, each row sorted by its left edges.
 
 import { childrenOf } from "../data/links.js";
+import { isCaller } from "../data/sandwich.js";
 
 /**
  * @typedef {object} Layout
@@ -100,6 +101,55 @@ function extent({ starts, items, left, width }) {
   }
   if (!(max > min)) return { min: Number.isFinite(min) ? min : 0, max: (Number.isFinite(min) ? min : 0) + 1 };
   return { min, max };
+}
+
+/**
+ * Lays out the callers of an op above it, the nearest next to it, and its callees below it.
+ * @param {import("../data/frames.js").Frames} frames @param {import("../data/links.js").Links} links @returns {Layout}
+ */
+export function sandwichLayout(frames, links) {
+  const left = new Float64Array(frames.size);
+  const callers = levels(frames, links, left, true).slice(1).reverse();
+  const callees = levels(frames, links, left, false);
+  const blocks = [[callers, "called by"], [callees, "the op and what it calls"]].filter(([list]) => list.length)
+    .map(([list, name]) => ({ name: /** @type {string} */ (name), list: /** @type {number[][]} */ (list) }));
+  const row = new Int32Array(frames.size);
+  const starts = [0];
+  /** @type {number[]} */
+  const items = [];
+  const placed = blocks.map(({ name, list }) => {
+    // The row of the heading is empty.
+    starts.push(items.length);
+    const first = starts.length - 1;
+    for (const level of list) {
+      for (const frame of level) row[frame] = starts.length - 1;
+      items.push(...level);
+      starts.push(items.length);
+    }
+    return { name, kind: "host", first, count: list.length, hasHeading: true };
+  });
+  const rows = { starts: Int32Array.from(starts), items: Int32Array.from(items), left, width: frames.width };
+  return { rowCount: starts.length - 1, row, left, rows, blocks: placed, isInOrder: false, ...extent(rows) };
+}
+
+/** Returns the frames of each depth from the op on, and places them side by side. @param {import("../data/frames.js").Frames} frames @param {import("../data/links.js").Links} links @param {Float64Array} left @param {boolean} isOfCallers */
+function levels(frames, links, left, isOfCallers) {
+  const found = [];
+  for (let level = [...links.roots]; level.length; ) {
+    found.push(level);
+    const next = [];
+    for (const frame of level) {
+      let cursor = left[frame];
+      for (const child of childrenOf(links, frame)) {
+        if (isCaller(frames, child) !== isOfCallers) continue;
+        left[child] = cursor;
+        cursor += frames.width[child];
+        next.push(child);
+      }
+    }
+    level = next;
+  }
+  return found;
 }
 
 /** Lays out merged frames side by side in the order of their links. @param {import("../data/frames.js").Frames} frames @param {import("../data/links.js").Links} links @returns {Layout} */

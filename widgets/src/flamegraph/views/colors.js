@@ -50,14 +50,21 @@ function mapped(column, codes, missing) {
   return values;
 }
 
-/** Returns the codes of merged frames: that of all rows inside, or `several`. @param {import("../data/frames.js").Frames} frames @param {Uint8Array} ofRow @param {number} several */
-function spread({ size, of, parent }, ofRow, several) {
+/**
+ * Returns the codes of merged frames: that of all rows inside, or `several`; a caller's is that of its own calls.
+ * @param {import("../data/frames.js").Frames} frames @param {Uint8Array} ofRow @param {number} several @returns {Uint8Array}
+ */
+function spread({ size, of, parent, callers }, ofRow, several) {
   const codes = new Uint8Array(size).fill(UNSEEN);
   const merge = (/** @type {number} */ frame, /** @type {number} */ code) => {
     codes[frame] = codes[frame] === UNSEEN || codes[frame] === code ? code : several;
   };
   // A frame with rows of its own is coloured by them; one that only holds others, by what it holds.
   for (let row = 0; row < of.length; row += 1) if (of[row] >= 0) merge(of[row], ofRow[row]);
+  if (callers) {
+    const ofMerged = spread(callers.merged, ofRow, several);
+    for (const [caller, merged] of callers.pairs) merge(caller, ofMerged[merged]);
+  }
   const isOwn = codes.map((code) => Number(code !== UNSEEN));
   for (let frame = size - 1; frame >= 0; frame -= 1) {
     const above = parent[frame];

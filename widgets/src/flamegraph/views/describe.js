@@ -3,8 +3,11 @@
 import { change, counted, dataSize, duration, flops, share } from "../../shared/units.js";
 import { ADDED } from "../data/difference.js";
 import { childrenOf } from "../data/links.js";
+import { isCaller } from "../data/sandwich.js";
 import { relativeText, verdictText } from "../data/verdicts.js";
 
+/** Longest name within a sentence. */
+const BRIEF = 60;
 /** Different shapes or source lines that are listed. */
 const LISTED = 3;
 const KINDS = ["same", "slower", "faster", "added", "removed"];
@@ -12,16 +15,28 @@ const KINDS = ["same", "slower", "faster", "added", "removed"];
 /** Characters that would turn or break the line they stand in. */
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
+/** Returns a name as it is shown. @param {string} name */
+export function visible(name) {
+  return name.replace(UNSEEN, "\ufffd");
+}
+
+/** Returns a name as it is shown within a sentence, cut where it is long. @param {string} name */
+export function briefly(name) {
+  const text = visible(name);
+  return text.length > BRIEF ? `${text.slice(0, BRIEF - 1)}…` : text;
+}
+
 /** Returns the name of a frame as it is shown. @param {import("../data/frames.js").Frames} frames @param {number} frame */
 export function nameOf({ names, name }, frame) {
-  return names[name[frame]].replace(UNSEEN, "\ufffd");
+  return visible(names[name[frame]]);
 }
 
 /** @typedef {{difference: import("../data/difference.js").Difference, frame: number} | null} Change */
 
 /** Siblings of a frame in the order of the view, itself among them. @param {import("./views.js").View} view @param {number} frame */
 export function siblings(view, frame) {
-  return childrenOf(view.links(), view.frames.parent[frame]);
+  const beside = childrenOf(view.links(), view.frames.parent[frame]);
+  return view.frames.callers ? beside.filter((other) => isCaller(view.frames, other) === isCaller(view.frames, frame)) : beside;
 }
 
 /** @param {import("../data/frames.js").Frames} frames @param {number} frame */
@@ -41,7 +56,7 @@ export function announcement(view, frame, changed = null) {
   const { frames } = view;
   const { level, position, among } = positionOf(view, frame);
   const parts = [
-    nameOf(frames, frame), duration(frames.total[frame]), shareText(view, frames.total[frame]),
+    isCaller(frames, frame) ? `${nameOf(frames, frame)}, a caller` : nameOf(frames, frame), duration(frames.total[frame]), shareText(view, frames.total[frame]),
     frames.count[frame] > 1 ? counted(frames.count[frame], "call") : "",
     changed ? changeText(changed) : "",
     `depth ${level}`, `${position} of ${among}`,
@@ -105,8 +120,8 @@ export function facts(view, trace, frame, changed = null) {
   const deviceTime = sum("device_self");
   /** @type {[string, string][]} */
   const list = [
-    ["total", `${duration(frames.total[frame])} · ${shareText(view, frames.total[frame])}`],
-    ["self", `${duration(frames.self[frame])} · ${shareText(view, frames.self[frame])}`],
+    [isCaller(frames, frame) ? "calls from here took" : "total", `${duration(frames.total[frame])} · ${shareText(view, frames.total[frame])}`],
+    ["self", isCaller(frames, frame) ? "" : `${duration(frames.self[frame])} · ${shareText(view, frames.self[frame])}`],
     ["calls", frames.count[frame] > 1 ? frames.count[frame].toLocaleString("en") : ""],
     [frames.isTimeline ? "all its calls" : "change", changed ? changeText(changed) : ""],
     ["before", changed && changed.difference.codes[changed.frame] !== ADDED ? duration(changed.difference.before[changed.frame]) : ""],

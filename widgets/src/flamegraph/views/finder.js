@@ -37,6 +37,8 @@ export class Finder {
     if (!count) return "no match";
     const { host, device } = totals(view);
     const parts = [counted(count, "match")];
+    // Callers and callees have the same time.
+    if (view.frames.callers) return parts[0];
     const time = view.isGrouped ? "self time" : "time";
     if (hostTotal) parts.push(`${share(hostTotal / host)} of ${device ? `host ${time}` : view.isGrouped ? time : "the time"}`);
     if (deviceTotal) parts.push(`${share(deviceTotal / device)} of device ${time}`);
@@ -45,7 +47,7 @@ export class Finder {
 
   /** Returns what the share in the summary is of, and how nested matches count; "" where there is none. @param {import("./views.js").View} view */
   meaning(view) {
-    return this.count ? `${view.isGrouped ? OF_GROUPS : OF_CALLS} A match inside another one counts once.` : "";
+    return this.count && !view.frames.callers ? `${view.isGrouped ? OF_GROUPS : OF_CALLS} A match inside another one counts once.` : "";
   }
 
   /** Returns the match after or before a frame; -1 if there is none. @param {import("./views.js").View} view @param {number} frame @param {number} step */

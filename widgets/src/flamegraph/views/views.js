@@ -5,16 +5,20 @@ import { deviceTracks } from "../data/data.js";
 import { difference, REMOVED } from "../data/difference.js";
 import { timelineFrames } from "../data/frames.js";
 import { groupedFrames } from "../data/groups.js";
-import { mergedLayout, timelineLayout } from "../layout/layout.js";
+import { sandwichFrames } from "../data/sandwich.js";
+import { mergedLayout, sandwichLayout, timelineLayout } from "../layout/layout.js";
+import { briefly } from "./describe.js";
 import { heavyLinks, linksOf } from "../data/links.js";
 import { mergedFrames } from "../data/merge.js";
+import { foldedTrace } from "../data/repeats.js";
 import { differenceCategories } from "../../shared/picture/palette.js";
 import { unknownText } from "../data/verdicts.js";
-import { counted, share } from "../../shared/units.js";
+import { counted, duration, share } from "../../shared/units.js";
 
 /**
- * @typedef {{order: string, group: string, clock: string, color: string}} Choice
- *   order: time or heavy; group: none, module, op or phase; clock: host or device; color: phase, family, device or difference
+ * @typedef {{order: string, group: string, clock: string, color: string, op?: string | null, isFolded?: boolean}} Choice
+ *   order: time or heavy; group: none, module, op, phase or sandwich (the callers and callees of `op`); clock: host or device;
+ *   color: phase, family, device or difference; isFolded: repeated layers as one, which time order and a comparison never have
  *
  * @typedef {object} View
  * @property {string} key
@@ -46,9 +50,16 @@ export class Views {
   }
 
   /** @param {Choice} choice @returns {View} */
-  view({ order, group, clock, color }) {
+  view({ order, group, clock, color, op, isFolded = false }) {
+    const isShared = isFolded && this.hasRepeats;
+    if (group === "sandwich") return this.sandwich(op ?? "", clock, isShared);
     if (group === "none" && order === "time") return this.once("timeline", () => this.timeline());
-    return this.merged(group, order, clock, color === "difference");
+    return this.merged(group, order, clock, color === "difference", isShared);
+  }
+
+  /** Whether there are repeated layers to be shown as one; a comparison is frame by frame. */
+  get hasRepeats() {
+    return !this.base && this.trace !== null && Object.keys(this.trace.repeats).length > 0;
   }
 
   timeline() {
@@ -62,12 +73,12 @@ export class Views {
     };
   }
 
-  /** @param {string} group @param {string} order @param {string} clock @param {boolean} isDifference */
-  merged(group, order, clock, isDifference) {
-    const key = [group, order, clock, isDifference ? "difference" : ""].join(" ");
+  /** @param {string} group @param {string} order @param {string} clock @param {boolean} isDifference @param {boolean} isFolded */
+  merged(group, order, clock, isDifference, isFolded) {
+    const key = [group, order, clock, isDifference ? "difference" : "", isFolded ? "folded" : ""].join(" ");
     return this.once(key, () => {
       const delta = isDifference && this.base ? this.difference(group, clock) : null;
-      const frames = delta ? delta.frames : this.mergedFrames(this.trace, group, clock);
+      const frames = delta ? delta.frames : this.mergedFrames(this.trace, group, clock, isFolded);
       const links = order === "heavy" ? heavyLinks(frames) : linksOf(frames);
       const time = links.roots.reduce((sum, root) => sum + frames.total[root], 0);
       const whole = { time, name: clock === "device" ? "all device time" : "all host time" };
@@ -77,10 +88,42 @@ export class Views {
     });
   }
 
-  /** @param {import("../data/data.js").Trace} trace @param {string} group @param {string} clock */
-  mergedFrames(trace, group, clock) {
-    const side = trace === this.base ? "base" : "now";
-    return this.once(`${side} ${group} ${clock}`, () => (group === "none" ? mergedFrames(trace, clock) : groupedFrames(trace, group, clock)));
+  /** Only the last sandwich is kept: there are as many as names. @param {string} op as `texts` of merged calls have it @param {string} clock @param {boolean} isFolded @returns {View} */
+  sandwich(op, clock, isFolded) {
+    const key = `sandwich ${clock} ${isFolded} ${op}`;
+    if (!this.known.has(key)) for (const old of this.known.keys()) if (old.includes("sandwich ")) this.known.delete(old);
+    return this.once(key, () => {
+      const merged = this.mergedFrames(this.trace, "none", clock, isFolded);
+      const frames = sandwichFrames(merged, merged.texts.indexOf(op));
+      const links = heavyLinks(frames);
+      const whole = { time: frames.size ? frames.total[0] : 0, name: briefly(op) };
+      return {
+        key, isTimeline: false, isGrouped: false, frames, layout: sandwichLayout(frames, links), difference: null, whole,
+        links: () => links, isOnDevice: () => clock === "device",
+      };
+    });
+  }
+
+  /**
+   * Returns the name in a sandwich of a frame's op or module; of none (-1), that of the op with the most time of its own.
+   * @param {View} view @param {number} frame @param {Choice} choice
+   */
+  opOf({ frames, isGrouped }, frame, { clock, isFolded = false }) {
+    const { texts, kinds, self, name, of, size } = this.mergedFrames(this.trace, "none", clock, isFolded && this.hasRepeats);
+    const row = frame < 0 ? -1 : frames.row[frame];
+    // A grouped frame of an op has its name; one of a module or a phase is no call.
+    const text = isGrouped && frame >= 0 ? frames.texts[frames.name[frame]] : "";
+    if (isGrouped ? texts.includes(text) : row >= 0 && of[row] >= 0) return isGrouped ? text : texts[name[of[row]]];
+    const sums = new Float64Array(texts.length);
+    for (let at = 0; at < size; at += 1) if (kinds[name[at]] === "op") sums[name[at]] += self[at];
+    return texts[sums.indexOf(Math.max(...sums))] ?? "";
+  }
+
+  /** @param {import("../data/data.js").Trace} trace @param {string} group @param {string} clock @param {boolean} [isFolded] */
+  mergedFrames(trace, group, clock, isFolded = false) {
+    const side = trace === this.base ? "base" : isFolded ? "folded" : "now";
+    const shown = isFolded ? this.once("folded", () => foldedTrace(trace)) : trace;
+    return this.once(`${side} ${group} ${clock}`, () => (group === "none" ? mergedFrames(shown, clock) : groupedFrames(shown, group, clock)));
   }
 
   /** Returns the difference of every frame to the base. @param {string} group @param {string} clock @returns {import("../data/difference.js").Difference} */
@@ -125,10 +168,22 @@ export class Views {
   }
 }
 
-/** Names a choice. @param {Choice} choice */
-export function titleOf({ group, order }) {
-  if (group !== "none") return `by ${group}`;
-  return order === "time" ? "time order" : "merged calls";
+/** Says what a choice shows, and in what order. @param {Choice} choice @param {boolean} [hasRepeats] whether there are layers to be shown as one */
+export function titleOf({ group, order, op, isFolded }, hasRepeats = false) {
+  if (group === "none" && order === "time") return "time order";
+  const layers = isFolded && hasRepeats ? ", repeated layers as one" : "";
+  if (group === "sandwich") return `callers and callees of ${briefly(op ?? "")}${layers}`;
+  if (group === "none") return `left heavy, merged calls${layers}`;
+  return order === "time" ? `by ${group}, in the order of first calls${layers}` : `left heavy, by ${group}${layers}`;
+}
+
+/** Says how much of a view is in view, and where. @param {View} view @param {import("../layout/camera.js").View} camera */
+export function placeOf({ isTimeline, frames, layout, whole }, { from, to }) {
+  const [extent, all] = [to - from, layout.max - layout.min];
+  const isAll = extent >= all * (1 - 1e-9);
+  if (isTimeline) return isAll ? `all of ${duration(all)}` : `${duration(extent)} from ${duration(from)} on, of ${duration(all)}`;
+  const name = frames.callers ? duration(whole.time) : `${whole.name}, ${duration(whole.time)}`;
+  return isAll ? name : `${share(extent / all)} of ${name}`;
 }
 
 /** Returns what the colours of a difference stand for. @param {import("../data/data.js").Noise} noise @param {boolean} isJudged */

@@ -3,7 +3,7 @@
 import { h } from "../dom.js";
 
 /** @type {Record<string, string>} */
-const SHOWN = { " ": "Space", ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→", Escape: "Esc", Home: "Home", End: "End", Enter: "Enter", N: "⇧N" };
+const SHOWN = { " ": "Space", ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→", Escape: "Esc", Home: "Home", End: "End", Enter: "Enter", N: "⇧N", Shift: "⇧" };
 
 /** @param {import("../keys.js").Keys} keys @param {string} pointer @param {string} [label] */
 export function keyList(keys, pointer, label = "Keys") {

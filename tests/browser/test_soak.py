@@ -1,0 +1,46 @@
+"""The soak sees what it is for: messages, and what grows with every action."""
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.soak import Held, Soaked, soak
+
+WIDGET = """<main><div class="nb-tools"><input type="search"><select><option>a</option><option>b</option></select>
+  <button aria-pressed="false" onclick="this.ariaPressed = String(this.ariaPressed !== 'true')">on</button></div>
+  <div id="stage" tabindex="0" style="height: 200px"></div></main><script>window.kept = [];
+  document.getElementById("stage").addEventListener("%s", () => { %s });</script>"""
+
+
+def soaked(chromium: Browser, event: str, script: str) -> Held:
+    page = chromium.new_page()
+    page.set_content(WIDGET % (event, script))
+    widget = Soaked(
+        page.locator("main"), page.locator("#stage"), page.get_by_role("searchbox"), ("a", "Enter"), ("mm",)
+    )
+    held = soak(widget, actions=40)
+    page.close()
+    return held
+
+
+@pytest.mark.parametrize(
+    ("leak", "what"),
+    [
+        ("window.kept.push(new Uint8Array(200_000));", "heap_bytes"),
+        ("window.kept.push(new Array(20_000).fill(0.5));", "heap_bytes"),
+        ("window.kept.push(...[...Array(40)].map(() => document.createElement('p')));", "nodes"),
+        ("for (let n = 0; n < 20; n += 1) document.body.addEventListener('x', () => n);", "listeners"),
+    ],
+)
+def test_what_grows_is_named(chromium: Browser, leak: str, what: str) -> None:
+    held = soaked(chromium, "pointerdown", leak)
+    assert what in " ".join(held.grown()), held
+
+
+def test_what_is_let_go_is_no_growth(chromium: Browser) -> None:
+    held = soaked(chromium, "pointerdown", "window.kept = [new Uint8Array(200_000)];")
+    assert (held.grown(), held.messages) == ([], [])
+
+
+def test_what_the_page_says_is_kept(chromium: Browser) -> None:
+    assert "once" in soaked(chromium, "wheel", "console.log('once');").messages
+    assert any("broken" in text for text in soaked(chromium, "keydown", "throw new Error('broken');").messages)
