@@ -71,6 +71,7 @@ def main(words: Sequence[str]) -> None:
     parser.add_argument("--step", choices=STEPS_OF, action="append")
     options = parser.parse_args(words)
     torch.set_num_threads(1)
+    gc.freeze()  # as the command does before it runs the script
     figures = []
     for name in options.step or STEPS_OF:
         make, count = STEPS_OF[name]

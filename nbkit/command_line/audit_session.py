@@ -1,5 +1,6 @@
 """Audits a script: watches all its steps, and looks into some of them when it is over."""
 
+import gc
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -71,6 +72,9 @@ class AuditSession:
 
     def run(self) -> int:
         """Returns the exit status where it is ours to say; the script's own exceptions pass through."""
+        # No object from before the script is part of its state: neither the garbage collector nor the search for models
+        # and optimizers need look at the many objects of torch.
+        gc.freeze()
         return self.session.run(self.steps, self._report)
 
     def _report(self) -> int:

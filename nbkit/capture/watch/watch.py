@@ -108,10 +108,18 @@ class StepWatch:
         parameters = [parameter for group in groups for parameter in group["params"]]
         gradients = [one.grad for one in parameters if one.grad is not None and one.grad.layout is torch.strided]
         if gradients:
-            self.norms.append(torch.nn.utils.get_total_norm(gradients))
+            self.norms += norms_of(gradients)
         self.trained.update((id(parameter), parameter) for parameter in parameters)
         rates = [float(group["lr"]) for group in groups if group.get("lr") is not None]
         self.rate = max([*rates, *([] if self.rate is None else [self.rate])], default=None)
+
+
+def norms_of(gradients: list[Tensor]) -> list[Tensor]:
+    """Returns the norm of the gradients of each device and dtype, in few calls: it is asked at every step."""
+    groups: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
+    for gradient in gradients:
+        groups.setdefault((gradient.device, gradient.dtype), []).append(gradient)
+    return [torch.linalg.vector_norm(torch.stack(torch._foreach_norm(group))) for group in groups.values()]
 
 
 def _run_isolated(work: Callable[[], object]) -> None:
