@@ -1,24 +1,14 @@
 """Defines the frames: every table's columns, their dtypes and their meaning, in one place."""
 
 from nbkit.compat.text_dtype import TEXT
+from nbkit.schema.comparisons import ALIGNMENT, DIFFS
 from nbkit.schema.findings import FINDINGS
 from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, PARTS
-from nbkit.schema.recording import (
-    ALIGNMENT,
-    DIFFS,
-    FAULTS,
-    LINES,
-    MEMORY,
-    MODULES,
-    OPS,
-    SAMPLES,
-    TENSORS,
-    TIMINGS,
-)
+from nbkit.schema.recording import FAULTS, LINES, MEMORY, MODULES, OPS, SAMPLES, TENSORS, TIMINGS
 from nbkit.schema.table import DTYPES, TABLES, Column, Table, nullable, table
 from nbkit.schema.training import PARAMETERS, STEPS
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 RECORDING = (OPS, TENSORS, MODULES, LINES, MEMORY, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, STEPS, ALIGNMENT)
 GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE)
 TABLES.update({of.name: of for of in (*RECORDING, *GRAPHS)})

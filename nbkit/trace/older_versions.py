@@ -21,11 +21,12 @@ META = {
     "unread": "skipped_lines",
 }
 BAD = ["op_id", "kind", *MEASURED, "parameter", "message"]
-# Columns that versions 3 and 4 brought, by frame.
+# Columns that versions 3 to 5 brought, by frame.
 NEW = {
     "ops": ("arguments", "input_dtypes", "input_strides"),
     "alignment": ("arguments",),
     "tensors": ("state_name",),
+    "diffs": ("pattern", "pattern_evidence"),
 }
 CAPTURED = {"not_kept": "not_captured"}
 # Errors whose messages are nbkit's own; milestones have no type.

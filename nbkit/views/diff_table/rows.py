@@ -11,7 +11,10 @@ from nbkit.numerics.noise_ratio import STATUSES
 from nbkit.units import general
 from nbkit.views.summary.names import shown
 
-FIRST = ("rank", "op", "status", "noise_ratio", "max_abs_error", "max_rel_error")
+FIRST = ("rank", "op", "status")
+# Where a mismatch has one.
+PATTERN = ("pattern",)
+SIZES = ("noise_ratio", "max_abs_error", "max_rel_error")
 # What comparing a whole step adds.
 STEP = ("error_class", "local_error", "propagated_error", "total_error", "origin_op_id")
 LAST = (
@@ -19,16 +22,20 @@ LAST = (
     "mean_abs_error", "cosine_similarity", "max_ulp", "bias_ratio", "rtol", "atol", "actual_nan_count",
     "expected_nan_count", "actual_inf_count", "expected_inf_count", "op_id", "source",
 )  # fmt: skip
+# What marks the message, and data that the detail shows.
+HIDDEN = ("message_values", "pattern_evidence")
 SHOWN_IF_VARIED = ("model", "role", "position", *COUNTS)
-ALWAYS = (*FIRST, "module", "phase", "dtype", "shape", "message", "op_id")
-CHOICES = ("status", "error_class", "phase", "dtype")
-LABELS = {"status": "verdicts", "error_class": "error classes", "phase": "phases", "dtype": "dtypes"}
+ALWAYS = (*FIRST, *SIZES, "module", "phase", "dtype", "shape", "message", "op_id")
+CHOICES = ("status", "pattern", "error_class", "phase", "dtype")
+LABELS = {
+    "status": "verdicts", "pattern": "patterns", "error_class": "error classes", "phase": "phases", "dtype": "dtypes"
+}  # fmt: skip
 
 
 def shown_columns(rows: Columns) -> list[str]:
     """Returns the columns to show, in order, without those that are null throughout; unknown ones come last."""
-    names = [name for name in (*rows.texts, *rows.numbers) if name != "message_values"]
-    known = [name for name in (*FIRST, *STEP, *LAST) if name in names]
+    names = [name for name in (*rows.texts, *rows.numbers) if name not in HIDDEN]
+    known = [name for name in (*FIRST, *PATTERN, *SIZES, *STEP, *LAST) if name in names]
     return [name for name in dict.fromkeys([*known, *names]) if _is_worth_showing(rows, name)]
 
 
