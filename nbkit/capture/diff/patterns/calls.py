@@ -61,8 +61,8 @@ def rounded_inputs(wrong: Wrong) -> Iterator[Found]:
         expected_size = unit * 2.0 ** -(bits + 1) / 3**0.5
         if bits + 2 >= precision.digits or not expected_size / FACTOR <= size <= expected_size * FACTOR:
             continue
-        fit = wrong.fit(flat(_results(wrong, rounded)[wrong.pair.position], copy=False))
-        if fit is not None:
+        candidate = flat(_results(wrong, rounded)[wrong.pair.position], copy=False)
+        if wrong.may_be(candidate[wrong.places]) and (fit := wrong.fit(candidate)) is not None:
             fitting.append((name, fit))
     if fitting:
         _, fit = fitting[0]

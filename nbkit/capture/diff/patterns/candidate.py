@@ -24,7 +24,7 @@ CLEAR = 4.0
 SAMPLE = 256
 SEED = 7
 # Elements beyond which only what needs few passes is asked.
-LARGEST = 1 << 24
+LARGEST = 1 << 22
 
 
 class Fit(NamedTuple):

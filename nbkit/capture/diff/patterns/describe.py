@@ -7,7 +7,7 @@ import numpy as np
 from nbkit.capture.diff.pair import Pair
 from nbkit.capture.diff.patterns.calls import other_values, rounded_inputs
 from nbkit.capture.diff.patterns.candidate import LARGEST, Found, Wrong
-from nbkit.capture.diff.patterns.places import place_patterns
+from nbkit.capture.diff.patterns.places import place_patterns, reordered
 from nbkit.capture.diff.patterns.regions import region_pattern
 from nbkit.capture.diff.patterns.values import constant, limited_values, linear, rounded_result
 from nbkit.numerics.precision import Array
@@ -33,5 +33,6 @@ def _patterns(wrong: Wrong) -> Iterator[Found]:
     yield from limited_values(wrong)
     if (region := region_pattern(wrong)) is not None:
         yield region
+    yield from reordered(wrong)
     yield from rounded_result(wrong)
     yield from rounded_inputs(wrong)

@@ -8,7 +8,7 @@ import numpy as np
 
 from nbkit.capture.diff.patterns.candidate import Found, Wrong
 from nbkit.numerics.difference_patterns import MOST
-from nbkit.numerics.metrics import rms
+from nbkit.numerics.metrics import Metrics, rms
 from nbkit.numerics.precision import PRECISIONS, Array
 
 # Elements that a shift moves at least, and slices that are looked for among so many at most.
@@ -22,6 +22,8 @@ SEED = 13
 MOST_SORTED, DISTANCE = 1 << 20, 0.5
 # The conditioning, as a share of that scatter, up to which sorted numbers tell.
 SHARP = 1e-4
+# How near the sums of squares of both must be.
+SAME = 1e-5
 
 
 def place_patterns(wrong: Wrong) -> Iterator[Found]:
@@ -31,7 +33,6 @@ def place_patterns(wrong: Wrong) -> Iterator[Found]:
     for axis, size in enumerate(wrong.shape):
         if 1 < size <= MOST_SLICES:
             yield from _slices(wrong, axis)
-    yield from _reordered(wrong)
 
 
 def _shifted(wrong: Wrong) -> Iterator[Found]:
@@ -143,10 +144,13 @@ def _nearest(actual: Array, expected: Array, is_wrong: Array) -> Array | None:
     return order
 
 
-def _reordered(wrong: Wrong) -> Iterator[Found]:
+def reordered(wrong: Wrong) -> Iterator[Found]:
     """The same elements, anywhere. Noise also leaves their distribution, so that they must be far from their places."""
     actual, expected, count = wrong.actual, wrong.expected, len(wrong.actual)
     if not MOST <= count <= MOST_SORTED or np.iscomplexobj(actual) or wrong.digits < PRECISIONS["float32"].digits:
+        return
+    metrics = Metrics(*wrong.pair.row["metrics"])
+    if not abs(metrics.actual_square - metrics.expected_square) <= SAME * metrics.expected_square:
         return
     places = np.flatnonzero(wrong.wrong)
     scatter = float(np.std(expected.astype(np.float64)))
