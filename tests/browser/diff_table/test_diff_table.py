@@ -72,7 +72,7 @@ def test_a_slider_leaves_the_rows_above_its_threshold(faulty: DiffPage) -> None:
 def test_a_histogram_above_a_slider_marks_the_threshold_and_what_is_left_out(faulty: DiffPage) -> None:
     picture = faulty.diff.get_by_role("img", name="noise ratio:")
     expect(picture).to_have_accessible_name(
-        re.compile(r"on a logarithmic axis, most from .*; threshold 8, 2 above it$")
+        re.compile(r"on a logarithmic axis, most from .*, 2 above the threshold 8$")
     )
     bars, line = picture.locator(".nb-histogram span"), picture.locator(".nb-spread-threshold")
     expect(bars).to_have_count(30)
