@@ -1,11 +1,14 @@
 """Makes findings of the tensors that opdiff compared and found wrong."""
 
+import json
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from nbkit.findings.finding import PLACE, Finding, at_ops, findings_frame
+from nbkit.numerics.difference_patterns import pattern_text
 from nbkit.numerics.noise_ratio import HARMLESS
 from nbkit.schema.message import Message, with_values
 
@@ -25,7 +28,7 @@ def difference_findings(
     rows = diffs.iloc[at].assign(row=at)
     rows["source"] = ops["source"].to_numpy(object)[rows["op_id"].to_numpy()]
     findings = []
-    for _, alike in rows.groupby(["status", "role", "position", *PLACE], sort=False, dropna=False):
+    for _, alike in rows.groupby(["status", "role", "position", "pattern", *PLACE], sort=False, dropna=False):
         worst = alike.iloc[int(alike["noise_ratio"].fillna(np.inf).to_numpy().argmax())]
         finding = Finding(
             rule=worst["status"],
@@ -35,6 +38,7 @@ def difference_findings(
             evidence={
                 "diffs_rows": alike["row"].tolist(),
                 **{name: worst[name] for name in MEASURED if not pd.isna(worst[name])},
+                **pattern_of(worst),
             },
         )
         findings.append(at_ops(finding, ops, alike["op_id"].tolist(), texts))
@@ -48,8 +52,23 @@ def _message(row: pd.Series, reference: str) -> str:
         return Message(what, " could not be compared: ", with_values(str(row["message"]), row["message_values"]))
     if row["status"] != "mismatch":
         return f"{what} has another {row['status']} than on {reference}"
+    distance = _distance(row, reference)
+    if found := pattern_of(row):
+        return f"{what} {pattern_text(found['pattern'], found['pattern_evidence'])}, and {distance}"
+    return f"{what} {distance}"
+
+
+def _distance(row: pd.Series, reference: str) -> str:
+    """Returns the predicate that says how far off a mismatched tensor is."""
     if np.isinf(row["noise_ratio"]):
-        return f"{what} has NaN, Inf or integers where {reference} has others"
+        return f"has NaN, Inf or integers where {reference} has others"
     if pd.isna(row["noise_ratio"]):
-        return f"{what} differs from {reference} by more than the tolerance that was set"
-    return f"{what} is {row['noise_ratio']:.3g} times as far from {reference} as rounding explains"
+        return f"differs from {reference} by more than the tolerance that was set"
+    return f"is {row['noise_ratio']:.3g} times as far from {reference} as rounding explains"
+
+
+def pattern_of(row: pd.Series) -> dict[str, Any]:
+    """Returns the pattern of a row of `diffs` and its evidence as data; nothing where it has none."""
+    if not isinstance(row["pattern"], str):
+        return {}
+    return {"pattern": row["pattern"], "pattern_evidence": json.loads(row["pattern_evidence"])}

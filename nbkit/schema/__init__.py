@@ -1,20 +1,11 @@
 """Defines the frames: every table's columns, their dtypes and their meaning, in one place."""
 
 from nbkit.compat.text_dtype import TEXT
+from nbkit.schema.comparisons import ALIGNMENT, DIFFS
 from nbkit.schema.findings import FINDINGS
 from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, OVERLAY, PARTS
 from nbkit.schema.memory import BLOCKS, MEMORY, STACKS
-from nbkit.schema.recording import (
-    ALIGNMENT,
-    DIFFS,
-    FAULTS,
-    LINES,
-    MODULES,
-    OPS,
-    SAMPLES,
-    TENSORS,
-    TIMINGS,
-)
+from nbkit.schema.recording import FAULTS, LINES, MODULES, OPS, SAMPLES, TENSORS, TIMINGS
 from nbkit.schema.table import DTYPES, TABLES, Column, Table, nullable, table
 from nbkit.schema.training import PARAMETERS, STEPS
 

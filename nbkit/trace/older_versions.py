@@ -28,6 +28,7 @@ NEW = {
     "alignment": ("arguments",),
     "tensors": ("state_name",),
     "memory": ("reserved_bytes", "stream", "address", "stack_id"),
+    "diffs": ("pattern", "pattern_evidence"),
 }
 CAPTURED = {"not_kept": "not_captured"}
 # Errors whose messages are nbkit's own; milestones have no type.

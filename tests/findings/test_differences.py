@@ -51,6 +51,22 @@ def test_each_status_has_its_sentence(row, severity, message):
     assert (finding.severity, finding.message) == (severity, message)
 
 
+def test_a_pattern_is_said_first_and_is_in_the_evidence():
+    pattern = {"pattern": "scaled", "pattern_evidence": '{"factor": 1.25}', "status": "mismatch"}
+    frame = found(
+        {"op_id": 0, "noise_ratio": 20.0, **pattern},
+        {"op_id": 1, "noise_ratio": 30.0, **pattern},
+        {"op_id": 2, "noise_ratio": 9.0, "status": "mismatch"},
+    )
+    assert frame["message"].tolist() == [
+        "output 0 is 1.25 x the reference, and is 30 times as far from cpu as rounding explains",
+        "output 0 is 9 times as far from cpu as rounding explains",
+    ]
+    evidence = json.loads(frame["evidence"].iloc[0])
+    assert (evidence["pattern"], evidence["pattern_evidence"], evidence["calls"]) == ("scaled", {"factor": 1.25}, 3)
+    assert "pattern" not in json.loads(frame["evidence"].iloc[1])
+
+
 def test_what_is_right_is_no_finding():
     assert not len(found(*({"op_id": 0, "status": status} for status in ("ok", "reduced", "skipped"))))
 

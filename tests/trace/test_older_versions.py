@@ -14,6 +14,8 @@ from nbkit.schema import MEMORY
 from nbkit.trace.older_versions import upgraded_meta
 from nbkit.trace.trace import Trace
 from nbkit.views.report.leaving import leaving
+from tests.support.diff_frames import make_diffs
+from tests.support.fakes import make_ops, make_trace
 
 # Recorded and saved by schema version 1: opdiff(against="cpu:float64", keep_ops="addmm") of a linear layer.
 SAVED = Path(__file__).parent / "saved_version_1" / "against"
@@ -120,3 +122,14 @@ def test_ops_of_version_3_get_the_columns_of_today(tmp_path):
     loaded = nbkit.load(path).ops
     pd.testing.assert_frame_equal(loaded, trace.ops)
     assert loaded["arguments"].notna().any()
+
+
+def test_differences_of_version_4_get_columns_for_patterns(tmp_path):
+    path = make_trace(make_ops({"op": "aten.mm.default"})).save(tmp_path / "saved")
+    diffs = make_diffs({"status": "mismatch"})
+    pq.write_table(pa.Table.from_pandas(diffs.drop(columns=["pattern", "pattern_evidence"])), path / "diffs.parquet")
+    meta = json.loads((path / "meta.json").read_text())
+    (path / "meta.json").write_text(json.dumps({**meta, "schema_version": 4, "frames": [*meta["frames"], "diffs"]}))
+    loaded = nbkit.load(path).diffs
+    assert list(loaded) == list(diffs)
+    assert loaded["pattern"].isna().all()

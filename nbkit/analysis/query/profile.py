@@ -47,12 +47,31 @@ def _of_numbers(values: Floats) -> dict[str, Any]:
         return {"bins": [], "low": None, "high": None, "is_log": False, "missing": missing, "count": len(values)}
     low, high = float(known.min()), float(known.max())
     is_log = low > 0 and high / low >= LOG_SPAN
-    span, scaled = high - low, known - low
-    if is_log:
-        span, scaled = np.log(high / low), np.log(known / low)
-    # A span of nothing, or one beyond what a float can hold, has one bin.
-    bin_index = np.floor(scaled / span * BINS) if 0 < span < np.inf else np.zeros(len(known))
-    bins = np.bincount(np.clip(bin_index, 0, BINS - 1).astype(np.int64), minlength=BINS)
+    bins = (
+        _counted(np.log(known / low), np.log(high / low), BINS) if is_log else _counted(known - low, high - low, BINS)
+    )
+    return {"bins": bins, "low": low, "high": high, "is_log": is_log, "missing": missing, "count": len(values)}
+
+
+def log_spread(values: Floats, bins: int) -> dict[str, Any]:
+    """Counts of bins that are equally wide in logarithms, from the smallest positive number `low` to the largest.
+
+    Of what has no logarithm `zero`, `infinite` and `missing` are the counts; no number is negative.
+    """
+    known = values[np.isfinite(values) & (values > 0)]
+    low, high = (float(known.min()), float(known.max())) if len(known) else (1.0, 1.0)
     return {
-        "bins": bins.tolist(), "low": low, "high": high, "is_log": is_log, "missing": missing, "count": len(values),
-    }  # fmt: skip
+        "low": low,
+        "high": high,
+        "bins": _counted(np.log(known / low), np.log(high / low), bins),
+        "zero": int((values == 0).sum()),
+        "infinite": int(np.isinf(values).sum()),
+        "missing": int(np.isnan(values).sum()),
+    }
+
+
+def _counted(scaled: Floats, span: float, bins: int) -> list[int]:
+    """Counts of equally wide bins from 0 to `span`; a span of nothing, or beyond what a float can hold, has one."""
+    bin_index = np.floor(scaled / span * bins) if 0 < span < np.inf else np.zeros(len(scaled))
+    counts: list[int] = np.bincount(np.clip(bin_index, 0, bins - 1).astype(np.int64), minlength=bins).tolist()
+    return counts

@@ -1,6 +1,7 @@
 """Writes a Python script that runs one call of a recorded step alone, in a fresh process."""
 
 import base64
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from nbkit.capture.calls.encode import tensor_of
 from nbkit.capture.calls.script_body import BODY
 from nbkit.capture.replay.op_traits import traits_of
 from nbkit.errors import NbkitError
+from nbkit.numerics.difference_patterns import pattern_text
+from nbkit.schema import DIFFS
 from nbkit.trace.captured_calls import captured_call
 from nbkit.trace.captured_values import CapturedCall, CapturedTensor
 from nbkit.trace.trace import Trace
@@ -35,6 +38,7 @@ def script_of(trace: Trace, op_id: int, folder: str | Path = ".") -> str:
     where = None if size <= EMBEDDED_BYTES else _written(call, Path(folder))
     head = [
         f"# {call.op}, op {op_id} of a recorded step, alone: from the inputs it had there.",
+        *_patterns(trace, op_id),
         *(["import base64", ""] if where is None and call.tensors else []),
         "import torch",
         *call.setup,
@@ -51,6 +55,14 @@ def script_of(trace: Trace, op_id: int, folder: str | Path = ".") -> str:
         "",
     ]
     return "\n".join(head) + BODY
+
+
+def _patterns(trace: Trace, op_id: int) -> list[str]:
+    """Returns what the wrong results of a call look like, as comments."""
+    diffs = trace.frames.get("diffs", DIFFS.frame())
+    known = diffs[(diffs["op_id"] == op_id) & diffs["pattern"].notna()]
+    parts = zip(known["role"], known["position"], known["pattern"], known["pattern_evidence"], strict=True)
+    return [f"# There {role} {place} {pattern_text(name, json.loads(text))}." for role, place, name, text in parts]
 
 
 def _recorded(call: CapturedCall) -> str:

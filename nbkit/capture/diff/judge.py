@@ -12,6 +12,8 @@ from torch import Tensor
 from nbkit.capture.calls.capturer import CallCapturer, Values
 from nbkit.capture.diff.measuring import NOISE, RELATIVE, Meter, Numbers
 from nbkit.capture.diff.pair import Pair, Row, allowance_of, flat, pieces_of
+from nbkit.capture.diff.patterns.describe import described
+from nbkit.capture.diff.patterns.earlier import name_pattern
 from nbkit.capture.diff.rechecks.conditioning import recheck
 from nbkit.capture.diff.rechecks.each_element import is_well_determined, recheck_each
 from nbkit.capture.diff.rechecks.reduced import narrow, reduced, running
@@ -175,6 +177,8 @@ class Judge:
             row["message"] = _message(pair, row, wrong)
             if tolerance is None and pair.precision is not None:
                 self._explain(pair, pair.precision)
+            if row["status"] == "mismatch":
+                _name(pair, wrong)
         self._keep(pair)
 
     def _keep(self, pair: Pair) -> None:
@@ -191,6 +195,9 @@ class Judge:
         if explanation is not None:
             pair.row["message"] = joined("; ", [explanation.message, pair.row["message"]])
             pair.row["status"] = "reduced" if explanation.wholly else "mismatch"
+            if explanation.wholly and explanation.format is not None:
+                pair.row["pattern"] = "rounded_inputs"
+                pair.row["pattern_evidence"] = json.dumps({"format": explanation.format})
 
     def _wrong_integers(self, pair: Pair) -> Array:
         """Which elements differ, other indices of equal values and other sides of rounded bounds left out."""
@@ -251,6 +258,16 @@ def _has_other_dtype(actual: Tensor, call: Call, index: int) -> bool:
     """Whether a result is known to need another dtype."""
     dtypes = call.result_dtypes
     return dtypes is not None and index < len(dtypes) and actual.dtype != dtypes[index]
+
+
+def _name(pair: Pair, wrong: Array) -> None:
+    """Say what a wrong result looks like, where a simple pattern explains it."""
+    try:
+        found = described(pair, wrong)
+    except Exception:  # of the reference, or out of memory: the verdict stands without
+        return
+    if found is not None:
+        name_pattern(pair.row, *found)
 
 
 def _message(pair: Pair, row: Row, wrong: Array) -> str:

@@ -15,6 +15,7 @@ from nbkit.capture.diff.mode import DiffMode
 from nbkit.capture.diff.module_scope import ModuleScope
 from nbkit.capture.diff.options import PHASES, Scope, scope
 from nbkit.capture.diff.pair import Row
+from nbkit.capture.diff.patterns.earlier import name_earlier
 from nbkit.capture.diff.shadow.reference_run import other_run
 from nbkit.capture.diff.shadow.shadow_run import ShadowRun
 from nbkit.capture.diff.shadow.trace_run import TraceRun
@@ -156,6 +157,7 @@ class DiffObserver(Observer):
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         with isolated(), MutedWarnings() as muted:
             muted.run(self.judge.finish)
+        name_earlier(self.judge.rows, lambda slot: int(op_ids[slot // OP_FIELDS]))
         diffs = diffs_frame(self.judge.rows, op_ids, ops, self.scope.phases)
         for reason, count in (+self.mode.skipped).items():
             self.recording.skip(f"not compared: {reason}", count)

@@ -6,12 +6,16 @@ import numpy as np
 
 from nbkit.analysis.query.diff_table import METRICS
 from nbkit.analysis.query.encoded import Columns
+from nbkit.analysis.query.profile import log_spread
 from nbkit.numerics.metrics import COUNTS
 from nbkit.numerics.noise_ratio import STATUSES
 from nbkit.units import general
 from nbkit.views.summary.names import shown
 
-FIRST = ("rank", "op", "status", "noise_ratio", "max_abs_error", "max_rel_error")
+FIRST = ("rank", "op", "status")
+# Where a mismatch has one.
+PATTERN = ("pattern",)
+SIZES = ("noise_ratio", "max_abs_error", "max_rel_error")
 # What comparing a whole step adds.
 STEP = ("error_class", "local_error", "propagated_error", "total_error", "origin_op_id")
 LAST = (
@@ -19,16 +23,22 @@ LAST = (
     "mean_abs_error", "cosine_similarity", "max_ulp", "bias_ratio", "rtol", "atol", "actual_nan_count",
     "expected_nan_count", "actual_inf_count", "expected_inf_count", "op_id", "source",
 )  # fmt: skip
+# What marks the message, and data that the detail shows.
+HIDDEN = ("message_values", "pattern_evidence")
 SHOWN_IF_VARIED = ("model", "role", "position", *COUNTS)
-ALWAYS = (*FIRST, "module", "phase", "dtype", "shape", "message", "op_id")
-CHOICES = ("status", "error_class", "phase", "dtype")
-LABELS = {"status": "verdicts", "error_class": "error classes", "phase": "phases", "dtype": "dtypes"}
+# Of the histogram behind a slider, which has twice as many steps.
+SLIDER_BINS = 30
+ALWAYS = (*FIRST, *SIZES, "module", "phase", "dtype", "shape", "message", "op_id")
+CHOICES = ("status", "pattern", "error_class", "phase", "dtype")
+LABELS = {
+    "status": "verdicts", "pattern": "patterns", "error_class": "error classes", "phase": "phases", "dtype": "dtypes"
+}  # fmt: skip
 
 
 def shown_columns(rows: Columns) -> list[str]:
     """Returns the columns to show, in order, without those that are null throughout; unknown ones come last."""
-    names = [name for name in (*rows.texts, *rows.numbers) if name != "message_values"]
-    known = [name for name in (*FIRST, *STEP, *LAST) if name in names]
+    names = [name for name in (*rows.texts, *rows.numbers) if name not in HIDDEN]
+    known = [name for name in (*FIRST, *PATTERN, *SIZES, *STEP, *LAST) if name in names]
     return [name for name in dict.fromkeys([*known, *names]) if _is_worth_showing(rows, name)]
 
 
@@ -40,15 +50,20 @@ def choices(rows: Columns) -> dict[str, list[str]]:
     return {name: values for name, values in texts.items() if values}
 
 
-def scales(rows: Columns) -> list[dict[str, Any]]:
-    """Returns name, label, smallest and largest value above 0 of the metrics that have a slider."""
+def scales(rows: Columns, threshold: float | None) -> list[dict[str, Any]]:
+    """Returns the metrics that have a slider: name, label, how their values are spread, and where the verdict is.
+
+    The spread is that of log_spread(). `threshold` and `above`, the number of values above it, are null for all but
+    the noise ratio.
+    """
     metrics = []
     for name in METRICS:
-        values = rows.numbers.get(name, np.zeros(0))
-        known = values[np.isfinite(values) & (values > 0)]
-        if len(known) and known.min() < known.max():
-            low, high = float(known.min()), float(known.max())
-            metrics.append({"name": name, "label": name.replace("_", " "), "low": low, "high": high})
+        spread = log_spread(rows.numbers.get(name, np.zeros(0)), SLIDER_BINS)
+        if spread["low"] < spread["high"]:
+            limit = threshold if name == "noise_ratio" else None
+            above = None if limit is None else int((rows.numbers[name] > limit).sum())
+            label = name.replace("_", " ")
+            metrics.append({"name": name, "label": label, **spread, "threshold": limit, "above": above})
     return metrics
 
 

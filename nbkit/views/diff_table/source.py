@@ -69,7 +69,7 @@ class DiffSource(TableSource):
             "notes": self._notes(),
             "choices": texts,
             "labels": {name: LABELS[name] for name in texts},
-            "scales": scales(self.columns),
+            "scales": scales(self.columns, self.trace.meta.get("threshold")),
             "numbers": list(self.columns.numbers),
             "harmless": list(HARMLESS),
             "n_rows": len(self.columns),

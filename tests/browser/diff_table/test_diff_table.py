@@ -69,6 +69,28 @@ def test_a_slider_leaves_the_rows_above_its_threshold(faulty: DiffPage) -> None:
     faulty.wait_for_count("16 tensors")
 
 
+def test_a_histogram_above_a_slider_marks_the_threshold_and_what_is_left_out(faulty: DiffPage) -> None:
+    picture = faulty.diff.get_by_role("img", name="noise ratio:")
+    expect(picture).to_have_accessible_name(
+        re.compile(r"on a logarithmic axis, most from .*, 2 above the threshold 8$")
+    )
+    bars, line = picture.locator(".nb-histogram span"), picture.locator(".nb-spread-threshold")
+    expect(bars).to_have_count(30)
+    expect(faulty.diff.locator(".nb-spread-threshold:visible")).to_have_count(1)
+    slider = faulty.slider("noise ratio")
+    slider.focus()
+    faulty.page.keyboard.press("End")
+    faulty.wait_for_count("1 of 16 tensors")
+    expect(picture.locator("[data-below]")).to_have_count(29)
+    axis, thumb, mark = picture.locator(".nb-spread-axis").bounding_box(), slider.bounding_box(), line.bounding_box()
+    assert axis and thumb and mark
+    # The axis ends where the middle of the thumb does.
+    assert abs(thumb["x"] + thumb["width"] - 8 - axis["x"] - axis["width"]) < 1
+    assert axis["x"] < mark["x"] < axis["x"] + axis["width"]
+    faulty.page.keyboard.press("Home")
+    faulty.wait_for_count("16 tensors")
+
+
 def test_a_row_opens_plots_and_worst_elements_and_selects_its_op(faulty: DiffPage) -> None:
     faulty.row(0).click()
     faulty.wait_for_plots()

@@ -47,6 +47,14 @@ def test_a_fault_that_is_not_the_ops_own_is_not_reproduced_and_said(tmp_path):
     assert "the fault needs its device, the calls before it, or what ran beside it." in out
 
 
+def test_what_the_difference_looked_like_is_a_comment():
+    x = torch.linspace(0.1, 3, 7)
+    lines = script(lambda: x.exp(), "aten.exp.default").splitlines()
+    assert lines[1] == "# There output 0 is 1.0001 x the reference."
+    exact = script(lambda: x.exp(), "aten.exp.default", nothing, tolerances={"default": (0.0, 0.0)})
+    assert exact.splitlines()[1] == "import base64"
+
+
 STEPS = {
     "aten.mul_.Tensor": lambda: torch.ones(3, 2).mul_(torch.arange(6.0).reshape(2, 3).t() + 1),
     "aten.cat.default": lambda: torch.cat([torch.ones(2), torch.zeros(3, dtype=torch.bfloat16)]),

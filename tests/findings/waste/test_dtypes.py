@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 import torch
 import torch.nn.functional as F
@@ -81,6 +82,16 @@ def test_weights_that_each_call_casts_are_named():
     assert finding.effect_bytes == 2 * (64 * 64 + 64) * 2
     assert json.loads(finding.evidence)["parameters"] == ["1.weight", "1.bias", "3.weight", "3.bias"]
     assert "torch.autocast" in finding.advice
+    assert pd.isna(finding.parameter)  # several: the evidence has them
+
+
+def test_a_single_weight_that_each_call_casts_is_the_parameter():
+    class OneCast(nn.Linear):
+        def forward(self, x):
+            return F.linear(x.bfloat16(), self.weight.bfloat16()).float()
+
+    finding = only(trained(OneCast(64, 64, bias=False)))
+    assert (finding.rule, finding.parameter) == ("parameter_casts", "0.weight")
 
 
 def test_weights_that_are_turned_or_made_float64_are_named():

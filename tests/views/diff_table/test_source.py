@@ -74,10 +74,21 @@ def test_overview_says_verdicts_choices_scales_and_what_is_kept() -> None:
     overview = DiffSource(trace_of(*rows, reference="cpu", threshold=8.0, captured=kept)).overview()
     assert overview["figures"] == [["mismatch", "1"], ["ok", "1"], ["skipped", "1"]]
     assert overview["choices"]["status"] == ["mismatch", "ok", "skipped"]
-    assert overview["scales"] == [{"name": "noise_ratio", "label": "noise ratio", "low": 1.0, "high": 9.0}]
+    [scale] = overview["scales"]
+    assert (scale["name"], scale["label"], scale["low"], scale["high"]) == ("noise_ratio", "noise ratio", 1.0, 9.0)
+    assert (scale["threshold"], scale["above"]) == (8.0, 1)
     assert overview["notes"] == [
         "reference: cpu", "threshold: 8", "values of 1 call captured (2.00 KiB; keep=0 captures none)",
     ]  # fmt: skip
+
+
+def test_a_slider_has_the_spread_of_its_values_on_a_logarithmic_axis() -> None:
+    ratios = [0.0, 0.01, 1.0, 1.0, 100.0, float("inf"), None]
+    rows = [{"noise_ratio": ratio, "max_abs_error": ratio} for ratio in ratios]
+    noise, error = DiffSource(trace_of(*rows, threshold=8.0)).overview()["scales"]
+    assert [(place, times) for place, times in enumerate(noise["bins"]) if times] == [(0, 1), (15, 2), (29, 1)]
+    assert (noise["zero"], noise["infinite"], noise["missing"], noise["above"]) == (1, 1, 1, 2)
+    assert (error["threshold"], error["above"]) == (None, None)
 
 
 def test_a_trace_without_differences_has_an_empty_table() -> None:

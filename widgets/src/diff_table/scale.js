@@ -15,11 +15,14 @@ export function thresholdAt(step, { low, high }) {
 }
 
 /** Returns the step nearest to a threshold. @param {number | null | undefined} threshold @param {Scale} scale */
-export function stepOf(threshold, { low, high }) {
+export function stepOf(threshold, scale) {
   if (threshold === null || threshold === undefined) return 0;
-  if (high <= low) return 1;
-  const share = Math.log(threshold / low) / Math.log(high / low);
-  return 1 + Math.round(Math.max(0, Math.min(share, 1)) * (STEPS - 1));
+  return 1 + Math.round(shareAt(threshold, scale) * (STEPS - 1));
+}
+
+/** Returns where a value lies between the ends, from 0 to 1, as a share of the logarithms. @param {number} value @param {Scale} scale */
+export function shareAt(value, { low, high }) {
+  return high > low ? Math.max(0, Math.min(Math.log(value / low) / Math.log(high / low), 1)) : 0;
 }
 
 /** Formats a threshold. @param {number | null | undefined} threshold */

@@ -1,12 +1,13 @@
-// Sliders for the least value of each metric.
+// Sliders for the least value of each metric, below a histogram of its values.
 
+import { spreadPicture } from "./spread.js";
 import { stepOf, STEPS, thresholdAt, thresholdText } from "./scale.js";
 import { debounced, h } from "../shared/dom.js";
 
 const PAUSE = 60;
 
 export class Sliders {
-  /** @param {{scales: {name: string, label: string, low: number, high: number}[], onChange: (name: string, least: number | null) => void}} options */
+  /** @param {{scales: import("./spread.js").Spread[], onChange: (name: string, least: number | null) => void}} options */
   constructor({ scales, onChange }) {
     this.sliders = scales.map((scale) => slider(scale, onChange));
     this.element = h("div", { class: "nb-sliders", role: "group", "aria-label": "Least value of a metric" }, ...this.sliders.map(({ element }) => element));
@@ -32,7 +33,9 @@ function slider(scale, onChange) {
     oninput: () => (tell(thresholdAt(Number(input.value), scale)), apply.later()), onchange: apply.now,
   });
   const output = h("span", { class: "nb-threshold", "aria-hidden": "true" }, "any");
+  const picture = spreadPicture(scale);
   const tell = (/** @type {number | null | undefined} */ least) => {
+    picture.show(least);
     output.textContent = thresholdText(least);
     input.setAttribute("aria-valuetext", least === null || least === undefined ? "any" : `at least ${least}`);
   };
@@ -41,5 +44,8 @@ function slider(scale, onChange) {
     tell(least);
   };
   set(undefined);
-  return { scale, apply, set, element: h("label", { class: "nb-slider" }, h("span", {}, scale.label), input, output) };
+  const track = h("span", { class: "nb-slider-track" }, picture.element, input);
+  // The slider stands below the axis alone.
+  ["before", "after"].forEach((name, index) => track.style.setProperty(`--nb-${name}`, String(picture.beside[index])));
+  return { scale, apply, set, element: h("div", { class: "nb-slider" }, h("span", {}, scale.label), track, output) };
 }

@@ -38,7 +38,7 @@ def recheck_each(pair: Pair, precision: Precision, threshold: float) -> tuple[fl
     with np.errstate(all="ignore"):
         actual, expected = agreed(pair.actual, pair.expected, precision)
         error = np.abs(actual - expected)
-        floor = precision.eps * np.abs(expected) + _least(precision) / threshold
+        floor = precision.eps * np.abs(expected) + least(precision) / threshold
     ratios = error / floor
     for draws in DRAWS:
         if (worst := float(ratios.max(initial=0.0))) <= threshold:
@@ -61,7 +61,7 @@ def _noise_of_numbers(call: Call, precision: Precision) -> float:
     return precision.eps * max(numbers, default=0.0)
 
 
-def _least(precision: Precision) -> float:
+def least(precision: Precision) -> float:
     """What may be lost whatever the element is; float16 holds its smallest numbers on every device."""
     return (
         LEAST * precision.least if precision.min_exponent <= PRECISIONS["float32"].min_exponent else precision.spacing

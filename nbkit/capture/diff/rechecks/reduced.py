@@ -55,10 +55,11 @@ Rounding = Callable[[Tensor, int], Tensor]
 
 
 class Reduced(NamedTuple):
-    """What fewer bits explain of a result, in a message; `wholly` if they explain all of it."""
+    """What fewer bits explain of a result, in a message; `wholly` if they explain all; `format` is that of inputs."""
 
     wholly: bool
     message: str
+    format: str | None = None
 
 
 def reduced(
@@ -75,7 +76,7 @@ def reduced(
         coarse = results[index].reshape(-1).numpy()
         if noise_ratios(actual, coarse, conditioning, precision, allowed).max(initial=0.0) <= threshold:
             text = f"float32 computed as {name}: with inputs of {FORMATS[name]} mantissa bits the result is right"
-            return Reduced(True, text)
+            return Reduced(True, text, name)
         if noise_ratios(actual, expected, abs(coarse - expected), precision).max(initial=0.0) <= threshold:
             near = near or Reduced(False, f"no further off than {name} would be ({FORMATS[name]} mantissa bits)")
     return near
@@ -91,15 +92,15 @@ def _attempts(call: Call, factors: tuple[int, ...]) -> Iterator[tuple[str, list[
         for rounded in (to_even, away_from_zero, towards_zero):
 
             def change(value: Any, lost: int = FLOAT32_BITS - bits, rounded: Rounding = rounded) -> Any:
-                return _kept(value, lost, rounded) if id(value) in chosen else value
+                return kept(value, lost, rounded) if id(value) in chosen else value
 
             yield name, call.once(*mapped_call(args, kwargs, change, {})).all
 
 
-def _kept(values: Tensor, lost: int, rounded: Rounding) -> Tensor:
+def kept(values: Tensor, lost: int, rounded: Rounding) -> Tensor:
     """float32 numbers without their last `lost` bits; held in the dtype that they came in, complex ones by parts."""
     if values.is_complex():
-        return torch.view_as_complex(_kept(torch.view_as_real(values.resolve_conj()), lost, rounded))
+        return torch.view_as_complex(kept(torch.view_as_real(values.resolve_conj()), lost, rounded))
     bits = values.to(torch.float32).view(torch.int32)
     near = (rounded(bits, lost) & -(1 << lost)).view(torch.float32)
     return torch.where(values.isfinite(), near, values).to(values.dtype)

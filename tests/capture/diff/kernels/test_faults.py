@@ -59,7 +59,8 @@ def test_nan_where_the_reference_has_none_is_named_with_its_place():
         1,
         0,
     )
-    assert row["message"].startswith("1 NaN, expected 0; worst at [1, 2]: nan, expected ")
+    what = "the result is right except for 1 element at [1, 2], which is NaN"
+    assert row["message"].startswith(f"{what}; 1 NaN, expected 0; worst at [1, 2]: nan, expected ")
     assert row["noise_ratio"] == float("inf")
 
 

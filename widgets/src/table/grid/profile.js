@@ -24,8 +24,8 @@ export function profileText(column, { count, missing, low, high, is_log: isLog, 
   return [range, ...lacking].join(", ");
 }
 
-/** @param {number[]} bins */
-function histogram(bins) {
+/** Draws bars of how many numbers each bin has. @param {number[]} bins */
+export function histogram(bins) {
   const highest = Math.max(...bins, 1);
   return h("span", { class: "nb-histogram" }, ...bins.map((times) => {
     const bar = h("span", { "data-empty": times === 0 });
