@@ -90,7 +90,8 @@ def test_a_single_weight_that_each_call_casts_is_the_parameter():
         def forward(self, x):
             return F.linear(x.bfloat16(), self.weight.bfloat16()).float()
 
-    finding = only(trained(OneCast(64, 64, bias=False)))
+    layer = OneCast(64, 64, bias=False)
+    finding = only(trained(layer, layer))
     assert (finding.rule, finding.parameter) == ("parameter_casts", "0.weight")
 
 
