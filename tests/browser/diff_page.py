@@ -50,7 +50,7 @@ STAND_IN = """async ([name, source, css, state]) => {
 class DiffPage:
     """Both widgets of a trace on a page; `differences` and `table` are their Python sides."""
 
-    def __init__(self, page: Page, trace: Trace) -> None:
+    def __init__(self, page: Page, trace: Trace, *, is_grouped: bool = False) -> None:
         self.page, self.sizes = page, list[int]()
         self.differences, self.table = DiffTable(trace), OpTable(trace)
         link_differences(self.differences, self.table)
@@ -64,7 +64,10 @@ class DiffPage:
         )
         self._open("diff", "diff_table", {"overview": self.differences.overview, "selected_row": None})
         self._open("table", "op_table", {"overview": self.table.overview, "within": None, "selected_op_id": None})
-        page.locator("#diff .nb-count").filter(has_text="tensors").wait_for()
+        page.locator("#diff .nb-count").filter(has_text=" in ").wait_for()
+        if not is_grouped:
+            page.locator("#diff").get_by_label("Group by").select_option("no groups")
+            page.locator("#diff .nb-grid[role='grid']").wait_for()
 
     def _widget(self, name: str) -> Any:
         return self.differences if name == "diff" else self.table

@@ -200,3 +200,24 @@ def test_closing_the_widget_takes_everything_away(faulty: DiffPage) -> None:
     faulty.wait_for_plots()
     faulty.page.evaluate("window.cleanUps.diff()")
     assert faulty.page.locator("#diff *").count() == 0
+
+
+def test_equal_mismatches_are_one_row_that_opens_to_its_calls(page: Page) -> None:
+    shown = DiffPage(page, faulty_trace(), is_grouped=True)
+    expect(shown.diff.locator(".nb-count strong")).to_have_text(re.compile(r"^16 tensors in \d+ groups$"))
+    diffs = shown.differences.source.trace.diffs
+    wrong = diffs[diffs["status"] == "mismatch"]
+    group = shown.row(0)
+    assert [group.locator(f"[data-name='{name}']").inner_text() for name in ("op", "status", "calls", "of")] == [
+        wrong["op"].iloc[0],
+        "mismatch",
+        str(len(wrong)),
+        str((diffs["op"] == wrong["op"].iloc[0]).sum()),
+    ]
+    assert group.get_attribute("aria-expanded") == "false"
+    group.click()
+    expect(shown.row(1)).to_have_attribute("aria-level", "2")
+    expect(shown.row(1)).to_contain_text(f"#{wrong['op_id'].iloc[0]} {wrong['op'].iloc[0]}")
+    shown.row(1).click()
+    assert shown.differences.selected_row in wrong.index
+    expect(shown.diff.locator(".nb-detail")).to_be_visible()

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 from playwright.sync_api import Page, expect
 
+import nbkit
 from tests.browser.table_page import TablePage
 from tests.support.fakes import fake_trace, small_trace, timed_trace
 
@@ -72,17 +74,29 @@ def test_an_op_that_is_selected_elsewhere_opens_its_group(layers: TablePage) -> 
     expect(row).to_have_attribute("aria-level", "2")
 
 
-def test_repeated_layers_are_one_row_with_the_spread_of_the_layers(layers: TablePage) -> None:
-    group_by(layers, "layer")
-    ops = layers.table.source.trace.ops.dropna(subset="module")
-    sums = ops.assign(layer=ops["module"].str.replace(r"\.\d+", ".*", regex=True))
-    sums = sums.groupby(["layer", "module"])["self_time_us"].sum().groupby("layer").agg(["size", "min", "max", "sum"])
-    sums = sums.sort_values("sum", ascending=False)
-    assert layers.column("layer", len(sums)) == sums.index.tolist()
-    assert [int(text) for text in layers.column("instances", len(sums))] == sums["size"].tolist()
-    groups = layers.table.groups
+def stacked_trace() -> nbkit.Trace:
+    """A timed step of a model with three equal blocks."""
+    model = torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU()) for _ in range(3)))
+    with nbkit.optime() as trace:
+        model(torch.randn(2, 8)).sum().backward()
+    return trace
+
+
+def test_repeated_layers_are_one_row_with_the_spread_of_the_layers(page: Page) -> None:
+    trace = stacked_trace()
+    shown = TablePage(page, trace)
+    group_by(shown, "layer")
+    ops = trace.ops.dropna(subset="module")
+    sums = ops.assign(layer=ops["module"].str.replace(r"^\d+", "*", regex=True).replace("", "(root)"))
+    sums = sums.groupby(["layer", "module"])["self_time_us"].sum().groupby("layer").agg(["size", "min", "max"])
+    groups = shown.table.groups
     assert groups is not None
-    pd.testing.assert_series_equal(groups["max"][: len(sums)], sums["max"].reset_index(drop=True), check_names=False)
+    found = groups.set_index("layer").loc[sums.index]
+    assert found["instances"].to_dict() == sums["size"].to_dict() == {"(root)": 1, "*": 3, "*.0": 3, "*.1": 3}
+    for name in ("min", "max"):
+        assert found[name].tolist() == pytest.approx(sums[name].tolist())
+    rows = [shown.column(name, len(groups)) for name in ("layer", "instances")]
+    assert dict(zip(*rows, strict=True))["*.0"] == "3"
 
 
 def test_what_is_outside_modules_is_told_apart(small: TablePage) -> None:

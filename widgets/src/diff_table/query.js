@@ -7,13 +7,13 @@ import * as table from "../table/query/query.js";
 /** @type {Record<string, "min" | "max" | "sum">} */
 const TOTALS = {
   rank: "min", noise_ratio: "max", max_abs_error: "max", max_rel_error: "max", local_error: "max", propagated_error: "max", total_error: "max",
-  mismatch_count: "sum", mismatch_fraction: "max", mean_abs_error: "max", max_ulp: "max",
+  mismatch_count: "sum", mismatch_fraction: "max", mean_abs_error: "max", max_ulp: "max", op_id: "min",
 };
 const WORST = [{ column: "rank", descending: false }];
 
-/** The ways to group results: equal ones are those of one op with one verdict. @type {Record<string, import("../table/query/grouping.js").Way>} */
+/** The ways to group results: equal ones are those of one op with one verdict and one kind of difference. @type {Record<string, import("../table/query/grouping.js").Way>} */
 export const WAYS = {
-  op: { label: "op + verdict", sort: WORST, group: { by: ["op", "status"], totals: TOTALS, among: ["op"] } },
+  equal: { label: "equal results", sort: WORST, group: { by: ["op", "status", "pattern"], totals: TOTALS, among: ["op"] } },
   module: { label: "module", sort: WORST, group: { by: ["module", "model"], totals: TOTALS, among: ["module", "model"] } },
   source: { label: "source line", sort: WORST, group: { by: ["source"], totals: TOTALS, among: ["source"] } },
 };

@@ -29,7 +29,7 @@ export class GridBody {
    * @param {number} top
    * @param {import("./scroll.js").Sizes} sizes
    * @param {(position: number) => any[] | undefined} rowAt
-   * @param {{selected: number | null, active: {row: number, column: number}, isNested: boolean, isGrouped: boolean, open: Set<number>, largest: number, rowName: (row: any[]) => string | null}} look
+   * @param {{selected: number | null, active: {row: number, column: number}, isNested: boolean, isGrouped: boolean, open: Set<number>, largest: number, rowName: (row: any[]) => [string, string | null]}} look
    */
   draw(top, sizes, rowAt, look) {
     const { first, last } = visibleRows(top, sizes);
@@ -108,11 +108,11 @@ export class GridBody {
   /** Writes the first cell of a row in groups: what a group goes by, or which row one inside is. @param {any} cell @param {string | null} text @param {any[]} row @param {any} look */
   writeLead(cell, text, row, look) {
     const isGroup = row[0] < 0;
-    const op = isGroup ? text : look.rowName(row);
+    const [id, op] = isGroup ? ["", text] : look.rowName(row);
     cell.title = op ?? "null";
     cell.classList.remove("nb-tail");
     cell.style.paddingInlineStart = isGroup ? "" : "24px";
-    cell.replaceChildren(isGroup ? h("span", { class: "nb-twisty", "aria-hidden": "true" }) : h("span", { class: "nb-muted" }, `#${row[0]} `), op === null ? nullMark() : h("bdi", { dir: "ltr" }, op));
+    cell.replaceChildren(isGroup ? h("span", { class: "nb-twisty", "aria-hidden": "true" }) : h("span", { class: "nb-muted" }, `#${id} `), op === null ? nullMark() : h("bdi", { dir: "ltr" }, op));
   }
 
   /** Returns the element that shows a position, if it is in view. @param {number} position */

@@ -177,10 +177,11 @@ export class Grid {
     if (hadFocus && cell !== document.activeElement) (cell ?? this.element).focus({ preventScroll: true });
   }
 
-  /** Names a row inside a group by its op. @param {any[]} row */
+  /** Names a row inside a group by its op and that op's number, which is its own where no column has it. @param {any[]} row @returns {[string, string | null]} */
   rowName(row) {
-    const column = this.allColumns.find(({ name }) => name === "op");
-    return column ? column.text(row[FIRST_CELL + (column.at ?? 0)]) : null;
+    const [id, op] = ["op_id", "op"].map((name) => this.allColumns.find((column) => column.name === name));
+    const text = (/** @type {import("../columns.js").Column | undefined} */ column) => column?.text(row[FIRST_CELL + (column.at ?? 0)]) ?? null;
+    return [text(id) ?? String(row[0]), text(op)];
   }
 
   activeCell() {
