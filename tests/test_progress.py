@@ -24,6 +24,7 @@ class Terminal(io.StringIO):
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     """Progress begins at once, and lines follow each other quickly."""
+    monkeypatch.delenv("NBKIT_PROGRESS")
     monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
     monkeypatch.setattr(progress, "EVERY_S", 0.01)
 
