@@ -43,7 +43,7 @@ def test_findings_are_an_exit_status_if_asked(nbkit, folder, severities, status)
 
 def test_who_waits_is_told_what_takes_its_time(nbkit, folder, monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setattr(progress, "PATIENCE_S", float("inf"))
+    monkeypatch.setattr(progress, "PATIENCE_S", 1e6)
     monkeypatch.delenv("NBKIT_PROGRESS")
     assert nbkit("report", "u", "-o", "r.html") == 0
     assert capsys.readouterr().err == f"nbkit: reading u\nnbkit: writing {folder / 'r.html'}\n"
