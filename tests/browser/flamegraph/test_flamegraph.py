@@ -212,7 +212,7 @@ def test_an_op_that_the_view_lacks_brings_back_time_order(page: Page) -> None:
     shown = FlamePage(page, with_kernels())
     shown.choose("Group", "by op")
     shown.select_from_python(3)
-    expect(page.get_by_label("Group")).to_have_value("none")
+    expect(page.get_by_label("Group", exact=True)).to_have_value("none")
     expect(page.get_by_role("heading", name="sgemm_128x64")).to_be_visible()
 
 

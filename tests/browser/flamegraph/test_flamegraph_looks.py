@@ -154,7 +154,7 @@ def test_grouped_by_module_two_equal_traces_are_the_same(page: Page) -> None:
     # The op of the root module's row bears the name of its class, which begins all module paths.
     step = flame(node("Net", 100, node("aten.mm", 60, module="Net.fc"), level="module", module="Net"))
     FlamePage(page, step, base=step)
-    page.get_by_label("Group").select_option("module")
+    page.get_by_label("Group", exact=True).select_option("module")
     assert page.get_by_role("list", name="Colours").get_by_role("listitem").all_inner_texts() == [
         "no clear change\n6 frames"
     ]

@@ -23,12 +23,13 @@ def opened(page: Page, report: Path) -> Page:
 
 
 def chosen(page: Page, panel: str) -> Locator:
+    """The name of the selected row's op; in a group it stands behind the op's number."""
     return page.locator(f"#{panel} .nb-row[aria-selected=true] [data-name=op]")
 
 
 def test_a_link_of_the_summary_selects_its_op(opened: Page) -> None:
     opened.locator("#t1 .nbkit-summary").get_by_role("link", name="aten.add_.Tensor").first.click()
-    expect(chosen(opened, "t1-op_table")).to_have_text("aten.add_.Tensor")
+    expect(chosen(opened, "t1-op_table")).to_have_text("#7 aten.add_.Tensor")
     expect(opened.locator("#t1-op_table .nb-detail h3")).to_contain_text("#7")
     expect(opened.locator("#t1-op_table")).to_be_in_viewport()
     expect(opened.locator("#t1-flamegraph .nb-detail")).to_contain_text("aten.add_.Tensor")
@@ -36,29 +37,29 @@ def test_a_link_of_the_summary_selects_its_op(opened: Page) -> None:
 
 def test_a_link_leads_to_a_trace_that_was_not_drawn_yet(opened: Page) -> None:
     opened.locator(".nbkit-front").get_by_role("link", name="see aten.addmm.default").last.click()
-    expect(opened.locator(".nb-row[aria-selected=true] [data-name=op]").first).to_have_text("aten.addmm.default")
+    expect(opened.locator(".nb-row[aria-selected=true] [data-name=op]").first).to_contain_text("aten.addmm.default")
 
 
 def test_a_difference_selects_its_op_and_the_other_way_round(opened: Page) -> None:
     opened.locator(".nbkit-front").get_by_role("link", name="see aten.addmm.default").first.click()
-    expect(chosen(opened, "t2-diff_table")).to_have_text("aten.addmm.default")
+    expect(chosen(opened, "t2-diff_table")).to_contain_text("aten.addmm.default")
     expect(chosen(opened, "t2-op_table")).to_have_text("aten.addmm.default")
     expect(opened.locator("#t2-diff_table .nb-plot > svg")).to_have_count(3)
     opened.locator("#t2-op_table .nb-body").get_by_text("aten.gelu.default").click()
-    expect(chosen(opened, "t2-diff_table")).to_have_text("aten.gelu.default")
+    expect(chosen(opened, "t2-diff_table")).to_contain_text("aten.gelu.default")
 
 
 def test_a_frame_limits_the_op_table_to_what_is_inside(opened: Page) -> None:
     flame, table = opened.locator("#t1-flamegraph"), opened.locator("#t1-op_table")
     flame.get_by_role("button", name="Table", exact=True).click()
     flame.get_by_role("region", name="Frames as a table").get_by_role("button", name="fc (Linear)").first.click()
-    expect(table.locator(".nb-count strong")).to_have_text("4 of 9 ops")
+    expect(table.locator(".nb-count strong")).to_have_text("4 of 9 ops in 4 groups")
     table.get_by_role("button", name="fc (Linear) (4 ops)").click()
-    expect(table.locator(".nb-count strong")).to_have_text("9 ops")
+    expect(table.locator(".nb-count strong")).to_have_text("9 ops in 7 groups")
 
 
 def test_traces_have_selections_of_their_own(opened: Page) -> None:
     opened.locator("#t1 .nbkit-summary").get_by_role("link", name="aten.mm.default").first.click()
     opened.locator("#t3 .nbkit-summary").get_by_role("link", name="aten.addmm.default").first.click()
-    expect(chosen(opened, "t1-op_table")).to_have_text("aten.mm.default")
+    expect(chosen(opened, "t1-op_table")).to_contain_text("aten.mm.default")
     expect(chosen(opened, "t3-op_table")).to_have_text("aten.addmm.default")
