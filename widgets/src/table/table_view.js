@@ -12,8 +12,8 @@ import { Grid } from "./grid/grid.js";
 import { header } from "../shared/header.js";
 import { count, counted } from "../shared/numbers.js";
 import { RowSelection } from "./row_selection.js";
-import { TableMenu } from "./menu.js";
-import { allRows, copied, MOST_COPIED, save, written } from "./take_along.js";
+import { TableMenu } from "./menu/menu.js";
+import { allRows, copied, MOST_COPIED, save, written } from "./menu/take_along.js";
 import { TreePane } from "./tree_pane.js";
 
 /** Rows fetched beyond the view, so that scrolling on finds them there. */

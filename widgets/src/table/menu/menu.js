@@ -1,10 +1,10 @@
 // What can be done with a table as a whole: grouping its rows, choosing its columns, taking its rows along.
 
-import { h } from "../shared/dom.js";
+import { h } from "../../shared/dom.js";
 
 export class TableMenu {
   /**
-   * @param {{ways: Record<string, import("./query/grouping.js").Way>, onGroup: (name: string) => void, onColumns: (hidden: Set<string>) => void,
+   * @param {{ways: Record<string, import("../query/grouping.js").Way>, onGroup: (name: string) => void, onColumns: (hidden: Set<string>) => void,
    *   onCopy: () => void, onSave: () => void}} options
    */
   constructor({ ways, onGroup, onColumns, onCopy, onSave }) {
@@ -23,7 +23,7 @@ export class TableMenu {
       h("button", { type: "button", title: "Save the rows that are listed as a CSV file", onclick: onSave }, "CSV"));
   }
 
-  /** @param {string} group @param {import("./columns.js").Column[]} columns */
+  /** @param {string} group @param {import("../columns.js").Column[]} columns */
   show(group, columns) {
     if (this.group.value !== group) this.group.value = group;
     const names = columns.map(({ name }) => name).join();

@@ -1,7 +1,7 @@
 // The rows that a table lists as text: copied with tabs between the cells, or saved as a CSV file.
 
-import { copyText } from "../shared/copy.js";
-import { h } from "../shared/dom.js";
+import { copyText } from "../../shared/copy.js";
+import { h } from "../../shared/dom.js";
 
 /** What stands in a row before its cells: its number and how deep it is nested. */
 const FIRST_CELL = 2;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { allRows, written } from "../../src/table/take_along.js";
+import { allRows, written } from "../../../src/table/menu/take_along.js";
 
 test("all pages of a listing are fetched, without number and depth, and their progress is told", async () => {
   const rows = [[0, 0, "aten.mm", 1.5], [1, 1, "aten.add", null], [2, 0, "aten.mul", 2]];
