@@ -116,7 +116,12 @@ METRICS = table(
 CORRESPONDENCE = table(
     "correspondence",
     "part, parameter or op of two graphs, or of one of them only, in the order of the left graph",
-    ("level", "str", "part; parameter: a parameter or a buffer; op: an op, an input, an output or a constant"),
+    (
+        "level",
+        "str",
+        "part; parameter: a parameter or a buffer; state: a buffer of no module, such as the state of an optimizer or a "
+        "gradient; op: an op, an input, an output or a constant",
+    ),
     ("left_id", "Int64", "part_id or node_id on the left; null if only the right graph has it"),
     ("right_id", "Int64", "part_id or node_id on the right; null if only the left graph has it"),
     ("action", "str", "match, left_only or right_only"),
