@@ -119,8 +119,8 @@ CORRESPONDENCE = table(
     (
         "level",
         "str",
-        "part; parameter: a parameter or a buffer; state: a buffer of no module, such as the state of an optimizer or a "
-        "gradient; op: an op, an input, an output or a constant",
+        "part; parameter: a parameter or a buffer; state: a buffer of no module, such as optimizer state, a gradient; "
+        "op: an op, an input, an output or a constant",
     ),
     ("left_id", "Int64", "part_id or node_id on the left; null if only the right graph has it"),
     ("right_id", "Int64", "part_id or node_id on the right; null if only the left graph has it"),
