@@ -71,7 +71,7 @@ class RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(size))
 
     def forward(self, x: Tensor) -> Tensor:  # (B, T, C) -> (B, T, C)
-        # Normalised in float32 and cast back before the weight, as the released models do.
+        # Normalized in float32 and cast back before the weight, as the released models do.
         wide = x.float()
         wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.eps)
         return self.weight * wide.to(x.dtype)

@@ -245,7 +245,7 @@ def initial_decay(config: RWKV4Config, layer: int) -> Tensor:
 
 
 def initial_bonus(config: RWKV4Config) -> Tensor:
-    """Returns bonus of the current position per channel (C,), in zigzag so that neighbours differ."""
+    """Returns bonus of the current position per channel (C,), in zigzag so that neighbors differ."""
     zigzag = (torch.arange(config.width) + 1) % 3 - 1
     return torch.full((config.width,), 0.3).log() + 0.5 * zigzag
 

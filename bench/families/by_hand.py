@@ -24,7 +24,7 @@ class Spectral(nn.Module):
 
 
 class Graph(nn.Module):
-    """Messages along edges: gather, scatter_add, softmax over neighbours, a mean by index_add."""
+    """Messages along edges: gather, scatter_add, softmax over neighbors, a mean by index_add."""
 
     def __init__(self) -> None:
         super().__init__()

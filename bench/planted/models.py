@@ -95,7 +95,7 @@ class StateSpace(nn.Module):
 
 
 class GraphNet(nn.Module):
-    """Messages along edges: index_select, index_add, scatter, a softmax over neighbours, products of batches."""
+    """Messages along edges: index_select, index_add, scatter, a softmax over neighbors, products of batches."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Reading a Paddle program of 285 kB: seconds of the reader alone and with the recognised structure, beside the budget.
+"""Reading a Paddle program of 285 kB: seconds of the reader alone and with the recognized structure, beside the budget.
 
 Run from the root: `python bench/readers/paddle_program.py [PROGRAM]`; without a file a program of that size is made.
 """

@@ -1,4 +1,4 @@
-"""Which frames the flame graph of a difference colours: of two equal runs, and where one module is planted 20 % slower.
+"""Which frames the flame graph of a difference colors: of two equal runs, and where one module is planted 20 % slower.
 
 Every pair is recorded with repeats and judged in all groupings; the run of median time of each is also compared as a
 single recording. Run from the repository root: `python bench/views/flame_difference.py [--pairs N] [--load N]`. Writes
@@ -38,14 +38,14 @@ def main() -> None:
     with spinning(load):
         parts = [*equal_pairs(step, pairs), planted_table(step, pairs, wait_us)]
     head = f"{WARMUP} warm-up runs and {REPEATS} repeats a side, {pairs} pairs of each, {load} spinning processes."
-    text = "\n\n".join(["# Colours of a difference", head, *parts]) + "\n"
+    text = "\n\n".join(["# Colors of a difference", head, *parts]) + "\n"
     OUT.mkdir(parents=True, exist_ok=True)
     (OUT / ("flame_difference_loaded.md" if load else "flame_difference.md")).write_text(text)
     print(text)
 
 
 def equal_pairs(step: TrainingStep, pairs: int) -> tuple[str, str]:
-    """Returns the table of what is coloured although nothing differs, and a sentence on single recordings."""
+    """Returns the table of what is colored although nothing differs, and a sentence on single recordings."""
     coloured, frames, single = Counter[str](), Counter[str](), list[int]()
     for _ in range(pairs):
         before, now = timed(step), timed(step)
@@ -54,13 +54,13 @@ def equal_pairs(step: TrainingStep, pairs: int) -> tuple[str, str]:
             frames[group] = max(frames[group], count)
         single.append(singly_coloured(before, now))
     rows = [(group, f"{frames[group]:,}", f"{coloured[group]}") for group in GROUPS]
-    table = markdown(("equal runs, by grouping", "frames", "coloured in all pairs together"), rows)
+    table = markdown(("equal runs, by grouping", "frames", "colored in all pairs together"), rows)
     none = f"none in {single.count(0)} of {pairs}"
     return table, f"Compared as single recordings, {median(single):g} frames (median; most {max(single)}; {none})."
 
 
 def planted_table(step: TrainingStep, pairs: int, wait_us: float) -> str:
-    """Says in how many pairs the planted module is coloured, and what else is in all of them."""
+    """Says in how many pairs the planted module is colored, and what else is in all of them."""
     found, above, beside = Counter[str](), Counter[str](), Counter[str]()
     for before, now in planted_pairs(step, pairs, wait_us):
         for group, (paths, _) in judged(before, now).items():
@@ -70,7 +70,7 @@ def planted_table(step: TrainingStep, pairs: int, wait_us: float) -> str:
             above[group] += len(set(holding) - set(planted))
             beside[group] += len(set(paths) - set(holding))
     rows = [(group, f"{found[group]} of {pairs}", f"{above[group]}", f"{beside[group]}") for group in GROUPS]
-    return markdown((f"{MODULE} planted 20 % slower", "coloured", "frames that hold it", "other frames"), rows)
+    return markdown((f"{MODULE} planted 20 % slower", "colored", "frames that hold it", "other frames"), rows)
 
 
 def judged(before: Trace, now: Trace) -> dict[str, tuple[list[tuple[str, ...]], int]]:
@@ -97,7 +97,7 @@ def is_planted(path: tuple[str, ...]) -> bool:
 
 
 def singly_coloured(before: Trace, now: Trace) -> int:
-    """Returns how many frames are coloured if the noise is not known."""
+    """Returns how many frames are colored if the noise is not known."""
     plain = [Trace({"ops": trace.ops}, trace.meta) for trace in (now, before)]
     states = [flame_state(trace) for trace in plain]
     changes = flame_changes(states[0], states[1], difference_state(plain[0], plain[1], states[0], states[1]))

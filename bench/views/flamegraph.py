@@ -99,7 +99,7 @@ def measure(page: Any) -> None:
     for label, value in VIEWS:
         name = f"{label.lower()}: {value}"
         report(f"built and drawn, {name}", [page.evaluate(CHOOSE, [label, value])])
-        if label != "Colour":
+        if label != "Color":
             report(f"zoom frame, {name}", page.evaluate(WHEEL, [20, -60]), FRAME_MS)
             page.evaluate(WHEEL, [20, 60])
     report("table twin opened", [page.evaluate(CLICK, "button[title^='The same data']")])
@@ -108,7 +108,7 @@ def measure(page: Any) -> None:
 SEARCHES = ("softmax", "mm|add", "^aten\\.", "v[0-3]$", "gelu")
 # Each is built when it is first asked for, so it is measured once.
 VIEWS = (
-    ("Colour", "family"),
+    ("Color", "family"),
     ("Order", "heavy"),
     ("Group", "module"),
     ("Group", "op"),

@@ -38,13 +38,14 @@ class MemoryState(NamedTuple):
     """Holds what is known of some memory of one run.
 
     `eps` is that of the coarsest dtype on the way to it, `level` a difference that was allowed; `origin` is the row at
-    which its difference began, and `alone` that of an op that only this run has.
+    which its difference began, and `alone` that of an op that only this run has. What `is_empty` was not written yet.
     """
 
     eps: float = 0.0
     level: float = 0.0
     origin: int | None = None
     alone: int | None = None
+    is_empty: bool = False
 
 
 UNKNOWN = MemoryState()
@@ -87,7 +88,13 @@ class Spread:
         With `is_guess` the two are other ops that give the same shapes: what differs then need not be the same thing.
         """
         packet = packet_of(op)
-        if packet in UNINITIALISED or not made:
+        filled = [tensor for tensor in read if not self._is_empty(tensor)]
+        if packet in UNINITIALISED or (len(filled) < len(read) and all(_is_seen(tensor, read) for tensor in made)):
+            for tensor in made:
+                self._note(tensor, MemoryState(is_empty=True))
+            return Verdict()
+        read = filled
+        if not made:
             return Verdict()
         noise = max([*(self._noise(tensor) for tensor in read), *(tensor.eps for tensor in made)])
         known = [memory for tensor in read for memory in self._known(tensor)]
@@ -150,9 +157,15 @@ class Spread:
         origin = verdict.origin_id if verdict.origin_id is not None else next(iter(sources), None)
         for tensor in made:
             # A view of what agrees is the memory that it was.
-            if not (is_clean and _is_view(tensor.left, [source.left for source in read])):
-                memory = MemoryState(noise, tensor.error if is_clean else 0.0, origin)
-                self.memories[0][tensor.left.storage] = self.memories[1][tensor.right.storage] = memory
+            if not (is_clean and _is_seen(tensor, read)):
+                self._note(tensor, MemoryState(noise, tensor.error if is_clean else 0.0, origin))
+
+    def _note(self, tensor: Read, memory: MemoryState) -> None:
+        self.memories[0][tensor.left.storage] = self.memories[1][tensor.right.storage] = memory
+
+    def _is_empty(self, tensor: Read) -> bool:
+        """Returns whether nobody knows what is in a tensor: memory was taken for it, and nothing written to it."""
+        return all(memory.is_empty for memory in self._known(tensor))
 
 
 def _judged(verdict: Verdict, row: int, causes: list[Cause], message: Callable[[], str]) -> Verdict:
@@ -171,8 +184,13 @@ def _message(packet: str, verdict: Verdict, tensor: Read) -> str:
         return f"its result has the shape {tensor.left.shape}, there {tensor.right.shape}"
     if packet in DRAWING:
         return f"its draws differ ({tensor.what}); give both runs the same seed"
-    errors = f"its inputs differ by {verdict.input_error:.2g} at most, its result by {verdict.output_error:.2g}"
-    return f"{errors}: {tensor.what}"
+    errors = f"{verdict.input_error:.2g} at most, those of its result by {verdict.output_error:.2g}"
+    return f"the statistics of its inputs differ by {errors}: {tensor.what}"
+
+
+def _is_seen(made: Read, read: list[Read]) -> bool:
+    """Returns whether a result is another tensor on the memory of an input."""
+    return _is_view(made.left, [tensor.left for tensor in read])
 
 
 def _is_view(made: Tensor, read: list[Tensor]) -> bool:

@@ -7,9 +7,9 @@ For an op f, inputs x, output y in the device's dtype and r = f(x) in float64 fr
     floor = q + root mean square of q                               an element that cancels is judged by its tensor
     noise ratio = max |y - r| / floor
 
-A right kernel has a ratio of order 1; a wrong one is far above. With c left out the ratio can only be larger, so that
-most ops are settled by r alone: c is asked for where that is not enough. Of a matrix product it is asked for only the
-elements whose ratio is too large without it, from their rows and columns alone; c counts as 0 elsewhere.
+A correct kernel has a ratio of order 1; an incorrect one is far above. With c left out the ratio can only be larger,
+so that most ops are settled by r alone: c is asked for where that is not enough. Of a matrix product it is asked for
+only the elements whose ratio is too large without it, from their rows and columns alone; c counts as 0 elsewhere.
 
 A kernel that adds K products one after the other rounds each partial sum: its error grows like K where c grows like the
 root of K. What is computed in the accumulator's precision is therefore allowed growth() times as much: one running sum

@@ -16,7 +16,8 @@ from nbkit.readers.text_file import GZIP, text_lines
 from nbkit.trace.trace import Trace
 
 Reader = Callable[[Path], Trace]
-JSON = re.compile(r'\s*(?:\{\s*["}]|\[)')
+# A list of anything but numbers and words, as a line may begin with "[1,0]<stdout>:" or "[rank0]:".
+JSON = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:["{\[\]]|\Z))')
 # Texts of other frameworks; those that say what they are in one place come first.
 TEXTS: tuple[tuple[Callable[[str], bool], Reader], ...] = (
     (oneflow.looks_like, oneflow.read_oneflow_log),

@@ -27,7 +27,7 @@ NODES = table(
         "str",
         "role in the model: embedding, rotary (positions), norm, block, attention, time_mix, channel_mix (RWKV), mlp, "
         "head, loss (and the first value of its gradient), residual (an addition to the stream), optimizer, "
-        "communication or cast; null where not recognised",
+        "communication or cast; null where not recognized",
     ),
     ("phase", "str", "forward, backward, recompute (the forward once more, for backward), optimizer or other; or null"),
     (
@@ -76,12 +76,12 @@ GRAPH_TENSORS = table(
 )
 PARTS = table(
     "parts",
-    "part of a graph: a module, or what was recognised as one",
+    "part of a graph: a module, or what was recognized as one",
     ("part_id", "int64", "this part, dense from 0"),
     ("parent_id", "Int64", "part that holds it; null at the top of its graph"),
     ("graph", "str", "as in nodes"),
     ("name", "str", "last piece of the module path, or what it is called: 'layer 3'; unique below its parent"),
-    ("module", "str", "module path; null where the part was recognised by dataflow"),
+    ("module", "str", "module path; null where the part was recognized by dataflow"),
     ("type", "str", "class of the module; null if unknown"),
     (
         "phase",
@@ -94,7 +94,7 @@ PARTS = table(
     ("repeat_of", "Int64", "first part of the same form beside it, itself included; null if it is the only one"),
     ("nodes", "int64", "nodes in it and below"),
     ("params", "Int64", "parameter elements in it and below, shared ones once; null if unknown"),
-    ("evidence", "str", "what its role was recognised by; null without a role"),
+    ("evidence", "str", "what its role was recognized by; null without a role"),
 )
 OVERLAY = table(
     "overlay",
@@ -116,7 +116,12 @@ METRICS = table(
 CORRESPONDENCE = table(
     "correspondence",
     "part, parameter or op of two graphs, or of one of them only, in the order of the left graph",
-    ("level", "str", "part; parameter: a parameter or a buffer; op: an op, an input, an output or a constant"),
+    (
+        "level",
+        "str",
+        "part; parameter: a parameter or a buffer; state: a buffer of no module, such as optimizer state, a gradient; "
+        "op: an op, an input, an output or a constant",
+    ),
     ("left_id", "Int64", "part_id or node_id on the left; null if only the right graph has it"),
     ("right_id", "Int64", "part_id or node_id on the right; null if only the left graph has it"),
     ("action", "str", "match, left_only or right_only"),

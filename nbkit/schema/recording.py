@@ -111,7 +111,7 @@ MODULES = table(
     ("model", "str", "root model: its class name, numbered where there are several"),
     ("module", "str", "named_modules() path; '' is the root"),
     ("type", "str", "class name"),
-    ("role", "str", "role in the model: embedding, norm, attention, ...; null where not recognised"),
+    ("role", "str", "role in the model: embedding, norm, attention, ...; null where not recognized"),
     ("parent", "str", "path of the module that holds it; null for the root"),
     ("depth", "int64", "number of modules above it"),
     ("calls", "int64", "how often its forward ran in the recording"),

@@ -31,7 +31,7 @@ def run_op(kind: type[Tensor], func: Any, args: Any, kwargs: dict[str, Any]) -> 
     crossing.check_devices(func, name)
     target = kwargs.get("device")
     if target is not None and target.type != crossing.home.type:
-        return func(*raw_args, **raw_kwargs)  # what leaves the device is never spoilt
+        return func(*raw_args, **raw_kwargs)  # what leaves the device is never spoiled
     if target is not None:
         check_index(target)
         raw_kwargs["device"] = CPU

@@ -1,4 +1,4 @@
-"""load opens any file nbkit can read and recognises its kind. As a subcommand, it shows it or rows of its frames."""
+"""load opens any file nbkit can read and recognizes its kind. As a subcommand, it shows it or rows of its frames."""
 
 import shutil
 import sys

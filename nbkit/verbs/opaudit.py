@@ -21,7 +21,7 @@ OPAUDIT = Verb(
         summary="find what is wrong in a training step",
         description="Find what is wrong in the training step of this cell: gradients, updates and modes of all "
         "parameters.",
-        notes="The findings stand first. The cell is to hold a whole step: forward, backward, optimizer.",
+        notes="The findings come first. The cell is to hold a whole step: forward, backward, optimizer.",
         only_in_code=("model", "optimizer"),
     ),
 )

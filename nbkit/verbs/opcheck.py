@@ -21,6 +21,6 @@ OPCHECK = Verb(
         function=_function,
         summary="find where NaN, Inf and lost precision begin",
         description="Find where NaN, Inf and lost precision begin in this cell: forward, backward and optimizer.",
-        notes="The findings stand first.",
+        notes="The findings come first.",
     ),
 )

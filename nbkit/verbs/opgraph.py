@@ -1,4 +1,4 @@
-"""opgraph makes the graph of a model, a trace, a dump or an ONNX model, with its parts recognised, and compares two.
+"""opgraph makes the graph of a model, a trace, a dump or an ONNX model, with its parts recognized, and compares two.
 
 Its trace is shown as the graph, its outline and tables of parts, roles and ops.
 """
@@ -36,7 +36,7 @@ from nbkit.views.static_html.view import View
 def opgraph(source: Any, *, against: Any = None, graph: str | None = None, name: str | None = None) -> Trace:
     """Returns a trace with the graph of `source` in the frames nodes, edges, graph_tensors and parts.
 
-    Parts of RWKV and LLaMA are recognised, from names where there are some and from the dataflow where not: the roles
+    Parts of RWKV and LLaMA are recognized, from names where there are some and from the dataflow where not: the roles
     of nodes, parts and modules, and the blocks that repeat.
 
     Args:
@@ -194,7 +194,7 @@ def _source(notebook: Notebook, word: str) -> object:
 
 LINE = LineMagic(
     """\
-Show the graph of a model, a recorded step, a dump of another framework or an ONNX model, with its parts recognised.
+Show the graph of a model, a recorded step, a dump of another framework or an ONNX model, with its parts recognized.
 
     %opgraph model                           the module tree of a model
     %opgraph _optrace                        the ops of a recorded step
@@ -236,7 +236,7 @@ COMMAND = Command(
     "show the graph in a dump or a trace, or compare two",
     "graph rwkv.log --against rwkv.onnx",
     f"""\
-Show the graph in a OneFlow nn.Graph log, a Paddle program, an ONNX model or a saved trace, with its parts recognised:
+Show the graph in a OneFlow nn.Graph log, a Paddle program, an ONNX model or a saved trace, with its parts recognized:
 modules, RWKV and LLaMA blocks, what repeats.
 
     {PROGRAM} graph rwkv.log

@@ -1,1 +1,1 @@
-"""views: frames become widgets, figures, text and HTML; the only place where numbers get units and colours."""
+"""views: frames become widgets, figures, text and HTML; the only place where numbers get units and colors."""

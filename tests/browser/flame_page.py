@@ -182,7 +182,7 @@ def plain(value: Any) -> Any:
 
 
 def unknown_noise() -> dict[str, Any]:
-    """The `difference` state of single recordings; what takes 1.2 times as long, by 1 % of all time, is coloured."""
+    """The `difference` state of single recordings; what takes 1.2 times as long, by 1 % of all time, is colored."""
     return {"repeats": [1, 1], "notes": [], "single_factor": 1.2, "single_share": 0.01, "views": {}}
 
 
@@ -296,7 +296,7 @@ class FlamePage:
         self.page.mouse.up()
 
     def color(self, fraction: float, row: int) -> str:
-        """The colour of the canvas there, near the upper edge of the row, where no label is."""
+        """The color of the canvas there, near the upper edge of the row, where no label is."""
         script = """([fraction, y]) => { const canvas = document.querySelector(".nb-flame-canvas");
           const scale = canvas.width / canvas.clientWidth;
           const at = [Math.round(canvas.width * fraction), Math.round(y * scale)];

@@ -2,6 +2,7 @@
 
 from itertools import zip_longest
 
+import pandas as pd
 import pytest
 
 from nbkit.divergence.runs import run_of
@@ -38,7 +39,8 @@ def test_a_difference_begins_once_and_is_propagated_from_there():
     assert compared(left, right) == [("local", 0), ("propagated", 0), ("propagated", 0)]
     first = first_beginning(side_by_side(left, right))
     assert (first["op_id"], first["right_op_id"], first["op"]) == (0, 0, "aten.exp.default")
-    assert first["message"].startswith("its inputs differ by 0 at most, its result by 0.0099: norm 1.01, there 1")
+    message = "the statistics of its inputs differ by 0 at most, those of its result by 0.0099: norm 1.01, there 1"
+    assert first["message"].startswith(message)
 
 
 def test_what_differs_from_the_start_is_given():
@@ -46,6 +48,20 @@ def test_what_differs_from_the_start_is_given():
     assert compared(left, right) == [("input", 0), ("propagated", 0), ("propagated", 0)]
     message = side_by_side(left, right)["message"].iloc[0]
     assert message == "input 0 differs, and no recorded op made it: norm 1.1, there 1"
+
+
+def test_memory_that_was_never_written_is_no_divergence():
+    """Ops: empty, a view of it, normal_ on that, exp."""
+    calls = ((0, "output", 1), (1, "input", 1), (1, "output", 2), (2, "input", 2), (2, "output", 2))
+    memory = pd.array([1] * 6 + [3], dtype="Int64")
+
+    def filled(*norms):
+        ops, read = ("empty", "t", "normal_", "exp"), ((3, "input", 2), (3, "output", 3))
+        return run([0.0] * 4, ops, calls + read, norm=norms, min=0.0, max=norms, storage_id=memory)
+
+    right = filled(1.0, 1.0, 1.0, 1.0, 5.0, 5.0, 6.0)
+    assert compared(filled(*[2.8e36] * 4, 5.0, 5.0, 6.0), right) == [("-", -1), ("-", -1), ("clean", -1), ("clean", -1)]
+    assert compared(filled(*[2.8e36] * 4, 5.5, 5.5, 6.6), right)[2:] == [("local", 2), ("propagated", 2)]
 
 
 def test_rounding_is_judged_by_the_coarsest_dtype_on_the_way():

@@ -11,7 +11,7 @@ import nbkit
 from nbkit import __version__
 
 ROOT = Path(__file__).parents[2]
-# Spelt with brackets, so that this file does not name them itself.
+# Spelled with brackets, so that this file does not name them itself.
 FOREIGN = re.compile(
     r"/(?:tmp|work|farm|root|home)/|python[h]osted|pypi[.]org|registry[.]npmjs|deb[.]debian|(?<![\w-])farm-\w"
 )

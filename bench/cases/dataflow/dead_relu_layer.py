@@ -1,4 +1,4 @@
-"""A layer was initialised with a bias of -5: after ReLU nothing is left of it.
+"""A layer was initialized with a bias of -5: after ReLU nothing is left of it.
 
 Fact: exactly 0
 Where: hidden

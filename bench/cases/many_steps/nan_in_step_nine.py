@@ -1,4 +1,4 @@
-"""Sample 3 of batch 9 has a length of 0: the normalised vector is NaN from then on.
+"""Sample 3 of batch 9 has a length of 0: the normalized vector is NaN from then on.
 
 Fact: nan
 Fact: step 9

@@ -1,4 +1,4 @@
-"""Rotary positions are counted in bfloat16: beyond 256 neighbours share an angle.
+"""Rotary positions are counted in bfloat16: beyond 256 neighbors share an angle.
 
 Fact: rounded_positions
 Fact: bfloat16

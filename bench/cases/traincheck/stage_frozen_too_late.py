@@ -1,4 +1,4 @@
-"""frozen_stages is honoured by train(), which runs after the first steps: until then the stage is trained.
+"""frozen_stages is honored by train(), which runs after the first steps: until then the stage is trained.
 
 Fact: requires_grad=False
 Fact: The optimizer changes

@@ -21,9 +21,13 @@ def op_names(ops: pd.Series) -> pd.Series:
 
 
 def tensor_texts(tensors: pd.DataFrame) -> pd.Series:
-    """Returns the name of each tensor by its tensor_id: its path for the first tensor of that path, else %tensor_id."""
+    """Returns the name of each tensor by its tensor_id: its path for the first tensor of that path, else %tensor_id.
+
+    Gradients and optimizer state have the path of their parameter, with ".grad" or the key of the state.
+    """
     first = tensors.sort_values("requires_grad", ascending=False, kind="stable").drop_duplicates("tensor_id")
-    name = first["name"].mask(first["name"].duplicated())
+    path = first["name"].fillna(first["state_name"])
+    name = path.mask(path.duplicated())
     return pd.Series(name.fillna("%" + first["tensor_id"].astype(TEXT)).array, index=first["tensor_id"].to_numpy())
 
 

@@ -17,7 +17,7 @@ Frames = Mapping[str, pd.DataFrame]
 
 
 def compare_graphs(left: Frames, right: Frames) -> pd.DataFrame:
-    """Returns a frame of CORRESPONDENCE for two sets of frames: nodes, edges and, where they were recognised, parts.
+    """Returns a frame of CORRESPONDENCE for two sets of frames: nodes, edges and, where they were recognized, parts.
 
     Of several graphs those of equal names are compared, else the first with ops of each side.
     """

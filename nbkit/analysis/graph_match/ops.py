@@ -49,7 +49,7 @@ class _OpMatcher:
     def run(self) -> None:
         """Adds what is found to the pairs that are known."""
         self._interface()
-        # What is told by its neighbours, too, first: one op too many on one side would shift all behind it.
+        # What is told by its neighbors, too, first: one op too many on one side would shift all behind it.
         self._follow(self._form_among_neighbours, if_single)
         self._by_order()
         for form, pairing in ((self._form, if_single), (self._form, if_as_many), (self._loose_form, if_single)):
@@ -75,7 +75,7 @@ class _OpMatcher:
                 waiting += self._alike(look(self._sides[0], left), look(self._sides[1], right), form, pairing)
 
     def _alike(self, lefts: list[int], rights: list[int], form: Form, pairing: Pairing) -> list[tuple[int, int]]:
-        """Returns the new pairs of two lists of neighbours."""
+        """Returns the new pairs of two lists of neighbors."""
         left_nodes, right_nodes = self._free(0, lefts), self._free(1, rights)
         if not (left_nodes and right_nodes):
             return []

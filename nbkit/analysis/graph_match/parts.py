@@ -56,7 +56,7 @@ def _paired(
 def _unequally_known(
     left: Side, left_whole: Part | None, right: Side, right_whole: Part | None, pairs: Pairs
 ) -> list[tuple[Part | None, Part | None]]:
-    """Returns new pairs of parts of one name, of which only one side's role was recognised."""
+    """Returns new pairs of parts of one name, of which only one side's role was recognized."""
     key = PASSES[1][1]
     result = _paired(_below(left, left_whole), _containers(right, right_whole), key, "name", pairs)
     return result + _paired(_containers(left, left_whole), _below(right, right_whole), key, "name", pairs)
@@ -74,7 +74,7 @@ def _may_meet(first: Part, second: Part) -> bool:
 
 
 def _is_container(part: Part) -> bool:
-    # A numbered one is a layer, whether or not its role was recognised.
+    # A numbered one is a layer, whether or not its role was recognized.
     return part.role is None and bool(part.children) and not part.name.isdecimal()
 
 

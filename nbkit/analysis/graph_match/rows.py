@@ -27,10 +27,10 @@ class MatchedGraphs:
     is_transposed: bool
 
     def rows(self) -> Iterator[Row]:
-        """Yields rows of parts, then of parameters, then of ops; these only if both sides have some."""
+        """Yields rows of parts, of parameters, of other state, then of ops; these only if both sides have some."""
         for ids in _merged(list(self.left.parts), list(self.right.parts), self.parts):
             yield self._part_row(*ids)
-        for level in ("parameter", "op"):
+        for level in ("parameter", "state", "op"):
             lefts, rights = (
                 [name for name, node in side.nodes.items() if node.kind != "module" and _level(node) == level]
                 for side in (self.left, self.right)
@@ -80,7 +80,9 @@ def _of(things: Mapping[int, Thing], name: int | None) -> Thing | None:
 
 
 def _level(node: Node) -> str:
-    return "parameter" if node.is_state else "op"
+    if not node.is_state:
+        return "op"
+    return "state" if node.kind == "buffer" and node.module is None else "parameter"
 
 
 def _partners(left: int | None, right: int | None, pairs: Pairs) -> Row:

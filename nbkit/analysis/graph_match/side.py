@@ -105,7 +105,7 @@ class Side:
 
 
 def side_of(frames: Mapping[str, pd.DataFrame], graph: str) -> Side:
-    """Returns the graph of that name in `frames`, which has nodes, edges and, where they were recognised, parts."""
+    """Returns the graph of that name in `frames`, which has nodes, edges and, where they were recognized, parts."""
     table = NODES.check(frames["nodes"])
     table = table[table["graph"] == graph]
     parts = _parts(frames.get("parts", PARTS.frame()), graph)

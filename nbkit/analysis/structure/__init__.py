@@ -1,1 +1,1 @@
-"""Recognises what a graph is made of: the roles of its nodes and modules, its parts, repeats and phases."""
+"""Recognizes what a graph is made of: the roles of its nodes and modules, its parts, repeats and phases."""

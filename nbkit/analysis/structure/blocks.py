@@ -15,7 +15,7 @@ Claim = tuple[str, str]
 
 @dataclass
 class Blocks:
-    """Holds the location of each node of a recognised part, and role and evidence of such locations."""
+    """Holds the location of each node of a recognized part, and role and evidence of such locations."""
 
     locations: dict[int, Location]
     claims: dict[Location, Claim]

@@ -1,4 +1,4 @@
-"""Graph holds one graph while its structure is recognised, and what its dataflow says."""
+"""Graph holds one graph while its structure is recognized, and what its dataflow says."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -15,7 +15,7 @@ from nbkit.schema import TEXT
 
 
 def parameter_forms(nodes: pd.DataFrame, tree: PartTree, parts: list[int]) -> list[Hashable]:
-    """Returns for each part the shapes of the parameters right in it, in no order."""
+    """Returns for each part the shapes of its direct parameters, in no order."""
     held: dict[int, list[str]] = defaultdict(list)
     is_parameter = (nodes["kind"] == "parameter").tolist()
     for part, is_held, shape in zip(parts, is_parameter, nodes["shape"].tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Source holds the columns of nodes and edges that structure is recognised from, as lists, for all graphs."""
+"""Source holds the columns of nodes and edges that structure is recognized from, as lists, for all graphs."""
 
 import json
 from functools import cache, cached_property

@@ -1,4 +1,4 @@
-"""PartTree holds the parts of a trace's graphs while they are recognised, each below the part that holds it."""
+"""PartTree holds the parts of a trace's graphs while they are recognized, each below the part that holds it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ class PartTree:
         return sums
 
     def frame(self, own_nodes: Sequence[int]) -> pd.DataFrame:
-        """Returns the frame `parts`; `own_nodes` is of each part the nodes right in it."""
+        """Returns the frame `parts`; `own_nodes` is of each part its direct nodes."""
         columns = ("graph", "name", "module", "type", "phase", "role", "number", "repeat_of", "params", "evidence")
         data = {name: [getattr(part, name) for part in self.parts] for name in columns}
         data |= {"part_id": list(range(len(self.parts))), "parent_id": [part.parent for part in self.parts]}

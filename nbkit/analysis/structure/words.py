@@ -1,4 +1,4 @@
-"""Lists the kinds of ops (`nbkit.graphs.canonical_ops`) that structure is recognised from."""
+"""Lists the kinds of ops (`nbkit.graphs.canonical_ops`) that structure is recognized from."""
 
 from nbkit.graphs.canonical_ops import GRADIENT, PASSING
 

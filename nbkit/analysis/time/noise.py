@@ -178,7 +178,7 @@ def student_quantile(chance: float, degrees: float) -> float:
 
 
 def _running_median(values: Floats, order: Ints) -> Floats:
-    """Returns median of each value and its neighbours in `order`."""
+    """Returns median of each value and its neighbors in `order`."""
     width = min(WINDOW, (len(values) - 1) // 2 * 2 + 1)
     padded = np.pad(values[order], width // 2, mode="reflect")
     result = np.empty_like(values)

@@ -37,7 +37,7 @@ def form_of(value: Any) -> Any:
 def captured_tensor(values: Tensor, form: Form) -> CapturedTensor:
     """Returns the tensor of this form from a copy of its values. Raises NotCapturedError where that would not be it."""
     if form.stride is None:
-        raise NotCapturedError("it has sparse or quantised tensors")
+        raise NotCapturedError("it has sparse or quantized tensors")
     if form.dtype in WIDE and values.dtype is not form.dtype:
         raise NotCapturedError("its reference has narrower inputs than it has")
     own = values.detach().to("cpu", form.dtype).resolve_conj().resolve_neg().contiguous()

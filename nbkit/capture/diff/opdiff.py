@@ -49,7 +49,7 @@ class opdiff(Recorder):  # noqa: N801  a context manager is named like the funct
     backward and optimizer, is repeated from copies of its inputs taken before it ran; what it returns and what it
     writes to is compared. A difference is an error if it is larger than the op's conditioning and dtype allow (see
     nbkit/numerics/noise_ratio.py), so that no table of tolerances is needed. Random ops are checked by statistics;
-    views, metadata and uninitialised memory are not compared and counted in `meta["skipped"]`.
+    views, metadata and uninitialized memory are not compared and counted in `meta["skipped"]`.
 
     With `against`, the whole step also runs on shadows: for every memory that it touches there is another one in the
     other precision, from the same values and with the same random draws, and every op that the step runs is run on
@@ -57,7 +57,7 @@ class opdiff(Recorder):  # noqa: N801  a context manager is named like the funct
     this goes back to; `meta["first_divergence"]` is the first op of the step at fault, `half_precision_lost_at` the
     first result off by more than the root of its dtype's eps, `largest_growth` the op that multiplied the error most.
     Integers and bools are the step's own, so that both runs take the same way; `meta["diverged_integers"]` counts those
-    that came out otherwise. Where a shadow cannot follow (memory seen as another dtype, sparse or quantised tensors) it
+    that came out otherwise. Where a shadow cannot follow (memory seen as another dtype, sparse or quantized tensors) it
     begins anew from the step's values, counted in `meta["skipped"]`. An op that is wrong in the other run alone is no
     fault of the step: its error counts as propagated, and `half_precision_lost_at` names the op. The shadows take as
     much memory again as the step, twice as much if they are in float64 and the step in float32.
@@ -77,7 +77,7 @@ class opdiff(Recorder):  # noqa: N801  a context manager is named like the funct
         max_bytes: an op whose inputs take more on the reference is not compared and gets a row that says so.
         tolerances: {op pattern | dtype | (op pattern, dtype) | "default": (atol, rtol)}; where one fits, it decides
             instead of the noise ratio, the more special first.
-        threshold: noise ratio above which a difference is an error; that of a right op is of order 1.
+        threshold: noise ratio above which a difference is an error; that of a correct op is of order 1.
         keep: so many of the first wrong calls are kept in `trace.captured`, with copies of their inputs, results and
             expected values, for the detail of the diff table, `nbkit.call_of` and `nbkit.script_of`; 0 keeps none.
         keep_bytes: what they may take in all; a call that does not fit is not kept, and `meta["captured"]` says so.

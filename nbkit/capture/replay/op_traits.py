@@ -91,7 +91,7 @@ def _why_not(func: OpOverload) -> str | None:
     if name in BUFFERS:
         return "buffers that other processes are still to fill"
     if name in UNINITIALISED:
-        return "uninitialised memory (empty, empty_like)"
+        return "uninitialized memory (empty, empty_like)"
     if name in RESHAPING or name == "detach_":
         return "ops that change a tensor's metadata only"
     if name in VIEWS or func.is_view:

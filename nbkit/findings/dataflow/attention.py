@@ -13,7 +13,7 @@ PRODUCTS = {"bmm": (0, 1), "mm": (0, 1), "baddbmm": (1, 2)}
 BETWEEN = FORMS | frozenset("mul mul_ div div_ add add_ sub sub_ masked_fill masked_fill_ where tanh".split())
 ADDS = frozenset(("add", "add_"))
 DROPPING = frozenset("bernoulli_ bernoulli div_".split())
-# A reader that normalises the weights anew, or weighs them, makes any dimension right (slot attention).
+# A reader that normalizes the weights anew, or weighs them, makes any dimension right (slot attention).
 NORMALISING = frozenset("sum div div_ add add_ mul mul_ sub norm linalg_vector_norm".split())
 MOST_STEPS = 16
 SUM = "Give the softmax the dimension of the keys, dim=-1 of scores made as q @ k.transpose(-2, -1)."
@@ -28,7 +28,7 @@ class Scores(NamedTuple):
 
 
 def wrong_softmax_dim(flow: Flow) -> Iterator[Found]:
-    """Finds weights of attention that are normalised over one dimension, and summed over another.
+    """Finds weights of attention that are normalized over one dimension, and summed over another.
 
     In a square of positions, and over a dimension of the batch (heads), it is hardly meant; where there are fewer
     queries than keys it may be (slots that compete for what they see), and is a hint.

@@ -145,7 +145,7 @@ def _reset(audit: Audit, of: pd.DataFrame) -> Finding:
         severity="hint",
         message=f"{some(names)} {'is' if len(names) == 1 else 'are'} filled with random numbers in the "
         f"step{times}: what was learned, or loaded, is lost",
-        advice="Initialise each parameter once, when the model is made, before weights are loaded.",
+        advice="Initialize each parameter once, when the model is made, before weights are loaded.",
         **about(names),
     )
     return counting(at_ops(finding, audit.ops, of["op_id"].astype(int).tolist(), audit.texts), len(names))

@@ -147,7 +147,7 @@ LEAST_LAYERS = 5
 MOST_KEPT = 0.6
 SHRINKS = {"warning": 1e-5, "hint": 1e-3}
 VANISHING = (
-    "Use residual connections, a norm between layers, another activation (GELU, ReLU), or another initialisation."
+    "Use residual connections, a norm between layers, another activation (GELU, ReLU), or another initialization."
 )
 EXPLODING = (
     "Clip the gradients (torch.nn.utils.clip_grad_norm_), put a norm between layers, or begin with smaller weights."
@@ -155,7 +155,7 @@ EXPLODING = (
 
 
 def depth_gradients(audit: Audit) -> list[Finding]:
-    """Returns findings of chains of like layers along which gradients vanish, or explode, towards the input."""
+    """Returns findings of chains of like layers along which gradients vanish, or explode, toward the input."""
     rows = audit.trained
     rows = rows[(rows["gradient"] == "finite").to_numpy(dtype=bool, na_value=False) & (rows["gradient_norm"] > 0)]
     rows = rows[rows["name"].str.endswith("weight") & rows["shape"].str.contains(",", regex=False)]
@@ -190,7 +190,7 @@ def _along(rule: str, severity: str, model: str, kind: str, chain: pd.DataFrame)
     return Finding(
         rule=rule,
         severity="warning" if severity == "warning" else "hint",
-        message=f"The gradient {shrinks} towards the input by a factor of {factor:.2g} per layer along {len(norms)} "
+        message=f"The gradient {shrinks} toward the input by a factor of {factor:.2g} per layer along {len(norms)} "
         f"{kind} layers of {model}: norm {norms[-1]:.2g} at {names[-1]}, {norms[0]:.2g} at {names[0]}",
         advice=VANISHING if rule == "vanishing_gradient" else EXPLODING,
         parameter=names[0],

@@ -11,7 +11,7 @@ from nbkit.findings.training.names import some
 TYPES = ("BatchNorm", "SyncBatchNorm", "LazyBatchNorm")
 OPS = ("aten.native_batch_norm", "aten._native_batch_norm", "aten.batch_norm", "aten.cudnn_batch_norm")
 MOVING = (
-    "Give the layers a momentum, 0.1 by default: in eval mode they normalise with these statistics, which are those "
+    "Give the layers a momentum, 0.1 by default: in eval mode they normalize with these statistics, which are those "
     "from before training."
 )
 FROZEN = (
@@ -23,7 +23,7 @@ UNSET = "Train the model, or load its buffers with its weights, before it is eva
 
 
 def static_statistics(audit: Audit) -> list[Finding]:
-    """Returns a finding for each model whose batch norm layers normalise in training mode with a momentum of 0."""
+    """Returns a finding for each model whose batch norm layers normalize in training mode with a momentum of 0."""
     ops = audit.ops
     norms = ops[ops["op"].str.startswith(OPS) & (ops["phase"] == "forward")]
     arguments = norms["arguments"].fillna("")
@@ -38,7 +38,7 @@ def static_statistics(audit: Audit) -> list[Finding]:
     for model, of in norms[norms["op_id"].isin(reading["op_id"])].groupby("model", sort=False):
         layers = list(dict.fromkeys(of["module"]))
         message = (
-            f"{_layers(layers)} of {model} {_verb(layers, 'normalises', 'normalise')} with the statistics of the "
+            f"{_layers(layers)} of {model} {_verb(layers, 'normalizes', 'normalize')} with the statistics of the "
             f"batch, but with a momentum of 0 {_verb(layers, 'its', 'their')} running statistics do not move"
         )
         findings.append(_finding(audit, "static_statistics", message, MOVING, of["op_id"].tolist(), layers))
@@ -105,7 +105,7 @@ def unset_statistics(audit: Audit) -> list[Finding]:
                     rule="unset_statistics",
                     severity="hint",
                     message=f"{some(modules)} of {model} in eval mode: a mean of 0 and a variance of 1, which no batch "
-                    "has set, normalise nothing",
+                    "has set, normalize nothing",
                     advice=UNSET,
                     module=modules[0],
                     count=len(modules),

@@ -35,7 +35,7 @@ MARKS = ("Iteration Start: ", "Record Window End")
 SKIPPED = {
     "gpu_user_annotation": "device-side copies of named blocks",
     "overhead": "overhead events of the profiler",
-    "cuda_sync": "synchronisations as the device saw them (cuda_sync)",
+    "cuda_sync": "synchronizations as the device saw them (cuda_sync)",
 }
 # By c10::DeviceType.
 DEVICE_TYPES = {

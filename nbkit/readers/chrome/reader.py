@@ -60,7 +60,7 @@ class _Reading:
         else:
             raise TraceError(
                 f"{self.path} is not a trace: it is neither a folder of Trace.save() nor JSON, and no text of another "
-                f"framework was recognised; {EXPECTED}, a memory snapshot of torch.cuda, a OneFlow nn.Graph log, a "
+                f"framework was recognized; {EXPECTED}, a memory snapshot of torch.cuda, a OneFlow nn.Graph log, a "
                 "Paddle program or an ONNX model."
             )
 

@@ -82,7 +82,7 @@ def signature_of(entries: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 
 
 def linear_weights(nodes: Iterable[Any], signature: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """Returns paths of linear layers' weights by the constants that the exporter's optimiser transposed them into.
+    """Returns paths of linear layers' weights by the constants that the exporter's optimizer transposed them into.
 
     A product that was made of aten.linear has that layer's weight as its second factor, under whatever name.
     """

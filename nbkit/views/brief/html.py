@@ -43,7 +43,7 @@ def _div(html: str) -> str:
 def _judged(brief: Brief, count: int, anchor: str | None) -> str:
     incomplete = "" if anchor is None else incomplete_html(brief)
     verdict = " ".join(words_html(words, anchor) for words in brief.verdict)
-    # Findings have the colours of their own.
+    # Findings have the colors of their own.
     tone = f' class="nbkit-{brief.tone}"' if brief.tone and not brief.entries else ""
     items = findings_html(brief.entries[:count], anchor)
     judged = f"<p{tone}>{verdict}</p>" if verdict else ""

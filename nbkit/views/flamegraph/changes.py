@@ -106,13 +106,13 @@ def change_mark(kind: str, usual: float, change: float, *, is_own: bool) -> str:
 
 
 def noise_note(difference: State) -> str:
-    """Says what the colours of a difference stand for, in the words of views.js."""
+    """Says what the colors of a difference stand for, in the words of views.js."""
     before, now = difference["repeats"]
     if difference["views"]:
         return f"slower, faster: beyond the noise of {now} repeats, {before} before"
     unknown = SINGLE if max(before, now) < 2 else ONE_SIDE
     factor, share = difference["single_factor"], units.share(difference["single_share"])
     return (
-        f"{unknown}; coloured: at least {factor:g} times as long or as short, by {share} of all time · "
+        f"{unknown}; colored: at least {factor:g} times as long or as short, by {share} of all time · "
         f"record both with repeats (-r 10)"
     )

@@ -9,7 +9,7 @@ from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.data import State, column, flame_state
 from nbkit.views.flamegraph.trees import GROUPS, FlameTree, flame_tree, host_rows
 
-# What is coloured where single recordings are compared: in half of all pairs of equal steps of a LLaMA no more than one
+# What is colored where single recordings are compared: in half of all pairs of equal steps of a LLaMA no more than one
 # of some 1,400 frames differs by as much (bench/views/flame_difference.py), which nobody can tell from a change.
 SINGLE_FACTOR = 2.0
 SINGLE_SHARE = 0.005
@@ -32,7 +32,7 @@ def flame_states(trace: Trace, base: Trace | None) -> dict[str, State | None]:
 def difference_state(trace: Trace, base: Trace, now: State, before: State) -> State:
     """Returns the state of the difference of two traces, whose own states are `now` and `before`.
 
-    repeats of both, base first; notes; single_factor and single_share, from which on single recordings are coloured;
+    repeats of both, base first; notes; single_factor and single_share, from which on single recordings are colored;
     and views: for 'none host', 'module host' ... count and columns (bytes) of the frames that both have and that are
     not too small to be judged. A frame is given by a `row` of now and how many frames it lies above that row's (`up`);
     `usual`, `change` and `noise` are those of `compare_trees` in us, and `own` is 1 where they are the frame's own.

@@ -1,4 +1,4 @@
-"""Draws the difference of two flame graphs as a static picture, in the colours and words of the widget."""
+"""Draws the difference of two flame graphs as a static picture, in the colors and words of the widget."""
 
 from collections.abc import Mapping
 from html import escape
@@ -12,13 +12,13 @@ from nbkit.views.flamegraph.changes import change_mark, change_words, flame_chan
 from nbkit.views.flamegraph.data import State
 from nbkit.views.flamegraph.svg import Position, box, box_label, position, svg
 
-# The widget's colours of a difference, which colour-blind eyes tell apart.
+# The widget's colors of a difference, which color-blind eyes tell apart.
 COLORS = {"same": "#868686", "slower": "#d97706", "faster": "#3b8cf6", "added": "#d94fa6", "removed": "#9d6bf2"}
 SWATCH = "display:inline-block;width:.8em;height:.8em"
 
 
 def difference_html(states: Mapping[str, State | None], count: int = 300) -> str:
-    """Draws the widest boxes of a difference as SVG, coloured by what changed, with a legend; empty without ops.
+    """Draws the widest boxes of a difference as SVG, colored by what changed, with a legend; empty without ops.
 
     `states` are those of `flame_states`. A box bears its change as a mark, as the widget's do.
     """
@@ -53,7 +53,7 @@ def _change_box(row: Any, at: Position, *, is_judged: bool) -> str:
 
 
 def _legend(kinds: list[str], note: str, *, is_judged: bool) -> str:
-    """Lists the colours, how many frames have each, and what they mean."""
+    """Lists the colors, how many frames have each, and what they mean."""
     labels = {"same": "within noise" if is_judged else "no clear change"}
     counts = {kind: units.counted(kinds.count(kind), "frame") for kind in COLORS if kind in kinds}
     items = "".join(

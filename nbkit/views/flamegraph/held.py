@@ -92,7 +92,7 @@ def _summed(paths: np.ndarray, devices: np.ndarray, size: np.ndarray) -> pd.Data
 
 
 def held_svg(trace: Trace, count: int = 300) -> str:
-    """Draws the widest boxes as SVG in the page's colours, with a caption; empty for a snapshot without events."""
+    """Draws the widest boxes as SVG in the page's colors, with a caption; empty for a snapshot without events."""
     if not len(trace.memory):
         return ""
     boxes = held_boxes(trace, count)

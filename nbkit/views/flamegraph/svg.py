@@ -15,7 +15,7 @@ Position = tuple[float, int, float]
 
 
 def flame_svg(trace: Trace, count: int = 300) -> str:
-    """Draws the widest boxes as SVG in the page's colours; empty for a trace without ops."""
+    """Draws the widest boxes as SVG in the page's colors; empty for a trace without ops."""
     boxes = flame_boxes(trace.ops, count)
     if not len(boxes):
         return ""
@@ -67,5 +67,5 @@ def box(label: str, figures: str, color: str, at: Position) -> str:
 
 
 def box_color(phase: str) -> str:
-    """Returns the colour of a phase; that of "other" for one we do not know."""
+    """Returns the color of a phase; that of "other" for one we do not know."""
     return PHASE_COLORS.get(phase, PHASE_COLORS["other"])

@@ -20,7 +20,7 @@ TIME_AXIS = "self time (ms)"
 
 
 def phase_color(phase: str) -> str:
-    """Returns the colour of a phase; that of "other" for one we do not know."""
+    """Returns the color of a phase; that of "other" for one we do not know."""
     return PHASE_COLORS.get(phase, PHASE_COLORS["other"])
 
 
@@ -59,7 +59,7 @@ def live_figure(traces: list[Any], title: str, height: int, x_title: str) -> "Li
 
 
 def on_any_page(figure: "LiveFigure") -> "LiveFigure":
-    """Gives the figure no background and colours that can be read on light and dark."""
+    """Gives the figure no background and colors that can be read on light and dark."""
     figure.update_layout(paper_bgcolor=NO_COLOR, plot_bgcolor=NO_COLOR, font_color=INK)
     for update in (figure.update_xaxes, figure.update_yaxes):
         update(gridcolor=LINES, zerolinecolor=LINES, linecolor=LINES)

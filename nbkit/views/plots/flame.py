@@ -18,7 +18,7 @@ WIDTH, ALPHA = 9.0, 0.55
 
 
 def draw_flame(trace: Trace, count: int = 300) -> "Figure":
-    """Draws an icicle of the widest `count` call paths, equal ones merged, coloured by phase."""
+    """Draws an icicle of the widest `count` call paths, equal ones merged, colored by phase."""
     boxes = flame_boxes(trace.ops, count)
     depth = int(boxes["depth"].max()) + 1 if len(boxes) else 1
     figure, axes = static_figure(TITLE, 0.9 + ROW * depth, "time (ms)", WIDTH)

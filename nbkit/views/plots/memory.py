@@ -60,7 +60,7 @@ def draw_memory(trace: Trace) -> "Figure":
 
 
 def _lines(trace: Trace) -> Iterator[tuple[str, str, pd.DataFrame, bool]]:
-    """Yields per device its label with the peak, a colour, the steps to draw (ms, mib), and whether they are filled.
+    """Yields per device its label with the peak, a color, the steps to draw (ms, mib), and whether they are filled.
 
     What is allocated is filled, what is reserved is a line above it.
     """

@@ -73,7 +73,7 @@ def draw_metrics(trace: Trace) -> "Figure":
 
 
 def _metrics(trace: Trace) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Yields name, colour and rows of the metrics that are drawn, those that are asked for first in front."""
+    """Yields name, color and rows of the metrics that are drawn, those that are asked for first in front."""
     metrics = METRICS.check(trace.frames.get("metrics", METRICS.frame()))
     for index, name in enumerate(_names(metrics)[:MOST]):
         yield shown(name, MAX_NAME), COLORS[index % len(COLORS)], metrics[metrics["name"] == name]

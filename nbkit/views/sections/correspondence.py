@@ -9,7 +9,7 @@ from nbkit.views.summary.names import shown_module
 
 ACTIONS = ("match", "left_only", "right_only")
 SIDES = columns("both, left only, right only", "count")
-LEVELS = {"part": "parts", "parameter": "parameters", "op": "ops"}
+LEVELS = {"part": "parts", "parameter": "parameters", "state": "other state", "op": "ops"}
 
 
 def correspondence_sections(trace: Trace, count: int) -> list[Section]:
@@ -22,9 +22,9 @@ def correspondence_sections(trace: Trace, count: int) -> list[Section]:
 
 
 def _levels(rows: pd.DataFrame) -> Section:
-    """Returns how many parts, parameters and ops both have, and how many only one."""
+    """Returns how many parts, parameters and ops both have, and how many only one; other state if there is some."""
     counts = counted_actions(rows, "level").reindex([*LEVELS], fill_value=0)
-    values = [[LEVELS[level], *numbers] for level, *numbers in counts.itertuples()]
+    values = [[LEVELS[level], *numbers] for level, *numbers in counts.itertuples() if level != "state" or any(numbers)]
     return Section("Correspondence", (Column("level"), *SIDES), values)
 
 

@@ -18,7 +18,7 @@ MOST_OPS = 3
 class OutlineRow:
     """A part, or a graph at depth 0; `repeats` is how many of its form stand beside each other.
 
-    `ops` are the types of the nodes right in it and how often, `result` what the last node in it gives.
+    `ops` are the types of its direct nodes and how often, `result` what the last node in it gives.
     """
 
     depth: int

@@ -111,7 +111,7 @@ def to_html(sections: Iterable[Section]) -> str:
 
 
 def _table(section: Section) -> str:
-    """Writes a table as HTML; missing values read as a dash, phases have their colour beside them."""
+    """Writes a table as HTML; missing values read as a dash, phases have their color beside them."""
     columns = section.columns
     head = "".join(f'<th scope="col"{_look(column)}>{escape(column.label)}</th>' for column in columns)
     body = "".join(

@@ -5,7 +5,7 @@ import unicodedata
 LIMIT = 200
 ROOT = "(root)"
 OUTSIDE = "outside modules"
-# Marks that turn the direction of the text around them, so that a name could make its neighbours unreadable.
+# Marks that turn the direction of the text around them, so that a name could make its neighbors unreadable.
 _DIRECTIONS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u061c")
 _HIDDEN_KINDS = ("Cc", "Cs", "Zl", "Zp")
 

@@ -123,8 +123,12 @@ def test_what_is_given_made_and_kept_is_told_apart():
     assert nodes.loc[["0.weight", "0.bias"], "kind"].tolist() == ["parameter"] * 2
     assert nodes.loc[["1.running_mean", "1.num_batches_tracked"], "kind"].tolist() == ["buffer"] * 2
     unnamed = frames["nodes"][frames["nodes"]["name"].str.startswith("%")]
-    # The batch; gradients and momentum of three parameters each; the constant.
-    assert unnamed.groupby("kind").size().to_dict() == {"buffer": 6, "constant": 1, "input": 1}
+    # The batch and the constant.
+    assert unnamed.groupby("kind").size().to_dict() == {"constant": 1, "input": 1}
+    # Of no module: gradients and momentum of three parameters each.
+    state = nodes.index[(nodes["kind"] == "buffer") & nodes["module"].isna()]
+    trained = ("0.weight", "1.weight", "1.bias")
+    assert sorted(state) == sorted(f"{name}.{key}" for name in trained for key in ("grad", "momentum_buffer"))
 
 
 def test_phases_tell_what_checkpointing_runs_again():

@@ -123,6 +123,16 @@ def test_a_part_meets_one_of_its_name_that_was_not_recognised():
     assert set(found[found["level"] == "part"]["action"]) == {"match"}
 
 
+def test_state_of_an_optimizer_is_no_parameter():
+    frames = mlp("export", "", ATEN)
+    step = make_graph(
+        "trace", ("w.exp_avg", "buffer", None, [4, 8], ()), ("x", "aten.lerp_.Scalar", None, [4, 8], ("w.exp_avg",))
+    )
+    found = compare_graphs(frames, step)
+    assert pairs(found, "state") == [(None, "w.exp_avg")]
+    assert pairs(found, "parameter") == [("up.weight", None), ("down.weight", None)]
+
+
 def test_square_weights_are_taken_to_be_as_the_others():
     def graph(name: str, wide: list[int]) -> dict[str, pd.DataFrame]:
         return make_graph(

@@ -45,6 +45,16 @@ def test_at_360_pixels_nothing_sticks_out(page: Page) -> None:
     assert [box["x"] + box["width"] <= 360 for box in boxes if box] == [True, True, True]
 
 
+@pytest.mark.parametrize("width", [900, 400])
+def test_a_verdict_is_not_cut_beside_the_module_tree(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    shown = DiffPage(page, faulty_trace())
+    expect(shown.diff.get_by_role("tree")).to_be_visible(visible=width > 800)
+    verdict = shown.row(0).locator("[data-name='status']")
+    expect(verdict).to_have_text("mismatch")
+    assert verdict.evaluate("(cell) => cell.scrollWidth <= cell.clientWidth")
+
+
 def test_a_row_is_chosen_and_closed_by_keys(page: Page) -> None:
     shown = DiffPage(page, faulty_trace())
     shown.diff.get_by_label("Filter op", exact=True).focus()

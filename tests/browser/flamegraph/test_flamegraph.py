@@ -190,11 +190,11 @@ def test_host_and_device_time_switch_in_merged_views(page: Page) -> None:
 
 def test_tracks_are_stacked_in_time_order_and_colours_follow_the_device(page: Page) -> None:
     shown = FlamePage(page, with_kernels())
-    shown.choose("Colour", "colour: device")
+    shown.choose("Color", "color: device")
     shown.hover(0.5, 5)
     expect(shown.tip).to_contain_text("sgemm_128x64")
     assert shown.color(0.5, 5) == "#3b8cf6"
-    assert page.get_by_role("list", name="Colours").get_by_role("listitem").all_inner_texts() == [
+    assert page.get_by_role("list", name="Colors").get_by_role("listitem").all_inner_texts() == [
         "no device\n62.5 %",
         "cuda:0\n37.5 %",
     ]

@@ -77,7 +77,7 @@ def test_colors_that_come_late_on_a_busy_page_take_a_few_frames(page: Page) -> N
         taken.push(frames);
       }}
       return taken; }}""")
-    # The style sheet lets the colours change for a millisecond, which ends in the frame after the next at the latest.
+    # The style sheet lets the colors change for a millisecond, which ends in the frame after the next at the latest.
     assert max(frames) <= 4
 
 
@@ -129,8 +129,8 @@ def test_hostile_names_stay_text(page: Page) -> None:
 def test_a_difference_opens_merged_with_what_is_gone(page: Page) -> None:
     shown = FlamePage(page, training_step(1.5, renamed=True), base=training_step())
     expect(page.get_by_label("Order")).to_have_value("heavy")
-    expect(page.get_by_label("Colour", exact=True)).to_have_value("difference")
-    assert page.get_by_role("list", name="Colours").get_by_role("listitem").all_inner_texts()[-1] == "removed\n1 frame"
+    expect(page.get_by_label("Color", exact=True)).to_have_value("difference")
+    assert page.get_by_role("list", name="Colors").get_by_role("listitem").all_inner_texts()[-1] == "removed\n1 frame"
     shown.press("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight")
     expect(shown.status).to_contain_text("aten.gelu.default, 0 µs, 0.0 % of all host time, removed, was 480 µs")
 
@@ -141,7 +141,7 @@ def test_the_timeline_of_a_difference_says_what_it_cannot_draw(page: Page) -> No
     expect(note).to_be_hidden()
     shown.press("1")
     expect(note).to_be_visible()
-    legend = page.get_by_role("list", name="Colours")
+    legend = page.get_by_role("list", name="Colors")
     assert legend.get_by_role("listitem").all_inner_texts() == [
         "no clear change\n15 frames",
         "slower\n2 frames",
@@ -155,7 +155,7 @@ def test_grouped_by_module_two_equal_traces_are_the_same(page: Page) -> None:
     step = flame(node("Net", 100, node("aten.mm", 60, module="Net.fc"), level="module", module="Net"))
     FlamePage(page, step, base=step)
     page.get_by_label("Group", exact=True).select_option("module")
-    assert page.get_by_role("list", name="Colours").get_by_role("listitem").all_inner_texts() == [
+    assert page.get_by_role("list", name="Colors").get_by_role("listitem").all_inner_texts() == [
         "no clear change\n6 frames"
     ]
 
@@ -186,7 +186,7 @@ def test_with_repeats_only_what_is_beyond_their_noise_has_a_colour(page: Page) -
 
 def test_single_recordings_say_that_their_noise_is_unknown(page: Page) -> None:
     shown = FlamePage(page, training_step(1.5), base=training_step())
-    expect(page.locator(".nb-flame-legend")).to_contain_text("one run each: noise unknown; coloured: at least 1.2")
+    expect(page.locator(".nb-flame-legend")).to_contain_text("one run each: noise unknown; colored: at least 1.2")
     shown.select_from_python(12)
     said = "slower: +240 µs (+50.0 %), noise unknown"
     expect(page.get_by_role("region", name="Selected frame")).to_contain_text(said)

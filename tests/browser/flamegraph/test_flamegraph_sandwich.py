@@ -51,6 +51,6 @@ def test_of_a_comparison_it_shows_this_run_alone(page: Page) -> None:
     page.emulate_media(reduced_motion="reduce")
     shown = FlamePage(page, training_step(1.5), base=training_step())
     shown.choose("Group", "callers, callees")
-    expect(page.get_by_label("Colour", exact=True)).to_have_value("phase")
+    expect(page.get_by_label("Color", exact=True)).to_have_value("phase")
     shown.press("Escape", "Escape")
-    expect(page.get_by_label("Colour", exact=True)).to_have_value("difference")
+    expect(page.get_by_label("Color", exact=True)).to_have_value("difference")

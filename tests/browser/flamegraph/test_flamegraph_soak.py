@@ -18,12 +18,12 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize("name", STATES)
-def test_it_says_nothing_and_holds_no_more(chromium: Browser, name: str) -> None:
+@pytest.mark.parametrize(("name", "actions"), [*zip(STATES, (300, 100, 100), strict=False)])
+def test_it_says_nothing_and_holds_no_more(chromium: Browser, name: str, actions: int) -> None:
     page = chromium.new_page(viewport={"width": 1000, "height": 900})
     shown = FlamePage(page, **STATES[name])  # type: ignore[arg-type]
     words = ("mm", "gelu|add", "mm(", "^aten", "zzz")
-    held = soak(Soaked(page.locator("main"), shown.stage, shown.search, KEYS, words))
+    held = soak(Soaked(page.locator("main"), shown.stage, shown.search, KEYS, words), actions=actions)
     page.close()
     assert held.messages == []
     assert held.grown() == []

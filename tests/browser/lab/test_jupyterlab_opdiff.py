@@ -34,7 +34,7 @@ model(tokens[:, :-1], tokens[:, 1:]).backward()""",
 x = torch.tensor([1.0, 0.0, 2.0], requires_grad=True)
 (x.log() * 0).sum().backward()""",
 )
-# How far a text's colour is from white: 0 is white, 1 is black.
+# How far a text's color is from white: 0 is white, 1 is black.
 DARKNESS = """element => {
   const [red, green, blue] = getComputedStyle(element).color.match(/[0-9.]+/g).map(Number);
   return 1 - (red + green + blue) / 765;

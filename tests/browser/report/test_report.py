@@ -117,7 +117,7 @@ def test_a_difference_of_repeats_is_judged_in_the_page_as_in_the_notebook(
     page: Page, tmp_path: Path, said: list[str]
 ) -> None:
     opened(page, nested(2, slow="blocks.3", by=1.3), tmp_path, base=nested(1))
-    colours = page.get_by_role("list", name="Colours").get_by_role("listitem")
+    colours = page.get_by_role("list", name="Colors").get_by_role("listitem")
     expect(colours).to_have_count(2)
     assert colours.all_inner_texts() == ["within noise\n60 frames", "slower\n1 frame"]
     for group in ("module", "op", "phase"):

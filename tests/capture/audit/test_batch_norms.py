@@ -23,7 +23,7 @@ def test_a_momentum_of_0_is_a_hint():
     [finding] = found(net(momentum=0.0))
     assert (finding.rule, finding.severity, finding.module) == ("static_statistics", "hint", "1")
     assert finding.message == (
-        "Batch norm 1 of Sequential normalises with the statistics of the batch, but with a momentum of 0 its running "
+        "Batch norm 1 of Sequential normalizes with the statistics of the batch, but with a momentum of 0 its running "
         "statistics do not move"
     )
 

@@ -251,7 +251,7 @@ def test_gradients_that_explode_along_the_depth_are_named():
 
     finding = only(audited(step))
     assert finding.rule == "exploding_gradient"
-    assert "The gradient grows towards the input by a factor of " in finding.message
+    assert "The gradient grows toward the input by a factor of " in finding.message
 
 
 def test_a_scaler_that_skips_each_step_is_named():

@@ -31,7 +31,7 @@ def test_what_an_op_does(op, what):
         (aten.mm.default, None),
         (aten.transpose.int, A_VIEW),
         (aten._unsafe_view.default, A_VIEW),
-        (aten.empty_like.default, "uninitialised memory (empty, empty_like)"),
+        (aten.empty_like.default, "uninitialized memory (empty, empty_like)"),
         (aten.detach_.default, "ops that change a tensor's metadata only"),
         (aten.is_same_size.default, "ops that return no tensor (item, is_same_size)"),
         (torch.ops.prim.device.default, "metadata ops (no tensor computation)"),

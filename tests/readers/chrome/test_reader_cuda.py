@@ -67,7 +67,7 @@ def test_copies_and_collectives_have_bytes_and_group(trace):
 def test_what_has_no_place_is_counted(trace):
     assert trace.meta["skipped"] == {
         "device-side copies of named blocks": 1,
-        "synchronisations as the device saw them (cuda_sync)": 1,
+        "synchronizations as the device saw them (cuda_sync)": 1,
     }
 
 

@@ -13,7 +13,7 @@ from tests.support.fakes import make_ops, make_trace
 
 
 def drawn(now: Trace, base: Trace) -> tuple[str, dict[str, str]]:
-    """The legend, and the colour of each box by its tooltip."""
+    """The legend, and the color of each box by its tooltip."""
     html = difference_html(flame_states(now, base))
     legend, svg = html.split("</p>", 1)
     boxes = ElementTree.fromstring(svg).iter("g")
@@ -39,7 +39,7 @@ def test_single_recordings_say_that_the_noise_is_unknown() -> None:
 
     legend, boxes = drawn(run(100.0, 10.0), run(49.0, 18.0, 7.0))
     assert legend.split()[:13] == "no clear change 2 frames slower 1 frame removed 1 frame one run".split()
-    assert "coloured: at least 2 times as long or as short, by 0.5 % of all time" in legend
+    assert "colored: at least 2 times as long or as short, by 0.5 % of all time" in legend
     assert boxes == {
         "captured · 500 µs total · 0 µs (+0.0 %), noise unknown": COLORS["same"],
         "▲ +104 % op 0 · 100 µs total · slower: +51.0 µs (+104.1 %), noise unknown": COLORS["slower"],

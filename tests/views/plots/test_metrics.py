@@ -18,6 +18,11 @@ def test_each_metric_has_its_own_axes_loss_first() -> None:
     assert [axes.get_ylabel() for axes in draw_metrics(trace).axes] == [r"<b>total_loss \$x\$", "lr"]
 
 
+def test_it_has_the_background_of_the_page() -> None:
+    layout = plot_metrics(logged("lr", "loss")).layout
+    assert (layout.paper_bgcolor, layout.plot_bgcolor) == ("rgba(0, 0, 0, 0)",) * 2
+
+
 def test_what_happened_to_the_graph_is_marked() -> None:
     stages = [{"graph": "g", "stage": "building plan", "seconds": 1.5}]
     trace = logged("loss", oneflow={"stages": stages}, error="segfault\nin a kernel")

@@ -123,7 +123,7 @@ const ITEMS = {
     const [width, height] = [at(wide, across) - at(0, across), at(high, up) - at(0, up)];
     return cells.flatMap((/** @type {(number | null)[]} */ row, /** @type {number} */ down) => row.map((value, right) => {
       const box = { x: at(right * wide, across), y: at(down * high, up), width, height };
-      // NaN or Inf on one side has the colour of the worst.
+      // NaN or Inf on one side has the color of the worst.
       const share = value === null ? 1 : largest ? value / largest : 0;
       const label = `row ${down * high}, column ${right * wide}: ${value === null ? "NaN or Inf on one side" : general(value, 3)}`;
       return { mark: { tag: "rect", kind: "cell", attributes: { ...box, "fill-opacity": opacity(share) } }, label, hit: box };
@@ -149,11 +149,11 @@ function axes(plot, across, up, area) {
   const [left, right, top, bottom] = [area.x, area.x + area.width, area.y, area.y + area.height];
   const text = (/** @type {Record<string, string | number>} */ attributes, /** @type {string} */ words) => /** @type {Mark} */ ({ tag: "text", kind: "tick", attributes, text: words });
   const line = (/** @type {Record<string, number>} */ attributes) => /** @type {Mark} */ ({ tag: "line", kind: "grid", attributes });
-  const below = plot.kind === "histogram" ? powers(across) : labelled(across);
+  const below = plot.kind === "histogram" ? powers(across) : labeled(across);
   return [
     ...below.flatMap(([value, words]) => [
       line({ x1: at(value, across), y1: top, x2: at(value, across), y2: bottom }), text({ x: at(value, across), y: bottom + 14, "text-anchor": "middle" }, words)]),
-    ...labelled(up).flatMap(([value, words]) => [
+    ...labeled(up).flatMap(([value, words]) => [
       line({ x1: left, y1: at(value, up), x2: right, y2: at(value, up) }), text({ x: left - 5, y: at(value, up) + 4, "text-anchor": "end" }, words)]),
     text({ x: (left + right) / 2, y: bottom + 34, "text-anchor": "middle" }, plot.x_title),
     text({ x: 0, y: 0, "text-anchor": "middle", transform: `translate(11 ${(top + bottom) / 2}) rotate(-90)` }, plot.y_title),
@@ -161,7 +161,7 @@ function axes(plot, across, up, area) {
 }
 
 /** @param {Scale} scale @returns {[number, string][]} */
-function labelled({ low, high }) {
+function labeled({ low, high }) {
   return ticks(low, high).map((value) => [value, general(value, 4)]);
 }
 

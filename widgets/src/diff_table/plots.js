@@ -190,7 +190,7 @@ class PlotView {
   }
 }
 
-/** Returns what the colours of a heat map stand for. @param {import("./plot_marks.js").Plot} plot */
+/** Returns what the colors of a heat map stand for. @param {import("./plot_marks.js").Plot} plot */
 function scaleOf(plot) {
   if (plot.kind !== "heat_map") return null;
   return h("p", { class: "nb-plot-scale nb-muted", "aria-hidden": "true" }, "0 ", h("span", {}), ` ${general(plot.largest, 3)}`);

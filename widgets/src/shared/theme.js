@@ -1,4 +1,4 @@
-// The colours that the canvas takes from the page, and when they change.
+// The colors that the canvas takes from the page, and when they change.
 
 const PROPERTIES = { page: "backgroundColor", text: "color", line: "borderTopColor", accent: "outlineColor", raised: "columnRuleColor" };
 
@@ -7,14 +7,14 @@ const PROPERTIES = { page: "backgroundColor", text: "color", line: "borderTopCol
 /** What is drawn with until the page is known. @type {Theme} */
 export const PLAIN = { page: "#fff", text: "#000", line: "#ccc", accent: "#00f", raised: "#eee", font: "monospace" };
 
-/** Reads the colours of an element as the style sheet sets them. @param {Element} element @returns {Theme} */
+/** Reads the colors of an element as the style sheet sets them. @param {Element} element @returns {Theme} */
 export function themeOf(element) {
   const style = /** @type {any} */ (getComputedStyle(element));
   const colors = Object.fromEntries(Object.entries(PROPERTIES).map(([name, property]) => [name, style[property]]));
   return /** @type {any} */ ({ ...colors, font: style.fontFamily });
 }
 
-/** Tells whether two themes have the same colours. @param {Theme} left @param {Theme} right */
+/** Tells whether two themes have the same colors. @param {Theme} left @param {Theme} right */
 export function isSame(left, right) {
   return Object.entries(left).every(([name, value]) => /** @type {Record<string, string>} */ (right)[name] === value);
 }
@@ -22,7 +22,7 @@ export function isSame(left, right) {
 /**
  * Calls `changed` when the host, the system or a printer changes the theme; returns a function that ends that.
  *
- * Whatever changed them, the style sheet lets the colours of `element` change in a short transition, whose end is waited for.
+ * Whatever changed them, the style sheet lets the colors of `element` change in a short transition, whose end is waited for.
  * @param {Element} element @param {() => void} changed
  */
 export function watchTheme(element, changed) {

@@ -26,14 +26,14 @@ function contrast(one, other) {
   return (high + 0.05) / (low + 0.05);
 }
 
-/** CIE L*a*b* of a linear colour. @param {number[]} rgb */
+/** CIE L*a*b* of a linear color. @param {number[]} rgb */
 function lab([r, g, b]) {
   const [x, y, z] = [0.4124 * r + 0.3576 * g + 0.1805 * b, luminance([r, g, b]), 0.0193 * r + 0.1192 * g + 0.9505 * b];
   const [fx, fy, fz] = [x / 0.95047, y, z / 1.08883].map((part) => (part > 0.008856 ? Math.cbrt(part) : 7.787 * part + 16 / 116));
   return [116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)];
 }
 
-/** How different two colours look to somebody, as CIE 1976 distance. @param {string} one @param {string} other @param {number[][]} sight */
+/** How different two colors look to somebody, as CIE 1976 distance. @param {string} one @param {string} other @param {number[][]} sight */
 function distance(one, other, sight) {
   const seen = [one, other].map((color) => sight.map((row) => Math.min(Math.max(row.reduce((sum, factor, index) => sum + factor * linear(color)[index], 0), 0), 1)));
   const [a, b] = seen.map(lab);
@@ -47,7 +47,7 @@ test("every fill has 3:1 against light and dark pages and 4.5:1 below black text
   }
 });
 
-test("categories differ in their pattern or, for colour-blind eyes too, in their colour", () => {
+test("categories differ in their pattern or, for color-blind eyes too, in their color", () => {
   const palettes = { ...CATEGORIES, device: deviceCategories(["cpu", "cuda:0", "cuda:1", "cuda:2", "cuda:3"]) };
   for (const [name, categories] of Object.entries(palettes)) {
     for (const [sightName, sight] of Object.entries(BLINDNESS)) {
@@ -75,7 +75,7 @@ test("ops belong to families by their names", () => {
   assert.deepEqual(CATEGORIES.family.slice(0, -1).map(({ label }) => label), FAMILIES);
 });
 
-test("rows are coloured by phase and device; an unknown phase is other, no device its own category", () => {
+test("rows are colored by phase and device; an unknown phase is other, no device its own category", () => {
   const trace = traceOf([{ op: "a", total: 1, phase: "backward", device: "cpu" }, { op: "b", total: 1, phase: "strange" }]);
   const { frames } = new Views(trace, null).view(CALLS);
   const labels = (/** @type {string} */ by) => {

@@ -28,13 +28,13 @@ test("what was removed keeps its former width, and makes room in what held it", 
   assert.deepEqual([delta.frames.width[found.step], delta.frames.total[found.step], delta.before[found.step]], [130, 100, 98]);
 });
 
-test("boxes bear the change as a mark, not as a colour alone", () => {
+test("boxes bear the change as a mark, not as a color alone", () => {
   const mark = (/** @type {string} */ path) => changeMark({ difference: delta, frame: found[path] });
   assert.deepEqual(["step", "step>mm", "step>relu", "step>new op", "step>old op"].map(mark), ["", "▲ +50 %", "▼ −50 %", "added", "removed"]);
   assert.equal(changeMark(null), "");
 });
 
-test("single recordings are coloured by what hardly ever differs in equal ones: a factor, and a share of all time", () => {
+test("single recordings are colored by what hardly ever differs in equal ones: a factor, and a share of all time", () => {
   const before = [{ op: "step", total: 100 }, { op: "a", total: 20, parent: 0 }, { op: "b", total: 20, parent: 0 }, { op: "c", total: 1, parent: 0 }, { op: "d", total: 20, parent: 0 }];
   const now = before.map((row, index) => ({ ...row, total: [100, 40, 39, 2.5, 10][index] }));
   assert.deepEqual([...compared(now, before, single(2, 0.02)).codes], [SAME, SLOWER, SAME, SAME, FASTER]);
@@ -97,7 +97,7 @@ test("time order says what it cannot draw, the merged view has it", () => {
   const choice = { order: "time", group: "none", clock: "host", color: "difference" };
   assert.match(views.legendNote(views.view(choice), choice) ?? "", /2 removed frames not drawn in time order: choose left heavy$/);
   const heavy = { ...choice, order: "heavy" };
-  const note = "one run each: noise unknown; coloured: at least 2 times as long or as short, by 0.5 % of all time · record both with repeats (-r 10)";
+  const note = "one run each: noise unknown; colored: at least 2 times as long or as short, by 0.5 % of all time · record both with repeats (-r 10)";
   assert.equal(views.legendNote(views.view(heavy), heavy), note);
   assert.equal(views.legendNote(views.view(choice), { ...choice, color: "phase" }), null);
 });
@@ -119,7 +119,7 @@ test("two equal traces differ nowhere", () => {
   assert.deepEqual([...equal.codes], [0, 0, 0, 0]);
 });
 
-test("the timeline takes the colours of its merged frames", () => {
+test("the timeline takes the colors of its merged frames", () => {
   const views = new Views(traceOf(NOW), traceOf(BEFORE), single());
   const choice = { order: "time", group: "none", clock: "host", color: "difference" };
   const view = views.view(choice);

@@ -84,7 +84,7 @@ test("a caller is called one, with the time of the calls from it", () => {
   assert.equal(titleOf(CHOICE), "callers and callees of op");
 });
 
-test("callers have the colours of their own calls", () => {
+test("callers have the colors of their own calls", () => {
   const views = new Views(trace, null);
   const { categories, codes } = views.colors(views.view(CHOICE), CHOICE);
   const labels = ["op", "op>f", "op>g", "op>g>main"].map((path) => categories[codes[frameOf(path)]].label);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { coloured, waysOf } from "../../src/graph/model/colors.js";
+import { colored, waysOf } from "../../src/graph/model/colors.js";
 import { comparedWords, Correspondence, counterpartOf } from "../../src/graph/data/correspondence.js";
 import { announcement } from "../../src/graph/model/describe.js";
 import { foldAround } from "../../src/graph/data/hierarchy.js";
@@ -57,9 +57,9 @@ test("a group leads to what corresponds to its first member that has a counterpa
   assert.deepEqual(counterpartOf(data.correspondence, left.tree, left.tree.ofPart[1]).rows, []);
 });
 
-test("the colours of a difference are those of the nodes, and of a part what is in it together", () => {
+test("the colors of a difference are those of the nodes, and of a part what is in it together", () => {
   const { data, left, right } = pair();
-  const { codes, categories, counts } = coloured(data, left.tree, "difference");
+  const { codes, categories, counts } = colored(data, left.tree, "difference");
   const label = (/** @type {number} */ item) => categories[codes[item]].label;
   assert.deepEqual([0, 1, 2].map((node) => label(left.tree.ofNode[node])), ["same", "other dtype", "only here"]);
   assert.deepEqual([0, 1].map((part) => label(left.tree.ofPart[part])), ["differences inside", "only here"]);

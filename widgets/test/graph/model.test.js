@@ -23,7 +23,7 @@ test("a search finds nodes and parts in the order of the outline, and goes aroun
   assert.deepEqual([nextMatch([first, last], -1, 1, tree), nextMatch([first, last], last, 1, tree), nextMatch([first, last], tree.ofNode[4], -1, tree)], [first, first, first]);
 });
 
-test("colours are those of the nodes; of a part what all of them have in common", () => {
+test("colors are those of the nodes; of a part what all of them have in common", () => {
   const data = layered(2);
   const model = new GraphModel(data, "g", true, LETTER);
   const { categories, codes } = model.colors("role");
@@ -33,7 +33,7 @@ test("colours are those of the nodes; of a part what all of them have in common"
   assert.deepEqual(waysOf(data).map(([name]) => name), ["role", "dtype", "device"].filter((name) => name === "role"));
 });
 
-test("numbers of another frame are summed for parts and coloured by their share", () => {
+test("numbers of another frame are summed for parts and colored by their share", () => {
   const values = [{ name: "self_time_us", label: "self time", format: "duration", how: "sum", isInclusive: false, isScaled: false, center: null }];
   const nodes = [{ part_id: 0, self_time_us: 60 }, { part_id: 0, self_time_us: 30 }, { self_time_us: 10 }, {}];
   const model = new GraphModel(graphOf({ nodes, parts: [{ name: "a" }], values }), "g", true, LETTER);

@@ -61,14 +61,14 @@ test("a wide scale has steps of one factor, and edges are numbers of two digits"
   assert.deepEqual(labels(overlaid([{}, { overlay: 7 }, {}, {}], {})), ["7", "7", undefined, undefined]);
 });
 
-test("numbers below and above zero, and ratios below and above one, have different hues around a grey", () => {
+test("numbers below and above zero, and ratios below and above one, have different hues around a gray", () => {
   const hues = (/** @type {GraphModel} */ model) => {
     const { categories, codes } = model.colors("overlay");
     return [...model.tree.ofPart].slice(1).map((item) => categories[codes[item]].color);
   };
-  const [blue, grey, amber] = ["#3b8cf6", "#868686", "#d97706"];
-  assert.deepEqual(hues(overlaid([{}, { overlay: -10 }, { overlay: 0.5 }, { overlay: 9 }], {})), [blue, grey, amber]);
-  assert.deepEqual(hues(overlaid([{}, { overlay: 0.5 }, { overlay: 1.02 }, { overlay: 2 }], { how: "max", center: 1, format: "ratio" })), [blue, grey, amber]);
+  const [blue, gray, amber] = ["#3b8cf6", "#868686", "#d97706"];
+  assert.deepEqual(hues(overlaid([{}, { overlay: -10 }, { overlay: 0.5 }, { overlay: 9 }], {})), [blue, gray, amber]);
+  assert.deepEqual(hues(overlaid([{}, { overlay: 0.5 }, { overlay: 1.02 }, { overlay: 2 }], { how: "max", center: 1, format: "ratio" })), [blue, gray, amber]);
 });
 
 test("an infinite number is the last step, and does not stretch the scale", () => {

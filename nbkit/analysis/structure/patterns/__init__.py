@@ -13,7 +13,7 @@ __all__ = ["PatternMatch", "patterns_in"]
 
 
 def patterns_in(flow: Flow) -> list[PatternMatch]:
-    """Returns all that is recognised in the dataflow of a graph."""
+    """Returns all that is recognized in the dataflow of a graph."""
     mixed = mixes(flow)
     taken = {node for match in mixed for node in match.nodes}
     embedded = embeddings(flow)

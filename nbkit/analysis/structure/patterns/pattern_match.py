@@ -1,4 +1,4 @@
-"""PatternMatch holds nodes of a graph in which a pattern of dataflow was recognised."""
+"""PatternMatch holds nodes of a graph in which a pattern of dataflow was recognized."""
 
 from dataclasses import dataclass
 

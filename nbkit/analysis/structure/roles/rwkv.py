@@ -1,4 +1,4 @@
-"""Recognises RWKV by names and shapes of its parameters: time mix and channel mix of versions 4 to 7.
+"""Recognizes RWKV by names and shapes of its parameters: time mix and channel mix of versions 4 to 7.
 
 The names are those of the released code (BlinkDL/RWKV-LM, RWKV-v4 to RWKV-v7) and of transformers' RWKV-4.
 """
@@ -26,7 +26,7 @@ EARLY_MARKS = ({"time_mix_k", "time_mix_r"}, {"time_mix_key", "time_mix_receptan
 def rwkv_role(held: Set[str], shapes: Mapping[str, Shape | None]) -> tuple[str, str] | None:
     """Returns time_mix or channel_mix and the evidence, for a module that holds these names; None if it is neither.
 
-    `held` is the names of its parameters and of the modules right in it, `shapes` is that of each parameter if known.
+    `held` is the names of its parameters and of its direct modules, `shapes` is that of each parameter if known.
     """
     return _time_mix(held, shapes) or _channel_mix(held)
 

@@ -39,7 +39,7 @@ def inner_noise(call: Call, index: int, eps: float) -> Array | float:
 def noise_of_positions(call: Call, index: int, eps: float) -> float:
     """What the rounding of positions may add to the result at a place of an op that resamples images; 0 for others.
 
-    A position is off by a part of eps times the index, which moves the result by as much of what neighbours differ by.
+    A position is off by a part of eps times the index, which moves the result by as much of what neighbors differ by.
     """
     if not call.traits.packet.startswith(RESAMPLING):
         return 0.0

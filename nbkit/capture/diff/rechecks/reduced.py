@@ -1,7 +1,7 @@
 """Results in fewer bits than their dtype has, which are no error: products of TF32, sums in the dtype of the inputs.
 
 A float32 product is run on the reference with its factors rounded to the mantissa of TF32 and of bfloat16, to nearest
-and towards zero. Where the result is as near to one of these as a right kernel's is to its own, that is what the
+and toward zero. Where the result is as near to one of these as a correct kernel's is to its own, that is what the
 device did. Where it is none of these, but no further off than they are, the message says so and the verdict stays.
 
 torch's CPU kernels add up in half precision for the gradients of weights and biases (LayerNorm, also of float32 weights
@@ -40,7 +40,7 @@ FACTORS = {
 DRAWS = 4
 # Of a position in an image: the index, a sum, a product and a difference.
 ROUNDINGS = 4
-# The noise ratio up to which sums in fewer bits explain a result; that of a right kernel is of order 1.
+# The noise ratio up to which sums in fewer bits explain a result; that of a correct kernel is of order 1.
 NEAR = 3.0
 # Of so many numbers: good kernels add longer sums in blocks.
 LONGEST = 4096
@@ -117,7 +117,7 @@ def away_from_zero(bits: Tensor, lost: int) -> Tensor:
 
 
 def towards_zero(bits: Tensor, lost: int) -> Tensor:
-    """What to cut for the next number towards zero."""
+    """What to cut for the next number toward zero."""
     return bits
 
 

@@ -52,7 +52,7 @@ class ErrorLog:
 def _is_noise(tensor: Tensor, shadow: Tensor, total: float, around: list[Tensor]) -> bool:
     """Whether a result is zero but for rounding: in the shadow it is below eps times what the op reads and makes.
 
-    The gradient of a bias before a BatchNorm is such a one, or the mean of what is normalised already.
+    The gradient of a bias before a BatchNorm is such a one, or the mean of what is normalized already.
     """
     precision = precision_of(str(tensor.dtype).removeprefix("torch."))
     if precision is None or total <= sqrt(precision.eps) or _finite(tensor).numel() < _finite(shadow).numel():

@@ -87,7 +87,7 @@ class ShadowMode(BelowMode):
             if is_shadowed(tensor):
                 return self.shadows.of(tensor)
             if (tensor.is_floating_point() or tensor.is_quantized) and not is_valueless(tensor):
-                kind = "quantised" if tensor.is_quantized else str(tensor.layout).removeprefix("torch.")
+                kind = "quantized" if tensor.is_quantized else str(tensor.layout).removeprefix("torch.")
                 self.shadows.restarts[f"{kind} tensors have no shadow, so the step's own are read"] += 1
             return self.target.bring(tensor, copy=not keeps)
 

@@ -67,7 +67,7 @@ class ShadowRun:
     def completed(
         self, frames: dict[str, pd.DataFrame], meta: dict[str, Any]
     ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
-        """The frames with classes of the errors, and meta with the op at which the runs part."""
+        """The frames with classes of the errors, and meta with the op at which the runs diverge."""
         diffs = frames["diffs"]
         rows = origins(diffs, frames["tensors"])
         classes = {

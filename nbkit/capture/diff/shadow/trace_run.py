@@ -32,7 +32,7 @@ class TraceRun:
     def completed(
         self, frames: dict[str, pd.DataFrame], meta: dict[str, Any]
     ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
-        """The frames with `alignment`, and meta with the op at which the runs part."""
+        """The frames with `alignment`, and meta with the op at which the runs diverge."""
         alignment = side_by_side(run_of(frames["ops"], frames["tensors"]), self.run)
         divergence = {"first_divergence": first_beginning(alignment), "notes": [*meta["notes"], *notes_on(alignment)]}
         return {**frames, "alignment": alignment}, {**meta, **divergence}

@@ -1,9 +1,9 @@
-"""Strips lines of a OneFlow log of what was put before them: colours, rank tags, times and marks of other tools."""
+"""Strips lines of a OneFlow log of what was put before them: colors, rank tags, times and marks of other tools."""
 
 import re
 from typing import NamedTuple
 
-COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+COLOR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # What stands first in a line that may have a known prefix; most lines have none and are told by this alone.
 FIRST = frozenset("[#>|/;0123456789")
 # mpirun --tag-output, torchrun --tee, and others that name the rank.
@@ -52,7 +52,7 @@ class Cleaner:
     def clean(self, line: str) -> tuple[str | None, str]:
         """Returns the rank that a tag names, else None; and the line without prefixes and white space around it."""
         if "\x1b" in line:
-            line = COLOUR.sub("", line)
+            line = COLOR.sub("", line)
         text, rank = line.strip(), None
         if text[:1] in FIRST:
             rank, text = _without_prefixes(text)

@@ -16,7 +16,7 @@ GELUS = {"none": "tanh", "tanh": "none"}
 
 
 def wrong_axis(call: Call, size: None, memory: dict[Any, Any]) -> Results | None:
-    """Returns the op on values read in the order of the neighbouring axis, where the reduced axis has an odd size.
+    """Returns the op on values read in the order of the neighboring axis, where the reduced axis has an odd size.
 
     The result keeps its shape: two axes are taken for each other in reading, sizes stay as they are.
     """

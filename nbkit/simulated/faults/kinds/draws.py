@@ -1,6 +1,6 @@
 """Draws random numbers wrongly: too narrow, alike in all rows or calls, at another rate, dropout without its scale.
 
-A dropout is spoilt with the mask that it has drawn, or with another one to which its output fits.
+A dropout is spoiled with the mask that it has drawn, or with another one to which its output fits.
 """
 
 from collections.abc import Callable

@@ -17,7 +17,7 @@ Spoil = Callable[[Call, Any, dict[Any, Any]], Results | None]
 class Kind:
     """Describes a kind of fault: its name, what it does, and what its size measures (None: it has no size).
 
-    `needs` is what a call must have to be spoilt, of kinds that spare others; `remembers` is True for one that has to
+    `needs` is what a call must have to be spoiled, of kinds that spare others; `remembers` is True for one that has to
     see the calls in which it does not fire.
     """
 

@@ -13,7 +13,7 @@ def nan_masked_rows(call: Call, size: None, memory: dict[Any, Any]) -> Results:
     """Returns NaN in each row (along the last axis) of the first result of which a mask hides an element.
 
     A mask is -inf in an input, or a bool input: True hides in masked_fill, False in attention and where. A causal
-    attention without a mask hides most in its first row, and only that is spoilt.
+    attention without a mask hides most in its first row, and only that is spoiled.
     """
     result = call.results[0] if call.results else None
     if result is None or not result.is_floating_point() or not result.dim():

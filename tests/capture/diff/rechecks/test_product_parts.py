@@ -14,7 +14,7 @@ aten = torch.ops.aten
 ROWS, LENGTH, COLUMNS = 24, 400, 40
 SIZE = LENGTH * (ROWS + COLUMNS)
 WHERE = [(3, 5), (20, 7)]  # elements that cancel; where their rows and columns meet, others do
-# What a float32 kernel may make of the elements that cancel: far more than they and their neighbours round by, and
+# What a float32 kernel may make of the elements that cancel: far more than they and their neighbors round by, and
 # less than what the rounding of their inputs alone would change them by.
 ROUNDED = 5e-4
 

@@ -1,4 +1,4 @@
-"""What stands before a record in a line: colours, ranks, times and marks of other tools."""
+"""What stands before a record in a line: colors, ranks, times and marks of other tools."""
 
 import pytest
 

@@ -10,7 +10,7 @@ const HEIGHT = 34;
 /** How near to an edge of the window a pointer takes hold of it, and how far it may stray in a click. */
 const GRIP = 6;
 const STRAY = 3;
-/** How much of its colour remains of what is no match, and how much is hidden of what is out of view. */
+/** How much of its color remains of what is no match, and how much is hidden of what is out of view. */
 const DIMMED = 0.25;
 const VEIL = 0.6;
 

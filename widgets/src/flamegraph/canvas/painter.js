@@ -10,14 +10,14 @@ import { duration } from "../../shared/units.js";
 import { patternFill } from "./patterns.js";
 
 /** Narrower boxes carry no label, in CSS pixels. */
-const LABELLED = 26;
+const LABELED = 26;
 const PAD = 4;
 /** Narrower boxes show no pattern, in device pixels. */
 const TEXTURED = 6;
 const INK = "#000000";
 /** How far outside of the canvas an edge is drawn at most, in device pixels. */
 const VEIL = 8;
-/** How much of its colour a box keeps that is no match. */
+/** How much of its color a box keeps that is no match. */
 const DIMMED = 22;
 
 /**
@@ -118,7 +118,7 @@ export class Painter {
         for (let run = 0; run < runs.count; run += 1) {
           const width = right[run] - left[run];
           if (category[run] !== code || (fill === pattern && width < TEXTURED)) continue;
-          // A line of the page's colour parts neighbours, where there is room for it.
+          // A line of the page's color parts neighbors, where there is room for it.
           this.context.fillRect(left[run], this.tops.get(row[run]) ?? 0, width > 3 ? width - 1 : width, height);
         }
       }
@@ -137,7 +137,7 @@ export class Painter {
     for (let run = 0; run < runs.count; run += 1) {
       const frame = runs.frame[run];
       const room = runs.right[run] - runs.left[run] - 2 * PAD * scale;
-      if (frame < 0 || room < (LABELLED - 2 * PAD) * scale) continue;
+      if (frame < 0 || room < (LABELED - 2 * PAD) * scale) continue;
       const mark = changeMark(change(frame));
       const text = this.fit(nameOf(frames, frame), mark, room);
       context.fillText(text, runs.left[run] + PAD * scale, (this.tops.get(runs.row[run]) ?? 0) + middle);
@@ -163,7 +163,7 @@ export class Painter {
     return `${kept.replace(/[\ud800-\udbff]$/, "")}…`;
   }
 
-  /** Underlines each match, so that colour alone does not tell it. @param {Scene} scene @param {Area} area */
+  /** Underlines each match, so that color alone does not tell it. @param {Scene} scene @param {Area} area */
   outlines(scene, area) {
     const { context, matches, scale, theme } = this;
     const line = Math.max(2, Math.round(2 * scale));
@@ -254,7 +254,7 @@ function tickText(value, step) {
   return Number.isFinite(value) ? `${(value / factor).toFixed(digits)} ${unit}` : duration(value);
 }
 
-/** Mixes two colours, `percent` of the first. @param {string} color "#rrggbb" @param {string} page "rgb(r, g, b)" @param {number} percent */
+/** Mixes two colors, `percent` of the first. @param {string} color "#rrggbb" @param {string} page "rgb(r, g, b)" @param {number} percent */
 function mixed(color, page, percent) {
   const behind = (page.match(/[\d.]+/g) ?? ["255", "255", "255"]).map(Number);
   const parts = [1, 3, 5].map((at, index) => {

@@ -1,4 +1,4 @@
-// The legend: each category with its colour, pattern, name and share of the self time.
+// The legend: each category with its color, pattern, name and share of the self time.
 
 import { counted, share } from "../../shared/units.js";
 import { h } from "../../shared/dom.js";
@@ -6,7 +6,7 @@ import { patternImage } from "../canvas/patterns.js";
 
 export class Legend {
   constructor() {
-    this.list = h("ul", { "aria-label": "Colours" });
+    this.list = h("ul", { "aria-label": "Colors" });
     this.note = h("span", { class: "nb-muted" });
     this.element = h("div", { class: "nb-flame-legend" }, this.list, this.note);
   }
@@ -14,7 +14,7 @@ export class Legend {
   /**
    * @param {import("../../shared/picture/palette.js").Category[]} categories
    * @param {{time: Float64Array, count: Int32Array}} sums
-   * @param {string | null} note beside the colours of a difference; null for other colours
+   * @param {string | null} note beside the colors of a difference; null for other colors
    */
   show(categories, { time, count }, note) {
     const isDifference = note !== null;

@@ -6,7 +6,7 @@ export function openSandwich(view, frame) {
   if (view.view.frames.size) view.focusOn(0, false);
 }
 
-/** Goes back to what was shown before, with its colours. @param {any} view */
+/** Goes back to what was shown before, with its colors. @param {any} view */
 export function closeSandwich(view) {
   const { group, order, color } = view.before ?? { ...view.state, group: "none", order: "time" };
   view.change({ group, order, color });

@@ -10,7 +10,7 @@ const CHOICES = [
   ["group", "Group", [["none", "calls"], ["module", "by module"], ["op", "by op"], ["phase", "by phase"], ["sandwich", "callers, callees"]]],
   ["order", "Order", [["time", "time order"], ["heavy", "left heavy"]]],
   ["clock", "Time", [["host", "host time"], ["device", "device time"]]],
-  ["color", "Colour", [["phase", "phase"], ["family", "op family"], ["device", "device"], ["difference", "difference"]]],
+  ["color", "Color", [["phase", "phase"], ["family", "op family"], ["device", "device"], ["difference", "difference"]]],
 ];
 
 export class Toolbar {
@@ -37,7 +37,7 @@ export class Toolbar {
   select([name, label, values]) {
     const shown = values.filter(([value]) => !this.options.hidden.includes(value));
     const element = h("select", { "aria-label": label, title: label, onchange: () => this.options.onChange({ [name]: element.value }) },
-      ...shown.map(([value, text]) => h("option", { value }, name === "color" ? `colour: ${text}` : text)));
+      ...shown.map(([value, text]) => h("option", { value }, name === "color" ? `color: ${text}` : text)));
     element.hidden = this.options.hidden.includes(name);
     this.selects[name] = element;
     return element;

@@ -37,7 +37,7 @@ export function decode(flame) {
  * @typedef {object} Noise
  * @property {[number, number]} repeats of the base and of the trace
  * @property {string[]} notes
- * @property {number} factor single recordings are coloured from so many times as long or short on,
+ * @property {number} factor single recordings are colored from so many times as long or short on,
  * @property {number} share and from this share of all time on
  * @property {Record<string, Judged>} views by grouping and clock ("none host"); none without repeats of both
  *

@@ -1,4 +1,4 @@
-// Labels: shorter forms of a frame's name for a box with less room, which keep what tells it from its neighbours.
+// Labels: shorter forms of a frame's name for a box with less room, which keep what tells it from its neighbors.
 
 /** A path that ends in numbers, as it is written on a frame: 'layers.3 (LlamaDecoderLayer)'. */
 const NUMBERED = /^(?:[^ ]*?[^ .]\.)?(\d+(?:\.\d+)*)(?= \(|$)/;

@@ -59,7 +59,7 @@ function spread({ size, of, parent, callers }, ofRow, several) {
   const merge = (/** @type {number} */ frame, /** @type {number} */ code) => {
     codes[frame] = codes[frame] === UNSEEN || codes[frame] === code ? code : several;
   };
-  // A frame with rows of its own is coloured by them; one that only holds others, by what it holds.
+  // A frame with rows of its own is colored by them; one that only holds others, by what it holds.
   for (let row = 0; row < of.length; row += 1) if (of[row] >= 0) merge(of[row], ofRow[row]);
   if (callers) {
     const ofMerged = spread(callers.merged, ofRow, several);

@@ -1,4 +1,4 @@
-// The views of a trace, each made when it is first asked for: frames, layout, links, colours, difference.
+// The views of a trace, each made when it is first asked for: frames, layout, links, colors, difference.
 
 import { colored } from "./colors.js";
 import { deviceTracks } from "../data/data.js";
@@ -135,7 +135,7 @@ export class Views {
   }
 
   /**
-   * Returns the difference and the frame in it with the same path; null without a base or in other colours.
+   * Returns the difference and the frame in it with the same path; null without a base or in other colors.
    * @param {View} view @param {Choice} choice
    * @returns {(frame: number) => {difference: import("../data/difference.js").Difference, frame: number} | null}
    */
@@ -148,7 +148,7 @@ export class Views {
     };
   }
 
-  /** Returns the note beside the colours of a difference; null for other colours. @param {View} view @param {Choice} choice */
+  /** Returns the note beside the colors of a difference; null for other colors. @param {View} view @param {Choice} choice */
   legendNote(view, { color, group, clock }) {
     if (color !== "difference" || !this.base) return null;
     const { codes, verdicts } = this.difference(group, clock);
@@ -186,10 +186,10 @@ export function placeOf({ isTimeline, frames, layout, whole }, { from, to }) {
   return isAll ? name : `${share(extent / all)} of ${name}`;
 }
 
-/** Returns what the colours of a difference stand for. @param {import("../data/data.js").Noise} noise @param {boolean} isJudged */
+/** Returns what the colors of a difference stand for. @param {import("../data/data.js").Noise} noise @param {boolean} isJudged */
 function noiseNote({ repeats, factor, share: least }, isJudged) {
   if (isJudged) return `slower, faster: beyond the noise of ${repeats[1]} repeats, ${repeats[0]} before`;
-  return `${unknownText(repeats)}; coloured: at least ${factor} times as long or as short, by ${share(least)} of all time · record both with repeats (-r 10)`;
+  return `${unknownText(repeats)}; colored: at least ${factor} times as long or as short, by ${share(least)} of all time · record both with repeats (-r 10)`;
 }
 
 /** Gives each row the code of its merged frame. @param {import("../data/difference.js").Difference} delta */

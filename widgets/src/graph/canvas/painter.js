@@ -18,7 +18,7 @@ const TINT = 0.16;
 export const STRONG = 0.3;
 /** From the stripe of a legend's entry to its text. */
 export const SWATCH = 18;
-/** Dashes of the stripe for what shares its colour with another category. @type {Record<string, number[]>} */
+/** Dashes of the stripe for what shares its color with another category. @type {Record<string, number[]>} */
 const DASHES = { slash: [7, 3], backslash: [12, 3], dots: [3, 3] };
 
 /**
@@ -252,7 +252,7 @@ function isMarked({ from, to }, { selected, hover, focus }) {
   return [selected, hover, focus].some((item) => item >= 0 && (item === from || item === to));
 }
 
-/** Adds colours between text and page to the theme. @param {import("../../shared/theme.js").Theme} theme @returns {MixedTheme} */
+/** Adds colors between text and page to the theme. @param {import("../../shared/theme.js").Theme} theme @returns {MixedTheme} */
 export function withMixed(theme) {
   const mix = (/** @type {number} */ part) => `color-mix(in srgb, ${theme.text} ${part}%, ${theme.page})`;
   return { ...theme, border: mix(50), muted: mix(74) };

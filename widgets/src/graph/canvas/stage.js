@@ -94,7 +94,7 @@ export class Stage {
     if (this.look) this.minimap.renew(this.look.drawn, this.look.colors, this.theme, window.devicePixelRatio || 1);
   }
 
-  /** Takes the colours of the page. */
+  /** Takes the colors of the page. */
   takeTheme() {
     const theme = withMixed(themeOf(this.canvas));
     if (isSame(theme, this.theme)) return;

@@ -1,4 +1,4 @@
-// The legend: the colours that there are here, and how many nodes have each.
+// The legend: the colors that there are here, and how many nodes have each.
 
 import { legendOf } from "../model/legend.js";
 import { counted } from "../../shared/units.js";

@@ -22,7 +22,7 @@ export function layersOf(count, pairs) {
   const rank = ranks(count, downward);
   const { steps, paths } = bent(rank, downward);
   const rows = firstRows(rank, steps);
-  const [above, below] = [neighbours(rank.length, steps, 1), neighbours(rank.length, steps, 0)];
+  const [above, below] = [neighbors(rank.length, steps, 1), neighbors(rank.length, steps, 0)];
   for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
     const isDown = sweep % 2 === 0;
     const order = isDown ? rows : [...rows].reverse();
@@ -40,7 +40,7 @@ function oriented(count, pairs) {
 
 /** Returns the position of each box in an order along the pairs; where they make a cycle the first box is next. @param {number} count @param {[number, number][]} pairs */
 function topological(count, pairs) {
-  const [next, open] = [neighbours(count, pairs, 0), new Int32Array(count)];
+  const [next, open] = [neighbors(count, pairs, 0), new Int32Array(count)];
   for (const [, to] of pairs) open[to] += 1;
   const position = new Int32Array(count).fill(-1);
   const ready = Array.from({ length: count }, (_, box) => box).filter((box) => open[box] === 0).reverse();
@@ -56,7 +56,7 @@ function topological(count, pairs) {
 
 /** Returns the rank of each box: below all that it reads, sources right above what reads them. @param {number} count @param {[number, number][]} pairs */
 function ranks(count, pairs) {
-  const next = neighbours(count, pairs, 0);
+  const next = neighbors(count, pairs, 0);
   const position = topological(count, pairs);
   const order = Array.from(position.keys()).sort((a, b) => position[a] - position[b]);
   /** @type {number[]} */
@@ -94,7 +94,7 @@ function bent(rank, pairs) {
 }
 
 /** Returns the positions next to each position. @param {number} count @param {[number, number][]} steps @param {0 | 1} end 0: those below, 1: those above */
-export function neighbours(count, steps, end) {
+export function neighbors(count, steps, end) {
   /** @type {number[][]} */
   const lists = Array.from({ length: count }, () => []);
   for (const step of steps) lists[step[end]].push(step[1 - end]);
@@ -103,7 +103,7 @@ export function neighbours(count, steps, end) {
 
 /** Ranks in the order in which a walk along the steps meets them. @param {number[]} rank @param {[number, number][]} steps */
 function firstRows(rank, steps) {
-  const next = neighbours(rank.length, steps, 0);
+  const next = neighbors(rank.length, steps, 0);
   const rows = Array.from({ length: 1 + rank.reduce((most, level) => Math.max(most, level), -1) }, () => /** @type {number[]} */ ([]));
   const isMet = new Uint8Array(rank.length);
   const first = Array.from(rank.keys()).sort((a, b) => rank[a] - rank[b] || a - b);
@@ -127,9 +127,9 @@ function placesIn(rows, count) {
   return position;
 }
 
-/** Orders a row by the mean place of the neighbours; those without keep theirs. @param {number[]} row @param {number[][]} beside @param {Float64Array} position */
+/** Orders a row by the mean place of the neighbors; those without keep theirs. @param {number[]} row @param {number[][]} beside @param {Float64Array} position */
 function sortRow(row, beside, position) {
-  const wanted = new Map(row.map((at) => [at, beside[at].length ? beside[at].reduce((sum, neighbour) => sum + position[neighbour], 0) / beside[at].length : position[at]]));
+  const wanted = new Map(row.map((at) => [at, beside[at].length ? beside[at].reduce((sum, neighbor) => sum + position[neighbor], 0) / beside[at].length : position[at]]));
   row.sort((a, b) => /** @type {number} */ (wanted.get(a)) - /** @type {number} */ (wanted.get(b)) || position[a] - position[b]);
   row.forEach((at, index) => (position[at] = index));
 }

@@ -1,6 +1,6 @@
 // Coordinates of a level: its ranks below each other, every box near what it is connected with, none over another.
 
-import { neighbours } from "./layers.js";
+import { neighbors } from "./layers.js";
 
 export const GAPS = { beside: 18, below: 30, bend: 10 };
 const SWEEPS = 4;
@@ -49,12 +49,12 @@ function centers(layers, rows, sizes) {
     let at = -row.reduce((sum, box) => sum + width(box), 0) / 2;
     for (const box of row) center[box] = (at += width(box)) - width(box) / 2;
   }
-  const beside = [neighbours(rank.length, steps, 1), neighbours(rank.length, steps, 0)];
+  const beside = [neighbors(rank.length, steps, 1), neighbors(rank.length, steps, 0)];
   for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
     const near = beside[sweep % 2];
     for (const row of sweep % 2 ? [...rows].reverse() : rows) {
-      const wanted = row.map((box) => (near[box].length ? mean(near[box], center, (neighbour) => (box < count && neighbour >= count ? LOOSE : 1)) : center[box]));
-      const weights = row.map((box) => (box >= count && near[box].every((neighbour) => neighbour >= count) ? STRAIGHT : near[box].length ? 1 : 0.1));
+      const wanted = row.map((box) => (near[box].length ? mean(near[box], center, (neighbor) => (box < count && neighbor >= count ? LOOSE : 1)) : center[box]));
+      const weights = row.map((box) => (box >= count && near[box].every((neighbor) => neighbor >= count) ? STRAIGHT : near[box].length ? 1 : 0.1));
       apart(wanted, weights, row.map(width)).forEach((value, index) => (center[row[index]] = value));
     }
   }

@@ -15,12 +15,12 @@ import { KINDS } from "../data/hierarchy.js";
 const category = (label, hue, pattern = "") => ({ label, color: HUES[hue], pattern });
 
 const ROLES = [
-  category("embedding", "green"), category("rotary", "cyan", "slash"), category("norm", "cyan"), category("block", "grey"),
+  category("embedding", "green"), category("rotary", "cyan", "slash"), category("norm", "cyan"), category("block", "gray"),
   category("attention", "violet"), category("time_mix", "violet", "slash"), category("channel_mix", "blue", "slash"), category("mlp", "blue"),
   category("head", "green", "slash"), category("loss", "magenta"), category("residual", "brown", "dots"), category("optimizer", "amber"),
   category("communication", "magenta", "slash"), category("cast", "brown"),
 ];
-const PHASES = [category("forward", "blue"), category("backward", "amber"), category("recompute", "cyan", "slash"), category("optimizer", "green"), category("other", "grey")];
+const PHASES = [category("forward", "blue"), category("backward", "amber"), category("recompute", "cyan", "slash"), category("optimizer", "green"), category("other", "gray")];
 /** Categories of an overlay that have a color of their own. */
 const MOST = 11;
 
@@ -38,7 +38,7 @@ export function waysOf({ nodes, values, correspondence, overlay, trees, graphs }
 }
 
 /** @param {Data} data @param {Hierarchy} tree @param {string} way @returns {Colors} */
-export function coloured(data, tree, way) {
+export function colored(data, tree, way) {
   if (way === "difference") return byState(data, tree, upward(tree));
   const value = data.values.find(({ name }) => name === way);
   if (!value) return byText(data, tree, way);
@@ -73,7 +73,7 @@ function overlayCategories({ nodes, parts }) {
   counts.delete(SEVERAL);
   const names = [...counts.keys()].sort((left, right) => Number(counts.get(right)) - Number(counts.get(left)) || (left < right ? -1 : 1));
   const rest = names.length - MOST;
-  return rest > 0 ? [...textCategories(names.slice(0, MOST)), category(counted(rest, "other"), "grey", "dots")] : textCategories(names);
+  return rest > 0 ? [...textCategories(names.slice(0, MOST)), category(counted(rest, "other"), "gray", "dots")] : textCategories(names);
 }
 
 /** Returns the category that an overlay gives an item itself. @param {Data} data @param {Hierarchy} tree @param {number} item @param {Category[]} categories the last two are for the others, and for several */

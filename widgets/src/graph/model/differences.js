@@ -1,4 +1,4 @@
-// The colour of each item by how it compares with its counterpart in the other graph.
+// The color of each item by how it compares with its counterpart in the other graph.
 
 import { HUES } from "../../shared/picture/palette.js";
 import { levelOf, STATES } from "../data/correspondence.js";
@@ -7,7 +7,7 @@ import { KINDS } from "../data/hierarchy.js";
 
 /** Categories in the order of STATES. @type {import("../../shared/picture/palette.js").Category[]} */
 const CATEGORIES = [
-  { label: "same", color: HUES.grey, pattern: "" },
+  { label: "same", color: HUES.gray, pattern: "" },
   { label: "other dtype", color: HUES.amber, pattern: "slash" },
   { label: "other shape or size", color: HUES.magenta, pattern: "backslash" },
   { label: "only here", color: HUES.violet, pattern: "dots" },

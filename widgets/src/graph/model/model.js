@@ -1,7 +1,7 @@
 // One graph as it is shown: its hierarchy, its edges, its scene, and what is computed of them once.
 
 import { amountsOf, amountText } from "./amounts.js";
-import { coloured } from "./colors.js";
+import { colored } from "./colors.js";
 import { textAt } from "../data/data.js";
 import { NOTES } from "../data/correspondence.js";
 import { detailsOf } from "./describe.js";
@@ -89,7 +89,7 @@ export class GraphModel {
 
   /** @param {string} way */
   colors(way) {
-    return this.once(`colors ${way}`, () => coloured(this.data, this.tree, way));
+    return this.once(`colors ${way}`, () => colored(this.data, this.tree, way));
   }
 
   /** Returns what the outline says of an item: how it compares, else what its color stands for if that is a number or an overlay. @param {number} item @param {string} way @returns {string} */

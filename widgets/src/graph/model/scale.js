@@ -44,7 +44,7 @@ export function byScale(tree, value, amounts, caption) {
     const label = labelOf(value, edges, step, high);
     if (center === null) return stepOf(label, "amber", strengthOf(step, edges.length + 1));
     const away = step - ASIDE.length / 2;
-    return stepOf(label, away < 0 ? "blue" : away > 0 ? "amber" : "grey", away ? (STRONGEST * Math.abs(away)) / 2 : WEAKEST);
+    return stepOf(label, away < 0 ? "blue" : away > 0 ? "amber" : "gray", away ? (STRONGEST * Math.abs(away)) / 2 : WEAKEST);
   });
   const codes = Int16Array.from(amounts, (amount) => (Number.isNaN(amount) ? -1 : edges.findLastIndex((edge) => amount >= edge) + 1));
   return { categories, codes, counts: countsOf(tree, codes, categories), caption };

@@ -15,7 +15,7 @@ export function withChildren(parent, opId) {
 }
 
 /** Returns the ops outside a group that made its inputs, and ops outside that read its outputs, in call order of the readers. @param {import("./tensors.js").Tensors} tensors @param {Set<number>} group */
-export function neighbours(tensors, group) {
+export function neighbors(tensors, group) {
   const linked = links(tensors, group);
   return {
     producers: linked.filter(({ reader, maker }) => group.has(reader) && !group.has(maker)).map(({ maker }) => maker),

@@ -3,7 +3,7 @@
 import { count } from "../../shared/numbers.js";
 import { textAt } from "../columns/columns.js";
 import { cell } from "./answers.js";
-import { backwardOps, forwardOps, neighbours, withChildren } from "./dataflow.js";
+import { backwardOps, forwardOps, neighbors, withChildren } from "./dataflow.js";
 import { rowsWhere, statisticsCounts } from "./tensors.js";
 
 /** Columns that the ops do not have themselves, as nbkit/analysis/query/op_table.py makes them. */
@@ -20,7 +20,7 @@ export function typesOf(rows) {
 export function opDetail({ columns, tensors, types, most }, opId) {
   const { parent_id: parent, forward_op_id: forward } = columns.numbers;
   const group = withChildren(parent, opId);
-  const { producers, consumers } = neighbours(tensors, group);
+  const { producers, consumers } = neighbors(tensors, group);
   const links = (/** @type {number[]} */ ids) => linkList(columns.texts.op, most.links, ids);
   const values = (/** @type {string} */ name) => cell(columns, name, opId);
   return {

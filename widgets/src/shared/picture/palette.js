@@ -1,8 +1,8 @@
-// Fill colours and patterns. Every fill keeps 3:1 against a white and a dark page and bears black text at 4.5:1;
-// hues that colour-blind eyes confuse are not used side by side, and what shares a hue differs by its pattern.
+// Fill colors and patterns. Every fill keeps 3:1 against a white and a dark page and bears black text at 4.5:1;
+// hues that color-blind eyes confuse are not used side by side, and what shares a hue differs by its pattern.
 
 export const HUES = {
-  blue: "#3b8cf6", amber: "#d97706", green: "#159a4b", violet: "#9d6bf2", cyan: "#0796b8", magenta: "#d94fa6", brown: "#a8794a", grey: "#868686",
+  blue: "#3b8cf6", amber: "#d97706", green: "#159a4b", violet: "#9d6bf2", cyan: "#0796b8", magenta: "#d94fa6", brown: "#a8794a", gray: "#868686",
 };
 /** Drawn over a fill: nothing, diagonals, the other diagonals, dots. */
 export const PATTERNS = ["", "slash", "backslash", "dots"];
@@ -15,17 +15,17 @@ const category = (label, hue, pattern = "") => ({ label, color: HUES[hue], patte
 /** What holds frames of several categories. */
 export const SEVERAL = "several";
 
-/** The categories a way of colouring has; the order is that of the codes. @type {Record<string, Category[]>} */
+/** The categories a way of coloring has; the order is that of the codes. @type {Record<string, Category[]>} */
 export const CATEGORIES = {
-  phase: [category("forward", "blue"), category("backward", "amber"), category("optimizer", "green"), category("other", "grey"), category(SEVERAL, "grey", "slash")],
+  phase: [category("forward", "blue"), category("backward", "amber"), category("optimizer", "green"), category("other", "gray"), category(SEVERAL, "gray", "slash")],
   family: [
     category("matmul", "blue"), category("attention", "violet", "backslash"), category("convolution", "blue", "slash"), category("normalization", "cyan"),
     category("elementwise", "amber"), category("reduction", "green"), category("indexing", "green", "slash"), category("copy and layout", "brown", "dots"),
-    category("communication", "magenta", "backslash"), category("module or block", "grey"), category("autograd", "amber", "slash"), category("device driver", "cyan", "slash"),
-    category("other", "grey", "dots"), category(SEVERAL, "grey", "slash"),
+    category("communication", "magenta", "backslash"), category("module or block", "gray"), category("autograd", "amber", "slash"), category("device driver", "cyan", "slash"),
+    category("other", "gray", "dots"), category(SEVERAL, "gray", "slash"),
   ],
   difference: [
-    category("same", "grey"), category("slower", "amber"), category("faster", "blue"), category("added", "magenta", "slash"), category("removed", "violet", "dots"),
+    category("same", "gray"), category("slower", "amber"), category("faster", "blue"), category("added", "magenta", "slash"), category("removed", "violet", "dots"),
   ],
 };
 
@@ -44,5 +44,5 @@ export function deviceCategories(devices) {
     const [hue, pattern] = DEVICE_LOOKS[index % DEVICE_LOOKS.length];
     return category(device, hue, index < DEVICE_LOOKS.length ? pattern : "dots");
   });
-  return [...looks, category("no device", "grey"), category(SEVERAL, "grey", "slash")];
+  return [...looks, category("no device", "gray"), category(SEVERAL, "gray", "slash")];
 }
