@@ -17,7 +17,7 @@ def test_it_says_nothing_and_holds_no_more(chromium: Browser, name: str, actions
     shown = DiffPage(page, TRACES[name]())
     search = shown.diff.get_by_role("textbox", name="Filter op", exact=True)
     grid = shown.diff.locator(".nb-grid")
-    held = soak(Soaked(shown.diff, grid, search, KEYS, ("*mm*", "aten.add", "mm(", "zzz")))
+    held = soak(Soaked(shown.diff, grid, search, KEYS, ("*mm*", "aten.add", "mm(", "zzz")), actions=actions)
     page.close()
     assert held.messages == []
     assert held.grown() == []

@@ -28,7 +28,8 @@ def test_it_says_nothing_and_holds_no_more(chromium: Browser, name: str, actions
     page = chromium.new_page(viewport={"width": 1000, "height": 900})
     shown = GraphPage(page, TRACES[name]())
     held = soak(
-        Soaked(page.locator("main"), shown.stage.first, shown.search.first, KEYS, ("mm", "layers", "mm(", "zzz"))
+        Soaked(page.locator("main"), shown.stage.first, shown.search.first, KEYS, ("mm", "layers", "mm(", "zzz")),
+        actions=actions,
     )
     assert page.evaluate("window.cleanUp() ?? window.listenerCount()") == 0
     page.close()

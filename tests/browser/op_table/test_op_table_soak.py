@@ -22,7 +22,7 @@ def test_it_says_nothing_and_holds_no_more(chromium: Browser, name: str, actions
     shown = TablePage(page, trace)
     grid = page.locator(".nb-grid")
     search = page.get_by_role("searchbox", name="Search op, module and source")
-    held = soak(Soaked(page.locator("main"), grid, search, KEYS, ("mm", "gelu|add", "mm(", "zzz")))
+    held = soak(Soaked(page.locator("main"), grid, search, KEYS, ("mm", "gelu|add", "mm(", "zzz")), actions=actions)
     assert page.evaluate("window.cleanUp() ?? window.listenerCount()") == 0
     page.close()
     assert shown.unanswered == []
