@@ -64,9 +64,10 @@ class Held:
 
 
 def soak(widget: Soaked, *, actions: int = 300, rounds: int = 2, seed: int = 7) -> Held:
-    """Does the same random actions in each round, from the same state on, after some to fill what is filled once.
+    """Does the same random actions in each round, from the same state on, and once before they are counted.
 
-    What a first round leaves behind may be caches, which have a bound; what grows in the next one has none.
+    What a first round leaves behind may be caches, which have a bound, and what is open is another state than the one of
+    a new widget; what grows in the next rounds has no bound.
     """
     held, page = Held(), widget.root.page
     page.on("console", lambda message: held.messages.append(message.text))
@@ -74,7 +75,7 @@ def soak(widget: Soaked, *, actions: int = 300, rounds: int = 2, seed: int = 7) 
     begin = widget.root.evaluate(TOOLS)
     for number in range(rounds + 1):
         random = Random(seed)
-        for _ in range(actions if number else actions // 4):
+        for _ in range(actions):
             random.choice(ACTIONS)(widget, random)
         _bring_back(widget, begin)
         if number:
