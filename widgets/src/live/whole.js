@@ -7,7 +7,7 @@ import { inflated } from "../shared/unpack.js";
 import { createRequests } from "../table/requests.js";
 
 const HEADER_BYTES = 4;
-const WAITING = "Waiting for the kernel, which sends the data once it is free.";
+const WAITING = "Waiting for the kernel to send the data.";
 const NOT_CARRIED = "The data did not arrive: ";
 
 /**
