@@ -137,6 +137,12 @@ class _Presenter:
         _know_the_views()
         return display.mimebundle(trace)
 
+    def in_marimo(self, trace: Trace) -> Any:
+        from nbkit.views.static_html import display
+
+        _know_the_views()
+        return display.in_marimo(trace)
+
 
 Trace.presenter = _Presenter()
 

@@ -12,6 +12,8 @@ import pytest
 FULL = (
     # A JupyterLab and its kernel; the widgets' own pages in Chromium stay.
     "browser/lab/*",
+    # A marimo and its kernel.
+    "browser/marimo/*",
     # A million rows.
     "browser/*_million.py*",
     "analysis/query/test_op_table.py::test_a_million*",

@@ -2,7 +2,7 @@
 import { build } from "esbuild";
 
 await build({
-  entryPoints: ["op_table", "diff_table", "flamegraph", "graph", "report"].flatMap(
+  entryPoints: ["op_table", "diff_table", "flamegraph", "graph", "composite", "report"].flatMap(
     (name) => ["js", "css"].map((type) => ({ in: `src/${name}/${name}.${type}`, out: name })),
   ),
   outdir: "../nbkit/views/static",

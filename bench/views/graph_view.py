@@ -15,7 +15,7 @@ from bench.harness import chromium
 from bench.harness.chromium import report
 from nbkit.trace.trace import Trace
 from nbkit.views.graph.data import graph_data
-from nbkit.views.tables.widget import STATIC
+from nbkit.views.live.widget import STATIC
 from tests.support.fake_graphs import chain_graph, training_graph
 
 OPEN_MS, EXPAND_MS = 1000.0, 300.0

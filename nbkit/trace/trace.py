@@ -25,6 +25,8 @@ class Presenter(Protocol):
 
     def mimebundle(self, trace: "Trace") -> tuple[dict[str, Any], dict[str, Any]]: ...
 
+    def in_marimo(self, trace: "Trace") -> Any: ...
+
 
 class Trace:
     """Holds one recording: pandas frames by name (`trace.ops`, `trace.tensors`, ...) and `trace.meta`.
@@ -162,3 +164,7 @@ class Trace:
         if self.presenter is None or not self.frames:
             return {"text/plain": repr(self)}, {}
         return self.presenter.mimebundle(self)
+
+    def _display_(self) -> Any:
+        """Returns what marimo shows, which asks for it by this name."""
+        return repr(self) if self.presenter is None or not self.frames else self.presenter.in_marimo(self)

@@ -1,4 +1,4 @@
-"""Links widgets: a selection in a flame graph filters an op table, and a selected op is selected in both."""
+"""Links widgets or their models: a selected frame filters an op table, and a selected op is selected in both."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,13 +8,14 @@ import traitlets
 
 from nbkit.analysis.query.diff_table import worst_first
 from nbkit.errors import OptionError
-from nbkit.views.diff_table.widget import DiffTable
-from nbkit.views.flamegraph.widget import FlameGraph, Ids
-from nbkit.views.graph.widget import GraphView
-from nbkit.views.op_table.widget import OpTable
+from nbkit.views.diff_table.widget import DiffTableModel
+from nbkit.views.flamegraph.widget import FlameGraphModel
+from nbkit.views.graph.widget import GraphModel
+from nbkit.views.live.pieces import Ids
+from nbkit.views.op_table.widget import OpTableModel
 
 
-def link(flame: FlameGraph, table: OpTable) -> Callable[[], None]:
+def link(flame: FlameGraphModel, table: OpTableModel) -> Callable[[], None]:
     """Link both ways; calling what comes back ends it. Raises OptionError if they do not show the same ops.
 
     Selecting a frame shows only the ops inside it in the table, with the work on devices that they launched; clearing
@@ -49,16 +50,16 @@ def link(flame: FlameGraph, table: OpTable) -> Callable[[], None]:
     return unlink
 
 
-def link_graph(graph: GraphView, ops_widget: OpTable | FlameGraph) -> Callable[[], None]:
+def link_graph(graph: GraphModel, ops_widget: OpTableModel | FlameGraphModel) -> Callable[[], None]:
     """Link both ways; calling what comes back ends it.
 
     A selected node selects the op that it stands for; a selected part shows only its ops in an op table. Of a graph
     that was not recorded with these ops, those of the same module are its ops.
     """
     ops = traitlets.link((graph, "selected_op_id"), (ops_widget, "selected_op_id"))
-    if not isinstance(ops_widget, OpTable):
+    if not isinstance(ops_widget, OpTableModel):
         return ops.unlink
-    table: OpTable = ops_widget
+    table: OpTableModel = ops_widget
 
     def show_selected(change: dict[str, Any]) -> None:
         if graph.selection is None or (ids := _ops_of(graph, table)) is None:
@@ -76,7 +77,7 @@ def link_graph(graph: GraphView, ops_widget: OpTable | FlameGraph) -> Callable[[
     return unlink
 
 
-def _ops_of(graph: GraphView, table: OpTable) -> Ids | None:
+def _ops_of(graph: GraphModel, table: OpTableModel) -> Ids | None:
     """Returns the ops of what is selected, by their ids, else by its module; null where neither tells."""
     ids, module = graph.selected_ids(), (graph.selection or {}).get("module")
     if ids is not None and len(ids):
@@ -88,7 +89,7 @@ def _ops_of(graph: GraphView, table: OpTable) -> Ids | None:
     return np.flatnonzero(is_inside.to_numpy(bool))
 
 
-def link_differences(differences: DiffTable, table: OpTable) -> Callable[[], None]:
+def link_differences(differences: DiffTableModel, table: OpTableModel) -> Callable[[], None]:
     """Link both ways; calling what comes back ends it. Raises OptionError if they do not show the same ops.
 
     A selected difference selects its op; a selected op its first difference, the worst one, or none.
@@ -121,7 +122,7 @@ def link_differences(differences: DiffTable, table: OpTable) -> Callable[[], Non
     return unlink
 
 
-def _with_kernels(table: OpTable, ids: Ids) -> Ids:
+def _with_kernels(table: OpTableModel, ids: Ids) -> Ids:
     """Returns the ops and the work on devices that they launched, which has frames on tracks of its own."""
     ops = table.source.trace.ops
     is_launched = (ops["level"] == "kernel") & ops["parent_id"].isin(ids)

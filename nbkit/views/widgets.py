@@ -2,16 +2,15 @@
 
 from collections.abc import Callable
 
-from ipywidgets import HTML, VBox
-
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.brief import brief_of
 from nbkit.views.brief.html import brief_html
-from nbkit.views.diff_table.widget import DiffTable
-from nbkit.views.flamegraph.widget import FlameGraph
-from nbkit.views.graph.widget import GraphView
+from nbkit.views.diff_table.widget import DiffTableModel
+from nbkit.views.flamegraph.widget import FlameGraphModel
+from nbkit.views.graph.widget import GraphModel, GraphView
 from nbkit.views.linking import link, link_differences, link_graph
-from nbkit.views.op_table.widget import OpTable
+from nbkit.views.live.composite import CompositeWidget
+from nbkit.views.op_table.widget import OpTable, OpTableModel
 from nbkit.views.sections.section import Section
 from nbkit.views.sections.writers import to_html
 from nbkit.views.static_html.style import static_div
@@ -20,49 +19,47 @@ ROWS = 10
 FINDINGS = 5
 
 
-def flame_and_ops(trace: Trace) -> VBox:
+def flame_and_ops(trace: Trace) -> CompositeWidget:
     """Puts the flame graph above the op table."""
-    flame, table = FlameGraph(trace), OpTable(trace)
+    flame, table = FlameGraphModel(trace), OpTableModel(trace)
     link(flame, table)
-    return VBox([*_brief(trace), flame, table])
+    return CompositeWidget(trace, _brief(trace), flame, table)
 
 
-def differences_and_ops(trace: Trace) -> VBox:
+def differences_and_ops(trace: Trace) -> CompositeWidget:
     """Puts the diff table above the op table."""
-    differences, table = DiffTable(trace), OpTable(trace)
+    differences, table = DiffTableModel(trace), OpTableModel(trace)
     link_differences(differences, table)
-    return VBox([*_brief(trace), differences, table])
+    return CompositeWidget(trace, _brief(trace), differences, table)
 
 
-def graph_and_ops(trace: Trace) -> VBox:
+def graph_and_ops(trace: Trace) -> GraphView | CompositeWidget:
     """Puts the graph above the op table, where ops were recorded."""
-    graph = GraphView(trace)
     if not len(trace.frames.get("ops", ())):
-        return VBox([graph])
-    table = OpTable(trace)
+        return GraphView(trace)
+    graph, table = GraphModel(trace), OpTableModel(trace)
     link_graph(graph, table)
-    return VBox([graph, table])
+    return CompositeWidget(trace, "", graph, table)
 
 
-def sections_and_flame(trace: Trace, html: str) -> VBox:
+def sections_and_flame(trace: Trace, html: str) -> CompositeWidget:
     """Puts the brief and this HTML above the flame graph."""
-    return VBox([*_brief(trace, html), FlameGraph(trace)])
+    return CompositeWidget(trace, _brief(trace, html), FlameGraphModel(trace))
 
 
-def sections_and_ops(trace: Trace, sections: Callable[[Trace, int], list[Section]]) -> VBox:
+def sections_and_ops(trace: Trace, sections: Callable[[Trace, int], list[Section]]) -> CompositeWidget:
     """Puts the brief and these sections, ten rows each, above the op table."""
-    return VBox([*_brief(trace, to_html(sections(trace, ROWS))), OpTable(trace)])
+    return CompositeWidget(trace, _brief(trace, to_html(sections(trace, ROWS))), OpTableModel(trace))
 
 
-def ops_alone(trace: Trace) -> OpTable | VBox:
+def ops_alone(trace: Trace) -> OpTable | CompositeWidget:
     """Shows the op table, below the brief if that has a verdict."""
-    above, table = _brief(trace), OpTable(trace)
-    return VBox([*above, table]) if above else table
+    above = _brief(trace)
+    return CompositeWidget(trace, above, OpTableModel(trace)) if above else OpTable(trace)
 
 
-def _brief(trace: Trace, tables: str = "") -> list[HTML]:
-    """Returns verdict, findings and tables as one widget; none where nothing was judged and there is no table."""
+def _brief(trace: Trace, tables: str = "") -> str:
+    """Returns verdict, findings and tables as HTML; empty where nothing was judged and there is no table."""
     brief = brief_of(trace)
     html = (brief_html(brief, FINDINGS) if brief.verdict else "") + tables
-    # Without the margins of a control, so that its border and that of the op table are one line.
-    return [HTML(static_div(html), layout={"margin": "0 0 6px"})] if html else []
+    return static_div(html) if html else ""

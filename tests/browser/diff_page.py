@@ -8,8 +8,8 @@ from playwright.sync_api import Locator, Page
 from nbkit.trace.trace import Trace
 from nbkit.views.diff_table.widget import DiffTable
 from nbkit.views.linking import link_differences
+from nbkit.views.live.widget import STATIC
 from nbkit.views.op_table.widget import OpTable
-from nbkit.views.tables.widget import STATIC
 from tests.browser.exposed import expose
 
 HTML = """<!doctype html><html lang='en'><title>differences</title>

@@ -44,7 +44,7 @@ STAND_IN = """async ([source, css, state]) => {
   const module = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
   window.listenerCount = () => Object.values(listeners).flat().length;
   window.module = module.default;
-  window.cleanUp = module.default.render({ model: window.model, el: document.getElementById("host") });
+  window.cleanUp = await module.default.render({ model: window.model, el: document.getElementById("host") });
 }"""
 # A trace of any size: a tree of up to eleven levels and six children, in order of start.
 MAKE_FLAME = """window.makeFlame = (count) => {

@@ -6,7 +6,7 @@ from playwright.sync_api import Locator, Page
 
 from nbkit.trace.trace import Trace
 from nbkit.views.graph.data import graph_data
-from nbkit.views.tables.widget import STATIC
+from nbkit.views.live.widget import STATIC
 
 HTML = "<!doctype html><html lang='en'><title>graph</title><main id='host'></main></html>"
 # The stand-in has what the module uses of an anywidget model; bytes arrive as DataView, as they do in a notebook.

@@ -9,8 +9,8 @@ from playwright.sync_api import Locator, Page
 from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.widget import FlameGraph
 from nbkit.views.linking import link
+from nbkit.views.live.widget import STATIC
 from nbkit.views.op_table.widget import OpTable
-from nbkit.views.tables.widget import STATIC
 from tests.browser.exposed import expose
 
 HTML = """<!doctype html><html lang='en'><title>linked</title>
@@ -45,7 +45,7 @@ STAND_IN = """async ([name, source, css, state]) => {
     state.flame.columns[column] = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer;
   const module = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
   (window.models ??= {})[name] = model;
-  module.default.render({ model, el: document.getElementById(name) });
+  await module.default.render({ model, el: document.getElementById(name) });
 }"""
 
 

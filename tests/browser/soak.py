@@ -66,8 +66,8 @@ class Held:
 def soak(widget: Soaked, *, actions: int = 300, rounds: int = 2, seed: int = 7) -> Held:
     """Does the same random actions in each round, from the same state on, and once before they are counted.
 
-    What a first round leaves behind may be caches, which have a bound, and what is open is another state than the one of
-    a new widget; what grows in the next rounds has no bound.
+    What a first round leaves behind may be caches, which have a bound, and what is open then is not what a new widget
+    has open; what grows in the next rounds has no bound.
     """
     held, page = Held(), widget.root.page
     page.on("console", lambda message: held.messages.append(message.text))

@@ -44,9 +44,8 @@ def test_a_failed_request_stands_first():
 def test_a_notebook_shows_the_flame_graph_below_the_tables():
     trace = read(grown())
     widget = sections_and_flame(trace, "<p>tables</p>")
-    html, flame = widget.children
-    assert PEAK in html.value and "<p>tables</p>" in html.value
-    assert isinstance(flame, nbkit.FlameGraph)
+    assert PEAK in widget.html and "<p>tables</p>" in widget.html
+    assert widget.parts == ["flamegraph"]
     bundle, _ = trace._repr_mimebundle_()
     assert "<svg" in bundle["text/html"] and "Held at the peak, by line" in bundle["text/html"]
 

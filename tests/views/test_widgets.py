@@ -1,7 +1,8 @@
 import pytest
 
 from nbkit.schema import NODES
-from nbkit.views.op_table.widget import OpTable
+from nbkit.views.graph.widget import GraphView
+from nbkit.views.op_table.widget import OpTableModel
 from nbkit.views.sections.graph import graph_sections
 from nbkit.views.widgets import differences_and_ops, flame_and_ops, graph_and_ops, sections_and_ops
 from tests.support.diff_frames import make_diffs
@@ -10,23 +11,22 @@ from tests.support.fakes import small_trace
 
 
 def test_a_graph_stands_alone_where_no_ops_were_recorded() -> None:
-    (graph,) = graph_and_ops(training_graph(1)).children
-    assert type(graph).__name__ == "GraphView"
+    assert isinstance(graph_and_ops(training_graph(1)), GraphView)
 
 
 @pytest.mark.parametrize(
     ("build", "above", "selected"),
     [
-        (flame_and_ops, "FlameGraph", {"selected_op_id": 2}),
-        (differences_and_ops, "DiffTable", {"selected_row": 0}),
-        (graph_and_ops, "GraphView", {"selected_op_id": 2}),
+        (flame_and_ops, "FlameGraphModel", {"selected_op_id": 2}),
+        (differences_and_ops, "DiffTableModel", {"selected_row": 0}),
+        (graph_and_ops, "GraphModel", {"selected_op_id": 2}),
     ],
 )
 def test_a_picture_stands_above_the_op_table_and_is_linked_with_it(build, above, selected) -> None:
     trace = small_trace()
     trace.frames |= {"nodes": NODES.frame(), "diffs": make_diffs({"op_id": 2})}
-    *_, picture, table = build(trace).children
-    assert (type(picture).__name__, type(table).__name__) == (above, "OpTable")
+    picture, table = build(trace).models
+    assert (type(picture).__name__, type(table).__name__) == (above, "OpTableModel")
     picture.set_trait(*next(iter(selected.items())))
     assert table.selected_op_id == 2
 
@@ -34,6 +34,7 @@ def test_a_picture_stands_above_the_op_table_and_is_linked_with_it(build, above,
 def test_tables_stand_above_the_op_table() -> None:
     trace = small_trace()
     trace.frames |= training_graph(1).frames
-    tables, ops = sections_and_ops(trace, graph_sections).children
-    assert "<caption>Parts</caption>" in tables.value
-    assert isinstance(ops, OpTable)
+    widget = sections_and_ops(trace, graph_sections)
+    assert "<caption>Parts</caption>" in widget.html
+    (ops,) = widget.models
+    assert isinstance(ops, OpTableModel)

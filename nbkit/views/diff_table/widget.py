@@ -9,17 +9,14 @@ import traitlets
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.diff_table.source import DiffSource
-from nbkit.views.tables.widget import STATIC, TableWidget
+from nbkit.views.live.widget import STATIC, LiveWidget
+from nbkit.views.tables.model import TableModel
 
 
-class DiffTable(TableWidget):
-    """The compared tensors of an opdiff trace, the worst first; filters, thresholds, and the detail of each.
+class DiffTableModel(TableModel):
+    """Holds what the diff table shows, and what is selected in it."""
 
-    `selected_row` is the place in `trace.diffs` of the row that is selected, in Python and in the table alike.
-    """
-
-    _esm = STATIC / "diff_table.js"
-    _css = STATIC / "diff_table.css"
+    bundle = "diff_table"
     source: DiffSource
     selected_row = traitlets.Int(None, allow_none=True).tag(sync=True)
 
@@ -42,3 +39,13 @@ class DiffTable(TableWidget):
         if row is not None and not 0 <= row < n_rows:
             raise traitlets.TraitError(f"There is no row {row}; the rows of this trace are 0 to {n_rows - 1}.")
         return row
+
+
+class DiffTable(DiffTableModel, LiveWidget):
+    """The compared tensors of an opdiff trace, the worst first; filters, thresholds, and the detail of each.
+
+    `selected_row` is the place in `trace.diffs` of the row that is selected, in Python and in the table alike.
+    """
+
+    _esm = STATIC / "diff_table.js"
+    _css = STATIC / "diff_table.css"

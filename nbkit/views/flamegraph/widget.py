@@ -3,9 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import anywidget
-import numpy as np
-import numpy.typing as npt
 import traitlets
 
 from nbkit.trace.checks import checked_trace
@@ -13,27 +10,18 @@ from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.difference import flame_states
 from nbkit.views.flamegraph.held import with_stack_timeline
 from nbkit.views.flamegraph.static_view import changes_html, flame_html, flame_text
-from nbkit.views.static_html.mimebundle import Bundle, with_static_views
-from nbkit.views.tables.widget import STATIC
+from nbkit.views.live.model import WidgetModel
+from nbkit.views.live.pieces import Ids, ids_in, inline
+from nbkit.views.live.widget import STATIC, LiveWidget
 
-Ids = npt.NDArray[np.int64]
 
+class FlameGraphModel(WidgetModel):
+    """Holds what the flame graph shows, and what is selected in it."""
 
-class FlameGraph(anywidget.AnyWidget):
-    """The flame graph as a widget; with `base` it shows what is slower, faster, added or removed against that trace.
-
-    If both were recorded with repeats (`nbkit.optime(repeats=10)`, `%%optime -r 10`), a frame is slower or faster only
-    if its time changed by more than their noise explains; otherwise the widget says that the noise is not known.
-
-    `selected_op_id` is the op whose frame is marked, in Python and in the graph alike. `selection` holds the label and
-    the op ids of all that is inside the selected frame, which `selected_ids` gives as an array.
-    """
-
-    _esm = STATIC / "flamegraph.js"
-    _css = STATIC / "flamegraph.css"
-    flame = traitlets.Dict().tag(sync=True)
-    base = traitlets.Instance(dict, allow_none=True).tag(sync=True)
-    difference = traitlets.Instance(dict, allow_none=True).tag(sync=True)
+    bundle = "flamegraph"
+    flame = traitlets.Dict().tag(sync=True, to_json=inline)
+    base = traitlets.Instance(dict, allow_none=True).tag(sync=True, to_json=inline)
+    difference = traitlets.Instance(dict, allow_none=True).tag(sync=True, to_json=inline)
     selected_op_id = traitlets.Int(None, allow_none=True).tag(sync=True)
     selection = traitlets.Instance(dict, allow_none=True).tag(sync=True)
 
@@ -45,12 +33,9 @@ class FlameGraph(anywidget.AnyWidget):
         self._base = None if base is None else Trace(base.frames, base.meta)
         super().__init__(**flame_states(trace, base))
 
-    def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
-        """Returns the widget, and text and HTML of the same where no widget can be shown."""
-        return with_static_views(
-            super()._repr_mimebundle_(**options),
-            {"text/plain": flame_text(self._trace, self._base), "text/html": self._html()},
-        )
+    def static_views(self) -> dict[str, str]:
+        """Returns the slowest frames as text, and the picture as HTML."""
+        return {"text/plain": flame_text(self._trace, self._base), "text/html": self._html()}
 
     def _html(self) -> str:
         if self._base is None:
@@ -62,7 +47,7 @@ class FlameGraph(anywidget.AnyWidget):
         """Returns the op ids inside the selected frame, in call order; None if no frame is selected."""
         if self.selection is None:
             return None
-        ids: Ids = np.unique(np.frombuffer(self.selection["ids"], "<i4").astype(np.int64))
+        ids = ids_in(self.selection)
         known: Ids = ids[(ids >= 0) & (ids < self.flame["count"])]
         return known
 
@@ -72,3 +57,17 @@ class FlameGraph(anywidget.AnyWidget):
         if op_id is not None and not 0 <= op_id < self.flame["count"]:
             raise traitlets.TraitError(f"There is no op {op_id}; this flame graph has {self.flame['count']} ops.")
         return op_id
+
+
+class FlameGraph(FlameGraphModel, LiveWidget):
+    """The flame graph as a widget; with `base` it shows what is slower, faster, added or removed against that trace.
+
+    If both were recorded with repeats (`nbkit.optime(repeats=10)`, `%%optime -r 10`), a frame is slower or faster only
+    if its time changed by more than their noise explains; otherwise the widget says that the noise is not known.
+
+    `selected_op_id` is the op whose frame is marked, in Python and in the graph alike. `selection` holds the label and
+    the op ids of all that is inside the selected frame, which `selected_ids` gives as an array.
+    """
+
+    _esm = STATIC / "flamegraph.js"
+    _css = STATIC / "flamegraph.css"

@@ -11,20 +11,16 @@ import traitlets
 from nbkit import units
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
+from nbkit.views.live.widget import STATIC, LiveWidget
 from nbkit.views.op_table.source import OpSource
 from nbkit.views.summary.names import shown
-from nbkit.views.tables.widget import STATIC, TableWidget
+from nbkit.views.tables.model import TableModel
 
 
-class OpTable(TableWidget):
-    """The op table as a widget; `selected_op_id` is the op that is selected, in Python and in the table alike.
+class OpTableModel(TableModel):
+    """Holds what the op table shows, what is selected in it, and the ops that it is limited to."""
 
-    `within` is the label of the ops that the table is limited to (by `show_within`), and a version that is new for
-    each set of them; null is all ops, and the table sets it so when its filters are cleared.
-    """
-
-    _esm = STATIC / "op_table.js"
-    _css = STATIC / "op_table.css"
+    bundle = "op_table"
     source: OpSource
     selected_op_id = traitlets.Int(None, allow_none=True).tag(sync=True)
     within = traitlets.Instance(dict, allow_none=True).tag(sync=True)
@@ -65,3 +61,14 @@ class OpTable(TableWidget):
         if op_id is not None and not 0 <= op_id < n_ops:
             raise traitlets.TraitError(f"There is no op {op_id}; the ids of this trace are 0 to {n_ops - 1}.")
         return op_id
+
+
+class OpTable(OpTableModel, LiveWidget):
+    """The op table as a widget; `selected_op_id` is the op that is selected, in Python and in the table alike.
+
+    `within` is the label of the ops that the table is limited to (by `show_within`), and a version that is new for
+    each set of them; null is all ops, and the table sets it so when its filters are cleared.
+    """
+
+    _esm = STATIC / "op_table.js"
+    _css = STATIC / "op_table.css"

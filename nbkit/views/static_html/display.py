@@ -39,3 +39,8 @@ def mimebundle(trace: Trace) -> tuple[dict[str, Any], dict[str, Any]]:
         widget = _WIDGETS[trace] = view_of(trace).widget(trace)
     view = {"version_major": 2, "version_minor": 1, "model_id": widget.model_id}
     return {WIDGET_VIEW: view, **bundle}, {}
+
+
+def in_marimo(trace: Trace) -> Any:
+    """Returns what marimo shows of a trace: a new widget, as marimo ends those of a cell that runs again."""
+    return view_of(trace).widget(trace)

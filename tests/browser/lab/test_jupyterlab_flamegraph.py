@@ -59,7 +59,7 @@ def page(chromium: Browser, tmp_path_factory: pytest.TempPathFactory, seen: Path
 
 def pair(page: Page) -> Locator:
     """The flame graph and the op table below the magic's cell."""
-    return page.locator(".jp-Cell").nth(1).locator(".jupyter-widgets.widget-vbox")
+    return page.locator(".jp-Cell").nth(1).locator(".nbkit-composite")
 
 
 def table(page: Page) -> Locator:

@@ -6,8 +6,8 @@ from traitlets import TraitError
 from nbkit.errors import OptionError
 from nbkit.views.diff_table.widget import DiffTable
 from nbkit.views.linking import link_differences
+from nbkit.views.live.widget import STATIC
 from nbkit.views.op_table.widget import OpTable
-from nbkit.views.tables.widget import STATIC
 from tests.support.diff_traces import faulty_trace, large_diffs
 from tests.support.fakes import small_trace
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from traitlets import TraitError
 
-from nbkit.views.flamegraph.widget import STATIC, FlameGraph
+from nbkit.views.flamegraph.widget import FlameGraph
+from nbkit.views.live.widget import STATIC
 from tests.support.fakes import make_ops, make_trace, small_trace, timed_trace
 
 

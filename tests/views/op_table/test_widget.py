@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from traitlets import TraitError
 
+from nbkit.views.live.widget import STATIC
 from nbkit.views.op_table.widget import OpTable
-from nbkit.views.tables.widget import STATIC
 from tests.support.fakes import fake_trace, small_trace
 
 RELU = {"predicates": [{"column": "op", "op": "contains", "value": "relu"}]}

@@ -41,10 +41,10 @@ def test_the_step_of_a_finding_is_said_where_there_are_several():
 
 def test_the_widget_shows_the_findings_above_the_op_table():
     trace = traced(lambda: torch.ones(2) / torch.zeros(2))
-    brief, op_table = view_of(trace).widget(trace).children
-    assert "aten.div.Tensor" in brief.value and "2 of 2 elements are Inf" in brief.value
-    assert "Where the inputs of the first finding came from" in brief.value
-    assert op_table.source.trace.ops.equals(trace.ops)
+    widget = view_of(trace).widget(trace)
+    assert "aten.div.Tensor" in widget.html and "2 of 2 elements are Inf" in widget.html
+    assert "Where the inputs of the first finding came from" in widget.html
+    assert widget.models[0].source.trace.ops.equals(trace.ops)
 
 
 def test_a_sentence_is_shown_whole():

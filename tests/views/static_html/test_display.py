@@ -70,9 +70,10 @@ def test_an_optime_trace_shows_flamegraph_and_op_table_linked(monkeypatch) -> No
     monkeypatch.setattr(display, "has_live_front_end", lambda: True)
     trace = timed_trace()
     view = display.mimebundle(trace)[0][WIDGET_VIEW]
-    brief, flame, table = display._WIDGETS[trace].children
-    assert "Nothing was found that would save much time." in brief.value
-    assert view["model_id"] == display._WIDGETS[trace].model_id
+    widget = display._WIDGETS[trace]
+    assert "Nothing was found that would save much time." in widget.html
+    assert view["model_id"] == widget.model_id
+    flame, table = widget.models
     flame.selected_op_id = 2
     assert table.selected_op_id == 2
 

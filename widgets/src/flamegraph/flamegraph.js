@@ -1,9 +1,13 @@
 // The flame graph: draws what the model holds, and anew when that changes.
 
+import { onWhole } from "../live/whole.js";
 import { FlameView } from "./view.js";
 
-/** @param {{model: any, el: HTMLElement}} context */
-function render({ model, el }) {
+/** The traits with binary data. */
+const HEAVY = ["flame", "base", "difference"];
+
+/** Draws on a model whose data are all there. @param {{model: any, el: HTMLElement}} context */
+export function render({ model, el }) {
   let view = new FlameView(model, el);
   const renew = () => {
     view.destroy();
@@ -18,4 +22,4 @@ function render({ model, el }) {
   };
 }
 
-export default { render };
+export default { render: /* @__PURE__ */ onWhole(HEAVY, render) };

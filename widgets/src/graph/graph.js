@@ -2,12 +2,13 @@
 
 import { typed } from "../flamegraph/data/data.js";
 import { SharedSelection } from "./data/selection.js";
+import { onWhole } from "../live/whole.js";
 import { unpack } from "../shared/unpack.js";
 import { GraphPair } from "./pair.js";
 import { GraphView } from "./view.js";
 
-/** @param {{model: any, el: HTMLElement}} context */
-async function render({ model, el }) {
+/** Draws on a model whose data are all there. @param {{model: any, el: HTMLElement}} context */
+export async function render({ model, el }) {
   const make = async () => {
     const data = await unpack(typed(model.get("graph"), Uint8Array));
     const shared = new SharedSelection(model);
@@ -30,4 +31,4 @@ async function render({ model, el }) {
   };
 }
 
-export default { render };
+export default { render: /* @__PURE__ */ onWhole(["graph"], render) };

@@ -1,8 +1,8 @@
 // The widgets of a report by name: what each draws, and the model that it draws from the data in the page.
 
 import diffTable from "../diff_table/diff_table.js";
-import flamegraph from "../flamegraph/flamegraph.js";
-import graph from "../graph/graph.js";
+import { render as renderFlameGraph } from "../flamegraph/flamegraph.js";
+import { render as renderGraph } from "../graph/graph.js";
 import opTable from "../op_table/op_table.js";
 import { NONE } from "../graph/data/selection.js";
 import { diffAnswers } from "./answers/diff_answers.js";
@@ -22,7 +22,7 @@ import { unpack } from "../shared/unpack.js";
 export const PANELS = {
   flamegraph: {
     selects: "selected_op_id",
-    render: flamegraph.render,
+    render: renderFlameGraph,
     async source(packed, { op_table: ops }) {
       const state = await flameStates(packed, ops.state);
       return { state, model: standInModel({ ...state, selected_op_id: null, selection: null }) };
@@ -38,7 +38,7 @@ export const PANELS = {
   },
   graph: {
     selects: "selected_node_id",
-    render: graph.render,
+    render: renderGraph,
     async source(packed) {
       return { state: null, model: standInModel({ graph: packed, ...NONE }) };
     },

@@ -1,5 +1,6 @@
 // The widgets of one trace of a report, with one selection; each is drawn in place of its static view.
 
+import { fromBase64 } from "../shared/base64.js";
 import { linkTables } from "./link.js";
 import { PANELS } from "./panels.js";
 
@@ -61,15 +62,6 @@ export class TraceSection {
       console.error(error);
     }
   }
-}
-
-/** @param {string} text */
-function fromBase64(text) {
-  const letters = atob(text);
-  const bytes = new Uint8Array(letters.length);
-  // A plain loop takes a tenth of what Uint8Array.from() does.
-  for (let at = 0; at < letters.length; at += 1) bytes[at] = letters.charCodeAt(at);
-  return bytes;
 }
 
 /** @param {Element} panel */

@@ -15,8 +15,8 @@ export async function unpack(block) {
   return filled(header, { bytes, at: headerEnd });
 }
 
-/** Inflates bytes that zlib packed. @param {Uint8Array} packed */
-async function inflated(packed) {
+/** Inflates bytes that zlib packed. @param {Uint8Array | ArrayBuffer} packed */
+export async function inflated(packed) {
   const stream = new Blob([/** @type {any} */ (packed)]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }

@@ -1,23 +1,19 @@
-"""TableWidget is the base of the table widgets: rows are paged from the kernel, none is in their state."""
+"""TableModel is the base of the tables' models: rows are paged from the kernel, none is in their state."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import anywidget
 import pandas as pd
 import traitlets
 
-from nbkit.views.static_html.mimebundle import Bundle, with_static_views
+from nbkit.views.live.model import WidgetModel
 from nbkit.views.static_html.static_table import static_table
 from nbkit.views.static_html.text import summary
 from nbkit.views.tables.source import TableSource
 
-STATIC = Path(__file__).parents[1] / "static"
 
-
-class TableWidget(anywidget.AnyWidget):
-    """Shows a table whose questions `source` answers."""
+class TableModel(WidgetModel):
+    """Holds a table whose questions `source` answers."""
 
     overview = traitlets.Dict().tag(sync=True)
     source: TableSource
@@ -25,7 +21,6 @@ class TableWidget(anywidget.AnyWidget):
     def __init__(self, source: TableSource) -> None:
         self.source = source
         super().__init__(overview=source.overview())
-        self.on_msg(self._reply)
 
     @property
     def groups(self) -> pd.DataFrame | None:
@@ -36,11 +31,10 @@ class TableWidget(anywidget.AnyWidget):
         """
         return self.source.groups()
 
-    def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
-        """Returns the widget, and text and HTML of the same where no widget can be shown."""
-        trace = self.source.trace
-        fallbacks = {"text/plain": summary(trace), "text/html": static_table(trace)}
-        return with_static_views(super()._repr_mimebundle_(**options), fallbacks)
+    def static_views(self) -> dict[str, str]:
+        """Returns the summary of the trace as text and as HTML."""
+        return {"text/plain": summary(self.source.trace), "text/html": static_table(self.source.trace)}
 
-    def _reply(self, _: object, message: Mapping[str, Any], buffers: object) -> None:
-        self.send(self.source.answer(message))
+    def answer(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Answers a message of the front end, such as one for rows."""
+        return self.source.answer(message)

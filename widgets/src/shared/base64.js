@@ -1,0 +1,21 @@
+// Bytes as text, for hosts that carry no bytes.
+
+/** Letters made at once: a call takes only so many arguments. */
+const CHUNK = 1 << 15;
+
+/** @param {string} text */
+export function fromBase64(text) {
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
+  // A plain loop takes a tenth of what Uint8Array.from() does.
+  for (let at = 0; at < letters.length; at += 1) bytes[at] = letters.charCodeAt(at);
+  return bytes;
+}
+
+/** @param {ArrayBufferView} view */
+export function toBase64({ buffer, byteOffset, byteLength }) {
+  const bytes = new Uint8Array(buffer, byteOffset, byteLength);
+  let letters = "";
+  for (let at = 0; at < byteLength; at += CHUNK) letters += String.fromCharCode(...bytes.subarray(at, at + CHUNK));
+  return btoa(letters);
+}
