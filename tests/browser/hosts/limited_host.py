@@ -1,4 +1,4 @@
-"""A stand-in for hosts with limits, such as VS Code and Colab: no message above 8 MB, and binary data carried or lost."""
+"""A stand-in for hosts such as VS Code and Colab: no message above 8 MB, and binary data carried or lost."""
 
 import base64
 import json
@@ -30,7 +30,8 @@ STAND_IN = """async ([source, css, state]) => {
     for (const { method, data } of JSON.parse(messages)) {
       const content = filled(data);
       if (method === "custom") { fire("msg:custom", content, []); continue; }
-      const changed = Object.keys(content).filter((name) => JSON.stringify(state[name]) !== JSON.stringify(content[name]));
+      const isNew = (name) => JSON.stringify(state[name]) !== JSON.stringify(content[name]);
+      const changed = Object.keys(content).filter(isNew);
       Object.assign(state, content);
       changed.forEach((name) => fire(`change:${name}`));
     }
@@ -45,7 +46,11 @@ STAND_IN = """async ([source, css, state]) => {
     on: (event, listener) => (listeners[event] ??= []).push(listener),
     off: (event, listener) => { listeners[event] = (listeners[event] ?? []).filter((other) => other !== listener); },
     // JSON makes an empty object of a DataView: that is how binary data get lost on the way to Python.
-    save_changes: async () => { const saved = JSON.stringify(unsaved); unsaved = {}; take(await window.toPython("update", saved)); },
+    save_changes: async () => {
+      const saved = JSON.stringify(unsaved);
+      unsaved = {};
+      take(await window.toPython("update", saved));
+    },
     send: async (content) => take(await window.toPython("custom", JSON.stringify(content))),
   };
   state = filled(state);
