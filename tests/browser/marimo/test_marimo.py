@@ -139,7 +139,6 @@ def test_a_selected_op_reaches_the_cells_below(page: Page) -> None:
     table.get_by_label("Group by").select_option(index=0)
     rows(table).nth(2).click()
     op_id = rows(table).nth(2).locator("[data-name=op_id]").inner_text()
-    print(op_id, [e.inner_text() for e in page.get_by_text("selected:").all()])
     expect(page.get_by_text(f"selected: {op_id}")).to_be_visible()
     expect(table.get_by_role("region", name="Selected op")).to_be_visible()
 

@@ -23,12 +23,12 @@ export function onWhole(traits, render) {
       if (text) el.prepend(note);
       else note.remove();
     });
-    await whole.load();
-    const end = await render({ model: whole, el });
+    const isMissing = (await whole.load()).some(Boolean);
+    const end = isMissing || (await render({ model: whole, el }));
     return () => {
       whole.close();
       note.remove();
-      end();
+      isMissing || end();
     };
   };
 }
@@ -71,7 +71,7 @@ function wholeModel(model, traits, say) {
     return unpacked(await inflated(await new Blob(pieces).arrayBuffer()));
   }
 
-  const guarded = (/** @type {string} */ name) => load(name).catch((error) => say(`${NOT_CARRIED}${error.message}`));
+  const guarded = (/** @type {string} */ name) => load(name).catch((error) => (say(`${NOT_CARRIED}${error.message}`), true));
   const changes = traits.map((name) => /** @type {const} */ ([`change:${name}`, async () => {
     await guarded(name);
     for (const listener of [...(listeners.get(`change:${name}`) ?? [])]) listener();

@@ -1,8 +1,5 @@
 // Bytes as text, for hosts that carry no bytes.
 
-/** Letters made at once: a call takes only so many arguments. */
-const CHUNK = 1 << 15;
-
 /** @param {string} text */
 export function fromBase64(text) {
   const letters = atob(text);
@@ -14,8 +11,5 @@ export function fromBase64(text) {
 
 /** @param {ArrayBufferView} view */
 export function toBase64({ buffer, byteOffset, byteLength }) {
-  const bytes = new Uint8Array(buffer, byteOffset, byteLength);
-  let letters = "";
-  for (let at = 0; at < byteLength; at += CHUNK) letters += String.fromCharCode(...bytes.subarray(at, at + CHUNK));
-  return btoa(letters);
+  return btoa(Array.from(new Uint8Array(buffer, byteOffset, byteLength), (byte) => String.fromCharCode(byte)).join(""));
 }
