@@ -55,8 +55,8 @@ def _link(example: Example, docs: Path) -> str:
         return f"[{example.name}](../../verbs/{example.name}.md)"
     if example.name in public_names():
         return f"[{example.name}](../../functions.md#{example.name.lower()})"
-    title = (docs / f"{example.name}.md").read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
-    return f"[{title[0].lower()}{title[1:]}](../../{example.name}.md)"
+    title = (docs / "guides" / f"{example.name}.md").read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+    return f"[{title[0].lower()}{title[1:]}](../../guides/{example.name}.md)"
 
 
 def _rows(df: pd.DataFrame, varying: Sequence[str]) -> str:

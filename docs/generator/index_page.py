@@ -22,6 +22,8 @@ def index_page(docs: Path, examples: dict[str, Example], known: list[Table]) -> 
         table(["verb", "what it does"], verbs),
         "## Frames",
         table(["frame", "its rows"], frames),
+        "## Guides",
+        "\n".join(_entry(path, docs) for path in sorted((docs / "guides").glob("*.md"))),
         "## More",
         "\n".join(_entry(path, docs) for path in sorted(docs.glob("*.md")) if path.name != "README.md"),
         "## For contributors",

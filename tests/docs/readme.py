@@ -1,4 +1,4 @@
-"""README.md and docs/terminal.md as a newcomer follows them: the commands and the cells of a section, in order."""
+"""README.md and docs/guides/terminal.md as a newcomer follows them: the commands and the cells of a section, in order."""
 
 import re
 from pathlib import Path
@@ -9,10 +9,10 @@ INTRO, PATH, TERMINAL = "nbkit", "Five minutes with your own model", "From a ter
 
 def section(title: str) -> str:
     """What stands below the heading of that title, up to the next heading; raises LookupError if there is none."""
-    text = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/terminal.md"))
+    text = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/guides/terminal.md"))
     found = re.search(rf"^#+ {re.escape(title)}\n(.*?)(?=^##? |\Z)", text, re.DOTALL | re.MULTILINE)
     if found is None:
-        raise LookupError(f"There is no section {title!r} in README.md or docs/terminal.md.")
+        raise LookupError(f"There is no section {title!r} in README.md or docs/guides/terminal.md.")
     return found[1]
 
 

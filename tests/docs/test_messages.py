@@ -8,7 +8,7 @@ from tests.docs.messages import quotes, templates, unknown
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
-    *(ROOT / "docs" / name for name in ("troubleshooting.md", "distributed_and_compiled.md")),
+    *(ROOT / "docs" / name for name in ("troubleshooting.md", "guides/distributed_and_compiled.md")),
     *sorted((ROOT / "docs/sources/texts").glob("*.md")),
 ]
 

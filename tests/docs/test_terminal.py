@@ -1,4 +1,4 @@
-"""The commands of docs/terminal.md, in a shell, one after the other, on a script of a reader."""
+"""The commands of docs/guides/terminal.md, in a shell, one after the other, on a script of a reader."""
 
 import os
 import re

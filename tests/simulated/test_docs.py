@@ -1,4 +1,4 @@
-"""docs/simulated_device.md runs as it stands, and lists every kind of fault as the package describes it."""
+"""docs/guides/simulated_device.md runs as it stands, and lists every kind of fault as the package describes it."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import nbkit
 from nbkit.simulated.faults.kinds import KINDS
 
-TEXT = (Path(__file__).parents[2] / "docs/simulated_device.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs/guides/simulated_device.md").read_text()
 
 
 def test_the_example_runs_and_its_fault_fires():

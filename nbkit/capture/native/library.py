@@ -18,7 +18,7 @@ from nbkit.errors import RecorderError
 
 NAME = "nbkit_recorder"
 FOLDER = Path(__file__).parent / "src"
-SOURCES = ("recorder.cpp", *sorted(path.name for path in FOLDER.glob("*.h")))
+SOURCES = ("recorder.cpp", *sorted(str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.h")))
 
 
 def library() -> Any | None:

@@ -24,7 +24,7 @@ class Fault:
 
     Args:
         op: names of the aten ops that have it, as in optrace: "aten.addmm", "softmax", "*norm_backward", "re:...".
-        kind: what goes wrong; docs/simulated_device.md and `nbkit.FAULT_KINDS` have the list.
+        kind: what goes wrong; docs/guides/simulated_device.md and `nbkit.FAULT_KINDS` have the list.
         size: how much, in the measure of the kind; None takes the kind's own.
         phase: "backward" for a wrong gradient alone, "forward" for what runs outside a backward pass, None for both.
         min_numel: only in calls with a tensor of at least so many elements.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "host.h"
-#include "magnitudes.h"
+#include "values/magnitudes.h"
 #include "python_call.h"
 #include "tensors.h"
 

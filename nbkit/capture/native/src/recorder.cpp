@@ -7,7 +7,7 @@
 
 #include "api_calls.h"
 #include "line_log.h"
-#include "metrics.h"
+#include "values/metrics.h"
 #include "observing.h"
 
 namespace nbkit {

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "tensors.h"
+#include "../tensors.h"
 #include "vectors.h"
 
 namespace nbkit {
