@@ -1,4 +1,4 @@
-"""README.md and docs/guides/terminal.md as a newcomer follows them: the commands and the cells of a section, in order."""
+"""README.md and docs/guides/terminal.md as a newcomer follows them: commands and cells of a section, in order."""
 
 import re
 from pathlib import Path

@@ -5,30 +5,25 @@ from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
-from torch._ops import OpOverload
 from torch._subclasses import FakeTensor
 
 from nbkit.capture.diff.judge import Judge, could_not
-from nbkit.capture.diff.module_scope import ModuleScope
-from nbkit.capture.diff.options import PHASES, Scope
+from nbkit.capture.diff.options import Scope
 from nbkit.capture.diff.pair import rounds_once
 from nbkit.capture.diff.random_ops import DrawHistory, check_random, is_drawing
 from nbkit.capture.diff.random_repeats import generator_state
 from nbkit.capture.diff.result_dtypes import ResultDtypes
 from nbkit.capture.raw.conj_neg import as_bare
-from nbkit.capture.raw.recording import OPTIMIZER_CODE, Recording, current_node
+from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.shards import has_dtensor_type, is_shape_question
 from nbkit.capture.raw.tensor_registry import PLAIN
-from nbkit.capture.recorder.op_forms import counting, loses_versions
 from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.op_traits import UNINITIALISED, OpTraits, written_tensors
 from nbkit.capture.replay.overlap import overlap
 from nbkit.capture.replay.reference import Call, NoKernelError, Reference, Results
-from nbkit.patterns import split_patterns
-
-EVERY_PHASE, BACKWARD, OPTIMIZER = frozenset(PHASES), frozenset({"backward"}), frozenset({"optimizer"})
-FILTERED = "ops that the filters leave out"
+from nbkit.capture.scope.call_scope import CallScope
+from nbkit.capture.scope.module_scope import ModuleScope
 
 
 class DiffMode(BelowMode):
@@ -38,10 +33,9 @@ class DiffMode(BelowMode):
         self, recording: Recording, reference: Reference, judge: Judge, scope: Scope, modules: ModuleScope
     ) -> None:
         super().__init__(recording)
-        self.reference, self.judge, self.scope, self.modules = reference, judge, scope, modules
+        self.reference, self.judge, self.scope = reference, judge, scope
+        self.call_scope = CallScope(recording, modules, scope.selection, scope.phases)
         self.result_dtypes, self.random_ops = ResultDtypes(), DrawHistory(self.skipped)
-        self.wanted: dict[int, bool] = {}
-        self.runners: dict[int, Callable[..., Any]] = {}
         self.calls: Counter[int] = Counter()
         self.compared = 0
         self.slot_of_shards = -1  # of the last op on DTensors
@@ -57,56 +51,21 @@ class DiffMode(BelowMode):
         is_below = self.slot_of_shards == len(self.recording.ops)
         if is_below and (is_shape_question(types) or traits.packet in UNINITIALISED):
             return func(*args, **kwargs)
-        in_module = self.modules.is_wanted()
-        reason = traits.leave_out or self._out_of_scope(traits, in_module)
+        reason = self.call_scope.why_not(traits) or self._not_sampled(traits)
         if reason is not None:
             self.skipped[reason] += 1
-            return as_bare(self._runner(func), args, kwargs)
+            return as_bare(self.runner(func), args, kwargs)
         return self._compared(traits, args, kwargs)
 
-    def _runner(self, func: Any) -> Callable[..., Any]:
-        """Returns what runs an op with the version counters of what it writes to as bare."""
-        if id(func) not in self.runners:
-            is_counted = isinstance(func, OpOverload) and loses_versions(func)
-            self.runners[id(func)] = counting(func, func) if is_counted else func
-        return self.runners[id(func)]
-
-    def _out_of_scope(self, traits: OpTraits, in_module: bool) -> str | None:
-        """Why this call is not compared although its op is; filters by API call are applied afterwards."""
-        scope, key = self.scope, id(traits.func)
-        if scope.phases != EVERY_PHASE and not self._may_be_in(traits) & scope.phases:
-            return "other phases"
-        if key not in self.wanted:
-            self.wanted[key] = self._is_wanted(traits.name)
-        if not self.wanted[key]:
-            return FILTERED
-        if not in_module:
-            return "modules that the filters leave out"
-        number = self.calls[key]
-        self.calls[key] += 1
-        return f"not sampled (one call of an op in {scope.every} is)" if number % scope.every else None
-
-    def _may_be_in(self, traits: OpTraits) -> frozenset[str]:
-        """The phases that the running op may turn out to be in."""
-        if current_node() is not None:
-            return BACKWARD
-        if self.recording.thread().context[2] == OPTIMIZER_CODE:
-            return OPTIMIZER
-        # backward() itself makes the first gradient.
-        return EVERY_PHASE - OPTIMIZER if traits.packet == "ones_like" else EVERY_PHASE - OPTIMIZER - BACKWARD
-
-    def _is_wanted(self, name: str) -> bool:
-        include, exclude = self.scope.selection.op_matchers()
-        if exclude is not None and exclude(name):
-            return False
-        # A pattern that does not name aten ops may fit the API call above.
-        only_aten = all(pattern.startswith("aten.") for pattern in split_patterns(self.scope.selection.ops))
-        return include is None or include(name) or not only_aten
+    def _not_sampled(self, traits: OpTraits) -> str | None:
+        number, every = self.calls[id(traits.func)], self.scope.every
+        self.calls[id(traits.func)] += 1
+        return f"not sampled (one call of an op in {every} is)" if number % every else None
 
     def _compared(self, traits: OpTraits, args: Any, kwargs: Any) -> Any:
         tensors = all_tensors(args, kwargs)
         prepared = self.isolated(lambda: self._prepare(traits, args, kwargs, tensors), self._trouble(traits, "skipped"))
-        out = as_bare(self._runner(traits.func), args, kwargs)
+        out = as_bare(self.runner(traits.func), args, kwargs)
         if prepared is not None:
             self.isolated(lambda: self._compare(traits, prepared, out, (args, kwargs)), self._trouble(traits, "failed"))
         return out

@@ -12,8 +12,7 @@ from nbkit import units
 from nbkit.capture.calls.capturer import KEEP, KEEP_BYTES, CallCapturer
 from nbkit.capture.diff.judge import Judge
 from nbkit.capture.diff.mode import DiffMode
-from nbkit.capture.diff.module_scope import ModuleScope
-from nbkit.capture.diff.options import PHASES, Scope, scope
+from nbkit.capture.diff.options import Scope, scope
 from nbkit.capture.diff.pair import Row
 from nbkit.capture.diff.patterns.earlier import name_earlier
 from nbkit.capture.diff.shadow.reference_run import other_run
@@ -26,6 +25,8 @@ from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.replay.isolated import isolated
 from nbkit.capture.replay.muted_warnings import MutedWarnings
 from nbkit.capture.replay.reference import Function, Reference
+from nbkit.capture.scope.module_scope import ModuleScope
+from nbkit.capture.scope.phases import PHASES
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.findings.differences import difference_findings
 from nbkit.findings.finding import line_texts, with_findings

@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 
 from nbkit.capture.frames.selection import Selection
-from nbkit.errors import OptionError, nearest
-from nbkit.patterns import split_patterns
+from nbkit.capture.scope.phases import checked_phases
+from nbkit.errors import OptionError
 from nbkit.trace.checks import is_number
-
-PHASES = ("forward", "backward", "optimizer", "other")
 
 
 @dataclass(frozen=True)
@@ -27,19 +25,7 @@ def scope(selection: Selection, phases: object, sample: float, max_bytes: int | 
         raise OptionError(f"max_bytes={max_bytes!r} is no number of bytes above 0; give one, or None for no limit.")
     if not (is_number(threshold) and threshold > 0):
         raise OptionError(f"threshold={threshold!r} is no number above 0; give one, such as 8.")
-    return Scope(selection, _phases(phases), _every(sample), max_bytes, threshold)
-
-
-def _phases(phases: object) -> frozenset[str]:
-    if phases is None:
-        return frozenset(PHASES)
-    wanted = split_patterns(phases)  # type: ignore[arg-type]  # refused below if it is no text
-    for phase in wanted:
-        if phase not in PHASES:
-            raise OptionError(f"phases={phase!r} is not known; {nearest(phase, PHASES)}")
-    if not wanted:
-        raise OptionError(f"phases={phases!r} names no phase; known are {', '.join(PHASES)}.")
-    return frozenset(wanted)
+    return Scope(selection, checked_phases(phases), _every(sample), max_bytes, threshold)
 
 
 def _every(sample: float) -> int:

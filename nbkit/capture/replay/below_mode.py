@@ -4,8 +4,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from torch._ops import OpOverload
+
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.step_mode import StepMode
+from nbkit.capture.recorder.op_forms import counting, loses_versions
 from nbkit.capture.replay.isolated import timed_isolated
 from nbkit.capture.replay.muted_warnings import MutedWarnings
 from nbkit.capture.replay.op_traits import OpTraits, traits_of
@@ -18,6 +21,7 @@ class BelowMode(StepMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self.recording = recording
         self.traits_by_id: dict[int, OpTraits] = {}
+        self.runners: dict[int, Callable[..., Any]] = {}
         self.skipped: Counter[str] = Counter()
         self.muted_warnings = MutedWarnings()
 
@@ -35,6 +39,13 @@ class BelowMode(StepMode):
         if known is None:
             known = self.traits_by_id[id(func)] = traits_of(func)
         return known
+
+    def runner(self, func: Any) -> Callable[..., Any]:
+        """Returns what runs an op with the version counters of what it writes to as bare."""
+        if id(func) not in self.runners:
+            is_counted = isinstance(func, OpOverload) and loses_versions(func)
+            self.runners[id(func)] = counting(func, func) if is_counted else func
+        return self.runners[id(func)]
 
     def isolated(self, work: Callable[[], Any], on_trouble: Callable[[Exception], object]) -> Any:
         """Runs timed_isolated() with warnings muted."""

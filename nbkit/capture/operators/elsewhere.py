@@ -1,0 +1,101 @@
+"""Runs one call on another device or in other dtypes, with the effects that it has in the step."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbkit.capture.diff.random_ops import draws
+from nbkit.capture.diff.result_dtypes import ResultDtypes
+from nbkit.capture.operators.copies import Alias, CallCopies, home_of, is_plain
+from nbkit.capture.operators.intercept import Intercepted
+from nbkit.capture.raw.conj_neg import as_bare
+from nbkit.capture.replay.op_traits import bound
+from nbkit.capture.replay.substitutes import SUBSTITUTES
+from nbkit.errors import first_line
+
+CPU = torch.device("cpu")
+HALVES = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.complex32: torch.complex64}
+OTHER_GENERATORS = frozenset({"cuda", "mps", "xpu", "npu", "hpu", "mlu", "musa"})
+
+
+class NotRunError(Exception):
+    """Says why a call cannot run elsewhere; nothing has been changed, and it can run where it is."""
+
+
+class Elsewhere:
+    """Runs calls on `device` (null for their own) with the dtypes of `dtypes` exchanged; results come back as bare."""
+
+    def __init__(self, device: torch.device | None, dtypes: dict[torch.dtype, torch.dtype]) -> None:
+        self.device, self.dtypes = device, dtypes
+        self.result_dtypes = ResultDtypes()
+
+    def refuses(self, call: Intercepted) -> str | None:
+        """Returns why a call is better left alone."""
+        if not all(map(is_plain, call.tensors())):
+            return "tensor subclasses"
+        if self.device is None or not call.traits.is_random or not draws(call.traits, call.args, call.kwargs):
+            return None
+        home = home_of(call.args, call.kwargs)
+        if home.type in OTHER_GENERATORS and home != self.device:
+            return "random ops: another device draws other numbers"
+        return None
+
+    def run(self, call: Intercepted) -> tuple[Any, str | None]:
+        """Returns what the step gets, and what a reader should know; runs isolated. Raises NotRunError."""
+        try:
+            return self._run(call, self.dtypes), None
+        except Alias:
+            raise NotRunError("views") from None
+        except Exception as error:
+            return self._wider(call, error)
+
+    def _wider(self, call: Intercepted, first: Exception) -> tuple[Any, str]:
+        """The same with half types in float32, for kernels that the CPU does not have."""
+        halves = {kind: wide for kind, wide in HALVES.items() if self.dtypes.get(kind, kind) in HALVES}
+        if any(tensor.dtype in halves for tensor in call.tensors()):
+            try:
+                return self._run(call, {**self.dtypes, **halves}), f"in float32: {first_line(first)}"
+            except Exception as error:
+                first = error
+        raise NotRunError(first_line(first)) from first
+
+    def _run(self, call: Intercepted, dtypes: dict[torch.dtype, torch.dtype]) -> Any:
+        traits = call.traits
+        wanted = self._wanted(call, dtypes)
+        copies = CallCopies(traits, call.args, call.kwargs, self.device, dtypes)
+        try:
+            out = as_bare(traits.func._op, copies.args, copies.kwargs)
+        except NotImplementedError:
+            if traits.packet not in SUBSTITUTES or traits.is_writing:
+                raise
+            out = SUBSTITUTES[traits.packet](bound(traits.func, copies.args, copies.kwargs))
+        home = home_of(call.args, call.kwargs)
+        result = copies.results(out, home, lambda number, tensor: wanted(number, tensor))
+        copies.write_back()
+        return result
+
+    def _wanted(self, call: Intercepted, dtypes: dict[torch.dtype, torch.dtype]) -> Any:
+        """What says which dtype a result must have, by number and by what it came out as."""
+        if not dtypes:
+            return lambda number, tensor: tensor.dtype
+        known = self.result_dtypes.of(call.traits, call.args, call.kwargs)
+        if known is not None:
+            return lambda number, tensor: known[number]
+        changed = [tensor.dtype for tensor in call.tensors() if tensor.dtype in dtypes]
+        result = _promoted([tensor.dtype for tensor in call.tensors() if tensor.dtype.is_floating_point] or changed)
+
+        def back(number: int, tensor: Tensor) -> torch.dtype:
+            is_changed = changed and tensor.dtype in {dtypes[kind] for kind in changed}
+            return result if is_changed and result is not None else tensor.dtype
+
+        return back
+
+
+def _promoted(dtypes: list[torch.dtype]) -> torch.dtype | None:
+    result: torch.dtype | None = None
+    for dtype in dtypes:
+        result = dtype if result is None else torch.promote_types(result, dtype)
+    return result
+
+

@@ -1,0 +1,115 @@
+"""Runs chosen ops of a step on the CPU (opfallback)."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nbkit import units
+from nbkit.capture.frames.selection import Selection
+from nbkit.capture.operators.elsewhere import CPU, Elsewhere, NotRunError
+from nbkit.capture.operators.intercept import Intercepted, Interceptor
+from nbkit.capture.recorder.observer import Frames, Meta
+from nbkit.capture.recorder.recorder import Recorder
+from nbkit.capture.replay.isolated import timed_isolated
+from nbkit.capture.scope.call_numbers import CallNumbers
+from nbkit.patterns import Patterns
+from nbkit.schema import REPLACED
+from nbkit.trace.trace import Trace
+
+
+class opfallback(Recorder):  # noqa: N801  a context manager is named like the function it stands for
+    """Runs chosen ops of a step on the CPU inside it, as a context manager; gives a Trace with `replaced`.
+
+    The first way to try a fix: if a step is right with an op on the CPU and wrong without, the device's kernel of that
+    op is at fault. Forward, backward and optimizer ops run from copies of their inputs; what they return and what they
+    write to comes back to the device with dtype, strides, aliases, autograd graph and version counters as if the device
+    had computed it. An op whose dtype has no kernel on the CPU runs in float32 there, and its row says so. Views,
+    metadata, uninitialized memory and collectives have nothing to compute and stay; so do random ops of a device with a
+    generator of its own, whose numbers the CPU does not draw. All that stayed is counted in `meta["skipped"]`.
+
+    Args:
+        ops: ops to run on the CPU, as in optrace: `mm`, `aten.*norm*`, or an API call such as `linear`, which brings
+            the forward ops below it; all if None.
+        exclude_ops: leave out ops that fit.
+        modules: only ops inside modules that fit, by their named_modules() path.
+        exclude_modules: leave out ops inside modules that fit.
+        phases: forward, backward, optimizer, other; all if None.
+        calls: which calls of each op, counted from 0: "0", "0,2", "2:5", "10:"; all if None.
+        name: what the trace is called where it is shown.
+
+    Raises:
+        PatternError, OptionError: before anything runs.
+    """
+
+    verb = "opfallback"
+
+    def __init__(
+        self,
+        *,
+        ops: Patterns = None,
+        exclude_ops: Patterns = None,
+        modules: Patterns = None,
+        exclude_modules: Patterns = None,
+        phases: Patterns = None,
+        calls: CallNumbers = None,
+        name: str | None = None,
+    ) -> None:
+        selection = Selection(ops, exclude_ops, modules, exclude_modules)
+        super().__init__(Replacing(Elsewhere(CPU, {}), "cpu", selection, phases, calls), name=name)
+
+
+class Replacing(Interceptor):
+    """Runs chosen calls elsewhere; adds the frame `replaced`, which says so with the text `ran`."""
+
+    left_alone = "not replaced"
+
+    def __init__(
+        self,
+        elsewhere: Elsewhere,
+        ran: str,
+        selection: Selection,
+        phases: Patterns = None,
+        calls: CallNumbers = None,
+    ) -> None:
+        super().__init__(selection, phases, calls)
+        self.elsewhere, self.ran = elsewhere, ran
+        self.rows: list[tuple[int, int, str | None]] = []  # slot, number, message
+
+    def refuses(self, call: Intercepted) -> str | None:
+        return self.elsewhere.refuses(call)
+
+    def run(self, call: Intercepted) -> Any:
+        reason: str | None = None
+
+        def tell(error: Exception) -> None:
+            nonlocal reason
+            reason = str(error) if isinstance(error, NotRunError) else f"{type(error).__name__}: {error}"
+
+        # Warnings are the step's own: the op runs in place of the step's.
+        result = timed_isolated(self.recording, lambda: (self.elsewhere.run(call),), tell)
+        if result is None:
+            known = "views" if reason == "views" else f"{call.traits.name} does not run there"
+            call.mode.skipped[known] += 1
+            return call.run()
+        out, message = result[0]
+        self.rows.append((call.slot, call.number, message))
+        return out
+
+    def progress(self) -> str:
+        return f"{units.counted(len(self.rows), 'call')} replaced"
+
+    def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
+        super().frames(trace, ops, op_ids)
+        ids = self.op_ids([slot for slot, _, _ in self.rows], op_ids)
+        frame = REPLACED.frame(
+            {
+                "op_id": ids,
+                **{name: ops[name].array.take(ids) for name in ("op", "module", "phase", "source")},
+                "call": [number for _, number, _ in self.rows],
+                "ran": [self.ran] * len(ids),
+                "message": [message for _, _, message in self.rows],
+            }
+        )
+        order = np.argsort(ids, kind="stable")
+        return {"replaced": frame.take(order).reset_index(drop=True)}, {"replaced_ops": len(frame)}

@@ -1,0 +1,134 @@
+"""Intercepts chosen calls of a step below the recorder and lets a tool decide what runs in their place."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from torch import Tensor
+from torch._subclasses import FakeTensor
+
+from nbkit.capture.frames.selection import Selection
+from nbkit.capture.raw.conj_neg import as_bare
+from nbkit.capture.raw.recording import OP_FIELDS, Recording
+from nbkit.capture.raw.shards import has_dtensor_type, is_shape_question
+from nbkit.capture.recorder.observer import Frames, Meta, Observer
+from nbkit.capture.replay.below_mode import BelowMode
+from nbkit.capture.replay.copies import all_tensors
+from nbkit.capture.replay.op_traits import UNINITIALISED, OpTraits
+from nbkit.capture.scope.api_calls import ApiCallNames
+from nbkit.capture.scope.call_numbers import CallNumbers, checked_calls
+from nbkit.capture.scope.call_scope import CallScope
+from nbkit.capture.scope.module_scope import ModuleScope
+from nbkit.capture.scope.phases import checked_phases
+from nbkit.capture.step.module_calls import ModuleCalls
+from nbkit.patterns import Patterns, split_patterns
+from nbkit.trace.trace import Trace
+
+
+@dataclass
+class Intercepted:
+    """Describes one call before it runs; `slot` is its place in Recording.ops, `number` counts the op's calls from 0.
+
+    `run()` runs it as the bare step would, and returns what the op returns.
+    """
+
+    mode: "InterceptMode"
+    traits: OpTraits
+    args: Any
+    kwargs: dict[str, Any]
+    slot: int
+    number: int
+
+    def run(self) -> Any:
+        """Runs the op itself."""
+        return as_bare(self.mode.runner(self.traits.func), self.args, self.kwargs)
+
+    def tensors(self) -> list[Tensor]:
+        """Returns its tensors, lists flattened, keyword tensors last."""
+        return all_tensors(self.args, self.kwargs)
+
+
+class Interceptor(Observer):
+    """Observes a recording and runs its chosen calls; each operator tool is one.
+
+    A tool says with refuses() which calls it leaves alone, and with run() what becomes of the others.
+    """
+
+    def __init__(self, selection: Selection, phases: Patterns = None, calls: CallNumbers = None) -> None:
+        self.selection, self.phases, self.calls = selection, checked_phases(phases), checked_calls(calls)
+
+    @abstractmethod
+    def run(self, call: Intercepted) -> Any:
+        """Returns what the step gets for the call. Runs in the step: with its modes, gradients and autocast."""
+
+    def refuses(self, call: Intercepted) -> str | None:
+        """Returns why this tool leaves the call alone; None where it takes it."""
+        return None
+
+    @contextmanager
+    def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
+        self.recording = recording
+        names = split_patterns(self.selection.ops) + split_patterns(self.selection.exclude_ops)
+        api = None if all(name.startswith("aten.") for name in names) else ApiCallNames()
+        module_scope = ModuleScope(recording, modules, self.selection)
+        scope = CallScope(recording, module_scope, self.selection, self.phases, self.calls, api)
+        self.mode = InterceptMode(recording, scope, self)
+        with self.mode:
+            if api is None:
+                yield
+            else:
+                with api:
+                    yield
+
+    def op_ids(self, slots: Sequence[int], op_ids: np.ndarray) -> np.ndarray:
+        """Returns the op_id of each slot, -1 for a call that is not in `ops`."""
+        return op_ids[np.asarray(slots, dtype=np.int64) // OP_FIELDS] if len(slots) else np.zeros(0, np.int64)
+
+    def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
+        for reason, count in (+self.mode.skipped).items():
+            self.recording.skip(f"{self.left_alone}: {reason}", count)
+        return {}, {}
+
+    # How a reason of `meta["skipped"]` begins.
+    left_alone = "left alone"
+
+    def forget(self) -> None:
+        del self.recording, self.mode
+
+
+class InterceptMode(BelowMode):
+    """Gives each chosen call to the tool; other calls run as they are, counted by the reason."""
+
+    def __init__(self, recording: Recording, scope: CallScope, tool: Interceptor) -> None:
+        super().__init__(recording)
+        self.scope, self.tool = scope, tool
+        self.slot_of_shards = -1  # of the last op on DTensors
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if has_dtensor_type(types):  # the ops that it runs on the shards of this process come next
+            self.slot_of_shards = len(self.recording.ops)
+            return NotImplemented
+        traits = self.traits(func)
+        is_below = self.slot_of_shards == len(self.recording.ops)
+        if is_below and (is_shape_question(types) or traits.packet in UNINITIALISED):
+            return func(*args, **kwargs)
+        reason = self.scope.why_not(traits)
+        number = self.scope.numbers[traits.name] - 1
+        call = Intercepted(self, traits, args, kwargs, len(self.recording.ops), number)
+        reason = reason or _has_no_values(call.tensors()) or self.tool.refuses(call)
+        if reason is not None:
+            self.skipped[reason] += 1
+            return call.run()
+        return self.tool.run(call)
+
+
+def _has_no_values(tensors: list[Tensor]) -> str | None:
+    if any(isinstance(tensor, FakeTensor) or tensor.is_meta for tensor in tensors):
+        return "tensors without values (meta, fake)"
+    return "nested tensors, which have no one shape" if any(tensor.is_nested for tensor in tensors) else None
+

@@ -1,0 +1,81 @@
+"""Tells of each op, when it is about to run, whether the filters mean this call of it."""
+
+from collections import Counter
+from collections.abc import Callable
+
+from nbkit.capture.frames.selection import Selection
+from nbkit.capture.raw.recording import OPTIMIZER_CODE, Recording, current_node
+from nbkit.capture.replay.op_traits import OpTraits
+from nbkit.capture.scope.api_calls import ApiCallNames
+from nbkit.capture.scope.module_scope import ModuleScope
+from nbkit.capture.scope.phases import EVERY_PHASE
+from nbkit.patterns import split_patterns
+
+BACKWARD, OPTIMIZER = frozenset({"backward"}), frozenset({"optimizer"})
+FILTERED = "ops that the filters leave out"
+
+
+class CallScope:
+    """Asked before every op of a recording, in its order; `numbers` holds how many calls of each op there were.
+
+    Without `api`, the name of the API call around an op is not known, and a pattern that may fit one lets the op pass.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        modules: ModuleScope,
+        selection: Selection,
+        phases: frozenset[str] = EVERY_PHASE,
+        calls: Callable[[int], bool] | None = None,
+        api: ApiCallNames | None = None,
+    ) -> None:
+        self.recording, self.modules, self.phases, self.calls, self.api = recording, modules, phases, calls, api
+        self.include, self.exclude = selection.op_matchers()
+        # A pattern that does not name aten ops may fit the API call above.
+        self.only_aten = all(pattern.startswith("aten.") for pattern in split_patterns(selection.ops))
+        self.numbers: Counter[str] = Counter()
+        self.wanted: dict[str, bool] = {}
+
+    def why_not(self, traits: OpTraits) -> str | None:
+        """Returns why the running call is not meant; None if it is."""
+        in_module = self.modules.is_wanted()
+        number = self.numbers[traits.name]
+        self.numbers[traits.name] += 1
+        if traits.leave_out is not None:
+            return traits.leave_out
+        if self.phases != EVERY_PHASE and not self._may_be_in(traits) & self.phases:
+            return "other phases"
+        if not self._is_wanted(traits.name):
+            return FILTERED
+        if not in_module:
+            return "modules that the filters leave out"
+        if self.calls is not None and not self.calls(number):
+            return "calls that the filters leave out"
+        return None
+
+    def _may_be_in(self, traits: OpTraits) -> frozenset[str]:
+        """The phases that the running op may turn out to be in."""
+        if current_node() is not None:
+            return BACKWARD
+        if self.recording.thread().context[2] == OPTIMIZER_CODE:
+            return OPTIMIZER
+        # backward() itself makes the first gradient.
+        return EVERY_PHASE - OPTIMIZER if traits.packet == "ones_like" else EVERY_PHASE - OPTIMIZER - BACKWARD
+
+    def _is_wanted(self, name: str) -> bool:
+        known = self.wanted.get(name)
+        if known is None:
+            known = self.wanted[name] = self._fits(name, may_be_api=self.api is None and not self.only_aten)
+        above = None if self.api is None else self.api.name
+        if above is None:
+            return known
+        if self.exclude is not None and self.exclude(above):
+            return False
+        return known or self.include is None or (self.include(above) and not self._is_excluded(name))
+
+    def _fits(self, name: str, *, may_be_api: bool) -> bool:
+        return not self._is_excluded(name) and (self.include is None or self.include(name) or may_be_api)
+
+    def _is_excluded(self, name: str) -> bool:
+        return self.exclude is not None and self.exclude(name)
