@@ -146,7 +146,7 @@ SAMPLED = {
     "capture/native/test_magnitudes.py*": 4,
     "capture/native/test_same_diffs.py*": 3,
     "capture/recorder/test_nesting.py*": 3,
-    "capture/diff/test_module_scope.py*": 4,
+    "capture/scope/test_module_scope.py*": 4,
     "capture/audit/test_right_cases.py*": 4,
     "capture/audit/test_step_is_unchanged.py*": 6,
     "capture/audit/test_dead_units.py*": 2,

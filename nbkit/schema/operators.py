@@ -14,3 +14,33 @@ REPLACED = table(
     ("ran", "str", "where or in which dtype it ran: cpu, float32, ..."),
     ("message", "str", "what a reader must know, such as a dtype that had no kernel there; null if nothing"),
 )
+CASTS = table(
+    "casts",
+    "result of a call that also ran in another dtype, in call order",
+    ("op_id", "int64", "the op"),
+    ("op", "str", "as in ops"),
+    ("module", "str", "as in ops"),
+    ("phase", "str", "as in ops"),
+    ("source", "str", "as in ops"),
+    ("role", "str", "as in diffs"),
+    ("position", "int64", "as in diffs"),
+    ("dtype", "str", "the dtype that it ran in"),
+    (
+        "scaling",
+        "str",
+        "for float8: none, tensor (one scale for each input), block (one for each 128 elements of the last dim); "
+        "null for other dtypes",
+    ),
+    ("error", "float64", "|result in that dtype - float64 reference| over |reference|, 2-norms"),
+    ("own_error", "float64", "the same of the result in the step's own dtype"),
+    ("overflow_fraction", "float64", "share of the elements of inputs and result that are too large for the dtype"),
+    ("underflow_fraction", "float64", "share of them that are not 0 and become 0"),
+    ("collapsed_fraction", "float64", "share of their different values that become equal to another one"),
+    (
+        "loss_change",
+        "float64",
+        "by how much what backward() was called on changes to first order if this call alone runs in that dtype: the "
+        "sum of error times gradient; null where no gradient came",
+    ),
+    ("message", "str", "why there is no result in that dtype; null if there is one"),
+)

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.grad_mode import _unsafe_preserve_version_counter as keeping_version
 
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.recorder.op_forms import loses_versions
@@ -15,7 +16,7 @@ from nbkit.capture.replay.op_traits import OpTraits, written_tensors
 ALIGNMENT = 64
 
 
-class Alias(Exception):
+class AliasError(Exception):
     """A result shares the memory of an input, which a result from elsewhere cannot."""
 
 
@@ -45,7 +46,7 @@ class CallCopies:
         """Returns what the step gets for `out`, what the op returned for the copies.
 
         An argument that comes back is the step's own; `dtypes` says of the others by number what they are to be.
-        Raises Alias.
+        Raises AliasError.
         """
         inputs = {_memory(tensor) for tensor in self.memo.values() if _has_memory(tensor)}
         number = -1
@@ -61,7 +62,7 @@ class CallCopies:
             if own is not None:
                 return own
             if _has_memory(value) and value.numel() and _memory(value) in inputs:
-                raise Alias
+                raise AliasError
             return moved(value, target or value.device, dtypes(number, value))
 
         return taken_back(out)
@@ -72,7 +73,7 @@ class CallCopies:
         is_uncounted = loses_versions(self.traits.func)
         for tensor in written_tensors(self.traits, *self.original):
             copy = self.memo[id(tensor)]
-            with torch.autograd._unsafe_preserve_version_counter(tensor):
+            with keeping_version(tensor):
                 if copy.shape != tensor.shape:
                     tensor.resize_(copy.shape)
                 tensor.copy_(copy)
@@ -123,9 +124,9 @@ def _tensors(args: Any, kwargs: dict[str, Any]) -> list[Tensor]:
 def _region(value: Tensor) -> tuple[int, int]:
     """First element of the memory that holds a tensor, at an aligned address, and the number of elements."""
     offset = value.storage_offset()
-    start = offset - offset % max(ALIGNMENT // value.element_size(), 1)
+    start = int(offset - offset % max(ALIGNMENT // value.element_size(), 1))
     last = sum((size - 1) * step for size, step in zip(value.shape, value.stride(), strict=True))
-    return start, offset + last + 1 - start
+    return start, int(offset + last + 1 - start)
 
 
 def _shared_regions(traits: OpTraits, args: Any, kwargs: dict[str, Any]) -> dict[int, tuple[Any, int, int]]:
@@ -144,7 +145,7 @@ def _shared_regions(traits: OpTraits, args: Any, kwargs: dict[str, Any]) -> dict
         if len(shared) < 2:
             continue
         if len({(tensor.dtype, tensor.is_conj(), tensor.is_neg()) for tensor in shared}) > 1:
-            raise Alias
+            raise AliasError
         spans = [_region(tensor) for tensor in shared]
         start, end = min(start for start, _ in spans), max(start + span for start, span in spans)
         regions |= {id(tensor): (("memory", memory), start, end - start) for tensor in shared}

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from nbkit.capture.diff.random_ops import draws
 from nbkit.capture.diff.result_dtypes import ResultDtypes
-from nbkit.capture.operators.copies import Alias, CallCopies, home_of, is_plain
+from nbkit.capture.operators.copies import AliasError, CallCopies, home_of, is_plain
 from nbkit.capture.operators.intercept import Intercepted
 from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.replay.op_traits import bound
@@ -45,7 +45,7 @@ class Elsewhere:
         """Returns what the step gets, and what a reader should know; runs isolated. Raises NotRunError."""
         try:
             return self._run(call, self.dtypes), None
-        except Alias:
+        except AliasError:
             raise NotRunError("views") from None
         except Exception as error:
             return self._wider(call, error)
@@ -97,5 +97,3 @@ def _promoted(dtypes: list[torch.dtype]) -> torch.dtype | None:
     for dtype in dtypes:
         result = dtype if result is None else torch.promote_types(result, dtype)
     return result
-
-

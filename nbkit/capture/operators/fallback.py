@@ -62,8 +62,6 @@ class opfallback(Recorder):  # noqa: N801  a context manager is named like the f
 class Replacing(Interceptor):
     """Runs chosen calls elsewhere; adds the frame `replaced`, which says so with the text `ran`."""
 
-    left_alone = "not replaced"
-
     def __init__(
         self,
         elsewhere: Elsewhere,
@@ -75,6 +73,9 @@ class Replacing(Interceptor):
         super().__init__(selection, phases, calls)
         self.elsewhere, self.ran = elsewhere, ran
         self.rows: list[tuple[int, int, str | None]] = []  # slot, number, message
+
+    def skipped(self, reason: str) -> str:
+        return f"not replaced: {reason}"
 
     def refuses(self, call: Intercepted) -> str | None:
         return self.elsewhere.refuses(call)

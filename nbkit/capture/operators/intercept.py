@@ -69,6 +69,9 @@ class Interceptor(Observer):
         """Returns why this tool leaves the call alone; None where it takes it."""
         return None
 
+    def before_each(self) -> None:
+        """Is told of each op that is about to run, chosen or not."""
+
     @contextmanager
     def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
         self.recording = recording
@@ -90,11 +93,12 @@ class Interceptor(Observer):
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         for reason, count in (+self.mode.skipped).items():
-            self.recording.skip(f"{self.left_alone}: {reason}", count)
+            self.recording.skip(self.skipped(reason), count)
         return {}, {}
 
-    # How a reason of `meta["skipped"]` begins.
-    left_alone = "left alone"
+    @abstractmethod
+    def skipped(self, reason: str) -> str:
+        """Returns how `meta["skipped"]` says that calls were left alone for a reason."""
 
     def forget(self) -> None:
         del self.recording, self.mode
@@ -117,6 +121,7 @@ class InterceptMode(BelowMode):
         is_below = self.slot_of_shards == len(self.recording.ops)
         if is_below and (is_shape_question(types) or traits.packet in UNINITIALISED):
             return func(*args, **kwargs)
+        self.tool.before_each()
         reason = self.scope.why_not(traits)
         number = self.scope.numbers[traits.name] - 1
         call = Intercepted(self, traits, args, kwargs, len(self.recording.ops), number)
@@ -131,4 +136,3 @@ def _has_no_values(tensors: list[Tensor]) -> str | None:
     if any(isinstance(tensor, FakeTensor) or tensor.is_meta for tensor in tensors):
         return "tensors without values (meta, fake)"
     return "nested tensors, which have no one shape" if any(tensor.is_nested for tensor in tensors) else None
-

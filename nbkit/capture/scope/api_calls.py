@@ -12,7 +12,7 @@ class ApiCallNames(TorchFunctionMode):
     """Holds the name of the outermost API call of each thread while it runs; torch takes the mode off meanwhile."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._here = local()
 
     @property

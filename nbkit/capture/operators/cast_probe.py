@@ -1,0 +1,209 @@
+"""Runs each op of a step once more in another dtype and measures what that costs; the step stays as it is."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from nbkit import units
+from nbkit.capture.diff.mode import role_of
+from nbkit.capture.frames.selection import Selection
+from nbkit.capture.operators.dtype_map import FLOAT8, not_cast
+from nbkit.capture.operators.intercept import Intercepted, Interceptor
+from nbkit.capture.operators.rounding import BLOCK, lost, rounded
+from nbkit.capture.raw.conj_neg import as_bare
+from nbkit.capture.recorder.observer import Frames, Meta
+from nbkit.capture.replay.copies import mapped_call
+from nbkit.capture.replay.op_traits import written_tensors
+from nbkit.capture.replay.reference import CPU, Call, Reference, Results
+from nbkit.capture.scope.call_numbers import CallNumbers
+from nbkit.errors import first_line
+from nbkit.patterns import Patterns
+from nbkit.schema import CASTS
+from nbkit.trace.trace import Trace
+
+NO_SCALE = (None,)
+SCALES = ("none", "tensor", "block")
+OF_ROW = ("role", "position", "dtype", "scaling")
+OF_VALUES = ("error", "own_error", "overflow_fraction", "underflow_fraction", "collapsed_fraction", "loss_change")
+
+
+@dataclass
+class CastRow:
+    """Holds what one cast does to one result; `error` tensors wait for the gradient of the result."""
+
+    slot: int
+    role: str
+    position: int
+    dtype: str
+    scaling: str | None
+    values: dict[str, float | None] = field(default_factory=dict)
+    message: str | None = None
+    difference: Tensor | None = None
+
+
+class CastProbe(Interceptor):
+    """Measures casts of chosen calls; adds the frame `casts`."""
+
+    def __init__(
+        self,
+        dtypes: dict[torch.dtype, torch.dtype],
+        selection: Selection,
+        phases: Patterns = None,
+        calls: CallNumbers = None,
+    ) -> None:
+        super().__init__(selection, phases, calls)
+        self.dtypes, self.reference = dtypes, Reference("cpu")
+        self.rows: list[CastRow] = []
+        self.waiting: list[tuple[Tensor, list[CastRow]]] = []  # results that autograd is still to be told of
+        self.probed = 0
+
+    def skipped(self, reason: str) -> str:
+        return f"not cast: {reason}"
+
+    def refuses(self, call: Intercepted) -> str | None:
+        if reason := not_cast(call, self.dtypes):
+            return reason
+        return "random ops: they draw other numbers when they run again" if call.traits.is_random else None
+
+    def run(self, call: Intercepted) -> Any:
+        mode = call.mode
+        prepared = mode.isolated(lambda: self._prepare(call), lambda error: self._failed(call, error))
+        out = call.run()
+        if prepared is not None:
+            self.probed += 1
+            mode.isolated(lambda: self._measure(call, prepared, out), lambda error: self._failed(call, error))
+        return out
+
+    def _failed(self, call: Intercepted, error: Exception) -> None:
+        call.mode.skipped[f"could not be cast: {call.traits.name} ({first_line(error)})"] += 1
+
+    def _prepare(self, call: Intercepted) -> tuple[Call, list[tuple[CastRow, Any, Any]]]:
+        runs = []
+        for dtype in dict.fromkeys(self.dtypes[one.dtype] for one in call.tensors() if one.dtype in self.dtypes):
+            for scaling in SCALES if dtype in FLOAT8 else NO_SCALE:
+                row = CastRow(call.slot, "output", 0, str(dtype).removeprefix("torch."), scaling)
+                runs.append((row, *mapped_call(call.args, call.kwargs, self._cast(scaling), {})))
+        return self.reference.copy(call.traits, call.args, call.kwargs), runs
+
+    def _cast(self, scaling: str | None) -> Callable[[Any], Any]:
+        def change(value: Any) -> Any:
+            if isinstance(value, torch.device):
+                return value
+            if isinstance(value, torch.dtype):
+                wanted = self.dtypes.get(value, value)
+                return torch.float32 if wanted in FLOAT8 else wanted
+            dtype = self.dtypes.get(value.dtype)
+            if dtype is None:
+                return value.detach().clone()
+            return rounded(value.detach(), dtype, scaling) if dtype in FLOAT8 else value.detach().to(dtype, copy=True)
+
+        return change
+
+    def _measure(self, call: Intercepted, prepared: tuple[Call, list[tuple[CastRow, Any, Any]]], out: Any) -> None:
+        reference, runs = prepared
+        traits = call.traits
+        actual = Results(out, written_tensors(traits, call.args, call.kwargs), traits.values)
+        expected = reference.results((call.args, call.kwargs))
+        expected.turn(traits.packet, actual)
+        inputs = [tensor for tensor in call.tensors() if tensor.dtype in self.dtypes]
+        by_result: dict[int, list[CastRow]] = {}
+        for row, args, kwargs in runs:
+            try:
+                results = Results(
+                    as_bare(traits.func._op, args, kwargs), written_tensors(traits, args, kwargs), traits.values
+                )
+            except Exception as error:
+                row.message = f"it does not run in this dtype: {first_line(error)}"
+                self.rows.append(row)
+                continue
+            results.turn(traits.packet, actual)
+            for index, made in self._rows_of(row, results, actual, expected, inputs):
+                made.role, made.position = role_of(actual, index, (call.args, call.kwargs))
+                self.rows.append(made)
+                by_result.setdefault(index, []).append(made)
+        for index, rows in by_result.items():
+            self.waiting.append((actual.all[index], rows))
+
+    def _rows_of(
+        self, row: CastRow, results: Results, actual: Results, expected: Results, inputs: list[Tensor]
+    ) -> Iterator[tuple[int, CastRow]]:
+        dtype = getattr(torch, row.dtype)
+        for index, (cast, own, wanted) in enumerate(zip(results.all, actual.all, expected.all, strict=False)):
+            if not own.is_floating_point() or not own.numel() or cast.shape != own.shape != wanted.shape:
+                continue
+            made = CastRow(row.slot, row.role, index, row.dtype, row.scaling)
+            cast_values, own_values, right = (one.detach().to(CPU, torch.float64) for one in (cast, own, wanted))
+            made.values = {
+                "error": _relative(cast_values, right),
+                "own_error": _relative(own_values, right),
+                **lost([*inputs, right], dtype, row.scaling),
+            }
+            made.difference = (cast_values - own_values).to(torch.float32)
+            yield index, made
+
+    def before_each(self) -> None:
+        """Asks autograd for the gradients of results that it has noted by now; they say what an error does to the loss.
+
+        It notes a result after the op has run below it: when the next op comes.
+        """
+        if not self.waiting:
+            return
+        waiting, self.waiting = self.waiting, []
+        for tensor, rows in waiting:
+            if tensor.grad_fn is None:
+                for row in rows:
+                    row.difference = None
+                continue
+            tensor.register_hook(self._gradient_hook(rows))
+
+    def _gradient_hook(self, rows: list[CastRow]) -> Callable[[Tensor], None]:
+        def work(gradient: Tensor) -> None:
+            wide = gradient.detach().to(CPU, torch.float64)
+            for row in rows:
+                if row.difference is not None:
+                    row.values["loss_change"] = float((wide * row.difference).sum())
+                    row.difference = None
+
+        def hook(gradient: Tensor) -> None:
+            mode = vars(self).get("mode")
+            if mode is not None:
+                mode.isolated(lambda: work(gradient), lambda error: None)
+
+        return hook
+
+    def progress(self) -> str:
+        return f"{units.counted(self.probed, 'call')} cast"
+
+    def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
+        super().frames(trace, ops, op_ids)
+        ids = self.op_ids([row.slot for row in self.rows], op_ids)
+        frame = CASTS.frame(
+            {
+                "op_id": ids,
+                **{name: ops[name].array.take(ids) for name in ("op", "module", "phase", "source")},
+                **{
+                    name: [getattr(row, name) for row in self.rows] for name in ("role", "position", "dtype", "scaling")
+                },
+                **{name: [row.values.get(name) for row in self.rows] for name in OF_VALUES},
+                "message": [row.message for row in self.rows],
+            }
+        )
+        notes = [f"Blocks are {BLOCK} elements of the last dim."] if set(self.dtypes.values()) & set(FLOAT8) else []
+        order = np.argsort(ids, kind="stable")
+        meta = {"cast_ops": self.probed, "notes": notes}
+        return {"casts": frame.take(order).reset_index(drop=True)}, meta
+
+    def forget(self) -> None:
+        super().forget()
+        self.waiting.clear()
+
+
+def _relative(values: Tensor, right: Tensor) -> float:
+    """|values - right| over |right|, 2-norms; 0 for two equal, inf where right is 0 and values are not."""
+    norm, error = float(right.norm()), float((values - right).norm())
+    return error / norm if norm else (0.0 if error == 0 else float("inf"))

@@ -1,0 +1,192 @@
+"""opcast: only the chosen ops compute in another dtype, with all their effects; the dry run changes nothing."""
+
+import pytest
+import torch
+from torch import nn
+
+import nbkit
+from nbkit import OptionError
+from nbkit.capture.operators.dtype_map import dtype_map
+from nbkit.capture.operators.rounding import lost, rounded
+from tests.capture.identical import each_step, left_by
+from tests.capture.models import bits, mlp, train_step
+
+
+def product(x, y):
+    return x @ y
+
+
+def test_a_chosen_op_computes_in_that_dtype_and_its_result_comes_back():
+    x, y = torch.randn(8, 8), torch.randn(8, 8)
+    with nbkit.opcast("bfloat16", ops="mm") as trace:
+        out = product(x, y).exp()
+    assert torch.equal(out, (x.bfloat16() @ y.bfloat16()).float().exp())
+    assert trace.replaced[["op", "ran"]].to_numpy().tolist() == [["aten.mm.default", "bfloat16"]]
+
+
+def test_in_place_ops_write_back_through_the_cast():
+    """B3: fp16 x.add_(1) in float32; SGD moves fp16 weights."""
+    x = torch.ones(3, dtype=torch.float16)
+    weight = nn.Parameter(torch.ones(3, dtype=torch.float16))
+    optimizer = torch.optim.SGD([weight], lr=0.5)
+    with nbkit.opcast("float16->float32") as trace:
+        x.add_(1)
+        weight.pow(2).sum().backward()
+        optimizer.step()
+    assert x.tolist() == [2, 2, 2] and x.dtype == torch.float16
+    assert weight.tolist() == [0, 0, 0] and (weight.dtype, weight.grad.dtype, weight.is_leaf) == (
+        torch.float16,
+    ) * 2 + (True,)
+    assert set(trace.replaced["ran"]) == {"float32"}
+
+
+def test_results_have_the_dtype_of_promotion():
+    """B4: fp16 * fp32 stays fp32; a number in a 0-dim tensor does not promote; an explicit dtype holds."""
+    half, full = torch.ones(2, dtype=torch.float16), torch.ones(2)
+    cases = [
+        lambda: half * full,
+        lambda: half * torch.tensor(2.0),
+        lambda: half.sum(dtype=torch.float32),
+        lambda: half.sum(),
+        lambda: torch.where(half > 0, half, full),
+        lambda: half.argmax(),
+        lambda: torch.complex(full, full) * 2,
+        lambda: torch.cat([half, full]),
+        lambda: torch.var_mean(half)[0],
+    ]
+    for case in cases:
+        for dtype in ("float32", "bfloat16", "float64", "float16->bfloat16"):
+            with nbkit.opcast(dtype):
+                out = case()
+            assert out.dtype == case().dtype and out.device == case().device
+
+
+def test_graphs_and_named_tuples_are_kept():
+    """B5, B6."""
+    x = torch.randn(4, 4, dtype=torch.bfloat16, requires_grad=True)
+    with nbkit.opcast("float32"):
+        values = (x * 2).sort().values
+        values.sum().backward()
+    assert values.grad_fn is not None and x.grad.dtype == torch.bfloat16 and x.grad.eq(2).all()
+
+
+def test_views_casts_and_copies_are_left_alone():
+    x = torch.randn(4, 6)
+    with nbkit.opcast("bfloat16") as trace:
+        kept = x.clone().t().contiguous().view(4, 6).to(torch.float64).to(torch.float32)
+    assert torch.equal(kept.view(6, 4).t(), x) and not len(trace.replaced)
+    assert trace.meta["skipped"]["not cast: casts and copies"] >= 3
+
+
+def test_three_steps_end_with_correct_parameters():
+    """A step in float64 whose ops compute in float64 anyway: casts to the same dtype's wider one lose nothing."""
+
+    def trained(tool):
+        torch.manual_seed(0)
+        model = mlp().to(torch.bfloat16)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        with tool:
+            for _ in range(3):
+                optimizer.zero_grad()
+                model(torch.ones(4, 6, dtype=torch.bfloat16)).pow(2).mean().backward()
+                optimizer.step()
+        return list(model.parameters())
+
+    in_float32, in_float64 = trained(nbkit.opcast("float32")), trained(nbkit.opcast("float64"))
+    for one, other in zip(in_float32, in_float64, strict=True):
+        assert one.dtype == torch.bfloat16
+        torch.testing.assert_close(one, other, rtol=0.02, atol=1e-3)
+
+
+@each_step
+def test_the_dry_run_computes_the_same_bits(name, dtype):
+    tool = nbkit.opcast("float16" if dtype == "bfloat16" else "bfloat16", dry_run=True)
+    assert left_by(name, dtype, tool) == left_by(name, dtype)
+    assert len(tool.trace.casts)
+
+
+def test_the_dry_run_says_what_casting_does_to_each_result():
+    x, y = torch.randn(16, 16), torch.randn(16, 16)
+    with nbkit.opcast("bfloat16", dry_run=True, ops="mm") as trace:
+        product(x, y)
+    row = trace.casts.iloc[0]
+    right = x.double() @ y.double()
+    assert row["error"] == pytest.approx(float(((x.bfloat16() @ y.bfloat16()).double() - right).norm() / right.norm()))
+    assert row["own_error"] == pytest.approx(float(((x @ y).double() - right).norm() / right.norm()))
+
+
+def test_the_effect_on_the_loss_is_error_times_gradient():
+    torch.manual_seed(0)
+    model, x = mlp().eval().double(), torch.randn(5, 6, dtype=torch.float64)
+    loss = lambda: model(x).pow(2).mean()  # noqa: E731
+    with nbkit.opcast("bfloat16", dry_run=True, ops="addmm,tanh") as trace:
+        bare = loss()
+        bare.backward()
+    for row in trace.casts[trace.casts["phase"] == "forward"].itertuples():
+        number = trace.casts["op"][: row.Index].eq(row.op).sum()
+        with nbkit.opcast("bfloat16", ops=row.op, calls=int(number)):
+            moved = float(loss().detach() - bare.detach())
+        assert moved == pytest.approx(row.loss_change, rel=0.1, abs=1e-6)
+
+
+def test_what_a_dtype_cannot_hold_is_counted():
+    values = torch.tensor([1e-9, 1.0, 1.0001, 7e4])
+    assert lost([values], torch.float16, None) == {
+        "overflow_fraction": 0.25,
+        "underflow_fraction": 0.25,
+        "collapsed_fraction": 0.25,
+    }
+    assert lost([values], torch.float64, None)["collapsed_fraction"] == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_scales_bring_values_into_range(dtype):
+    values = torch.cat([torch.full((128,), 1e-9), torch.full((128,), 1e6)]).reshape(1, 256)
+    none, tensor, block = (rounded(values, dtype, scaling) for scaling in ("none", "tensor", "block"))
+    assert none.max() == torch.finfo(dtype).max
+    assert tensor.max() == pytest.approx(1e6) and (tensor[0, :128] == 0).all()
+    assert torch.allclose(block, values)
+    shares = [lost([values], dtype, scaling)["underflow_fraction"] for scaling in ("tensor", "block")]
+    assert shares == [0.5, 0.0]
+
+
+def test_float8_has_a_row_per_scaling():
+    with nbkit.opcast("float8_e4m3fn", dry_run=True, ops="mm") as trace:
+        product(torch.randn(4, 200), torch.randn(200, 4))
+    assert trace.casts["scaling"].tolist() == ["none", "tensor", "block"]
+    assert (trace.casts["error"] < 0.1).all()
+
+
+@pytest.mark.parametrize("dtype", ["float33", "int8", "float16->", "", "float16->float32->bfloat16", {}, 3])
+def test_what_is_no_dtype_is_refused(dtype):
+    with pytest.raises(OptionError):
+        nbkit.opcast(dtype)
+
+
+def test_float8_is_for_the_dry_run():
+    with pytest.raises(OptionError, match="dry_run=True"):
+        nbkit.opcast("float8_e4m3fn")
+
+
+def test_a_map_with_stray_spaces_is_read():
+    """Behavioral case 4."""
+    expected = {torch.float32: torch.float16, torch.float64: torch.float16}
+    assert dtype_map(" torch.float32 ->torch.float16, torch.float64 -> torch.float16").items() >= expected.items()
+
+
+def test_only_chosen_ops_change(monkeypatch):
+    """Every other op of the step gives the bits that it gives bare."""
+    torch.manual_seed(0)
+    model, x = mlp().eval(), torch.randn(5, 6)
+    with nbkit.opcast("bfloat16", ops="tanh", phases="forward") as trace:
+        out = model(x)
+    hidden = model[:4](x)
+    assert bits([out]) == bits([model[5:](torch.tanh(hidden.bfloat16()).float())])
+    assert trace.replaced["op"].tolist() == ["aten.tanh.default"]
+
+
+def test_a_whole_step_runs_in_either(monkeypatch):
+    for tool in (nbkit.opcast("bfloat16"), nbkit.opcast("float64"), nbkit.opcast({"float32": torch.float16})):
+        with tool as trace:
+            train_step("mlp")
+        assert trace.complete and len(trace.replaced)
