@@ -6,6 +6,7 @@ import pytest
 
 import nbkit
 from nbkit.views.plots import draw_memory, plot_memory
+from nbkit.views.sections.memory import memory_sections
 from nbkit.views.widgets import sections_and_flame
 from tests.support.snapshots import Allocator, frame, grown, read, snapshot_of
 
@@ -39,6 +40,17 @@ def test_a_failed_request_stands_first():
     trace = read(snapshot_of(allocator))
     assert "1 error." in trace.summary() or "The snapshot holds no memory" in trace.summary()
     assert trace.findings["source"].tolist() == ["train.py:3"]
+
+
+def test_memory_without_a_stack_says_so():
+    allocator = Allocator()
+    allocator.alloc(4096, [frame("main", 3)])
+    allocator.alloc(2048)
+    lines, end = (
+        [[row[0] for row in section.rows] for section in memory_sections(read(snapshot_of(allocator)), 10)][index]
+        for index in (1, 2)
+    )
+    assert lines == end == ["train.py:3", "(no stack)"]
 
 
 def test_a_notebook_shows_the_flame_graph_below_the_tables():
