@@ -1,4 +1,4 @@
-"""Runs opdiff, opcheck and opaudit on correct models of many families, in float32, bfloat16 and under autocast.
+"""Runs opdiff, opcheck, opaudit, opfallback and opcast on correct models of many families, in three precisions.
 
 A training step with its optimizer is run twice, each run in a process of its own. Whatever a verb finds is false unless
 torch itself is wrong: nothing may end the process or hang, no bit may differ from the bare steps, and the verbs should
@@ -94,7 +94,13 @@ def judged(family: Family, precision: str, bare: list[Tensor]) -> Result:
     with_diff, diff = recorded(family, precision, nbkit.opdiff(keep=0))
     with_check, check = recorded(family, precision, nbkit.opcheck())
     with_audit, audit = recorded(family, precision, nbkit.opaudit())
-    made = {"opdiff": with_diff, "opcheck": with_check, "opaudit": with_audit}
+    made = {
+        "opdiff": with_diff,
+        "opcheck": with_check,
+        "opaudit": with_audit,
+        "opfallback": steps(family, precision, nbkit.opfallback()),
+        "opcast's dry run": steps(family, precision, nbkit.opcast("float16", dry_run=True)),
+    }
     differing = [name for name, values in made.items() if not same(bare, values)]
     lines = list(said(diff, check, audit))
     statuses = Counter(diff.diffs["status"])

@@ -65,9 +65,10 @@ class Elsewhere:
         wanted = self._wanted(call, dtypes)
         copies = CallCopies(traits, call.args, call.kwargs, self.device, dtypes)
         try:
-            out = as_bare(traits.func._op, copies.args, copies.kwargs)
+            with torch.set_grad_enabled(call.has_gradients):
+                out = as_bare(traits.func._op, copies.args, copies.kwargs)
         except NotImplementedError:
-            if traits.packet not in SUBSTITUTES or traits.is_writing:
+            if traits.packet not in SUBSTITUTES or traits.is_writing or traits.values is not None:
                 raise
             out = SUBSTITUTES[traits.packet](bound(traits.func, copies.args, copies.kwargs))
         home = home_of(call.args, call.kwargs)

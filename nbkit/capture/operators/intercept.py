@@ -3,11 +3,12 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from torch import Tensor
 from torch._subclasses import FakeTensor
 
@@ -42,6 +43,8 @@ class Intercepted:
     kwargs: dict[str, Any]
     slot: int
     number: int
+    # Kernels of recurrent layers ask whether a backward pass will follow.
+    has_gradients: bool = field(default_factory=torch.is_grad_enabled)
 
     def run(self) -> Any:
         """Runs the op itself."""

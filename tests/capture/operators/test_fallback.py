@@ -135,6 +135,16 @@ def test_strides_and_devices_are_those_of_the_op():
     assert out.device == device and out.stride() == F.conv2d(image.cpu(), weight.cpu()).stride()
 
 
+def test_a_recurrent_layer_keeps_what_its_backward_pass_needs():
+    layer, x = nn.LSTM(3, 4, bidirectional=True), torch.randn(5, 2, 3)
+    with nbkit.opfallback():
+        layer(x)[0].sum().backward()
+    own = bits(p.grad for p in layer.parameters())
+    layer.zero_grad()
+    layer(x)[0].sum().backward()
+    assert own == bits(p.grad for p in layer.parameters())
+
+
 @pytest.fixture
 def picky():
     """An op that has no kernel for half types where nbkit runs it, as a CPU that lacks one."""
