@@ -74,7 +74,8 @@ def build(
         ],
         "filtered_ops": int(rows.keep.sum()) - len(chosen),
         "failed_op_id": int(failed[0]) if len(failed) else None,
-        "op_ids": op_ids[rows.row_of_slot],
+        # The last entry is for what was seen and came to no row any more.
+        "op_ids": np.append(op_ids[rows.row_of_slot], -1),
     }
 
 

@@ -1,6 +1,7 @@
 """Copies the inputs of a call as they lie in memory, and takes results and writes back to where the step has them."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -73,11 +74,12 @@ class CallCopies:
         is_uncounted = loses_versions(self.traits.func)
         for tensor in written_tensors(self.traits, *self.original):
             copy = self.memo[id(tensor)]
-            with keeping_version(tensor):
+            has_version = not tensor.is_inference()
+            with keeping_version(tensor) if has_version else nullcontext():
                 if copy.shape != tensor.shape:
                     tensor.resize_(copy.shape)
                 tensor.copy_(copy)
-            if is_uncounted and not tensor.is_inference():
+            if is_uncounted and has_version:
                 torch.autograd.graph.increment_version(tensor)
 
     def _changed(self, value: Any) -> Any:

@@ -87,6 +87,7 @@ class Interceptor(Observer):
             if api is None:
                 yield
             else:
+                modules.api.below = api
                 with api:
                     yield
 
@@ -120,6 +121,8 @@ class InterceptMode(BelowMode):
         if has_dtensor_type(types):  # the ops that it runs on the shards of this process come next
             self.slot_of_shards = len(self.recording.ops)
             return NotImplemented
+        if (out := self.decomposed(func, args, kwargs)) is not NotImplemented:
+            return out
         traits = self.traits(func)
         is_below = self.slot_of_shards == len(self.recording.ops)
         if is_below and (is_shape_question(types) or traits.packet in UNINITIALISED):

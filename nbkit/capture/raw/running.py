@@ -6,6 +6,8 @@ from typing import Any
 from nbkit.errors import OptionError
 
 TIMING = "optime"
+# What runs ops otherwise does so out of sight of what runs them again.
+REPLACING, REPEATING = ("opfallback", "opcast"), ("opdiff",)
 _thread = local()
 
 
@@ -17,6 +19,12 @@ def running() -> list[Any]:
 
 def check_nesting(verb: str) -> None:
     """Raises OptionError where `verb` begins inside a recording whose frames, or its own, would then be wrong."""
+    repeating = next((recording.verb for recording in running() if recording.verb in REPEATING), None)
+    if verb in REPLACING and repeating is not None:
+        raise OptionError(
+            f"{verb} cannot run inside {repeating}, which would not see what {verb} runs elsewhere. Put {repeating} "
+            f"inside {verb}."
+        )
     outer = next((recording.verb for recording in running() if (recording.verb == TIMING) != (verb == TIMING)), None)
     if outer is not None:
         inner = outer if verb == TIMING else verb

@@ -3,12 +3,11 @@
 from threading import local
 from typing import Any
 
-from torch.overrides import TorchFunctionMode
-
 from nbkit.capture.frames.op_names import op_name
+from nbkit.capture.raw.pausable_mode import PausableMode
 
 
-class ApiCallNames(TorchFunctionMode):
+class ApiCallNames(PausableMode):
     """Holds the name of the outermost API call of each thread while it runs; torch takes the mode off meanwhile."""
 
     def __init__(self) -> None:

@@ -36,6 +36,8 @@ class ApiMode(PausableMode):
     def __init__(self, recording: Recording) -> None:
         super().__init__()
         self.recording = recording
+        # Another mode that knows API calls, below this one, and off where this one is.
+        self.below: PausableMode | None = None
         self._getters = 0
         # What looks at results of some functions: gets result, index into Recording.ops, and into its module_calls.
         self.watched: dict[Any, Callable[[Any, int, int], object]] = {}
@@ -105,11 +107,24 @@ class ApiMode(PausableMode):
         run again in the backward pass, an optimizer's closure) is user code again.
         """
         if may_fuse and not module.training:
-            return self._push if self._pop() else None
+            return self._step_aside()
         if (thread.parent >= 0 or self.recording.code) and not any(self.pauses) and not self.is_on():
             self._push()
             return self._pop
         return None
+
+    def _step_aside(self) -> Callable[[], Any] | None:
+        if not self._pop():
+            return None
+        below = self.below
+        if below is None or not below._pop():
+            return self._push
+
+        def come_back() -> None:
+            below._push()
+            self._push()
+
+        return come_back
 
     def __exit__(self, *error: object) -> None:
         super().__exit__(*error)

@@ -145,6 +145,41 @@ def test_a_recurrent_layer_keeps_what_its_backward_pass_needs():
     assert own == bits(p.grad for p in layer.parameters())
 
 
+@pytest.mark.parametrize("verb", [nbkit.opdiff, nbkit.opfallback])
+def test_in_inference_mode_ops_that_are_made_of_others_are_those(verb):
+    """Autograd takes them apart, and is left out there."""
+    layer, x = nn.Linear(3, 3), torch.ones(4, 3)
+    with torch.inference_mode():
+        bare = layer(x).relu_().reshape(2, 6).softmax(-1)
+        with verb() as trace:
+            out = layer(x).relu_().reshape(2, 6).softmax(-1)
+    assert torch.equal(out, bare)
+    frame = trace.frames["diffs" if verb is nbkit.opdiff else "replaced"]
+    assert frame["op"].tolist() == ["aten.addmm.default", "aten.relu_.default", "aten._softmax.default"]
+    assert trace.ops["op"][frame["op_id"]].tolist() == frame["op"].tolist()
+
+
+@pytest.mark.parametrize("options", [{}, {"ops": "linear,addmm"}])
+def test_fused_layers_stay_fused(options):
+    layer, x = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), torch.randn(2, 3, 8)
+    with torch.no_grad():
+        bare = layer(x)
+        with nbkit.opfallback(**options) as trace:
+            out = layer(x)
+    assert torch.equal(out, bare)
+    assert "aten._transformer_encoder_layer_fwd.default" in set(trace.ops["op"])
+
+
+def test_opdiff_inside_sees_what_the_step_gets_and_outside_is_refused():
+    device = nbkit.SimulatedDevice([nbkit.Fault("aten.exp", "relative_error", size=0.1)]).torch_device
+    x = torch.ones(3, device=device)
+    with nbkit.opfallback(), nbkit.opdiff() as trace:
+        x.exp()
+    assert trace.diffs["status"].tolist() == ["ok"]
+    with nbkit.opdiff(), pytest.raises(OptionError, match="Put opdiff inside opfallback"), nbkit.opfallback():
+        pass
+
+
 @pytest.fixture
 def picky():
     """An op that has no kernel for half types where nbkit runs it, as a CPU that lacks one."""
