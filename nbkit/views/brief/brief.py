@@ -9,6 +9,7 @@ from nbkit.trace.trace import Trace
 from nbkit.views.brief.entry import LONGEST, Entry, entries
 from nbkit.views.brief.looks import JUDGES, LOOKS, Look, seen_values
 from nbkit.views.statements.memory import snapshot_words
+from nbkit.views.statements.operators import operator_words
 from nbkit.views.statements.statement import Tone, Words
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
@@ -91,7 +92,12 @@ def _what_ran(trace: Trace) -> str:
 def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> tuple[list[Words], Tone]:
     """Returns the sentences of the verdict; findings are counted before what was looked at."""
     seen, tone = seen_values(trace)
-    said: list[Words] = [*((text,) for text in results.values() if text), *seen, *snapshot_words(trace)]
+    said: list[Words] = [
+        *((text,) for text in results.values() if text),
+        *seen,
+        *snapshot_words(trace),
+        *operator_words(trace),
+    ]
     if tone == "bad" or any(entry.severity != "hint" for entry in found):
         return [*counted(found), *said], "bad"
     if tone == "good" or results.keys() & set(JUDGES):

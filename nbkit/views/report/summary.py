@@ -12,6 +12,7 @@ from nbkit.analysis.time.times import computing_ops, host_ops, slowest_groups
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.difference import is_different
 from nbkit.views.sections.section import MODULE, module_names
+from nbkit.views.statements.operators import operator_statements
 from nbkit.views.statements.statement import Link, Statement, Words, op_link
 from nbkit.views.static_html.view import view_of
 from nbkit.views.summary.counting import is_timeline
@@ -26,6 +27,7 @@ def summary_statements(trace: Trace, base: Trace | None = None) -> list[Statemen
     """Returns the statements of a trace with rows, most asked first; with `base` what changed since that."""
     of_verb = view_of(trace).statements
     return [
+        *operator_statements(trace),
         *(of_verb(trace) if of_verb else _of_ops(trace, base)),
         _left_out(trace),
         *_cost(trace.meta),

@@ -1,11 +1,16 @@
 """The tables of the operator tools: which ops ran otherwise, and what a cast would cost each."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pandas as pd
 
 from nbkit.schema import CASTS, REPLACED
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.section import Column, Section, and_more, columns
 from nbkit.views.summary.names import shown_module
+
+SCALES = {"none": "no scale", "tensor": "scale per tensor", "block": "scale per block"}
 
 
 def replaced_sections(trace: Trace, count: int) -> list[Section]:
@@ -28,14 +33,16 @@ def cast_sections(trace: Trace, count: int) -> list[Section]:
     if not len(casts):
         return []
     worst = _worst_first(casts)
+    dtypes = [_dtype(row) for _, row in casts.drop_duplicates(["dtype", "scaling"]).iterrows()]
+    several = len(dtypes) > 1
     kinds = (
-        *columns("op, module, dtype"),
-        Column("loss change", "number"),
-        *columns("error, own error", "number"),
-        *columns("overflow, underflow, equal values", "fraction"),
+        *columns("op, module, ran in" if several else "op, module"),
+        *columns("loss change, error", "number"),
+        *columns("overflow, underflow", "fraction"),
     )
-    rows = [_cast_row(row) for _, row in worst.head(count).iterrows()]
-    return [Section("What the cast costs most", kinds, rows, and_more(len(worst), count))]
+    rows = [[*row[:2], *row[2 if several else 3 :]] for row in map(_cast_row, worst.head(count).to_dict("records"))]
+    title = f"What {'a narrower dtype' if several else dtypes[0]} costs most"
+    return [Section(title, kinds, rows, and_more(len(worst), count))]
 
 
 def _worst_first(casts: pd.DataFrame) -> pd.DataFrame:
@@ -43,8 +50,10 @@ def _worst_first(casts: pd.DataFrame) -> pd.DataFrame:
     return casts.loc[by.sort_values(["loss", "error"], ascending=False, kind="stable").index]
 
 
-def _cast_row(row: pd.Series) -> list[object]:
-    dtype = row["dtype"] if pd.isna(row["scaling"]) else f"{row['dtype']}, scale: {row['scaling']}"
-    module = shown_module(None, row["module"], with_model=False)
-    names = ("loss_change", "error", "own_error", "overflow_fraction", "underflow_fraction", "collapsed_fraction")
-    return [row["op"], module, dtype, *(row[name] for name in names)]
+def _cast_row(row: Mapping[str, Any]) -> list[object]:
+    names = ("loss_change", "error", "overflow_fraction", "underflow_fraction")
+    return [row["op"], shown_module(None, row["module"]), _dtype(row), *(row[name] for name in names)]
+
+
+def _dtype(row: Mapping[str, Any] | pd.Series) -> str:
+    return str(row["dtype"]) if pd.isna(row["scaling"]) else f"{row['dtype']}, {SCALES[row['scaling']]}"

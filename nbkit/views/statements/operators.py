@@ -1,0 +1,80 @@
+"""What a summary, a brief and a report say in words of the operator tools: what ran otherwise, and what came of it."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from nbkit import units
+from nbkit.schema import CASTS, REPLACED
+from nbkit.trace.trace import Trace
+from nbkit.views.statements.statement import Statement, Words, op_link
+from nbkit.views.summary.names import OUTSIDE, shown, shown_module
+
+QUESTION = "What this run tells"
+# Beyond, an op's own error says that nothing of its result is left.
+NOTHING_LEFT = 0.5
+
+
+def operator_statements(trace: Trace) -> list[Statement]:
+    """Returns the statement for the first screen of a report; none for traces of other verbs."""
+    words = operator_words(trace)
+    return [Statement(QUESTION, tuple(words))] if words else []
+
+
+def operator_words(trace: Trace) -> list[Words]:
+    """Returns the sentences of a brief; none for traces of other verbs."""
+    return [*_replaced(trace), *_casts(trace)]
+
+
+def _replaced(trace: Trace) -> Iterator[Words]:
+    replaced = trace.frames.get("replaced", REPLACED.frame())
+    if not len(replaced):
+        return
+    ran = ", ".join(map(str, replaced["ran"].unique()))
+    where = "on the CPU" if ran == "cpu" else f"in {shown(ran)}"
+    calls, ops = units.counted(len(replaced), "call"), units.counted(replaced["op"].nunique(), "op")
+    noted = int(replaced["message"].notna().sum())
+    more = f"; {units.counted(noted, 'call')} otherwise than in their dtype, see trace.replaced" if noted else ""
+    yield (f"{calls} of {ops} ran {where}{more}.",)
+
+
+def _casts(trace: Trace) -> Iterator[Words]:
+    casts = trace.frames.get("casts", CASTS.frame())
+    casts = casts[casts["message"].isna()]
+    for dtype, of in casts.groupby("dtype", sort=False):
+        count = len(of.drop_duplicates(["op_id", "position"]))
+        results, verb = units.counted(count, "result"), "was" if count == 1 else "were"
+        yield (f"{results} {verb} computed in {shown(str(dtype))} as well.",)
+        yield from _worst(of)
+        yield from _lost(of)
+
+
+def _worst(casts: pd.DataFrame) -> Iterator[Words]:
+    """Names the call that the loss would feel most, or, without a backward pass, the one with the largest error."""
+    effects = casts["loss_change"].abs()
+    if effects.max() > 0:
+        worst = casts.loc[effects.idxmax()]
+        effect = f" would change the loss most, by {units.general(worst['loss_change'], 3)}."
+    else:
+        worst = casts.loc[casts["error"].idxmax()]
+        effect = f" has the largest error, {units.general(worst['error'], 3)} of its result."
+    module = worst["module"]
+    where = f" in {shown_module(None, module)}" if isinstance(module, str) else f" {OUTSIDE}"
+    yield "The cast of ", op_link(shown(worst["op"]), int(worst["op_id"])), f"{where}{effect}"
+
+
+def _lost(casts: pd.DataFrame) -> Iterator[Words]:
+    overflow = casts[casts["overflow_fraction"] > 0]
+    gone = casts[(casts["error"] > NOTHING_LEFT) & (casts["own_error"] <= NOTHING_LEFT)]
+    for rows, text in (
+        (overflow, "has numbers that are too large for it"),
+        (gone, "keeps less than half of its result"),
+    ):
+        if not len(rows):
+            continue
+        calls = rows["op_id"].nunique()
+        first = op_link(shown(rows["op"].iloc[0]), int(rows["op_id"].iloc[0]))
+        if calls == 1:
+            yield first, f" {text}."
+        else:
+            yield f"{units.counted(calls, 'call')}, first ", first, f": each {text}."
