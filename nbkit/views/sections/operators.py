@@ -50,10 +50,10 @@ def _worst_first(casts: pd.DataFrame) -> pd.DataFrame:
     return casts.loc[by.sort_values(["loss", "error"], ascending=False, kind="stable").index]
 
 
-def _cast_row(row: Mapping[str, Any]) -> list[object]:
+def _cast_row(row: Mapping[Any, Any]) -> list[object]:
     names = ("loss_change", "error", "overflow_fraction", "underflow_fraction")
     return [row["op"], shown_module(None, row["module"]), _dtype(row), *(row[name] for name in names)]
 
 
-def _dtype(row: Mapping[str, Any] | pd.Series) -> str:
+def _dtype(row: Mapping[Any, Any] | pd.Series) -> str:
     return str(row["dtype"]) if pd.isna(row["scaling"]) else f"{row['dtype']}, {SCALES[row['scaling']]}"
