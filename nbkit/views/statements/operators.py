@@ -53,10 +53,10 @@ def _worst(casts: pd.DataFrame) -> Iterator[Words]:
     """Names the call that the loss would feel most, or, without a backward pass, the one with the largest error."""
     effects = casts["loss_change"].abs()
     if effects.max() > 0:
-        worst = casts.iloc[int(effects.reset_index(drop=True).idxmax())]
+        worst = casts.iloc[int(effects.fillna(0).to_numpy().argmax())]
         effect = f" would change the loss most, by {units.general(worst['loss_change'], 3)}."
     else:
-        worst = casts.iloc[int(casts["error"].reset_index(drop=True).idxmax())]
+        worst = casts.iloc[int(casts["error"].to_numpy().argmax())]
         effect = f" has the largest error, {units.general(worst['error'], 3)} of its result."
     module = worst["module"]
     where = f" in {shown_module(None, module)}" if isinstance(module, str) else f" {OUTSIDE}"
