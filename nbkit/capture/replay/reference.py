@@ -207,7 +207,7 @@ class Call:
         made = max(self.spreads)
         spreads = self.spreads.get(draws or made, self.spreads[made])
         for _ in range(made, draws):
-            changed = self._changed(mapped_call(args, kwargs, _perturbing(self.generator, eps), {}))
+            changed = self._changed(mapped_call(args, kwargs, perturbing(self.generator, eps), {}))
             distances = [_distance(result, middle) for result, middle in zip(changed, self.center, strict=True)]
             spreads = [torch.maximum(spread, distance) for spread, distance in zip(spreads, distances, strict=True)]
         if draws > made:
@@ -255,7 +255,7 @@ class Results:
         return [*self.outputs, *self.written]
 
 
-def _perturbing(generator: np.random.Generator, eps: float) -> Callable[[Any], Any]:
+def perturbing(generator: np.random.Generator, eps: float) -> Callable[[Any], Any]:
     def change(value: Any) -> Any:
         if not isinstance(value, Tensor) or not (value.is_floating_point() or value.is_complex()):
             return value

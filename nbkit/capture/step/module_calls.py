@@ -1,16 +1,27 @@
 """Records which module an op runs in: the forward calls of modules while a recording is on."""
 
+from collections.abc import Callable
 from sys import _getframe
 from threading import get_ident
-from typing import Any
+from typing import Any, Protocol
 
 from torch import nn
 
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.recording import Recording, current_node
-from nbkit.capture.step.called_modules import CalledModules, not_described
+from nbkit.capture.step.called_modules import CalledModule, CalledModules, not_described
 from nbkit.capture.step.function_mode import ApiMode
 from nbkit.capture.step.other_threads import OtherThreads
+
+
+class ModuleRunner(Protocol):
+    """Runs the calls of modules for what looks at each of them as a whole."""
+
+    def is_reference(self) -> bool:
+        """Returns whether the running thread is not the step's: a module called there is run, and not recorded."""
+
+    def call(self, called: CalledModule, module: nn.Module, args: Any, kwargs: Any, run: Callable[..., Any]) -> Any:
+        """Returns what the call `run(module, *args, **kwargs)` returns."""
 
 
 class ModuleCalls(CalledModules):
@@ -27,6 +38,8 @@ class ModuleCalls(CalledModules):
         self.api = api
         self.other_threads = OtherThreads()
         self.patch = Patch(nn.Module, "__call__")
+        # What runs each call in place of the bare one; set before install().
+        self.around: ModuleRunner | None = None
 
     def install(self) -> None:
         if self.patch.function is not None:
@@ -34,9 +47,11 @@ class ModuleCalls(CalledModules):
         patch = self.patch
         recording, main, api, find, by_module = self.recording, self.recording.main, self.api, self.find, self.by_module
         module_calls, other_threads, lock = recording.module_calls, self.other_threads, recording.lock
-        in_all_threads = self.in_all_threads
+        in_all_threads, around = self.in_all_threads, self.around
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            if around is not None and around.is_reference():
+                return module.forward(*args, **kwargs)
             node = current_node()
             if node is None and not in_all_threads and main.ident != get_ident():
                 other_threads.note_call()
@@ -61,6 +76,8 @@ class ModuleCalls(CalledModules):
             recording.update_context(thread)
             change = api.enter_module(module, called.may_fuse, thread)
             try:
+                if around is not None:
+                    return around.call(called, module, args, kwargs, patch.before)
                 return patch.before(module, *args, **kwargs)
             finally:
                 if change is not None:
