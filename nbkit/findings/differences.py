@@ -68,7 +68,7 @@ def _differences(
 
 def _message(row: pd.Series, reference: str) -> str:
     """Returns what is wrong with a tensor, in one sentence."""
-    what = f"{row['role']} {row['position']}"
+    what = _what(row)
     if row["status"] == "failed":
         return Message(what, " could not be compared: ", with_values(str(row["message"]), row["message_values"]))
     if row["status"] != "mismatch":
@@ -77,6 +77,15 @@ def _message(row: pd.Series, reference: str) -> str:
     if found := pattern_of(row):
         return f"{what} {pattern_text(found['pattern'], found['pattern_evidence'])}, and {distance}"
     return f"{what} {distance}"
+
+
+def _what(row: pd.Series) -> str:
+    """Returns what a row is about; of a module's parameters and buffers the message begins with the name."""
+    if row["role"] == "parameter_gradient" and isinstance(row["message"], str):
+        return str(row["message"]).partition(";")[0]
+    if row["role"] == "buffer" and isinstance(row["message"], str):
+        return f"buffer {str(row['message']).partition(';')[0]}"
+    return f"{'gradient of input' if row['role'] == 'input_gradient' else row['role']} {row['position']}"
 
 
 def _distance(row: pd.Series, reference: str) -> str:

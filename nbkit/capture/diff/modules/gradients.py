@@ -13,11 +13,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from nbkit.capture.diff.modules.reference_mode import NotRunError
 from nbkit.capture.diff.modules.run import Key
 from nbkit.capture.raw.recording import ACCUMULATE
 
+CAST = "ToCopyBackward0"
+SECOND = "second backward passes (create_graph=True)"
+NOTHING = torch.zeros(2, dtype=torch.float64)
+ROUNDINGS = 16
 Edge = tuple[Any, int]  # a node of autograd, and the number of its output
-Found = dict[Key, list[tuple[int, int]]]  # edges by what they lead to: number of the node, and of its input
 
 
 @dataclass
@@ -25,18 +29,19 @@ class BackwardPass:
     """Holds what one backward pass brought: totals of the outputs, and for each key what the call's nodes passed on."""
 
     slot: int
-    totals: dict[int, Tensor] = field(default_factory=dict)  # by number of the output, in the reference's precision
+    totals: dict[Key, Tensor] = field(default_factory=dict)  # of the outputs, in the reference's precision
     sums: dict[Key, Tensor] = field(default_factory=dict)
     dtypes: dict[Key, torch.dtype] = field(default_factory=dict)
     shadows: dict[Key, Tensor] = field(default_factory=dict)
+    inner: dict[Key, Tensor] = field(default_factory=dict)  # what came to other nodes from nodes of the call, see _sums()
+    enters_elsewhere: bool = False
     heard: set[tuple[int, int]] = field(default_factory=set)
     end: int = 0
 
     def given(self) -> dict[int, Tensor]:
         """Returns the gradients that came to the outputs from outside the call."""
         return {
-            number: total - self.sums[("output", number)] if ("output", number) in self.sums else total
-            for number, total in self.totals.items()
+            key[1]: total - self.sums[key] if key in self.sums else total for key, total in self.totals.items()
         }
 
 
@@ -54,7 +59,12 @@ class InputEdges:
                     self.leaves.setdefault(id(tensor), (kind, number))
 
     def key(self, node: Any, number: int) -> Key | None:
-        """Returns which of them an edge leads to, if it does."""
+        """Returns which of them an edge leads to, if it does.
+
+        Autocast may share the cast of a leaf between calls: what leads to the cast is what this call gives to the leaf.
+        """
+        if type(node).__name__ == CAST and type(node.next_functions[0][0]) is ACCUMULATE:
+            node = node.next_functions[0][0]
         if type(node) is ACCUMULATE:
             return self.leaves.get(id(node.variable))
         return self.nodes.get((node, number))
@@ -81,83 +91,100 @@ class GradientHooks:
         self.edges: dict[tuple[int, int], Key] = {}
         self.handles: list[Any] = []
         self.now: BackwardPass | None = None
+        self.refused: str | None = None  # why later passes are left out
 
     def attach(self, outputs: list[Tensor], before: InputEdges, first: int) -> bool:
         """Puts hooks on the nodes that the call made, those numbered from `first` on; tells whether there are any."""
-        roots = {number: tensor for number, tensor in enumerate(outputs) if tensor.grad_fn is not None}
         made: dict[Edge, Key] = {}
-        for number, tensor in roots.items():
+        for number, tensor in enumerate(outputs):
             node = tensor.grad_fn
-            if before.key(node, tensor.output_nr) is None and _number(node) >= first:
+            if node is not None and before.key(node, tensor.output_nr) is None and _number(node) >= first:
                 made.setdefault((node, tensor.output_nr), ("output", number))
         nodes = [*dict.fromkeys(node for node, _ in made)]
-        seen = set(nodes)
-        hooked = []
-        while nodes:
-            node = nodes.pop()
-            place = len(hooked)
-            hooked.append(node)
+        places = {node: place for place, node in enumerate(nodes)}
+        for node in nodes:  # which grows
             for at, (following, number) in enumerate(node.next_functions):
                 if following is None:
                     continue
-                key = before.key(following, number)
-                key = key or made.get((following, number))
-                if key is not None:
-                    self.edges[(place, at)] = key
-                if (key is None or key[0] == "output") and following not in seen and _number(following) >= first:
-                    seen.add(following)
+                key = before.key(following, number) or made.get((following, number))
+                is_inside = _number(following) >= first and (key is None or key[0] == "output")
+                if is_inside and following not in places:
+                    places[following] = len(nodes)
                     nodes.append(following)
-        if not any(kind != "output" for kind, _ in self.edges.values()):
+                if key is None and is_inside:
+                    key = (f"node {places[following]}", number)
+                if key is not None:
+                    self.edges[(places[node], at)] = key
+        if not any(kind in ("input", "parameter") for kind, _ in self.edges.values()):
             return False
-        self._hook(hooked, made)
+        self._hook(nodes, made)
         return True
 
     def _hook(self, nodes: list[Any], made: dict[Edge, Key]) -> None:
-        at_node: dict[Any, dict[int, int]] = {}
-        for (node, number), (_, output) in made.items():
-            at_node.setdefault(node, {})[number] = output
-        for node, outputs in at_node.items():
-            self.handles.append(node.register_prehook(self._before(outputs)))
+        outputs: dict[Any, dict[int, Key]] = {}
+        for (node, number), key in made.items():
+            outputs.setdefault(node, {})[number] = key
         for place, node in enumerate(nodes):
             edges = {at: key for (one, at), key in self.edges.items() if one == place}
-            if edges:
-                self.handles.append(node.register_hook(self._after(place, edges)))
+            name = f"node {place}"
+            inner = {number: (name, number) for kind, number in self.edges.values() if kind == name}
+            self.handles.append(node.register_prehook(self._before({**inner, **outputs.get(node, {})})))
+            self.handles.append(node.register_hook(self._after(place, edges)))
 
-    def _before(self, outputs: dict[int, int]) -> Callable[..., None]:
+    def _before(self, keys: dict[int, Key]) -> Callable[..., None]:
         def hook(gradients: Any) -> None:
-            self.work(lambda: self._came(outputs, gradients))
+            # A graph of the backward pass may lead a second one to any node of the call, not to its outputs alone.
+            if torch.is_grad_enabled():
+                self.refused = SECOND
+            elif self.refused is not None:
+                self.work(self._refuse)
+                return
+            self.work(lambda: self._came(keys, gradients))
 
         return hook
 
     def _after(self, place: int, edges: dict[int, Key]) -> Callable[..., None]:
         def hook(gradients: Any, _: Any) -> None:
-            self.work(lambda: self._passed(place, edges, gradients))
+            if self.now is not None:  # else nothing came to the outputs, as after a write to them
+                self.work(lambda: self._passed(place, edges, gradients))
 
         return hook
 
-    def _came(self, outputs: dict[int, int], gradients: tuple[Tensor | None, ...]) -> None:
-        """Takes the gradients of outputs, right before the node that made these runs."""
-        if self.now is not None and any(number in self.now.totals for number in outputs.values()):
+    def _refuse(self) -> None:
+        self.now = None
+        raise NotRunError(str(self.refused))
+
+    def _came(self, keys: dict[int, Key], gradients: tuple[Tensor | None, ...]) -> None:
+        """Takes the gradients that come to a node, right before it runs."""
+        if self.now is not None and any(key in self.now.totals for key in keys.values()):
             self.finish()
+        came = {key: gradient for at, key in keys.items() if (gradient := gradients[at]) is not None}
+        if self.now is None and not any(kind == "output" for kind, _ in came):
+            return
         now = self.now = self.now or BackwardPass(self.slot())
         self.under_way.add(self)
-        for at, number in outputs.items():
-            gradient = gradients[at]
-            if gradient is not None:
-                now.totals[number] = self.copied(gradient)
+        for key, gradient in came.items():
+            if key[0] == "output":
+                now.totals[key] = self.copied(gradient)
+            elif _differ(_sums(gradient), now.inner.get(key, NOTHING), torch.finfo(gradient.dtype).eps):
+                now.enters_elsewhere = True
 
     def _passed(self, place: int, edges: dict[int, Key], gradients: tuple[Tensor | None, ...]) -> None:
         """Takes what a node has passed on."""
         now = self.now
         if now is None:
-            return  # an output was written to after the call: what comes to it is not known
+            return
         for at, key in edges.items():
             now.heard.add((place, at))
             gradient = gradients[at]
-            if gradient is not None:
-                now.dtypes.setdefault(key, gradient.dtype)
-                _add(now.sums, key, self.copied(gradient))
-                _add(now.shadows, key, self.shadow_of(gradient))
+            if gradient is None:
+                continue
+            if key[0].startswith("node"):
+                now.inner[key] = now.inner.get(key, NOTHING) + _sums(gradient)
+                continue
+            now.dtypes.setdefault(key, gradient.dtype)
+            _add(now.sums, key, self.copied(gradient))
+            _add(now.shadows, key, self.shadow_of(gradient))
         now.end = self.slot()
         if len(now.heard) == len(self.edges):
             self.finish()
@@ -166,7 +193,9 @@ class GradientHooks:
         """Hands over the pass that is under way, if there is one."""
         now, self.now = self.now, None
         self.under_way.discard(self)
-        if now is not None and now.totals and now.sums:
+        if now is not None and now.enters_elsewhere:
+            raise NotRunError("backward passes that enter the call of a module elsewhere than at its outputs")
+        if now is not None and now.totals and any(kind != "output" for kind, _ in now.sums):
             self.on_pass(now)
 
     def remove(self) -> None:
@@ -179,6 +208,17 @@ class GradientHooks:
 def _add(sums: dict[Key, Tensor], key: Key, value: Tensor | None) -> None:
     if value is not None:
         sums[key] = sums[key] + value if key in sums else value
+
+
+def _sums(gradient: Tensor) -> Tensor:
+    """Returns the sum of all elements and that of their magnitudes, which tell whether gradients are the same."""
+    wide = gradient.detach().to(torch.complex128 if gradient.is_complex() else torch.float64)
+    return torch.stack([wide.sum(), wide.abs().sum().to(wide.dtype)]).cpu()
+
+
+def _differ(total: Tensor, parts: Tensor, eps: float) -> bool:
+    """Returns whether a total is more than its parts, beyond rounding."""
+    return bool((total[0] - parts[0]).abs() > ROUNDINGS * eps * (total[1].abs() + parts[1].abs()))
 
 
 def _number(node: Any) -> int:
