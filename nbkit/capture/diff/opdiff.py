@@ -206,4 +206,4 @@ class DiffObserver(Observer):
             self.against.forget()
 
 
-OBSERVERS = {"op": DiffObserver, "module": ModuleDiffObserver}
+OBSERVERS: dict[str, type[DiffObserver | ModuleDiffObserver]] = {"op": DiffObserver, "module": ModuleDiffObserver}

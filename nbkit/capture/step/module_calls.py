@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from sys import _getframe
 from threading import get_ident
-from typing import Any, Protocol
+from typing import Any
 
 from torch import nn
 
@@ -14,14 +14,16 @@ from nbkit.capture.step.function_mode import ApiMode
 from nbkit.capture.step.other_threads import OtherThreads
 
 
-class ModuleRunner(Protocol):
-    """Runs the calls of modules for what looks at each of them as a whole."""
+class ModuleRunner:
+    """Runs the calls of modules as they are; what looks at each of them as a whole takes its place."""
 
-    def is_reference(self) -> bool:
-        """Returns whether the running thread is not the step's: a module called there is run, and not recorded."""
+    def passing(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns `call`, what records a module's call, with what it does not record left out."""
+        return call
 
     def call(self, called: CalledModule, module: nn.Module, args: Any, kwargs: Any, run: Callable[..., Any]) -> Any:
-        """Returns what the call `run(module, *args, **kwargs)` returns."""
+        """Returns what `run(module, *args, **kwargs)` returns."""
+        return run(module, *args, **kwargs)
 
 
 class ModuleCalls(CalledModules):
@@ -38,8 +40,8 @@ class ModuleCalls(CalledModules):
         self.api = api
         self.other_threads = OtherThreads()
         self.patch = Patch(nn.Module, "__call__")
-        # What runs each call in place of the bare one; set before install().
-        self.around: ModuleRunner | None = None
+        # Runs each call; set before install().
+        self.around = ModuleRunner()
 
     def install(self) -> None:
         if self.patch.function is not None:
@@ -50,8 +52,6 @@ class ModuleCalls(CalledModules):
         in_all_threads, around = self.in_all_threads, self.around
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if around is not None and around.is_reference():
-                return module.forward(*args, **kwargs)
             node = current_node()
             if node is None and not in_all_threads and main.ident != get_ident():
                 other_threads.note_call()
@@ -76,15 +76,13 @@ class ModuleCalls(CalledModules):
             recording.update_context(thread)
             change = api.enter_module(module, called.may_fuse, thread)
             try:
-                if around is not None:
-                    return around.call(called, module, args, kwargs, patch.before)
-                return patch.before(module, *args, **kwargs)
+                return around.call(called, module, args, kwargs, patch.before)
             finally:
                 if change is not None:
                     change()
                 thread.module_call, thread.root, thread.context = outer, outer_root, context
 
-        patch.install(__call__)
+        patch.install(around.passing(__call__))
 
     def remove(self) -> None:
         self.patch.remove()

@@ -17,7 +17,7 @@ from nbkit.capture.diff.modules.eligible import ChosenModules, Draws, why_not
 from nbkit.capture.diff.modules.gradients import BackwardPass, GradientHooks, InputEdges
 from nbkit.capture.diff.modules.reference_mode import RANDOM, NotRunError
 from nbkit.capture.diff.modules.reference_thread import ReferenceThread
-from nbkit.capture.diff.modules.run import BackwardCall, ForwardCall, Frozen, Key, ModuleCall, frozen
+from nbkit.capture.diff.modules.run import BackwardCall, ForwardCall, Frozen, ModuleCall, frozen
 from nbkit.capture.diff.options import Scope
 from nbkit.capture.diff.pair import Row
 from nbkit.capture.diff.shadow.errors import norm_ratio
@@ -25,12 +25,13 @@ from nbkit.capture.raw.recording import Recording, current_node, next_sequence_n
 from nbkit.capture.replay.copies import WIDER
 from nbkit.capture.replay.reference import CPU, NoKernelError, Reference
 from nbkit.capture.step.called_modules import CalledModule
+from nbkit.capture.step.module_calls import ModuleRunner
 
 ShadowOf = Callable[[Tensor], Tensor | None]
 
 
 class Part(NamedTuple):
-    """Holds a tensor of a call as it is to be compared; `dtype` is the step's where `actual` is a sum in a wider one."""
+    """Holds a tensor of a call as it is to be compared; `dtype` is the step's where `actual` is wider."""
 
     role: str
     position: int
@@ -38,6 +39,7 @@ class Part(NamedTuple):
     name: str | None = None
     dtype: torch.dtype | None = None
     shadow: Tensor | None = None
+    before: Tensor | None = None  # of what is left out where neither run has changed it
 
 
 @dataclass
@@ -54,11 +56,11 @@ class Running:
     sequence: int
     slot: int = 0
     frozen: Frozen = field(init=False)
-    versions: dict[Key, int] = field(init=False)
+    versions: dict[int, int] = field(init=False)
     draws: Draws = field(init=False)
 
 
-class ModuleComparer:
+class ModuleComparer(ModuleRunner):
     """Takes the calls of modules from ModuleCalls; `compared` counts those that were compared."""
 
     def __init__(
@@ -76,8 +78,16 @@ class ModuleComparer:
         assert reference.dtype is not None
         self.dtype = reference.dtype
 
-    def is_reference(self) -> bool:
-        return get_ident() == self.thread.ident
+    def passing(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns what runs the modules of a reference, which are no part of the step, without hooks."""
+        thread = self.thread
+
+        def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            if get_ident() == thread.ident:
+                return module.forward(*args, **kwargs)
+            return call(module, *args, **kwargs)
+
+        return __call__
 
     def call(self, called: CalledModule, module: nn.Module, args: Any, kwargs: Any, run: Callable[..., Any]) -> Any:
         """Runs a call as it is; what is looked at before and after changes nothing of it."""
@@ -89,7 +99,7 @@ class ModuleComparer:
         if reason is not None:
             self.skipped[reason] += 1
             return run(module, *args, **kwargs)
-        # What a thread's own flags and graph say is asked here; all else in the reference's thread, where no mode is on.
+        # A thread's own flags and graph are asked here; all else in the reference's thread, where no mode is on.
         with torch._C.DisableTorchFunction():
             inputs = [*tensors_of((args, kwargs))]
             edges = InputEdges(inputs, module)
@@ -134,12 +144,12 @@ class ModuleComparer:
         """Copies what the call may change."""
         if reason := why_not(module, args, kwargs):
             raise NotRunError(reason)
-        if (most := self.scope.max_bytes) is not None:
-            if self.reference.size_of([*running.inputs, *held_tensors(module)]) > most:
-                raise NotRunError(f"modules whose tensors take more than max_bytes={most} on the reference")
+        most = self.scope.max_bytes
+        if most is not None and self.reference.size_of([*running.inputs, *held_tensors(module)]) > most:
+            raise NotRunError(f"modules whose tensors take more than max_bytes={most} on the reference")
         running.frozen = frozen(module, args, kwargs, self.dtype, running.has_gradients)
         running.frozen.dtypes |= running.autocast
-        running.versions = _versions(running.inputs, module)
+        running.versions = _versions(running.inputs)
         running.slot, running.draws = self._slot(), Draws()
         return True
 
@@ -176,19 +186,18 @@ class ModuleComparer:
             return True
         call = ForwardCall(self.reference, self.thread, running.name, running.frozen)
         call.dtypes.update(tensor.dtype for tensor in outputs)
-        held = {"input": running.inputs, "buffer": [*module.buffers()]}
-        after = _versions(running.inputs, module)
-        for key, version in running.versions.items():
-            kind, number = key
-            if after.get(key, version) != version and not any(held[kind][number] is tensor for tensor in outputs):
-                call.changed.append(key)
-        names = [name for name, _ in module.named_buffers()]
-        parts = [Part("output", number, tensor) for number, tensor in enumerate(outputs)]
-        parts += [
-            Part(kind, number, held[kind][number], names[number] if kind == "buffer" else None)
-            for kind, number in call.changed
+        call.changed = [
+            number
+            for number, version in running.versions.items()
+            if running.inputs[number]._version != version
+            and not any(running.inputs[number] is tensor for tensor in outputs)
         ]
+        parts = [Part("output", number, tensor) for number, tensor in enumerate(outputs)]
+        parts += [Part("input", number, running.inputs[number]) for number in call.changed]
         parts = [part._replace(shadow=self.shadow_of(part.actual)) for part in parts]
+        buffers = zip(module.named_buffers(), running.frozen.module.buffers(), strict=True)
+        for number, ((name, buffer), before) in enumerate(buffers):
+            parts.append(Part("buffer", number, buffer, name, before=before))
         place = {"module": running.path, "phase": "forward", "end": self._slot()}
         self._compare(call, running.slot, place, parts)
         return True
@@ -229,6 +238,8 @@ class ModuleComparer:
             row_of(parts[0], status="shape", message=f"{len(parts)} tensors, expected {len(expected.all)}")
             return
         for index, part in enumerate(parts):
+            if part.before is not None and _are_same(part.before, part.actual, expected.all[index]):
+                continue
             row = row_of(part, named=part.name)
             if part.dtype is not None:
                 row["dtype"] = str(part.dtype).removeprefix("torch.")
@@ -245,15 +256,15 @@ class ModuleComparer:
         self.under_way.clear()
 
 
-def _versions(inputs: list[Tensor], module: nn.Module) -> dict[Key, int]:
-    """Returns how often each input and buffer has been written to; inference tensors do not tell."""
-    held = {"input": inputs, "buffer": module.buffers()}
-    return {
-        (kind, number): tensor._version
-        for kind, tensors in held.items()
-        for number, tensor in enumerate(tensors)
-        if not tensor.is_inference()
-    }
+def _versions(inputs: list[Tensor]) -> dict[int, int]:
+    """Returns how often each input has been written to; inference tensors do not tell."""
+    return {number: tensor._version for number, tensor in enumerate(inputs) if not tensor.is_inference()}
+
+
+def _are_same(before: Tensor, *after: Tensor) -> bool:
+    """Returns whether all hold the same values, NaN at the same places."""
+    wide = [one.detach().to(CPU, before.dtype) for one in after]
+    return all(torch.equal(torch.nan_to_num(one), torch.nan_to_num(before)) for one in wide)
 
 
 def _autocast_dtypes(inputs: list[Tensor]) -> set[torch.dtype]:

@@ -1,4 +1,4 @@
-"""Copies a module and its arguments with all that is in them, so that running them again changes nothing of the step's."""
+"""Copies a module and its arguments with all that is in them: running them again changes nothing of the step's."""
 
 import copy
 from collections.abc import Callable, Iterator
@@ -33,9 +33,9 @@ class Copies:
             return value
         if id(value) in self.known:
             return self.known[id(value)][1]
-        kind = type(value)
         if isinstance(value, Tensor):
             return self._keep(value, self.of_tensor(value))
+        kind: Any = type(value)
         if kind is list:
             return self._filled(value, [], lambda made: made.extend(map(self.of, value)))
         if kind is dict:

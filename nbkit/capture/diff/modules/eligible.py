@@ -76,5 +76,6 @@ class Draws:
         return not (torch.equal(torch_state, before[0]) and numpy_state == before[1] and python_state == before[2])
 
     def _states(self) -> tuple[Tensor, Any, Any]:
-        kind, keys, *rest = np.random.get_state()
-        return torch.default_generator.get_state(), (kind, keys.tobytes(), *rest), random.getstate()
+        kind, keys, *rest = np.random.get_state(legacy=True)
+        numpy_state = kind, np.asarray(keys).tobytes(), *rest
+        return torch.default_generator.get_state(), numpy_state, random.getstate()

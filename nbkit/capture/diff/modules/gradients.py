@@ -33,16 +33,14 @@ class BackwardPass:
     sums: dict[Key, Tensor] = field(default_factory=dict)
     dtypes: dict[Key, torch.dtype] = field(default_factory=dict)
     shadows: dict[Key, Tensor] = field(default_factory=dict)
-    inner: dict[Key, Tensor] = field(default_factory=dict)  # what came to other nodes from nodes of the call, see _sums()
+    inner: dict[Key, Tensor] = field(default_factory=dict)  # what nodes of the call gave to other ones
     enters_elsewhere: bool = False
     heard: set[tuple[int, int]] = field(default_factory=set)
     end: int = 0
 
     def given(self) -> dict[int, Tensor]:
         """Returns the gradients that came to the outputs from outside the call."""
-        return {
-            key[1]: total - self.sums[key] if key in self.sums else total for key, total in self.totals.items()
-        }
+        return {key[1]: total - self.sums[key] if key in self.sums else total for key, total in self.totals.items()}
 
 
 class InputEdges:
@@ -66,15 +64,16 @@ class InputEdges:
         if type(node).__name__ == CAST and type(node.next_functions[0][0]) is ACCUMULATE:
             node = node.next_functions[0][0]
         if type(node) is ACCUMULATE:
-            return self.leaves.get(id(node.variable))
+            leaf: Any = node
+            return self.leaves.get(id(leaf.variable))
         return self.nodes.get((node, number))
 
 
 class GradientHooks:
     """Collects the backward passes through a call and hands each over once it is whole.
 
-    `copied` brings a gradient to the reference, `slot` tells how many ops there have been, `on_pass` takes a pass; hooks
-    do their work by `work`. Those with a pass under way are in `under_way`; others live as long as the graph.
+    `copied` brings a gradient to the reference, `slot` tells how many ops there have been, `on_pass` takes a pass;
+    hooks do their work by `work`. Those with a pass under way are in `under_way`; others live as long as the graph.
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,7 @@ def checked_level(level: object) -> str:
 class ModuleDiffObserver(Observer):
     """Runs each module's call again on a reference, forward and backward; adds the frame `diffs`."""
 
-    values = None
+    values: Literal["stats"] | None = None
 
     def __init__(
         self,
@@ -57,23 +57,23 @@ class ModuleDiffObserver(Observer):
         against: ShadowRun | TraceRun | None = None,
     ) -> None:
         self.scope, self.reference, self.tolerances = scope, reference, tolerances
-        self._check(keeping, against)
+        self._check(keeping)
+        if isinstance(against, TraceRun):
+            raise OptionError("level='module' has no use for a trace; give against='cpu:float64', or leave it out.")
         self.target = None if against is None else against.target
 
-    def _check(self, keeping: tuple[int, int, Patterns], against: object) -> None:
+    def _check(self, keeping: tuple[int, int, Patterns]) -> None:
         selection = self.scope.selection
         if selection.ops is not None or selection.exclude_ops is not None:
             raise OptionError("level='module' compares modules, not ops; choose them by modules= and exclude_modules=.")
         if self.reference.function is not None or self.reference.device != CPU:
             raise OptionError(
-                f"reference={self.reference.text!r} cannot run modules; give 'cpu' or 'cpu:float32' with level='module'."
+                f"reference={self.reference.text!r} runs no modules; give 'cpu' or 'cpu:float32' with level='module'."
             )
         if not self.scope.phases & {"forward", "backward"}:
             raise OptionError("level='module' has rows of the phases forward and backward; name one of them, or none.")
         if keeping not in ((KEEP, KEEP_BYTES, None), (0, KEEP_BYTES, None)):
             raise OptionError("level='module' captures no calls; leave out keep=, keep_bytes= and keep_ops=.")
-        if isinstance(against, TraceRun):
-            raise OptionError("level='module' has no use for a trace; give against='cpu:float64', or leave it out.")
 
     @contextmanager
     def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
@@ -110,9 +110,7 @@ class ModuleDiffObserver(Observer):
             "threshold": self.scope.threshold,
             "compared_modules": self.comparer.compared,
             "mismatches": int((~diffs["status"].isin(HARMLESS)).sum()),
-            "notes": [
-                f"The tolerance for {key!r} met no module." for key in sorted(self.tolerances.unused, key=str)
-            ],
+            "notes": [f"The tolerance for {key!r} met no module." for key in sorted(self.tolerances.unused, key=str)],
         }
         if self.target is not None:
             meta["against"] = self.target.text

@@ -34,6 +34,7 @@ class ReferenceMode(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self.wider, self.dtype, self.noise = WIDER[dtype], dtype, noise
         self.growth = 1.0
+        self.packets: set[str] = set()  # of the ops that it ran
         self.named: set[torch.dtype] = set()  # narrower ones that the module's code asks for
         self.own: set[int] = set()  # memory that the run may write to
 
@@ -92,6 +93,7 @@ class ReferenceMode(TorchDispatchMode):
 
     def _note(self, traits: OpTraits, inputs: list[Tensor], results: list[Tensor]) -> None:
         self.may_write(results)
+        self.packets.add(traits.packet)
         if self.noise is None and not traits.is_pointwise and traits.leave_out is None and results:
             length = summed([tensor.numel() for tensor in inputs], max(tensor.numel() for tensor in results))
             self.growth = max(self.growth, growth(length))

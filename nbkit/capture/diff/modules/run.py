@@ -1,7 +1,7 @@
 """One call of a module as the judge takes it: frozen before it ran, run on the reference, forward or backward."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from nbkit.capture.diff.modules.copies import Copies, held_tensors, tensors_of
 from nbkit.capture.diff.modules.reference_mode import NotRunError, ReferenceMode
 from nbkit.capture.diff.modules.reference_thread import ReferenceThread
+from nbkit.capture.diff.pair import PRODUCTS
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.replay.copies import WIDER
 from nbkit.capture.replay.op_traits import OpTraits
@@ -18,6 +19,7 @@ from nbkit.capture.replay.reference import CPU, NOT_OF_DTYPE, Call, NoKernelErro
 from nbkit.errors import first_line
 from nbkit.numerics.precision import PRECISIONS, precision_of
 
+TF32_EPS = 2.0**-10
 Key = tuple[str, int]  # ("input", 0): of the tensors given; ("parameter", 1): of the module's parameters()
 
 
@@ -30,6 +32,7 @@ class Frozen:
     kwargs: Any
     has_gradients: bool  # whether autograd recorded the call
     dtypes: set[torch.dtype] = field(default_factory=set)  # of the step's own tensors
+    devices: set[str] = field(default_factory=set)  # kinds of devices that these are on
 
     def tensors(self) -> list[Tensor]:
         """Returns all tensors it holds."""
@@ -43,16 +46,18 @@ class Frozen:
 def frozen(module: nn.Module, args: Any, kwargs: Any, dtype: torch.dtype, has_gradients: bool) -> Frozen:
     """Returns copies of a module and its arguments, in one floating-point precision."""
     dtypes: set[torch.dtype] = set()
+    devices: set[str] = set()
 
     def widened(tensor: Tensor) -> Tensor:
         dtypes.add(tensor.dtype)
+        devices.add(tensor.device.type)
         copy = tensor.detach().to(CPU, WIDER[dtype].get(tensor.dtype, tensor.dtype), copy=True)
         if type(copy) not in PLAIN:
             raise NotRunError(f"modules with tensors of another class ({type(tensor).__name__})")
         return _as(tensor, copy, tensor.requires_grad and has_gradients)
 
     copies = Copies(widened)
-    return Frozen(copies.of(module), copies.of(args), copies.of(kwargs), has_gradients, dtypes)
+    return Frozen(copies.of(module), copies.of(args), copies.of(kwargs), has_gradients, dtypes, devices)
 
 
 def _as(tensor: Tensor, copy: Tensor, requires_grad: bool) -> Tensor:
@@ -90,6 +95,7 @@ class ModuleCall(Call):
         self.thread, self.frozen, self.dtypes = thread, call, set(call.dtypes)
         self.precision = reference.dtype
         self.growth = 1.0
+        self.packets: set[str] = set()
 
     def tensors(self) -> list[Tensor]:
         return self.frozen.tensors()
@@ -99,16 +105,17 @@ class ModuleCall(Call):
 
     def _run(self, arguments: Any) -> Results:
         try:
-            return self.thread.run(lambda: self.once((), {}))
+            return self._in_thread()
         except (NotRunError, *NOT_OF_DTYPE):
             raise
         except Exception as error:
             first = error
         if self.precision is torch.float64:
             wide, self.precision = self.frozen, torch.float32
-            self.frozen = frozen(wide.module, wide.args, wide.kwargs, torch.float32, wide.has_gradients)
+            narrow = frozen(wide.module, wide.args, wide.kwargs, torch.float32, wide.has_gradients)
+            self.frozen = replace(narrow, dtypes=wide.dtypes, devices=wide.devices)
             try:
-                results = self.thread.run(lambda: self.once((), {}))
+                results = self._in_thread()
             except NotRunError:
                 raise
             except Exception:  # the first error tells most
@@ -118,10 +125,15 @@ class ModuleCall(Call):
                 return results
         raise NoKernelError(f"{type(first).__name__}: {first_line(first)}")
 
+    def _in_thread(self) -> Results:
+        results: Results = self.thread.run(lambda: self.once((), {}))
+        return results
+
     def once(self, args: Any, kwargs: Any, function: Any = None) -> Results:
         mode = ReferenceMode(self.precision)
         results = self._made(mode)
         self.dtypes |= mode.named
+        self.packets |= mode.packets
         self.growth = max(self.growth, mode.growth)
         return results
 
@@ -136,24 +148,30 @@ class ModuleCall(Call):
     def _eps(self) -> float:
         """Returns the eps of the coarsest dtype that the module computes in."""
         known = [precision_of(str(dtype).removeprefix("torch.")) for dtype in self.dtypes]
-        return max((one.eps for one in known if one is not None), default=PRECISIONS["float32"].eps)
+        eps = max((one.eps for one in known if one is not None), default=PRECISIONS["float32"].eps)
+        return max(eps, TF32_EPS) if "cuda" in self.frozen.devices and self._may_use_tf32() else eps
+
+    def _may_use_tf32(self) -> bool:
+        """Returns whether CUDA may compute products of the module with ten bits of each factor."""
+        is_conv = any(packet.startswith("convolution") for packet in self.packets)
+        is_product = not self.packets.isdisjoint(PRODUCTS)
+        backends = torch.backends
+        return (is_conv and backends.cudnn.allow_tf32) or (is_product and backends.cuda.matmul.allow_tf32)
 
     def _made(self, mode: ReferenceMode) -> Results:
         raise NotImplementedError
 
 
 class ForwardCall(ModuleCall):
-    """A call of a module's forward; `changed` names the inputs and buffers that it writes to."""
+    """A call of a module's forward: outputs, the inputs that it writes to (their numbers in `changed`), its buffers."""
 
     def __init__(self, reference: Reference, thread: ReferenceThread, name: str, call: Frozen) -> None:
         super().__init__(reference, thread, name, call)
-        self.changed: list[Key] = []
+        self.changed: list[int] = []
 
     def _made(self, mode: ReferenceMode) -> Results:
         ran = Ran(self.frozen, mode, with_graph=self.frozen.has_gradients)
-        buffers = [*ran.module.buffers()]
-        written = [(ran.inputs if kind == "input" else buffers)[number] for kind, number in self.changed]
-        return _detached(Results(ran.outputs, []).outputs, written)
+        return _detached(ran.outputs, [*(ran.inputs[number] for number in self.changed), *ran.module.buffers()])
 
 
 class BackwardCall(ModuleCall):
@@ -173,7 +191,7 @@ class BackwardCall(ModuleCall):
 
     def _made(self, mode: ReferenceMode) -> Results:
         ran = Ran(self.frozen, mode, with_graph=True)
-        held = {"input": self.frozen.inputs(), "parameter": [*self.frozen.module.parameters()]}
+        held: dict[str, list[Tensor]] = {"input": self.frozen.inputs(), "parameter": [*self.frozen.module.parameters()]}
         leaves = [ran.leaves[id(held[kind][number])] for kind, number in self.keys]
         numbers = [number for number in self.given if ran.outputs[number].requires_grad]
         outputs = [ran.outputs[number] for number in numbers]
@@ -193,4 +211,3 @@ def _detached(outputs: list[Tensor], written: list[Tensor]) -> Results:
 def _traits(name: str) -> OpTraits:
     """Returns the traits of a module, whose conditioning tells all that its rounding may do."""
     return OpTraits(None, name, "", None, False, (), (), is_pointwise=True, is_out=False, values=None)
-
