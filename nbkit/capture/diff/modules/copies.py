@@ -46,9 +46,11 @@ class Copies:
         if kind is set:
             return self._keep(value, set(value))
         if isinstance(value, MethodType):
-            return self._keep(value, MethodType(value.__func__, self.of(value.__self__)))
+            owner: Any = self.of(value.__self__)
+            return self._keep(value, MethodType(value.__func__, owner))
         if kind is partial:
-            return self._keep(value, partial(self.of(value.func), *self.of(value.args), **self.of(value.keywords)))
+            function: Any = self.of(value.func)
+            return self._keep(value, partial(function, *self.of(value.args), **self.of(value.keywords)))
         return self._object(value)
 
     def _object(self, value: Any) -> Any:
