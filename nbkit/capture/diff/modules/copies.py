@@ -54,6 +54,7 @@ class Copies:
         return self._object(value)
 
     def _object(self, value: Any) -> Any:
+        made: Any
         try:
             made = object.__new__(type(value)) if isinstance(value, nn.Module) else copy.copy(value)
         except Exception:  # a lock, a process group: shared

@@ -69,7 +69,8 @@ class ophook:  # noqa: N801  a context manager is named like the function it sta
         target: a function, a dotted name ("torch.Tensor.softmax", "package.module.function"), or a list of them.
         recorder: what makes a recorder for each call: a verb such as `nbkit.optrace`, or
             `lambda: nbkit.opdiff(ops="mm")`.
-        when: called with the arguments of each call; the call is recorded if it returns true. None records all.
+        when: called with the arguments of each call, `self` among them; the call is recorded if it returns true. None
+            records all.
         limit: so many calls are recorded at most; None for no limit.
 
     Raises:

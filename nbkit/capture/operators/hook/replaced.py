@@ -24,27 +24,28 @@ class Replaced:
         self.ended = False
 
     def install(self) -> None:
-        """Puts the replacement in place."""
+        """Puts the replacement in place of what is there now, perhaps another one's."""
         holder, attribute = self.target.holder, self.target.attribute
         held = vars(holder).get(attribute, MARK)
-        replacement = self._replacement(held)
+        now = getattr(holder, attribute)
+        replacement = self._replacement(_raw(holder, attribute), now)
         self._put(holder, attribute, held, replacement)
         if isinstance(holder, ModuleType):  # `from package import function` has made other names for it
             for module in [*sys.modules.values()]:
                 names = vars(module) if isinstance(module, ModuleType) and module is not holder else {}
-                for name in [name for name, value in names.items() if value is self.target.function]:
-                    self._put(module, name, self.target.function, replacement)
+                for name in [name for name, value in names.items() if value is now]:
+                    self._put(module, name, now, replacement)
 
     def _put(self, holder: Any, attribute: str, held: Any, replacement: Any) -> None:
         setattr(holder, attribute, replacement)
         self.places.append((holder, attribute, held))
 
-    def _replacement(self, held: Any) -> Any:
-        function = self.target.function
-        # A class method is bound already, also one that a class inherits.
-        is_bound = isinstance(held, classmethod | staticmethod) or (
-            isinstance(self.target.holder, type) and getattr(function, "__self__", None) is not None
-        )
+    def _replacement(self, raw: Any, now: Any) -> Any:
+        """Returns what binds as the function does, from the function as its class holds it and as it is read."""
+        binds = type(raw) if isinstance(raw, classmethod | staticmethod) else None
+        function = raw.__func__ if binds else raw
+        if binds is None and getattr(now, "__self__", None) is self.target.holder:  # a class method in C
+            function, binds = now, staticmethod
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if self.ended:
@@ -53,7 +54,7 @@ class Replaced:
 
         update_wrapper(call, function)
         setattr(call, MARK, self)
-        return staticmethod(call) if is_bound else call
+        return call if binds is None else binds(call)
 
     def remove(self) -> None:
         """Puts back what was there; below a later replacement this one stays, does nothing, and goes with that one."""
@@ -71,3 +72,9 @@ class Replaced:
 
 def _replaced_in(held: Any) -> "Replaced | None":
     return getattr(getattr(held, "__func__", held), MARK, None)
+
+
+def _raw(holder: Any, attribute: str) -> Any:
+    """Returns what a module or class, or one that it inherits from, holds under a name."""
+    places = holder.__mro__ if isinstance(holder, type) else (holder,)
+    return next((vars(one)[attribute] for one in places if attribute in vars(one)), getattr(holder, attribute))
