@@ -99,25 +99,21 @@ class ModuleComparer(ModuleRunner):
         if reason is not None:
             self.skipped[reason] += 1
             return run(module, *args, **kwargs)
-        # A thread's own flags and graph are asked here; all else in the reference's thread, where no mode is on.
+        name = type(module).__name__
+        running = self._told(lambda: self._begin(called.path, module, args, kwargs), name)
+        if running is None or not self._work(lambda: self._prepare(running, module, args, kwargs), name):
+            return run(module, *args, **kwargs)
+        out = run(module, *args, **kwargs)
+        self._told(lambda: self._after(running, module, [*tensors_of(out)]), name)
+        return out
+
+    def _begin(self, path: str, module: nn.Module, args: Any, kwargs: Any) -> Running:
+        """Asks for the thread's own flags and graph; all else is done in the reference's thread, without modes."""
         with torch._C.DisableTorchFunction():
             inputs = [*tensors_of((args, kwargs))]
             edges = InputEdges(inputs, module)
-            running = Running(
-                type(module).__name__,
-                called.path,
-                current_node() is not None,
-                torch.is_grad_enabled(),
-                _autocast_dtypes(inputs),
-                inputs,
-                edges,
-                next_sequence_number(),
-            )
-        if not self._work(lambda: self._prepare(running, module, args, kwargs), running.name):
-            return run(module, *args, **kwargs)
-        out = run(module, *args, **kwargs)
-        self._after(running, module, [*tensors_of(out)])
-        return out
+            flags = current_node() is not None, torch.is_grad_enabled(), _autocast_dtypes(inputs)
+            return Running(type(module).__name__, path, *flags, inputs, edges, next_sequence_number())
 
     def _not_sampled(self, name: str) -> str | None:
         number, every = self.calls[name], self.scope.every
@@ -128,10 +124,14 @@ class ModuleComparer(ModuleRunner):
         return len(self.recording.ops)
 
     def _work(self, work: Callable[[], Any], name: str) -> Any:
-        """Returns the result of work of ours, whose time is not the step's; None where it raises."""
+        """Returns the result of work of ours in the reference's thread; None where it raises."""
+        return self._told(lambda: self.thread.run(work), name)
+
+    def _told(self, work: Callable[[], Any], name: str) -> Any:
+        """Returns the result of work of ours, whose time is not the step's; where it raises None, and it is counted."""
         started = perf_counter_ns()
         try:
-            return self.thread.run(work)
+            return work()
         except NotRunError as reason:
             self.skipped[str(reason)] += 1
         except Exception as error:
@@ -158,8 +158,7 @@ class ModuleComparer(ModuleRunner):
         if self._slot() == running.slot:
             self.skipped["modules that run no op"] += 1
             return
-        if not self._work(lambda: self._forward(running, module, outputs), running.name):
-            return
+        self.thread.run(lambda: self._forward(running, module, outputs))
         if running.has_gradients and "backward" in self.scope.phases:
             names = [name for name, _ in module.named_parameters()]
             name, path, copies = running.name, running.path, running.frozen
@@ -179,11 +178,11 @@ class ModuleComparer(ModuleRunner):
         wide = WIDER[self.dtype].get(gradient.dtype, gradient.dtype)
         return gradient.detach().to(CPU, wide, copy=True)
 
-    def _forward(self, running: Running, module: nn.Module, outputs: list[Tensor]) -> bool:
+    def _forward(self, running: Running, module: nn.Module, outputs: list[Tensor]) -> None:
         if running.draws.any():
             raise NotRunError(RANDOM)
         if running.in_backward or "forward" not in self.scope.phases:
-            return True
+            return
         call = ForwardCall(self.reference, self.thread, running.name, running.frozen)
         call.dtypes.update(tensor.dtype for tensor in outputs)
         call.changed = [
@@ -200,7 +199,6 @@ class ModuleComparer(ModuleRunner):
             parts.append(Part("buffer", number, buffer, name, before=before))
         place = {"module": running.path, "phase": "forward", "end": self._slot()}
         self._compare(call, running.slot, place, parts)
-        return True
 
     def _backward(self, module: tuple[str, str, list[str]], copies: Frozen, told: BackwardPass) -> None:
         name, path, names = module
@@ -268,8 +266,9 @@ def _are_same(before: Tensor, *after: Tensor) -> bool:
 
 
 def _autocast_dtypes(inputs: list[Tensor]) -> set[torch.dtype]:
+    is_available = torch.amp.autocast_mode.is_autocast_available
     kinds = {tensor.device.type for tensor in inputs} | {"cpu"}
-    return {torch.get_autocast_dtype(kind) for kind in kinds if torch.is_autocast_enabled(kind)}
+    return {torch.get_autocast_dtype(kind) for kind in kinds if is_available(kind) and torch.is_autocast_enabled(kind)}
 
 
 def _note_errors(row: Row, actual: Tensor, expected: Tensor, shadow: Tensor) -> None:

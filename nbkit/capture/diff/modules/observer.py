@@ -100,7 +100,10 @@ class ModuleDiffObserver(Observer):
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         self.comparer.thread.run(self.judge.finish)
-        rows = [told for row in self.judge.rows if (told := _placed(row, op_ids)) is not None]
+        placed = [(_placed(row, op_ids), row["slot"]) for row in self.judge.rows]
+        rows = [row for row, _ in placed if row is not None]
+        without_ops = len({slot for row, slot in placed if row is None})
+        self.comparer.skipped["modules that run no op"] += without_ops
         diffs = diffs_frame(rows, op_ids, ops, EVERY_PHASE, from_ops=())
         for reason, count in (+self.comparer.skipped).items():
             self.recording.skip(f"not compared: {reason}", count)
@@ -108,7 +111,7 @@ class ModuleDiffObserver(Observer):
             "level": "module",
             "reference": self.reference.text,
             "threshold": self.scope.threshold,
-            "compared_modules": self.comparer.compared,
+            "compared_modules": self.comparer.compared - without_ops,
             "mismatches": int((~diffs["status"].isin(HARMLESS)).sum()),
             "notes": [f"The tolerance for {key!r} met no module." for key in sorted(self.tolerances.unused, key=str)],
         }
