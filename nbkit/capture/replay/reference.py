@@ -110,6 +110,7 @@ class Call:
         self.dtype: torch.dtype | None = None  # of the first result of the call itself
         self.dtypes: set[torch.dtype] = set()  # of all tensors of the call itself
         self.result_dtypes: tuple[torch.dtype, ...] | None = None  # that its results must have, where that is known
+        self.length: float | None = None  # of how many numbers an element of a result is made, where its op tells not
         self.rounds_once = True  # its kernel rounds a product in half precision once, at its end
         self.generator_state: bytes | None = None  # before the call, of one that draws random numbers
         self.origin: Any = None  # what is needed to keep it, if it may be kept

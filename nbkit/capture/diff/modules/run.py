@@ -94,7 +94,7 @@ class ModuleCall(Call):
         super().__init__(reference, _traits(name), (), {}, is_wide=True, in_pieces=False)
         self.thread, self.frozen, self.dtypes = thread, call, set(call.dtypes)
         self.precision = reference.dtype
-        self.growth = 1.0
+        self.length = 1.0
         self.packets: set[str] = set()
 
     def tensors(self) -> list[Tensor]:
@@ -134,13 +134,13 @@ class ModuleCall(Call):
         results = self._made(mode)
         self.dtypes |= mode.named
         self.packets |= mode.packets
-        self.growth = max(self.growth, mode.growth)
+        self.length = max(self.length or 1.0, mode.length)
         return results
 
     def conditioning(self, draws: int, eps: float) -> list[Tensor]:
         """Returns what changing the inputs of each op inside by the eps of its dtypes brings about; see Call."""
-        spreads = self.thread.run(partial(super().conditioning, draws, eps))
-        return [spread * self.growth for spread in spreads]
+        spreads: list[Tensor] = self.thread.run(partial(super().conditioning, draws, eps))
+        return spreads
 
     def _changed(self, changed: tuple[Any, Any]) -> list[Tensor]:
         return self._made(ReferenceMode(self.precision, (self.generator, self._eps()))).all
