@@ -117,10 +117,10 @@ def test_a_condition_and_a_limit_choose_calls():
     assert [one.call for one in hook.traces] == [0, 2]
     assert (dict(hook.calls), dict(hook.skipped)) == (
         {"torch.nn.functional.softmax": 5},
-        {"when= is false": 1, "over the limit": 2},
+        {"not wanted by when=": 1, "over the limit": 2},
     )
     assert repr(hook) == (
-        "<ophook of torch.nn.functional.softmax: 5 calls; 2 recorded, 1 when= is false, 2 over the limit>"
+        "<ophook of torch.nn.functional.softmax: 5 calls; 2 recorded, 1 not wanted by when=, 2 over the limit>"
     )
 
 

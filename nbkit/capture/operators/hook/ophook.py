@@ -21,7 +21,7 @@ from nbkit.errors import OptionError
 from nbkit.trace.trace import Trace
 
 Factory = Callable[[], AbstractContextManager[Trace]]
-NOT_WANTED, OVER_LIMIT = "when= is false", "over the limit"
+NOT_WANTED, OVER_LIMIT = "not wanted by when=", "over the limit"
 INSIDE, OTHER_THREAD = "inside a hooked call", "in another thread"
 
 
@@ -54,9 +54,9 @@ class Hook:
 class ophook:  # noqa: N801  a context manager is named like the function it stands for
     """Records the calls of chosen functions only, each with a recorder of its own; yields an object with `traces`.
 
-        with nbkit.ophook("torch.nn.functional.softmax", nbkit.opcheck, limit=3) as hook:
-            model(x)
-        hook.traces[0].trace
+    `with nbkit.ophook("torch.Tensor.softmax", nbkit.opcheck) as hook:` gives a list `hook.traces`, an entry per recorded
+    call with `function` (its name), `call` (its number among all calls of the function, from 0) and `trace`;
+    `hook.calls` counts the calls by function, `hook.skipped` those that were not recorded by reason.
 
     Of torch's own functions and `Tensor` methods the calls are seen wherever the function came from, also by
     `from torch import relu`, and nothing is replaced: `activation is torch.nn.functional.gelu` stays as it is. A call
@@ -69,8 +69,9 @@ class ophook:  # noqa: N801  a context manager is named like the function it sta
         target: a function, a dotted name ("torch.Tensor.softmax", "package.module.function"), or a list of them.
         recorder: what makes a recorder for each call: a verb such as `nbkit.optrace`, or
             `lambda: nbkit.opdiff(ops="mm")`.
-        when: called with the arguments of each call, `self` among them; the call is recorded if it returns true. None
-            records all.
+        when: called with the arguments of each call, `self` among them; the call is recorded if it returns true. torch's
+            functions may pass on more keyword arguments than were given: `lambda x, dim, **_: dim == 0`. None records
+            all.
         limit: so many calls are recorded at most; None for no limit.
 
     Raises:
