@@ -18,8 +18,8 @@ DIFFS = table(
     (
         "position",
         "int64",
-        "index among the op's tensors of that role, lists flattened, keyword tensors last; of gradients that of the input "
-        "or parameter",
+        "index among the op's tensors of that role, lists flattened, keyword tensors last; of gradients that of the "
+        "input or parameter",
     ),
     ("dtype", "str", "dtype of the actual tensor, without prefix"),
     ("shape", "str", "JSON list of its sizes; null if it is not there"),

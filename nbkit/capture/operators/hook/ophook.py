@@ -54,8 +54,8 @@ class Hook:
 class ophook:  # noqa: N801  a context manager is named like the function it stands for
     """Records the calls of chosen functions only, each with a recorder of its own; yields an object with `traces`.
 
-    `with nbkit.ophook("torch.Tensor.softmax", nbkit.opcheck) as hook:` gives a list `hook.traces`, an entry per recorded
-    call with `function` (its name), `call` (its number among all calls of the function, from 0) and `trace`;
+    `with nbkit.ophook("torch.Tensor.softmax", nbkit.opcheck) as hook:` gives a list `hook.traces`, an entry per
+    recorded call with `function` (its name), `call` (its number among all calls of the function, from 0) and `trace`;
     `hook.calls` counts the calls by function, `hook.skipped` those that were not recorded by reason.
 
     Of torch's own functions and `Tensor` methods the calls are seen wherever the function came from, also by
@@ -69,9 +69,9 @@ class ophook:  # noqa: N801  a context manager is named like the function it sta
         target: a function, a dotted name ("torch.Tensor.softmax", "package.module.function"), or a list of them.
         recorder: what makes a recorder for each call: a verb such as `nbkit.optrace`, or
             `lambda: nbkit.opdiff(ops="mm")`.
-        when: called with the arguments of each call, `self` among them; the call is recorded if it returns true. torch's
-            functions may pass on more keyword arguments than were given: `lambda x, dim, **_: dim == 0`. None records
-            all.
+        when: called with the arguments of each call, `self` among them; the call is recorded if it returns true.
+            torch's functions may pass on more keyword arguments than were given: `lambda x, dim, **_: dim == 0`. None
+            records all.
         limit: so many calls are recorded at most; None for no limit.
 
     Raises:
