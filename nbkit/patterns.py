@@ -42,6 +42,12 @@ def module_matcher(patterns: Patterns) -> Matcher:
     return lambda path: any(match(form) for form in _holders(path) for match in matches)
 
 
+def path_matcher(patterns: Patterns) -> Matcher:
+    """Returns whether a module path itself fits one of the patterns. Raises PatternError on a bad pattern."""
+    matches = [_compile(pattern) for pattern in split_patterns(patterns)]
+    return lambda path: any(match(path) for match in matches)
+
+
 def selects(include: Matcher | None, exclude: Matcher | None) -> Matcher:
     """Returns whether a name is included (None: all are) and not excluded (exclusion wins)."""
     return lambda name: (include is None or include(name)) and not (exclude is not None and exclude(name))

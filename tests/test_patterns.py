@@ -3,7 +3,7 @@
 import pytest
 
 from nbkit import PatternError
-from nbkit.patterns import module_matcher, op_matcher, selects, split_patterns
+from nbkit.patterns import module_matcher, op_matcher, path_matcher, selects, split_patterns
 
 NAMES = """add add_ sub mul div matmul mm bmm addmm linear relu relu_ gelu silu softmax log_softmax layer_norm
 embedding cross_entropy dropout conv1d conv3d""".split()
@@ -70,6 +70,22 @@ def test_a_list_of_22_names_fits_its_members_only():
 )
 def test_module_paths(patterns, path, fits):
     assert module_matcher(patterns)(path) is fits
+
+
+@pytest.mark.parametrize(
+    ("patterns", "path", "fits"),
+    [
+        ("layers.0", "layers.0", True),
+        ("layers.0", "layers.0.attention", False),
+        ("layers.*", "layers.0.attention", True),
+        ("*", "", True),
+        ("", "", False),
+        ("re:layers\\.[01]", "layers.1", True),
+        (["head", "norm"], "norm", True),
+    ],
+)
+def test_a_path_itself_fits(patterns, path, fits):
+    assert path_matcher(patterns)(path) is fits
 
 
 def test_exclusion_wins():

@@ -136,6 +136,7 @@ FULL = (
 FIRST = ("browser/", "docs/", "magics/", "repository/test_notebooks.py", "wheel/", "capture/")
 # Long lists of cases of which each tells much the same: one in so many stays, the first of them always.
 SAMPLED = {
+    "capture/diff/modules/test_step_is_unchanged.py::test_the_step_computes*": 8,
     "capture/diff/shadow/test_bit_identity.py*": 12,
     "capture/diff/shadow/test_faults.py*": 6,
     "capture/recorder/same_bits/test_watched_bits.py*": 6,

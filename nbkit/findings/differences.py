@@ -1,13 +1,14 @@
 """Makes findings of the tensors that opdiff compared and found wrong."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from nbkit.findings.finding import PLACE, Finding, at_ops, findings_frame
+from nbkit.findings.finding import PLACE, Finding, at_ops, counting, findings_frame
 from nbkit.numerics.difference_patterns import pattern_text
 from nbkit.numerics.noise_ratio import HARMLESS
 from nbkit.schema.message import Message, with_values
@@ -17,6 +18,10 @@ ADVICE = {
     "wrong there, too, the fault is the kernel's.",
     "failed": "Read the message: the reference could not run the op, so that nothing is known about its result.",
 }
+MODULE_ADVICE = {
+    "mismatch": "Compare the ops in the module: opdiff(modules=...) with the default level names the op at fault.",
+    "failed": "Read the message: the module could not be compared, so that nothing is known about its result.",
+}
 MEASURED = ("role", "position", "dtype", "shape", "noise_ratio", "max_abs_error", "max_rel_error", "mismatch_count")
 
 
@@ -24,30 +29,46 @@ def difference_findings(
     diffs: pd.DataFrame, ops: pd.DataFrame, texts: Mapping[str, str], reference: str
 ) -> pd.DataFrame:
     """Returns the findings of all tensors in `diffs` that are wrong, or that could not be compared."""
+    return findings_frame([at_ops(*found, texts) for found, _ in _differences(diffs, ops, reference, ADVICE)])
+
+
+def module_difference_findings(
+    diffs: pd.DataFrame, ops: pd.DataFrame, texts: Mapping[str, str], reference: str
+) -> pd.DataFrame:
+    """Returns the same where each row of `diffs` is a tensor of a module's call, at its first op."""
+    findings = []
+    for (finding, _, op_ids), worst in _differences(diffs, ops, reference, MODULE_ADVICE):
+        place = {name: worst[name] for name in ("op", "module", "phase")}
+        findings.append(counting(replace(at_ops(finding, ops, op_ids, texts), **place), len(op_ids)))
+    return findings_frame(findings)
+
+
+def _differences(
+    diffs: pd.DataFrame, ops: pd.DataFrame, reference: str, advice: Mapping[str, str]
+) -> Iterator[tuple[tuple[Finding, pd.DataFrame, list[int]], pd.Series]]:
+    """Yields each finding with `ops` and the op_ids it is at, and the worst row of `diffs` that it stands for."""
     at = np.flatnonzero(~diffs["status"].isin(HARMLESS))
     rows = diffs.iloc[at].assign(row=at)
     rows["source"] = ops["source"].to_numpy(object)[rows["op_id"].to_numpy()]
-    findings = []
     for _, alike in rows.groupby(["status", "role", "position", "pattern", *PLACE], sort=False, dropna=False):
         worst = alike.iloc[int(alike["noise_ratio"].fillna(np.inf).to_numpy().argmax())]
         finding = Finding(
             rule=worst["status"],
             severity="warning" if worst["status"] == "failed" else "error",
             message=_message(worst, reference),
-            advice=ADVICE.get(worst["status"], ADVICE["mismatch"]),
+            advice=advice.get(worst["status"], advice["mismatch"]),
             evidence={
                 "diffs_rows": alike["row"].tolist(),
                 **{name: worst[name] for name in MEASURED if not pd.isna(worst[name])},
                 **pattern_of(worst),
             },
         )
-        findings.append(at_ops(finding, ops, alike["op_id"].tolist(), texts))
-    return findings_frame(findings)
+        yield (finding, ops, alike["op_id"].tolist()), worst
 
 
 def _message(row: pd.Series, reference: str) -> str:
     """Returns what is wrong with a tensor, in one sentence."""
-    what = f"{row['role']} {row['position']}"
+    what = _what(row)
     if row["status"] == "failed":
         return Message(what, " could not be compared: ", with_values(str(row["message"]), row["message_values"]))
     if row["status"] != "mismatch":
@@ -56,6 +77,15 @@ def _message(row: pd.Series, reference: str) -> str:
     if found := pattern_of(row):
         return f"{what} {pattern_text(found['pattern'], found['pattern_evidence'])}, and {distance}"
     return f"{what} {distance}"
+
+
+def _what(row: pd.Series) -> str:
+    """Returns what a row is about; of a module's parameters and buffers the message begins with the name."""
+    if row["role"] == "parameter_gradient" and isinstance(row["message"], str):
+        return str(row["message"]).partition(";")[0]
+    if row["role"] == "buffer" and isinstance(row["message"], str):
+        return f"buffer {str(row['message']).partition(';')[0]}"
+    return f"{'gradient of input' if row['role'] == 'input_gradient' else row['role']} {row['position']}"
 
 
 def _distance(row: pd.Series, reference: str) -> str:

@@ -5,12 +5,22 @@ from nbkit.schema.table import table
 DIFFS = table(
     "diffs",
     "tensor compared with a reference, in call order; metrics are defined in nbkit/numerics/metrics.py",
-    ("op_id", "int64", "the op"),
-    ("op", "str", "as in ops"),
-    ("module", "str", "as in ops"),
+    ("op_id", "int64", "the op; with level='module' the first op of the module's call"),
+    ("op", "str", "as in ops; with level='module' the class of the module"),
+    ("module", "str", "as in ops; with level='module' the path of the module that is compared"),
     ("phase", "str", "as in ops"),
-    ("role", "str", "output; or input, for one that the op writes to and does not return"),
-    ("position", "int64", "index among the op's tensors of that role, lists flattened, keyword tensors last"),
+    (
+        "role",
+        "str",
+        "output; or input, for one that the op writes to and does not return; with level='module' also buffer, for one "
+        "that the call changes, input_gradient and parameter_gradient, for what its backward pass gives to them",
+    ),
+    (
+        "position",
+        "int64",
+        "index among the op's tensors of that role, lists flattened, keyword tensors last; of gradients that of the "
+        "input or parameter",
+    ),
     ("dtype", "str", "dtype of the actual tensor, without prefix"),
     ("shape", "str", "JSON list of its sizes; null if it is not there"),
     ("max_abs_error", "float64", "largest |actual - expected|; NaN where only one of an element is NaN"),

@@ -77,6 +77,7 @@ OPDIFF = Verb(
             "keep": Option(help="capture the values of the first N wrong calls (default: 8)"),
             "keep_bytes": Option(help="capture N bytes of values at most (default: 64 MiB)"),
             "keep_ops": Option(help="also capture correct calls of ops that fit"),
+            "level": Option(help="op (default), or module: compare each module's call as a whole"),
             "against": Option(
                 help="also compare the whole step with a reference run: cpu:float64, cpu:float32, cpu:same, another "
                 "device, or the folder of a trace with value statistics"

@@ -10,10 +10,11 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.capture.calls.capturer import KEEP, KEEP_BYTES, CallCapturer
+from nbkit.capture.diff.frame import diffs_frame
 from nbkit.capture.diff.judge import Judge
 from nbkit.capture.diff.mode import DiffMode
+from nbkit.capture.diff.modules.observer import ModuleDiffObserver, checked_level
 from nbkit.capture.diff.options import Scope, scope
-from nbkit.capture.diff.pair import Row
 from nbkit.capture.diff.patterns.earlier import name_earlier
 from nbkit.capture.diff.shadow.reference_run import other_run
 from nbkit.capture.diff.shadow.shadow_run import ShadowRun
@@ -26,21 +27,13 @@ from nbkit.capture.replay.isolated import isolated
 from nbkit.capture.replay.muted_warnings import MutedWarnings
 from nbkit.capture.replay.reference import Function, Reference
 from nbkit.capture.scope.module_scope import ModuleScope
-from nbkit.capture.scope.phases import PHASES
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.findings.differences import difference_findings
 from nbkit.findings.finding import line_texts, with_findings
-from nbkit.numerics.metrics import COUNTS, Metrics
 from nbkit.numerics.noise_ratio import HARMLESS, THRESHOLD
-from nbkit.numerics.precision import Array
 from nbkit.numerics.tolerances import Tolerances
 from nbkit.patterns import Patterns
-from nbkit.schema import DIFFS, nullable
-from nbkit.schema.message import message_values
 from nbkit.trace.trace import Trace
-
-FROM_OPS = ["op", "module", "phase"]
-MEASURED = ("max_abs_error", "mean_abs_error", "max_rel_error", "cosine_similarity", "max_ulp", "bias_ratio", *COUNTS)
 
 
 class opdiff(Recorder):  # noqa: N801  a context manager is named like the function it stands for
@@ -87,7 +80,19 @@ class opdiff(Recorder):  # noqa: N801  a context manager is named like the funct
             another device likewise; see above. Or a Trace, or the folder of one, that nbkit.optrace(values="stats")
             recorded elsewhere: the frame `alignment` then puts the ops of both side by side as nbkit.compare_values
             does, and tells where their statistics begin to differ.
+        level: "op", or "module": each call of a module is compared as a whole, see below.
         name: what the trace is called where it is shown.
+
+    With `level="module"` a row of `diffs` is a tensor of a module's call: what it returns, inputs and buffers that it
+    writes to, and the gradients that the call passes on to its inputs and parameters. The module runs on the reference
+    from copies of its own inputs, parameters and buffers, its backward pass from the gradients of its own outputs, so
+    that a module at fault is the only mismatch; the step's module stays as it is. What a correct module may be off is
+    found by changing the inputs of each op inside by the eps of its dtypes. Modules without modules in them are
+    compared; with `modules` those whose own path fits, containers too (`"*"` is all of them). Random modules, such as
+    Dropout in training, and others that cannot run twice are counted in `meta["skipped"]`. With `against`, the rows
+    also tell how far the step is from the reference run, in which each module gets the reference's inputs. Ops are not
+    chosen or kept, and the reference runs on the CPU. The module's code runs once more, with all that it does beside
+    computing, such as printing.
 
     Raises:
         PatternError, OptionError: before anything runs.
@@ -112,10 +117,11 @@ class opdiff(Recorder):  # noqa: N801  a context manager is named like the funct
         keep_bytes: int = KEEP_BYTES,
         keep_ops: Patterns = None,
         against: str | Path | Trace | None = None,
+        level: Literal["op", "module"] = "op",
         name: str | None = None,
     ) -> None:
         selection = Selection(ops, exclude_ops, modules, exclude_modules)
-        observer = DiffObserver(
+        observer = OBSERVERS[checked_level(level)](
             scope(selection, phases, sample, max_bytes, threshold),
             Reference(reference),
             Tolerances(tolerances),
@@ -200,45 +206,4 @@ class DiffObserver(Observer):
             self.against.forget()
 
 
-def diffs_frame(rows: list[dict[str, Any]], op_ids: Array, ops: pd.DataFrame, phases: frozenset[str]) -> pd.DataFrame:
-    """One row per compared tensor of the ops that are in `ops` and in one of the phases, in call order.
-
-    `op_ids` holds one for every slot of Recording.ops, -1 where the op is not in `ops`.
-    """
-    ids = (
-        op_ids[np.array([row["slot"] for row in rows], dtype=np.int64) // OP_FIELDS] if rows else np.zeros(0, np.int64)
-    )
-    wanted = ids >= 0
-    if not phases.issuperset(PHASES):
-        wanted[wanted] = ops["phase"].isin(phases).to_numpy()[ids[wanted]]
-    ids = ids[wanted]
-    chosen: list[Row] = [row for row, is_wanted in zip(rows, wanted.tolist(), strict=True) if is_wanted]
-    chosen = [row | {"message_values": message_values(row.get("message"))} for row in chosen]
-    known = set().union(*chosen) - {"metrics", *FROM_OPS}
-    names = [column.name for column in DIFFS.columns if column.name in known]
-    frame = DIFFS.frame(
-        {
-            "op_id": ids,
-            **{name: ops[name].array.take(ids) for name in FROM_OPS},
-            **{name: [row.get(name) for row in chosen] for name in names},
-            **_measured(chosen),
-        }
-    )
-    if frame["op_id"].is_monotonic_increasing:
-        return frame
-    return frame.take(np.argsort(ids, kind="stable")).reset_index(drop=True)
-
-
-def _measured(rows: list[Row]) -> dict[str, Any]:
-    """The columns that come from the metrics of each pair; null where there are none."""
-    has = np.array(["metrics" in row for row in rows], dtype=bool)
-    if not has.any():
-        return {}
-    metrics = Metrics.of_rows(np.array([row["metrics"] for row in rows if "metrics" in row], dtype=np.float64))
-    columns: dict[str, Any] = {}
-    for name in MEASURED:
-        is_count = name in COUNTS
-        column = np.full(len(rows), -1 if is_count else np.nan)
-        column[has] = getattr(metrics, name)
-        columns[name] = nullable(column) if is_count else column
-    return columns
+OBSERVERS: dict[str, type[DiffObserver | ModuleDiffObserver]] = {"op": DiffObserver, "module": ModuleDiffObserver}

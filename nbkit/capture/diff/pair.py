@@ -61,6 +61,8 @@ def allowance_of(call: Call, precision: Precision, place: tuple[int, int], numel
 
 def summed_at(call: Call, place: tuple[int, int], numel: int) -> float:
     """Of how many numbers an element of the result at a place, one of so many, is made."""
+    if call.length is not None:
+        return call.length
     if call.traits.is_pointwise:
         return 1.0
     packet = call.traits.packet

@@ -110,6 +110,7 @@ class Call:
         self.dtype: torch.dtype | None = None  # of the first result of the call itself
         self.dtypes: set[torch.dtype] = set()  # of all tensors of the call itself
         self.result_dtypes: tuple[torch.dtype, ...] | None = None  # that its results must have, where that is known
+        self.length: float | None = None  # of how many numbers an element of a result is made, where its op tells not
         self.rounds_once = True  # its kernel rounds a product in half precision once, at its end
         self.generator_state: bytes | None = None  # before the call, of one that draws random numbers
         self.origin: Any = None  # what is needed to keep it, if it may be kept
@@ -207,7 +208,7 @@ class Call:
         made = max(self.spreads)
         spreads = self.spreads.get(draws or made, self.spreads[made])
         for _ in range(made, draws):
-            changed = self._changed(mapped_call(args, kwargs, _perturbing(self.generator, eps), {}))
+            changed = self._changed(mapped_call(args, kwargs, perturbing(self.generator, eps), {}))
             distances = [_distance(result, middle) for result, middle in zip(changed, self.center, strict=True)]
             spreads = [torch.maximum(spread, distance) for spread, distance in zip(spreads, distances, strict=True)]
         if draws > made:
@@ -255,7 +256,7 @@ class Results:
         return [*self.outputs, *self.written]
 
 
-def _perturbing(generator: np.random.Generator, eps: float) -> Callable[[Any], Any]:
+def perturbing(generator: np.random.Generator, eps: float) -> Callable[[Any], Any]:
     def change(value: Any) -> Any:
         if not isinstance(value, Tensor) or not (value.is_floating_point() or value.is_complex()):
             return value

@@ -1,5 +1,6 @@
 """Records which module an op runs in: the forward calls of modules while a recording is on."""
 
+from collections.abc import Callable
 from sys import _getframe
 from threading import get_ident
 from typing import Any
@@ -8,9 +9,21 @@ from torch import nn
 
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.recording import Recording, current_node
-from nbkit.capture.step.called_modules import CalledModules, not_described
+from nbkit.capture.step.called_modules import CalledModule, CalledModules, not_described
 from nbkit.capture.step.function_mode import ApiMode
 from nbkit.capture.step.other_threads import OtherThreads
+
+
+class ModuleRunner:
+    """Runs the calls of modules as they are; what looks at each of them as a whole takes its place."""
+
+    def passing(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns `call`, what records a module's call, with what it does not record left out."""
+        return call
+
+    def call(self, called: CalledModule, module: nn.Module, args: Any, kwargs: Any, run: Callable[..., Any]) -> Any:
+        """Returns what `run(module, *args, **kwargs)` returns."""
+        return run(module, *args, **kwargs)
 
 
 class ModuleCalls(CalledModules):
@@ -27,6 +40,8 @@ class ModuleCalls(CalledModules):
         self.api = api
         self.other_threads = OtherThreads()
         self.patch = Patch(nn.Module, "__call__")
+        # Runs each call; set before install().
+        self.around = ModuleRunner()
 
     def install(self) -> None:
         if self.patch.function is not None:
@@ -34,7 +49,7 @@ class ModuleCalls(CalledModules):
         patch = self.patch
         recording, main, api, find, by_module = self.recording, self.recording.main, self.api, self.find, self.by_module
         module_calls, other_threads, lock = recording.module_calls, self.other_threads, recording.lock
-        in_all_threads = self.in_all_threads
+        in_all_threads, around = self.in_all_threads, self.around
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             node = current_node()
@@ -61,13 +76,13 @@ class ModuleCalls(CalledModules):
             recording.update_context(thread)
             change = api.enter_module(module, called.may_fuse, thread)
             try:
-                return patch.before(module, *args, **kwargs)
+                return around.call(called, module, args, kwargs, patch.before)
             finally:
                 if change is not None:
                     change()
                 thread.module_call, thread.root, thread.context = outer, outer_root, context
 
-        patch.install(__call__)
+        patch.install(around.passing(__call__))
 
     def remove(self) -> None:
         self.patch.remove()

@@ -1,0 +1,1 @@
+"""ophook: any recorder around the calls of chosen functions only."""

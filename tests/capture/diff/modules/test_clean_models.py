@@ -1,0 +1,184 @@
+"""Right modules are never called wrong, whatever they are made of; each compared call has its rows."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from nbkit.capture.diff.modules.run import ModuleCall
+from tests.capture.diff.planted import compared, wrong
+from tests.capture.diff.test_clean_steps import DTYPES, steps
+from tests.capture.models import MODELS
+
+
+@pytest.mark.parametrize("modules", [None, "*"], ids=["leaves", "all"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("model", MODELS)
+def test_a_clean_step_has_no_mismatch(model, dtype, modules):
+    trace = compared(steps(model, DTYPES[dtype]), level="module", modules=modules)
+    assert wrong(trace).empty and not (trace.diffs["status"] == "skipped").any()
+    assert set(trace.diffs["phase"]) == {"forward", "backward"}
+    assert trace.meta["mismatches"] == 0 and trace.meta["compared_modules"] > 5
+
+
+class Cancels(nn.Module):
+    """Loses five digits of its input in float32, as rounding has to: no change of the input alone shows it."""
+
+    def forward(self, x):
+        return (x + 1e6) - 1e6
+
+
+def test_what_rounding_between_the_ops_of_a_module_does_is_allowed(monkeypatch):
+    model, x = Cancels(), torch.rand(16)
+    row = compared(lambda: model(x), level="module").diffs.iloc[0]
+    assert (row["status"], row["max_abs_error"] > 1e-3) == ("ok", True)
+    monkeypatch.setattr(ModuleCall, "_eps", lambda call: 0.0)
+    assert compared(lambda: model(x), level="module").diffs["status"].tolist() == ["mismatch"]
+
+
+def test_each_module_has_rows_for_results_and_gradients_per_argument():
+    """B39: gradients belong to arguments, in whatever order autograd lists them; `contiguous()` has its own."""
+    model, x = nn.Sequential(nn.Linear(4, 3), nn.Tanh()), torch.randn(2, 4, requires_grad=True)
+    diffs = compared(lambda: model(x).sum().backward(), level="module").diffs
+    rows = [tuple(row) for row in diffs[["op", "module", "phase", "role", "position", "shape"]].to_numpy().tolist()]
+    assert sorted(rows) == sorted(
+        [
+            ("Linear", "0", "forward", "output", 0, "[2, 3]"),
+            ("Tanh", "1", "forward", "output", 0, "[2, 3]"),
+            ("Tanh", "1", "backward", "input_gradient", 0, "[2, 3]"),
+            ("Linear", "0", "backward", "input_gradient", 0, "[2, 4]"),
+            ("Linear", "0", "backward", "parameter_gradient", 0, "[3, 4]"),
+            ("Linear", "0", "backward", "parameter_gradient", 1, "[3]"),
+        ]
+    )
+    messages = diffs[diffs["role"] == "parameter_gradient"].set_index("position")["message"]
+    assert messages.to_dict() == {0: "gradient of weight", 1: "gradient of bias"}
+
+
+def test_an_op_of_the_row_is_the_first_of_the_call():
+    model, x = nn.Sequential(nn.Linear(4, 4), nn.Tanh()), torch.randn(2, 4)
+    trace = compared(lambda: model(x).sum().backward(), level="module", modules="*")
+    ops, diffs = trace.ops, trace.diffs
+    first = {(row.op, row.phase): row.op_id for row in diffs.itertuples()}
+    assert first["Linear", "forward"] == first["Sequential", "forward"]
+    assert ops["op"][first["Linear", "forward"]] == "torch.nn.functional.linear"
+    assert first["Tanh", "backward"] == first["Sequential", "backward"]
+    assert ops[["module", "phase"]].loc[first["Tanh", "backward"]].tolist() == ["1", "backward"]
+
+
+class Everything(nn.Module):
+    """Layers that write to buffers, parameters and inputs, have several results, or compute with others' parameters."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.lstm = nn.Embedding(20, 8, max_norm=1.0), nn.LSTM(8, 8, 2, bidirectional=True)
+        self.attention, self.relu, self.norm = nn.MultiheadAttention(16, 2), nn.ReLU(inplace=True), nn.BatchNorm1d(16)
+        self.head, self.loss, self.same = nn.Linear(16, 5), nn.CrossEntropyLoss(), nn.Identity()
+
+    def forward(self, ids, targets):
+        x, _ = self.lstm(self.embedding(ids))
+        x = self.relu(self.attention(x, x, x)[0] * 1.0)
+        x = self.same(self.norm(x.transpose(1, 2)).transpose(1, 2))
+        return self.loss(self.head(x).flatten(0, 1), targets.flatten())
+
+
+def test_layers_of_every_kind():
+    model, ids, targets = Everything(), torch.randint(0, 20, (4, 3)), torch.randint(0, 5, (4, 3))
+    trace = compared(lambda: model(ids, targets).backward(), level="module")
+    assert wrong(trace).empty
+    assert set(trace.diffs["module"]) == {"embedding", "lstm", "attention", "relu", "norm", "head", "loss"}
+    buffers = trace.diffs[trace.diffs["role"] == "buffer"]
+    assert buffers["message"].tolist() == ["running_mean", "running_var", "num_batches_tracked"]
+    assert trace.meta["skipped"]["not compared: modules that run no op"] == 1
+
+
+def test_a_module_that_is_called_twice_has_the_gradients_of_each_call():
+    """B17, and autocast's shared cast of a weight: each call has what it gives, not the sum."""
+    model, x = nn.Linear(4, 4), torch.randn(3, 4)
+
+    def step():
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = model(model(x)).float().sum()
+        loss.backward()
+
+    trace = compared(step, level="module")
+    assert wrong(trace).empty
+    assert (trace.diffs["message"] == "gradient of weight").sum() == 2
+
+
+def test_what_enters_a_call_elsewhere_than_at_its_outputs_is_counted():
+    class Leaks(nn.Module):
+        def forward(self, x):
+            self.inner = torch.tanh(x)
+            return self.inner * 2
+
+    class Reads(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.leaks, self.layer = Leaks(), nn.Linear(4, 4)
+
+        def forward(self, x):
+            return self.layer(self.leaks(x)) + self.leaks.inner
+
+    model, x = Reads(), torch.randn(3, 4, requires_grad=True)
+    trace = compared(lambda: model(x).sum().backward(), level="module")
+    assert wrong(trace).empty and set(trace.diffs["module"]) == {"leaks", "layer"}
+    reason = "not compared: backward passes that enter the call of a module elsewhere than at its outputs"
+    assert trace.meta["skipped"][reason] == 1
+
+
+def test_a_second_backward_pass_is_counted():
+    model, x = nn.Tanh(), torch.randn(3, 4, requires_grad=True)
+
+    def step():
+        (gradient,) = torch.autograd.grad(model(x).sum(), x, create_graph=True)
+        gradient.square().sum().backward()
+
+    trace = compared(step, level="module")
+    assert wrong(trace).empty and len(trace.diffs) == 2
+    assert trace.meta["skipped"]["not compared: second backward passes (create_graph=True)"] == 1
+
+
+def test_outputs_of_which_some_are_not_used():
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight, self.other = nn.Parameter(torch.randn(4)), nn.Parameter(torch.randn(4))
+
+        def forward(self, x):
+            y = x * self.weight
+            return {"used": y, "both": y + 1.0, "unused": x * self.other}
+
+    model, x = Two(), torch.randn(3, 4, requires_grad=True)
+
+    def step():
+        out = model(x)
+        (out["used"].sum() + out["both"].square().sum()).backward()
+
+    trace = compared(step, level="module")
+    assert wrong(trace).empty
+    gradients = trace.diffs[trace.diffs["phase"] == "backward"]
+    assert sorted(gradients["role"]) == ["input_gradient", "parameter_gradient"]
+
+
+def test_a_model_of_transformers():
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=64, num_key_value_heads=2, **sizes)).train()
+    ids = torch.randint(0, 64, (2, 7))
+    for modules, types in ((None, {"Linear", "LlamaRMSNorm", "Embedding"}), ("*", {"LlamaAttention", "LlamaModel"})):
+        trace = compared(lambda: model(input_ids=ids, labels=ids).loss.backward(), level="module", modules=modules)
+        assert wrong(trace).empty and types <= set(trace.diffs["op"])
+
+
+def test_reference_in_float32_where_a_module_knows_no_other():
+    class OnlyFloat32(nn.Module):
+        def forward(self, x):
+            if x.dtype is not torch.float32:
+                raise TypeError("float32 is wanted")
+            return F.silu(x)
+
+    row = compared(lambda: OnlyFloat32()(torch.randn(4)), level="module").diffs.iloc[0]
+    assert row["status"] == "ok"
+    assert row["message"] == "compared in float32: it does not run in float64 (float32 is wanted)"
