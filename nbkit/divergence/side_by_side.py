@@ -21,6 +21,7 @@ ALONE = {
     "right_only": "only the right run has it",
     "match": "the right run has another op in its place",
 }
+OTHER_ARGUMENTS = "its arguments are not the same in both runs"
 
 
 def side_by_side(left: Run, right: Run) -> pd.DataFrame:
@@ -37,20 +38,43 @@ def side_by_side(left: Run, right: Run) -> pd.DataFrame:
                 [reads[couple] for couple in zip(*ends, strict=False)]
                 for ends in ((left_call.inputs, right_call.inputs), (left_call.outputs, right_call.outputs))
             )
-            row |= spread.pair(number, row["op"], read, made, is_guess=pair.evidence == "structure")._asdict()
+            is_guess, has_other_arguments = pair.evidence == "structure", row.get("arguments") is not None
+            ops = row["op"], row["right_op"]
+            row |= spread.pair(
+                number, ops, read, made, is_guess=is_guess, has_other_arguments=has_other_arguments
+            )._asdict()
             row["relation"] = _relation(made[0]) if made else None
         else:
             side, run, call = (0, left, left_call) if left_call is not None else (1, right, right_call)
             assert call is not None
-            spread.alone(number, side, run.read(call), run.made(call))
+            spread.alone(number, side, row["op"], run.read(call), run.made(call))
         rows.append(row)
+    for number, (what, suspects) in spread.reorderings.items():
+        rows[number] |= {"error_class": "local", "origin_id": number, "message": _reordering(rows, suspects, what)}
+    for number, what in {**spread.unread, **spread.culprits}.items():
+        message = f"{_how(rows[number])}, and {what}"
+        rows[number] |= {"error_class": "local", "origin_id": number, "message": message}
     for row in rows:
         if row.get("arguments") is not None and row.get("error_class") in BEGINNINGS:
             row["message"] = f"{row['message']}; {in_words(json.loads(row['arguments']))}"
-    for number, what in {**spread.unread, **spread.culprits}.items():
-        message = f"{ALONE[rows[number]['action']]}, and {what}"
-        rows[number] |= {"error_class": "local", "origin_id": number, "message": message}
     return ALIGNMENT.frame(rows)
+
+
+def _how(row: dict[str, Any]) -> str:
+    """Returns in words how an op is not the same in both runs."""
+    return OTHER_ARGUMENTS if row.get("arguments") is not None else ALONE[row["action"]]
+
+
+def _reordering(rows: list[dict[str, Any]], suspects: list[int], what: str) -> str:
+    """Returns why the last of these rows may be where a difference begins that is seen later."""
+    last = rows[suspects[-1]]
+    other = {"left_only": "right_only", "right_only": "left_only"}.get(last["action"])
+    there = next((rows[number]["op"] for number in reversed(suspects) if rows[number]["action"] == other), None)
+    instead = f", where the {'left' if other == 'left_only' else 'right'} run has {there}" if there else ""
+    return (
+        f"{_how(last)}{instead}, and it can change the order of elements, which statistics do not show; the first "
+        f"result to differ after it is that of {what}"
+    )
 
 
 def first_beginning(alignment: pd.DataFrame) -> dict[str, Any] | None:
