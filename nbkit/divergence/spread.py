@@ -144,7 +144,7 @@ class Spread:
             causes = [
                 cause for number, tensor in enumerate(read) if (cause := self._cause(tensor, number, row)) is not None
             ]
-            verdict = _judged(verdict, row, causes, partial(_message, packet, verdict, made[worst]))
+            verdict = _judged(verdict, row, causes, partial(in_words, packet, verdict, made[worst]))
             if verdict.error_class == "local" and suspects:
                 self.reorderings[suspects[-1]] = f"{op}: {verdict.message}", suspects
                 verdict = verdict._replace(error_class="propagated", origin_id=suspects[-1], message=None)
@@ -210,7 +210,8 @@ def _judged(verdict: Verdict, row: int, causes: list[Cause], message: Callable[[
     return verdict._replace(error_class="propagated", origin_id=causes[0].origin) if causes else verdict
 
 
-def _message(packet: str, verdict: Verdict, tensor: Read) -> str:
+def in_words(packet: str, verdict: Verdict, tensor: Read) -> str:
+    """Returns how the result of an op differs, `tensor`, in words."""
     if tensor.left.numel != tensor.right.numel:
         return f"its result has the shape {tensor.left.shape}, there {tensor.right.shape}"
     if packet in DRAWING:
