@@ -91,6 +91,27 @@ def test_another_weight_is_an_input_that_differs():
     assert found["message"].startswith("input 1 differs, and no recorded op made it: norm ")
 
 
+@pytest.mark.parametrize("foreach", [False, True])
+def test_steps_of_an_optimizer_agree_whatever_the_order_of_parameters_and_a_rate_is_told(foreach):
+    ids = torch.randint(0, 96, (2, 12), generator=torch.Generator().manual_seed(1))
+
+    def trained(model, rate):
+        updates = torch.optim.AdamW(model.parameters(), lr=rate, foreach=foreach)
+
+        def step():
+            for _ in range(2):
+                updates.zero_grad()
+                model(ids, ids).backward()
+                updates.step()
+
+        return record(step, values="stats")
+
+    left = trained(two_llamas()[0], 1e-3)
+    assert nbkit.compare_values(left, trained(two_llamas()[1], 1e-3)).attrs["first_divergence"] is None
+    first = nbkit.compare_values(left, trained(two_llamas()[1], 3e-3)).attrs["first_divergence"]
+    assert (first["phase"], "mul_" in first["op"]) == ("optimizer", True)  # the weight decay
+
+
 class Inside(nn.Module):
     def __init__(self, model):
         super().__init__()
