@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time each is imported
     from nbkit.analysis.time.times import by_input_shapes, by_module_tree
     from nbkit.analysis.values.compare_values import compare_values
     from nbkit.analysis.values.producers import producers
+    from nbkit.analysis.values.tensors_with_ops import tensors_with_ops
     from nbkit.capture.profiler.optime import optime
     from nbkit.capture.recorder.optrace import optrace
     from nbkit.verbs.load import load
@@ -59,6 +60,7 @@ __all__ = [
     "register_flop_formula",
     "roofline",
     "synchronising_calls",
+    "tensors_with_ops",
 ]
 
 # Imported at first use: a trace or a dump is read without torch, and plotly and anywidget take their time.
@@ -71,6 +73,7 @@ _HOMES = {
     "nbkit.analysis.time.times": ("by_input_shapes", "by_module_tree"),
     "nbkit.analysis.values.compare_values": ("compare_values",),
     "nbkit.analysis.values.producers": ("producers",),
+    "nbkit.analysis.values.tensors_with_ops": ("tensors_with_ops",),
     "nbkit.capture.audit.leaks": ("leaks",),
     "nbkit.capture.audit.opaudit": ("opaudit",),
     "nbkit.capture.calls.call_of": ("call_of",),

@@ -12,8 +12,9 @@ import pytest
 FULL = (
     # A JupyterLab and its kernel; the widgets' own pages in Chromium stay.
     "browser/lab/*",
-    # A marimo and its kernel.
+    # A marimo, a Notebook 7 and their kernels.
     "browser/marimo/*",
+    "browser/notebook/*",
     # A million rows.
     "browser/*_million.py*",
     "analysis/query/test_op_table.py::test_a_million*",

@@ -72,7 +72,7 @@ def _between(left: Sequence[Call], right: Sequence[Call], level: int) -> Iterato
         yield from (Pair(None, right_call) for right_call in right)
         return
     keys = [_keys(calls, level, _unmatched(side)) for side, calls in enumerate((left, right))]
-    for first, second, size, before in _blocks(*keys):
+    for first, second, size, before in matching_blocks(*keys):
         yield from _between(left[before[0] : first], right[before[1] : second], level + 1)
         for left_call, right_call in zip(left[first : first + size], right[second : second + size], strict=True):
             yield Pair(left_call, right_call, EVIDENCE[level])
@@ -91,7 +91,9 @@ def _keys(calls: Sequence[Call], level: int, unmatched: Callable[[int], Hashable
     ]
 
 
-def _blocks(left: list[Hashable], right: list[Hashable]) -> Iterator[tuple[int, int, int, tuple[int, int]]]:
+def matching_blocks(
+    left: Sequence[Hashable], right: Sequence[Hashable]
+) -> Iterator[tuple[int, int, int, tuple[int, int]]]:
     """Yields runs of equal keys as (start in left, in right, length, ends of the one before); the last is empty."""
     same = next(
         (n for n, (left_key, right_key) in enumerate(zip(left, right, strict=False)) if left_key != right_key), None

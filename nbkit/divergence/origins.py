@@ -21,11 +21,15 @@ Key = tuple[str, int]  # role and position of a tensor of an op
 
 
 class ErrorParts(NamedTuple):
-    """Splits the error of some memory: from rounding, from ops at fault, and the op behind most of the latter."""
+    """Splits the error of some memory: from rounding, from ops at fault, and the op behind most of the latter.
+
+    `eps` is that of the coarsest dtype on the way to it.
+    """
 
     rounding: float = 0.0
     fault: float = 0.0
     origin: int | None = None
+    eps: float = 0.0
 
     @property
     def total(self) -> float:
@@ -46,11 +50,15 @@ class Row(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Holds the class of a row of diffs, the op at fault that its error goes back to, and its inputs' largest error"""
+    """Holds the class of a row of diffs, the op at fault that its error goes back to, and its inputs' largest error.
+
+    `eps` is that of the coarsest dtype on the way to its inputs.
+    """
 
     error_class: str | None = None
     origin_op_id: int | None = None
     input_error: float = 0.0
+    eps: float = 0.0
 
 
 class Call(NamedTuple):
@@ -118,7 +126,8 @@ def _calls(tensors: pd.DataFrame) -> Iterator[Call]:
 def _mixed(parts: list[ErrorParts]) -> ErrorParts:
     worst = max(parts, key=lambda part: part.fault, default=CLEAN)
     rounding = max((part.rounding for part in parts), default=0.0)
-    return ErrorParts(min(rounding, HUGE), min(worst.fault, HUGE), worst.origin)
+    eps = max((part.eps for part in parts), default=0.0)
+    return ErrorParts(min(rounding, HUGE), min(worst.fault, HUGE), worst.origin, eps)
 
 
 def _classified(row: Row, read: ErrorParts, op_id: int) -> tuple[Origin, ErrorParts]:
@@ -135,7 +144,8 @@ def _classified(row: Row, read: ErrorParts, op_id: int) -> tuple[Origin, ErrorPa
         part = ErrorParts(from_rounding + row.local, from_faults, read.origin)
         name = "propagated" if from_faults > part.rounding else "clean"
         if np.isnan(row.propagated):
-            return Origin(input_error=read.total), CLEAN  # its shadow began anew
-    origin = Origin(name, None if name == "clean" else part.origin, read.total)
+            return Origin(input_error=read.total, eps=read.eps), CLEAN  # its shadow began anew
+    part = part._replace(eps=max(read.eps, precision.eps if precision else 0.0))
+    origin = Origin(name, None if name == "clean" else part.origin, read.total, read.eps)
     # Integers and bools are the step's own in the shadow: what comes after them inherits nothing by them.
     return origin, part if precision or row.is_faulty else CLEAN

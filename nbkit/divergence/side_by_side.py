@@ -8,49 +8,81 @@ import pandas as pd
 
 from nbkit.divergence.alignment import Call, Pair, aligned
 from nbkit.divergence.arguments import in_words, other_arguments
+from nbkit.divergence.beginnings import Compared, judged_by_value
+from nbkit.divergence.by_value import aligned_by_value, has_other_modules
 from nbkit.divergence.distances import NEEDED, distances
 from nbkit.divergence.runs import Read, Run, has_values, run_of
 from nbkit.divergence.spread import Spread
 from nbkit.errors import OptionError
 from nbkit.schema import ALIGNMENT
 
-Couple = tuple[int, int]
 BEGINNINGS = ("local", "input")
 ALONE = {
     "left_only": "only the left run has it",
     "right_only": "only the right run has it",
     "match": "the right run has another op in its place",
 }
+BY_VALUE = "The two runs have other modules, so ops were aligned by the values that they compute."
+OTHER_ARGUMENTS = "its arguments are not the same in both runs"
 
 
 def side_by_side(left: Run, right: Run) -> pd.DataFrame:
     """Returns a frame of ALIGNMENT: the ops of two runs, in the order of both, and whose the differences are."""
-    pairs = aligned(left.calls, right.calls)
-    reads = _reads(left, right, pairs)
-    spread = Spread()
-    rows = []
-    for number, pair in enumerate(pairs):
-        left_call, right_call = pair.left, pair.right
-        row = _row_of(left, right, pair)
-        if left_call is not None and right_call is not None:
-            read, made = (
-                [reads[couple] for couple in zip(*ends, strict=False)]
-                for ends in ((left_call.inputs, right_call.inputs), (left_call.outputs, right_call.outputs))
-            )
-            row |= spread.pair(number, row["op"], read, made, is_guess=pair.evidence == "structure")._asdict()
-            row["relation"] = _relation(made[0]) if made else None
-        else:
-            side, run, call = (0, left, left_call) if left_call is not None else (1, right, right_call)
-            assert call is not None
-            spread.alone(number, side, run.read(call), run.made(call))
-        rows.append(row)
+    by_value = aligned_by_value(left, right) if has_other_modules(left, right) else None
+    pairs = aligned(left.calls, right.calls) if by_value is None else by_value.pairs
+    compared = _compared(left, right, pairs)
+    rows = [_row_of(left, right, pair) for pair in pairs]
+    for number, (_, made) in compared.items():
+        rows[number]["relation"] = _relation(made[0]) if made else None
+    if by_value is None:
+        _follow(left, right, pairs, rows, compared)
+    else:
+        verdicts = judged_by_value((left, right), by_value, rows, compared)
+        rows = [{**row, **verdict._asdict()} for row, verdict in zip(rows, verdicts, strict=True)]
     for row in rows:
         if row.get("arguments") is not None and row.get("error_class") in BEGINNINGS:
             row["message"] = f"{row['message']}; {in_words(json.loads(row['arguments']))}"
-    for number, what in {**spread.unread, **spread.culprits}.items():
-        message = f"{ALONE[rows[number]['action']]}, and {what}"
-        rows[number] |= {"error_class": "local", "origin_id": number, "message": message}
     return ALIGNMENT.frame(rows)
+
+
+def _follow(
+    left: Run, right: Run, pairs: Sequence[Pair], rows: list[dict[str, Any]], compared: Mapping[int, Compared]
+) -> None:
+    """Adds to the rows what they say of values, op after op."""
+    spread = Spread()
+    for number, (pair, row) in enumerate(zip(pairs, rows, strict=True)):
+        if number in compared:
+            ops, is_guess = (row["op"], row["right_op"]), pair.evidence == "structure"
+            has_other_arguments = row.get("arguments") is not None
+            row |= spread.pair(
+                number, ops, *compared[number], is_guess=is_guess, has_other_arguments=has_other_arguments
+            )._asdict()
+            continue
+        side, run, call = (0, left, pair.left) if pair.left is not None else (1, right, pair.right)
+        assert call is not None
+        spread.alone(number, side, row["op"], run.read(call), run.made(call))
+    for number, (what, suspects) in spread.reorderings.items():
+        rows[number] |= {"error_class": "local", "origin_id": number, "message": _reordering(rows, suspects, what)}
+    for number, what in {**spread.unread, **spread.culprits}.items():
+        message = f"{_how(rows[number])}, and {what}"
+        rows[number] |= {"error_class": "local", "origin_id": number, "message": message}
+
+
+def _how(row: dict[str, Any]) -> str:
+    """Returns in words how an op is not the same in both runs."""
+    return OTHER_ARGUMENTS if row.get("arguments") is not None else ALONE[row["action"]]
+
+
+def _reordering(rows: list[dict[str, Any]], suspects: list[int], what: str) -> str:
+    """Returns why the last of these rows may be where a difference begins that is seen later."""
+    last = rows[suspects[-1]]
+    other = {"left_only": "right_only", "right_only": "left_only"}.get(last["action"])
+    there = next((rows[number]["op"] for number in reversed(suspects) if rows[number]["action"] == other), None)
+    instead = f", where the {'left' if other == 'left_only' else 'right'} run has {there}" if there else ""
+    return (
+        f"{_how(last)}{instead}, and it can change the order of elements, which statistics do not show; the first "
+        f"result to differ after it is that of {what}"
+    )
 
 
 def first_beginning(alignment: pd.DataFrame) -> dict[str, Any] | None:
@@ -69,18 +101,23 @@ def first_beginning(alignment: pd.DataFrame) -> dict[str, Any] | None:
     }
 
 
-def _reads(left: Run, right: Run, pairs: Sequence[Pair]) -> dict[Couple, Read]:
-    """Returns what is known of the tensors at equal positions of matched calls, by their rows in both runs."""
-    couples: list[Couple] = []
-    for pair in pairs:
-        if pair.left is not None and pair.right is not None:
-            couples += zip(pair.left.inputs, pair.right.inputs, strict=False)
-            couples += zip(pair.left.outputs, pair.right.outputs, strict=False)
+def _compared(left: Run, right: Run, pairs: Sequence[Pair]) -> dict[int, Compared]:
+    """Returns what is known of the tensors at equal positions of matched calls, by the number of the pair."""
+    ends = {
+        number: [(pair.left.inputs, pair.right.inputs), (pair.left.outputs, pair.right.outputs)]
+        for number, pair in enumerate(pairs)
+        if pair.left is not None and pair.right is not None
+    }
+    couples = [couple for of_pair in ends.values() for sides in of_pair for couple in zip(*sides, strict=False)]
     tables = [run.table[NEEDED].iloc[[couple[side] for couple in couples]] for side, run in enumerate((left, right))]
     differences = distances(*tables)
-    return {
+    reads = {
         couple: Read(left.tensors[couple[0]], right.tensors[couple[1]], error, what)
         for couple, error, what in zip(couples, differences.error.tolist(), differences.what, strict=True)
+    }
+    return {
+        number: Compared(*([reads[couple] for couple in zip(*sides, strict=False)] for sides in of_pair))
+        for number, of_pair in ends.items()
     }
 
 
@@ -132,11 +169,13 @@ def notes_on(alignment: pd.DataFrame) -> list[str]:
     """Returns sentences that a view of the alignment should show."""
     counts = alignment["action"].value_counts()
     alone = {name: int(counts.get(name, 0)) for name in ("left_only", "right_only")}
+    by_value = [BY_VALUE] if (alignment["evidence"] == "values").any() else []
     if not counts.get("match", 0):
         return ["The two runs share no op, so nothing was compared; are they of the same step?"]
     if not any(alone.values()):
-        return []
+        return by_value
     return [
+        *by_value,
         f"Ops of the left run only: {alone['left_only']:,}, of the right one only: {alone['right_only']:,}; alignment "
-        f"has a row for each."
+        f"has a row for each.",
     ]

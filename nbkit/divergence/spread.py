@@ -8,10 +8,12 @@ need up to 27 of these 32, in float32 against float64, bfloat16 against float32 
 
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from typing import NamedTuple
 
 from nbkit.divergence.alignment import packet_of
 from nbkit.divergence.conditioning import conditioning, ratio
+from nbkit.divergence.order import OrderChanges
 from nbkit.divergence.runs import Read, Tensor
 
 LEEWAY = 32.0
@@ -62,16 +64,20 @@ class Spread:
     """Tracks the memory of both runs, as its methods are told of one op after the other.
 
     `culprits` are the rows of ops without a counterpart at which differences began, with what differs; `unread` those
-    of an op in another's place that has another result, which nothing has read so far.
+    of an op in another's place that has another result, which nothing has read so far. `reorderings` are the rows of
+    ops that may have changed the order of elements before a result differed, with that result and all rows like them.
     """
 
     def __init__(self) -> None:
         self.memories: tuple[dict[int, MemoryState], dict[int, MemoryState]] = ({}, {})
         self.culprits: dict[int, str] = {}
         self.unread: dict[int, str] = {}
+        self.order = OrderChanges()
+        self.reorderings: dict[int, tuple[str, list[int]]] = {}
 
-    def alone(self, row: int, side: int, read: list[Tensor], made: list[Tensor]) -> None:
+    def alone(self, row: int, side: int, op: str, read: list[Tensor], made: list[Tensor]) -> None:
         """Notes an op that only one run has."""
+        self.order.alone(row, side, op, read, made)
         memory = self.memories[side]
         known = [memory.get(tensor.storage, UNKNOWN) for tensor in read]
         self._seen(known)
@@ -82,11 +88,33 @@ class Spread:
             if not _is_view(tensor, read):
                 memory[tensor.storage] = MemoryState(max(eps, tensor.eps), level, origin, row)
 
-    def pair(self, row: int, op: str, read: list[Read], made: list[Read], *, is_guess: bool = False) -> Verdict:
-        """Judges an op that both runs have, and notes what it has written.
+    def pair(
+        self,
+        row: int,
+        ops: tuple[str, str],
+        read: list[Read],
+        made: list[Read],
+        *,
+        is_guess: bool = False,
+        has_other_arguments: bool = False,
+    ) -> Verdict:
+        """Judges an op that both runs have, by its name in each, and notes what it has written.
 
         With `is_guess` the two are other ops that give the same shapes: what differs then need not be the same thing.
         """
+        op = ops[0]
+        is_other = has_other_arguments or any(tensor.error > LEEWAY * self._noise(tensor) for tensor in read)
+        is_its_own = has_other_arguments or packet_of(op) in DRAWING or any(tensor.error == inf for tensor in made)
+        suspects = [] if is_its_own else self.order.before(read)
+        self.order.pair(row, ops, read, made, is_guess=is_guess, is_other=is_other)
+        verdict = self._judge(row, op, read, made, suspects, is_guess=is_guess)
+        if verdict.error_class == "clean":
+            self.order.agree(op, made)
+        return verdict
+
+    def _judge(
+        self, row: int, op: str, read: list[Read], made: list[Read], suspects: list[int], *, is_guess: bool
+    ) -> Verdict:
         packet = packet_of(op)
         filled = [tensor for tensor in read if not self._is_empty(tensor)]
         if packet in UNINITIALISED or (len(filled) < len(read) and all(_is_seen(tensor, read) for tensor in made)):
@@ -107,8 +135,8 @@ class Spread:
         verdict = Verdict(before, made[worst].error, allowed[worst], "clean")
         if any(tensor.error > max(noise * factor, 2 * level) for tensor, factor in zip(made, factors, strict=True)):
             if is_guess:
-                self.alone(row, 0, [tensor.left for tensor in read], [tensor.left for tensor in made])
-                self.alone(row, 1, [tensor.right for tensor in read], [tensor.right for tensor in made])
+                self.alone(row, 0, op, [tensor.left for tensor in read], [tensor.left for tensor in made])
+                self.alone(row, 1, op, [tensor.right for tensor in read], [tensor.right for tensor in made])
                 if all(memory.origin is None for memory in known):
                     self.unread[row] = f"its result differs: {made[worst].what}"
                 return verdict._replace(error_class=None)
@@ -116,7 +144,10 @@ class Spread:
             causes = [
                 cause for number, tensor in enumerate(read) if (cause := self._cause(tensor, number, row)) is not None
             ]
-            verdict = _judged(verdict, row, causes, partial(_message, packet, verdict, made[worst]))
+            verdict = _judged(verdict, row, causes, partial(in_words, packet, verdict, made[worst]))
+            if verdict.error_class == "local" and suspects:
+                self.reorderings[suspects[-1]] = f"{op}: {verdict.message}", suspects
+                verdict = verdict._replace(error_class="propagated", origin_id=suspects[-1], message=None)
         self._write(verdict, noise, read, made)
         return verdict
 
@@ -179,7 +210,8 @@ def _judged(verdict: Verdict, row: int, causes: list[Cause], message: Callable[[
     return verdict._replace(error_class="propagated", origin_id=causes[0].origin) if causes else verdict
 
 
-def _message(packet: str, verdict: Verdict, tensor: Read) -> str:
+def in_words(packet: str, verdict: Verdict, tensor: Read) -> str:
+    """Returns how the result of an op differs, `tensor`, in words."""
     if tensor.left.numel != tensor.right.numel:
         return f"its result has the shape {tensor.left.shape}, there {tensor.right.shape}"
     if packet in DRAWING:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from nbkit.divergence.milestones import off_without_fault
 from nbkit.findings.finding import PLACE, Finding, at_ops, counting, findings_frame
 from nbkit.numerics.difference_patterns import pattern_text
 from nbkit.numerics.noise_ratio import HARMLESS
@@ -22,6 +23,11 @@ MODULE_ADVICE = {
     "mismatch": "Compare the ops in the module: opdiff(modules=...) with the default level names the op at fault.",
     "failed": "Read the message: the module could not be compared, so that nothing is known about its result.",
 }
+LOST = 0.5  # of the norm of a result: nothing of it is right
+ADVICE_OFF = (
+    "Rounding of this dtype adds up, or values underflow to 0. Compute what follows in a wider dtype; of gradients, "
+    "scale the loss (torch.amp.GradScaler) or train in bfloat16."
+)
 MEASURED = ("role", "position", "dtype", "shape", "noise_ratio", "max_abs_error", "max_rel_error", "mismatch_count")
 
 
@@ -64,6 +70,27 @@ def _differences(
             },
         )
         yield (finding, ops, alike["op_id"].tolist()), worst
+
+
+def precision_findings(meta: Mapping[str, Any], ops: pd.DataFrame, texts: Mapping[str, str]) -> pd.DataFrame:
+    """Returns the finding of a step that is off from the other run though no op is at fault; `meta` has the milestones.
+
+    It stands at the op where half of the digits were lost.
+    """
+    off = off_without_fault(meta)
+    if off is None:
+        return findings_frame([])
+    largest = meta["largest_error"]
+    lost = meta["half_precision_lost_at"] or largest
+    finding = Finding(
+        rule="lost_precision",
+        severity="warning" if off >= LOST else "hint",
+        message=f"no op is at fault, but results are off from {meta['against']} by up to {off:.3g} of their norm "
+        f"({largest['op']}, {largest['phase']}); half of the digits are lost here",
+        advice=ADVICE_OFF,
+        evidence={"total_error": off, "at_op_id": largest["op_id"], "lost_error": lost["total_error"]},
+    )
+    return findings_frame([at_ops(finding, ops, [lost["op_id"]], texts)])
 
 
 def _message(row: pd.Series, reference: str) -> str:

@@ -98,7 +98,12 @@ ALIGNMENT = table(
         "str",
         "how the first results are the same: same, cast (to another dtype), permute, reshape, other (other numel)",
     ),
-    ("evidence", "str", "name: the same op at the same position; structure: other ops that give the same shapes there"),
+    (
+        "evidence",
+        "str",
+        "name: the same op at the same position; structure: other ops that give the same shapes there; values: ops of "
+        "other modules that give the same statistics",
+    ),
     ("op", "str", "as in ops, of the left recording if it has the op"),
     ("right_op", "str", "as in ops, of the right recording"),
     ("module", "str", "as in ops"),

@@ -1,4 +1,4 @@
-"""A JupyterLab for tests: a server on loopback with one notebook, and the few things to do in its page."""
+"""A JupyterLab or Notebook 7 for tests: a server on loopback with one notebook, and what there is to do in its page."""
 
 import contextlib
 import json
@@ -29,16 +29,22 @@ EVALUATE = """async code => {
 }"""
 
 
+# Of each program, the module that starts it and the address of a notebook in it.
+PATHS = {"jupyterlab": "doc/tree/step.ipynb?reset", "notebook": "notebooks/step.ipynb"}
+
+
 @contextlib.contextmanager
-def running_lab(folder: Path, cells: Sequence[str]) -> Iterator[str]:
+def running_lab(folder: Path, cells: Sequence[str], program: str = "jupyterlab") -> Iterator[str]:
     """Serve a notebook of these cells from `folder`; the address that opens it alone."""
     written(cells, folder / "step.ipynb", **KERNEL)
     port, log = free_port(), folder / "server.log"
     with log.open("w") as stream:
-        server = subprocess.Popen(server_command(folder, port), env=environment(folder), stdout=stream, stderr=stream)
+        server = subprocess.Popen(
+            server_command(folder, port, program), env=environment(folder), stdout=stream, stderr=stream
+        )
         try:
             wait_until_up(f"http://127.0.0.1:{port}/api", server, log)
-            yield f"http://127.0.0.1:{port}/doc/tree/step.ipynb?reset"
+            yield f"http://127.0.0.1:{port}/{PATHS[program]}"
         finally:
             server.terminate()
             try:
@@ -48,11 +54,11 @@ def running_lab(folder: Path, cells: Sequence[str]) -> Iterator[str]:
                 server.wait()
 
 
-def server_command(folder: Path, port: int) -> list[str]:
+def server_command(folder: Path, port: int, program: str) -> list[str]:
     options = {"ip": "127.0.0.1", "port": port, "port_retries": 0, "root_dir": folder, "open_browser": False}
     flags = [f"--ServerApp.{name}={value}" for name, value in options.items()]
     flags += ["--allow-root", "--expose-app-in-browser", "--IdentityProvider.token=", "--ServerApp.password="]
-    return [sys.executable, "-m", "jupyterlab", *flags]
+    return [sys.executable, "-m", program, *flags]
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -80,7 +86,7 @@ def wait_until_up(url: str, server: subprocess.Popen[bytes], log: Path, seconds:
         with contextlib.suppress(OSError), urlopen(url, timeout=5):
             return
         time.sleep(0.1)
-    raise RuntimeError(f"JupyterLab is not up:\n{log.read_text()[-2000:]}")
+    raise RuntimeError(f"The server is not up:\n{log.read_text()[-2000:]}")
 
 
 def run_all(page: Page) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nbkit.divergence.milestones import milestones
+from nbkit.divergence.milestones import milestones, off_without_fault
 from nbkit.divergence.origins import origins
 from tests.divergence.makers import make_chain, make_diffs
 from tests.support.fakes import make_ops
@@ -47,3 +47,26 @@ def test_zero_but_for_rounding_counts_for_faults_alone():
 
 def test_no_rows_have_no_milestones():
     assert set(found().values()) == {None}
+
+
+def test_the_largest_error_is_that_of_a_result_before_the_optimizer():
+    diffs = make_diffs(
+        *({"total_error": total, "phase": phase} for total, phase in ((0.2, "forward"), (5, "optimizer")))
+    )
+    meta = milestones(diffs, OPS, origins(diffs, make_chain(2)), np.array([False, False]))
+    assert (meta["largest_error"]["op_id"], meta["largest_error"]["total_error"]) == (0, 0.2)
+    assert off_without_fault({**meta, "against": "cpu:float64"}) == 0.2
+    assert off_without_fault({**meta, "against": "cpu:bfloat16"}) is None
+    assert off_without_fault({**meta, "first_divergence": {}}) is None
+    assert off_without_fault({}) is None
+
+
+def test_half_of_the_digits_are_those_of_the_coarsest_dtype_on_the_way():
+    rows = [{"total_error": 0.01, "propagated_error": 0.01, "dtype": dtype} for dtype in ("float16", "float32")]
+    diffs = make_diffs(*rows)
+    meta = milestones(diffs, OPS, origins(diffs, make_chain(2)), np.array([False, False]))
+    assert meta["half_precision_lost_at"] is None
+    rows[1]["total_error"] = 0.1
+    diffs = make_diffs(*rows)
+    lost = milestones(diffs, OPS, origins(diffs, make_chain(2)), np.array([False, False]))["half_precision_lost_at"]
+    assert (lost["op_id"], lost["level"]) == (1, 2.0**-5)

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
+from math import prod
 
 from nbkit.analysis.graph_match.locations import Locations
 from nbkit.analysis.graph_match.pairs import Groups, Pairs, groups, if_as_many, if_single, in_order
@@ -27,12 +28,15 @@ def match_ops(left: Side, right: Side, locations: Locations, pairs: Pairs) -> No
 
 
 def _by_name(left: Side, right: Side, pairs: Pairs) -> bool:
-    """Returns whether both graphs are of one source, so that names alone decide; the ops are paired then."""
+    """Returns whether both graphs are of one source, so that names alone decide; the ops are paired then.
+
+    Names of ops that only count, as in recorded steps, are equal in other models, too, but not those of modules.
+    """
     lefts, rights = ([node for node in side.nodes.values() if not node.is_state] for side in (left, right))
     named = [
         (first.node_id, second.node_id)
         for first, second in in_order(groups(lefts, rights, lambda node: node.name, lambda node: node.name))
-        if first.does == second.does
+        if first.does == second.does and (first.module == second.module or None in (first.module, second.module))
     ]
     is_same_source = len(named) >= SAME_SOURCE_FRACTION * min(len(lefts), len(rights)) > 0
     if is_same_source:
@@ -45,10 +49,12 @@ class _OpMatcher:
 
     def __init__(self, left: Side, right: Side, locations: Locations, pairs: Pairs) -> None:
         self._sides, self._locations, self._pairs = (left, right), locations, pairs
+        self._is_of_one_size = False
 
     def run(self) -> None:
         """Adds what is found to the pairs that are known."""
         self._interface()
+        self._is_of_one_size = self._have_equal_inputs()
         # What is told by its neighbors, too, first: one op too many on one side would shift all behind it.
         self._follow(self._form_among_neighbours, if_single)
         self._by_order()
@@ -65,6 +71,19 @@ class _OpMatcher:
             )
             for first, second in in_order(groups(lefts, rights, key, key)):
                 self._pairs.add(first.node_id, second.node_id, "structure")
+
+    def _have_equal_inputs(self) -> bool:
+        """Returns whether both graphs were given tensors of equal shapes: then equal ops give as many elements."""
+        lefts, rights = (
+            sorted(str(node.shape) for node in side.nodes.values() if node.kind == "input" and node.shape is not None)
+            for side in self._sides
+        )
+        return bool(lefts) and lefts == rights
+
+    def _size(self, node: Node) -> int | None:
+        if not self._is_of_one_size or node.shape is None or None in node.shape:
+            return None
+        return prod(size or 0 for size in node.shape)
 
     def _follow(self, form: Form, pairing: Pairing) -> None:
         """Pairs what reads and what makes the tensors of a pair, as long as it is of one form on both sides."""
@@ -90,13 +109,22 @@ class _OpMatcher:
         ]
 
     def _form(self, side: int, node: Node) -> Hashable:
-        """Returns what it does and where, with how many tensors."""
+        """Returns what it does and where, with how many tensors and which paired parameters."""
         return (
             node.does,
             node.phase or "forward",
             self._locations.of(side, node),
             len(self._sides[side].inputs[node.node_id]),
+            self._size(node),
+            self._states(side, node),
         )
+
+    def _states(self, side: int, node: Node) -> tuple[int, ...]:
+        """Returns the parameters that it reads and that have a partner, by their left node_ids."""
+        read = self._sides[side].sources(node.node_id)
+        names = (self._pairs.left_of.get(one) if side else one if one in self._pairs.right_of else None for one in read)
+        nodes = self._sides[0].nodes
+        return tuple(sorted(name for name in names if name is not None and nodes[name].is_state))
 
     def _form_among_neighbours(self, side: int, node: Node) -> Hashable:
         """Returns the same, with the shape of its result and what those do that it reads from and that read it."""
@@ -110,7 +138,7 @@ class _OpMatcher:
     def _loose_form(self, side: int, node: Node) -> Hashable:
         """Returns what it does and where; one kind of arithmetic for another."""
         does = "arithmetic" if node.does in ARITHMETIC else node.does
-        return (does, node.phase or "forward", self._locations.of(side, node))
+        return (does, node.phase or "forward", self._locations.of(side, node), self._size(node))
 
     def _by_order(self) -> None:
         """Pairs what is left of each location in the order in which it stands, between what is paired already."""
@@ -144,7 +172,9 @@ class _OpMatcher:
             neighbours = {node_id for node_id in look(self._sides[1], right) if node_id in self._pairs.left_of}
             if partners and neighbours:
                 agrees.append(bool(partners & neighbours))
-        return any(agrees) or len(agrees) < 2
+        # A view or a cast is one of what it reads, whatever it is read by.
+        is_passing = self._sides[0].nodes[left].is_passing or self._sides[1].nodes[right].is_passing
+        return all(agrees) if is_passing else any(agrees) or len(agrees) < 2
 
 
 def common_sequence(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:

@@ -28,6 +28,7 @@ class ParameterMatcher:
         is_turned = self._count(self._by_turned_shape) > self._count(self._by_shape)
         by_shape = self._by_turned_shape if is_turned else self._by_shape
         self._pair(by_shape, if_single, "shape")
+        self._pair(lambda side, node: self._with_readers(by_shape(side, node), side, node), if_single, "structure")
         self._pair(by_shape, in_order, "structure")
         self._pair(self._by_sizes, in_order, "structure")
         self._pair(lambda side, node: _sizes(node.shape), if_single, "shape")
@@ -69,6 +70,13 @@ class ParameterMatcher:
         if side == 1 or key is None or node.shape is None or not is_weight(self._sides[side], node):
             return key
         return (self._location(side, node), node.kind, node.shape[::-1])
+
+    def _with_readers(self, key: Hashable | None, side: int, node: Node) -> Hashable | None:
+        """Returns the key with what the node's readers do, and what reads these: a gate goes into an activation."""
+        graph = self._sides[side]
+        readers = graph.uses(node.node_id)
+        behind = {graph.nodes[use].does for reader in readers for use in graph.uses(reader)}
+        return None if key is None else (key, *sorted({graph.nodes[use].does for use in readers}), *sorted(behind))
 
     def _by_sizes(self, side: int, node: Node) -> Hashable | None:
         location, sizes = self._location(side, node), _sizes(node.shape)

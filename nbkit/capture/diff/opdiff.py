@@ -28,7 +28,7 @@ from nbkit.capture.replay.muted_warnings import MutedWarnings
 from nbkit.capture.replay.reference import Function, Reference
 from nbkit.capture.scope.module_scope import ModuleScope
 from nbkit.capture.step.module_calls import ModuleCalls
-from nbkit.findings.differences import difference_findings
+from nbkit.findings.differences import difference_findings, precision_findings
 from nbkit.findings.finding import line_texts, with_findings
 from nbkit.numerics.noise_ratio import HARMLESS, THRESHOLD
 from nbkit.numerics.tolerances import Tolerances
@@ -49,7 +49,9 @@ class opdiff(Recorder):  # noqa: N801  a context manager is named like the funct
     other precision, from the same values and with the same random draws, and every op that the step runs is run on
     them as well. `diffs` then tells the error that an op injects from the one that its inputs brought, and the op that
     this goes back to; `meta["first_divergence"]` is the first op of the step at fault, `half_precision_lost_at` the
-    first result off by more than the root of its dtype's eps, `largest_growth` the op that multiplied the error most.
+    first result off by more than the root of the eps of the coarsest dtype on the way to it, `largest_growth` the op
+    that multiplied the error most, `largest_error` the result that is off most. Where no op is at fault and results are
+    off by a tenth of their norm or more, as gradients that underflow to 0, `trace.findings` says so (`lost_precision`).
     Integers and bools are the step's own, so that both runs take the same way; `meta["diverged_integers"]` counts those
     that came out otherwise. Where a shadow cannot follow (memory seen as another dtype, sparse or quantized tensors) it
     begins anew from the step's values, counted in `meta["skipped"]`. An op that is wrong in the other run alone is no
@@ -189,7 +191,8 @@ class DiffObserver(Observer):
             frames, meta = self.against.completed(frames, meta)
         texts = line_texts(frames["lines"])
         found = difference_findings(frames["diffs"], frames["ops"], texts, self.reference.text)
-        return with_findings(frames, found), meta
+        off = precision_findings(meta, frames["ops"], texts)
+        return with_findings(with_findings(frames, found), off) if len(off) else with_findings(frames, found), meta
 
     def _notes(self) -> Iterator[str]:
         for key in sorted(self.tolerances.unused, key=str):

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nbkit import units
+from nbkit.schema import OPS
 from nbkit.schema.findings import SEVERITIES
 from nbkit.trace.trace import Trace
-from nbkit.views.brief.entry import LONGEST, Entry, entries
+from nbkit.views.brief.entry import LONGEST, Entry, entries, has_steps
 from nbkit.views.brief.looks import JUDGES, LOOKS, Look, seen_values
 from nbkit.views.statements.memory import snapshot_words
 from nbkit.views.statements.operators import operator_words
@@ -14,6 +15,10 @@ from nbkit.views.statements.statement import Tone, Words
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
 
+LATER_STEPS = (
+    "One step was checked, and faults often begin later: watch several with %%opaudit or "
+    "`python -m nbkit audit SCRIPT --step STEP`."
+)
 # Figures of a recording that a reader of findings needs; the summary has all.
 FIGURES = {
     "step": "{} step",
@@ -36,7 +41,7 @@ class Brief:
 
     `ran` is a line on the recording and `incomplete` why it ended early, null if it did not. `verdict` holds sentences,
     none where nothing was judged, `entries` the findings, the worst first, `missing` what nobody has looked at, and
-    `limits` what an audit of a script could not do.
+    `limits` what an audit of a script could not do, or that opcheck saw one step alone.
     """
 
     ran: str
@@ -68,8 +73,16 @@ def brief_of(trace: Trace) -> Brief:
         tone,
         tuple(found),
         tuple(look for look in unseen if look.verb != own) if was_run else (),
-        tuple(shown(str(limit), LONGEST) for limit in trace.meta.get("limits", [])),
+        (*(shown(str(limit), LONGEST) for limit in trace.meta.get("limits", [])), *_later_steps(trace, found)),
     )
+
+
+def _later_steps(trace: Trace, found: Sequence[Entry]) -> tuple[str, ...]:
+    """Returns what to do where opcheck found nothing in one step of a training."""
+    if found or trace.meta.get("verb") != "opcheck" or not trace.complete or not trace.meta.get("checked_tensors"):
+        return ()
+    is_training = (trace.frames.get("ops", OPS.frame())["phase"] == "backward").any()
+    return (LATER_STEPS,) if is_training and not has_steps(trace) else ()
 
 
 def not_looked_at(looks: Sequence[Look]) -> str:

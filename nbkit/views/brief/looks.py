@@ -7,6 +7,7 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.analysis.values.non_finite import NonFinite, non_finite
+from nbkit.divergence.milestones import off_without_fault
 from nbkit.numerics.noise_ratio import HARMLESS
 from nbkit.schema import DIFFS, PARAMETERS, TENSORS
 from nbkit.trace.trace import Trace
@@ -60,7 +61,12 @@ def _differences(trace: Trace) -> str | None:
     tensors, reference = units.counted(len(compared), "compared tensor"), shown(str(trace.meta.get("reference", "cpu")))
     wrong = compared[~compared["status"].isin(HARMLESS)]
     if not len(wrong):
-        return f"{tensors}: none is further from {reference} than rounding allows."
+        text = f"{tensors}: none is further from {reference} than rounding allows."
+        off = off_without_fault(trace.meta)
+        against = shown(str(trace.meta.get("against")))
+        return (
+            text if off is None else f"{text} No op is at fault, but results are off from {against} by up to {off:.3g}."
+        )
     failed = ", or could not be compared" if (wrong["status"] == "failed").any() else ""
     differ = "differs" if len(wrong) == 1 else "differ"
     return f"{units.count(len(wrong))} of {tensors} {differ} from {reference} by more than rounding allows{failed}."

@@ -16,6 +16,7 @@ MILESTONES = {
     "first_divergence": "first op at fault",
     "half_precision_lost_at": "half of the digits lost",
     "largest_growth": "largest growth",
+    "largest_error": "largest error",
 }
 MILESTONE = (
     *columns("what, op"),
@@ -57,10 +58,15 @@ def _grown(point: Mapping[str, Any]) -> str:
     return f"total error {general(point['total_error'], 3)}, of its inputs {general(point['before'], 3)}"
 
 
+def _largest(point: Mapping[str, Any]) -> str:
+    return f"total error {general(point['total_error'], 3)}"
+
+
 WORDING: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "first_divergence": _fault,
     "half_precision_lost_at": _lost,
     "largest_growth": _grown,
+    "largest_error": _largest,
 }
 
 

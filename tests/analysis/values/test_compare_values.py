@@ -100,6 +100,69 @@ def test_a_last_op_that_was_changed_is_where_the_runs_part():
     assert first["message"].startswith("the right run has another op in its place, and its result differs: max")
 
 
+def attention(heads_of):
+    """The trace of grouped-query attention: 4 query heads, 2 key and value heads, which `heads_of` makes 4 of."""
+    torch.manual_seed(0)
+    queries, *keys_values = (nn.Linear(32, size, bias=False) for size in (32, 16, 16))
+    out, x = nn.Linear(32, 32, bias=False), torch.randn(3, 6, 32)
+
+    def step():
+        query, key, value = (linear(x).unflatten(-1, (-1, 8)).transpose(1, 2) for linear in (queries, *keys_values))
+        result = F.scaled_dot_product_attention(query, heads_of(key), heads_of(value), is_causal=True)
+        out(result.transpose(1, 2).flatten(2))
+
+    return record(step, values="stats")
+
+
+def expanded(heads, dim):
+    return heads.unsqueeze(dim).expand(3, 2, 2, 6, 8).reshape(3, 4, 6, 8)
+
+
+ORDERS = {
+    "repeat": (
+        lambda heads: heads.repeat(1, 2, 1, 1),
+        "aten.repeat.default",
+        "the right run has another op in its place",
+    ),
+    "index": (lambda heads: heads[:, [0, 1, 0, 1]], "aten.index.Tensor", "the right run has another op in its place"),
+    "expand": (
+        lambda heads: expanded(heads, 1),
+        "aten.unsqueeze.default",
+        "its arguments are not the same in both runs",
+    ),
+    "flip": (lambda heads: expanded(heads, 2).flip(1), "aten.flip.default", "only the left run has it"),
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_heads_in_another_order_are_named_where_the_order_is_made(name):
+    heads_of, op, how = ORDERS[name]
+    found = nbkit.compare_values(attention(heads_of), attention(lambda heads: expanded(heads, 2)))
+    first = found.attrs["first_divergence"]
+    assert (first["op"], first["error_class"]) == (op, "local")
+    assert first["message"].startswith(
+        f"{how}, and it can change the order of elements, which statistics do not show; the first result to differ "
+        f"after it is that of aten._scaled_dot_product_flash_attention_for_cpu.default: the statistics of its inputs "
+        f"differ by "
+    )
+    product = found[found["op"].str.contains("scaled_dot_product")].iloc[0]
+    row = int(found.index[found["message"] == first["message"]][0])
+    assert (product["error_class"], product["origin_id"]) == ("propagated", row)
+
+
+def test_heads_in_the_same_order_by_other_ops_are_no_fault():
+    others = (lambda heads: heads.repeat_interleave(2, 1), lambda heads: heads[:, [0, 0, 1, 1]])
+    right = attention(lambda heads: expanded(heads, 2))
+    assert [first_of(attention(heads_of), right) for heads_of in others] == [None, None]
+
+
+def test_an_order_that_attention_agreed_on_is_not_blamed_for_what_differs_after_it():
+    with Planted("aten.mm.default", scaled, call=3):
+        left = attention(lambda heads: heads[:, [0, 0, 1, 1]])
+    first = first_of(left, attention(lambda heads: expanded(heads, 2)))
+    assert (first["op"], first["error_class"]) == ("aten.mm.default", "local")
+
+
 @pytest.mark.parametrize("function", [lambda x: x.clamp(min=0), lambda x: F.relu(x.double()).float(), F.relu])
 def test_other_ops_with_the_same_values_are_no_fault(function):
     found = nbkit.compare_values(between(function), between(F.relu))

@@ -166,6 +166,29 @@ def test_what_an_audit_of_a_script_could_not_do_and_what_it_did_is_said() -> Non
     assert json.loads(trace.brief(form="json"))["limits"] == meta["limits"]
 
 
+def test_a_check_of_one_training_step_that_found_nothing_says_where_to_look_further() -> None:
+    later = (
+        "One step was checked, and faults often begin later: watch several with %%opaudit or "
+        "`python -m nbkit audit SCRIPT --step STEP`. Not looked at: "
+    )
+    meta = {"verb": "opcheck", "checked_tensors": 14}
+    assert small_trace(**meta).brief().split("\n\n")[-1].startswith(later)
+    summary = small_trace(**meta).summary()
+    assert "`python -m nbkit audit SCRIPT --step STEP`" in summary and "faults often begin later" in summary
+    several, forward = small_trace(**meta), small_trace(**meta)
+    several.ops.loc[several.ops.index[-1], ["phase", "step"]] = ["backward", 2]
+    forward.ops["phase"] = "forward"
+    others = [
+        small_trace(verb="opdiff", checked_tensors=14),
+        small_trace(verb="opcheck"),
+        small_trace(**meta, complete=False),
+        with_findings(Finding("nan", "error", "so", ""), **meta),
+        several,
+        forward,
+    ]
+    assert not any("faults often begin later" in trace.brief() for trace in others)
+
+
 def test_hints_at_what_may_be_wrong_stand_before_those_at_what_could_be_saved() -> None:
     slow = Finding("copies", "hint", "it copies", "", effect_us=1500.0)
     large = Finding("kept", "hint", "it keeps", "", effect_bytes=4096)

@@ -107,6 +107,8 @@ def _by_form(module: Module) -> tuple[str, str] | None:
     for form in ATTENTION_FORMS:
         if module.type is None and form <= module.held and ATTENTION_NAME.search(module.name):
             return "attention", f"it is called {module.name} and holds {', '.join(sorted(form))}"
+    if any(form <= module.held for form in ATTENTION_FORMS):
+        return None  # a block that holds the projections of its attention, too
     for form in MLP_FORMS:
         if form <= module.held and not ATTENTION_NAME.search(module.name):
             return "mlp", f"it holds {', '.join(sorted(form))}"

@@ -94,6 +94,7 @@ def test_parts_of_transformers(type_, name, parameters, children, expected):
         ("Linear", "key", {"weight": (C, C)}, ()),
         (None, "norm", (), ()),
         ("ModuleList", "layers", (), ("0", "1")),
+        ("Block", "0", (), ("n1", "wq", "wk", "wv", "wo", "n2", "w1", "w2", "w3")),
     ],
 )
 def test_what_names_do_not_tell_stays_open(type_, name, parameters, children):

@@ -1,0 +1,79 @@
+"""Two LLaMAs of different authors with equal logits: what is paired, by the values that both recorded."""
+
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+import nbkit
+from nbkit.analysis.graph_match.compare_graphs import compare_graphs
+from tests.support.second_llama import Ways, first_name, two_llamas
+
+# Of the pairs of ops: the two turn queries and keys, and attend, by other ops.
+LEAST_RIGHT = {(True, False): 0.94, (False, False): 0.88, (True, True): 0.88, (False, True): 0.85}
+
+
+@cache
+def compared(is_fused, is_training):
+    """The correspondence, and nodes and first results by op_id of both sides."""
+    ids = torch.randint(0, 96, (2, 12), generator=torch.Generator().manual_seed(1))
+    sides = []
+    for model in two_llamas(Ways(is_fused)):
+        with nbkit.optrace(values="stats") as trace:
+            model(ids, ids).backward() if is_training else model(ids)
+        results = trace.tensors.query("role == 'output' and position == 0").set_index("op_id")
+        sides.append((nbkit.opgraph(trace).frames, results))
+    (left, _), (right, _) = sides
+    return compare_graphs(left, right), *((frames["nodes"], results) for frames, results in sides)
+
+
+def op_pairs(correspondence, left, right):
+    rows = correspondence.query("level == 'op' and action == 'match'")
+    nodes = left.loc[rows["left_id"]], right.loc[rows["right_id"]]
+    are_ops = (nodes[0]["kind"] == "op").to_numpy() & (nodes[1]["kind"] == "op").to_numpy()
+    return [side[are_ops] for side in nodes]
+
+
+@pytest.mark.parametrize("is_training", [False, True])
+@pytest.mark.parametrize("is_fused", [False, True])
+def test_every_parameter_meets_its_own(is_fused, is_training):
+    correspondence, *_ = compared(is_fused, is_training)
+    rows = correspondence.query("level == 'parameter'")
+    assert set(rows["action"]) == {"match"} and len(rows) == 21
+    assert rows["left_name"].tolist() == [first_name(name) for name in rows["right_name"]]
+
+
+@pytest.mark.parametrize("is_training", [False, True])
+@pytest.mark.parametrize("is_fused", [False, True])
+def test_pairs_of_ops_have_the_same_values_and_layer(is_fused, is_training):
+    correspondence, (left, left_results), (right, right_results) = compared(is_fused, is_training)
+    ours, theirs = op_pairs(correspondence, left, right)
+    layers = [
+        [re.search(r"(?:layers|blocks)\.(\d+)|$", module)[1] for module in nodes["module"].fillna("")]
+        for nodes in (ours, theirs)
+    ]
+    assert layers[0] == layers[1]
+    made = [
+        results.loc[nodes["op_id"], ["numel", "norm", "max"]].to_numpy(float)
+        for nodes, results in ((ours, left_results), (theirs, right_results))
+    ]
+    assert (made[0][:, 0] == made[1][:, 0]).all()
+    is_right = np.isclose(*made, rtol=1e-3, equal_nan=True).all(axis=1)
+    assert is_right.mean() > LEAST_RIGHT[is_fused, is_training]
+    assert len(ours) > 0.6 * (left["kind"] == "op").sum()
+    products = (ours["op"] == "aten.mm.default").to_numpy()
+    assert is_right[products].all() and products.sum() == (left["op"] == "aten.mm.default").sum()
+
+
+def test_a_block_that_holds_all_projections_is_a_block():
+    correspondence, *_ = compared(True, False)
+    parts = correspondence.query("level == 'part' and role == 'block'")
+    assert parts["left_name"].tolist() == ["model.layers.0", "model.layers.1"]
+    assert parts["right_name"].tolist() == ["blocks.0", "blocks.1"]
+    norms = correspondence.query("level == 'part' and role == 'norm'")
+    assert norms[["left_name", "right_name"]].to_numpy().tolist()[:2] == [
+        ["model.layers.0.input_layernorm", "blocks.0.n1"],
+        ["model.layers.0.post_attention_layernorm", "blocks.0.n2"],
+    ]
