@@ -14,8 +14,8 @@ REPLACED = table(
     ("ran", "str", "where or in which dtype it ran: cpu, float32, ..."),
     ("message", "str", "what a reader must know, such as a dtype that had no kernel there; null if nothing"),
 )
-CAPTURED = table(
-    "captured",
+CAPTURES = table(
+    "captures",
     "call whose values are in a folder, in call order",
     ("op_id", "int64", "the op; -1 if the filters of the trace left it out"),
     ("op", "str", "as in ops"),

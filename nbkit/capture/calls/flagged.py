@@ -1,5 +1,7 @@
 """Finds the calls that an earlier trace of the step found something wrong with, by op and number."""
 
+import json
+
 import pandas as pd
 
 from nbkit.errors import OptionError
@@ -21,7 +23,7 @@ def flagged_calls(trace: Trace) -> frozenset[tuple[str, int]]:
     if "diffs" in frames:
         flagged |= set(frames["diffs"].loc[~frames["diffs"]["status"].isin(HARMLESS), "op_id"])
     if "findings" in frames:
-        flagged |= set(frames["findings"]["op_id"].dropna())
+        flagged |= {op_id for text in frames["findings"]["evidence"] for op_id in json.loads(text).get("op_ids", ())}
     ops = frames["ops"]
     aten = ops[(ops["level"] == "aten") & (ops["thread"] == 0)]
     numbers = pd.Series(aten.groupby("op", sort=False).cumcount().to_numpy(), index=aten["op_id"])

@@ -26,7 +26,7 @@ from nbkit.capture.scope.call_numbers import CallNumbers
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.errors import OptionError, first_line
 from nbkit.patterns import Patterns
-from nbkit.schema import CAPTURED
+from nbkit.schema import CAPTURES
 from nbkit.trace.calls.layout import Record
 from nbkit.trace.calls.reading import PLACE_COLUMNS
 from nbkit.trace.calls.writing import CallWriter, FullError
@@ -37,7 +37,7 @@ MAX_BYTES = 4 * 2**30
 
 
 class opcapture(Recorder):  # noqa: N801  a context manager is named like the function it stands for
-    """Saves chosen calls of a step in a folder, as a context manager, for opreplay; gives a Trace with `captured`.
+    """Saves chosen calls of a step in a folder, as a context manager, for opreplay; gives a Trace with `captures`.
 
     A record holds what the op read from before it ran, in-place changes included, what it returned and wrote, and what
     else decides its result: arguments, strides, aliases and storage offsets, the state of the generator that it draws
@@ -93,7 +93,7 @@ class opcapture(Recorder):  # noqa: N801  a context manager is named like the fu
 
 
 class Capturing(Interceptor):
-    """Saves chosen calls; adds the frame `captured`."""
+    """Saves chosen calls; adds the frame `captures`."""
 
     left_alone = "not captured"
     only: frozenset[tuple[str, int]] | None = None
@@ -158,7 +158,7 @@ class Capturing(Interceptor):
         super().frames(trace, ops, op_ids)
         ids = self.op_ids([slot for slot, *_ in self.rows], op_ids)
         columns = {name: ops[name].array.take(ids, allow_fill=True) for name in PLACE_COLUMNS[1:]}
-        frame = CAPTURED.frame(
+        frame = CAPTURES.frame(
             {
                 "op_id": ids,
                 "op": [op for _, op, _, _ in self.rows],
@@ -179,7 +179,7 @@ class Capturing(Interceptor):
             "captured_bytes": self.writer.size_bytes,
             "notes": notes,
         }
-        return {"captured": frame}, meta
+        return {"captures": frame}, meta
 
     def forget(self) -> None:
         super().forget()

@@ -108,6 +108,7 @@ class CallWriter:
         partial = path.with_suffix(".part")
         try:
             save_file(contents, partial)
+            partial.chmod(0o644)  # safetensors makes a file for its owner alone
             os.replace(partial, path)
         except Exception as error:  # what safetensors makes of a full disk is an error of its own
             partial.unlink(missing_ok=True)
