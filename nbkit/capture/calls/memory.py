@@ -38,10 +38,23 @@ class Memory(NamedTuple):
     def read(self, span: Span) -> Array:
         """Returns bytes of it, in its own memory where that is on the CPU."""
         start, count = span
+        if not count:
+            return np.empty(0, np.uint8)
+        if self.storage.device.type == "cpu":
+            return np.asarray(_Bytes(self.storage, start, count))
         view = torch.empty(0, dtype=torch.uint8, device=self.storage.device)
         view.set_(self.storage)  # type: ignore[call-overload]  # as torch documents it
         data: Array = view[start : start + count].cpu().numpy()
         return data
+
+
+class _Bytes:
+    """Shows numpy the memory of a storage. Tensor.numpy() would do so, too, and forbid torch to resize it afterwards."""
+
+    def __init__(self, storage: torch.UntypedStorage, start: int, count: int) -> None:
+        self.storage = storage
+        address = storage.data_ptr() + start
+        self.__array_interface__ = {"data": (address, True), "shape": (count,), "typestr": "|u1", "version": 3}
 
 
 def memory_of(tensor: Tensor) -> Memory:

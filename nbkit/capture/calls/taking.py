@@ -1,5 +1,6 @@
 """Makes the record of one call: what it reads from before it runs, what it returns and writes to from after."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -183,8 +184,9 @@ class CallTaker:
         if not (traits.is_out or traits.packet in OVERWRITING):
             return set()
         written = written_tensors(traits, args, kwargs)
-        own = {id(tensor) for tensor in written}
-        read = {id(memory_of(one).storage) for one in _dense(all_tensors(args, kwargs)) if id(one) not in own}
+        # One that is given twice, as in exp(x, out=x), is read as well.
+        given = Counter(map(id, all_tensors(args, kwargs))) - Counter(map(id, written))
+        read = {id(memory_of(one).storage) for one in _dense(all_tensors(args, kwargs)) if id(one) in given}
         return {taken.numbers[id(memory_of(tensor).storage)] for tensor in _dense(written)} - {
             taken.numbers[storage] for storage in read
         }

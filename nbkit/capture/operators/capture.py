@@ -158,10 +158,13 @@ class Capturing(Interceptor):
         super().frames(trace, ops, op_ids)
         ids = self.op_ids([slot for slot, *_ in self.rows], op_ids)
         columns = {name: ops[name].array.take(ids, allow_fill=True) for name in PLACE_COLUMNS[1:]}
+        names = [op for _, op, _, _ in self.rows]
+        # Autograd calls some ops that torch's observer does not report: they stand in the op that they follow.
+        is_own = ops["op"].array.take(ids, allow_fill=True) == np.array(names, dtype=object)
         frame = CAPTURES.frame(
             {
-                "op_id": ids,
-                "op": [op for _, op, _, _ in self.rows],
+                "op_id": np.where(np.asarray(is_own, bool), ids, -1),
+                "op": names,
                 **columns,
                 "call": [number for _, _, number, _ in self.rows],
                 "record": range(len(ids)),

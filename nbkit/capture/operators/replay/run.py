@@ -1,6 +1,5 @@
 """Runs one captured call again from its captured inputs, once or many times."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter_ns
@@ -15,6 +14,7 @@ from nbkit.capture.calls.state import as_recorded
 from nbkit.capture.recorder.op_forms import is_reshaping
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.isolated import isolated
+from nbkit.capture.replay.muted_warnings import MutedWarnings
 from nbkit.capture.replay.op_traits import OpTraits, traits_of
 from nbkit.errors import TraceError, first_line
 from nbkit.trace.calls.layout import Record
@@ -79,18 +79,22 @@ def _timed(op: OpOverload, call: BuiltCall, device: torch.device) -> tuple[Any, 
         generator.set_state(call.generator.get_state())
     try:
         # Autograd has nothing to record, and was above where the call was captured.
-        with warnings.catch_warnings(), torch._C._AutoDispatchBelowAutograd():
-            warnings.simplefilter("ignore")
+        with MutedWarnings() as muted, torch._C._AutoDispatchBelowAutograd():
             _wait(device)
-            started = perf_counter_ns()
-            out = op(*call.args, **call.kwargs)
-            _wait(device)
-            return out, None, (perf_counter_ns() - started) / 1e3
+            out, elapsed = muted.run(lambda: _clocked(op, call, device))
+            return out, None, elapsed
     except Exception as error:
         return None, error, 0.0
     finally:
         if generator is not None:
             generator.set_state(before)
+
+
+def _clocked(op: OpOverload, call: BuiltCall, device: torch.device) -> tuple[Any, float]:
+    started = perf_counter_ns()
+    out = op(*call.args, **call.kwargs)
+    _wait(device)
+    return out, (perf_counter_ns() - started) / 1e3
 
 
 def _wait(device: torch.device) -> None:
