@@ -43,7 +43,20 @@ class Taken:
     spans: list[tuple[int, int]] = field(default_factory=list)  # what is stored of each
     numbers: dict[int, int] = field(default_factory=dict)  # of storages by id
     inputs: dict[int, int] = field(default_factory=dict)  # of tensors by id
+    known: dict[int, tuple[Tensor, Memory]] = field(default_factory=dict)  # of tensors by id
     input_storages: int = 0
+    needs_values: bool = True
+
+    def memory(self, tensor: Tensor) -> Memory:
+        """Returns memory_of() a tensor, which takes a few microseconds the first time."""
+        known = self.known.get(id(tensor))
+        if known is None:
+            known = self.known[id(tensor)] = tensor, memory_of(tensor)
+        return known[1]
+
+    def number(self, tensor: Tensor) -> int:
+        """Returns the number of the storage that a tensor lies in."""
+        return self.numbers[id(self.memory(tensor).storage)]
 
 
 class CallTaker:
@@ -60,7 +73,10 @@ class CallTaker:
             record["state"] = state
         taken = Taken(traits, (args, kwargs), record | {"storages": [], "tensors": []})
         tensors = all_tensors(args, kwargs)
-        self._place(taken, list(_dense(tensors)))
+        dense = list(_dense(tensors))
+        # Sparse tensors are checked when they are made again, for which their indices must be there.
+        taken.needs_values = not needs_no_values(traits) or len(dense) != len(tensors)
+        self._place(taken, dense)
         generators: list[torch.Generator] = []
 
         def add(value: Tensor | torch.Generator) -> int:
@@ -76,7 +92,7 @@ class CallTaker:
             taken.record["kwargs"] = {name: encoded(value, add) for name, value in kwargs.items()}
         taken.input_storages = len(taken.memories)
         self._take_generators(taken, generators, tensors)
-        if not needs_no_values(traits):
+        if taken.needs_values:
             self._take_inputs(taken)
         return taken
 
@@ -84,7 +100,7 @@ class CallTaker:
         """Returns the record of a call that has run."""
         record, written = taken.record, written_tensors(taken.traits, *taken.arguments)
         for tensor in _dense(written):
-            self.contents.changed(memory_of(tensor).storage)
+            self.contents.changed(taken.memory(tensor).storage)
         results = [*tensors_in(out), *written]
         known = len(taken.memories)
         self._place(taken, list(_dense(results)))
@@ -112,7 +128,7 @@ class CallTaker:
         """Gives the storages of tensors their numbers in the call, and says which part of each is stored."""
         used: dict[int, list[tuple[int, int]]] = {}
         for tensor in tensors:
-            memory = memory_of(tensor)
+            memory = taken.memory(tensor)
             number = taken.numbers.setdefault(id(memory.storage), len(taken.memories))
             if number == len(taken.memories):
                 taken.memories.append(memory)
@@ -120,8 +136,8 @@ class CallTaker:
             used.setdefault(number, []).append(span_of(tensor))
         for number in range(len(taken.spans), len(taken.memories)):
             memory = taken.memories[number]
-            is_whole = needs_no_values(taken.traits)
-            taken.spans.append(self.contents.best_span(memory, union(used[number]), is_whole=is_whole))
+            used_span, is_whole = union(used[number]), needs_no_values(taken.traits)
+            taken.spans.append(self.contents.best_span(memory, used_span, is_whole=is_whole))
             storage: Record = {"bytes": taken.spans[number][1]}
             if memory.device.type != "cpu":
                 storage["device"] = str(memory.device)
@@ -145,7 +161,7 @@ class CallTaker:
         return len(taken.record["tensors"]) - 1
 
     def _geometry(self, taken: Taken, tensor: Tensor) -> Record:
-        number = taken.numbers[id(memory_of(tensor).storage)]
+        number = taken.number(tensor)
         offset = tensor.storage_offset() - taken.spans[number][0] // tensor.element_size()
         if tensor.numel() and offset < 0:
             raise NotCapturedError("its result lies outside of what it was given of a large storage")
@@ -186,21 +202,19 @@ class CallTaker:
         written = written_tensors(traits, args, kwargs)
         # One that is given twice, as in exp(x, out=x), is read as well.
         given = Counter(map(id, all_tensors(args, kwargs))) - Counter(map(id, written))
-        read = {id(memory_of(one).storage) for one in _dense(all_tensors(args, kwargs)) if id(one) in given}
-        return {taken.numbers[id(memory_of(tensor).storage)] for tensor in _dense(written)} - {
-            taken.numbers[storage] for storage in read
-        }
+        read = {taken.number(one) for one in _dense(all_tensors(args, kwargs)) if id(one) in given}
+        return {taken.number(tensor) for tensor in _dense(written)} - read
 
     def _take_results(self, taken: Taken, written: list[Tensor], known: int) -> None:
         if taken.traits.packet in UNINITIALISED or taken.traits.packet in RESHAPING:
             return
         storages = taken.record["storages"]
         fresh = range(known, len(taken.memories))
-        if fresh and needs_no_values(taken.traits):  # a view that turned out to be a copy
+        if fresh and not taken.needs_values:  # a view that turned out to be a copy
             for number in range(taken.input_storages):
                 if taken.spans[number][1]:
                     storages[number]["before"] = self.contents.name(taken.memories[number], taken.spans[number])
-        changed = {taken.numbers[id(memory_of(tensor).storage)] for tensor in _dense(written)}
+        changed = {taken.number(tensor) for tensor in _dense(written)}
         for number in (*changed, *fresh):
             memory, span = taken.memories[number], taken.spans[number]
             if memory.size_bytes != taken.sizes[number]:  # the op has made room for its result

@@ -23,11 +23,12 @@ SHARD = re.compile(r"values-\d{5,}\.safetensors")
 CONTENT = re.compile(r"\d+-[0-9a-f]{8}")
 PREFIX = re.compile(rb'\{"crc32":"([0-9a-f]{8})","call":')
 Record = dict[str, Any]
+encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def line_of(record: Record) -> bytes:
     """Returns the line of a call, with its end."""
-    text = json.dumps(record, separators=(",", ":")).encode()
+    text = encode(record).encode()
     return b'{"crc32":"%08x","call":%b}\n' % (crc32(text), text)
 
 

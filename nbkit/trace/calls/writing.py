@@ -42,6 +42,7 @@ class CallWriter:
         self._lines: list[bytes] = []
         self._contents: dict[tuple[int, int, int], str] = {}  # names by size, checksum and sum
         self._files: dict[str, Path] = {}  # of names that are written
+        self._open: dict[Path, Any] = {}
         self._flushed = monotonic()
         _cleared(folder)
         with writing(folder / HEAD, "captured calls") as file:
@@ -119,8 +120,10 @@ class CallWriter:
     def _stored(self, name: str) -> Array:
         if name in self._waiting:
             return self._waiting[name]
-        with safe_open(self._files[name], framework="numpy") as file:
-            data: Array = file.get_tensor(name)
+        path = self._files[name]
+        if path not in self._open:
+            self._open[path] = safe_open(path, framework="numpy")
+        data: Array = self._open[path].get_tensor(name)
         return data
 
 
