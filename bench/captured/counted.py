@@ -12,7 +12,8 @@ from torch.utils._pytree import tree_leaves
 
 
 class Counting(TorchDispatchMode):
-    """Holds the calls by op, and the size of each different content of a storage that an op read or made.
+    """Holds the calls by op, and the size of each different content of a storage that an op read or made, and of
+    the states of the generator that random ops began with.
 
     What `empty` returns and what views look at is left out.
     """
@@ -27,6 +28,8 @@ class Counting(TorchDispatchMode):
         is_computing = not func.is_view and "empty" not in func._opname
         if is_computing:
             self._note((args, kwargs))
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            self._note(torch.get_rng_state())
         out = func(*args, **(kwargs or {}))
         if is_computing:
             self._note((args, kwargs, out))

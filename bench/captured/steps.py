@@ -1,15 +1,15 @@
-"""Ten different training steps: recurrent, convolutional, CTC, sparse, complex, random, in place, and of transformers."""
+"""Twelve different training steps: recurrent, convolutional, CTC, sparse, complex, random, in place, and of transformers."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bench.families import FAMILIES
-from sample_models.llama import LLAMA_SMALL, Llama
+from bench.families.inputs import IDS, Family
+from bench.families.transformers_models import of_transformers, text
+from sample_models.llama import LLAMA_SMALL, Llama, LlamaConfig
 from sample_models.rwkv4 import RWKV4, RWKV4Config
 
 Step = Callable[[], Any]
@@ -32,8 +32,8 @@ def language_model(model: nn.Module, vocabulary: int, **options: Any) -> Step:
     return trained(model, torch.optim.AdamW(model.parameters(), lr=1e-4, **options), lambda: model(ids, targets))
 
 
-def llama() -> Step:
-    return language_model(Llama(LLAMA_SMALL), LLAMA_SMALL.vocab_size)
+def llama(config: LlamaConfig) -> Step:
+    return language_model(Llama(config), config.vocab_size)
 
 
 def rwkv4() -> Step:
@@ -186,13 +186,22 @@ def random_numbers() -> Step:
     return trained(model, torch.optim.NAdam(model.parameters()), lambda: model(x, generator))
 
 
-def of_family(name: str) -> Step:
-    model, loss = FAMILIES[name]()
+def of_family(family: Family) -> Step:
+    model, loss = family()
     return trained(model, torch.optim.AdamW(model.parameters()), loss, clip=True)
 
 
+WIDE = LlamaConfig(
+    vocab_size=256, hidden_size=512, intermediate_size=1408, num_hidden_layers=4, num_attention_heads=8,
+    num_key_value_heads=4,
+)  # fmt: skip
+MIXTRAL = {"hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2}
+MIXTRAL |= {"num_hidden_layers": 2, "num_local_experts": 4, "vocab_size": IDS}
+BERT = {"hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 4, "num_hidden_layers": 2}
+BERT |= {"vocab_size": IDS}
 STEPS: dict[str, Make] = {
-    "LLaMA, AdamW": llama,
+    "LLaMA, AdamW": lambda: llama(LLAMA_SMALL),
+    "wide LLaMA, AdamW": lambda: llama(WIDE),
     "RWKV-4, AdamW tensor by tensor": rwkv4,
     "convolutions, SGD": convolutions,
     "LSTM and GRU, RMSprop": recurrent,
@@ -201,5 +210,10 @@ STEPS: dict[str, Make] = {
     "complex, SGD": complex_numbers,
     "autocast, foreach AdamW": mixed_precision,
     "random numbers, NAdam": random_numbers,
-    **{f"transformers: {name}": partial(of_family, name) for name in ("Mixtral, experts", "DeBERTa-v2")},
+    "transformers: Mixtral": lambda: of_family(
+        of_transformers("MixtralForCausalLM", "MixtralConfig", text(64), **MIXTRAL)
+    ),
+    "transformers: DeBERTa-v2": lambda: of_family(
+        of_transformers("DebertaV2ForMaskedLM", "DebertaV2Config", text(64), **BERT, relative_attention=True)
+    ),
 }

@@ -59,7 +59,8 @@ class opcapture(Recorder):  # noqa: N801  a context manager is named like the fu
         exclude_modules: leave out ops inside modules that fit.
         phases: forward, backward, optimizer, other; all if None.
         calls: which calls of each op, counted from 0: "0", "0,2", "2:5", "10:"; all if None.
-        only: a Trace of the same step by opdiff or opcheck: save only the calls that it found something wrong with.
+        only: a trace of the same step by opdiff or opcheck, or the folder of one: save only the calls that it found
+            something wrong with.
         max_bytes: how large the folder may get; from the first call that does not fit on, no more are saved.
         name: what the trace is called where it is shown.
 
@@ -79,7 +80,7 @@ class opcapture(Recorder):  # noqa: N801  a context manager is named like the fu
         exclude_modules: Patterns = None,
         phases: Patterns = None,
         calls: CallNumbers = None,
-        only: Trace | None = None,
+        only: str | Path | Trace | None = None,
         max_bytes: int = MAX_BYTES,
         name: str | None = None,
     ) -> None:
@@ -88,7 +89,7 @@ class opcapture(Recorder):  # noqa: N801  a context manager is named like the fu
         if not is_number(max_bytes) or max_bytes <= 0:
             raise OptionError(f"max_bytes={max_bytes!r} is no size; give a number of bytes above 0.")
         capturing = Capturing(Path(folder), Selection(ops, exclude_ops, modules, exclude_modules), phases, calls)
-        capturing.only, capturing.max_bytes = None if only is None else flagged_calls(only), int(max_bytes)
+        capturing.only, capturing.max_bytes = _flagged(only), int(max_bytes)
         super().__init__(capturing, name=name)
 
 
@@ -208,6 +209,12 @@ class Capturing(Interceptor):
     def _forget_written(self, call: Intercepted) -> None:
         for tensor in written_tensors(call.traits, call.args, call.kwargs):
             self.contents.changed(memory_of(tensor).storage)
+
+
+def _flagged(only: str | Path | Trace | None) -> frozenset[tuple[str, int]] | None:
+    if only is None:
+        return None
+    return flagged_calls(Trace.load(only) if isinstance(only, str | Path) else only)
 
 
 def _plain(column: pd.Series) -> list[Any]:

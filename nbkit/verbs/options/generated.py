@@ -35,7 +35,7 @@ def add_options(
 ) -> None:
     """Add an option per parameter of `function` that text can give.
 
-    Parameters by keyword become `--name`, others arguments. Types, choices and defaults are those of the signature,
+    Parameters by keyword, and those with flags in `special`, become `--name`, others arguments. Types, choices and defaults are those of the signature,
     help is the parameter's line below `Args:`; `special` says what differs.
     """
     meanings = {name: text for names, text in read(function).args for name in names.split(", ")}
@@ -49,7 +49,7 @@ def add_options(
             settings["type"] = option.read
         if settings.get("action") != "store_true":
             settings["metavar"] = option.metavar or METAVARS.get(name) or settings["metavar"]
-        if parameter.kind is parameter.KEYWORD_ONLY:
+        if parameter.kind is parameter.KEYWORD_ONLY or option.flags:
             flags = option.flags or (f"--{name.replace('_', '-')}",)
             holder.add_argument(*flags, dest=name, **settings)
         else:

@@ -40,7 +40,7 @@ def opreplay(  # noqa: PLR0913  options of a verb, by keyword
     warmup: int = 0,
     tolerances: Mapping[Any, tuple[float, float]] | None = None,
     threshold: float = THRESHOLD,
-    libraries: Sequence[str] = (),
+    libraries: Patterns = None,
     export: Path | None = None,
     name: str | None = None,
 ) -> Trace:
@@ -69,7 +69,7 @@ def opreplay(  # noqa: PLR0913  options of a verb, by keyword
         tolerances: {op pattern | dtype | (op pattern, dtype) | "default": (atol, rtol)}, which decide instead of the
             noise ratio, as in opdiff; not with "bits".
         threshold: noise ratio above which a difference is an error; not with "bits".
-        libraries: namespaces whose ops may be called beside those of torch, such as ["mylib"].
+        libraries: namespaces whose ops may be called beside those of torch, such as "mylib".
         export: a file for the calls as BackendBench reads them: op, shapes, dtypes and arguments, equal calls once.
         name: what the trace is called where it is shown.
 
@@ -81,7 +81,7 @@ def opreplay(  # noqa: PLR0913  options of a verb, by keyword
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST_RUNS:
             raise OptionError(f"{option}={value!r} is no number of runs; give a whole number from {least} on.")
     wanted = Wanted(ops, exclude_ops, calls)
-    allowed = checked_libraries([*libraries] if not isinstance(libraries, str) else libraries.split(","))
+    allowed = checked_libraries(split_patterns(libraries))
     captured = CallFolder(_path(folder))
     runner = CallRunner(captured.content, _state(captured), _device(device), warmup, repeats)
     verdicts = Verdicts(against, runner, tolerances, threshold)
