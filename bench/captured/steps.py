@@ -182,7 +182,7 @@ class Random(nn.Module):
 
 
 def random_numbers() -> Step:
-    model, x, generator = Random(), torch.randn(64, 64), torch.Generator().manual_seed(5)
+    model, x, generator = Random(), torch.randn(512, 64), torch.Generator().manual_seed(5)
     return trained(model, torch.optim.NAdam(model.parameters()), lambda: model(x, generator))
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection
-from functools import cache
 
 import torch
 from torch._ops import OpOverload
@@ -17,7 +16,7 @@ NAME = re.compile(r"([A-Za-z_]\w*)\.([A-Za-z_]\w*)\.([A-Za-z_]\w*)", re.ASCII)
 
 def checked_libraries(libraries: Collection[str]) -> tuple[str, ...]:
     """Returns the libraries whose ops may be called, those that are always known first. Raises OptionError."""
-    here = {name.partition("::")[0] for name in registered_names()}
+    here = {name.partition("::")[0] for name in known_names(anew=True)}
     for name in libraries:
         if name not in here:
             raise OptionError(f"No library {name!r} has registered ops with torch here; import the package that does.")
@@ -35,18 +34,18 @@ def registered_op(name: object, libraries: Collection[str] = LIBRARIES) -> OpOve
     if f"{library}.{packet}" in REFUSED:
         raise TraceError(f"{name} opens a file, which a replay does not")
     full = f"{library}::{packet}" if overload == "default" else f"{library}::{packet}.{overload}"
-    if full not in registered_names():
+    if full not in known_names() and full not in known_names(anew=True):
         raise TraceError(f"{name} does not exist in torch {torch.__version__}")
     op: OpOverload = getattr(getattr(getattr(torch.ops, library), packet), overload)
     return op
 
 
-def registered_names() -> frozenset[str]:
-    """Returns the names of all ops that are registered now."""
-    return _names(len(torch._C._dispatch_get_all_op_names()))
+_known: frozenset[str] = frozenset()
 
 
-@cache
-def _names(count: int) -> frozenset[str]:
-    del count  # a library that was imported meanwhile brings more
-    return frozenset(torch._C._dispatch_get_all_op_names())
+def known_names(*, anew: bool = False) -> frozenset[str]:
+    """Returns the names of all registered ops; `anew` asks for those that a library has brought meanwhile."""
+    global _known  # noqa: PLW0603  a cache
+    if anew or not _known:
+        _known = frozenset(torch._C._dispatch_get_all_op_names())
+    return _known

@@ -18,6 +18,9 @@ from nbkit.capture.replay.isolated import isolated
 from nbkit.capture.replay.reference import Function
 from nbkit.capture.scope.call_numbers import CallNumbers, checked_calls
 from nbkit.errors import OptionError, TraceError, first_line
+from nbkit.findings.differences import difference_findings
+from nbkit.findings.finding import with_findings
+from nbkit.findings.replays import replay_findings
 from nbkit.numerics.noise_ratio import HARMLESS, THRESHOLD
 from nbkit.patterns import Patterns, op_matcher, split_patterns
 from nbkit.progress import Progress
@@ -163,7 +166,12 @@ class Replay:
 
     def trace(self, name: str | None, against: str) -> Trace:
         frames = replay_frames(self.calls, self.verdicts.rows, self.runner.repeats)
-        head = self.folder.head
+        diffs, head = frames["diffs"], self.folder.head
+        reference = f"captured {BITS}" if against == BITS else "the captured results" if against == CAPTURED else against
+        if against == BITS:
+            found = replay_findings(diffs, frames["ops"])
+        else:
+            found = difference_findings(diffs, frames["ops"], {}, reference)
         meta = {
             "verb": "opreplay",
             "name": name or self.folder.path.name or "opreplay",
@@ -174,8 +182,8 @@ class Replay:
             "machine": machine_text(),
             "devices": sorted({str(call.device) for call in self.calls}),
             "folder": str(self.folder.path),
-            "captured": {"created": head.get("created"), "versions": head.get("versions"), "machine": head.get("machine")},
-            "reference": f"captured {BITS}" if against == BITS else against,
+            "capture": {"created": head.get("created"), "versions": head.get("versions"), "machine": head.get("machine")},
+            "reference": reference,
             "threshold": self.verdicts.judge.threshold,
             "repeats": self.runner.repeats,
             "warmup": self.runner.warmup,
@@ -184,13 +192,13 @@ class Replay:
             "identical_calls": sum(call.is_same for call in self.calls),
             "unusable_calls": self.unreadable,
             "compared_ops": len(self.calls),
-            "mismatches": int((~frames["diffs"]["status"].isin(HARMLESS)).sum()),
+            "mismatches": int((~diffs["status"].isin(HARMLESS)).sum()),
             "skipped": dict(self.skipped),
             "filters": {},
             "filtered_ops": 0,
             "notes": [],
         }
-        return Trace(frames, meta)
+        return Trace(with_findings(frames, found), meta)
 
 
 def _path(folder: object) -> Path:

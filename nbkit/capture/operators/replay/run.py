@@ -45,8 +45,10 @@ class CallRunner:
         try:
             return BuiltCall(record, self.content, self.device)
         except TraceError as error:
-            device = next((entry["device"] for entry in record.get("storages", ()) if "device" in entry), None)
-            if device is not None and self.device is None and not _is_here(device):
+            storages = record.get("storages")
+            entries = [entry for entry in storages if isinstance(entry, dict)] if isinstance(storages, list) else []
+            device = next((entry["device"] for entry in entries if "device" in entry), None)
+            if isinstance(device, str) and self.device is None and not _is_here(device):
                 raise TraceError(f"{device}, where it ran, is not here; give device='cpu' to run it there") from error
             raise
 
