@@ -1,4 +1,4 @@
-"""Captures different training steps, replays each in a fresh process, and counts the calls that are the same to the bit.
+"""Captures training steps, replays each in a fresh process, and counts the calls that are the same to the bit.
 
 For each step: the share of all aten calls, as a dispatch mode of its own counts them, that a fresh process repeats with
 the same bits, shapes, strides and aliases; every other call with its reason; the size of the folder over that of the
@@ -91,7 +91,9 @@ def made(name: str) -> Step:
 def replayed(folder: str) -> Result:
     trace = nbkit.opreplay(folder)
     other = trace.diffs[trace.diffs["status"] != "ok"]
-    reasons = {f"{op}: {message}": int(count) for (op, message), count in other.groupby(["op", "message"]).size().items()}
+    reasons = {
+        f"{op}: {message}": int(count) for (op, message), count in other.groupby(["op", "message"]).size().items()
+    }
     return {"same": trace.meta["identical_calls"], "reasons": {**trace.meta["skipped"], **reasons}}
 
 
@@ -125,8 +127,8 @@ def report(results: list[Result]) -> list[str]:
     lines = [
         f"{same:,} of {calls:,} aten calls are the same to the bit in a fresh process ({same / calls:.2%}).",
         "",
-        "| step | aten calls | same | folder MB | folder / unique bytes | bare ms | trace ms | plain write ms | capture ms "
-        "| capture / (trace + write) |",
+        "| step | aten calls | same | folder MB | folder / unique bytes | bare ms | trace ms | plain write ms | "
+        "capture ms | capture / (trace + write) |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for one in results:

@@ -40,7 +40,9 @@ class Counting(TorchDispatchMode):
             if isinstance(value, Tensor):
                 for part in _parts(value):
                     storage = part.untyped_storage()
-                    data = torch.empty(0, dtype=torch.uint8).set_(storage).numpy().tobytes() if storage.nbytes() else b""
+                    data = (
+                        torch.empty(0, dtype=torch.uint8).set_(storage).numpy().tobytes() if storage.nbytes() else b""
+                    )
                     self.contents[len(data), sha1(data).digest()] = len(data)
 
 

@@ -1,4 +1,4 @@
-"""Twelve different training steps: recurrent, convolutional, CTC, sparse, complex, random, in place, and of transformers."""
+"""Twelve training steps: of language models, convolutions, RNNs, CTC, sparse, complex and random numbers."""
 
 from collections.abc import Callable
 from typing import Any

@@ -20,8 +20,8 @@ TABLES.update({of.name: of for of in (*RECORDING, *GRAPHS)})
 
 __all__ = [
     "ALIGNMENT",
-    "CAPTURES",
     "BLOCKS",
+    "CAPTURES",
     "CORRESPONDENCE",
     "DIFFS",
     "DTYPES",

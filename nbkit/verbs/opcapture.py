@@ -26,7 +26,9 @@ OPCAPTURE = Verb(
         "backward and optimizer.",
         notes=f"%opreplay FOLDER, or `{PROGRAM} replay FOLDER`, runs the calls again.\n\n{ABOUT_PATTERNS}",
         special={
-            "folder": Option(("--folder",), "FOLDER", "where to save; captured calls there are replaced", absolute_path),
+            "folder": Option(
+                ("--folder",), "FOLDER", "where to save; captured calls there are replaced", absolute_path
+            ),
             "calls": Option(metavar="N", help="which calls of each op, from 0: 0, 0,2, 2:5 (default: all)", read=str),
             "only": Option(metavar="TRACE_DIR", help="save only calls that this trace of opdiff or opcheck flags"),
             "max_bytes": Option(help="save N bytes at most (default: 4 GiB)"),

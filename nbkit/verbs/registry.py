@@ -21,8 +21,9 @@ from nbkit.views.static_html.view import VIEWS
 VERBS: dict[str, Verb] = {
     verb.name: verb
     for verb in (
-        OPTRACE, OPTIME, OPDIFF, OPCHECK, OPAUDIT, OPCAPTURE, LOAD, OPREPLAY, OPGRAPH, OPREPORT, DIFF, INFO,
-    )  # fmt: skip
+        *(OPTRACE, OPTIME, OPDIFF, OPCHECK, OPAUDIT, OPCAPTURE),
+        *(LOAD, OPREPLAY, OPGRAPH, OPREPORT, DIFF, INFO),
+    )
 }
 RECORDERS: dict[str, Recorder] = {verb.name: verb.recorder for verb in VERBS.values() if verb.recorder is not None}
 VIEWS.update({verb.name: verb.view for verb in VERBS.values() if verb.view is not None})

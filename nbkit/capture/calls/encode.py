@@ -1,12 +1,19 @@
 """Encodes arguments of a call as JSON data and bytes, and decodes them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from nbkit.trace.captured_values import CapturedTensor
+
+
+class Items(Protocol):
+    """Gives items by number, as a list does."""
+
+    def __getitem__(self, number: int, /) -> Any: ...
+
 
 # A tensor that lies in more memory than this many times its own size is kept without the gaps.
 MOST_GAPS = 4
@@ -89,7 +96,7 @@ def encoded(value: Any, add: Callable[[Any], int]) -> Any:
     raise NotCapturedError(f"it has an argument of type {type(value).__name__}")
 
 
-def decoded(value: Any, tensors: Sequence[Any], generators: Sequence[torch.Generator] = ()) -> Any:
+def decoded(value: Any, tensors: Items, generators: Sequence[torch.Generator] = ()) -> Any:
     """Returns the argument that encoded() was called with, with these tensors and generators.
 
     Raises KeyError, ValueError, IndexError, TypeError or RuntimeError on what encoded() has not made.

@@ -11,7 +11,7 @@ from nbkit.trace.trace import Trace
 
 
 def flagged_calls(trace: Trace) -> frozenset[tuple[str, int]]:
-    """Returns (op, number of its call in the step, from 0) of each op with a mismatch or a finding. Raises OptionError."""
+    """Returns (op, number of its call in the step) of each op with a mismatch or a finding. Raises OptionError."""
     frames = checked_trace(trace, "only").frames
     if "diffs" not in frames and "findings" not in frames:
         raise OptionError("only= takes a trace of opdiff or opcheck, and this one has neither diffs nor findings.")

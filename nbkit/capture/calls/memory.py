@@ -43,13 +43,13 @@ class Memory(NamedTuple):
         if self.storage.device.type == "cpu":
             return np.asarray(_Bytes(self.storage, start, count))
         view = torch.empty(0, dtype=torch.uint8, device=self.storage.device)
-        view.set_(self.storage)  # type: ignore[call-overload]  # as torch documents it
+        view.set_(self.storage)
         data: Array = view[start : start + count].cpu().numpy()
         return data
 
 
 class _Bytes:
-    """Shows numpy the memory of a storage. Tensor.numpy() would do so, too, and forbid torch to resize it afterwards."""
+    """Shows numpy the memory of a storage. Tensor.numpy() would, too, but forbids torch to resize it afterwards."""
 
     def __init__(self, storage: torch.UntypedStorage, start: int, count: int) -> None:
         self.storage = storage
@@ -81,8 +81,8 @@ def span_of(tensor: Tensor) -> Span:
     """Returns what a dense tensor spans of its storage, from an aligned byte on."""
     if not tensor.numel():
         return 0, 0
-    size, first = tensor.element_size(), tensor.storage_offset() * tensor.element_size()
-    last = sum((count - 1) * step for count, step in zip(tensor.shape, tensor.stride(), strict=True))
+    size, first = tensor.element_size(), int(tensor.storage_offset()) * tensor.element_size()
+    last = sum((int(count) - 1) * int(step) for count, step in zip(tensor.shape, tensor.stride(), strict=True))
     start = first - first % ALIGNMENT
     return start, first + (last + 1) * size - start
 

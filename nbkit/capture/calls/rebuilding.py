@@ -120,9 +120,13 @@ class BuiltCall:
     def _sparse(self, entry: Record, parts: list[Tensor]) -> Tensor:
         layout = NAMED["layout"][entry["layout"]]
         if layout is torch.sparse_coo:
-            made = torch.sparse_coo_tensor(*parts, entry["shape"], check_invariants=True)
+            indices, values = parts
+            made = torch.sparse_coo_tensor(indices, values, entry["shape"], check_invariants=True)
             return made._coalesced_(entry.get("is_coalesced") is True)
-        return torch.sparse_compressed_tensor(*parts, entry["shape"], layout=layout, check_invariants=True)
+        pointers, others, values = parts
+        return torch.sparse_compressed_tensor(
+            pointers, others, values, entry["shape"], layout=layout, check_invariants=True
+        )
 
     def _generator(self, entry: Record) -> torch.Generator:
         generator = torch.Generator(torch.device(entry["device"]))
@@ -152,7 +156,7 @@ def _laid_out(storage: Tensor, dtype: torch.dtype, shape: list[int], stride: lis
     """Returns a tensor in bytes."""
     try:
         made = torch.empty(0, dtype=dtype, device=storage.device)
-        return made.set_(storage.untyped_storage(), offset, shape, stride)  # type: ignore[call-overload]
+        return made.set_(storage.untyped_storage(), offset, shape, stride)
     except (RuntimeError, NotImplementedError):  # a device in Python, which has no storages
         whole = storage[: storage.numel() // dtype.itemsize * dtype.itemsize]
         return whole.view(dtype).as_strided(shape, stride, offset)

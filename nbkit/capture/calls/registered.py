@@ -24,7 +24,7 @@ def checked_libraries(libraries: Collection[str]) -> tuple[str, ...]:
 
 
 def registered_op(name: object, libraries: Collection[str] = LIBRARIES) -> OpOverload:
-    """Returns the op; nothing is imported for it. Raises TraceError, in the words of a reason, if it cannot be called."""
+    """Returns the op; nothing is imported for it. Raises TraceError, worded as a reason, if it cannot be called."""
     match = NAME.fullmatch(name) if isinstance(name, str) else None
     if match is None:
         raise TraceError(f"{str(name)[:60]!r} is no name of an op")
@@ -45,7 +45,7 @@ _known: frozenset[str] = frozenset()
 
 def known_names(*, anew: bool = False) -> frozenset[str]:
     """Returns the names of all registered ops; `anew` asks for those that a library has brought meanwhile."""
-    global _known  # noqa: PLW0603  a cache
+    global _known
     if anew or not _known:
         _known = frozenset(torch._C._dispatch_get_all_op_names())
     return _known

@@ -66,7 +66,7 @@ class CallTaker:
         self.contents, self.normal_state = contents, normal_state
 
     def before(self, traits: OpTraits, args: Any, kwargs: Any, number: int, state: Record) -> Taken:
-        """Returns a call that is about to run; `state` is call_state(). Raises NotCapturedError, and what storing raises."""
+        """Returns a call that is about to run; `state` is call_state(). Raises NotCapturedError, FullError, OSError."""
         record: Record = {"op": traits.name, "number": number}
         state = {name: value for name, value in state.items() if self.normal_state.get(name) != value}
         if state:

@@ -100,9 +100,7 @@ class Capturing(Interceptor):
     only: frozenset[tuple[str, int]] | None = None
     max_bytes = MAX_BYTES
 
-    def __init__(
-        self, folder: Path, selection: Selection, phases: Patterns = None, calls: CallNumbers = None
-    ) -> None:
+    def __init__(self, folder: Path, selection: Selection, phases: Patterns = None, calls: CallNumbers = None) -> None:
         super().__init__(selection, phases, calls)
         self.folder = folder
 
@@ -178,7 +176,7 @@ class Capturing(Interceptor):
         except Exception as error:  # the step has run, and its trace is not to be lost with the folder
             notes.append(f"The captured calls could not be written to {self.folder}: {first_line(error)}.")
         meta = {
-            "folder": str(self.folder),
+            "folder": self.folder.name,  # a report goes to others, and paths tell of this machine
             "captured_calls": len(frame),
             "captured_bytes": self.writer.size_bytes,
             "notes": notes,

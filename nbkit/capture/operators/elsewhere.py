@@ -97,5 +97,3 @@ def _promoted(dtypes: list[torch.dtype]) -> torch.dtype | None:
     for dtype in dtypes:
         result = dtype if result is None else torch.promote_types(result, dtype)
     return result
-
-

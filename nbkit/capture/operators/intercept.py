@@ -139,4 +139,3 @@ def _has_no_values(tensors: list[Tensor]) -> str | None:
     if any(isinstance(tensor, FakeTensor) or tensor.is_meta for tensor in tensors):
         return "tensors without values (meta, fake)"
     return "nested tensors, which have no one shape" if any(tensor.is_nested for tensor in tensors) else None
-

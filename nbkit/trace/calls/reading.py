@@ -17,7 +17,7 @@ PLACE_COLUMNS = ("op_id", "module", "phase", "source")
 
 
 class CallFolder:
-    """Holds an open folder: `head` says what was set when it was captured. Raises TraceError if it is no such folder."""
+    """Holds an open folder; `head` says what was set when it was captured. Raises TraceError if it is none."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -53,7 +53,7 @@ class CallFolder:
             is_bytes = data.dtype == np.uint8 and data.ndim == 1
         except (SafetensorError, OSError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise TraceError(f"its values {name!r} cannot be read; capture it again") from error
-        if not is_bytes or crc32(data) != int(name.partition("-")[2], 16):
+        if not is_bytes or crc32(memoryview(data)) != int(name.partition("-")[2], 16):
             raise TraceError(f"its values {name!r} are damaged; capture it again")
         return data
 
@@ -72,8 +72,9 @@ class CallFolder:
 
     def _open(self, file: Path) -> None:
         try:
-            shard = safe_open(file, framework="numpy")
-            self._shards.update(dict.fromkeys(shard.keys(), shard))
+            shard: Any = safe_open(file, framework="numpy")
+            names = shard.keys()
+            self._shards.update(dict.fromkeys(names, shard))
         except (SafetensorError, OSError, ValueError):
             self.damaged_shards.append(file.name)
 

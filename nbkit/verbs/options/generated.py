@@ -35,8 +35,8 @@ def add_options(
 ) -> None:
     """Add an option per parameter of `function` that text can give.
 
-    Parameters by keyword, and those with flags in `special`, become `--name`, others arguments. Types, choices and defaults are those of the signature,
-    help is the parameter's line below `Args:`; `special` says what differs.
+    Parameters by keyword, and those with flags in `special`, become `--name`, others arguments. Types, choices and
+    defaults are those of the signature, help is the parameter's line below `Args:`; `special` says what differs.
     """
     meanings = {name: text for names, text in read(function).args for name in names.split(", ")}
     for name, parameter in inspect.signature(function).parameters.items():

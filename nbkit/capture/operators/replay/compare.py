@@ -108,13 +108,16 @@ def _no_values(ran: Ran, actual: Tensor, is_memory: bool) -> str | None:
 
 def _other_form(actual: Tensor, entry: Record) -> str | None:
     """Returns what differs in dtype, shape, layout, strides or lazy bits."""
-    facts = [
+    facts: list[tuple[str, Any, Any]] = [
         ("dtype", str(actual.dtype).removeprefix("torch."), entry["dtype"]),
         ("shape", list(actual.shape), entry["shape"]),
         ("layout", str(actual.layout).removeprefix("torch."), entry.get("layout", "strided")),
     ]
     if is_dense(actual) and "storage" in entry:
-        facts += [("conj", actual.is_conj(), entry.get("conj", False)), ("neg", actual.is_neg(), entry.get("neg", False))]
+        facts += [
+            ("conj", actual.is_conj(), entry.get("conj", False)),
+            ("neg", actual.is_neg(), entry.get("neg", False)),
+        ]
         if actual.numel():
             stride = entry.get("stride", torch.empty(actual.shape, device="meta").stride())
             kept = [axis for axis, size in enumerate(actual.shape) if size > 1]

@@ -1,7 +1,7 @@
 """Writes captured calls as BackendBench reads them: op, and for each different call how often it ran and its arguments.
 
-    Operator: aten.mm.default
-    cnt: 2, ((T([64, 32], f32), T([32, 16], f32, stride=(1, 32))), {})
+Operator: aten.mm.default
+cnt: 2, ((T([64, 32], f32), T([32, 16], f32, stride=(1, 32))), {})
 """
 
 from collections import Counter

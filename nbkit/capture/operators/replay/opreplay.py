@@ -1,9 +1,9 @@
 """opreplay: run captured calls again, here, and compare what they do with what they did."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -167,7 +167,9 @@ class Replay:
     def trace(self, name: str | None, against: str) -> Trace:
         frames = replay_frames(self.calls, self.verdicts.rows, self.runner.repeats)
         diffs, head = frames["diffs"], self.folder.head
-        reference = f"captured {BITS}" if against == BITS else "the captured results" if against == CAPTURED else against
+        reference = (
+            f"captured {BITS}" if against == BITS else "the captured results" if against == CAPTURED else against
+        )
         if against == BITS:
             found = replay_findings(diffs, frames["ops"])
         else:
@@ -181,8 +183,12 @@ class Replay:
             "versions": versions(),
             "machine": machine_text(),
             "devices": sorted({str(call.device) for call in self.calls}),
-            "folder": str(self.folder.path),
-            "capture": {"created": head.get("created"), "versions": head.get("versions"), "machine": head.get("machine")},
+            "folder": self.folder.path.name,
+            "capture": {
+                "created": head.get("created"),
+                "versions": head.get("versions"),
+                "machine": head.get("machine"),
+            },
             "reference": reference,
             "threshold": self.verdicts.judge.threshold,
             "repeats": self.runner.repeats,

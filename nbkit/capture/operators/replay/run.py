@@ -57,9 +57,13 @@ class CallRunner:
         traits, built = traits_of(op), self.build(record)
         with refusing("its record cannot be used"), isolated(), as_recorded({**self.state, **built.state}):
             tensors = all_tensors(built.args, built.kwargs)
-            device = next((tensor.device for tensor in tensors if not tensor.is_cpu), self.device or torch.device("cpu"))
+            device = next(
+                (tensor.device for tensor in tensors if not tensor.is_cpu), self.device or torch.device("cpu")
+            )
             if built.generator is not None and built.generator.device.type != _drawing(device):
-                raise TraceError(f"it draws from a generator of {built.generator.device}, and {device} draws other numbers")
+                raise TraceError(
+                    f"it draws from a generator of {built.generator.device}, and {device} draws other numbers"
+                )
             # A call that changes its arguments needs new ones each time.
             is_once = traits.is_writing or is_reshaping(op)
             times, first, raised = [], None, None
@@ -74,9 +78,9 @@ class CallRunner:
 
 
 def _timed(op: OpOverload, call: BuiltCall, device: torch.device) -> tuple[Any, Exception | None, float]:
-    """Returns what the op returned, or what it raised, and the microseconds that it took; the generator stays as it was."""
+    """Returns what the op returned, or what it raised, and the microseconds it took; the generator stays as it was."""
     generator = _default_generator(device) if call.generator is not None else None
-    before = None if generator is None else generator.get_state()
+    before = torch.empty(0) if generator is None else generator.get_state()
     if generator is not None and call.generator is not None:
         generator.set_state(call.generator.get_state())
     try:

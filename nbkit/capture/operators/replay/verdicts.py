@@ -78,8 +78,8 @@ class Verdicts:
     def _row(self, ran: Ran, slot: int, result: Result, status: str) -> Row:
         actual = result.actual if isinstance(result.actual, Tensor) else None
         message = "; ".join(filter(None, (result.difference, result.note))) or None
-        row = self.judge.add_row(slot, ran.traits, result.role, result.position, actual, status=status, message=message)
-        return row
+        place = slot, ran.traits, result.role, result.position
+        return self.judge.add_row(*place, actual, status=status, message=message)
 
     def _to_the_bit(self, ran: Ran, slot: int, result: Result) -> None:
         if result.difference is None:

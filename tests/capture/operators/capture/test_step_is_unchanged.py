@@ -1,6 +1,6 @@
-import nbkit
 import pytest
 
+import nbkit
 from tests.capture.identical import CASES, left_by
 
 # Of each kind of step one; all of them with the marker `full`.
