@@ -11,4 +11,4 @@ trace = nbkit.opreplay("calls", repeats=5, warmup=1)
 same, whole = trace.meta["identical_calls"], trace.meta["captured_calls"]
 print(f"{same} of {whole} calls do the same to the bit")
 print(trace.diffs["status"].value_counts().to_dict())
-print(trace.timings["repeats"].unique().tolist(), bool((trace.replayed["bytes_per_s"].max() > 0)))
+print(trace.timings["repeats"].unique().tolist(), bool(trace.replayed["bytes_per_s"].max() > 0))
