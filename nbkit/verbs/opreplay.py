@@ -49,9 +49,9 @@ LINE = LineMagic(
     """\
 Run captured calls again, each alone from the inputs it had, and compare what they do with what they did.
 
-    %opreplay calls                                  to the bit, where they were captured
-    %opreplay calls --device cuda --against captured elsewhere, as far as rounding allows
-    %opreplay calls --ops mm --repeats 50 --warmup 5 for their time
+    %opreplay calls                                   to the bit
+    %opreplay calls --device cuda --against captured  elsewhere, within rounding
+    %opreplay calls --ops mm --repeats 50 --warmup 5  for their time
 
 FOLDER is what %%opcapture wrote. Nothing in it is executed: values are bytes, and only registered ops are called.""",
     _add_options,

@@ -27,8 +27,9 @@ def test_every_magic_that_records_is_a_verb():
 
 
 @pytest.mark.parametrize("name", RECORDERS)
-def test_what_records_is_made_from_the_options(name):
-    with RECORDERS[name].record(CELL_MAGICS[name].parser.parse_line("--name mine")) as trace:
+def test_what_records_is_made_from_the_options(tmp_path, name):
+    needed = {"opcapture": f"--folder {tmp_path / 'calls'}"}
+    with RECORDERS[name].record(CELL_MAGICS[name].parser.parse_line(f"--name mine {needed.get(name, '')}")) as trace:
         pass
     assert (trace.meta["verb"], trace.meta["name"]) == (name, "mine")
 

@@ -99,6 +99,7 @@ class CallTaker:
     def after(self, taken: Taken, out: Any) -> Record:
         """Returns the record of a call that has run."""
         record, written = taken.record, written_tensors(taken.traits, *taken.arguments)
+        taken.known.clear()  # set_ gives a tensor other memory
         for tensor in _dense(written):
             self.contents.changed(taken.memory(tensor).storage)
         results = [*tensors_in(out), *written]

@@ -1,3 +1,5 @@
+import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ from nbkit.capture.calls.rebuilding import BuiltCall
 from nbkit.trace.calls.layout import CALLS
 from nbkit.trace.calls.reading import CallFolder
 from tests.capture.operators.folders import captured, records, training_step
+from tests.processes import PYTHON
 
 
 def call(folder: Path, op: str) -> BuiltCall:
@@ -40,14 +43,14 @@ def test_views_of_one_memory_are_views_of_one_memory_again(tmp_path):
 def test_expanded_conjugated_sparse_and_empty_tensors_come_back_as_they_were(tmp_path):
     wide, waves = torch.ones(1, 3).expand(4, 3), torch.randn(3, dtype=torch.complex64).conj()
     sparse = torch.sparse_coo_tensor([[0, 2], [1, 0]], [1.0, 2.0], (3, 3), check_invariants=True).coalesce()
-    with nbkit.opcapture(tmp_path / "calls", ops="aten.add.Tensor, aten.mm, aten.neg, aten._sparse_mm"):
-        wide + 1, waves[None] @ waves[:, None], torch.empty(0, 5).neg(), torch.sparse.mm(sparse, torch.eye(3))
+    with nbkit.opcapture(tmp_path / "calls", ops="aten.add.Tensor, aten.mm, aten.neg, aten.abs"):
+        wide + 1, waves[None] @ waves[:, None], torch.empty(0, 5).neg(), sparse.abs()
     folder = tmp_path / "calls"
     assert call(folder, "aten.add.Tensor").args[0].stride() == (0, 1)
     again = call(folder, "aten.mm.default").args[1]
     assert again.is_conj() and torch.equal(again[:, 0], waves)
     assert call(folder, "aten.neg.default").args[0].shape == (0, 5)
-    matrix = call(folder, "aten._sparse_mm.default").args[0]
+    matrix = call(folder, "aten.abs.default").args[0]
     assert matrix.is_coalesced() and torch.equal(matrix.to_dense(), sparse.to_dense())
 
 
@@ -166,6 +169,26 @@ def test_a_full_folder_ends_with_whole_calls(tmp_path):
     assert trace.meta["skipped"]["not captured: max_bytes=20,000 is used up"] > 10
     assert "max_bytes=20,000 is used up" in trace.meta["notes"]
     assert nbkit.opreplay(tmp_path / "calls").meta["identical_calls"] == len(kept)
+
+
+KILLED = """
+import os, signal, sys, torch, nbkit
+from nbkit.trace.calls import writing
+writing.EVERY_S = 0.01
+with nbkit.opcapture(sys.argv[1]):
+    for number in range(200):
+        torch.full((500,), float(number)).cumsum(0)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_process_that_is_killed_leaves_whole_calls(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])}
+    done = subprocess.run([*PYTHON, "-c", KILLED, str(tmp_path / "calls")], env=environment)
+    assert done.returncode != 0
+    meta = nbkit.opreplay(tmp_path / "calls").meta
+    assert meta["identical_calls"] == meta["captured_calls"] > 100
+    assert meta["skipped"] == {}
 
 
 def test_a_call_that_raises_is_kept_with_what_it_raised(tmp_path):

@@ -125,6 +125,19 @@ def test_form_and_memory_are_compared(tmp_path):
     assert told(shape) == [("aten.t.default", "shape", "shape [3, 2], expected [2, 3]")]
 
 
+def test_a_tensor_may_be_given_other_memory_and_another_size(tmp_path):
+    def step() -> None:
+        x = torch.zeros(10)
+        x.set_(torch.ones(3)).resize_(50)
+        x.unsqueeze_(0).transpose_(0, 1).add_(1)
+        torch.add(torch.ones(4, 4), 1, out=torch.empty(0))
+        x.as_strided((3, 2), (1, 1), 4).mul(2)
+
+    trace = captured(tmp_path / "calls", step)
+    assert problems(nbkit.opreplay(tmp_path / "calls")) == []
+    assert {"aten.set_.source_Tensor", "aten.resize_.default", "aten.add.out"} <= set(trace.captures["op"])
+
+
 def test_what_raised_must_raise_again(tmp_path):
     with pytest.raises(RuntimeError), nbkit.opcapture(tmp_path / "calls", ops="aten.mm"):
         torch.ones(2, 3) @ torch.ones(2, 3)
