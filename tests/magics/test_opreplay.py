@@ -36,11 +36,11 @@ def test_a_cell_is_captured_and_replayed(kernel, calls):
 )
 def test_a_bad_line_says_what_is_wrong(kernel, calls, line, message):
     reply = kernel.run(f"%opreplay {line.format(calls=repr(str(calls)))}")
-    assert reply.status == "error" and message in reply.error
+    assert reply.status == "error" and message in reply.error[1]
 
 
 def test_a_cell_without_a_folder_does_not_run(kernel):
-    reply = kernel.run("ran = False")
+    kernel.run("ran = False")
     reply = kernel.run("%%opcapture\nran = True")
-    assert reply.status == "error" and "folder=None is no path" in reply.error
+    assert reply.status == "error" and "folder=None is no path" in reply.error[1]
     assert shown(kernel, "ran") == "False"
