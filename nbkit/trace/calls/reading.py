@@ -53,7 +53,7 @@ class CallFolder:
             is_bytes = data.dtype == np.uint8 and data.ndim == 1
         except (SafetensorError, OSError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise TraceError(f"its values {name!r} cannot be read; capture it again") from error
-        if not is_bytes or crc32(memoryview(data)) != int(name.partition("-")[2], 16):
+        if not is_bytes or crc32(data.data) != int(name.partition("-")[2], 16):
             raise TraceError(f"its values {name!r} are damaged; capture it again")
         return data
 

@@ -50,7 +50,7 @@ class CallWriter:
 
     def put(self, data: Array) -> str:
         """Returns the name of a content, in uint8, which is stored unless it is there. Raises FullError, OSError."""
-        checksum = crc32(memoryview(data))
+        checksum = crc32(data.data)
         key = (len(data), checksum, summed(data))
         known = self._contents.get(key)
         if known is not None and np.array_equal(self._stored(known), data):

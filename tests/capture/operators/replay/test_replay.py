@@ -215,4 +215,7 @@ def test_what_is_shown_and_saved(tmp_path):
     trace.save(tmp_path / "trace")
     assert nbkit.load(tmp_path / "trace").replayed.equals(trace.replayed)
     assert "opreplay again" in trace.summary() and "same bits" in trace.summary()
+    nbkit.opreport(trace, path=tmp_path / "report.html")
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "per step" not in report and str(tmp_path) not in report
     assert json.loads(json.dumps(trace.meta))["identical_calls"] == len(trace.ops)
