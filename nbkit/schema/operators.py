@@ -44,3 +44,30 @@ CASTS = table(
     ),
     ("message", "str", "why there is no result in that dtype; null if there is one"),
 )
+CAPTURES = table(
+    "captures",
+    "call whose values are in a folder, in call order",
+    ("op_id", "int64", "the op; -1 if the filters of the trace left it out"),
+    ("op", "str", "as in ops"),
+    ("module", "str", "as in ops"),
+    ("phase", "str", "as in ops"),
+    ("source", "str", "as in ops"),
+    ("call", "int64", "the how many-th call of its op in the step, from 0"),
+    ("record", "int64", "its number in the folder, from 0"),
+    ("raised", "str", "what it raised in the step; null if it returned"),
+)
+REPLAYED = table(
+    "replayed",
+    "captured call that ran again, in the order of the capture",
+    ("op_id", "int64", "its row in ops"),
+    ("op", "str", "as in ops"),
+    ("module", "str", "as in ops, where it was captured"),
+    ("phase", "str", "as in ops, where it was captured"),
+    ("source", "str", "as in ops, where it was captured"),
+    ("call", "int64", "the how many-th call of its op in the captured step, from 0"),
+    ("record", "int64", "its number in the folder, from 0"),
+    ("is_same", "bool", "whether all that it returned and wrote has the captured bits, shapes, strides and aliases"),
+    ("moved_bytes", "int64", "bytes of the tensors that it reads, returns and writes, each storage's part once"),
+    ("flops_per_s", "float64", "floating-point operations per second, by the median; null if they are not known"),
+    ("bytes_per_s", "float64", "moved_bytes per second, by the median"),
+)

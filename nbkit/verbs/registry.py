@@ -6,11 +6,13 @@ from nbkit.verbs.diff import DIFF
 from nbkit.verbs.info import INFO
 from nbkit.verbs.load import LOAD
 from nbkit.verbs.opaudit import OPAUDIT
+from nbkit.verbs.opcapture import OPCAPTURE
 from nbkit.verbs.opcast import OPCAST
 from nbkit.verbs.opcheck import OPCHECK
 from nbkit.verbs.opdiff import OPDIFF
 from nbkit.verbs.opfallback import OPFALLBACK
 from nbkit.verbs.opgraph import OPGRAPH
+from nbkit.verbs.opreplay import OPREPLAY
 from nbkit.verbs.opreport import OPREPORT
 from nbkit.verbs.optime import OPTIME
 from nbkit.verbs.optrace import OPTRACE
@@ -22,7 +24,7 @@ VERBS: dict[str, Verb] = {
     verb.name: verb
     for verb in (
         *(OPTRACE, OPTIME, OPDIFF, OPCHECK, OPAUDIT),
-        *(OPFALLBACK, OPCAST),
+        *(OPFALLBACK, OPCAST, OPCAPTURE, OPREPLAY),
         *(LOAD, OPGRAPH, OPREPORT, DIFF, INFO),
     )
 }

@@ -30,7 +30,7 @@ FRAMES = {"numpy", "pandas"}
 COMPAT = {"text_dtype": "pandas", "torch_versions": "torch"}
 THIRD_PARTY = {
     "base": FRAMES | {"pyarrow"},
-    "trace": FRAMES | {"pyarrow"},
+    "trace": FRAMES | {"pyarrow", "safetensors"},
     "analysis": FRAMES | {"pyarrow"},
     "capture": FRAMES | {"pyarrow", "torch"},
     "simulated": FRAMES | {"torch"},

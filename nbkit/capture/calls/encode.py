@@ -1,17 +1,31 @@
 """Encodes arguments of a call as JSON data and bytes, and decodes them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from nbkit.trace.captured_values import CapturedTensor
 
+
+class Items(Protocol):
+    """Gives items by number, as a list does."""
+
+    def __getitem__(self, number: int, /) -> Any: ...
+
+
 # A tensor that lies in more memory than this many times its own size is kept without the gaps.
 MOST_GAPS = 4
 # Dtypes that cannot be made again from a narrower copy.
 WIDE = (torch.float64, torch.complex128)
+
+
+# What an argument may name, by its kind and by its name: nothing else of torch is looked up.
+NAMED = {
+    kind: {name: value for name, value in vars(torch).items() if isinstance(value, getattr(torch, kind))}
+    for kind in ("dtype", "layout", "memory_format")
+}
 
 
 class NotCapturedError(Exception):
@@ -61,10 +75,15 @@ def tensor_of(captured: CapturedTensor) -> Tensor:
         return values
 
 
-def encoded(value: Any, add: Callable[[Form], int]) -> Any:
-    """Returns an argument as JSON data; `add` numbers each tensor. Raises NotCapturedError on what has no such form."""
-    if isinstance(value, Form):
+def encoded(value: Any, add: Callable[[Any], int]) -> Any:
+    """Returns an argument as JSON data; `add` numbers each tensor, form of one, and generator.
+
+    Raises NotCapturedError on what has no such form.
+    """
+    if isinstance(value, Form | Tensor):
         return {"tensor": add(value)}
+    if isinstance(value, torch.Generator):
+        return {"generator": add(value)}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):
@@ -77,18 +96,23 @@ def encoded(value: Any, add: Callable[[Form], int]) -> Any:
     raise NotCapturedError(f"it has an argument of type {type(value).__name__}")
 
 
-def decoded(value: Any, tensors: Sequence[Tensor]) -> Any:
-    """Returns the argument that encoded() was called with, with these tensors."""
+def decoded(value: Any, tensors: Items, generators: Sequence[torch.Generator] = ()) -> Any:
+    """Returns the argument that encoded() was called with, with these tensors and generators.
+
+    Raises KeyError, ValueError, IndexError, TypeError or RuntimeError on what encoded() has not made.
+    """
     if isinstance(value, list):
-        return [decoded(item, tensors) for item in value]
+        return [decoded(item, tensors, generators) for item in value]
     if not isinstance(value, dict):
         return value
-    (kind, what), *_ = value.items()
-    if kind == "tensor":
-        return tensors[what]
+    ((kind, what),) = value.items()
+    if kind in NAMED:
+        return NAMED[kind][what]
     if kind == "complex":
         return complex(*what)
-    return torch.device(what) if kind == "device" else getattr(torch, what)
+    if kind == "device":
+        return torch.device(what)
+    return {"tensor": tensors, "generator": generators}[kind][what]
 
 
 def _bare(value: Any) -> str:

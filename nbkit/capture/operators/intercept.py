@@ -75,13 +75,20 @@ class Interceptor(Observer):
     def before_each(self) -> None:
         """Is told of each op that is about to run, chosen or not."""
 
+    def leaves_out(self, traits: OpTraits) -> str | None:
+        """Returns why this tool never takes an op; None where it may."""
+        return traits.leave_out
+
+    def lets_run(self, call: Intercepted) -> None:
+        """Is told of each call that runs as it is, before it does."""
+
     @contextmanager
     def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
         self.recording = recording
         names = split_patterns(self.selection.ops) + split_patterns(self.selection.exclude_ops)
         api = None if all(name.startswith("aten.") for name in names) else ApiCallNames()
         module_scope = ModuleScope(recording, modules, self.selection)
-        scope = CallScope(recording, module_scope, self.selection, self.phases, self.calls, api)
+        scope = CallScope(recording, module_scope, self.selection, self.phases, self.calls, api, self.leaves_out)
         self.mode = InterceptMode(recording, scope, self)
         with self.mode:
             if api is None:
@@ -134,6 +141,7 @@ class InterceptMode(BelowMode):
         reason = reason or _has_no_values(call.tensors()) or self.tool.refuses(call)
         if reason is not None:
             self.skipped[reason] += 1
+            self.tool.lets_run(call)
             return call.run()
         return self.tool.run(call)
 

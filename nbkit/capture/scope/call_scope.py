@@ -19,6 +19,7 @@ class CallScope:
     """Asked before every op of a recording, in its order; `numbers` holds how many calls of each op there were.
 
     Without `api`, the name of the API call around an op is not known, and a pattern that may fit one lets the op pass.
+    `leaves_out` says which ops are never meant, and why.
     """
 
     def __init__(
@@ -29,8 +30,10 @@ class CallScope:
         phases: frozenset[str] = EVERY_PHASE,
         calls: Callable[[int], bool] | None = None,
         api: ApiCallNames | None = None,
+        leaves_out: Callable[[OpTraits], str | None] = lambda traits: traits.leave_out,
     ) -> None:
         self.recording, self.modules, self.phases, self.calls, self.api = recording, modules, phases, calls, api
+        self.leaves_out = leaves_out
         self.include, self.exclude = selection.op_matchers()
         # A pattern that does not name aten ops may fit the API call above.
         self.only_aten = all(pattern.startswith("aten.") for pattern in split_patterns(selection.ops))
@@ -42,8 +45,8 @@ class CallScope:
         in_module = self.modules.is_wanted()
         number = self.numbers[traits.name]
         self.numbers[traits.name] += 1
-        if traits.leave_out is not None:
-            return traits.leave_out
+        if (reason := self.leaves_out(traits)) is not None:
+            return reason
         if self.phases != EVERY_PHASE and not self._may_be_in(traits) & self.phases:
             return "other phases"
         if not self._is_wanted(traits.name):

@@ -60,6 +60,8 @@ def _differences(trace: Trace) -> str | None:
         return "" if "opdiff" in _recorded_too(trace) else None
     tensors, reference = units.counted(len(compared), "compared tensor"), shown(str(trace.meta.get("reference", "cpu")))
     wrong = compared[~compared["status"].isin(HARMLESS)]
+    if trace.meta.get("reference") == "captured bits":
+        return f"{tensors}: {units.count(len(compared) - len(wrong))} with the captured bits, form and memory."
     if not len(wrong):
         text = f"{tensors}: none is further from {reference} than rounding allows."
         off = off_without_fault(trace.meta)

@@ -8,6 +8,7 @@ import pandas as pd
 from nbkit import units
 from nbkit.schema import OPS
 from nbkit.views.report.chapter import Chapter
+from nbkit.views.report.front.times import is_timed
 from nbkit.views.static_html.view import view_of
 from nbkit.views.summary.names import shown
 
@@ -33,9 +34,8 @@ class RecordedStep:
     def timed(self) -> Chapter | None:
         """Returns the chapter whose times are shown: that of optime; else of the first with ops, which are not its."""
         with_ops = [chapter for chapter in self.chapters if len(_ops(chapter))]
-        return next((chapter for chapter in with_ops if "timings" in chapter.contents.trace.frames), None) or next(
-            iter(with_ops), None
-        )
+        timed = (chapter for chapter in with_ops if is_timed(chapter.contents.trace))
+        return next(timed, None) or next(iter(with_ops), None)
 
 
 def recorded_steps(chapters: Sequence[Chapter]) -> list[RecordedStep]:

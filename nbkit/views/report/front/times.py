@@ -21,9 +21,8 @@ NOT_TIMED = "Step time not measured: record the step with nbkit.optime."
 
 def step_time(trace: Trace) -> tuple[str, str]:
     """Returns the time of one step and how it was measured; without a measurement an empty text and what to do."""
-    timings = TIMINGS.check(trace.frames.get("timings", TIMINGS.frame()))
-    if len(timings):
-        step = timings.iloc[0]
+    if is_timed(trace) and len(TIMINGS.check(trace.timings)):
+        step = trace.timings.iloc[0]
         median, spread, least = (units.duration(step[name]) for name in ("median_us", "iqr_us", "min_us"))
         runs = units.counted(int(step["repeats"]), "run")
         return median, f"per step, the median of {runs} (IQR {spread}, min {least})"
@@ -32,6 +31,11 @@ def step_time(trace: Trace) -> tuple[str, str]:
         whole_us = float((ops["start_us"] + ops["total_time_us"]).max() - ops["start_us"].min())
         return units.duration(whole_us), "a single run; how far runs differ is not known"
     return "", NOT_TIMED
+
+
+def is_timed(trace: Trace) -> bool:
+    """Tells whether a trace has the times of a step; those of opreplay are of single calls, each by itself."""
+    return "timings" in trace.frames and "replayed" not in trace.frames
 
 
 def times_html(chapter: Chapter) -> str:

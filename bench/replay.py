@@ -1,0 +1,145 @@
+"""Captures training steps, replays each in a fresh process, and counts the calls that are the same to the bit.
+
+For each step: the share of all aten calls, as a dispatch mode of its own counts them, that a fresh process repeats with
+the same bits, shapes, strides and aliases; every other call with its reason; the size of the folder over that of the
+different contents that ops read and wrote; and the time of capturing over that of optrace and a plain write of as many
+bytes to the same disk. Ends with status 1 if fewer than 99.5 % are the same or a folder is larger than 1.05 times.
+
+Run from the repository root: `python bench/replay.py [NAME ...] [--list]`. Writes out/bench/replay.md.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from fnmatch import fnmatch
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import torch
+
+import nbkit
+from bench.captured.counted import counted
+from bench.captured.steps import STEPS, Step
+
+ROOT = Path(__file__).parents[1]
+OUT = ROOT / "out" / "bench" / "replay.md"
+LEAST_SAME, MOST_SIZE = 0.995, 1.05
+ROUNDS = 3
+Result = dict[str, Any]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", default=["*"], help="steps, as patterns")
+    parser.add_argument("--list", action="store_true", help="print the names of the steps")
+    parser.add_argument("--replay", metavar="FOLDER", help="replay a folder and print what came of it, as JSON")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    if options.replay is not None:
+        print(json.dumps(replayed(options.replay)))
+        return 0
+    names = [name for name in STEPS if any(fnmatch(name, f"*{pattern}*") for pattern in options.names)]
+    if options.list:
+        print("\n".join(names))
+        return 0
+    results = [measured(name) for name in names]
+    OUT.parent.mkdir(parents=True, exist_ok=True)
+    OUT.write_text(text := "\n".join(report(results)) + "\n")
+    print(text)
+    calls, same = (sum(result[name] for result in results) for name in ("calls", "same"))
+    return int(same < LEAST_SAME * calls or any(result["size"] > MOST_SIZE for result in results))
+
+
+def measured(name: str) -> Result:
+    """Captures a step and replays it elsewhere. The step has run once before: optimizers have their state."""
+    with tempfile.TemporaryDirectory(dir=OUT.parent if OUT.parent.exists() else None) as place:
+        folder = Path(place) / "calls"
+        calls, unique = counted(made(name))
+        step = made(name)
+        with nbkit.opcapture(folder) as trace:
+            step()
+        size = sum(file.stat().st_size for file in folder.iterdir())
+        command = [sys.executable, __file__, "--replay", str(folder)]
+        paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths})
+        if done.returncode:
+            raise RuntimeError(f"replaying {name} ends with {done.returncode}: {done.stderr[-2000:]}")
+        result = {"name": name, "calls": calls, "unique": unique, "folder": size, "size": size / unique}
+        result |= json.loads(done.stdout.splitlines()[-1])
+        left = {reason: count for reason, count in trace.meta["skipped"].items() if reason.startswith("not captured")}
+        result["reasons"] = {**left, **result["reasons"]}
+        result |= times(name, folder, size)
+    print(f"{name}: {result['same']} of {calls}, {result['size']:.3f} times", file=sys.stderr, flush=True)
+    return result
+
+
+def made(name: str) -> Step:
+    torch.manual_seed(0)
+    step = STEPS[name]()
+    step()
+    torch.manual_seed(1)
+    return step
+
+
+def replayed(folder: str) -> Result:
+    trace = nbkit.opreplay(folder)
+    other = trace.diffs[trace.diffs["status"] != "ok"]
+    reasons = {
+        f"{op}: {message}": int(count) for (op, message), count in other.groupby(["op", "message"]).size().items()
+    }
+    return {"same": trace.meta["identical_calls"], "reasons": {**trace.meta["skipped"], **reasons}}
+
+
+def times(name: str, folder: Path, size: int) -> Result:
+    """Returns milliseconds of the bare step, under optrace and opcapture, and of a plain write, medians of rounds."""
+    data = os.urandom(size)
+    taken: dict[str, list[float]] = {"bare": [], "trace": [], "write": [], "capture": []}
+
+    def write() -> None:
+        with (folder.parent / "plain").open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+
+    recorders: dict[str, Callable[[], AbstractContextManager[Any]]] = {
+        "bare": nullcontext, "trace": nbkit.optrace, "capture": lambda: nbkit.opcapture(folder)
+    }  # fmt: skip
+    for _ in range(ROUNDS):
+        for kind in taken:
+            step = write if kind == "write" else made(name)
+            started = perf_counter()
+            with recorders.get(kind, nullcontext)():
+                step()
+            taken[kind].append((perf_counter() - started) * 1e3)
+    medians = {kind: median(values) for kind, values in taken.items()}
+    return {**medians, "cost": medians["capture"] / (medians["trace"] + medians["write"])}
+
+
+def report(results: list[Result]) -> list[str]:
+    calls, same = (sum(result[name] for result in results) for name in ("calls", "same"))
+    lines = [
+        f"{same:,} of {calls:,} aten calls are the same to the bit in a fresh process ({same / calls:.2%}).",
+        "",
+        "| step | aten calls | same | folder MB | folder / unique bytes | bare ms | trace ms | plain write ms | "
+        "capture ms | capture / (trace + write) |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for one in results:
+        numbers = [f"{one[kind]:.0f}" for kind in ("bare", "trace", "write", "capture")]
+        lines.append(
+            f"| {one['name']} | {one['calls']:,} | {one['same']:,} | {one['folder'] / 1e6:.1f} | {one['size']:.3f} | "
+            f"{' | '.join(numbers)} | {one['cost']:.2f} |"
+        )
+    reasons = [f"- {one['name']}: {count} x {reason}" for one in results for reason, count in one["reasons"].items()]
+    return [*lines, "", "What is not the same, and what was not captured:", "", *(reasons or ["nothing"])]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

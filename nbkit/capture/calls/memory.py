@@ -1,0 +1,160 @@
+"""Reads the memory of tensors as bytes, and knows which of it is in the folder already, so that it is stored once."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from weakref import ref
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nbkit.capture.calls.encode import NotCapturedError
+from nbkit.capture.raw.tensor_registry import PLAIN
+from nbkit.numerics.precision import Array
+from nbkit.trace.calls.writing import summed
+
+# Kernels may choose by the alignment of an address, up to a line of the cache.
+ALIGNMENT = 64
+# A storage of more bytes than this, and of more than this many times what a call uses of it, is stored in part.
+SMALL, MOST_UNUSED = 64 * 1024, 4
+# Of a larger one it is not worth the time to find out whether it is as it was.
+MOST_CHECKED = 64
+# Below this size a content is written anew and compared, which takes no longer than its sum.
+TINY = 4096
+
+Span = tuple[int, int]  # first byte in a storage, and number of bytes
+
+
+class Memory(NamedTuple):
+    """Holds a storage as it can be read, and the device that it counts as being on."""
+
+    storage: torch.UntypedStorage
+    device: torch.device
+
+    @property
+    def size_bytes(self) -> int:
+        return int(self.storage.nbytes())
+
+    def read(self, span: Span) -> Array:
+        """Returns bytes of it, in its own memory where that is on the CPU."""
+        start, count = span
+        if not count:
+            return np.empty(0, np.uint8)
+        if self.storage.device.type == "cpu":
+            return np.asarray(_Bytes(self.storage, start, count))
+        view = torch.empty(0, dtype=torch.uint8, device=self.storage.device)
+        view.set_(self.storage)
+        data: Array = view[start : start + count].cpu().numpy()
+        return data
+
+
+class _Bytes:
+    """Shows numpy the memory of a storage. Tensor.numpy() would, too, but forbids torch to resize it afterwards."""
+
+    def __init__(self, storage: torch.UntypedStorage, start: int, count: int) -> None:
+        self.storage = storage
+        address = storage.data_ptr() + start
+        self.__array_interface__ = {"data": (address, True), "shape": (count,), "typestr": "|u1", "version": 3}
+
+
+def memory_of(tensor: Tensor) -> Memory:
+    """Returns the memory of a dense tensor; of one that wraps another one (a device in Python) that of the inner one.
+
+    Raises NotCapturedError if it has none of its own.
+    """
+    inner = tensor
+    if type(tensor) not in PLAIN and hasattr(tensor, "__tensor_flatten__"):
+        names, _ = tensor.__tensor_flatten__()
+        if len(names) != 1:
+            raise NotCapturedError(f"it has tensors of type {type(tensor).__name__}")
+        inner = getattr(tensor, names[0])
+    try:
+        storage = inner.untyped_storage()
+        if storage.data_ptr() or not storage.nbytes():
+            return Memory(storage, tensor.device)
+    except (RuntimeError, NotImplementedError):
+        pass
+    raise NotCapturedError(f"it has tensors without memory of their own ({tensor.layout})".replace("torch.", ""))
+
+
+def span_of(tensor: Tensor) -> Span:
+    """Returns what a dense tensor spans of its storage, from an aligned byte on."""
+    if not tensor.numel():
+        return 0, 0
+    size, first = tensor.element_size(), int(tensor.storage_offset()) * tensor.element_size()
+    last = sum((int(count) - 1) * int(step) for count, step in zip(tensor.shape, tensor.stride(), strict=True))
+    start = first - first % ALIGNMENT
+    return start, first + (last + 1) * size - start
+
+
+class KnownContents:
+    """Names the contents of storages; `put` stores what is new. One that no op has written to is not stored again.
+
+    Of large memory the sum of its words is taken each time: what writes to it without an op (numpy, another thread)
+    is seen as well.
+    """
+
+    def __init__(self, put: Callable[[Array], str]) -> None:
+        self.put = put
+        # By id of a storage: the storage, and by span name and sum.
+        self.known: dict[int, tuple[Any, dict[Span, tuple[str, int]]]] = {}
+
+    def name(self, memory: Memory, span: Span) -> str:
+        """Returns the name of what the storage holds now."""
+        data = memory.read(span)
+        if len(data) <= TINY:
+            return self.put(data)
+        entry = self._entry(memory.storage)
+        known, total = entry.get(span), summed(data)
+        if known is None or known[1] != total:
+            known = entry[span] = self.put(data), total
+        return known[0]
+
+    def whole(self, memory: Memory) -> str | None:
+        """Returns the name of the whole content, if it is stored; None if it is not known."""
+        span = (0, memory.size_bytes)
+        known = self._entry(memory.storage).get(span)
+        return known[0] if known is not None and known[1] == summed(memory.read(span)) else None
+
+    def changed(self, storage: torch.UntypedStorage) -> None:
+        """Notes that an op writes to a storage."""
+        self.known.pop(id(storage), None)
+
+    def best_span(self, memory: Memory, used: Span, *, is_whole: bool) -> Span:
+        """Returns what is stored of a storage of which a call uses a part."""
+        size = memory.size_bytes
+        if is_whole or size <= SMALL or size <= MOST_UNUSED * used[1]:
+            return 0, size
+        is_checked = size <= MOST_CHECKED * used[1]
+        return (0, size) if is_checked and self.whole(memory) is not None else used
+
+    def _entry(self, storage: torch.UntypedStorage) -> dict[Span, tuple[str, int]]:
+        held = self.known.get(id(storage))
+        if held is None or held[0]() is not storage:
+            held = self.known[id(storage)] = (ref(storage), {})
+        return held[1]
+
+
+def union(spans: list[Span]) -> Span:
+    """Returns the span that holds all of them; empty ones do not count."""
+    spans = [span for span in spans if span[1]]
+    if not spans:
+        return 0, 0
+    start = min(start for start, _ in spans)
+    return start, max(first + count for first, count in spans) - start
+
+
+def layout_parts(tensor: Tensor) -> list[Tensor]:
+    """Returns the tensors that a sparse one is made of. Raises NotCapturedError for other layouts."""
+    if tensor.layout is torch.sparse_coo:
+        return [tensor._indices(), tensor._values()]
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
+    if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+        return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
+    raise NotCapturedError(f"it has tensors of the layout {tensor.layout}".replace("torch.", ""))
+
+
+def state_bytes(generator: torch.Generator) -> Array:
+    """Returns the state of a generator."""
+    return np.asarray(generator.get_state().cpu().numpy(), np.uint8)

@@ -1,0 +1,52 @@
+"""Reads what is set around a call and may change what it computes, and sets it again around its replay."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from nbkit.capture.calls.encode import NAMED
+
+
+def call_state() -> dict[str, Any]:
+    """Returns gradient mode, autocast, default dtype, threads and precision, as JSON data."""
+    state: dict[str, Any] = {
+        "grad": torch.is_grad_enabled(),
+        "inference": torch.is_inference_mode_enabled(),
+        "default_dtype": str(torch.get_default_dtype()).removeprefix("torch."),
+        "threads": torch.get_num_threads(),
+        "matmul_precision": torch.get_float32_matmul_precision(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+    }
+    if torch.is_autocast_enabled("cpu"):
+        state["autocast"] = {"cpu": str(torch.get_autocast_dtype("cpu")).removeprefix("torch.")}
+    return state
+
+
+@contextmanager
+def as_recorded(state: Mapping[str, Any]) -> Iterator[None]:
+    """Sets what call_state() has read, and takes it back; autocast has been applied to the inputs of aten ops.
+
+    Raises KeyError, ValueError, TypeError or RuntimeError on what call_state() has not made.
+    """
+    now = call_state()
+    try:
+        with torch.inference_mode(state.get("inference") is True):
+            _set({name: value for name, value in state.items() if now.get(name) != value})
+            yield
+    finally:
+        _set({name: value for name, value in now.items() if name in state})
+
+
+def _set(state: Mapping[str, Any]) -> None:
+    if "grad" in state:
+        torch.set_grad_enabled(bool(state["grad"]))
+    if "default_dtype" in state:
+        torch.set_default_dtype(NAMED["dtype"][state["default_dtype"]])
+    if "threads" in state and 0 < int(state["threads"]) <= 4096:
+        torch.set_num_threads(int(state["threads"]))
+    if "matmul_precision" in state:
+        torch.set_float32_matmul_precision(str(state["matmul_precision"]))
+    if "deterministic" in state:
+        torch.use_deterministic_algorithms(bool(state["deterministic"]))

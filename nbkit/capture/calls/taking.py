@@ -1,0 +1,242 @@
+"""Makes the record of one call: what it reads from before it runs, what it returns and writes to from after."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbkit.capture.calls.encode import NotCapturedError, encoded
+from nbkit.capture.calls.memory import KnownContents, Memory, layout_parts, memory_of, span_of, state_bytes, union
+from nbkit.capture.recorder.op_forms import RESHAPING
+from nbkit.capture.replay.copies import all_tensors, tensors_in
+from nbkit.capture.replay.op_traits import UNINITIALISED, OpTraits, written_tensors
+from nbkit.errors import first_line
+from nbkit.trace.calls.layout import Record
+
+# They overwrite their first argument without reading it.
+OVERWRITING = frozenset(
+    "copy_ zero_ fill_ normal_ uniform_ random_ bernoulli_ exponential_ geometric_ cauchy_ log_normal_ "
+    "_foreach_copy_ _foreach_zero_".split()
+)
+# Views although their schema does not say so.
+QUIET_VIEWS = frozenset({"_unsafe_view", "_reshape_alias"})
+
+
+def needs_no_values(traits: OpTraits) -> bool:
+    """Returns whether what a call does follows from shapes alone: views, metadata, uninitialized memory."""
+    is_view = getattr(traits.func, "is_view", False) or traits.packet in QUIET_VIEWS
+    return is_view or traits.packet in UNINITIALISED or traits.packet in RESHAPING
+
+
+@dataclass
+class Taken:
+    """Holds a call that is being taken: its record so far, and the storages that its tensors lie in."""
+
+    traits: OpTraits
+    arguments: tuple[Any, Any]
+    record: Record
+    memories: list[Memory] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)  # of the storages, when they were met
+    spans: list[tuple[int, int]] = field(default_factory=list)  # what is stored of each
+    numbers: dict[int, int] = field(default_factory=dict)  # of storages by id
+    inputs: dict[int, int] = field(default_factory=dict)  # of tensors by id
+    known: dict[int, tuple[Tensor, Memory]] = field(default_factory=dict)  # of tensors by id
+    input_storages: int = 0
+    needs_values: bool = True
+
+    def memory(self, tensor: Tensor) -> Memory:
+        """Returns memory_of() a tensor, which takes a few microseconds the first time."""
+        known = self.known.get(id(tensor))
+        if known is None:
+            known = self.known[id(tensor)] = tensor, memory_of(tensor)
+        return known[1]
+
+    def number(self, tensor: Tensor) -> int:
+        """Returns the number of the storage that a tensor lies in."""
+        return self.numbers[id(self.memory(tensor).storage)]
+
+
+class CallTaker:
+    """Makes records; `contents` stores the values."""
+
+    def __init__(self, contents: KnownContents, normal_state: Record) -> None:
+        self.contents, self.normal_state = contents, normal_state
+
+    def before(self, traits: OpTraits, args: Any, kwargs: Any, number: int, state: Record) -> Taken:
+        """Returns a call that is about to run; `state` is call_state(). Raises NotCapturedError, FullError, OSError."""
+        record: Record = {"op": traits.name, "number": number}
+        state = {name: value for name, value in state.items() if self.normal_state.get(name) != value}
+        if state:
+            record["state"] = state
+        taken = Taken(traits, (args, kwargs), record | {"storages": [], "tensors": []})
+        tensors = all_tensors(args, kwargs)
+        dense = list(_dense(tensors))
+        # Sparse tensors are checked when they are made again, for which their indices must be there.
+        taken.needs_values = not needs_no_values(traits) or len(dense) != len(tensors)
+        self._place(taken, dense)
+        generators: list[torch.Generator] = []
+
+        def add(value: Tensor | torch.Generator) -> int:
+            if isinstance(value, torch.Generator):
+                generators.append(value)
+                return len(generators) - 1
+            if id(value) not in taken.inputs:
+                taken.inputs[id(value)] = self._describe(taken, value)
+            return taken.inputs[id(value)]
+
+        taken.record["args"] = encoded(list(args), add)
+        if kwargs:
+            taken.record["kwargs"] = {name: encoded(value, add) for name, value in kwargs.items()}
+        taken.input_storages = len(taken.memories)
+        self._take_generators(taken, generators, tensors)
+        if taken.needs_values:
+            self._take_inputs(taken)
+        return taken
+
+    def after(self, taken: Taken, out: Any) -> Record:
+        """Returns the record of a call that has run."""
+        record, written = taken.record, written_tensors(taken.traits, *taken.arguments)
+        taken.known.clear()  # set_ gives a tensor other memory
+        for tensor in _dense(written):
+            self.contents.changed(taken.memory(tensor).storage)
+        results = [*tensors_in(out), *written]
+        known = len(taken.memories)
+        self._place(taken, list(_dense(results)))
+        described: dict[int, int] = {}
+
+        def add(value: Tensor) -> int:
+            if id(value) not in described:
+                described[id(value)] = self._describe(taken, value)
+            return described[id(value)]
+
+        is_plain_list = isinstance(out, list | tuple)
+        record["outputs"] = encoded(list(out) if is_plain_list else [out], add)
+        if is_plain_list:
+            record["is_list"] = True
+        if written:
+            record["written"] = [[taken.inputs[id(tensor)], add(tensor)] for tensor in written]
+        self._take_results(taken, written, known)
+        return record
+
+    def raised(self, taken: Taken, error: Exception) -> Record:
+        """Returns the record of a call that raised."""
+        return taken.record | {"raised": f"{type(error).__name__}: {first_line(error)}"}
+
+    def _place(self, taken: Taken, tensors: list[Tensor]) -> None:
+        """Gives the storages of tensors their numbers in the call, and says which part of each is stored."""
+        used: dict[int, list[tuple[int, int]]] = {}
+        for tensor in tensors:
+            memory = taken.memory(tensor)
+            number = taken.numbers.setdefault(id(memory.storage), len(taken.memories))
+            if number == len(taken.memories):
+                taken.memories.append(memory)
+                taken.sizes.append(memory.size_bytes)
+            used.setdefault(number, []).append(span_of(tensor))
+        for number in range(len(taken.spans), len(taken.memories)):
+            memory = taken.memories[number]
+            used_span, is_whole = union(used[number]), needs_no_values(taken.traits)
+            taken.spans.append(self.contents.best_span(memory, used_span, is_whole=is_whole))
+            storage: Record = {"bytes": taken.spans[number][1]}
+            if memory.device.type != "cpu":
+                storage["device"] = str(memory.device)
+            taken.record["storages"].append(storage)
+
+    def _describe(self, taken: Taken, tensor: Tensor) -> int:
+        """Returns the number of a tensor in the record, to which it is added."""
+        entry: Record = {"dtype": str(tensor.dtype).removeprefix("torch."), "shape": list(tensor.shape)}
+        if tensor.is_quantized:
+            raise NotCapturedError("it has quantized tensors")
+        if tensor._is_zerotensor():
+            entry |= {"zeros": str(tensor.device)}
+        elif tensor.layout is not torch.strided:
+            entry |= {"layout": str(tensor.layout).removeprefix("torch.")}
+            entry["parts"] = [self._describe(taken, part) for part in layout_parts(tensor)]
+            if tensor.layout is torch.sparse_coo:
+                entry["is_coalesced"] = tensor.is_coalesced()
+        else:
+            entry |= self._geometry(taken, tensor)
+        taken.record["tensors"].append(entry)
+        return len(taken.record["tensors"]) - 1
+
+    def _geometry(self, taken: Taken, tensor: Tensor) -> Record:
+        number = taken.number(tensor)
+        offset = tensor.storage_offset() - taken.spans[number][0] // tensor.element_size()
+        if tensor.numel() and offset < 0:
+            raise NotCapturedError("its result lies outside of what it was given of a large storage")
+        entry: Record = {"storage": number}
+        if not tensor.is_contiguous():
+            entry["stride"] = list(tensor.stride())
+        if tensor.numel() and offset:
+            entry["offset"] = offset
+        for name, is_set in (("conj", tensor.is_conj()), ("neg", tensor.is_neg())):
+            if is_set:
+                entry[name] = True
+        return entry
+
+    def _take_generators(self, taken: Taken, generators: list[torch.Generator], tensors: list[Tensor]) -> None:
+        if generators:
+            taken.record["generators"] = [
+                {"device": str(generator.device), "state": self.contents.put(state_bytes(generator))}
+                for generator in generators
+            ]
+        elif taken.traits.is_random:
+            device = taken.arguments[1].get("device") or next((one.device for one in tensors), torch.device("cpu"))
+            generator = _default_generator(torch.device(device))
+            taken.record["generator"] = {
+                "device": str(generator.device), "state": self.contents.put(state_bytes(generator))
+            }  # fmt: skip
+
+    def _take_inputs(self, taken: Taken) -> None:
+        unread = self._unread(taken)
+        for number, (memory, span) in enumerate(zip(taken.memories, taken.spans, strict=True)):
+            if span[1] and number not in unread:
+                taken.record["storages"][number]["before"] = self.contents.name(memory, span)
+
+    def _unread(self, taken: Taken) -> set[int]:
+        """Returns the numbers of storages that the call overwrites without reading them."""
+        traits, (args, kwargs) = taken.traits, taken.arguments
+        if not (traits.is_out or traits.packet in OVERWRITING):
+            return set()
+        written = written_tensors(traits, args, kwargs)
+        # One that is given twice, as in exp(x, out=x), is read as well.
+        given = Counter(map(id, all_tensors(args, kwargs))) - Counter(map(id, written))
+        read = {taken.number(one) for one in _dense(all_tensors(args, kwargs)) if id(one) in given}
+        return {taken.number(tensor) for tensor in _dense(written)} - read
+
+    def _take_results(self, taken: Taken, written: list[Tensor], known: int) -> None:
+        if taken.traits.packet in UNINITIALISED or taken.traits.packet in RESHAPING:
+            return
+        storages = taken.record["storages"]
+        fresh = range(known, len(taken.memories))
+        if fresh and not taken.needs_values:  # a view that turned out to be a copy
+            for number in range(taken.input_storages):
+                if taken.spans[number][1]:
+                    storages[number]["before"] = self.contents.name(taken.memories[number], taken.spans[number])
+        changed = {taken.number(tensor) for tensor in _dense(written)}
+        for number in (*changed, *fresh):
+            memory, span = taken.memories[number], taken.spans[number]
+            if memory.size_bytes != taken.sizes[number]:  # the op has made room for its result
+                span = (0, memory.size_bytes)
+            if span[1]:
+                storages[number]["after"] = self.contents.name(memory, span)
+
+
+def _dense(tensors: list[Tensor]) -> Iterator[Tensor]:
+    """Yields the tensors with memory, those that sparse ones are made of among them."""
+    for tensor in tensors:
+        if tensor._is_zerotensor():
+            continue
+        if tensor.layout is torch.strided:
+            yield tensor
+        else:
+            yield from _dense(layout_parts(tensor))
+
+
+def _default_generator(device: torch.device) -> torch.Generator:
+    """Returns the generator that a device draws from; that of the CPU for a device without one."""
+    if device.type == "cuda":
+        return torch.cuda.default_generators[device.index or 0]
+    return torch.default_generator

@@ -1,0 +1,1 @@
+"""Runs captured calls again, for accuracy and speed (opreplay)."""

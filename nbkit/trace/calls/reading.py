@@ -1,0 +1,114 @@
+"""Reads a folder of captured calls; nothing in it is run, and no path in it is followed."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+from nbkit.errors import TraceError
+from nbkit.numerics.precision import Array
+from nbkit.trace.calls.layout import CALLS, CONTENT, FORMAT, HEAD, PLACES, SHARD, VERSION, Record, record_of
+
+PLACE_COLUMNS = ("op_id", "module", "phase", "source")
+
+
+class CallFolder:
+    """Holds an open folder; `head` says what was set when it was captured. Raises TraceError if it is none."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.head = _head(path)
+        self._shards: dict[str, Any] = {}  # by name of a content
+        self.damaged_shards: list[str] = []
+        for file in sorted(_files(path)):
+            self._open(file)
+        self._places = _places(path)
+
+    def __iter__(self) -> Iterator[tuple[int, Record | TraceError]]:
+        """Yields the calls with their numbers; the error that says why a line is none."""
+        try:
+            with (self.path / CALLS).open("rb") as file:
+                for number, line in enumerate(file):
+                    yield number, self._record(line)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise TraceError(f"Cannot read {self.path / CALLS}: {(error.strerror or str(error)).lower()}.") from error
+
+    def __len__(self) -> int:
+        """Returns the number of calls."""
+        return sum(1 for _ in self)
+
+    def content(self, name: object) -> Array:
+        """Returns the bytes of a content. Raises TraceError if they are not there or not what they were."""
+        if not isinstance(name, str) or not CONTENT.fullmatch(name) or name not in self._shards:
+            missing = f"; {', '.join(self.damaged_shards)} cannot be read" if self.damaged_shards else ""
+            raise TraceError(f"its values {str(name)[:40]!r} are not in the folder{missing}")
+        try:
+            data: Array = self._shards[name].get_tensor(name)
+            is_bytes = data.dtype == np.uint8 and data.ndim == 1
+        except (SafetensorError, OSError, ValueError, TypeError, AttributeError, KeyError) as error:
+            raise TraceError(f"its values {name!r} cannot be read; capture it again") from error
+        if not is_bytes or crc32(data.data) != int(name.partition("-")[2], 16):
+            raise TraceError(f"its values {name!r} are damaged; capture it again")
+        return data
+
+    def place(self, number: int) -> dict[str, Any]:
+        """Returns where a call stood in its step, by the columns of `ops`; what is not known is null."""
+        return {
+            name: values[number] if number < len(values := self._places.get(name, [])) else None
+            for name in PLACE_COLUMNS
+        }
+
+    def _record(self, line: bytes) -> Record | TraceError:
+        try:
+            return record_of(line)
+        except TraceError as error:
+            return error
+
+    def _open(self, file: Path) -> None:
+        try:
+            shard: Any = safe_open(file, framework="numpy")
+            names = shard.keys()
+            self._shards.update(dict.fromkeys(names, shard))
+        except (SafetensorError, OSError, ValueError):
+            self.damaged_shards.append(file.name)
+
+
+def _files(path: Path) -> list[Path]:
+    # A link may lead out of the folder.
+    return [file for file in path.iterdir() if SHARD.fullmatch(file.name) and file.is_file() and not file.is_symlink()]
+
+
+def _head(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        raise TraceError(f"There is no {path}; give the folder that nbkit.opcapture wrote.")
+    if not (path / HEAD).is_file():
+        raise TraceError(f"{path} holds no captured calls: it has no {HEAD}; give the folder that opcapture wrote.")
+    try:
+        head = json.loads((path / HEAD).read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise TraceError(f"{path} is damaged: {HEAD} is no JSON; capture the step again.") from error
+    if not isinstance(head, dict) or head.get("format") != FORMAT or not isinstance(head.get("version"), int):
+        raise TraceError(f"{path} holds no captured calls: {HEAD} is of another format; give the folder of opcapture.")
+    if head["version"] > VERSION:
+        raise TraceError(
+            f"{path} has version {head['version']} of captured calls, this nbkit reads up to {VERSION}; upgrade "
+            f"nbkit-torch."
+        )
+    return head
+
+
+def _places(path: Path) -> dict[str, list[Any]]:
+    """Returns where the calls stood; nothing after a crash, or where the file is damaged."""
+    try:
+        places = json.loads((path / PLACES).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(places, dict):
+        return {}
+    return {name: values for name, values in places.items() if isinstance(values, list)}

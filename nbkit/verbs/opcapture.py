@@ -1,0 +1,37 @@
+"""opcapture saves chosen calls of a step in a folder. Its trace is shown as optrace's, with what was saved above."""
+
+from collections.abc import Callable
+from typing import Any
+
+from nbkit.verbs.options.generated import Option
+from nbkit.verbs.options.parser import absolute_path
+from nbkit.verbs.verb import ABOUT_PATTERNS, PROGRAM, Recorder, Verb
+from nbkit.views.ops_view import led_by
+from nbkit.views.sections.replay import capture_sections
+
+
+def _function() -> Callable[..., Any]:
+    from nbkit.capture.operators.capture import opcapture
+
+    return opcapture
+
+
+OPCAPTURE = Verb(
+    "opcapture",
+    view=led_by(capture_sections),
+    recorder=Recorder(
+        function=_function,
+        summary="save the inputs and results of ops, to run them again",
+        description="Save chosen calls of this cell with their inputs and results, to run them again: forward, "
+        "backward and optimizer.",
+        notes=f"%opreplay FOLDER, or `{PROGRAM} replay FOLDER`, runs the calls again.\n\n{ABOUT_PATTERNS}",
+        special={
+            "folder": Option(
+                ("--folder",), "FOLDER", "where to save; captured calls there are replaced", absolute_path
+            ),
+            "calls": Option(metavar="N", help="which calls of each op, from 0: 0, 0,2, 2:5 (default: all)", read=str),
+            "only": Option(metavar="TRACE_DIR", help="save only calls that this trace of opdiff or opcheck flags"),
+            "max_bytes": Option(help="save N bytes at most (default: 4 GiB)"),
+        },
+    ),
+)

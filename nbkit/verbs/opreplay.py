@@ -1,0 +1,110 @@
+"""opreplay runs captured calls again, as `%opreplay` and as `replay`. Its trace is shown as that of opdiff."""
+
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import replace
+
+from nbkit.trace.trace import Trace
+from nbkit.verbs.notebook import Notebook
+from nbkit.verbs.opdiff import OPDIFF
+from nbkit.verbs.options.generated import Option, OptionHolder, add_options, option_names
+from nbkit.verbs.options.parser import absolute_path
+from nbkit.verbs.verb import FINDINGS, FINE, PROGRAM, Command, LineMagic, Outcome, Verb
+from nbkit.views.sections.replay import replay_outcome, replay_sections
+
+SPECIAL = {
+    "folder": Option(metavar="FOLDER", help="what opcapture wrote", read=absolute_path),
+    "against": Option(
+        metavar="WHAT", help="bits (the default), captured (what rounding allows), or a reference such as cpu:float64"
+    ),
+    "ops": Option(help="run only ops that fit"),
+    "calls": Option(metavar="N", help="which calls of each op, from 0: 0, 0,2, 2:5 (default: all)", read=str),
+    "device": Option(help="where to run, such as cpu or cuda:0 (default: where each call was captured)"),
+    "libraries": Option(metavar="NAME", help="namespaces whose ops may be called beside those of torch"),
+}
+
+
+def _add_options(holder: OptionHolder) -> None:
+    from nbkit.capture.operators.replay.opreplay import opreplay
+
+    add_options(holder, opreplay, SPECIAL)
+
+
+def _replay(options: Namespace) -> Trace:
+    from nbkit.capture.operators.replay.opreplay import opreplay
+
+    names = option_names(opreplay)
+    return opreplay(**{name: getattr(options, name) for name in names})
+
+
+def _run_line(options: Namespace, notebook: Notebook) -> Trace | None:
+    trace = _replay(options)
+    notebook.store("_opreplay", trace)
+    if options.output is not None:
+        notebook.store(options.output, trace)
+    return None if options.quiet else trace
+
+
+LINE = LineMagic(
+    """\
+Run captured calls again, each alone from the inputs it had, and compare what they do with what they did.
+
+    %opreplay calls                                   to the bit
+    %opreplay calls --device cuda --against captured  elsewhere, within rounding
+    %opreplay calls --ops mm --repeats 50 --warmup 5  for their time
+
+FOLDER is what %%opcapture wrote. Nothing in it is executed: values are bytes, and only registered ops are called.""",
+    _add_options,
+    _run_line,
+    stores_result=True,
+)
+
+
+def _add_command_options(holder: OptionHolder) -> None:
+    holder.add_argument("--save", type=absolute_path, metavar="TRACE_DIR", help="save the trace there")
+    _add_options(holder)
+
+
+def _run_command(options: Namespace, progress: Callable[[str], None]) -> Outcome:
+    trace = _replay(options)
+    if options.save is not None:
+        trace.save(options.save)
+    is_wrong = trace.meta["mismatches"] or trace.meta["unusable_calls"]
+    return Outcome(trace.summary() if options.save is None else None, FINDINGS if is_wrong else FINE, [trace])
+
+
+COMMAND = Command(
+    "replay",
+    "run captured calls again and compare",
+    "replay calls",
+    f"""\
+Run the calls again that opcapture saved, each alone from the inputs it had, and compare what they do with what they
+did: on this machine, another one, another device or another version of torch.
+
+    {PROGRAM} replay calls
+        compares to the bit
+    {PROGRAM} replay calls --device cuda --against captured
+        compares as far as rounding allows
+    {PROGRAM} replay calls --against cpu:float64
+        compares with a float64 reference, as opdiff does
+    {PROGRAM} replay calls --ops mm --repeats 50 --warmup 5 --save timed
+        times calls, and saves the trace
+    {PROGRAM} replay calls --export calls.txt
+        also writes op, shapes and dtypes for BackendBench
+
+Exit status: 0; 1 if a result differs or a call could not be run again; 2 if the folder cannot be read.""",
+    _add_command_options,
+    _run_command,
+)
+assert OPDIFF.view is not None
+OPREPLAY = Verb(
+    "opreplay",
+    view=replace(
+        OPDIFF.view,
+        sections=replay_sections,
+        outcome=replay_outcome,
+        nothing="No call was run again; see trace.meta['skipped'].",
+    ),
+    line=LINE,
+    command=COMMAND,
+)

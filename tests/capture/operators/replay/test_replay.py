@@ -1,0 +1,221 @@
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+
+import nbkit
+from nbkit.schema import DIFFS, OPS, REPLAYED, TIMINGS
+from tests.capture.operators.folders import captured, first_of, problems, records, rewritten
+from tests.processes import PYTHON
+
+ROOT = Path(__file__).parents[4]
+
+
+def in_fresh_process(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [*PYTHON, "-m", "nbkit", *words]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+
+
+def test_a_fresh_process_does_the_same_to_the_bit(tmp_path):
+    captured(tmp_path / "calls")
+    done = in_fresh_process("replay", str(tmp_path / "calls"), "--save", str(tmp_path / "trace"))
+    assert (done.returncode, done.stderr) == (0, "")
+    meta = nbkit.load(tmp_path / "trace").meta
+    assert meta["identical_calls"] == meta["captured_calls"] == len(records(tmp_path / "calls")) > 50
+
+
+def test_the_frames_tell_ops_times_and_differences(tmp_path):
+    captured(tmp_path / "calls")
+    trace = nbkit.opreplay(tmp_path / "calls", repeats=3, warmup=1)
+    OPS.check(trace.ops), TIMINGS.check(trace.timings), DIFFS.check(trace.diffs), REPLAYED.check(trace.replayed)
+    assert (trace.timings["repeats"] == 3).all() and (trace.timings["median_us"] > 0).all()
+    row = trace.replayed[trace.replayed["op"] == "aten.addmm.default"].iloc[0]
+    median = trace.timings["median_us"][row["op_id"]]
+    assert trace.ops["flops"][row["op_id"]] == 2 * 8 * 6 * 16
+    assert row["flops_per_s"] == pytest.approx(2 * 8 * 6 * 16 / median * 1e6)
+    assert row["moved_bytes"] == 4 * (16 + 8 * 6 + 6 * 16 + 8 * 16)
+    assert (row["module"], row["phase"], row["call"]) == ("0", "forward", 0)
+    assert trace.ops["input_shapes"][row["op_id"]] == "[[16], [8, 6], [6, 16]]"
+
+
+def test_an_op_that_writes_gets_its_inputs_anew_in_each_repeat(tmp_path):
+    x = torch.ones(3)
+    captured(tmp_path / "calls", lambda: x.mul_(2), ops="aten.mul_")
+    trace = nbkit.opreplay(tmp_path / "calls", repeats=4, warmup=2)
+    assert problems(trace) == [] and x.tolist() == [2, 2, 2]
+
+
+def test_the_random_state_of_the_process_stays(tmp_path):
+    captured(tmp_path / "calls")
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    nbkit.opreplay(tmp_path / "calls")
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.is_grad_enabled() and torch.get_default_dtype() is torch.float32
+
+
+def test_what_was_set_around_a_call_is_set_again(tmp_path):
+    torch.set_default_dtype(torch.float64)
+    try:
+        captured(tmp_path / "calls", lambda: torch.ones(2), ops="aten.ones")
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert problems(nbkit.opreplay(tmp_path / "calls")) == []
+
+
+def other_result(number: int):
+    """Changes the factor of one product, so that its result is not the captured one."""
+
+    def change(at, record):
+        return record | {"args": [record["args"][0], record["args"][1] * 1.5]} if at == number else record
+
+    return change
+
+
+def test_a_result_with_other_bits_is_told(tmp_path):
+    captured(tmp_path / "calls", lambda: torch.arange(4.0) * 3.0, ops="aten.mul")
+    folder = rewritten(tmp_path / "calls", tmp_path / "other", other_result(0))
+    trace = nbkit.opreplay(folder)
+    assert problems(trace) == [("aten.mul.Tensor", "mismatch", "other bits")]
+    row = trace.diffs.iloc[0]
+    assert (row["max_abs_error"], row["mismatch_count"]) == (4.5, 3)
+    assert (trace.meta["identical_calls"], trace.meta["mismatches"]) == (0, 1)
+    assert list(trace.findings["rule"]) == ["mismatch"]
+
+
+def test_one_bit_is_enough_and_rounding_allows_it(tmp_path):
+    captured(tmp_path / "calls", lambda: torch.full((100,), 3.0).mul(1 / 3), ops="aten.mul")
+    changed = float(torch.nextafter(torch.tensor(1 / 3), torch.tensor(1.0)).double())
+
+    def change(_, record):
+        record["args"][1] = changed
+        return record
+
+    folder = rewritten(tmp_path / "calls", tmp_path / "other", change)
+    assert problems(nbkit.opreplay(folder)) == [("aten.mul.Tensor", "mismatch", "other bits")]
+    assert problems(nbkit.opreplay(folder, against="captured")) == []
+
+
+def test_form_and_memory_are_compared(tmp_path):
+    captured(tmp_path / "calls", lambda: torch.ones(2, 3).t(), ops="aten.t")
+    number = first_of(tmp_path / "calls", "aten.t.default")
+
+    def stride(_, record):
+        record["tensors"][1]["stride"] = [2, 1]
+        return record
+
+    def alias(_, record):
+        record["storages"].append(dict(record["storages"][0]))
+        record["tensors"][1]["storage"] = 1
+        return record
+
+    def shape(_, record):
+        record["tensors"][1]["shape"] = [2, 3]
+        return record
+
+    def told(change):
+        return problems(nbkit.opreplay(rewritten(tmp_path / "calls", tmp_path / change.__name__, change)))
+
+    assert number == 0
+    assert told(stride) == [("aten.t.default", "mismatch", "strides [1, 3], expected [2, 1]")]
+    assert told(alias) == [("aten.t.default", "mismatch", "the memory of an argument, expected its own")]
+    assert told(shape) == [("aten.t.default", "shape", "shape [3, 2], expected [2, 3]")]
+
+
+def test_a_tensor_may_be_given_other_memory_and_another_size(tmp_path):
+    def step() -> None:
+        x = torch.zeros(10)
+        x.set_(torch.ones(3)).resize_(50)
+        x.unsqueeze_(0).transpose_(0, 1).add_(1)
+        torch.add(torch.ones(4, 4), 1, out=torch.empty(0))
+        x.as_strided((3, 2), (1, 1), 4).mul(2)
+
+    trace = captured(tmp_path / "calls", step)
+    assert problems(nbkit.opreplay(tmp_path / "calls")) == []
+    assert {"aten.set_.source_Tensor", "aten.resize_.default", "aten.add.out"} <= set(trace.captures["op"])
+
+
+def test_what_raised_must_raise_again(tmp_path):
+    with pytest.raises(RuntimeError), nbkit.opcapture(tmp_path / "calls", ops="aten.mm"):
+        torch.ones(2, 3) @ torch.ones(2, 3)
+    trace = nbkit.opreplay(tmp_path / "calls")
+    assert trace.diffs["message"][0].startswith("it raises as in the step: RuntimeError: mat1")
+
+    def whole(_, record):
+        del record["raised"]
+        return record | {"outputs": [None]}
+
+    trace = nbkit.opreplay(rewritten(tmp_path / "calls", tmp_path / "other", whole))
+    assert [status for _, status, _ in problems(trace)] == ["failed"]
+    assert trace.meta["mismatches"] == 1
+
+
+def test_a_fault_of_a_device_shows_where_its_calls_run_again_on_the_cpu(tmp_path):
+    device = nbkit.SimulatedDevice([nbkit.Fault("aten.tanh", "wrong_sign")])
+    try:
+        x = torch.linspace(-1, 1, 9).to(device.torch_device)
+        captured(tmp_path / "calls", lambda: (x.tanh(), x.sin(), x.t()))
+        assert problems(nbkit.opreplay(tmp_path / "calls")) == []
+        for against in ("bits", "captured"):
+            found = problems(nbkit.opreplay(tmp_path / "calls", device="cpu", against=against))
+            assert [(op, status) for op, status, _ in found] == [("aten.tanh.default", "mismatch")]
+        judged = nbkit.opreplay(tmp_path / "calls", against="cpu:float64")
+        assert [(op, status) for op, status, _ in problems(judged)] == [("aten.tanh.default", "mismatch")]
+    finally:
+        nbkit.SimulatedDevice()
+
+
+def test_a_reference_judges_as_opdiff_does(tmp_path):
+    captured(tmp_path / "calls")
+    trace = nbkit.opreplay(tmp_path / "calls", against="cpu:float64")
+    left = problems(trace)
+    assert {status for _, status, _ in left} <= {"skipped"}
+    assert {op for op, _, _ in left} <= {"aten.bernoulli_.float", "aten.native_dropout.default"}
+    assert (trace.diffs["noise_ratio"].dropna() < 8).all()
+
+
+def test_filters_choose_calls(tmp_path):
+    captured(tmp_path / "calls")
+    trace = nbkit.opreplay(tmp_path / "calls", ops="aten.addmm", calls="0")
+    assert list(trace.ops["op"]) == ["aten.addmm.default"]
+    left = trace.meta["captured_calls"] - 1
+    assert trace.meta["skipped"] == {"not run again: calls that the filters leave out": left}
+    assert len(nbkit.opreplay(tmp_path / "calls", exclude_ops="aten.*").ops) == 0
+
+
+def test_export_writes_what_backend_bench_reads(tmp_path):
+    def step() -> None:
+        for _ in range(2):
+            torch.ones(4, 3).t().contiguous().sum(dim=[1], dtype=torch.float64)
+
+    captured(tmp_path / "calls", step, ops="aten.clone, aten.sum")
+    nbkit.opreplay(tmp_path / "calls", export=tmp_path / "calls.txt")
+    assert (tmp_path / "calls.txt").read_text() == (
+        "Operator: aten.clone.default\n"
+        "cnt: 2, ((T([3, 4], f32, stride=(1, 3)),), {'memory_format': torch.contiguous_format})\n"
+        "Operator: aten.sum.dim_IntList\n"
+        "cnt: 2, ((T([3, 4], f32), [1]), {'dtype': f64})\n"
+    )
+
+
+def test_the_exit_status_says_whether_something_differs(tmp_path):
+    captured(tmp_path / "calls", lambda: torch.arange(4.0) * 3.0)
+    rewritten(tmp_path / "calls", tmp_path / "other", other_result(first_of(tmp_path / "calls", "aten.mul.Tensor")))
+    assert in_fresh_process("replay", str(tmp_path / "calls")).returncode == 0
+    done = in_fresh_process("replay", str(tmp_path / "other"))
+    assert done.returncode == 1 and "output 0 is not what it was in the step: other bits" in done.stdout
+
+
+def test_what_is_shown_and_saved(tmp_path):
+    captured(tmp_path / "calls")
+    trace = nbkit.opreplay(tmp_path / "calls", name="again")
+    trace.save(tmp_path / "trace")
+    assert nbkit.load(tmp_path / "trace").replayed.equals(trace.replayed)
+    assert "opreplay again" in trace.summary() and "same bits" in trace.summary()
+    nbkit.opreport(trace, path=tmp_path / "report.html")
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "per step" not in report and str(tmp_path) not in report
+    assert json.loads(json.dumps(trace.meta))["identical_calls"] == len(trace.ops)

@@ -1,0 +1,46 @@
+"""In a real kernel: `%%opcapture` saves the calls of a cell, `%opreplay` runs them again."""
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def calls(kernel, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("captured") / "my calls"
+    reply = kernel.run(f"%%opcapture --folder '{folder}' -o saved\n(x @ x).add(1)")
+    assert reply.status == "ok", reply.error
+    return folder
+
+
+def shown(kernel, code: str) -> str:
+    reply = kernel.run(code)
+    assert reply.status == "ok", reply.error
+    return reply.outputs[-1][1]
+
+
+def test_a_cell_is_captured_and_replayed(kernel, calls):
+    assert shown(kernel, "saved.meta['captured_calls']") == "2"
+    assert shown(kernel, f"%opreplay '{calls}'").startswith("opreplay my calls")
+    kernel.run(f"%opreplay -q '{calls}' --ops dot -o again")
+    assert shown(kernel, "again.meta['identical_calls'], again is _opreplay, list(again.ops['op'])") == (
+        "(1, True, ['aten.dot.default'])"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "the following arguments are required: FOLDER"),
+        ("absent", "There is no "),
+        ("{calls} --repeats 0", "repeats=0 is no number of runs; give a whole number from 1 on."),
+    ],
+)
+def test_a_bad_line_says_what_is_wrong(kernel, calls, line, message):
+    reply = kernel.run(f"%opreplay {line.format(calls=repr(str(calls)))}")
+    assert reply.status == "error" and message in reply.error[1]
+
+
+def test_a_cell_without_a_folder_does_not_run(kernel):
+    kernel.run("ran = False")
+    reply = kernel.run("%%opcapture\nran = True")
+    assert reply.status == "error" and "folder=None is no path" in reply.error[1]
+    assert shown(kernel, "ran") == "False"
