@@ -78,6 +78,7 @@ _HOMES = {
     "nbkit.capture.check.opcheck": ("opcheck",),
     "nbkit.capture.diff.opdiff": ("opdiff",),
     "nbkit.capture.native.build": ("build_recorder",),
+    "nbkit.capture.operators.bisect.opbisect": ("opbisect",),
     "nbkit.capture.operators.fallback": ("opfallback",),
     "nbkit.capture.profiler.optime": ("optime",),
     "nbkit.capture.recorder.optrace": ("optrace",),

@@ -14,3 +14,15 @@ REPLACED = table(
     ("ran", "str", "where or in which dtype it ran: cpu, float32, ..."),
     ("message", "str", "what a reader must know, such as a dtype that had no kernel there; null if nothing"),
 )
+
+TRIALS = table(
+    "trials",
+    "trial of a bisection, in the order in which they ran",
+    ("trial", "int64", "number of the trial, from 0; the first one replaced nothing"),
+    ("stage", "str", "nothing, all, search, confirm (the result once more); of a compiler bisection its stage"),
+    ("calls", "int64", "how many calls were replaced"),
+    ("chosen", "str", "which, as JSON: by op the numbers of its calls from 0, such as 0,3:8"),
+    ("passed", "bool", "whether the check was content"),
+    ("time_us", "float64", "what the trial took"),
+    ("message", "str", "what the step raised, or the check; null if nothing"),
+)

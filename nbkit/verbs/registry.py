@@ -6,6 +6,7 @@ from nbkit.verbs.diff import DIFF
 from nbkit.verbs.info import INFO
 from nbkit.verbs.load import LOAD
 from nbkit.verbs.opaudit import OPAUDIT
+from nbkit.verbs.opbisect import OPBISECT
 from nbkit.verbs.opcheck import OPCHECK
 from nbkit.verbs.opdiff import OPDIFF
 from nbkit.verbs.opgraph import OPGRAPH
@@ -17,7 +18,8 @@ from nbkit.views.static_html.view import VIEWS
 
 # A new verb joins by its own file and one entry here; subcommands and options are listed in this order.
 VERBS: dict[str, Verb] = {
-    verb.name: verb for verb in (OPTRACE, OPTIME, OPDIFF, OPCHECK, OPAUDIT, LOAD, OPGRAPH, OPREPORT, DIFF, INFO)
+    verb.name: verb
+    for verb in (OPTRACE, OPTIME, OPDIFF, OPCHECK, OPAUDIT, OPBISECT, LOAD, OPGRAPH, OPREPORT, DIFF, INFO)
 }
 RECORDERS: dict[str, Recorder] = {verb.name: verb.recorder for verb in VERBS.values() if verb.recorder is not None}
 VIEWS.update({verb.name: verb.view for verb in VERBS.values() if verb.view is not None})
