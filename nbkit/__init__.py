@@ -80,6 +80,7 @@ _HOMES = {
     "nbkit.capture.native.build": ("build_recorder",),
     "nbkit.capture.operators.bisect.opbisect": ("opbisect",),
     "nbkit.capture.operators.fallback": ("opfallback",),
+    "nbkit.capture.operators.stable.opstable": ("opstable",),
     "nbkit.capture.profiler.optime": ("optime",),
     "nbkit.capture.recorder.optrace": ("optrace",),
     "nbkit.simulated": ("FAULT_KINDS", "Fault", "SimulatedDevice"),

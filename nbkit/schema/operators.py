@@ -26,3 +26,24 @@ TRIALS = table(
     ("time_us", "float64", "what the trial took"),
     ("message", "str", "what the step raised, or the check; null if nothing"),
 )
+
+STABILITY = table(
+    "stability",
+    "call that ran again from the same inputs, in call order",
+    ("op_id", "int64", "the op"),
+    ("op", "str", "as in ops"),
+    ("module", "str", "as in ops"),
+    ("phase", "str", "as in ops"),
+    ("source", "str", "as in ops"),
+    ("call", "int64", "the how many-th call of its op in the step, from 0"),
+    ("run_to_run", "str", "same if each run gave the same bits, else differs"),
+    ("batch_invariant", "str", "same if a row has the same bits in another batch, else differs; null if not tried"),
+    ("thread_invariant", "str", "same if another number of threads gives the same bits, else differs; null likewise"),
+    ("stride_invariant", "str", "same if inputs with other strides give the same bits, else differs; null likewise"),
+    (
+        "max_ulp",
+        "float64",
+        "largest distance of two results that are to be equal, in values of the dtype; 0 if all are",
+    ),
+    ("message", "str", "what differs, and whether torch documents the op as nondeterministic; null if nothing"),
+)
