@@ -23,7 +23,8 @@ def stability_findings(stability: pd.DataFrame, ops: pd.DataFrame, texts: Mappin
         worst = alike.iloc[int(alike["max_ulp"].to_numpy().argmax())]
         is_known = DOCUMENTED in str(worst["message"])
         severity = "warning" if is_known else "error"
-        message = f"the same inputs give other bits: {worst['message']}"
+        how_far = str(worst["message"]).partition(": ")[2]  # behind which check it was
+        message = f"the same inputs give other bits each time: {how_far}"
         evidence = {"max_ulp": worst["max_ulp"]}
         finding = Finding("not_repeatable", severity, message, ADVICE[severity], evidence=evidence)
         findings.append(at_ops(finding, ops, alike["op_id"].tolist(), texts))

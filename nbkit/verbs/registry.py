@@ -11,6 +11,7 @@ from nbkit.verbs.opcheck import OPCHECK
 from nbkit.verbs.opdiff import OPDIFF
 from nbkit.verbs.opgraph import OPGRAPH
 from nbkit.verbs.opreport import OPREPORT
+from nbkit.verbs.opstable import OPSTABLE
 from nbkit.verbs.optime import OPTIME
 from nbkit.verbs.optrace import OPTRACE
 from nbkit.verbs.verb import Recorder, Verb
@@ -19,7 +20,7 @@ from nbkit.views.static_html.view import VIEWS
 # A new verb joins by its own file and one entry here; subcommands and options are listed in this order.
 VERBS: dict[str, Verb] = {
     verb.name: verb
-    for verb in (OPTRACE, OPTIME, OPDIFF, OPCHECK, OPAUDIT, OPBISECT, LOAD, OPGRAPH, OPREPORT, DIFF, INFO)
+    for verb in (OPTRACE, OPTIME, OPDIFF, OPCHECK, OPAUDIT, OPSTABLE, OPBISECT, LOAD, OPGRAPH, OPREPORT, DIFF, INFO)
 }
 RECORDERS: dict[str, Recorder] = {verb.name: verb.recorder for verb in VERBS.values() if verb.recorder is not None}
 VIEWS.update({verb.name: verb.view for verb in VERBS.values() if verb.view is not None})

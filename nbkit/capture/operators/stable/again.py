@@ -62,7 +62,7 @@ class Again:
             what, worst = max(off, key=lambda one: one[1])
             size = "" if worst.max_ulp == float("inf") else f" by up to {units.general(worst.max_ulp, 3)} ULP"
             self.messages.append(
-                f"{what} {units.counted(worst.count, 'element')} differ{'s' * (worst.count == 1)}{size}"
+                f"{what}: {units.counted(worst.count, 'element')} differ{'s' * (worst.count == 1)}{size}"
             )
             self.max_ulp = max(self.max_ulp, worst.max_ulp)
 
@@ -79,7 +79,7 @@ class Again:
 
     def _strides(self) -> list[Found]:
         arguments = with_other_strides(self.traits, *self.arguments)
-        results = None if arguments is None else self._tried(arguments)
+        results = None if arguments is None else self.tried(arguments)
         if results is None or not _are_alike(results[1], self.expected):
             return []
         return [("with other strides", apart(results[1], self.expected))]
@@ -91,7 +91,7 @@ class Again:
         expected = [one.cpu() for one in _chosen(out, batch)]
         found = []
         for what, rows, compared in batch.variants():
-            results = self._tried(changed(self.traits, *self.arguments, batch.arguments, rows))
+            results = self.tried(changed(self.traits, *self.arguments, batch.arguments, rows))
             if results is None:
                 continue
             others = [compared(one.cpu()) for one in _chosen(results[0], batch)]
@@ -100,8 +100,8 @@ class Again:
                 found.append((f"with a {what} batch", apart(others, wanted)))
         return found
 
-    def _tried(self, arguments: Arguments) -> tuple[Any, list[Tensor]] | None:
-        """The same in memory that is its own; None where the op does not take such arguments."""
+    def tried(self, arguments: Arguments) -> tuple[Any, list[Tensor]] | None:
+        """Returns the same for arguments in memory of their own; None where the op does not take them."""
         try:
             return self.run(arguments, may_write=True)
         except (RuntimeError, ValueError, IndexError, NotImplementedError):

@@ -120,7 +120,7 @@ def _rule(traits: OpTraits, named: dict[str, Any], first: Tensor) -> Rule | None
         return _rule_along(name, named)
     if name in IMAGES:
         return Rule(("self",)) if named["self"].dim() == IMAGES[name] else None
-    if name == "convolution" and named["input"].dim() < named["weight"].dim():
+    if len(named.get("normalized_shape") or ()) == first.dim():
         return None
     return RULES.get(name)
 
