@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from nbkit.findings.finding import PLACE, Finding, at_ops, findings_frame
+from nbkit.findings.finding import PLACE, Finding, Severity, at_ops, findings_frame
 
 DOCUMENTED = "torch documents it"
 ADVICE = {
@@ -22,7 +22,7 @@ def stability_findings(stability: pd.DataFrame, ops: pd.DataFrame, texts: Mappin
     for _, alike in rows.groupby([*PLACE], sort=False, dropna=False):
         worst = alike.iloc[int(alike["max_ulp"].to_numpy().argmax())]
         is_known = DOCUMENTED in str(worst["message"])
-        severity = "warning" if is_known else "error"
+        severity: Severity = "warning" if is_known else "error"
         how_far = str(worst["message"]).partition(": ")[2]  # behind which check it was
         message = f"the same inputs give other bits each time: {how_far}"
         evidence = {"max_ulp": worst["max_ulp"]}

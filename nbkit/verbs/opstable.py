@@ -34,7 +34,7 @@ OPSTABLE = Verb(
         "gives the same bits: from run to run, in other batches, with other threads and strides.",
         notes=f"The frame `stability` has a row per call.\n\n{ABOUT_PATTERNS}",
         special={
-            "repeats": Option(help="run each call again N times (default: 2)"),
+            "reruns": Option(help="run each call again N times (default: 2)"),
             "checks": Option(help="try only these, too: batch, threads, strides (default: all)"),
             "alike": Option(help="try N calls of an op with the same shapes so (default: 2)"),
             "ops": Option(help="run only ops again that fit"),

@@ -22,7 +22,8 @@ def bisection_sections(trace: Trace, count: int) -> list[Section]:
     rows = [_culprit(culprit) for culprit in culprits[:count]]
     caption = " ".join(filter(None, (str(trace.meta.get("verdict", "")), and_more(len(culprits), count))))
     tried = [
-        (row.trial, row.calls, RESULTS[row.passed], row.stage, row.time_us) for row in trials.head(count).itertuples()
+        (row.trial, row.calls, RESULTS[bool(row.passed)], row.stage, row.time_us)
+        for row in trials.head(count).itertuples()
     ]
     found = f"Culprits: {units.counted(len(culprits), 'call')}" if culprits else "Culprits: none found"
     return [

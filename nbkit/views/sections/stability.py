@@ -36,7 +36,7 @@ def _counts(label: str, verdicts: pd.Series) -> list[object]:
 
 def differing_ops(stability: pd.DataFrame) -> pd.DataFrame:
     """Returns a row for each op with calls that differ: calls, how many differ, in which checks, largest ULP."""
-    differs = stability[[*CHECKS]].eq("differs").fillna(False)
+    differs = stability[[*CHECKS]].isin(["differs"])
     wrong = stability[differs.any(axis=1)]
     calls = stability["op"].value_counts()
     rows = []

@@ -27,8 +27,8 @@ Found = tuple[str, Distance | None]
 class Again:
     """Holds a call that is about to run, with copies of its inputs if it may write to them."""
 
-    def __init__(self, call: Intercepted, repeats: int, checks: frozenset[str]) -> None:
-        self.call, self.traits, self.repeats, self.checks = call, call.traits, repeats, checks
+    def __init__(self, call: Intercepted, reruns: int, checks: frozenset[str]) -> None:
+        self.call, self.traits, self.reruns, self.checks = call, call.traits, reruns, checks
         # What torch's own schema says it does not write to stays as it is.
         self.is_copied = self.traits.is_writing or self.traits.func.namespace != "aten"
         self.arguments: Arguments = (call.args, call.kwargs)
@@ -62,7 +62,7 @@ class Again:
             what, worst = max(off, key=lambda one: one[1])
             size = "" if worst.max_ulp == float("inf") else f" by up to {units.general(worst.max_ulp, 3)} ULP"
             self.messages.append(
-                f"{what}: {units.counted(worst.count, 'element')} differ{'s' * (worst.count == 1)}{size}"
+                f"{what}: {units.counted(worst.elements, 'element')} differ{'s' * (worst.elements == 1)}{size}"
             )
             self.max_ulp = max(self.max_ulp, worst.max_ulp)
 
@@ -75,7 +75,7 @@ class Again:
         return out, Results(out, written_tensors(self.traits, *arguments), self.traits.values).all
 
     def _repeated(self) -> list[Found]:
-        return [("from run to run", apart(self.run(self.arguments)[1], self.expected)) for _ in range(self.repeats)]
+        return [("from run to run", apart(self.run(self.arguments)[1], self.expected)) for _ in range(self.reruns)]
 
     def _strides(self) -> list[Found]:
         arguments = with_other_strides(self.traits, *self.arguments)

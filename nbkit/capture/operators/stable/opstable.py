@@ -32,21 +32,21 @@ from nbkit.trace.trace import Trace
 
 COLUMNS = {"batch": "batch_invariant", "threads": "thread_invariant", "strides": "stride_invariant"}
 OWN = ("call", "run_to_run", *COLUMNS.values(), "max_ulp", "message")
-REPEATS, ALIKE = 2, 2
+RERUNS, ALIKE = 2, 2
 NO_CHECKS: frozenset[str] = frozenset()
 
 
 class opstable(Recorder):  # noqa: N801  a context manager is named like the function it stands for
     """Runs each call of a step again from the same inputs and compares bits; gives a Trace with `stability`.
 
-    Each aten op, forward, backward and optimizer, runs `repeats` times more, then with its batch sliced, permuted and
+    Each aten op, forward, backward and optimizer, runs `reruns` times more, then with its batch sliced, permuted and
     padded, with another number of threads, and with inputs of other strides and the same values. The step itself
     computes the same bits as without. A call whose bits change from run to run is a finding. That bits depend on batch,
     threads or strides is true of many right kernels, and told in `stability`. Random ops are not run again; they are
     counted in `meta["skipped"]` with all else that is not.
 
     Args:
-        repeats: so many times each call runs again as it was.
+        reruns: so many times each call runs again as it was.
         checks: which of "batch", "threads" and "strides" are tried, too; all if None. "batch" takes ops whose rows
             along dim 0 are known to be independent of each other.
         alike: of calls of an op with the same shapes, dtypes and strides these checks take so many; all if None.
@@ -68,7 +68,7 @@ class opstable(Recorder):  # noqa: N801  a context manager is named like the fun
     def __init__(  # noqa: PLR0913  options of a verb, by keyword only
         self,
         *,
-        repeats: int = REPEATS,
+        reruns: int = RERUNS,
         checks: Patterns = None,
         alike: int | None = ALIKE,
         ops: Patterns = None,
@@ -80,7 +80,7 @@ class opstable(Recorder):  # noqa: N801  a context manager is named like the fun
         name: str | None = None,
     ) -> None:
         selection = Selection(ops, exclude_ops, modules, exclude_modules)
-        counts = _checked_count("repeats", repeats), None if alike is None else _checked_count("alike", alike)
+        counts = _checked_count("reruns", reruns), None if alike is None else _checked_count("alike", alike)
         observer = StableObserver(counts, _checked_checks(checks), selection, phases, calls)
         super().__init__(observer, name=name)
 
@@ -115,7 +115,7 @@ class StableObserver(Interceptor):
         calls: CallNumbers = None,
     ) -> None:
         super().__init__(selection, phases, calls)
-        (self.repeats, self.alike), self.checks = counts, checks
+        (self.reruns, self.alike), self.checks = counts, checks
         self.met: Counter[Any] = Counter()  # calls of each op with the same shapes, dtypes and strides
         self.rows: list[tuple[int, Again, str | None]] = []  # slot, what was seen, what torch documents
         self.thread_counts = ThreadCounts()
@@ -138,7 +138,7 @@ class StableObserver(Interceptor):
             call.mode.skipped[f"could not run again: {call.traits.name}"] += 1
 
         checks = self.checks if self._is_new(call) else NO_CHECKS
-        again = call.mode.isolated(lambda: Again(call, self.repeats, checks), tell)
+        again = call.mode.isolated(lambda: Again(call, self.reruns, checks), tell)
         out = call.run()
         if again is not None:
             call.mode.isolated(lambda: self._check(call, again, out), tell)
@@ -179,7 +179,7 @@ class StableObserver(Interceptor):
             }
         )
         unstable = int((frame["run_to_run"] == DIFFERS).sum())
-        return {"stability": frame}, {"rerun_ops": len(frame), "unstable_ops": unstable, "repeats_of_op": self.repeats}
+        return {"stability": frame}, {"rerun_ops": len(frame), "unstable_ops": unstable, "reruns": self.reruns}
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
         found = stability_findings(frames["stability"], frames["ops"], line_texts(frames["lines"]))

@@ -147,7 +147,7 @@ def test_calls_alike_are_tried_otherwise_only_a_few_times():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"repeats": 0}, "repeats=0 is no number of runs; give a whole number from 1 up"),
+        ({"reruns": 0}, "reruns=0 is no number of runs; give a whole number from 1 up"),
         ({"alike": "two"}, "alike='two' is no number of runs"),
         ({"checks": "batches"}, "checks='batches' is not known; .*batch"),
     ],
