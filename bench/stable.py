@@ -103,7 +103,7 @@ def planted(device: nbkit.SimulatedDevice, name: str) -> Iterator[Planted]:
         before = clean[clean["op"] == op]
         for kind, column in COLUMNS.items():
             with device.planted(nbkit.Fault(op, kind)):
-                fits = any(depends(kind, *call) for call in calls.of[op])
+                fits = any(depends(kind, *call) for call in calls.of.get(op, ()))
                 rows = stability(step.run, op)
             differs = [bool((frame[column] == "differs").any()) for frame in (rows, before)]
             yield Planted(name, op, kind, fits, *differs)
