@@ -24,6 +24,7 @@ def test_a_fault_outside_the_compiler_is_told_from_one_inside():
     assert trace.trials["stage"].tolist() == ["nothing", "eager"]
 
 
+@pytest.mark.full  # inductor compiles C++ a dozen times
 @pytest.mark.skipif(shutil.which("g++") is None, reason="inductor needs a C++ compiler")
 def test_a_lowering_of_inductor_at_fault_is_found():
     from torch._inductor import config
