@@ -74,9 +74,9 @@ class Batch(NamedTuple):
 
         The latter are those that the first rows of the batch, as it was, have to equal.
         """
-        half, padding = self.size // 2, min(self.size, MOST_PADDING)
-        if half:
-            yield "sliced", lambda rows: rows[:half], lambda rows: rows
+        padding = min(self.size, MOST_PADDING)
+        if self.size > 1:
+            yield "one-row", lambda rows: rows[:1], lambda rows: rows
         yield (
             "permuted and padded",
             lambda rows: torch.cat([rows, rows[:padding]]).flip(0),

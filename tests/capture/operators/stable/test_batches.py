@@ -68,7 +68,7 @@ def test_rows_of_another_batch_are_those_of_the_batch(name):
     batch = batch_of(traits, args, {}, out)
     assert batch is not None
     variants = list(batch.variants())
-    assert [what for what, _, _ in variants] == ["sliced", "permuted and padded"]
+    assert [what for what, _, _ in variants] == ["one-row", "permuted and padded"]
     for _, rows, compared in variants:
         other_args, other_kwargs = changed(traits, args, {}, batch.arguments, rows)
         others = func(*other_args, **other_kwargs)
