@@ -12,5 +12,5 @@ with device.planted(fault), nbkit.opstable() as trace:  # %%opstable
     model(x).square().mean().backward()
 
 for finding in trace.findings.itertuples():
-    print(f"{finding.severity}: {finding.op} in module {finding.module} ({finding.phase}), {finding.count} of its calls")
+    print(f"{finding.severity}: {finding.op} in module {finding.module} ({finding.phase}), {finding.count} calls")
 print(trace.stability["run_to_run"].value_counts().to_string())

@@ -15,7 +15,7 @@ INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class Distance(NamedTuple):
-    """The largest distance of two results in ULP, in integers their difference, and the number of elements that differ."""
+    """Holds the largest distance of two results in ULP, of integers their difference, and how many elements differ."""
 
     max_ulp: float
     elements: int
