@@ -33,6 +33,8 @@ SIZES: dict[str, tuple[float, ...]] = {
     "narrow_draws": (0.8, 0.25),
     "wrong_rate": (0.25, 1.0),
 }
+# What they change is right within rounding, which opdiff has to allow; bench/stable.py plants them.
+OTHER_ORDERS = ("unordered_sum", "split_sum", "tail_rows", "thread_sum")
 Key = tuple[str, str, float | None]  # op, kind, size
 
 
@@ -110,7 +112,7 @@ class Probe(Plan):
 
 
 def kinds_and_sizes() -> Iterator[tuple[str, float | None]]:
-    """Yields every kind of fault with each of its sizes."""
-    for kind in nbkit.FAULT_KINDS:
+    """Yields every kind of fault with each of its sizes, but for those that only add up in another order."""
+    for kind in (kind for kind in nbkit.FAULT_KINDS if kind not in OTHER_ORDERS):
         for size in SIZES.get(kind, (None,)):
             yield kind, size

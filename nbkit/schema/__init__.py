@@ -5,7 +5,7 @@ from nbkit.schema.comparisons import ALIGNMENT, DIFFS
 from nbkit.schema.findings import FINDINGS
 from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, OVERLAY, PARTS
 from nbkit.schema.memory import BLOCKS, MEMORY, STACKS
-from nbkit.schema.operators import CAPTURES, CASTS, REPLACED, REPLAYED
+from nbkit.schema.operators import CAPTURES, CASTS, REPLACED, REPLAYED, STABILITY, TRIALS
 from nbkit.schema.recording import FAULTS, LINES, MODULES, OPS, SAMPLES, TENSORS, TIMINGS
 from nbkit.schema.table import DTYPES, TABLES, Column, Table, nullable, table
 from nbkit.schema.training import PARAMETERS, STEPS
@@ -13,7 +13,7 @@ from nbkit.schema.training import PARAMETERS, STEPS
 SCHEMA_VERSION = 5
 RECORDING = (
     OPS, TENSORS, MODULES, LINES, MEMORY, STACKS, BLOCKS, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, STEPS,
-    ALIGNMENT, REPLACED, CASTS, CAPTURES, REPLAYED,
+    ALIGNMENT, REPLACED, CASTS, CAPTURES, REPLAYED, TRIALS, STABILITY,
 )  # fmt: skip
 GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE, OVERLAY)
 TABLES.update({of.name: of for of in (*RECORDING, *GRAPHS)})
@@ -45,12 +45,14 @@ __all__ = [
     "REPLAYED",
     "SAMPLES",
     "SCHEMA_VERSION",
+    "STABILITY",
     "STACKS",
     "STEPS",
     "TABLES",
     "TENSORS",
     "TEXT",
     "TIMINGS",
+    "TRIALS",
     "Column",
     "Table",
     "nullable",

@@ -6,6 +6,7 @@ from nbkit.verbs.diff import DIFF
 from nbkit.verbs.info import INFO
 from nbkit.verbs.load import LOAD
 from nbkit.verbs.opaudit import OPAUDIT
+from nbkit.verbs.opbisect import OPBISECT
 from nbkit.verbs.opcapture import OPCAPTURE
 from nbkit.verbs.opcast import OPCAST
 from nbkit.verbs.opcheck import OPCHECK
@@ -14,6 +15,7 @@ from nbkit.verbs.opfallback import OPFALLBACK
 from nbkit.verbs.opgraph import OPGRAPH
 from nbkit.verbs.opreplay import OPREPLAY
 from nbkit.verbs.opreport import OPREPORT
+from nbkit.verbs.opstable import OPSTABLE
 from nbkit.verbs.optime import OPTIME
 from nbkit.verbs.optrace import OPTRACE
 from nbkit.verbs.verb import Recorder, Verb
@@ -24,7 +26,7 @@ VERBS: dict[str, Verb] = {
     verb.name: verb
     for verb in (
         *(OPTRACE, OPTIME, OPDIFF, OPCHECK, OPAUDIT),
-        *(OPFALLBACK, OPCAST, OPCAPTURE, OPREPLAY),
+        *(OPFALLBACK, OPCAST, OPBISECT, OPSTABLE, OPCAPTURE, OPREPLAY),
         *(LOAD, OPGRAPH, OPREPORT, DIFF, INFO),
     )
 }

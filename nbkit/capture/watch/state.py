@@ -2,7 +2,7 @@
 
 import gc
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import compress
 from typing import Any
 
@@ -42,12 +42,18 @@ class State:
     """Holds copies of the tensors and containers that some objects hold; `bytes` counts those of the tensors.
 
     Containers are copied with what they hold by reference, tensors by value, and gradients of parameters with them. Of
-    the tensors among `names`, also in lists of them, those that are trained are kept: the rest is data. Raises
-    TooLargeError if the tensors take more than `most_bytes`.
+    the tensors among `names`, also in lists of them, those that are trained are kept: the rest is data. Tensors for
+    which `can_keep` answers no stay as they are. Raises TooLargeError if they take more than `most_bytes`.
     """
 
-    def __init__(self, objects: Iterable[Any], names: Iterable[Mapping[str, Any]], most_bytes: int) -> None:
-        self.bytes, self.most_bytes = 0, most_bytes
+    def __init__(
+        self,
+        objects: Iterable[Any],
+        names: Iterable[Mapping[str, Any]],
+        most_bytes: int,
+        can_keep: Callable[[Tensor], bool] = has_plain_values,
+    ) -> None:
+        self.bytes, self.most_bytes, self.can_keep = 0, most_bytes, can_keep
         self.containers: dict[int, tuple[Any, Any]] = {}
         self.tensors: dict[int, tuple[Tensor, Tensor, Tensor | None, Tensor | None]] = {}
         with isolated():
@@ -77,10 +83,10 @@ class State:
                 self._keep(item)
 
     def _keep_tensor(self, tensor: Tensor) -> None:
-        if id(tensor) in self.tensors or not has_plain_values(tensor) or nn.parameter.is_lazy(tensor):
+        if id(tensor) in self.tensors or not self.can_keep(tensor) or nn.parameter.is_lazy(tensor):
             return
         gradient = tensor.grad if tensor.is_leaf and tensor.requires_grad else None
-        is_copied = gradient is not None and has_plain_values(gradient)
+        is_copied = gradient is not None and self.can_keep(gradient)
         self.bytes += (tensor.nbytes if tensor.numel() else 0) * (1 + is_copied)
         if self.bytes > self.most_bytes:
             raise TooLargeError

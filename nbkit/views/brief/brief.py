@@ -72,7 +72,7 @@ def brief_of(trace: Trace) -> Brief:
         (*verdict, *((look.nothing,) for look in unseen if look.verb == own)),
         tone,
         tuple(found),
-        tuple(look for look in unseen if look.verb != own) if was_run else (),
+        tuple(look for look in unseen if look.verb != own and look.is_usual) if was_run else (),
         (*(shown(str(limit), LONGEST) for limit in trace.meta.get("limits", [])), *_later_steps(trace, found)),
     )
 

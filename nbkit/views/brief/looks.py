@@ -9,7 +9,7 @@ from nbkit import units
 from nbkit.analysis.values.non_finite import NonFinite, non_finite
 from nbkit.divergence.milestones import off_without_fault
 from nbkit.numerics.noise_ratio import HARMLESS
-from nbkit.schema import DIFFS, PARAMETERS, TENSORS
+from nbkit.schema import DIFFS, PARAMETERS, STABILITY, TENSORS
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.statement import Tone, Words, op_link
 from nbkit.views.summary.names import shown, shown_module
@@ -22,13 +22,14 @@ class Look:
     """Describes what can be looked at, and by which verb.
 
     `result` says how much was looked at and what came of it, null where it was not; `nothing` says so of a trace by
-    the verb itself.
+    the verb itself. What is not usual is not missed where nobody looked.
     """
 
     question: str
     verb: str
     result: Callable[[Trace], str | None]
     nothing: str
+    is_usual: bool = True
 
 
 def _recorded_too(trace: Trace) -> set[object]:
@@ -117,6 +118,18 @@ def _times(trace: Trace) -> str | None:
     return "" if has_hints else "Nothing was found that would save much time."
 
 
+def _stability(trace: Trace) -> str | None:
+    """Says how many calls ran again; those that differ are findings."""
+    stability = STABILITY.check(trace.frames.get("stability", STABILITY.frame()))
+    if not len(stability):
+        return None
+    calls = units.counted(len(stability), "call")
+    differ = int((stability["run_to_run"] == "differs").sum())
+    if not differ:
+        return f"{calls} run again: each gave the same bits from the same inputs."
+    return f"{units.count(differ)} of {calls} gave other bits from the same inputs."
+
+
 LOOKS = (
     Look("NaN, Inf and lost precision", "opcheck", _values, "Not checked: no result was examined."),
     Look("results against a reference", "opdiff", _differences, "Not compared: no tensor was compared."),
@@ -126,10 +139,11 @@ LOOKS = (
         _training,
         "Not audited: no module ran in the recording, so that there is no parameter to look at.",
     ),
+    Look("bits from run to run", "opstable", _stability, "Not run again: no call was.", is_usual=False),
     Look("where the time goes", "optime", _times, "Not timed: no op ran."),
 )
 # A timing that finds nothing to save does not say that the step is right.
-JUDGES = ("opcheck", "opdiff", "opaudit")
+JUDGES = ("opcheck", "opdiff", "opaudit", "opstable")
 
 
 def seen_values(trace: Trace) -> tuple[list[Words], Tone]:

@@ -9,11 +9,14 @@ from nbkit.simulated.faults.kinds import (
     masks,
     numbers,
     operands,
+    orders,
     places,
     sums,
     values,
 )
 from nbkit.simulated.faults.kinds.kind import Kind
 
-_FILES = (values, numbers, places, operands, arguments, sums, accumulation, exponential, masks, masked_rows, draws)
+_FILES = (
+    values, numbers, places, operands, arguments, sums, accumulation, orders, exponential, masks, masked_rows, draws,
+)  # fmt: skip
 KINDS: dict[str, Kind] = {kind.name: kind for file in _FILES for kind in file.KINDS}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from math import ceil
+from random import Random
 from typing import Any, NamedTuple
 
 import torch
@@ -18,23 +19,29 @@ BFLOAT16 = 7  # bits of its mantissa
 
 
 class Accumulator(NamedTuple):
-    """Keeps so many mantissa bits after every block of terms; blocks as long as makes PARTS of them if not given."""
+    """Keeps so many mantissa bits after every block of terms; blocks as long as makes `parts` of them if not given.
+
+    `lot` draws the order of the blocks; they are added from the first to the last if there is none.
+    """
 
     bits: int
     block: int | None = None
+    parts: int = PARTS
+    lot: Random | None = None
 
 
 def low_precision_accumulation(call: Call, size: float, memory: dict[Any, Any]) -> Results:
     """Returns the op's sum with an accumulator of `size` mantissa bits: 7 are bfloat16's, 10 TF32's."""
-    return _accumulated_result(call, Accumulator(int(size)))
+    return accumulated_result(call, Accumulator(int(size)))
 
 
 def half_precision_blocks(call: Call, size: float, memory: dict[Any, Any]) -> Results:
     """Returns the op's sum with blocks of `size` terms added in bfloat16; each block by itself is right."""
-    return _accumulated_result(call, Accumulator(BFLOAT16, int(size)))
+    return accumulated_result(call, Accumulator(BFLOAT16, int(size)))
 
 
-def _accumulated_result(call: Call, accumulator: Accumulator) -> Results:
+def accumulated_result(call: Call, accumulator: Accumulator) -> Results:
+    """Returns the op's sum made by an accumulator. Raises NotApplicableError for ops whose terms are not known."""
     if call.name not in SUMS:
         raise NotApplicableError(f"no accumulation is known of {call.func}; it is of {', '.join(sorted(SUMS))}")
     if len(call.results) != 1 or not call.results[0].is_floating_point():
@@ -45,10 +52,14 @@ def _accumulated_result(call: Call, accumulator: Accumulator) -> Results:
 def accumulated(part: Part, length: int, accumulator: Accumulator) -> Tensor:
     """Returns the sum of all parts, rounded to the accumulator's bits after each one."""
     bits = accumulator.bits
-    width = accumulator.block or max(1, ceil(length / PARTS))
-    total = part(0, min(width, length))
-    for start in range(width, length, width):
-        total = rounded(total + part(start, min(start + width, length)), bits)
+    width = accumulator.block or max(1, ceil(length / accumulator.parts))
+    starts = [*range(0, length, width)] or [0]
+    if accumulator.lot is not None:
+        accumulator.lot.shuffle(starts)
+    parts = (part(start, min(start + width, length)) for start in starts)
+    total = next(parts)
+    for following in parts:
+        total = rounded(total + following, bits)
     return rounded(total, bits)
 
 

@@ -1,0 +1,1 @@
+"""opbisect: the smallest set of calls whose replacement repairs a step."""

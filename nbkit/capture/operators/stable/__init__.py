@@ -1,0 +1,1 @@
+"""opstable: whether each call gives the same bits again."""

@@ -1,0 +1,131 @@
+"""Runs a call again from the inputs it had, as it was and otherwise, and says where the bits are others."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+
+from nbkit import units
+from nbkit.capture.operators.copies import CallCopies
+from nbkit.capture.operators.intercept import Intercepted
+from nbkit.capture.operators.stable.batches import Batch, batch_of, changed
+from nbkit.capture.operators.stable.bits import Distance, Kept
+from nbkit.capture.operators.stable.layouts import with_other_strides
+from nbkit.capture.raw.conj_neg import as_bare
+from nbkit.capture.replay.copies import tensors_in
+from nbkit.capture.replay.op_traits import written_tensors
+from nbkit.capture.replay.reference import Results
+
+SAME, DIFFERS = "same", "differs"
+# The checks after the first, which are of use where the op is the same from run to run.
+CHECKS = ("batch", "threads", "strides")
+Arguments = tuple[Any, dict[str, Any]]
+# What was done, and how far off the results were; null for not at all.
+Found = tuple[str, Distance | None]
+
+
+class Again:
+    """Holds a call that is about to run, with copies of its inputs if it may write to them."""
+
+    def __init__(self, call: Intercepted, reruns: int, checks: frozenset[str]) -> None:
+        self.call, self.traits, self.reruns, self.checks = call, call.traits, reruns, checks
+        # What torch's own schema says it does not write to stays as it is.
+        self.is_copied = self.traits.is_writing or self.traits.func.namespace != "aten"
+        self.arguments: Arguments = (call.args, call.kwargs)
+        self.shares_memory = False
+        if self.is_copied:
+            copies = CallCopies(self.traits, call.args, call.kwargs, None, {})
+            self.arguments, self.shares_memory = (copies.args, copies.kwargs), bool(copies.regions)
+        self.number = call.number
+        self.expected: list[Kept] = []
+        self.verdicts: dict[str, str | None] = {}
+        self.messages: list[str] = []
+        self.max_ulp = 0.0
+
+    def check(self, out: Any) -> None:
+        """Runs the call again, now that it has given `out`; fills `verdicts`, `messages` and `max_ulp`."""
+        written = written_tensors(self.traits, self.call.args, self.call.kwargs)
+        self.expected = [Kept(one) for one in Results(out, written, self.traits.values).all]
+        self.note("run_to_run", self._repeated())
+        if self.verdicts["run_to_run"] == DIFFERS or self.shares_memory:
+            return
+        if "batch" in self.checks:
+            self.note("batch", self._batches(out))
+        if "strides" in self.checks:
+            self.note("strides", self._strides())
+
+    def note(self, name: str, found: Sequence[Found]) -> None:
+        """Takes what a check found; nothing was tried where that is empty."""
+        off = [(what, how_far) for what, how_far in found if how_far is not None]
+        self.verdicts[name] = None if not found else DIFFERS if off else SAME
+        if off:
+            what, worst = max(off, key=lambda one: one[1])
+            size = "" if worst.max_ulp == float("inf") else f" by up to {units.general(worst.max_ulp, 3)} ULP"
+            self.messages.append(
+                f"{what}: {units.counted(worst.elements, 'element')} differ{'s' * (worst.elements == 1)}{size}"
+            )
+            self.max_ulp = max(self.max_ulp, worst.max_ulp)
+
+    def run(self, arguments: Arguments, *, may_write: bool = False) -> tuple[Any, list[Tensor]]:
+        """Returns what the op returns for these arguments, which stay as they are, and all results of the call."""
+        if self.is_copied and not may_write:
+            copies = CallCopies(self.traits, *arguments, None, {})
+            arguments = copies.args, copies.kwargs
+        out = as_bare(self.traits.func._op, *arguments)
+        return out, Results(out, written_tensors(self.traits, *arguments), self.traits.values).all
+
+    def _repeated(self) -> list[Found]:
+        return [("from run to run", apart(self.run(self.arguments)[1], self.expected)) for _ in range(self.reruns)]
+
+    def _strides(self) -> list[Found]:
+        arguments = with_other_strides(self.traits, *self.arguments)
+        results = None if arguments is None else self.tried(arguments)
+        if results is None or not _are_alike(results[1], self.expected):
+            return []
+        return [("with other strides", apart(results[1], self.expected))]
+
+    def _batches(self, out: Any) -> list[Found]:
+        batch = batch_of(self.traits, *self.arguments, out)
+        if batch is None:
+            return []
+        expected = [one.cpu() for one in _chosen(out, batch)]
+        found = []
+        for what, rows, compared in batch.variants():
+            results = self.tried(changed(self.traits, *self.arguments, batch.arguments, rows))
+            if results is None:
+                continue
+            others = [compared(one.cpu()) for one in _chosen(results[0], batch)]
+            wanted = [Kept(one[: len(other)]) for one, other in zip(expected, others, strict=False)]
+            if _are_alike(others, wanted):
+                found.append((f"with a {what} batch", apart(others, wanted)))
+        return found
+
+    def tried(self, arguments: Arguments) -> tuple[Any, list[Tensor]] | None:
+        """Returns the same for arguments in memory of their own; None where the op does not take them."""
+        try:
+            return self.run(arguments, may_write=True)
+        except (RuntimeError, ValueError, IndexError, NotImplementedError):
+            return None
+
+
+def apart(results: Sequence[Tensor], expected: Sequence[Kept]) -> Distance | None:
+    """Returns the largest distance of results; None where all have the same bits."""
+    if len(results) != len(expected):
+        return Distance(float("inf"), len(expected))
+    distances = [kept.distance(result) for result, kept in zip(results, expected, strict=True)]
+    return max((one for one in distances if one is not None), default=None)
+
+
+def _chosen(out: Any, batch: Batch) -> list[Tensor]:
+    """The results that hold the rows of a batch."""
+    if isinstance(out, Tensor):
+        return [out] if batch.results[0] == 0 else []
+    chosen = [out[index] for index in batch.results if index < len(out)]
+    rows = next(tensors_in(out)).shape[:1]
+    return [one for one in chosen if isinstance(one, Tensor) and one.shape[:1] == rows]
+
+
+def _are_alike(results: Sequence[Tensor], expected: Sequence[Kept]) -> bool:
+    """Whether there is something to compare."""
+    shapes = [(one.shape, one.dtype) for one in results]
+    return bool(shapes) and shapes == [(kept.tensor.shape, kept.tensor.dtype) for kept in expected]

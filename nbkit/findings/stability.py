@@ -1,0 +1,31 @@
+"""Makes findings of calls that do not give the same bits from run to run."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from nbkit.findings.finding import PLACE, Finding, Severity, at_ops, findings_frame
+
+DOCUMENTED = "torch documents it"
+ADVICE = {
+    "error": "Run the op alone, from the same inputs, several times; if it differs there, too, its kernel adds up in "
+    "no fixed order, or reads memory that nobody has written.",
+    "warning": "torch.use_deterministic_algorithms(True) chooses another kernel where there is one, and raises where "
+    "there is none.",
+}
+
+
+def stability_findings(stability: pd.DataFrame, ops: pd.DataFrame, texts: Mapping[str, str]) -> pd.DataFrame:
+    """Returns a finding for each op, line and module whose calls differ from run to run; others need no action."""
+    rows = stability[stability["run_to_run"] == "differs"]
+    findings = []
+    for _, alike in rows.groupby([*PLACE], sort=False, dropna=False):
+        worst = alike.iloc[int(alike["max_ulp"].to_numpy().argmax())]
+        is_known = DOCUMENTED in str(worst["message"])
+        severity: Severity = "warning" if is_known else "error"
+        how_far = str(worst["message"]).partition(": ")[2]  # behind which check it was
+        message = f"the same inputs give other bits each time: {how_far}"
+        evidence = {"max_ulp": worst["max_ulp"]}
+        finding = Finding("not_repeatable", severity, message, ADVICE[severity], evidence=evidence)
+        findings.append(at_ops(finding, ops, alike["op_id"].tolist(), texts))
+    return findings_frame(findings)

@@ -1,0 +1,59 @@
+"""Finds planted sets exactly, in few tests; where a test is not monotone, what it finds still has nothing to spare."""
+
+import random
+from itertools import pairwise
+from math import log2
+
+import pytest
+
+from nbkit.capture.operators.bisect.search import delta_debugged, smallest_set
+
+
+class Counting:
+    """Passes sets that hold all culprits; counts the different sets that it was asked about."""
+
+    def __init__(self, culprits):
+        self.culprits, self.asked = frozenset(culprits), {frozenset()}
+
+    def __call__(self, chosen):
+        self.asked.add(chosen)
+        return self.culprits <= chosen
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+@pytest.mark.parametrize("size", [7, 300, 1024])
+def test_a_planted_set_is_found_in_few_tests(count, size):
+    lot = random.Random(size + count)
+    for _ in range(30):
+        culprits = lot.sample(range(size), count)
+        ends = [0, *sorted(lot.sample(range(1, size), 5)), size]
+        groups = [range(start, end) for start, end in pairwise(ends)]
+        passes = Counting(culprits)
+        assert set(smallest_set(groups, passes)) == set(culprits)
+        # Three more trials are run beside the search: nothing, all, and the result once more.
+        assert len(passes.asked) + 2 <= 2 * count * log2(size) + 8
+
+
+def test_culprits_at_the_front_take_few_tests_however_many_there_are():
+    passes = Counting([0, 1])
+    assert smallest_set([[0], [1], range(2, 4000)], passes) == [1, 0]
+    assert len(passes.asked) <= 8
+
+
+def test_one_of_two_repairs_is_found():
+    found = smallest_set([range(100)], lambda chosen: bool({20, 70} & chosen))
+    assert found == [20]
+
+
+def test_a_test_that_is_not_monotone_still_gives_a_set_that_passes_with_nothing_to_spare():
+    def passes(chosen):
+        return {1, 6} <= chosen and (3 not in chosen or len(chosen) > 3) and len(chosen) != 4
+
+    found = smallest_set([range(8)], passes)
+    assert passes(frozenset(found))
+    assert not any(passes(frozenset(found) - {unit}) for unit in found)
+
+
+@pytest.mark.parametrize("culprits", [{4}, {0, 9}, {2, 3, 7}])
+def test_delta_debugging_finds_the_set_by_itself(culprits):
+    assert set(delta_debugged(range(10), Counting(culprits))) == culprits

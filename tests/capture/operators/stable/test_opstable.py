@@ -1,0 +1,157 @@
+"""Finds planted faults that give other bits, is silent about correct steps, and leaves the step as it is."""
+
+import pytest
+import torch
+from torch import nn
+
+import nbkit
+from nbkit.compat.torch_versions import setup_of_backends_in_python
+from tests.capture.identical import each_step, left_by
+from tests.capture.models import MODELS, train_step
+
+CHECKS = ("run_to_run", "batch_invariant", "thread_invariant", "stride_invariant")
+
+
+@pytest.fixture
+def device():
+    if setup_of_backends_in_python() is None:
+        pytest.skip("the simulated device needs torch 2.11")
+    return nbkit.SimulatedDevice()
+
+
+def layers():
+    torch.manual_seed(0)
+    return nn.Linear(64, 6), torch.randn(7, 64)
+
+
+def stable(step, **options):
+    with nbkit.opstable(**options) as trace:
+        step()
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("kind", "column"),
+    [
+        ("unordered_sum", "run_to_run"),
+        ("split_sum", "batch_invariant"),
+        ("tail_rows", "batch_invariant"),
+        ("thread_sum", "thread_invariant"),
+    ],
+)
+@pytest.mark.parametrize("op", ["addmm", "mm", "sum"])
+def test_a_planted_fault_is_found_in_the_check_it_is_about(device, kind, column, op):
+    layer, x = layers()
+    x = x.to("sim")
+    steps = {
+        "addmm": lambda: layer(x),
+        "mm": lambda: x @ layer.weight.t(),
+        "sum": lambda: x.expand(9, 7, 64).sum(-1),
+    }
+    layer.to("sim")
+    with torch.no_grad(), device.planted(nbkit.Fault(op, kind)) as planted:
+        trace = stable(steps[op], ops=op)
+    assert planted.report()["changed"].item() > 0
+    (row,) = trace.stability.itertuples()
+    assert getattr(row, column) == "differs"
+    assert row.max_ulp > 0
+    assert len(trace.findings) == (column == "run_to_run")
+
+
+def test_what_differs_from_run_to_run_is_a_finding_with_its_line(device):
+    layer, x = layers()
+    layer.to("sim")
+    with device.planted(nbkit.Fault("addmm", "unordered_sum")):
+        trace = stable(lambda: layer(x.to("sim")).sum().backward())
+    (finding,) = trace.findings.itertuples()
+    assert (finding.rule, finding.severity, finding.op) == ("not_repeatable", "error", "aten.addmm.default")
+    assert finding.source_text.strip().startswith("trace = stable(lambda: layer(x")
+    assert "1 of " in trace.brief() and "gave other bits from the same inputs" in trace.brief()
+    assert trace.meta["unstable_ops"] == 1
+    others = trace.stability[trace.stability["op"] != "aten.addmm.default"]
+    assert (others["run_to_run"] == "same").all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_correct_steps_are_the_same_from_run_to_run(name):
+    step = train_step(name)
+    step()
+    trace = stable(step)
+    assert (trace.stability["run_to_run"] == "same").all()
+    assert len(trace.findings) == 0
+    assert "each gave the same bits from the same inputs." in trace.brief()
+
+
+def test_elementwise_ops_of_one_kernel_do_not_depend_on_batch_or_threads():
+    x = torch.randn(5, 6)
+    trace = stable(lambda: (x + 1).abs() * x)
+    assert trace.stability[[*CHECKS]].eq("same").all(axis=None)
+    assert trace.stability["max_ulp"].tolist() == [0, 0, 0]
+    assert trace.stability["message"].isna().all()
+
+
+def test_rows_that_depend_on_each_other_have_no_batch():
+    x = torch.randn(5, 6)
+    trace = stable(lambda: (x.sum(0), x.sum(1), x.cumsum(0), torch.stack([x, x])))
+    batch = trace.stability.set_index("op")["batch_invariant"]
+    assert batch["aten.sum.dim_IntList"].isna().tolist() == [True, False]
+    assert batch[["aten.cumsum.default", "aten.stack.default"]].isna().all()
+
+
+@each_step
+def test_the_step_computes_the_same_bits(name, dtype):
+    assert left_by(name, dtype, nbkit.opstable()) == left_by(name, dtype)
+
+
+def test_the_number_of_threads_is_as_before():
+    before = torch.get_num_threads()
+    stable(lambda: torch.randn(40, 40) @ torch.randn(40, 40))
+    assert torch.get_num_threads() == before
+
+
+def test_random_ops_do_not_run_again_and_are_counted():
+    x, state = torch.ones(4), torch.get_rng_state()
+    trace = stable(lambda: torch.nn.functional.dropout(x, 0.5).add_(torch.rand(4)))
+    drawn = torch.get_rng_state()
+    torch.set_rng_state(state)
+    torch.nn.functional.dropout(x, 0.5).add_(torch.rand(4))
+    assert torch.equal(drawn, torch.get_rng_state())
+    assert trace.meta["skipped"]["not run again: random ops, which draw other numbers each time"] == 2
+
+
+def test_in_place_and_out_ops_run_again_from_what_they_began_with():
+    x, out = torch.arange(6.0), torch.empty(6)
+    trace = stable(lambda: (x.mul_(2), torch.add(x, 1, out=out), x.cumsum_(0)))
+    assert x.tolist() == [0, 2, 6, 12, 20, 30]
+    assert out.tolist() == [1, 3, 5, 7, 9, 11]
+    assert trace.stability["run_to_run"].tolist() == ["same"] * len(trace.stability)
+    assert len(trace.stability) == 3
+
+
+def test_documented_ops_are_marked():
+    trace = stable(lambda: torch.zeros(3).index_put_((torch.tensor([0, 2]),), torch.ones(2)))
+    message = trace.stability.set_index("op")["message"]["aten.index_put_.default"]
+    assert message == "torch documents it as nondeterministic"
+
+
+def test_calls_alike_are_tried_otherwise_only_a_few_times():
+    x = torch.randn(3, 3)
+    trace = stable(lambda: [x.exp() for _ in range(4)])
+    assert trace.stability["run_to_run"].tolist() == ["same"] * 4
+    assert trace.stability["batch_invariant"].isna().tolist() == [False, False, True, True]
+    assert stable(lambda: [x.exp() for _ in range(4)], alike=None).stability["thread_invariant"].notna().all()
+    only = stable(lambda: x.exp(), checks="strides").stability
+    assert only[[*CHECKS]].isna().to_numpy().tolist() == [[False, True, True, False]]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"reruns": 0}, "reruns=0 is no number of runs; give a whole number from 1 up"),
+        ({"alike": "two"}, "alike='two' is no number of runs"),
+        ({"checks": "batches"}, "checks='batches' is not known; .*batch"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(nbkit.OptionError, match=message):
+        nbkit.opstable(**options)
