@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.calls.collectives import process_group, reduction
-from nbkit.capture.calls.encode import NAMED, decoded
+from nbkit.capture.calls.encode import NAMED, Items, decoded
 from nbkit.errors import TraceError, first_line
 from nbkit.numerics.precision import Array
 from nbkit.trace.calls.layout import Record
@@ -36,7 +36,7 @@ class BuiltCall:
             self.is_on_cpu = all("device" not in storage for storage in record["storages"])
             generators = [self._generator(entry) for entry in record.get("generators", ())]
             lookup = Lookup(self.argument)
-            others = {
+            others: dict[str, Items] = {
                 "generator": generators, "group": Lookup(process_group), "reduction": Lookup(reduction)
             }  # fmt: skip
             self.args = tuple(decoded(self._on_device(list(record["args"])), lookup, others))
