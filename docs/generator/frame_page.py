@@ -69,7 +69,7 @@ def _rows(df: pd.DataFrame, varying: Sequence[str]) -> str:
 def _text(name: str, value: object, varying: Sequence[str]) -> str:
     if pd.isna(value):  # type: ignore[call-overload]
         return "null"
-    if name.endswith("_us") or name in varying:
+    if name.endswith(("_us", "_per_s")) or name in varying:
         return "..."
     if isinstance(value, str):
         return code(value) if value else "empty text"

@@ -1,6 +1,7 @@
 """Encodes arguments of a call as JSON data and bytes, and decodes them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -75,10 +76,14 @@ def tensor_of(captured: CapturedTensor) -> Tensor:
         return values
 
 
-def encoded(value: Any, add: Callable[[Any], int]) -> Any:
+def _refused(value: Any) -> Any:
+    raise NotCapturedError(f"it has an argument of type {type(value).__name__}")
+
+
+def encoded(value: Any, add: Callable[[Any], int], others: Callable[[Any], Any] = _refused) -> Any:
     """Returns an argument as JSON data; `add` numbers each tensor, form of one, and generator.
 
-    Raises NotCapturedError on what has no such form.
+    What has no such form is given to `others`, which raise NotCapturedError.
     """
     if isinstance(value, Form | Tensor):
         return {"tensor": add(value)}
@@ -87,22 +92,22 @@ def encoded(value: Any, add: Callable[[Any], int]) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):
-        return [encoded(item, add) for item in value]
+        return [encoded(item, add, others) for item in value]
     if isinstance(value, complex):
         return {"complex": [value.real, value.imag]}
     for kind in ("dtype", "device", "layout", "memory_format"):
         if isinstance(value, getattr(torch, kind)):
             return {kind: str(value) if kind == "device" else _bare(value)}
-    raise NotCapturedError(f"it has an argument of type {type(value).__name__}")
+    return others(value)
 
 
-def decoded(value: Any, tensors: Items, generators: Sequence[torch.Generator] = ()) -> Any:
-    """Returns the argument that encoded() was called with, with these tensors and generators.
+def decoded(value: Any, tensors: Items, others: Mapping[str, Items] = MappingProxyType({})) -> Any:
+    """Returns the argument that encoded() was called with, with these tensors, and of other kinds these items.
 
     Raises KeyError, ValueError, IndexError, TypeError or RuntimeError on what encoded() has not made.
     """
     if isinstance(value, list):
-        return [decoded(item, tensors, generators) for item in value]
+        return [decoded(item, tensors, others) for item in value]
     if not isinstance(value, dict):
         return value
     ((kind, what),) = value.items()
@@ -112,7 +117,7 @@ def decoded(value: Any, tensors: Items, generators: Sequence[torch.Generator] = 
         return complex(*what)
     if kind == "device":
         return torch.device(what)
-    return {"tensor": tensors, "generator": generators}[kind][what]
+    return {"tensor": tensors, **others}[kind][what]
 
 
 def _bare(value: Any) -> str:

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbkit.capture.calls.encode import NAMED, decoded
+from nbkit.capture.calls.collectives import process_group, reduction
+from nbkit.capture.calls.encode import NAMED, Items, decoded
 from nbkit.errors import TraceError, first_line
 from nbkit.numerics.precision import Array
 from nbkit.trace.calls.layout import Record
@@ -35,9 +36,12 @@ class BuiltCall:
             self.is_on_cpu = all("device" not in storage for storage in record["storages"])
             generators = [self._generator(entry) for entry in record.get("generators", ())]
             lookup = Lookup(self.argument)
-            self.args = tuple(decoded(self._on_device(list(record["args"])), lookup, generators))
+            others: dict[str, Items] = {
+                "generator": generators, "group": Lookup(process_group), "reduction": Lookup(reduction)
+            }  # fmt: skip
+            self.args = tuple(decoded(self._on_device(list(record["args"])), lookup, others))
             kwargs = {str(name): self._on_device(value) for name, value in record.get("kwargs", {}).items()}
-            self.kwargs = {name: decoded(value, lookup, generators) for name, value in kwargs.items()}
+            self.kwargs = {name: decoded(value, lookup, others) for name, value in kwargs.items()}
             # Of the generator that the call draws from where it was given none.
             drawn = record.get("generator")
             self.generator = None if drawn is None else self._generator(drawn)
@@ -145,10 +149,10 @@ def refusing(what: str) -> Iterator[None]:
 class Lookup:
     """Stands for a list whose items are made when they are asked for."""
 
-    def __init__(self, item: Callable[[int], Tensor]) -> None:
+    def __init__(self, item: Callable[[Any], Any]) -> None:
         self.item = item
 
-    def __getitem__(self, number: int) -> Tensor:
+    def __getitem__(self, number: Any) -> Any:
         return self.item(number)
 
 

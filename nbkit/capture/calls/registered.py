@@ -6,6 +6,7 @@ from collections.abc import Collection
 import torch
 from torch._ops import OpOverload
 
+from nbkit.capture.calls.collectives import RUNS
 from nbkit.errors import OptionError, TraceError
 
 LIBRARIES = ("aten", "prims", "mkldnn", "mkl", "torchvision", "torchaudio")
@@ -29,6 +30,8 @@ def registered_op(name: object, libraries: Collection[str] = LIBRARIES) -> OpOve
     if match is None:
         raise TraceError(f"{str(name)[:60]!r} is no name of an op")
     library, packet, overload = match.groups()
+    if name in RUNS:
+        libraries = (*libraries, library)
     if library not in libraries:
         raise TraceError(f"{name} is of the library {library!r}, which is not known; name it in libraries= to allow it")
     if f"{library}.{packet}" in REFUSED:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbkit.capture.calls.collectives import described
 from nbkit.capture.calls.encode import NotCapturedError, encoded
 from nbkit.capture.calls.memory import KnownContents, Memory, layout_parts, memory_of, span_of, state_bytes, union
 from nbkit.capture.recorder.op_forms import RESHAPING
@@ -87,9 +88,9 @@ class CallTaker:
                 taken.inputs[id(value)] = self._describe(taken, value)
             return taken.inputs[id(value)]
 
-        taken.record["args"] = encoded(list(args), add)
+        taken.record["args"] = encoded(list(args), add, described)
         if kwargs:
-            taken.record["kwargs"] = {name: encoded(value, add) for name, value in kwargs.items()}
+            taken.record["kwargs"] = {name: encoded(value, add, described) for name, value in kwargs.items()}
         taken.input_storages = len(taken.memories)
         self._take_generators(taken, generators, tensors)
         if taken.needs_values:
@@ -105,15 +106,15 @@ class CallTaker:
         results = [*tensors_in(out), *written]
         known = len(taken.memories)
         self._place(taken, list(_dense(results)))
-        described: dict[int, int] = {}
+        made: dict[int, int] = {}
 
         def add(value: Tensor) -> int:
-            if id(value) not in described:
-                described[id(value)] = self._describe(taken, value)
-            return described[id(value)]
+            if id(value) not in made:
+                made[id(value)] = self._describe(taken, value)
+            return made[id(value)]
 
         is_plain_list = isinstance(out, list | tuple)
-        record["outputs"] = encoded(list(out) if is_plain_list else [out], add)
+        record["outputs"] = encoded(list(out) if is_plain_list else [out], add, described)
         if is_plain_list:
             record["is_list"] = True
         if written:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit import units
+from nbkit.capture.calls.collectives import RUNS, is_waited_for, works
 from nbkit.capture.calls.encode import NotCapturedError
 from nbkit.capture.calls.flagged import flagged_calls
 from nbkit.capture.calls.memory import KnownContents, memory_of
@@ -17,7 +19,7 @@ from nbkit.capture.calls.taking import CallTaker, Taken
 from nbkit.capture.frames.build import machine_text, now_text, versions
 from nbkit.capture.frames.selection import Selection
 from nbkit.capture.operators.copies import is_plain
-from nbkit.capture.operators.intercept import Intercepted, Interceptor
+from nbkit.capture.operators.intercept import Intercepted, InterceptMode, Interceptor
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta
 from nbkit.capture.recorder.recorder import Recorder
@@ -93,6 +95,22 @@ class opcapture(Recorder):  # noqa: N801  a context manager is named like the fu
         super().__init__(capturing, name=name)
 
 
+@dataclass
+class Running:
+    """Holds a collective that may not have completed; its record once it has, empty if it could not be taken."""
+
+    call: Intercepted
+    taken: Taken
+    out: Any
+    record: Record | None = None
+
+    def is_completed(self) -> bool:
+        """Returns whether its results are there, at the next op of the step or later."""
+        return is_waited_for(self.call.traits.func, self.call.args) or all(
+            work.is_completed() for work in works(self.out)
+        )
+
+
 class Capturing(Interceptor):
     """Saves chosen calls; adds the frame `captures`."""
 
@@ -112,13 +130,14 @@ class Capturing(Interceptor):
         self.taker = CallTaker(self.contents, state)
         self.rows: list[tuple[int, str, int, str | None]] = []  # slot, op, number, what it raised
         self.stopped: str | None = None
+        self.running: list[Running] = []
         with super().below(recording, modules):
             yield
 
     def leaves_out(self, traits: OpTraits) -> str | None:
         if not hasattr(traits.func, "_schema"):
             return traits.leave_out
-        if traits.func.namespace in MARKERS | COLLECTIVES:
+        if traits.func.namespace in MARKERS | COLLECTIVES and traits.name not in RUNS:
             return traits.leave_out
         return None
 
@@ -133,10 +152,12 @@ class Capturing(Interceptor):
         return None if all(map(is_plain, call.tensors())) else "tensor subclasses"
 
     def lets_run(self, call: Intercepted) -> None:
+        self._complete(call.mode)
         if call.traits.is_writing and self.contents.known:
             call.mode.isolated(lambda: self._forget_written(call), lambda error: None)
 
     def run(self, call: Intercepted) -> Any:
+        self._complete(call.mode)
         state = call_state()
         arguments = call.traits, call.args, call.kwargs, call.number, state
         taken: Taken | None = call.mode.isolated(lambda: self.taker.before(*arguments), self._trouble(call))
@@ -149,13 +170,34 @@ class Capturing(Interceptor):
             raised = error
             call.mode.isolated(lambda: self._add(call, self.taker.raised(taken, raised)), self._trouble(call))
             raise
-        call.mode.isolated(lambda: self._add(call, self.taker.after(taken, out)), self._trouble(call))
+        if call.traits.name in RUNS:
+            self.running.append(Running(call, taken, out))
+        else:
+            call.mode.isolated(lambda: self._add(call, self.taker.after(taken, out)), self._trouble(call))
         return out
+
+    def _complete(self, mode: InterceptMode) -> None:
+        """Saves the collectives that have completed, in their order; before anything else writes to their results."""
+        for one in self.running:
+            if one.record is None and one.is_completed():
+                one.record = mode.isolated(lambda: self.taker.after(one.taken, one.out), self._trouble(one.call)) or {}  # noqa: B023
+        while self.running and (record := self.running[0].record) is not None:
+            self._add_completed(self.running.pop(0), record)
+
+    def _add_completed(self, one: Running, record: Record) -> None:
+        if record:
+            one.call.mode.isolated(lambda: self._add(one.call, record), self._trouble(one.call))
 
     def progress(self) -> str:
         return f"{units.counted(len(self.rows), 'call')} captured, {units.data_size(self.writer.size_bytes)}"
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
+        self._complete(self.mode)
+        for one in self.running:
+            if one.record is None:
+                self.mode.skipped["collectives that had not completed when the recording ended"] += 1
+            else:
+                self._add_completed(one, one.record)
         super().frames(trace, ops, op_ids)
         ids = self.op_ids([slot for slot, *_ in self.rows], op_ids)
         columns = {name: ops[name].array.take(ids, allow_fill=True) for name in PLACE_COLUMNS[1:]}
@@ -187,7 +229,7 @@ class Capturing(Interceptor):
 
     def forget(self) -> None:
         super().forget()
-        del self.writer, self.contents, self.taker, self.rows
+        del self.writer, self.contents, self.taker, self.rows, self.running
 
     def _add(self, call: Intercepted, record: Record) -> None:
         self.writer.add(record)

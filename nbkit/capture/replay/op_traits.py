@@ -23,12 +23,13 @@ BUFFERS = frozenset({"all_gather_copy_in"})
 # They alias their input without saying so in their schema, or only look at a tensor.
 VIEWS = frozenset({"_unsafe_view", "_reshape_alias", "_reshape_copy", "lift", "_fw_primal"})
 A_VIEW = "views"  # why they are left out
-# Positions of arguments that an op writes to although its schema does not say so: running statistics.
+# Positions of arguments that an op writes to although its schema does not say so: running statistics, collectives.
 UNDECLARED_WRITES = {
     "native_batch_norm": (3, 4),
     "cudnn_batch_norm": (3, 4),
     "miopen_batch_norm": (3, 4),
     "batch_norm_update_stats": (1, 2),
+    **dict.fromkeys(("allreduce_", "allgather_", "broadcast_", "reduce_scatter_", "recv_"), (0,)),
 }
 # So many results of an op are values; the others are memory for its backward op, which only that can read.
 VALUES = {"mkldnn_rnn_layer": 3, "_embedding_bag": 1, "_ctc_loss": 1, "_sparse_mm_reduce_impl": 1} | substitutes.VALUES

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 
+from nbkit.capture.calls.collectives import RUNS, run_collective
 from nbkit.capture.calls.rebuilding import BuiltCall, Content, refusing
 from nbkit.capture.calls.state import as_recorded
 from nbkit.capture.recorder.op_forms import is_reshaping
@@ -98,7 +99,8 @@ def _timed(op: OpOverload, call: BuiltCall, device: torch.device) -> tuple[Any, 
 
 def _clocked(op: OpOverload, call: BuiltCall, device: torch.device) -> tuple[Any, float]:
     started = perf_counter_ns()
-    out = op(*call.args, **call.kwargs)
+    name = str(op)
+    out = run_collective(name, call.args) if name in RUNS else op(*call.args, **call.kwargs)
     _wait(device)
     return out, (perf_counter_ns() - started) / 1e3
 

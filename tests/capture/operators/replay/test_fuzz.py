@@ -5,6 +5,7 @@ import random
 import shutil
 import subprocess
 import sys
+from ast import literal_eval
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,7 @@ def fuzzed(calls: Path, place: Path, rounds: int, seed: int) -> dict[str, int]:
     source, ends = random.Random(seed), dict.fromkeys(("replayed", "refused", "skipped"), 0)
     for number in range(rounds):
         folder = shutil.copytree(calls, place / str(number))
-        what = [source.choice([damaged, damaged, changed_record])(folder, source) for _ in range(1)]
+        what = source.choice([damaged, damaged, changed_record])(folder, source)
         try:
             trace = nbkit.opreplay(folder)
         except nbkit.NbkitError:
@@ -102,18 +103,19 @@ def main(calls: str, place: str, rounds: str, seed: str) -> None:
     print(ends, *seen, sep="\n")
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.full)])  # another hundred of the same
-def test_damage_costs_calls_and_nothing_else(tmp_path, seed):
+# Two hundred more of the same take a minute.
+@pytest.mark.parametrize(("seed", "rounds"), [(0, 40), pytest.param(1, 200, marks=pytest.mark.full)])
+def test_damage_costs_calls_and_nothing_else(tmp_path, seed, rounds):
     torch.manual_seed(0)
     captured(tmp_path / "calls", step)
     (tmp_path / "fuzzed").mkdir()
     code = f"from {__name__} import main; import sys; main(*sys.argv[1:])"
-    words = [str(tmp_path / "calls"), str(tmp_path / "fuzzed"), "100", str(seed)]
+    words = [str(tmp_path / "calls"), str(tmp_path / "fuzzed"), str(rounds), str(seed)]
     done = subprocess.run(
         [*PYTHON, "-c", code, *words], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
     assert done.returncode == 0, done.stderr[-3000:]
     ends, *seen = done.stdout.splitlines()
     assert seen == []
-    counts = eval(ends)
-    assert counts["replayed"] > 1000 and counts["skipped"] > 10 and counts["refused"] > 3
+    counts = literal_eval(ends)
+    assert counts["replayed"] > 10 * rounds and counts["skipped"] > rounds and counts["refused"] > 0

@@ -1,0 +1,65 @@
+"""Collectives are captured when they complete, in each process its own, and replayed by as many processes."""
+
+import os
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+import nbkit
+from tests.capture.distributed.ranks import on_two_ranks
+from tests.capture.operators.folders import problems
+
+OPS = {f"c10d.{name}.default" for name in ("allreduce_", "allgather_", "broadcast_", "reduce_scatter_")}
+
+
+def place() -> Path:
+    return Path(os.environ["NBKIT_TEST_CALLS"]) / f"rank {dist.get_rank()}"
+
+
+def step() -> torch.Tensor:
+    rank = dist.get_rank()
+    x, parts = torch.arange(3.0) + rank, [torch.zeros(3), torch.zeros(3)]
+    dist.all_reduce(x)
+    dist.all_reduce(x, op=dist.ReduceOp.MAX)
+    dist.all_gather(parts, x + rank)
+    dist.broadcast(parts[0], 1)
+    scattered = torch.zeros(3)
+    dist.reduce_scatter(scattered, [x, parts[1]])
+    dist.send(x, 1) if rank == 0 else dist.recv(x, 0)
+    running = dist.all_reduce(scattered, async_op=True)
+    running.wait()
+    return scattered.mul_(2) + x
+
+
+def captured_and_replayed() -> dict[str, object]:
+    bare = step()
+    with nbkit.opcapture(place()) as trace:
+        out = step()
+    replay = nbkit.opreplay(place())
+    return {
+        "same": torch.equal(out, bare),
+        "ops": set(trace.captures["op"]),
+        "skipped": {reason for reason in trace.meta["skipped"] if reason.startswith("not captured")},
+        "identical": (replay.meta["identical_calls"], replay.meta["captured_calls"]),
+        "problems": problems(replay),
+        "not run": replay.meta["skipped"],
+    }
+
+
+def test_two_processes_capture_and_replay_their_collectives(tmp_path, monkeypatch):
+    monkeypatch.setenv("NBKIT_TEST_CALLS", str(tmp_path))
+    found = on_two_ranks(captured_and_replayed, tmp_path)
+    for rank, one in enumerate(found):
+        assert one["same"] and one["problems"] == [] and one["not run"] == {}, one
+        assert one["identical"][0] == one["identical"][1] > 10
+        assert one["ops"] >= {*OPS, ("c10d.send.default", "c10d.recv_.default")[rank]}
+        assert one["skipped"] == set()
+
+
+def test_without_other_processes_a_collective_says_what_it_needs(tmp_path, monkeypatch):
+    monkeypatch.setenv("NBKIT_TEST_CALLS", str(tmp_path))
+    on_two_ranks(captured_and_replayed, tmp_path)
+    meta = nbkit.opreplay(tmp_path / "rank 0").meta
+    assert meta["skipped"] == {"not run again: it needs a process group of 2 processes; run it under torchrun": 7}
+    assert meta["identical_calls"] == meta["captured_calls"] - 7
