@@ -21,6 +21,7 @@ def test_there_are_notebooks():
         "03_device_vs_cpu",
         "04_audit_a_training_step",
         "06_graphs_of_four_frameworks",
+        "07_capture_and_fix",
     }
     assert names <= {path.stem for path in NOTEBOOKS}
 
