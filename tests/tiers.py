@@ -138,6 +138,13 @@ FIRST = ("browser/", "docs/", "magics/", "repository/test_notebooks.py", "wheel/
 # Long lists of cases of which each tells much the same: one in so many stays, the first of them always.
 SAMPLED = {
     "capture/diff/modules/test_step_is_unchanged.py::test_the_step_computes*": 8,
+    "capture/operators/*::test_every_op_on_the_cpu*": 6,
+    "capture/operators/*::test_the_dry_run_computes_the_same_bits*": 12,
+    "capture/operators/*::test_the_step_computes*": 8,
+    "capture/operators/test_hook.py::test_a_step_computes*": 6,
+    "capture/operators/*::test_models_of_transformers*": 5,
+    "capture/operators/bisect/test_opbisect.py::test_planted*": 2,
+    "capture/diff/modules/test_clean_models.py*": 4,
     "capture/diff/shadow/test_bit_identity.py*": 12,
     "capture/diff/shadow/test_faults.py*": 6,
     "capture/recorder/same_bits/test_watched_bits.py*": 6,
