@@ -6,16 +6,16 @@ from nbkit.verbs.diff import DIFF
 from nbkit.verbs.info import INFO
 from nbkit.verbs.load import LOAD
 from nbkit.verbs.opaudit import OPAUDIT
-from nbkit.verbs.opbisect import OPBISECT
-from nbkit.verbs.opcapture import OPCAPTURE
-from nbkit.verbs.opcast import OPCAST
 from nbkit.verbs.opcheck import OPCHECK
 from nbkit.verbs.opdiff import OPDIFF
-from nbkit.verbs.opfallback import OPFALLBACK
+from nbkit.verbs.operators.opbisect import OPBISECT
+from nbkit.verbs.operators.opcapture import OPCAPTURE
+from nbkit.verbs.operators.opcast import OPCAST
+from nbkit.verbs.operators.opfallback import OPFALLBACK
+from nbkit.verbs.operators.opreplay import OPREPLAY
+from nbkit.verbs.operators.opstable import OPSTABLE
 from nbkit.verbs.opgraph import OPGRAPH
-from nbkit.verbs.opreplay import OPREPLAY
 from nbkit.verbs.opreport import OPREPORT
-from nbkit.verbs.opstable import OPSTABLE
 from nbkit.verbs.optime import OPTIME
 from nbkit.verbs.optrace import OPTRACE
 from nbkit.verbs.verb import Recorder, Verb
