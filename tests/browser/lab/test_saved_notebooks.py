@@ -16,12 +16,14 @@ STATIC = {
     "03_device_vs_cpu": 3,
     "04_audit_a_training_step": 2,
     "06_graphs_of_four_frameworks": 4,
+    "07_capture_and_fix": 5,
 }
 TOLD = {
     "01_trace_a_step": ["Slowest modules", "blocks.0.att", "model.layers.0.self_attn"],
     "02_where_time_goes": ["Slowest calls", "self_attn", "added", "removed"],
     "03_device_vs_cpu": ["Worst differences", "aten.sigmoid_backward.default", "error, nan"],
     "04_audit_a_training_step": ["no_gradient", "unintended_broadcast", "accumulated_gradient", "Nothing wrong found"],
+    "07_capture_and_fix": ["layer_norm", "Replaced ops", "What bfloat16 costs most", "not_repeatable"],
     "06_graphs_of_four_frameworks": ["self_attn", "RWKV_TimeMix", "time_mix", "Side by side"],
 }
 BROKEN = "images => images.filter(image => !image.complete || !image.naturalWidth).length"
