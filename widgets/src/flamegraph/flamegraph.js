@@ -13,10 +13,8 @@ export function render({ model, el }) {
     view.destroy();
     view = new FlameView(model, el);
   };
-  const listeners = {
-    "change:flame": renew, "change:base": renew, "change:difference": renew,
-    "change:selected_op_id": () => view.selectFromOutside(), "change:selected_range": () => view.range.adopt(),
-  };
+  const reselect = () => view.selectFromOutside();
+  const listeners = { "change:flame": renew, "change:base": renew, "change:difference": renew, "change:selected_op_id": reselect };
   for (const [name, listener] of Object.entries(listeners)) model.on(name, listener);
   return () => {
     for (const [name, listener] of Object.entries(listeners)) model.off(name, listener);
