@@ -32,9 +32,9 @@ WATCH = """() => {
   window.setTimeout = (act, pause) => later(() => window.timers.push(window.timed(act)), pause);
   window.timed = (act) => { const start = performance.now(); act(); return performance.now() - start; };
 }"""
-RENDER = """() => { window.cleanUp(); const el = document.getElementById("host"); el.replaceChildren();
-  return window.timed(() => { window.cleanUp = window.module.render({ model: window.model, el });
-    window.readBack(); }); }"""
+RENDER = """async () => { window.cleanUp(); const el = document.getElementById("host"); el.replaceChildren();
+  const start = performance.now(); window.cleanUp = await window.module.render({ model: window.model, el });
+  window.readBack(); return performance.now() - start; }"""
 WHEEL = """async ([steps, delta]) => { await window.settled(); window.frames.length = 0;
   const canvas = document.querySelector(".nb-flame-canvas"); const { left, top } = canvas.getBoundingClientRect();
   for (let step = 0; step < steps; step += 1) { canvas.dispatchEvent(new WheelEvent("wheel",

@@ -167,7 +167,15 @@ STEPS: dict[str, Step] = {
     "warnings": warned,
     "grad modes": grad_modes,
 }
-CASES = [(name, dtype) for name in STEPS for dtype in DTYPES if dtype == "float32" or name not in ONLY_FLOAT32]
+# torch's fused SGD with momentum reads memory in bfloat16 that nobody has written (2.13, on the CPU), also bare: other
+# bits in each run, at times NaN. test_watched_bits.py has a test of it.
+NOT_REPEATABLE = frozenset({("SGD fused", "bfloat16")})
+CASES = [
+    (name, dtype)
+    for name in STEPS
+    for dtype in DTYPES
+    if (dtype == "float32" or name not in ONLY_FLOAT32) and (name, dtype) not in NOT_REPEATABLE
+]
 each_step = pytest.mark.parametrize(("name", "dtype"), CASES)
 
 
