@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import nbkit.compat.installed  # noqa: F401 # says first what is too old for all that follows
 from nbkit.errors import (
+    CostError,
     NbkitError,
     NonFiniteError,
     OptionError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time each is imported
 
 __version__ = "0.1.0"
 __all__ = [
+    "CostError",
     "NbkitError",
     "NonFiniteError",
     "OptionError",
@@ -79,6 +81,8 @@ _HOMES = {
     "nbkit.capture.calls.call_of": ("call_of",),
     "nbkit.capture.calls.script": ("script_of",),
     "nbkit.capture.check.opcheck": ("opcheck",),
+    "nbkit.capture.cost.opcost": ("opcost",),
+    "nbkit.capture.cost.shape_formulas": ("register_shape_formula",),
     "nbkit.capture.diff.opdiff": ("opdiff",),
     "nbkit.capture.native.build": ("build_recorder",),
     "nbkit.capture.operators.bisect.opbisect": ("opbisect",),

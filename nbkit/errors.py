@@ -38,6 +38,10 @@ class NonFiniteError(NbkitError):
     """opcheck stopped the step at the first op that made a NaN, an Inf or nothing but underflow."""
 
 
+class CostError(NbkitError):
+    """opcost cannot go on: an op needs values, has no rule for its result's shape, or a device that is not there."""
+
+
 def is_own_file(name: str) -> bool:
     """Returns whether a file is nbkit's own, so that what fails in it is nbkit's failure."""
     return name.startswith(_PACKAGE) and not name.startswith(_DEVICE)

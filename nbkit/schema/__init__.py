@@ -2,6 +2,7 @@
 
 from nbkit.compat.text_dtype import TEXT
 from nbkit.schema.comparisons import ALIGNMENT, DIFFS
+from nbkit.schema.cost import COSTS, MODULE_COSTS, SAVED, STORAGES
 from nbkit.schema.findings import FINDINGS
 from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, OVERLAY, PARTS
 from nbkit.schema.memory import BLOCKS, MEMORY, STACKS
@@ -14,6 +15,7 @@ SCHEMA_VERSION = 5
 RECORDING = (
     OPS, TENSORS, MODULES, LINES, MEMORY, STACKS, BLOCKS, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, STEPS,
     ALIGNMENT, REPLACED, CASTS, CAPTURES, REPLAYED, TRIALS, STABILITY,
+    COSTS, SAVED, STORAGES, MODULE_COSTS,
 )  # fmt: skip
 GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE, OVERLAY)
 TABLES.update({of.name: of for of in (*RECORDING, *GRAPHS)})
@@ -24,6 +26,7 @@ __all__ = [
     "CAPTURES",
     "CASTS",
     "CORRESPONDENCE",
+    "COSTS",
     "DIFFS",
     "DTYPES",
     "EDGES",
@@ -35,6 +38,7 @@ __all__ = [
     "MEMORY",
     "METRICS",
     "MODULES",
+    "MODULE_COSTS",
     "NODES",
     "OPS",
     "OVERLAY",
@@ -44,10 +48,12 @@ __all__ = [
     "REPLACED",
     "REPLAYED",
     "SAMPLES",
+    "SAVED",
     "SCHEMA_VERSION",
     "STABILITY",
     "STACKS",
     "STEPS",
+    "STORAGES",
     "TABLES",
     "TENSORS",
     "TEXT",

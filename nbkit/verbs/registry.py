@@ -7,6 +7,7 @@ from nbkit.verbs.info import INFO
 from nbkit.verbs.load import LOAD
 from nbkit.verbs.opaudit import OPAUDIT
 from nbkit.verbs.opcheck import OPCHECK
+from nbkit.verbs.opcost import OPCOST
 from nbkit.verbs.opdiff import OPDIFF
 from nbkit.verbs.operators.opbisect import OPBISECT
 from nbkit.verbs.operators.opcapture import OPCAPTURE
@@ -25,7 +26,7 @@ from nbkit.views.static_html.view import VIEWS
 VERBS: dict[str, Verb] = {
     verb.name: verb
     for verb in (
-        *(OPTRACE, OPTIME, OPDIFF, OPCHECK, OPAUDIT),
+        *(OPTRACE, OPTIME, OPDIFF, OPCHECK, OPAUDIT, OPCOST),
         *(OPFALLBACK, OPCAST, OPBISECT, OPSTABLE, OPCAPTURE, OPREPLAY),
         *(LOAD, OPGRAPH, OPREPORT, DIFF, INFO),
     )

@@ -1,0 +1,1 @@
+"""Runs a step on shapes alone and counts what it would cost."""

@@ -1,0 +1,177 @@
+"""Runs the ops of a step on fake tensors, which have a shape and no values; real ones stay as they are."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from sys import _getframe
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+    UnsupportedOperatorException,
+)
+from torch.utils.weak import WeakIdKeyDictionary
+
+from nbkit.capture.cost.known_values import KnownValues
+from nbkit.capture.cost.shape_formulas import shape_formula
+from nbkit.capture.raw.source import location_text, user_location
+from nbkit.capture.raw.step_mode import StepMode
+from nbkit.errors import CostError
+
+# torch raises these where a result, or its shape, depends on values.
+ITEM = torch.ops.aten._local_scalar_dense.default
+NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException)
+
+
+class Watcher(Protocol):
+    """Is told what a step on shapes does."""
+
+    def real(self, real: Tensor, fake: FakeTensor) -> None:
+        """Is told of a real tensor that the step takes for the first time, and of the fake one that stands for it."""
+
+    def before(self, func: OpOverload, args: Any) -> None:
+        """Is told of an op that is about to run."""
+
+    def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> None:
+        """Is told of an op that has run."""
+
+    def is_in_optimizer(self) -> bool:
+        """Returns whether an optimizer is stepping."""
+
+    def where(self) -> str:
+        """Returns the module that an op runs in, as the end of a sentence; empty outside any."""
+
+
+class FakeStep(StepMode):
+    """Gives each op fake tensors for the real ones that it takes, and tells a watcher of the call and its result.
+
+    One real tensor has one fake one throughout, and views of one memory share a fake memory. What writes to a real
+    tensor writes to its fake one.
+    """
+
+    def __init__(self, watcher: Watcher) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.fake = FakeTensorMode()
+        self.watcher = watcher
+        self.assumed = 0  # values of optimizers that were taken as 1
+        self.values = KnownValues()
+        self.real: dict[int, Tensor] = {}  # of the running op: the real tensor by the id of its fake one
+        # They live as long as the real ones: what is written to them must not be lost.
+        self.fakes = WeakIdKeyDictionary()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Runs what is inside on shapes; the modes are gone afterwards, whatever happened."""
+        with self.fake, self:
+            yield
+
+    def faked(self, real: Tensor) -> Tensor:
+        """Returns a new tensor without values of the shape, strides and dtype of a real one."""
+        fake: Tensor = self.fake.from_tensor(real.detach())
+        return fake
+
+    def forget_converted(self) -> None:
+        """Lets go of torch's own memory of fake tensors; `fakes` knows those that stand for real ones."""
+        self.fake.fake_tensor_converter.meta_converter.tensor_memo.clear()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        # An exception from a mode ends the process where torch asks a fake tensor for its device.
+        if not isinstance(func, OpOverload) or func.namespace == "prim":
+            return func(*args, **kwargs)
+        outer, self.real = self.real, {}
+        try:
+            args, kwargs = self._faked(args), self._faked(kwargs)
+            self.watcher.before(func, args)
+            out = self._run(func, args, kwargs)
+            self.values.run(func, args, kwargs, out)
+            self.watcher.after(func, args, kwargs, out)
+            return self._returned(out) if self.real else out
+        finally:
+            self.real = outer
+
+    def _run(self, func: OpOverload, args: Any, kwargs: Any) -> Any:
+        _refuse_device(func, kwargs)
+        if (formula := shape_formula(func)) is not None:
+            return formula(*args, **kwargs)
+        if func is ITEM and (value := self._item(args[0])) is not None:
+            return value
+        try:
+            return func(*args, **kwargs)
+        except NEEDS_VALUES as error:
+            raise CostError(
+                f"{func.name().replace('::', '.')} needs values, and opcost knows shapes only{self._place()}; take the "
+                "branch that you mean with a value that is no tensor, or run this part outside."
+            ) from error
+        except (UnsupportedOperatorException, NotImplementedError) as error:
+            if func.namespace in ("aten", "prims"):
+                raise
+            raise CostError(
+                f"{func.name().replace('::', '.')} has no rule for the shape of its result{self._place()}; give it one "
+                "with nbkit.register_shape_formula or torch.library.register_fake."
+            ) from error
+
+    def _item(self, tensor: Tensor) -> Any:
+        """Returns what tensor.item() gives where it is known; None where it is not.
+
+        Optimizers only multiply by such a value, as Adafactor by the norm of a parameter: there it is 1.
+        """
+        value = self.values.item(tensor)
+        if value is None and self.watcher.is_in_optimizer():
+            self.assumed += 1
+            return 1.0 if tensor.is_floating_point() else 1
+        return value
+
+    def _place(self) -> str:
+        location = user_location(_getframe(1))
+        return self.watcher.where() + (f" at {location_text(location)}" if location is not None else "")
+
+    def _faked(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is FakeTensor:
+            return value
+        if isinstance(value, Tensor):
+            return self._fake_of(value)
+        if kind is tuple or kind is list:
+            for item in value:
+                if isinstance(item, Tensor | list | tuple):
+                    return kind([self._faked(item) for item in value])
+        if kind is dict:
+            return {name: self._faked(item) for name, item in value.items()} if value else value
+        return value
+
+    def _fake_of(self, real: Tensor) -> Any:
+        fake = self.fakes.get(real)
+        if fake is None:
+            fake = self.fakes[real] = self.fake.fake_tensor_converter.from_real_tensor(self.fake, real)
+            self.values.note(real, fake)
+            self.watcher.real(real, fake)
+        self.real[id(fake)] = real
+        return fake
+
+    def _returned(self, out: Any) -> Any:
+        """Returns the result, with the real tensor in place of its fake one: an op in place returns what it took."""
+        if isinstance(out, FakeTensor):
+            return self.real.get(id(out), out)
+        if type(out) in (tuple, list):
+            return type(out)([self._returned(item) for item in out])
+        return out
+
+
+def _refuse_device(func: OpOverload, kwargs: dict[str, Any]) -> None:
+    """Raises CostError for a tensor on a device that this torch cannot use: torch would end the process in backward."""
+    device = kwargs.get("device")
+    if device is None or torch.device(device).type in ("cpu", "meta"):
+        return
+    kind = torch.device(device).type
+    module = getattr(torch, kind, None)
+    if module is None or not getattr(module, "is_available", lambda: False)():
+        raise CostError(
+            f"{func.name().replace('::', '.')} makes a tensor on {kind}, which this torch cannot use; run the step on "
+            "the CPU, and name the accelerator with opcost(device=...) for its times."
+        )

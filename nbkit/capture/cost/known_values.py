@@ -1,0 +1,85 @@
+"""Keeps the values that a step without values needs all the same: counters of optimizers, lengths, small masks."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils.weak import WeakIdKeyDictionary
+
+from nbkit.capture.replay.isolated import isolated
+
+MOST_FLOATS, MOST_INTEGERS = 1, 1 << 16
+UNKNOWN = object()
+
+
+class KnownValues:
+    """Computes on copies what depends on small real tensors on the CPU alone; the tensors themselves stay as they are.
+
+    `step` of an optimizer's state, which decides its bias correction, or a mask of integers that the step asks for its
+    largest entry. What depends on any other tensor is not known.
+    """
+
+    def __init__(self) -> None:
+        self.values = WeakIdKeyDictionary()
+
+    def note(self, real: Tensor, fake: FakeTensor) -> None:
+        """Keeps a copy of a real tensor, if it is small."""
+        most = MOST_FLOATS if real.is_floating_point() or real.is_complex() else MOST_INTEGERS
+        if real.layout is torch.strided and real.device.type == "cpu" and real.numel() <= most:
+            with isolated():
+                self.values[fake] = real.detach().clone()
+
+    def forget(self, fake: Tensor) -> None:
+        """Lets go of what is known of a tensor."""
+        self.values.pop(fake, None)
+
+    def item(self, fake: Tensor) -> Any:
+        """Returns what tensor.item() gives where it is known; None where it is not."""
+        value = self.values.get(fake)
+        if value is None:
+            return None
+        with isolated():
+            return value.item()
+
+    def run(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> None:
+        """Computes the result of an op whose tensors are all known; what an op writes otherwise is known no more."""
+        if not len(self.values):
+            return
+        known = _known(self.values, args), _known(self.values, kwargs)
+        taken = [*_tensors(args), *_tensors(kwargs)]
+        if not taken or UNKNOWN in (known[0], known[1]) or torch.Tag.nondeterministic_seeded in func.tags:
+            if func._schema.is_mutable:
+                for written in taken:
+                    self.values.pop(written, None)
+            return
+        with isolated():
+            result = func(*known[0], **known[1])
+        for fake, value in zip(_tensors([out]), _tensors([result]), strict=False):
+            if fake not in self.values and value.numel() <= MOST_INTEGERS:
+                self.values[fake] = value
+
+
+def _known(values: Any, held: Any) -> Any:
+    """Returns arguments with values for fake tensors; UNKNOWN if one has none."""
+    if isinstance(held, Tensor):
+        value = values.get(held)
+        return UNKNOWN if value is None else value
+    if isinstance(held, list | tuple):
+        items = [_known(values, item) for item in held]
+        return UNKNOWN if any(item is UNKNOWN for item in items) else type(held)(items)
+    if isinstance(held, dict):
+        named = {name: _known(values, item) for name, item in held.items()}
+        return UNKNOWN if any(item is UNKNOWN for item in named.values()) else named
+    return held
+
+
+def _tensors(held: Any) -> list[Tensor]:
+    if isinstance(held, Tensor):
+        return [held]
+    if isinstance(held, dict):
+        held = held.values()
+    elif not isinstance(held, list | tuple):
+        return []
+    return [tensor for item in held for tensor in _tensors(item)]

@@ -1,0 +1,76 @@
+"""Gives a step on shapes gradients without values, and puts back what was there, with the state of its optimizers."""
+
+from collections.abc import Callable
+from typing import Any
+from weakref import ref
+
+import torch
+from torch import Tensor, nn
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from nbkit.capture.watch.state import holders
+
+
+class LeftAsItWas:
+    """Puts gradients of real tensors and the state of optimizers aside, and back at exit.
+
+    `faked` makes a tensor without values of a real one. `on_state` is told of each optimizer after a step.
+    """
+
+    def __init__(self, faked: Callable[[Tensor], Tensor], on_state: Callable[[Any], None]) -> None:
+        self.faked, self.on_state = faked, on_state
+        self.gradients: list[tuple[Any, Tensor | None]] = []
+        self.versions: list[tuple[Any, int]] = []
+        self.noted: set[int] = set()
+        self.optimizers: dict[int, tuple[Any, dict[Any, Any], list[dict[str, Any]]]] = {}
+        self.handles: list[Any] = []
+
+    def note(self, real: Tensor) -> None:
+        """Notes a real tensor before the first op takes it."""
+        if not real.is_inference():
+            self.versions.append((ref(real), real._version))
+        self.note_gradient(real)
+
+    def note_gradient(self, real: Tensor) -> None:
+        """Puts a tensor without values in place of the gradient of a real tensor."""
+        if real.is_leaf and real.requires_grad and id(real) not in self.noted:
+            self.noted.add(id(real))
+            self.gradients.append((ref(real), gradient := real.grad))
+            if gradient is not None:
+                real.grad = self.faked(gradient)
+
+    def __enter__(self) -> None:
+        # A step may drop a gradient before an op takes its tensor.
+        for model in holders():
+            for parameter in model.parameters() if isinstance(model, nn.Module) else ():
+                if parameter.grad is not None:
+                    self.note_gradient(parameter)
+        self.handles = [
+            register_optimizer_step_pre_hook(self._before_step),
+            register_optimizer_step_post_hook(lambda optimizer, args, kwargs: self.on_state(optimizer)),
+        ]
+
+    def __exit__(self, *error: object) -> None:
+        for handle in self.handles:
+            handle.remove()
+        self.handles.clear()
+        for tensor, gradient in self.gradients:
+            if (real := tensor()) is not None:
+                real.grad = gradient
+        for tensor, version in self.versions:
+            # An op in place counts one more, though it has written to the tensor without values.
+            if (real := tensor()) is not None and real._version != version:
+                torch._C._autograd._unsafe_set_version_counter((real,), (version,))
+        for optimizer, state, groups in self.optimizers.values():
+            optimizer.state.clear()
+            optimizer.state.update(state)
+            for group, options in zip(optimizer.param_groups, groups, strict=True):
+                group.clear()
+                group.update(options)
+        self.optimizers.clear()
+        self.gradients.clear()
+
+    def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        if id(optimizer) not in self.optimizers:
+            state = {key: dict(value) if isinstance(value, dict) else value for key, value in optimizer.state.items()}
+            self.optimizers[id(optimizer)] = optimizer, state, [dict(group) for group in optimizer.param_groups]

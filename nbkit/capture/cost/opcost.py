@@ -1,0 +1,42 @@
+"""Says what a step costs before it runs (opcost)."""
+
+from collections.abc import Callable
+
+from nbkit.capture.cost.observer import CostObserver
+from nbkit.capture.recorder.recorder import Recorder
+from nbkit.errors import OptionError
+from nbkit.trace.trace import Trace
+
+
+class opcost(Recorder):  # noqa: N801  a context manager is named like the function it stands for
+    """Counts FLOPs, bytes and memory of the step inside it without running it; gives a Trace, filled at exit.
+
+    The step runs on shapes alone (torch's FakeTensorMode): forward, backward and optimizer. Real models and tensors are
+    taken as they are and left as they are, nothing is allocated or computed, and a model that was made inside, or on
+    the meta device, may be larger than the machine. `trace.costs` has a row per aten op, `storages` and `memory` say
+    what is allocated and when it is freed, `saved` what is kept for the backward pass; `module_costs` has a row per
+    module.
+
+    Args:
+        name: what the trace is called where it is shown.
+
+    Raises:
+        CostError: from the op that needs values (`if loss > 3:`), has no rule for its result's shape, or makes a tensor
+            on an accelerator that this torch cannot use; the trace so far is kept.
+    """
+
+    verb = "opcost"
+
+    def __init__(self, *, name: str | None = None) -> None:
+        super().__init__(CostObserver(), name=name)
+
+    def run(self, step: Callable[[], object]) -> Trace:
+        """Returns the trace of `step()`. Raises OptionError for what cannot be called."""
+        if not callable(step):
+            raise OptionError(
+                f"run() calls the step itself, and this is a {type(step).__name__}; give it a function, such as "
+                f"run(lambda: model(ids))."
+            )
+        with self as trace:
+            step()
+        return trace

@@ -1,0 +1,109 @@
+"""Notes the tensors that autograd saves for the backward pass, with the op that saves each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch.autograd.graph import saved_tensors_hooks
+from torch.nn import Parameter
+
+from nbkit.capture.cost.storages import ACTIVATION, BEFORE, TEMPORARY, Storage, Storages
+from nbkit.capture.replay.isolated import isolated
+
+DETACH = torch.ops.aten.detach.default
+
+
+@dataclass
+class Saved:
+    """Describes one saved tensor; `saver` is the slot of the op that saves it."""
+
+    storage: Storage
+    saver: int
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    view_bytes: int
+    is_parameter: bool
+
+
+class SavedTensors:
+    """Collects what autograd saves while its hooks are on; code that sets hooks of its own hides what it saves.
+
+    Autograd saves an op's inputs before it runs the op, and its results after it, as new tensors that a call of
+    `aten.detach` makes of them, and where it takes one out, such a call may make a new one. These calls are torch's
+    own: `drop` takes the row of a slot back.
+    """
+
+    def __init__(self, storages: Storages, drop: Callable[[int], None]) -> None:
+        self.storages, self.drop = storages, drop
+        self.saved: list[Saved] = []
+        self.last = BEFORE  # slot of the last op but aten.detach
+        self.waiting: list[tuple[Saved, int]] = []  # inputs of the op that comes next, by id
+        self.detached: int | None = None  # id of what the last op made, if that was aten.detach
+        self.unpacked: int | None = None  # id of what was unpacked last, of which torch makes a new tensor
+        self.unpacking: int | None = None  # slot of the call that did
+        self.hooks = saved_tensors_hooks(self._pack, self._unpack)
+
+    def before(self, func: OpOverload, args: Any) -> None:
+        """Settles which op saves the tensors that wait for one: this one, if it takes them, else the one before."""
+        if self.waiting:
+            taken = {id(arg) for arg in _flat(args)}
+            for saved, key in self.waiting:
+                saved.saver = self.storages.place() if key in taken else self.last
+            self.waiting.clear()
+        self.detached = None
+        if self.unpacking is not None:
+            self.drop(self.unpacking)
+            self.unpacking = None
+        if func is not DETACH:
+            self.last = self.storages.place()
+
+    def after(self, func: OpOverload, args: Any, out: Any) -> None:
+        """Notes what an op made."""
+        if func is DETACH:
+            self.detached = id(out)
+            if id(args[0]) == self.unpacked:
+                self.unpacking = self.storages.place()
+        self.unpacked = None
+
+    def _pack(self, tensor: Tensor) -> Tensor:
+        if id(tensor) == self.detached:
+            self.drop(self.storages.place() - 1)
+            self._note(tensor, self.last)
+            self.detached = None
+            return tensor
+        if (saved := self._note(tensor, self.storages.place())) is not None:
+            self.waiting.append((saved, id(tensor)))
+        # A tensor with its history would hold itself: what it is saved for is a part of that.
+        return tensor if tensor.grad_fn is None else _detached(tensor)
+
+    def _note(self, tensor: Tensor, saver: int) -> Saved | None:
+        held = self.storages.of(tensor)
+        if held is None and (held := self.storages.made(tensor)) is None:
+            return None
+        if held.kind == TEMPORARY:
+            held.kind = ACTIVATION
+        view_bytes = tensor.numel() * tensor.element_size()
+        is_parameter = isinstance(tensor, Parameter)
+        saved = Saved(held, saver, tensor.dtype, tuple(tensor.shape), view_bytes, is_parameter)
+        self.saved.append(saved)
+        return saved
+
+    def _unpack(self, tensor: Tensor) -> Tensor:
+        self.unpacked = id(tensor)
+        return tensor
+
+
+def _detached(tensor: Tensor) -> Tensor:
+    with isolated():
+        return tensor.detach()
+
+
+def _flat(held: Any) -> Any:
+    for item in held:
+        if isinstance(item, list | tuple):
+            yield from _flat(item)
+        else:
+            yield item

@@ -1,0 +1,107 @@
+"""Follows the memory of tensors, from the op that makes it to the moment that nothing holds it any more."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from weakref import ref
+
+from torch import Tensor, UntypedStorage
+
+PARAMETER, BUFFER, INPUT = "parameter", "buffer", "input"
+GRADIENT, STATE, ACTIVATION, TEMPORARY = "gradient", "optimizer state", "activation", "temporary"
+BEFORE = -1  # the place of what was there when the recording began
+
+
+@dataclass
+class Storage:
+    """Describes one memory: what it is for, the op that made it, and the last op before it was freed."""
+
+    number: int
+    kind: str
+    nbytes: int
+    device: str
+    made: int
+    freed: int | None = None
+
+
+class Storages:
+    """Holds every memory that a step has met, and the events of its allocation and release in their order.
+
+    An event is (place, storage, sign); a place is a slot of the recording's ops. Weak references tell when a memory is
+    gone: it has one Python object, which all tensors on it share.
+    """
+
+    def __init__(self, place: Callable[[], int]) -> None:
+        self.place = place
+        self.all: list[Storage] = []
+        self.events: list[tuple[int, int, int]] = []
+        self.known: dict[int, tuple[Any, Storage]] = {}
+        self.merged: tuple[Storage, Any] | None = None
+
+    def find(self, storage: UntypedStorage) -> Storage | None:
+        """Returns what is known of a memory; None if it was not met."""
+        entry = self.known.get(id(storage))
+        return entry[1] if entry is not None and entry[0]() is storage else None
+
+    def of(self, tensor: Tensor) -> Storage | None:
+        """Returns the memory of a tensor; None if it was not met, or the tensor's layout has none of its own."""
+        try:
+            return self.find(tensor.untyped_storage())
+        except (RuntimeError, NotImplementedError):
+            return None
+
+    def made(self, tensor: Tensor, kind: str = TEMPORARY, place: int | None = None) -> Storage | None:
+        """Returns the memory of a tensor, which is new if it was not met; None where the layout has none of its own."""
+        try:
+            storage = tensor.untyped_storage()
+        except (RuntimeError, NotImplementedError):
+            return None
+        if (known := self.find(storage)) is not None:
+            return known
+        place = self.place() if place is None else place
+        new = Storage(len(self.all), kind, storage.nbytes(), str(tensor.device), place)
+        self.all.append(new)
+        self.events.append((place, new.number, 1))
+        self._follow(storage, new)
+        return new
+
+    def stands_for(self, fake: Tensor, held: Storage) -> None:
+        """Takes the memory of a fake tensor for that of the real one."""
+        storage = fake.untyped_storage()
+        self.known[id(storage)] = (ref(storage), held)
+
+    def merge(self, tensor: Tensor) -> None:
+        """Takes a memory for freed by the op that runs, which a step without modes would write into it."""
+        held = self.of(tensor)
+        if held is not None and held.freed is None and held.kind == TEMPORARY:
+            self.merged = held, ref(tensor.untyped_storage())
+            self._free(held)
+
+    def settle_merge(self) -> None:
+        """Takes a merge back whose memory is still there when the next op begins."""
+        if self.merged is None:
+            return
+        (held, alive), self.merged = self.merged, None
+        if alive() is not None:
+            self.events = [event for event in self.events if event[1:] != (held.number, -1)]
+            held.freed = None
+
+    def _follow(self, storage: UntypedStorage, held: Storage) -> None:
+        self.known[id(storage)] = (ref(storage, partial(self._gone, id(storage), held)), held)
+
+    def _gone(self, key: int, held: Storage, _: Any) -> None:
+        entry = self.known.get(key)
+        if entry is not None and entry[1] is held:
+            del self.known[key]
+        if held.freed is None:
+            self._free(held)
+
+    def _free(self, held: Storage) -> None:
+        held.freed = self.place()
+        self.events.append((held.freed, held.number, -1))
+
+    def forget(self) -> None:
+        """Lets go of all references."""
+        self.known.clear()
+        self.merged = None
