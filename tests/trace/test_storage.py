@@ -208,8 +208,8 @@ DAMAGE = {
     "version no number": (lambda path: damage_meta(path, schema_version="one"), f"is damaged: {NO_META}"),
     "frames no list": (lambda path: damage_frames(path, 3), f"is damaged: {NO_META}"),
     "unknown frame": (
-        lambda path: damage_frames(path, ["ops", "saved"]),
-        "holds a frame 'saved' that this nbkit does not",
+        lambda path: damage_frames(path, ["ops", "unheard"]),
+        "holds a frame 'unheard' that this nbkit does not",
     ),
     "frame outside": (
         lambda path: damage_frames(path, ["../t/ops"]),
