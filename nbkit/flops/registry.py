@@ -1,4 +1,4 @@
-"""Computes the FLOPs of an op from its arguments: one table of formulas for recordings, trace files and estimates."""
+"""Keeps the FLOP formulas by op: those of this table, of the user and of torch."""
 
 import re
 import sys
