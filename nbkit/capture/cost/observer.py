@@ -32,13 +32,15 @@ ADD = torch.ops.aten.add.Tensor
 class CostObserver(Observer):
     """Runs the step of a recording on shapes, and counts."""
 
+    step_type = FakeStep
+
     @contextmanager
     def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
         self.recording, self.modules = recording, modules
         self.storages = Storages(self._place)
         self.saved = SavedTensors(self.storages, self._drop)
         self.costs = OpCosts()
-        self.step = FakeStep(self)
+        self.step = self.step_type(self)
         self.kept = LeftAsItWas(self.step.faked, self._note_state)
         swap = Patch(torch.utils, "swap_tensors")
         swap.install(self._swapping(swap))
@@ -94,7 +96,7 @@ class CostObserver(Observer):
         self.saved.before(func, args)
         # A mode makes autograd sum gradients into a new tensor; without one it adds to the first, where nobody else
         # holds that.
-        if func is ADD and _is_of_engine():
+        if func is ADD and is_of_engine():
             self.storages.merge(args[0])
 
     def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> None:
@@ -153,7 +155,7 @@ def _device_of(tensor: Any) -> torch.device:
     return device
 
 
-def _is_of_engine() -> bool:
+def is_of_engine() -> bool:
     """Returns whether autograd itself runs the op that is running, between its nodes or to add to a gradient."""
     node = current_node()
     return type(node) is ACCUMULATE or (node is None and torch._C._current_graph_task_id() != -1)
