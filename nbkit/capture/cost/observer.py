@@ -96,7 +96,7 @@ class CostObserver(Observer):
         self.saved.before(func, args)
         # A mode makes autograd sum gradients into a new tensor; without one it adds to the first, where nobody else
         # holds that.
-        if func is ADD and is_of_engine():
+        if func is ADD and _is_of_engine():
             self.storages.merge(args[0])
 
     def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> None:
@@ -155,7 +155,7 @@ def _device_of(tensor: Any) -> torch.device:
     return device
 
 
-def is_of_engine() -> bool:
+def _is_of_engine() -> bool:
     """Returns whether autograd itself runs the op that is running, between its nodes or to add to a gradient."""
     node = current_node()
     return type(node) is ACCUMULATE or (node is None and torch._C._current_graph_task_id() != -1)

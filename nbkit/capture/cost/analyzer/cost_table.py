@@ -1,6 +1,6 @@
 """Runs a model's forward and backward pass on shapes, and makes the Analyzer's table of it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from inspect import signature
 from typing import Any
@@ -16,8 +16,8 @@ from torch.utils._pytree import tree_leaves
 from nbkit.capture.cost.analyzer.nodes import Nodes
 from nbkit.capture.cost.analyzer.rows import SIZINGS, node_costs, node_flops
 from nbkit.capture.cost.fake_step import FakeStep
-from nbkit.capture.cost.observer import ADD, CostObserver, is_of_engine
-from nbkit.capture.raw.recording import Recording
+from nbkit.capture.cost.observer import CostObserver
+from nbkit.capture.raw.recording import Recording, current_node
 from nbkit.capture.recorder.observer import Frames, Meta
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.step.module_calls import ModuleCalls
@@ -84,7 +84,7 @@ def cost_table(
         with observer.nodes.collecting(made):
             result = made(*inputs, **keywords)
         observer.nodes.output(result)
-        _backward(result)
+        observer.run_backward(result)
     assert observer.table is not None
     observer.table.attrs = {"model": type(made).__name__, **options, "flops": FLOPS[convention]}
     return observer.table
@@ -116,12 +116,6 @@ def _attention(choice: str) -> AbstractContextManager[None]:
     return sdpa_kernel(SDPBackend.MATH) if choice == "math" else nullcontext()
 
 
-def _backward(result: Any) -> None:
-    outputs = [value for value in tree_leaves(result) if isinstance(value, Tensor) and value.requires_grad]
-    if outputs:
-        torch.autograd.backward(outputs, [torch.ones_like(output) for output in outputs])
-
-
 class _NodeRecorder(Recorder):
     """Records the two passes."""
 
@@ -143,6 +137,7 @@ class _NodeObserver(CostObserver):
         self.nodes, self.options = Nodes(), options
         self.counted: list[tuple[int, int | None]] = []
         self.table: pd.DataFrame | None = None
+        self.passed: Any = None  # the autograd node that has run last
         if options["layer_norm"] == "input strides":
             self.step_type = _NormsLaidOutAsInputs
 
@@ -161,10 +156,25 @@ class _NodeObserver(CostObserver):
         """Returns how many tensors have been saved."""
         return len(self.saved.saved)
 
+    def run_backward(self, result: Any) -> None:
+        """Runs the backward pass from all that a model returned."""
+        outputs = [value for value in tree_leaves(result) if isinstance(value, Tensor) and value.requires_grad]
+        hooks = [node.register_hook(self._note_passed) for node in _autograd_nodes(outputs)]
+        try:
+            if outputs:
+                torch.autograd.backward(outputs, [torch.ones_like(output) for output in outputs])
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def _note_passed(self, *gradients: Any) -> None:
+        # What runs from here to the next node sums gradients of a tensor that was taken twice: autograd's own work.
+        self.passed = current_node()
+
     def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> None:
         super().after(func, args, kwargs, out)
-        # Autograd sums gradients between two nodes: that is of neither.
-        if not (func is ADD and is_of_engine()):
+        node = current_node()
+        if node is None or node is not self.passed:
             noted = self.costs.rows[-1]
             by_rule = self.options["convention"] == "analyzer"
             self.counted.append((noted.slot, analyzer_flops(func, args, kwargs, out) if by_rule else noted.flops))
@@ -180,7 +190,19 @@ class _NodeObserver(CostObserver):
 
     def forget(self) -> None:
         super().forget()
-        self.nodes.ledger = None
+        self.nodes.ledger = self.passed = None
+
+
+def _autograd_nodes(outputs: Sequence[Tensor]) -> list[Any]:
+    """Returns all nodes of the graphs that end in these tensors."""
+    waiting = [output.grad_fn for output in outputs]
+    nodes: dict[Any, None] = {}
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in nodes:
+            nodes[node] = None
+            waiting += [before for before, _ in node.next_functions]
+    return [*nodes]
 
 
 def _caller(node: Any, ops: pd.DataFrame, op_ids: np.ndarray) -> str | None:
