@@ -37,9 +37,7 @@ class ViTConfig:
 
 
 VIT_B_16 = ViTConfig()
-VIT_TINY = ViTConfig(
-    image_size=32, patch_size=8, num_layers=2, num_heads=4, hidden_dim=64, mlp_dim=128, num_classes=10
-)
+VIT_TINY = ViTConfig(image_size=32, patch_size=8, num_layers=2, num_heads=4, hidden_dim=64, mlp_dim=128, num_classes=10)
 
 
 class EncoderLayer(nn.Module):

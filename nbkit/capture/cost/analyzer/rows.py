@@ -86,23 +86,22 @@ def node_flops(
     unknown = np.array([flops is None for _, flops in counted], bool)
     values = np.array([flops or 0 for _, flops in counted], object)
     ids = op_ids[slots] if len(slots) else slots
-    forward = ops["forward_op_id"].to_numpy(np.int64, na_value=-1)
+    forward_ids = ops["forward_op_id"].to_numpy(np.int64, na_value=-1)
     slot_of = np.full(len(ops) + 1, -1, np.int64)  # the last entry answers for -1
     known = np.flatnonzero(op_ids >= 0)
     slot_of[op_ids[known]] = known
-    origins = slot_of[np.where(ids >= 0, np.append(forward, -1)[ids], -1)]
-    return _sums(_node_of(nodes, slots), values, unknown, len(nodes)), _sums(
-        _node_of(nodes, origins), values, unknown, len(nodes)
-    )
+    origins = slot_of[np.where(ids >= 0, np.append(forward_ids, -1)[ids], -1)]
+    owners = (_node_of(nodes, own) for own in (slots, origins))
+    forward, backward = (_sums(own, values, unknown, len(nodes)) for own in owners)
+    return forward, backward
 
 
 def _node_of(nodes: Sequence[Node], slots: np.ndarray) -> np.ndarray:
     """Returns the number of the node in which each slot lies, -1 for none."""
-    numbers = np.flatnonzero([node.end > node.begin for node in nodes])
-    begins, ends = (np.array([getattr(nodes[number], at) for number in numbers]) for at in ("begin", "end"))
+    spans = [(number, node.begin, node.end) for number, node in enumerate(nodes) if node.end > node.begin]
+    numbers, begins, ends = np.array([*spans, (-1, np.iinfo(np.int64).max, 0)], np.int64).T
     place = np.searchsorted(begins, slots, "right") - 1
-    within = (place >= 0) & (slots < np.append(ends, 0)[place])
-    return np.where(within, np.append(numbers, -1)[place], -1)
+    return np.where((place >= 0) & (slots < ends[place]), numbers[place], -1)
 
 
 def _sums(owners: np.ndarray, values: np.ndarray, unknown: np.ndarray, count: int) -> Any:
