@@ -4,7 +4,7 @@ import builtins
 import keyword
 import re
 from dis import opname
-from types import BuiltinFunctionType, FrameType, WrapperDescriptorType
+from types import FrameType, FunctionType
 from typing import Any
 
 from torch import Tensor
@@ -46,12 +46,13 @@ def function_name(func: Any, caller: FrameType) -> tuple[str, str]:
     name = getattr(func, "__name__", type(func).__name__)
     if match := REFLECTED.fullmatch(name):
         return CALL_FUNCTION, OPERATORS.get(name, match[1])
-    if type(func) in (METHOD, WrapperDescriptorType) or name == "__get__":
-        is_called = opname[caller.f_code.co_code[caller.f_lasti]].startswith("CALL")
-        if not is_called:
-            return CALL_FUNCTION, OPERATORS.get(name, name.strip("_") if name.startswith("__") else name)
-        return CALL_METHOD, name
-    is_method = getattr(func, "__qualname__", "").startswith(("Tensor.", "TensorBase."))
-    if name.startswith("__"):
-        return CALL_FUNCTION, OPERATORS.get(name, name.strip("_"))
-    return CALL_METHOD if is_method and not isinstance(func, BuiltinFunctionType) else CALL_FUNCTION, name
+    is_operator = name.startswith("__")
+    if type(func) is METHOD:
+        is_operator |= not opname[caller.f_code.co_code[caller.f_lasti]].startswith("CALL")
+    elif isinstance(func, FunctionType):
+        is_operator |= func.__qualname__ == "TensorBase.pow"  # x ** y; x.pow(y) calls the method itself
+        if not is_operator and func.__qualname__.startswith("Tensor."):
+            return CALL_METHOD, name
+    if is_operator:
+        return CALL_FUNCTION, OPERATORS.get(name, name.strip("_") if name.startswith("__") else name)
+    return CALL_METHOD if type(func) is METHOD else CALL_FUNCTION, name

@@ -54,8 +54,8 @@ class Nodes(ModuleRunner):
     """Collects the nodes of one model's forward pass, in their order.
 
     A module of torch.nn is one node with all that it does, and so is a function of tensors that other code calls.
-    What they return as a tuple is taken apart by one `getitem` for each item; a parameter or buffer that a function
-    takes is a `get_attr` before the first one that does.
+    What they return as a tuple is taken apart by one `getitem` for each item. A buffer that a function takes is a
+    `get_attr` before it, and so is a parameter the first time.
     """
 
     def __init__(self) -> None:
@@ -150,9 +150,11 @@ class Nodes(ModuleRunner):
 
     def _attributes(self, taken: Any, begin: Here) -> None:
         for tensor in _tensors(taken):
-            path = self.attributes.pop(id(tensor), None)
+            path = self.attributes.get(id(tensor))
             if path is not None:
                 self._add(ATTRIBUTE, path, begin, tensor)
+                if isinstance(tensor, Parameter):
+                    del self.attributes[id(tensor)]
 
     def _unpack(self, result: Any) -> None:
         if isinstance(result, tuple | list):

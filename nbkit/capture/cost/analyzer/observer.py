@@ -87,7 +87,7 @@ class NodeObserver(CostObserver):
         if nodes and nodes[-1].kind == OUTPUT:
             flops = node_flops(nodes, self.counted, ops, op_ids)
             modules = [node.module if node.module is not None else _caller(node, ops, op_ids) for node in nodes]
-            self.table = node_costs(nodes, self.saved.saved, self.storages.all, self.options["sizing"], flops, modules)
+            self.table = node_costs(nodes, self.saved.saved, self.storages.all, self.options, flops, modules)
         return frames, meta
 
     def forget(self) -> None:

@@ -1,6 +1,6 @@
 """Builds the table of a model's nodes from what was noted while it ran."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,22 +17,25 @@ SIZINGS: dict[str, Sizing] = {
     "storage": lambda storage, view_bytes: storage.nbytes,
     "view": lambda storage, view_bytes: view_bytes,
 }
-Memory = dict[int, int]
+CREDITS = {"nbkit": "kept", "analyzer": "forgotten"}  # what becomes of an output that is saved later
+Memory = dict[int, int]  # bytes by number
 
 
 def node_costs(
     nodes: Sequence[Node],
     saved: Sequence[Saved],
     storages: Sequence[Storage],
-    sizing: str,
-    flops: tuple[np.ndarray, np.ndarray],
+    options: Mapping[str, str],
+    flops: tuple[Any, Any],
     modules: Sequence[str | None],
 ) -> pd.DataFrame:
-    """Returns the frame NODE_COSTS; `flops` are those of forward and backward pass of each node, NaN where unknown.
+    """Returns the frame NODE_COSTS; `flops` are those of forward and backward pass of each node, null where unknown.
 
+    The Analyzer forgets an output that nobody has saved yet when its node is over, and credits it again to the node
+    that saves it; nbkit keeps it, so that accumulate never falls.
     Source: class MetaInfo of the Colossal-AI Analyzer, colossalai/_analyzer/fx/node_util.py.
     """
-    sizes = [*_sizes(nodes, saved, storages, SIZINGS[sizing])]
+    sizes = [*_sizes(nodes, saved, storages, SIZINGS[options["sizing"]], CREDITS[options["convention"]])]
     accumulate, output, temp = (np.array(column, np.int64) for column in zip(*sizes, strict=True))
     return NODE_COSTS.frame(
         {
@@ -52,27 +55,32 @@ def node_costs(
 
 
 def _sizes(
-    nodes: Sequence[Node], saved: Sequence[Saved], storages: Sequence[Storage], size: Sizing
+    nodes: Sequence[Node], saved: Sequence[Saved], storages: Sequence[Storage], size: Sizing, credit: str
 ) -> Iterator[tuple[int, int, int]]:
     """Yields accumulate, output and temp of each node."""
-    kept = [
-        (of.storage.number, size(of.storage, of.view_bytes))
-        if not of.is_parameter and of.storage.kind not in (PARAMETER, BUFFER)
-        else None
-        for of in saved[: nodes[-1].saved]
-    ]
-    in_the_end: Memory = dict(entry for entry in kept if entry is not None)
+    kept = [_kept(of, size) for of in saved[: nodes[-1].saved]]
+    in_the_end: Memory = dict(filter(None, kept))
     now: Memory = {}
-    count = total = 0
+    credited: Memory = {}
+    count = 0
     for node in nodes:
-        for entry in kept[count : node.saved]:
-            if entry is not None:
-                total += entry[1] - now.get(entry[0], 0)
-                now[entry[0]] = entry[1]
+        now.update(filter(None, kept[count : node.saved]))
         count = max(count, node.saved)
         made = {number: size(storages[number], view_bytes) for number, view_bytes in node.outputs if number not in now}
-        output = sum(in_the_end[number] for number in made if number in in_the_end)
-        yield total + output, output, sum(nbytes for number, nbytes in made.items() if number not in in_the_end)
+        later = {number: in_the_end[number] for number in made if number in in_the_end}
+        if credit == "kept":
+            credited.update((number, in_the_end[number]) for number in (*now, *later))
+        else:
+            credited = now | later
+        output, temp = sum(later.values()), sum(made[number] for number in made if number not in later)
+        yield sum(credited.values()), output, temp
+
+
+def _kept(saved: Saved, size: Sizing) -> tuple[int, int] | None:
+    """Returns number and bytes of a saved tensor's memory; None for parameters and buffers, which stay anyway."""
+    held = saved.storage
+    stays = saved.is_parameter or held.kind in (PARAMETER, BUFFER)
+    return None if stays else (held.number, size(held, saved.view_bytes))
 
 
 def node_flops(
@@ -82,32 +90,30 @@ def node_flops(
 
     `counted` has the slot and the FLOPs of each op that ran. What autograd itself adds between two ops is no node's.
     """
-    slots = np.array([slot for slot, _ in counted], np.int64)
-    unknown = np.array([flops is None for _, flops in counted], bool)
-    values = np.array([flops or 0 for _, flops in counted], object)
-    ids = op_ids[slots] if len(slots) else slots
-    forward_ids = ops["forward_op_id"].to_numpy(np.int64, na_value=-1)
-    slot_of = np.full(len(ops) + 1, -1, np.int64)  # the last entry answers for -1
-    known = np.flatnonzero(op_ids >= 0)
-    slot_of[op_ids[known]] = known
-    origins = slot_of[np.where(ids >= 0, np.append(forward_ids, -1)[ids], -1)]
-    owners = (_node_of(nodes, own) for own in (slots, origins))
-    forward, backward = (_sums(own, values, unknown, len(nodes)) for own in owners)
-    return forward, backward
+    values = [flops for _, flops in counted]
+    ids = op_ids[np.array([slot for slot, _ in counted], np.int64)]
+    node_of = _node_of(nodes, ops, op_ids)
+    forward_of = np.append(ops["forward_op_id"].to_numpy(np.int64, na_value=-1), -1)
+    origins = forward_of[ids]
+    # Ops of a part that is computed again in the backward pass are no node's: follow them to what needed that part.
+    while (is_again := (origins >= 0) & (node_of[origins] < 0)).any():
+        origins = np.where(is_again, forward_of[origins], origins)
+    return _sums(node_of[ids], values, len(nodes)), _sums(node_of[origins], values, len(nodes))
 
 
-def _node_of(nodes: Sequence[Node], slots: np.ndarray) -> np.ndarray:
-    """Returns the number of the node in which each slot lies, -1 for none."""
-    spans = [(number, node.begin, node.end) for number, node in enumerate(nodes) if node.end > node.begin]
-    numbers, begins, ends = np.array([*spans, (-1, np.iinfo(np.int64).max, 0)], np.int64).T
-    place = np.searchsorted(begins, slots, "right") - 1
-    return np.where((place >= 0) & (slots < ends[place]), numbers[place], -1)
+def _node_of(nodes: Sequence[Node], ops: pd.DataFrame, op_ids: np.ndarray) -> np.ndarray:
+    """Returns the number of the node of each op, -1 for none; the last entry answers for -1."""
+    node_of = np.full(len(ops) + 1, -1, np.int64)
+    for number, node in enumerate(nodes):
+        ids = op_ids[node.begin : node.end]
+        node_of[ids[ids >= 0]] = number
+    return node_of
 
 
-def _sums(owners: np.ndarray, values: np.ndarray, unknown: np.ndarray, count: int) -> Any:
+def _sums(owners: np.ndarray, values: Sequence[int | None], count: int) -> Any:
     totals: list[int | None] = [0] * count
-    for owner, value, is_unknown in zip(owners.tolist(), values.tolist(), unknown.tolist(), strict=True):
+    for owner, value in zip(owners.tolist(), values, strict=True):
+        before = totals[owner]
         if owner >= 0:
-            before = totals[owner]
-            totals[owner] = None if is_unknown or before is None else before + value
+            totals[owner] = None if value is None or before is None else before + value
     return pd.array(totals, dtype="Int64")
