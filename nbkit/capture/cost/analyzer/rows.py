@@ -1,6 +1,6 @@
 """Builds the table of a model's nodes from what was noted while it ran."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,8 @@ SIZINGS: dict[str, Sizing] = {
     "storage": lambda storage, view_bytes: storage.nbytes,
     "view": lambda storage, view_bytes: view_bytes,
 }
-CREDITS = {"nbkit": "kept", "analyzer": "forgotten"}  # what becomes of an output that is saved later
 Memory = dict[int, int]  # bytes by number
+Accumulated = Callable[[Memory, Set[int]], int]  # gets what a node saves, and what of its outputs is saved later
 
 
 def node_costs(
@@ -31,11 +31,9 @@ def node_costs(
 ) -> pd.DataFrame:
     """Returns the frame NODE_COSTS; `flops` are those of forward and backward pass of each node, null where unknown.
 
-    The Analyzer forgets an output that nobody has saved yet when its node is over, and credits it again to the node
-    that saves it; nbkit keeps it, so that accumulate never falls.
     Source: class MetaInfo of the Colossal-AI Analyzer, colossalai/_analyzer/fx/node_util.py.
     """
-    sizes = [*_sizes(nodes, saved, storages, SIZINGS[options["sizing"]], CREDITS[options["convention"]])]
+    sizes = [*_sizes(nodes, saved, storages, SIZINGS[options["sizing"]], options["convention"])]
     accumulate, output, temp = (np.array(column, np.int64) for column in zip(*sizes, strict=True))
     return NODE_COSTS.frame(
         {
@@ -55,25 +53,57 @@ def node_costs(
 
 
 def _sizes(
-    nodes: Sequence[Node], saved: Sequence[Saved], storages: Sequence[Storage], size: Sizing, credit: str
+    nodes: Sequence[Node], saved: Sequence[Saved], storages: Sequence[Storage], size: Sizing, convention: str
 ) -> Iterator[tuple[int, int, int]]:
     """Yields accumulate, output and temp of each node."""
     kept = [_kept(of, size) for of in saved[: nodes[-1].saved]]
     in_the_end: Memory = dict(filter(None, kept))
-    now: Memory = {}
-    credited: Memory = {}
+    accumulated = ACCUMULATED[convention](in_the_end)
+    so_far: set[int] = set()
     count = 0
     for node in nodes:
-        now.update(filter(None, kept[count : node.saved]))
+        new: Memory = dict(filter(None, kept[count : node.saved]))
         count = max(count, node.saved)
-        made = {number: size(storages[number], view_bytes) for number, view_bytes in node.outputs if number not in now}
-        later = {number: in_the_end[number] for number in made if number in in_the_end}
-        if credit == "kept":
-            credited.update((number, in_the_end[number]) for number in (*now, *later))
-        else:
-            credited = now | later
-        output, temp = sum(later.values()), sum(made[number] for number in made if number not in later)
-        yield sum(credited.values()), output, temp
+        so_far.update(new)
+        made = {number: size(storages[number], nbytes) for number, nbytes in node.outputs if number not in so_far}
+        later = made.keys() & in_the_end.keys()
+        temp = sum(nbytes for number, nbytes in made.items() if number not in later)
+        yield accumulated(new, later), sum(in_the_end[number] for number in later), temp
+
+
+def _accumulated(in_the_end: Memory) -> Accumulated:
+    """Returns what gives the bytes that a node and those before it have saved, or made for one that saves them."""
+    credited: set[int] = set()
+    total = 0
+
+    def accumulated(new: Memory, later: Set[int]) -> int:
+        nonlocal total
+        first = (new.keys() | later) - credited
+        credited.update(first)
+        total += sum(in_the_end[number] for number in first)
+        return total
+
+    return accumulated
+
+
+def _accumulated_of_analyzer(in_the_end: Memory) -> Accumulated:
+    """Returns the same as the Analyzer has it: a node's outputs count before they are saved, but in its own row only.
+
+    A memory that is saved again counts from there on as the tensor that was saved last.
+    """
+    sizes: Memory = {}
+    total = 0
+
+    def accumulated(new: Memory, later: Set[int]) -> int:
+        nonlocal total
+        total += sum(nbytes - sizes.get(number, 0) for number, nbytes in new.items())
+        sizes.update(new)
+        return total + sum(in_the_end[number] for number in later)
+
+    return accumulated
+
+
+ACCUMULATED = {"nbkit": _accumulated, "analyzer": _accumulated_of_analyzer}
 
 
 def _kept(saved: Saved, size: Sizing) -> tuple[int, int] | None:
