@@ -34,9 +34,7 @@ def theirs(name, value):
     layer = f"vit.layers.{index}."
     if rest.startswith("self_attention.in_proj_"):
         kind = rest.removeprefix("self_attention.in_proj_")
-        return [
-            (f"{layer}attention.{of}_proj.{kind}", part) for of, part in zip("qkv", value.chunk(3), strict=True)
-        ]
+        return [(f"{layer}attention.{of}_proj.{kind}", part) for of, part in zip("qkv", value.chunk(3), strict=True)]
     start = next(start for start in IN_LAYER if rest.startswith(start))
     return [(layer + IN_LAYER[start] + rest.removeprefix(start), value)]
 
