@@ -124,10 +124,8 @@ def test_the_text_has_the_strings_that_the_analyzer_prints():
     assert lines[1].startswith("FLOPs: multiply-adds, and one for each element")
     cells = [" ".join(line.split()) for line in lines[6:]]
     assert len(cells) == 170
-    first = "encoder_layers_encoder_layer_0_"
-    assert (
-        f"call_module {first}self_attention 46.52 MiB 37.30 MiB 0 B 4.62 MiB 9.01 MiB 13.85 MiB 4.20 G 8.40 G" in cells
-    )
+    layer = "call_module encoder_layers_encoder_layer_0"
+    assert f"{layer}_self_attention 46.52 MiB 37.30 MiB 0 B 4.62 MiB 9.01 MiB 13.85 MiB 4.20 G 8.40 G" in cells
     assert f"{layer}_ln_1 9.22 MiB 12.31 KiB 0 B 4.62 MiB 6.00 KiB 4.62 MiB 6.05 M 6.05 M" in cells
     assert "call_method expand 4.59 MiB 0 B 0 B 24.00 KiB 3.00 KiB 0 B 0 6.14 k" in cells
     assert "call_function add 9.21 MiB 4.62 MiB 4.62 MiB 0 B 591.00 KiB 4.62 MiB 1.21 M 1.21 M" in cells
