@@ -28,7 +28,7 @@ def analyzer_flops(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], ou
 
 
 def _elements(tensor: Any) -> int:
-    return prod(tensor.shape) if len(tensor.shape) else 0
+    return int(prod(tensor.shape)) if len(tensor.shape) else 0
 
 
 def _taken(args: Sequence[Any], _: Sequence[Any]) -> int:
@@ -41,25 +41,25 @@ def _returned(_: Sequence[Any], outs: Sequence[Any]) -> int:
 
 def _product(args: Sequence[Any], _: Sequence[Any]) -> int:
     left, right = args[-2:]
-    return prod(left.shape) * int(right.shape[-1])
+    return int(prod(left.shape) * right.shape[-1])
 
 
 def _biased_product(args: Sequence[Any], _: Sequence[Any]) -> int:
-    return prod(args[1].shape) * int(args[2].shape[-1])
+    return int(prod(args[1].shape) * args[2].shape[-1])
 
 
 def _layer_norm(args: Sequence[Any], _: Sequence[Any]) -> int:
-    return prod(args[0].shape) * (4 if args[2] is None else 5)
+    return int(prod(args[0].shape)) * (4 if args[2] is None else 5)
 
 
 def _batch_norm(args: Sequence[Any], _: Sequence[Any]) -> int:
     training = args[-3]
     in_evaluation = 1 if args[1] is None else 2
-    return prod(args[0].shape) * (5 if training else in_evaluation)
+    return int(prod(args[0].shape)) * (5 if training else in_evaluation)
 
 
 def _batch_norm_backward(args: Sequence[Any], _: Sequence[Any]) -> int:
-    return prod(args[0].shape) * 5
+    return int(prod(args[0].shape)) * 5
 
 
 def _convolved(x: Sequence[int], weight: Sequence[int], out: Sequence[int], transposed: bool) -> int:

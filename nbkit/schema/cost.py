@@ -15,8 +15,14 @@ COSTS = table(
     (
         "flops",
         "Int64",
-        "2 x multiply-adds of matrix products, convolutions and attention; 0 for ops that hold none, such as "
-        "elementwise ops and norms; null for ops without a rule",
+        "2 x multiply-adds of matrix products, convolutions, attention and recurrent layers, and the usual counts of "
+        "factorizations and Fourier transforms; 0 for ops that hold none; null without a rule",
+    ),
+    (
+        "elementwise_flops",
+        "Int64",
+        "all other arithmetic, one for each element and operation: elementwise ops, reductions and pooling 1, softmax "
+        "4, norms 5, the updates of optimizers; 0 for views, copies and fills; null without a rule",
     ),
     ("read_bytes", "int64", "bytes of its inputs, each region of memory once; 0 for a view"),
     ("written_bytes", "int64", "bytes of its results and of what it writes in place"),
@@ -77,6 +83,7 @@ MODULE_COSTS = table(
     ("param_bytes", "int64", "bytes of params"),
     ("forward_flops", "int64", "flops of its forward ops"),
     ("backward_flops", "int64", "flops of the backward ops of these, and of what checkpointing computes again"),
+    ("elementwise_flops", "int64", "elementwise_flops of both"),
     ("moved_bytes", "int64", "bytes read and written by both"),
     ("saved_bytes", "int64", "new_bytes of what its ops save"),
 )

@@ -30,6 +30,7 @@ def costs_frame(rows: Sequence[OpCost], ops: pd.DataFrame, op_ids: np.ndarray) -
             **{name: of_ops[name].array for name in ("op", "model", "module", "phase", "device")},
             "dtype": pd.array([_dtype_name(dtype) for dtype in noted["dtype"]], dtype=TEXT),
             "flops": flops.array,
+            "elementwise_flops": noted["elementwise_flops"].astype("Int64").array,
             "read_bytes": noted["read_bytes"].to_numpy(np.int64),
             "written_bytes": noted["written_bytes"].to_numpy(np.int64),
             "intensity": np.where(np.isfinite(intensity), intensity, np.nan),
