@@ -46,8 +46,8 @@ def cost_table(
     traced: a function mode sees the functions and a patch of `nn.Module.__call__` the modules. The frame is NODE_COSTS
     of the schema, sizes in bytes. `attrs` has the options, and in `attrs["flops"]` what was counted;
     `nbkit.cost_table_text` writes it as text. Backward FLOPs are those of the gradients that autograd computes: of
-    inputs only where they require some. What a checkpoint
-    computes again is in the row of the op that needs it first.
+    inputs only where they require some, and without the sums of gradients that autograd adds between two nodes. What a
+    checkpoint computes again is in the row of the op that needs it first.
 
     Args:
         model: the model, or a function that makes it: made on shapes alone, it may be larger than the machine.

@@ -1,6 +1,6 @@
 """Notes the nodes of a model's forward pass while it runs: calls of torch's modules, and of functions outside them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from sys import _getframe
@@ -64,7 +64,7 @@ class Nodes(ModuleRunner):
         self.names = Names()
         self.ledger: Ledger | None = None
         self.is_inside = True  # a node, or anything but the forward pass
-        self.attributes: dict[int, str] = {}  # paths of parameters and buffers that are no rows yet, by id
+        self.attributes: dict[int, str] = {}  # paths by id: buffers, and parameters that are no rows yet
 
     @contextmanager
     def collecting(self, model: nn.Module) -> Iterator[None]:
@@ -83,7 +83,8 @@ class Nodes(ModuleRunner):
             return run(module, *args, **kwargs)
         begin, path = self._here(), called.path
         result = self._run(run, (module, *args), kwargs)
-        self._add(CALL_MODULE, path, begin, result, (*args, *kwargs.values()), path, module.parameters())
+        taken = (*args, *kwargs.values())
+        self._add(CALL_MODULE, path, begin, result, taken=taken, module=path, parameters=module.parameters())
         self._unpack(result)
         return result
 
@@ -99,7 +100,7 @@ class Nodes(ModuleRunner):
                 taken = (*args, *kwargs.values())
                 self._attributes(taken, begin)
                 parameters = {id(arg): arg for arg in taken if isinstance(arg, Parameter)}
-                self._add(kind, name, begin, result, taken, None, [*parameters.values()])
+                self._add(kind, name, begin, result, taken=taken, parameters=parameters.values())
                 self._unpack(result)
         return result
 
@@ -109,7 +110,7 @@ class Nodes(ModuleRunner):
 
     def output(self, result: Any) -> None:
         """Notes what the model returned."""
-        self._add(OUTPUT, OUTPUT, self._here(), result, (result,))
+        self._add(OUTPUT, OUTPUT, self._here(), result, taken=(result,))
 
     def _run(self, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         self.is_inside = True
@@ -128,9 +129,10 @@ class Nodes(ModuleRunner):
         name: str,
         begin: Here,
         result: Any,
+        *,
         taken: Sequence[Any] = (),
         module: str | None = None,
-        parameters: Any = (),
+        parameters: Iterable[Tensor] = (),
     ) -> None:
         end = begin if kind == ATTRIBUTE else self._here()
         with DisableTorchFunction():

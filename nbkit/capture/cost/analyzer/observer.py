@@ -87,7 +87,8 @@ class NodeObserver(CostObserver):
         if nodes and nodes[-1].kind == OUTPUT:
             flops = node_flops(nodes, self.counted, ops, op_ids)
             modules = [node.module if node.module is not None else _caller(node, ops, op_ids) for node in nodes]
-            self.table = node_costs(nodes, self.saved.saved, self.storages.all, self.options, flops, modules)
+            saved, storages = self.saved.saved, self.storages.all
+            self.table = node_costs(nodes, saved, storages, self.options, flops=flops, modules=modules)
         return frames, meta
 
     def forget(self) -> None:

@@ -26,6 +26,7 @@ def node_costs(
     saved: Sequence[Saved],
     storages: Sequence[Storage],
     options: Mapping[str, str],
+    *,
     flops: tuple[Any, Any],
     modules: Sequence[str | None],
 ) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import nbkit
 from nbkit.schema import NODE_COSTS
-from sample_models.llama import LLAMA_7B, LLAMA_TINY, Llama
+from sample_models.llama import LLAMA_TINY, Llama, LlamaConfig
 from sample_models.rwkv4 import RWKV4, RWKV4_TINY
 from sample_models.vit import VIT_B_16, VIT_TINY, ViT
 
@@ -115,10 +115,14 @@ def test_without_gradients_nothing_is_saved_and_attention_counts_as_in_training(
     assert torch.backends.mha.get_fastpath_enabled() is is_fast
 
 
-def test_a_model_larger_than_the_machine_is_made_on_shapes():
-    table = nbkit.cost_table(lambda: Llama(LLAMA_7B), torch.zeros(1, 2048, dtype=torch.long))
-    assert table["forward_flops"].sum() == 29_261_612_187_648
-    assert table["backward_flops"].sum() == 59_622_736_003_072
+def test_a_model_is_made_on_shapes():
+    """Two layers of LLaMA 7B, 2 GiB of parameters: products of weights, and of attention."""
+    table = nbkit.cost_table(lambda: Llama(LlamaConfig(num_hidden_layers=2)), torch.zeros(1, 2048, dtype=torch.long))
+    weights = 2 * (4 * 4096**2 + 3 * 4096 * 11008) + 4096 * 32000
+    attention = 2 * 2048**2 * 4096
+    assert table["forward_flops"].sum() == 2 * 2048 * weights + 2 * 2 * attention
+    assert table["backward_flops"].sum() == 2 * 2 * 2048 * weights + 5 * 2 * attention  # the scores once more
+    assert table["param_bytes"].sum() == 4 * (weights + 4096 * 32000 + 5 * 4096)
 
 
 def test_an_op_without_a_rule_makes_its_row_null():
