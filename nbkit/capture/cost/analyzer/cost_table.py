@@ -6,8 +6,10 @@ from inspect import signature
 from typing import Any
 
 import pandas as pd
-from torch import nn
+import torch
+from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._pytree import tree_leaves
 
 from nbkit.capture.cost.analyzer.observer import NodeObserver
 from nbkit.capture.cost.analyzer.rows import SIZINGS
@@ -73,7 +75,7 @@ def cost_table(
         with observer.nodes.collecting(made):
             result = made(*inputs, **keywords)
         observer.nodes.output(result)
-        observer.run_backward(result)
+        _run_backward(result)
     assert observer.table is not None
     observer.table.attrs.update({"model": type(made).__name__, **options, "flops": FLOPS[convention]})
     return observer.table
@@ -103,6 +105,13 @@ def _options(convention: str, asked: dict[str, str | None]) -> dict[str, str]:
 
 def _attention(choice: str) -> AbstractContextManager[None]:
     return sdpa_kernel(SDPBackend.MATH) if choice == "math" else nullcontext()
+
+
+def _run_backward(result: Any) -> None:
+    """Runs the backward pass from all that a model returned."""
+    outputs = [value for value in tree_leaves(result) if isinstance(value, Tensor) and value.requires_grad]
+    if outputs:
+        torch.autograd.backward(outputs, [torch.ones_like(output) for output in outputs])
 
 
 class _NodeRecorder(Recorder):

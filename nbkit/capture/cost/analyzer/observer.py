@@ -1,21 +1,20 @@
 """Counts the cost of a model's two passes by the nodes of its forward pass."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
 from torch._ops import OpOverload
-from torch.utils._pytree import tree_leaves
 
+from nbkit.capture.cost.analyzer.engine_sums import EngineSums
 from nbkit.capture.cost.analyzer.nodes import OUTPUT, Node, Nodes
 from nbkit.capture.cost.analyzer.rows import node_costs, node_flops
 from nbkit.capture.cost.fake_step import FakeStep
 from nbkit.capture.cost.observer import CostObserver
-from nbkit.capture.raw.recording import Recording, current_node
+from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.flops.analyzer import analyzer_flops
@@ -39,14 +38,14 @@ class NodeObserver(CostObserver):
         self.nodes, self.options = Nodes(), options
         self.counted: list[tuple[int, int | None]] = []
         self.table: pd.DataFrame | None = None
-        self.passed: Any = None  # the autograd node that has run last
+        self.sums = EngineSums()
         if options["layer_norm"] == "input strides":
             self.step_type = _NormsLaidOutAsInputs
 
     @contextmanager
     def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
         modules.around = self.nodes
-        with super().below(recording, modules):
+        with super().below(recording, modules), self.sums:
             self.nodes.ledger = self
             yield
 
@@ -58,25 +57,9 @@ class NodeObserver(CostObserver):
         """Returns how many tensors have been saved."""
         return len(self.saved.saved)
 
-    def run_backward(self, result: Any) -> None:
-        """Runs the backward pass from all that a model returned."""
-        outputs = [value for value in tree_leaves(result) if isinstance(value, Tensor) and value.requires_grad]
-        hooks = [node.register_hook(self._note_passed) for node in _autograd_nodes(outputs)]
-        try:
-            if outputs:
-                torch.autograd.backward(outputs, [torch.ones_like(output) for output in outputs])
-        finally:
-            for hook in hooks:
-                hook.remove()
-
-    def _note_passed(self, *gradients: Any) -> None:
-        # What runs from here to the next node sums gradients of a tensor that was taken twice: autograd's own work.
-        self.passed = current_node()
-
     def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> None:
         super().after(func, args, kwargs, out)
-        node = current_node()
-        if node is None or node is not self.passed:
+        if not self.sums.is_running():
             noted = self.costs.rows[-1]
             by_rule = self.options["convention"] == "analyzer"
             self.counted.append((noted.slot, analyzer_flops(func, args, kwargs, out) if by_rule else noted.flops))
@@ -93,19 +76,7 @@ class NodeObserver(CostObserver):
 
     def forget(self) -> None:
         super().forget()
-        self.nodes.ledger = self.passed = None
-
-
-def _autograd_nodes(outputs: Sequence[Tensor]) -> list[Any]:
-    """Returns all nodes of the graphs that end in these tensors."""
-    waiting = [output.grad_fn for output in outputs]
-    nodes: dict[Any, None] = {}
-    while waiting:
-        node = waiting.pop()
-        if node is not None and node not in nodes:
-            nodes[node] = None
-            waiting += [before for before, _ in node.next_functions]
-    return [*nodes]
+        self.nodes.ledger = None
 
 
 def _caller(node: Node, ops: pd.DataFrame, op_ids: np.ndarray) -> str | None:
