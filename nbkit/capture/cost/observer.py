@@ -13,6 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd.function import BackwardCFunction
 from torch.nn import Parameter
 
+from nbkit.capture.cost.engine_sums import EngineSums
 from nbkit.capture.cost.fake_step import FakeStep
 from nbkit.capture.cost.frames import costs_frame, memory_frames, saved_frame
 from nbkit.capture.cost.left_as_it_was import LeftAsItWas
@@ -51,11 +52,12 @@ class CostObserver(Observer):
         self.saved = SavedTensors(self.storages, self._drop)
         self.costs = OpCosts()
         self.step = self.step_type(self)
+        self.sums = EngineSums()
         self.kept = LeftAsItWas(self.step.faked, self._note_state)
         swap = Patch(torch.utils, "swap_tensors")
         swap.install(self._swapping(swap))
         try:
-            with self.kept, self.saved.hooks, self.step.running():
+            with self.kept, self.saved.hooks, self.sums, self.step.running():
                 yield
         finally:
             swap.remove()
@@ -106,8 +108,13 @@ class CostObserver(Observer):
         self.saved.before(func, args)
         # A mode makes autograd sum gradients into a new tensor; without one it adds to the first, where nobody else
         # holds that.
-        if (func is ADD and _is_of_engine()) or (func in INTO_ZEROS and _is_of_formula()):
+        is_sum = func is ADD and self._is_of_engine() and not args[0]._is_view()  # a view holds its base, too
+        if is_sum or (func in INTO_ZEROS and _is_of_formula()):
             self.storages.merge(args[0])
+
+    def _is_of_engine(self) -> bool:
+        """Returns whether autograd itself runs the op that is running, between its nodes or to add to a gradient."""
+        return self.sums.is_running() or type(current_node()) is ACCUMULATE
 
     def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> None:
         self.saved.after(func, args, out)
@@ -156,19 +163,13 @@ class CostObserver(Observer):
 
     def forget(self) -> None:
         self.storages.forget()
-        del self.recording, self.modules, self.storages, self.saved, self.costs, self.kept, self.step
+        del self.recording, self.modules, self.storages, self.saved, self.costs, self.kept, self.sums, self.step
 
 
 def _device_of(tensor: Any) -> torch.device:
     """Returns the device that a tensor is said to be on; it never raises, which would end the process here."""
     device: torch.device = getattr(tensor, "fake_device", None) or tensor.device
     return device
-
-
-def _is_of_engine() -> bool:
-    """Returns whether autograd itself runs the op that is running, between its nodes or to add to a gradient."""
-    node = current_node()
-    return type(node) is ACCUMULATE or (node is None and torch._C._current_graph_task_id() != -1)
 
 
 def _is_of_formula() -> bool:
