@@ -96,6 +96,7 @@ def _memory(storages: Storages, owners: _Owners, held: pd.DataFrame) -> pd.DataF
     # What was there before comes first, whenever the step met it.
     events = np.array(storages.events, np.int64).reshape(-1, 3)
     events = events[np.argsort(events[:, 0] >= 0, kind="stable")]
+    events = events[[storages.all[number].nbytes > 0 for number in events[:, 1]]]
     # A release is told by the op that comes next.
     ids = owners.last_before(events[:, 0] - (events[:, 2] < 0))
     delta = held["size_bytes"].to_numpy()[events[:, 1]] * events[:, 2]

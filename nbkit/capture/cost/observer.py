@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.autograd.function import BackwardCFunction
 from torch.nn import Parameter
 
 from nbkit.capture.cost.fake_step import FakeStep
@@ -27,6 +28,15 @@ from nbkit.trace.trace import Trace
 
 DEVICE = torch.ops.prim.device.default
 ADD = torch.ops.aten.add.Tensor
+aten = torch.ops.aten
+# In a backward formula these write into zeros made for them; on fake tensors torch takes the form that makes another.
+INTO_ZEROS = {
+    aten.index_put.default,
+    aten.index_add.default,
+    aten.scatter.src,
+    aten.scatter_add.default,
+    aten.masked_scatter.default,
+}
 
 
 class CostObserver(Observer):
@@ -94,7 +104,7 @@ class CostObserver(Observer):
         self.saved.before(func, args)
         # A mode makes autograd sum gradients into a new tensor; without one it adds to the first, where nobody else
         # holds that.
-        if func is ADD and _is_of_engine():
+        if (func is ADD and _is_of_engine()) or (func in INTO_ZEROS and _is_of_formula()):
             self.storages.merge(args[0])
 
     def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> None:
@@ -157,3 +167,9 @@ def _is_of_engine() -> bool:
     """Returns whether autograd itself runs the op that is running, between its nodes or to add to a gradient."""
     node = current_node()
     return type(node) is ACCUMULATE or (node is None and torch._C._current_graph_task_id() != -1)
+
+
+def _is_of_formula() -> bool:
+    """Returns whether torch's own formula of a backward node runs the op that is running."""
+    node = current_node()
+    return node is not None and not isinstance(node, BackwardCFunction)
