@@ -131,6 +131,7 @@ def test_factorizations_cost_what_algorithms_count_that_solve_them(op, sizes, ru
         (lambda: torch._linalg_eigh(LINALG, "L", False), "_linalg_eigh", 4 * N**3 // 3),
         (lambda: torch._linalg_svd(torch.ones(M, N), False, False), "_linalg_svd", (12 * M * N**2 - 4 * N**3) // 3),
         (lambda: torch.linalg.svd(torch.ones(N, M), full_matrices=False), "_linalg_svd", 14 * M * N**2 + 8 * N**3),
+        (lambda: torch.linalg.pinv(torch.ones(M, N)), "linalg_pinv", 16 * M * N**2 + 8 * N**3),
         (lambda: torch.linalg.qr(torch.ones(M, N)), "linalg_qr", 2 * (6 * M * N**2 - 2 * N**3) // 3),
         (lambda: torch.linalg.qr(torch.ones(M, N), mode="r"), "linalg_qr", (6 * M * N**2 - 2 * N**3) // 3),
         (lambda: torch.cholesky_solve(torch.ones(N, RIGHT), LINALG), "cholesky_solve", 2 * N**2 * RIGHT),

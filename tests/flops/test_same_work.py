@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import nbkit
+from nbkit.flops import FORMULAS, RULES
 
 IMAGE = torch.ones(2, 3, 8, 8)
 
@@ -51,6 +52,18 @@ def test_a_recurrent_layer_counts_as_its_cells_one_after_the_other():
 
     with torch.no_grad():
         assert totals(lambda: layer(x)) == totals(unrolled)
+
+
+@pytest.mark.parametrize(("kind", "mode"), [(nn.LSTM, 2), (nn.GRU, 3), (nn.RNN, 1)])
+def test_gates_on_the_gpu_count_as_those_on_the_cpu(kind, mode):
+    layer, x = kind(6, 8, 2, bidirectional=True), torch.ones(5, 3, 6)
+    weights, state = [weight.detach() for weight in layer.parameters()], torch.ones(4, 3, 8)
+    call = (x, weights, 4, None, state, state, mode, 8, 0, 2, False, 0.0, True, True, [], None)
+    with torch.no_grad():
+        expected = costs(lambda: layer(x))
+    assert RULES["aten._cudnn_rnn"].elementwise(call, {}, ()) == expected["elementwise_flops"].sum()
+    shapes = [[list(each.shape) for each in weights] if each is weights else each for each in call]
+    assert FORMULAS["aten._cudnn_rnn"](list(x.shape), *shapes[1:]) == expected["flops"].sum()
 
 
 @pytest.mark.parametrize("layer", [nn.LSTM(6, 8, 2), nn.GRU(6, 8, bidirectional=True), nn.RNN(6, 8)], ids=str)
