@@ -21,7 +21,7 @@ ATTENTION_BACKWARD = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_
 def test_a_step_has_the_flops_of_its_closed_form(name):
     step, expected = measured(name)
     assert step.flops == expected
-    assert step.with_rule >= 0.98 * step.computing > 0
+    assert min(step.with_rule, step.as_by_hand) >= 0.98 * step.computing > 0
     assert step.unknown == {}
 
 
