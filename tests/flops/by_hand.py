@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-REDUCED = "sum mean amax aminmax topk histc embedding_dense_backward max_pool2d_with_indices_backward".split()
+REDUCED = "sum mean amax argmax max prod cumsum any all aminmax topk histc".split()
+ADDED_BACK = ("embedding_dense_backward", "max_pool2d_with_indices_backward")
 SOFTMAX = ("_softmax", "_log_softmax", "_safe_softmax", "_softmax_backward_data", "_log_softmax_backward_data")
 NORMS = ("native_layer_norm", "native_group_norm", "native_batch_norm")
 THRICE = ("addcmul", "addcdiv", "lerp")
@@ -71,7 +72,7 @@ def _elementwise(func: Any, name: str, args: Any, out: Any) -> tuple[int, int] |
         return 0, 4 * out.numel()
     if name.removesuffix("_backward") in NORMS:
         return 0, 5 * args[0].numel()
-    if name in REDUCED:
+    if name in (*REDUCED, *ADDED_BACK):
         return 0, args[0].numel()
     if name in RARE:
         return RARE[name](args, out)
