@@ -87,3 +87,23 @@ MODULE_COSTS = table(
     ("moved_bytes", "int64", "bytes read and written by both"),
     ("saved_bytes", "int64", "new_bytes of what its ops save"),
 )
+NODE_COSTS = table(
+    "node_costs",
+    "node of a model's forward pass, in the order of execution",
+    (
+        "op_kind",
+        "str",
+        "placeholder (an input), get_attr (a parameter or buffer that a function takes), call_module (of torch.nn), "
+        "call_function, call_method, output",
+    ),
+    ("name", "str", "name, as torch.fx gives it"),
+    ("module", "str", "path of the module that is called, or that calls the function; null outside any"),
+    ("accumulate_bytes", "int64", "saved for the backward pass by its end, and its outputs that are saved later"),
+    ("incremental_bytes", "int64", "accumulate_bytes less that of the row before"),
+    ("output_bytes", "int64", "its outputs that are saved later"),
+    ("temp_bytes", "int64", "its outputs that are never saved"),
+    ("param_bytes", "int64", "parameters of the module, or that the function takes"),
+    ("backward_bytes", "int64", "tensors that it takes, but for parameters and those in lists: their gradients"),
+    ("forward_flops", "Int64", "FLOPs of its ops, counted as attrs['flops'] says; null with an op of no rule"),
+    ("backward_flops", "Int64", "FLOPs of the backward ops of these"),
+)

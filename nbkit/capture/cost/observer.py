@@ -42,13 +42,15 @@ INTO_ZEROS = {
 class CostObserver(Observer):
     """Runs the step of a recording on shapes, and counts."""
 
+    step_type = FakeStep
+
     @contextmanager
     def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
         self.recording, self.modules = recording, modules
         self.storages = Storages(self._place)
         self.saved = SavedTensors(self.storages, self._drop)
         self.costs = OpCosts()
-        self.step = FakeStep(self)
+        self.step = self.step_type(self)
         self.kept = LeftAsItWas(self.step.faked, self._note_state)
         swap = Patch(torch.utils, "swap_tensors")
         swap.install(self._swapping(swap))

@@ -7,10 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import Parameter
 
-from nbkit.capture.cost.storages import ACTIVATION, BEFORE, TEMPORARY, Storage, Storages
+from nbkit.capture.cost.storages import ACTIVATION, BEFORE, INPUT, PARAMETER, TEMPORARY, Storage, Storages
 from nbkit.capture.replay.isolated import isolated
 
 DETACH = torch.ops.aten.detach.default
@@ -80,8 +81,11 @@ class SavedTensors:
         return tensor if tensor.grad_fn is None else _detached(tensor)
 
     def _note(self, tensor: Tensor, saver: int) -> Saved | None:
-        held = self.storages.of(tensor)
-        if held is None and (held := self.storages.made(tensor)) is None:
+        if type(tensor) is FakeTensor:
+            held = self.storages.made(tensor)
+        else:  # from outside; autograd saves it before the first op sees it
+            held = self.storages.made(tensor, PARAMETER if isinstance(tensor, Parameter) else INPUT, BEFORE)
+        if held is None:
             return None
         if held.kind == TEMPORARY:
             held.kind = ACTIVATION
