@@ -42,11 +42,11 @@ ADDED_BACK = """
 # Copies, moves, fills, random numbers, queries.
 NOTHING = """
     _assert_async _assert_tensor_metadata _chunk_cat _coalesced _copy_from _copy_from_and_resize _fused_sdp_choice
-    _has_same_storage_numel _is_all_true _is_any_true _lazy_clone _local_scalar_dense _mkldnn_reshape
-    _mkldnn_transpose _nested_tensor_from_mask _nnz _pack_padded_sequence _pin_memory _resize_output _stack
-    _to_copy _unsafe_index _unsafe_masked_index _unsafe_view _upsample_nearest_exact1d _upsample_nearest_exact2d
-    _upsample_nearest_exact3d as_strided as_strided_scatter bernoulli binomial block_diag cat cauchy
-    channel_shuffle clone complex constant_pad_nd copy dense_dim detach diag_embed diagonal_backward
+    _has_same_storage_numel _is_all_true _is_any_true _lazy_clone _linalg_check_errors _local_scalar_dense
+    _mkldnn_reshape _mkldnn_transpose _nested_tensor_from_mask _nnz _pack_padded_sequence _pin_memory
+    _resize_output _stack _to_copy _unsafe_index _unsafe_masked_index _unsafe_view _upsample_nearest_exact1d
+    _upsample_nearest_exact2d _upsample_nearest_exact3d as_strided as_strided_scatter bernoulli binomial block_diag
+    cat cauchy channel_shuffle clone complex constant_pad_nd copy dense_dim detach diag_embed diagonal_backward
     diagonal_scatter embedding empty_like exponential fill flip full_like gather geometric hstack im2col index
     index_copy index_fill index_select int_repr is_coalesced is_pinned is_same_size is_set_to lift lift_fresh
     linspace log_normal logspace lu_unpack masked_fill masked_scatter masked_scatter_backward masked_select
@@ -132,7 +132,10 @@ _BY_COUNT: tuple[tuple[Count, str], ...] = (
 # What products do besides: biases, activations, the softmax of attention.
 _BESIDE_PRODUCTS: tuple[tuple[Count, str], ...] = (
     (nothing, "mm bmm mv dot vdot _scaled_mm _int_mm _grouped_mm _scaled_grouped_mm _foreach_mm _trilinear"),
-    (nothing, "_weight_int8pack_mm _weight_int4pack_mm _weight_int4pack_mm_for_cpu affine_grid_generator"),
+    (
+        nothing,
+        "_weight_int8pack_mm _weight_int4pack_mm _weight_int4pack_mm_for_cpu affine_grid_generator",
+    ),
     (per_result(1), "addmm baddbmm addbmm addmv"),
     (per_result(2), "_addmm_activation"),
     (counts.bias(2), "mkldnn_linear convolution _convolution convolution_overrideable mkldnn_convolution conv_tbc"),

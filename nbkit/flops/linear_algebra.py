@@ -107,6 +107,12 @@ def _singular_values(matrix: Shape, full: bool = False, with_vectors: bool = Tru
     return count * (4 * m**2 * n + 8 * m * n**2 + 9 * n**3 if full else 14 * m * n**2 + 8 * n**3)
 
 
+def _pseudo_inverse(matrix: Shape, _: Any = None, __: Any = None, is_symmetric: bool = False) -> int:
+    """Counts singular values or eigenvalues with their vectors, and the product of these."""
+    factors = _symmetric_eigenvalues(matrix) if is_symmetric else _singular_values(matrix)
+    return factors + 2 * prod(matrix) * min(matrix[-2:])
+
+
 def _symmetric_eigenvalues(matrix: Shape, _: str = "L", with_vectors: bool = True, *__: Any) -> int:
     return prod(matrix) * matrix[-1] * 9 if with_vectors else 4 * prod(matrix) * matrix[-1] // 3
 
@@ -149,6 +155,7 @@ LINEAR_ALGEBRA: dict[str, Formula] = {
     **under(_by_reflectors, "ormqr"),
     **under(_least_squares, "linalg_lstsq"),
     **under(_singular_values, "_linalg_svd"),
+    **under(_pseudo_inverse, "linalg_pinv"),
     **under(_symmetric_eigenvalues, "_linalg_eigh"),
     **under(_eigenvectors, "linalg_eig"),
     **under(_eigenvalues, "_linalg_eigvals"),

@@ -12,6 +12,7 @@ from sample_models.llama import LLAMA_TINY, Llama
 
 QUERY, KEY, VALUE = [2, 6, 7, 8], [2, 3, 5, 8], [2, 3, 5, 4]
 CONV = [[2, 3, 9, 9], [6, 3, 3, 2], None, [2, 1], [1, 0], [1, 2]]  # its result is 5 x 7
+RECURRENT_WEIGHTS = [[16, 3], [16, 4], [16], [16]] * 2  # an LSTM of 4 in both directions
 TRANSPOSED = [[2, 4, 10], [4, 6, 3], None, [2], [0], [1], True, [1], 1]  # 10 to 22
 
 
@@ -37,6 +38,28 @@ def table():
         ("cudnn_convolution", [*CONV[:2], CONV[4], CONV[3], CONV[5], 1], 2 * 2 * 6 * 3 * 6 * 35),
         ("_slow_conv2d_forward", [*CONV[:2], [3, 2], [], [2, 1], [1, 0]], 2 * 2 * 6 * 3 * 6 * 5 * 8),
         ("_scaled_dot_product_flash_attention_for_cpu", [QUERY, KEY, VALUE], 2 * 12 * 7 * 5 * 12),
+        ("cudnn_convolution_transpose", [*TRANSPOSED[:2], [0], [0], [2], [1], 1], 2 * 2 * 4 * 6 * 3 * 10),
+        ("cudnn_convolution_relu", [*CONV[:3], *CONV[3:], 1], 2 * 2 * 6 * 3 * 6 * 35),
+        ("cudnn_convolution_add_relu", [*CONV[:2], [2, 6, 5, 7], 1, None, *CONV[3:], 1], 2 * 2 * 6 * 3 * 6 * 35),
+        ("_conv_depthwise2d", [[2, 6, 9, 9], [6, 1, 3, 2], [3, 2], None, *CONV[3:]], 2 * 2 * 6 * 6 * 35),
+        ("conv_tbc", [[9, 2, 4], [3, 4, 6], [6], 1], 2 * 9 * 2 * 4 * 6 * 3),
+        ("_grouped_mm", [[12, 4], [3, 4, 5], [3]], 2 * 12 * 4 * 5),
+        ("_grouped_mm", [[3, 2, 4], [3, 4, 5], []], 2 * 3 * 2 * 4 * 5),
+        ("_grouped_mm", [[4, 12], [12, 5], [3]], 2 * 4 * 12 * 5),
+        ("_foreach_mm", [[[3, 4], [2, 3]], [[4, 5], [3, 6]]], 2 * (3 * 4 * 5 + 2 * 3 * 6)),
+        ("_weight_int8pack_mm", [[3, 64], [16, 64], [16]], 2 * 3 * 64 * 16),
+        ("_weight_int4pack_mm", [[3, 64], [2, 1, 32, 4], 32, [2, 16, 2]], 2 * 3 * 64 * 16),
+        ("linear_backward", [[3, 4], [3, 5], [5, 4], [True, True, True]], 2 * 2 * 3 * 4 * 5),
+        ("linear_backward", [[3, 4], [3, 5], [5, 4], [False, True, False]], 2 * 3 * 4 * 5),
+        ("_trilinear", [[7, 3], [7, 4], [5, 3, 4], [1, 3], [1, 2], [0], [2, 3]], 2 * 7 * 5 * 3 * 4),
+        ("affine_grid_generator", [[2, 2, 3], [2, 3, 4, 5], False], 2 * 2 * 20 * 2 * 3),
+        ("_flash_attention_forward", [[2, 7, 6, 8], [2, 5, 6, 8], [2, 5, 6, 4], [], []], 2 * 12 * 7 * 5 * 12),
+        ("_efficient_attention_forward", [[2, 7, 6, 8], [2, 5, 6, 8], [2, 5, 6, 4], [], [], []], 2 * 12 * 7 * 5 * 12),
+        ("_cudnn_rnn", [[7, 2, 3], RECURRENT_WEIGHTS, 4], 2 * 14 * 2 * (16 * 3 + 16 * 4)),
+        ("_cudnn_rnn_backward", [[7, 2, 3], RECURRENT_WEIGHTS, 4, [True] * 4], 2 * 2 * 14 * 2 * (16 * 3 + 16 * 4)),
+        ("_cudnn_rnn_backward", [[7, 2, 3], RECURRENT_WEIGHTS, 4, [True] * 3 + [False]], 2 * 14 * 2 * (48 + 64)),
+        # R, Q by three right sides, and as many triangular solutions.
+        ("linalg_lstsq", [[9, 6], [9, 3]], 2 * 6**2 * (9 - 2) + 3 * (4 * 9 * 6 - 2 * 6**2) + 3 * 6**2),
         ("_scaled_dot_product_cudnn_attention_backward", [VALUE, QUERY, KEY, VALUE], 2 * 12 * 7 * 5 * 32),
     ],
 )
@@ -140,3 +163,8 @@ def test_a_target_that_is_no_op_is_refused():
     assert packet_name(torch.ops.aten.mm.default) == packet_name("aten::mm") == "aten.mm"
     with pytest.raises(OptionError, match=r"7 is not an op; give one such as torch.ops.mylib.attention, or its name."):
         nbkit.register_flop_formula(["aten.mm", 7])
+
+
+def test_lengths_of_packed_sequences_are_no_shapes():
+    packed = [[14, 6, 8], [10, 6, 8], [10, 6, 4], [3], [3]]
+    assert call_flops(FORMULAS["aten._flash_attention_forward"], packed) is None

@@ -75,7 +75,9 @@ class FakeStep(StepMode):
 
     def faked(self, real: Tensor) -> Tensor:
         """Returns a new tensor without values of the shape, strides and dtype of a real one."""
-        fake: Tensor = self.fake.from_tensor(real.detach())
+        with torch._C._DisableTorchDispatch():  # the modes, which may be on, take no real tensor
+            alias = real.detach()
+        fake: Tensor = self.fake.from_tensor(alias)
         return fake
 
     def forget_converted(self) -> None:

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 import nbkit
+from nbkit import units
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.cost import cost_sections
 
@@ -14,6 +15,8 @@ def test_totals_peak_and_modules_are_those_of_the_frames():
     trace = nbkit.opcost().run(lambda: model(x).sum().backward())
     totals, peak, modules = cost_sections(trace, 2)
     assert [[row[0], row[2]] for row in totals.rows] == [["forward", "73.7 kFLOP"], ["backward", "81.9 kFLOP"]]
+    elementwise = trace.costs.groupby("phase", sort=False)["elementwise_flops"].sum()
+    assert [row[3] for row in totals.rows] == [units.flops(count) for count in elementwise]
     assert sum(row[1] for row in totals.rows) == len(trace.costs)
     assert sum(row[2] for row in peak.rows) == trace.memory["allocated_bytes"].max()
     assert [row[1] for row in modules.rows] == ["(root)", "0"]
