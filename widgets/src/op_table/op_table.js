@@ -2,9 +2,9 @@
 
 import { columnsOf } from "../table/columns.js";
 import { counted } from "../shared/numbers.js";
-import { duration } from "../shared/units.js";
+import { duration, flops } from "../shared/units.js";
 import { OpDetail } from "./detail.js";
-import { everything, isFiltered, predicates, WAYS } from "./query.js";
+import { everything, isFiltered, predicates, COST_WAYS, WAYS } from "./query.js";
 import { TableView } from "../table/table_view.js";
 import { Tools } from "../table/tools.js";
 
@@ -25,13 +25,14 @@ function detail(view) {
 
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el }) {
-  const rowCount = model.get("overview").n_ops;
+  const { n_ops: rowCount, bar } = model.get("overview");
+  const [text, what] = bar ? [flops, ""] : [duration, "self time"];
   const total = rowCount.toLocaleString("en");
   const view = new TableView(model, el, {
     name: "nbkit-op-table", label: "Ops", nothing: "No op matches.", all: "All ops", trait: "selected_op_id", key: "op_id", rowCount,
-    everything, isFiltered, predicates, tools, detail, columnsOf, natural: "op_id", amount: duration, ways: WAYS,
+    everything, isFiltered, predicates, tools, detail, columnsOf, natural: "op_id", amount: text, ways: bar ? COST_WAYS : WAYS,
     count: ({ matched, amount, groups }, isLimited) => [
-      `${isLimited ? `${matched.toLocaleString("en")} of ${total} ops` : `${total} ops`}${groups === null ? "" : ` in ${counted(groups, "group")}`}`, `${duration(amount)} self time`, `self time ${duration(amount)}`,
+      `${isLimited ? `${matched.toLocaleString("en")} of ${total} ops` : `${total} ops`}${groups === null ? "" : ` in ${counted(groups, "group")}`}`, `${text(amount)} ${what}`, `${what} ${text(amount)}`,
     ],
   });
   return () => view.destroy();

@@ -38,6 +38,12 @@ const KNOWN = {
   start_us: ["start", 84, "time"],
   flops: ["FLOPs", 96, "flops"],
   size_bytes: ["bytes moved", 100, "bytes"],
+  total_flops: ["FLOPs", 104, "flops"],
+  forward_flops: ["forward", 96, "flops"],
+  backward_flops: ["backward", 96, "flops"],
+  saved_bytes: ["saved", 84, "bytes"],
+  params: ["parameters", 112, "whole"],
+  predicted_us: ["predicted", 92, "time"],
   group: ["group", 100, "text"],
   step: ["step", 56, "whole"],
   device: ["device", 76, "text"],
@@ -90,6 +96,7 @@ const OF_GROUPS = new Set(["calls", "of", "instances", "min", "median", "max"]);
 /** Bars of one column have one scale, up to the largest value shown. @type {Record<string, (value: number, largest: number) => number>} */
 const BARS = {
   self_time_us: (value, largest) => value / largest,
+  total_flops: (value, largest) => value / largest,
   noise_ratio: (value, largest) => Math.log10(value) / Math.log10(Math.max(largest, 10)),
 };
 
