@@ -31,10 +31,9 @@ OPCOST = Verb(
     "opcost",
     # The times of a step on shapes say nothing of the step: where its ops' costs are known, they are shown instead.
     view=replace(
-        led_by(cost_sections),
+        led_by(cost_sections, memory_picture),
         sections=cost_sections,
         charts=_charts,
-        picture=memory_picture,
         drawing=cost_pictures,
         calls=costliest_calls,
         panels=lambda contents: [cost_panel(contents)],

@@ -12,6 +12,7 @@ from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.boxes import placed_boxes
 from nbkit.views.plots.figures import (
     INK,
+    LINES,
     NO_COLOR,
     live_figure,
     static_figure,
@@ -42,7 +43,7 @@ OTHER_COLOR, MODULE_COLOR = "#808080", "#94a3b8"
 # Of the whole: what is smaller cannot be seen. And how many rows are drawn at most.
 SMALLEST, MOST = 5e-4, 400
 # Inches per row of the icicle, and the share of its width that a letter takes.
-ROW, CHARACTER, WIDTH, ALPHA, MODULE_ALPHA = 0.24, 0.0062, 9.0, 0.6, 0.25
+ROW, CHARACTER, WIDTH, ALPHA, MODULE_ALPHA = 0.24, 0.0062, 9.0, 0.6, 0.06
 # Characters of a label: plotly breaks no names.
 LONGEST = 26
 # The id of the box around all others; those of rows are numbers.
@@ -76,7 +77,7 @@ def plot_cost(
         "text": [written(whole), *(f"{written(value)}, {units.share(value / whole)}" for value in rows["value"])],
         "customdata": ["step", *map(without_markup, rows["path"])],
         "hovertemplate": "%{customdata}<br>%{text}<extra></extra>",
-        "marker_colors": [NO_COLOR, *map(_fill, rows["color"])],
+        "marker": {"colors": [NO_COLOR, *map(_fill, rows["color"])], "line": {"color": LINES, "width": 1}},
         "textfont_color": [INK, *(INK if is_one else "white" for is_one in is_module)],
     }
     if shape == "treemap":

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from nbkit import units
@@ -60,7 +61,7 @@ def plot_memory_by_kind(trace: Trace) -> "LiveFigure":
     layers = [
         graph_objects.Scatter(
             x=stack.op_ids, y=values, name=str(kind), mode="lines", stackgroup="memory",
-            line={"shape": "hv", "color": COLORS[str(kind)], "width": 0.5}, 
+            line={"shape": "hv", "color": COLORS[str(kind)], "width": 0.5},
             fillcolor=translucent(COLORS[str(kind)], 0.7),
         )
         for kind, values in stack.kinds.items()
@@ -127,7 +128,8 @@ def _stack(trace: Trace, buckets: int = BUCKETS) -> _Stack:
     device, peak_bytes = str(peaks["device"].iloc[0]), float(peaks["peak_bytes"].iloc[0])
     events = memory_by_kind(memory, trace.storages)
     events = events[events["device"] == device].reset_index(drop=True)
-    few = events.iloc[seen_rows(events["allocated_bytes"].to_numpy("int64"), buckets)]
+    places = np.maximum.accumulate(events["op_id"].fillna(0).to_numpy("int64"))
+    few = events.iloc[seen_rows(events["allocated_bytes"].to_numpy("int64"), buckets, places)]
     peak = events.iloc[int(events["allocated_bytes"].to_numpy("int64").argmax())]
     factor, unit = (2**30, "GiB") if peak_bytes >= 2**30 else (2**20, "MiB") if peak_bytes >= 2**20 else (2**10, "KiB")
     kinds = few[[name for name in KINDS if name in few]]

@@ -22,6 +22,7 @@ BOUND_COLORS = {"compute": "#3b82f6", "memory": "#d97706", "launch": "#a855f7"}
 OTHER_COLOR = "#808080"
 # Kinds of call that are drawn, those that take most time; of these so many are named in the static figure.
 MOST, NAMED = 300, 5
+ALL_OF_IT = 0.99
 SMALLEST_MARK, LARGEST_MARK = 6.0, 30.0
 
 
@@ -47,7 +48,7 @@ def plot_roofline(trace: Trace) -> "LiveFigure":
         graph_objects.Scatter(x=x, y=y, name=without_markup(name), mode="lines", line={"color": INK, "dash": dash})
         for name, x, y, dash in _roof_lines(points, known)
     ]
-    figure = live_figure([*lines, *marks], TITLE, 440, X_TITLE).with_static_view(lambda: draw_roofline(trace))
+    figure = live_figure([*lines, *marks], _title(trace), 440, X_TITLE).with_static_view(lambda: draw_roofline(trace))
     figure.update_xaxes(type="log").update_yaxes(type="log", title=Y_TITLE)
     return figure
 
@@ -55,7 +56,7 @@ def plot_roofline(trace: Trace) -> "LiveFigure":
 def draw_roofline(trace: Trace) -> "Figure":
     """Draws plot_roofline as a static figure; the ops that take most time are named."""
     points, known = attained(trace).head(MOST), roofs(trace)
-    figure, axes = static_figure(TITLE, 3.4, X_TITLE)
+    figure, axes = static_figure(_title(trace), 3.4, X_TITLE)
     axes.set(xscale="log", yscale="log")
     axes.set_ylabel(Y_TITLE, fontsize=9)
     for name, x, y, dash in _roof_lines(points, known):
@@ -78,6 +79,13 @@ def draw_roofline(trace: Trace) -> "Figure":
     if len(points):
         axes.legend(frameon=False, fontsize=8, loc="lower right")
     return figure
+
+
+def _title(trace: Trace) -> str:
+    """Says how much of the time the drawn ops take: what computes nothing has no place in the chart."""
+    whole, drawn = float(trace.costs["time_us"].sum()), float(attained(trace).head(MOST)["time_us"].sum())
+    share = drawn / (whole or 1.0)
+    return TITLE if share > ALL_OF_IT else f"{TITLE}: ops that compute, {units.share(share)} of its time"
 
 
 def _color(bound: object) -> str:
@@ -105,10 +113,12 @@ def _roof_lines(points: pd.DataFrame, known: Roofs) -> list[tuple[str, list[floa
     lines = []
     highest = max(known.flops_per_s.values(), default=None)
     if known.bytes_per_s is not None:
-        ridge = high if highest is None else min(max(highest / known.bytes_per_s, low), high)
+        ridge = high if highest is None else highest / known.bytes_per_s
+        # Both roofs are shown, with an order of magnitude of each.
+        low, high = min(low, ridge / 10), max(high, ridge * 2)
         ends = [low * known.bytes_per_s, ridge * known.bytes_per_s]
         lines.append((f"{units.data_size(known.bytes_per_s)}/s", [low, ridge], ends, "dot"))
     for dtype, rate in known.flops_per_s.items():
-        start = low if known.bytes_per_s is None else min(max(rate / known.bytes_per_s, low), high)
+        start = low if known.bytes_per_s is None else max(rate / known.bytes_per_s, low)
         lines.append((f"{dtype}: {units.flops(rate)}/s", [start, high], [rate, rate], "solid"))
     return lines

@@ -12,7 +12,7 @@ from nbkit.analysis.time.memory import live_at_peak, memory_peaks
 from nbkit.schema import MEMORY, SAVED, STORAGES
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.section import Column, Section, and_more, columns, module_names
-from nbkit.views.sections.writers import to_html
+from nbkit.views.sections.writers import to_html, without_middle
 from nbkit.views.summary.names import shown_module
 
 TOTALS = (Column("phase"), Column("ops", "count"), Column("FLOPs", "flops"), *columns("read, written", "bytes"))
@@ -42,6 +42,8 @@ CALLS = (
 TIME = Column("predicted time", "time")
 UNKNOWN = (Column("op"), Column("calls", "count"))
 COSTLIEST = ["flops", "moved_bytes"]
+# The end of a path tells modules apart, and a page cuts ends.
+LONGEST = 46
 
 
 def cost_sections(trace: Trace, count: int) -> list[Section]:
@@ -135,11 +137,11 @@ def _modules(trace: Trace, count: int, is_timed: bool) -> Iterator[Section]:
         return
     top = modules.head(count)
     has_models = modules["model"].nunique() > 1
-    named = zip(top["model"], top["module"], top["instances"], strict=True)
-    names = [
-        f"{shown_module(model, module, with_model=has_models)}{f' ×{many}' if many > 1 else ''}"
-        for model, module, many in named
+    paths = [
+        without_middle(shown_module(*path, with_model=has_models), LONGEST)
+        for path in zip(top["model"], top["module"], strict=True)
     ]
+    names = [f"{path} ×{many}" if many > 1 else path for path, many in zip(paths, top["instances"], strict=True)]
     amounts = ("params", "forward_flops", "backward_flops", "moved_bytes", "saved_bytes")
     values: list[Iterable[object]] = [names, top["type"], *(top[name] for name in amounts)]
     title = "Costliest modules, with all that they hold: FLOPs, bytes moved, bytes saved for the backward pass"
