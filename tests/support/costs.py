@@ -48,7 +48,7 @@ def with_times(trace: Trace) -> Trace:
     bound = np.where(
         np.maximum(moved_us, compute_us) < 1.0, "launch", np.where(moved_us > compute_us, "memory", "compute")
     )
-    timed = Trace(trace.frames, trace.meta)
+    timed = Trace({name: frame for name, frame in trace.frames.items() if name != "costs"}, trace.meta)
     timed.frames["costs"] = costs.assign(
         time_us=np.maximum(np.maximum(moved_us, compute_us), 1.0), bound=pd.Series(bound, dtype=TEXT)
     )
