@@ -13,7 +13,7 @@ from nbkit.trace.trace import Trace
 
 @dataclass(frozen=True)
 class Roofs:
-    """Holds the roofs that predicted times imply: the highest FLOP/s by dtype, and bytes/s; null where none shows."""
+    """Holds the roofs of a device: FLOP/s by dtype, and bytes/s; null where that does not show."""
 
     flops_per_s: dict[str, float]
     bytes_per_s: float | None
@@ -40,8 +40,18 @@ def attained(trace: Trace) -> pd.DataFrame:
 
 
 def roofs(trace: Trace) -> Roofs:
-    """Returns the roofs that the predicted times of a trace imply. Raises OptionError if it has none."""
+    """Returns the roofs of the device of a trace, for the dtypes of its step. Raises OptionError if it has no times.
+
+    Those of a device that is not known are the rates that the predicted times imply.
+    """
     costs = _timed(trace)
+    if device := trace.meta.get("cost_device"):
+        peaks = {str(name): float(value) for name, value in device["flops_per_s"].items()}
+        used = {str(name).partition("_")[0] for name in costs["dtype"].dropna().unique()}
+        # A device may multiply matrices of float32 in tf32.
+        used |= {"tf32"} if "float32" in used else set()
+        known = {name: peaks[name] for name in sorted(used & peaks.keys(), key=lambda name: peaks[name])}
+        return Roofs(known, float(device["bytes_per_s"]))
     times = costs["time_us"].where(costs["time_us"] > 0) / 1e6
     compute = (costs["work"] / times)[(costs["bound"] == "compute").to_numpy(bool, na_value=False)]
     memory = (costs["moved_bytes"] / times)[(costs["bound"] == "memory").to_numpy(bool, na_value=False)]

@@ -31,7 +31,7 @@ def costs_of(trace: Trace) -> pd.DataFrame:
 
 
 def op_totals(trace: Trace) -> pd.DataFrame:
-    """Returns a row per row of `costs`: op_id, op, model, module, phase, dtype and SUMS.
+    """Returns a row per row of `costs`: op_id, op, model, module, phase, dtype, SUMS and elementwise_flops.
 
     FLOPs are null where no rule knows them, `time_us` where no device was given. `saved_bytes` is what the op saves for
     the backward pass that nothing has saved before. `params` are the parameter elements of the op's module without
@@ -47,6 +47,8 @@ def op_totals(trace: Trace) -> pd.DataFrame:
     totals["saved_bytes"] = _saved(costs, SAVED.check(trace.frames.get("saved", SAVED.frame())))
     modules = MODULE_COSTS.check(trace.frames.get("module_costs", MODULE_COSTS.frame()))
     totals["params"] = _parameters(costs, modules)
+    elementwise = costs["elementwise_flops"] if "elementwise_flops" in costs else pd.Series(np.nan, costs.index)
+    totals["elementwise_flops"] = elementwise.to_numpy(np.float64, na_value=np.nan)
     totals["time_us"] = costs["time_us"].to_numpy(np.float64) if "time_us" in costs else np.nan
     return totals
 

@@ -9,7 +9,7 @@ from nbkit import units
 from nbkit.analysis.cost.attained import Roofs, attained, roofs
 from nbkit.trace.trace import Trace
 from nbkit.views.plots.figures import INK, live_figure, static_figure, translucent, without_markup, without_math
-from nbkit.views.summary.names import short_op
+from nbkit.views.summary.names import short_op, shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TITLE = "Roofline of the predicted step"
 X_TITLE, Y_TITLE = "arithmetic intensity (FLOPs per byte)", "FLOP/s"
-BOUND_COLORS = {"compute": "#3b82f6", "memory": "#d97706", "launch": "#a855f7"}
+BOUND_COLORS = {"compute": "#3b82f6", "memory": "#d97706", "launch": "#a855f7", "communication": "#16a34a"}
 OTHER_COLOR = "#808080"
 # Kinds of call that are drawn, those that take most time; of these so many are named in the static figure.
 MOST, NAMED = 300, 5
@@ -48,7 +48,9 @@ def plot_roofline(trace: Trace) -> "LiveFigure":
         graph_objects.Scatter(x=x, y=y, name=without_markup(name), mode="lines", line={"color": INK, "dash": dash})
         for name, x, y, dash in _roof_lines(points, known)
     ]
-    figure = live_figure([*lines, *marks], _title(trace), 440, X_TITLE).with_static_view(lambda: draw_roofline(trace))
+    figure = live_figure([*lines, *marks], without_markup(_title(trace)), 440, X_TITLE).with_static_view(
+        lambda: draw_roofline(trace)
+    )
     figure.update_xaxes(type="log").update_yaxes(type="log", title=Y_TITLE)
     return figure
 
@@ -56,7 +58,7 @@ def plot_roofline(trace: Trace) -> "LiveFigure":
 def draw_roofline(trace: Trace) -> "Figure":
     """Draws plot_roofline as a static figure; the ops that take most time are named."""
     points, known = attained(trace).head(MOST), roofs(trace)
-    figure, axes = static_figure(_title(trace), 3.4, X_TITLE)
+    figure, axes = static_figure(without_math(_title(trace)), 3.4, X_TITLE)
     axes.set(xscale="log", yscale="log")
     axes.set_ylabel(Y_TITLE, fontsize=9)
     for name, x, y, dash in _roof_lines(points, known):
@@ -85,7 +87,9 @@ def _title(trace: Trace) -> str:
     """Says how much of the time the drawn ops take: what computes nothing has no place in the chart."""
     whole, drawn = float(trace.costs["time_us"].sum()), float(attained(trace).head(MOST)["time_us"].sum())
     share = drawn / (whole or 1.0)
-    return TITLE if share > ALL_OF_IT else f"{TITLE}: ops that compute, {units.share(share)} of its time"
+    device = trace.meta.get("cost_device")
+    title = f"{TITLE} on {shown(str(device['name']))}" if device else TITLE
+    return title if share > ALL_OF_IT else f"{title}: ops that compute, {units.share(share)} of its time"
 
 
 def _color(bound: object) -> str:

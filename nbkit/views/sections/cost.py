@@ -15,7 +15,8 @@ from nbkit.views.sections.section import Column, Section, and_more, columns, mod
 from nbkit.views.sections.writers import to_html, without_middle
 from nbkit.views.summary.names import shown_module
 
-TOTALS = (Column("phase"), Column("ops", "count"), Column("FLOPs", "flops"), *columns("read, written", "bytes"))
+TOTALS = (Column("phase"), Column("ops", "count"))
+MOVED = columns("read, written", "bytes")
 PEAK = (Column("device"), Column("memory"), Column("at the peak", "bytes"), Column("share", "fraction"))
 TREE = (
     *columns("module, type"),
@@ -98,19 +99,20 @@ def _section(
 
 
 def _totals(trace: Trace, totals: pd.DataFrame, is_timed: bool) -> Section:
-    costs = costs_of(trace)
-    moved = costs.groupby("phase", sort=False)[["read_bytes", "written_bytes"]].sum()
-    sums = totals.groupby("phase", sort=False)[["flops", "time_us"]].sum()
-    values = [
-        sums.index,
-        totals.groupby("phase", sort=False).size(),
-        sums["flops"],
-        moved["read_bytes"],
-        moved["written_bytes"],
-    ]
+    moved = costs_of(trace).groupby("phase", sort=False)[["read_bytes", "written_bytes"]].sum()
+    groups = totals.groupby("phase", sort=False)
+    sums = groups[["flops", "elementwise_flops", "time_us"]].sum(min_count=1)
+    kinds, flops = [Column("FLOPs", "flops")], [sums["flops"].fillna(0.0)]
+    meaning = "2 x multiply-adds of products, convolutions and attention"
+    if sums["elementwise_flops"].notna().any():
+        kinds.append(Column("elementwise", "flops"))
+        flops.append(sums["elementwise_flops"])
+        meaning = f"{meaning}; elementwise: all other arithmetic"
+    values = [sums.index, groups.size(), *flops, moved["read_bytes"], moved["written_bytes"]]
     saved = int(SAVED.check(trace.frames["saved"])["new_bytes"].sum())
-    caption = f"FLOPs: 2 x multiply-adds. Saved for the backward pass: {units.data_size(saved)}."
-    return _section("Cost of the step", TOTALS, values, sums["time_us"] if is_timed else None, caption)
+    caption = f"FLOPs: {meaning}. Saved for the backward pass: {units.data_size(saved)}."
+    times = sums["time_us"] if is_timed else None
+    return _section("Cost of the step", [*TOTALS, *kinds, *MOVED], values, times, caption)
 
 
 def _peak(trace: Trace) -> Section:

@@ -51,9 +51,22 @@ def _memory(trace: Trace) -> Iterator[Words]:
         else:
             op = trace.ops.iloc[int(row["op_id"])]
             yield f"{peak} at its peak, in ", op_link(shown(op["op"]), int(row["op_id"])), f" ({op['phase']}){made_of}"
+    yield from _fits(trace, int(rows["allocated_bytes"].max()))
     saved = int(trace.saved["new_bytes"].sum()) if "saved" in trace.frames else 0
     if saved:
         yield (f"{units.data_size(saved)} are saved for the backward pass.",)
+
+
+def _fits(trace: Trace, peak: int) -> Iterator[Words]:
+    """Yields whether the peak fits into the memory of the device that was given, if that is known."""
+    device = trace.meta.get("cost_device") or {}
+    if not device.get("memory_bytes"):
+        return
+    room, name = int(device["memory_bytes"]), shown(str(device["name"]))
+    if peak <= room:
+        yield (f"It fits into the {units.data_size(room)} of {name}: {units.share(peak / room)} of it.",)
+    else:
+        yield (f"It does not fit into the {units.data_size(room)} of {name}: {units.data_size(peak - room)} too much.",)
 
 
 def _flops(trace: Trace) -> Iterator[Words]:
@@ -94,4 +107,6 @@ def _time(trace: Trace) -> Iterator[Words]:
     whole = float(costs["time_us"].sum())
     bounds = costs.groupby("bound", sort=False)["time_us"].sum().sort_values(ascending=False) / (whole or 1.0)
     parts = ", ".join(f"{shown(str(bound))} bound {units.share(share)}" for bound, share in bounds.items())
-    yield (f"Predicted time {units.duration(whole)}: {parts}.",)
+    device = trace.meta.get("cost_device")
+    where = f" on {shown(str(device['name']))}" if device else ""
+    yield (f"Predicted time {units.duration(whole)}{where}: {parts}.",)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import nbkit
-from nbkit.analysis.cost.attained import attained, roofs
+from nbkit.analysis.cost.attained import Roofs, attained, roofs
 from nbkit.errors import OptionError
 from tests.support.costs import Stack, layers, with_times
 
@@ -78,6 +78,14 @@ def test_the_roofs_are_those_that_the_times_were_made_with() -> None:
     known = roofs(with_times(layers()))
     assert known.bytes_per_s == pytest.approx(1e9)
     assert known.flops_per_s == {"float32": pytest.approx(1e9)}
+
+
+def test_the_roofs_of_a_known_device_are_its_own() -> None:
+    trace = with_times(layers())
+    peaks = {"float32": 2e9, "tf32": 8e9, "float64": 1e9}
+    named = nbkit.Trace({}, {**trace.meta, "cost_device": {"name": "Tiny", "flops_per_s": peaks, "bytes_per_s": 3e9}})
+    named.frames.update(trace.frames)
+    assert roofs(named) == Roofs({"float32": 2e9, "tf32": 8e9}, 3e9)
 
 
 def test_ops_stand_on_the_roofs_or_below_them() -> None:

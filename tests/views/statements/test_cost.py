@@ -36,6 +36,19 @@ def test_the_predicted_time_is_said_with_what_bounds_it() -> None:
     assert time.startswith(f"Predicted time {whole:.0f} µs: ") and "launch bound" in time and "memory bound" in time
 
 
+def test_a_device_is_named_and_whether_the_step_fits_is_said() -> None:
+    device = {"name": "Tiny", "flops_per_s": {"float32": 1e9}, "bytes_per_s": 1e9}
+    trace = with_times(layers())
+    found = []
+    for size in (20_480, 43_392):
+        named = nbkit.Trace({}, {**trace.meta, "cost_device": {**device, "memory_bytes": size}})
+        named.frames.update(trace.frames)
+        found.append(said(named))
+    assert found[0][1] == "It does not fit into the 20.0 KiB of Tiny: 1.19 KiB too much."
+    assert found[1][1] == "It fits into the 42.4 KiB of Tiny: 50.0 % of it."
+    assert " on Tiny: " in found[0][-1]
+
+
 def test_ops_without_a_rule_are_named() -> None:
     trace = nbkit.Trace(layers().frames, {**layers().meta, "unknown_flops": {"mylib.twice.default": 3}})
     assert said(trace)[-1] == "FLOPs of 1 op are not known and not in it: mylib.twice.default."
