@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
-# A loaded machine would have the line about progress in cells that take a moment.
-INLINE = {"MPLBACKEND": "module://matplotlib_inline.backend_inline", "NBKIT_PROGRESS": "0"}
+INLINE = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
 # The CPU time of the kernel and of what it started.
 SPENT = "import os\nprint(sum(os.times()[:4]))"
 

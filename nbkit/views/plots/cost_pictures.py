@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # Of a length in points the first digit behind the dot can be seen.
 _PATH, _TOO_FINE = re.compile(r' d="[^"]*"'), re.compile(r"(\d\.\d)\d+")
 
+_NAMESPACE = re.compile(r' xmlns(:xlink)?="[^"]*"')
+
 
 def memory_picture(trace: Trace) -> str:
     """Returns the memory of the step over its ops; empty where it is not known."""
@@ -31,4 +33,6 @@ def cost_pictures(trace: Trace) -> str:
 
 def _figure(figure: "Figure", prefix: str) -> str:
     svg = _PATH.sub(lambda match: _TOO_FINE.sub(r"\1", match[0]), figure_svg(figure, prefix))
+    # Inside HTML an svg element needs no namespaces, which are addresses.
+    svg = _NAMESPACE.sub("", svg).replace("xlink:href", "href")
     return f'<figure class="wide">{svg}</figure>'
