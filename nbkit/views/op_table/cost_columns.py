@@ -25,6 +25,23 @@ SUMMED = {
     "size_bytes": "moved_bytes",
     BAR: "flops",
 }
+# How the table shows the columns that only costs have: label, width, what it holds, and as which column it has bars.
+LOOKS = {
+    BAR: ("FLOPs", 104, "flops", "self_time_us"),
+    "forward_flops": ("forward", 96, "flops"),
+    "backward_flops": ("backward", 96, "flops"),
+    "saved_bytes": ("saved", 84, "bytes"),
+    "params": ("parameters", 112, "whole"),
+    "predicted_us": ("predicted", 92, "time"),
+}
+# The ways to group ops by what they cost, which is added up.
+WAYS = {
+    "op": ("op", ["op"]),
+    "shape": ("op + shape", ["op", "input_shapes"]),
+    "module": ("module", ["location", "model"]),
+    "layer": ("layer", ["layer", "model"]),
+    "source": ("source line", ["source"]),
+}
 TIMES = tuple(column.name for column in OPS.columns if column.name.endswith("_us"))
 
 
@@ -39,6 +56,17 @@ def cost_numbers(trace: Trace) -> dict[str, Floats]:
 def with_costs(columns: Columns, numbers: Mapping[str, Floats]) -> Columns:
     """Returns the columns of the ops with those of costs."""
     return Columns(len(columns), columns.texts, {**columns.numbers, **numbers})
+
+
+def cost_overview() -> dict[str, Any]:
+    """Returns what the front end has to know of a table of costs."""
+    totals = dict.fromkeys(SHOWN, "sum")
+    sort = [{"column": name, "descending": True} for name in (BAR, "size_bytes")]
+    ways = {
+        name: {"label": label, "sort": sort, "group": {"by": by, "totals": totals}}
+        for name, (label, by) in WAYS.items()
+    }
+    return {"bar": BAR, "looks": {name: list(look) for name, look in LOOKS.items()}, "ways": ways}
 
 
 def cost_phases(trace: Trace) -> list[dict[str, Any]]:

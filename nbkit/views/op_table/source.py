@@ -16,7 +16,7 @@ from nbkit.findings.finding import line_texts
 from nbkit.schema import MODULES, TENSORS
 from nbkit.timeline.nesting import depths
 from nbkit.trace.trace import Trace
-from nbkit.views.op_table.cost_columns import BAR, cost_fields, cost_numbers, cost_phases, with_costs
+from nbkit.views.op_table.cost_columns import BAR, cost_fields, cost_numbers, cost_overview, cost_phases, with_costs
 from nbkit.views.op_table.detail import detail
 from nbkit.views.op_table.rows import shown_columns
 from nbkit.views.summary.facts import facts
@@ -81,7 +81,7 @@ class OpSource(TableSource):
             # Of a timed step the first question is where the time went, of a recorded one what ran, of a cost which
             # modules have it.
             "group": "layer" if self.is_cost else "op" if self.trace.meta.get("verb") == "optime" else "",
-            **({"bar": BAR} if self.is_cost else {}),
+            **({"cost": cost_overview()} if self.is_cost else {}),
         }
 
     def _phases(self, totals: pd.DataFrame) -> list[Answer]:

@@ -8,8 +8,6 @@ from nbkit.views.op_table.widget import OpTableModel
 from tests.support.costs import layers, with_times
 
 COSTS = ["total_flops", "forward_flops", "backward_flops", "size_bytes", "saved_bytes", "params"]
-BY_LAYER = {"by": ["layer", "model"], "totals": dict.fromkeys([*COSTS, "predicted_us"], "sum")}
-QUERY = {"group": BY_LAYER, "sort": [{"column": "total_flops", "descending": True}]}
 
 
 def timed() -> OpSource:
@@ -19,7 +17,8 @@ def timed() -> OpSource:
 
 
 def groups(source: OpSource) -> pd.DataFrame:
-    source.answer({"kind": "rows", "query": QUERY})
+    way = source.overview()["cost"]["ways"]["layer"]
+    source.answer({"kind": "rows", "query": {"group": way["group"], "sort": way["sort"]}})
     found = source.groups()
     assert found is not None
     return found.set_index("layer")
@@ -27,7 +26,7 @@ def groups(source: OpSource) -> pd.DataFrame:
 
 def test_it_opens_with_modules_and_costs_instead_of_times() -> None:
     source = OpSource(layers())
-    assert source.overview()["group"] == "layer" and source.overview()["bar"] == "total_flops"
+    assert source.overview()["group"] == "layer" and source.overview()["cost"]["bar"] == "total_flops"
     assert [name for name in source.shown_columns if name.endswith(("_us", "flops", "bytes", "params"))] == COSTS
     assert timed().shown_columns.count("predicted_us") == 1
 

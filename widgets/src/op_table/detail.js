@@ -15,7 +15,7 @@ const FIELDS = [
   ["level", "level", "text"], ["phase", "phase", "text"], ["step", "step", "whole"],
   ["self time", "self_time_us", "time"], ["total time", "total_time_us", "time"], ["start", "start_us", "time"],
   ["self device time", "self_device_time_us", "time"], ["total device time", "total_device_time_us", "time"],
-  ["FLOPs", "flops", "flops"], ["bytes moved", "size_bytes", "bytes"], ["saved for backward", "saved_bytes", "bytes"], ["predicted time", "predicted_us", "time"], ["process group", "group", "text"], ["input shapes", "input_shapes", "text"],
+  ["FLOPs", "flops", "flops"], ["bytes moved", "size_bytes", "bytes"], ["process group", "group", "text"], ["input shapes", "input_shapes", "text"],
   ["device", "device", "text"], ["stream", "stream", "whole"], ["thread", "thread", "whole"], ["source", "source", "text"], ["line", "source_text", "text"],
 ];
 /** Times that every op has: a dash where they are not known. */

@@ -22,12 +22,6 @@ export const WAYS = {
   source: way("source line", ["source"]),
 };
 
-const COSTS = ["total_flops", "forward_flops", "backward_flops", "size_bytes", "saved_bytes", "params", "predicted_us"];
-/** The same ways for a step's costs, of which nothing but sums is asked. */
-export const COST_WAYS = Object.fromEntries(Object.entries(WAYS).map(([name, { label, group: { by } }]) => [
-  name, { label, sort: [{ column: COSTS[0], descending: true }, { column: "size_bytes", descending: true }], group: { by, totals: Object.fromEntries(COSTS.map((column) => [column, /** @type {const} */ ("sum")])) } },
-]));
-
 /** Returns the state that shows every op in call order. @returns {OpState} */
 export function everything() {
   return { ...table.everything("op_id"), level: "", phase: "" };

@@ -8,7 +8,7 @@ import { tensorColumns } from "./tensors.js";
 /** Returns a function that answers questions. `state.within`, if it is set, holds the ids of the ops that the table is limited to. @param {any} state of unpack() */
 export function opAnswers(state) {
   const columns = opColumns(state);
-  const bar = state.overview.bar ?? "self_time_us";
+  const bar = state.overview.cost?.bar ?? "self_time_us";
   const isBeside = isDevice(columns.texts.level);
   /** @type {any} what details need and rows do not */
   let known;
