@@ -39,12 +39,19 @@ def layers() -> Trace:
     return nbkit.opcost(name="layers").run(step)
 
 
+def work(trace: Trace) -> np.ndarray:
+    """All FLOPs of each op as far as they are known, those of elementwise ops too."""
+    names = [name for name in ("flops", "elementwise_flops") if name in trace.costs]
+    known = [trace.costs[name].to_numpy(np.float64, na_value=0.0) for name in names]
+    return np.asarray(np.sum(known, axis=0))
+
+
 @cache
 def with_times(trace: Trace) -> Trace:
     """The trace with the times of a device of 1 GFLOP/s and 1 GB/s, as its columns `time_us` and `bound` would be."""
     costs = trace.costs
     moved_us = (costs["read_bytes"] + costs["written_bytes"]).to_numpy(np.float64) / 1e3
-    compute_us = costs["flops"].to_numpy(np.float64, na_value=0.0) / 1e3
+    compute_us = work(trace) / 1e3
     bound = np.where(
         np.maximum(moved_us, compute_us) < 1.0, "launch", np.where(moved_us > compute_us, "memory", "compute")
     )

@@ -8,7 +8,7 @@ import torch
 import nbkit
 from nbkit.analysis.cost.attained import Roofs, attained, roofs
 from nbkit.errors import OptionError
-from tests.support.costs import Stack, layers, with_times
+from tests.support.costs import Stack, layers, with_times, work
 
 
 @pytest.fixture(scope="module")
@@ -94,15 +94,16 @@ def test_ops_stand_on_the_roofs_or_below_them() -> None:
     assert (points["flops_per_s"] <= roof * (1 + 1e-9)).all()
     at_roof = points[points["bound"] != "launch"]
     np.testing.assert_allclose(at_roof["flops_per_s"], roof[at_roof.index])
-    assert points["time_us"].is_monotonic_decreasing and points["calls"].sum() == (layers().costs["flops"] > 0).sum()
+    assert points["time_us"].is_monotonic_decreasing and points["calls"].sum() == (work(layers()) > 0).sum()
 
 
 def test_flops_of_elementwise_ops_count_where_they_are_known() -> None:
     trace = with_times(layers())
-    costs = trace.costs.assign(elementwise_flops=pd.array([5] * len(trace.costs), dtype="Int64"))
-    more = nbkit.Trace({}, trace.meta)
-    more.frames.update({**trace.frames, "costs": costs})
-    assert len(attained(more)) > len(attained(trace))
+    less, more = nbkit.Trace({}, trace.meta), nbkit.Trace({}, trace.meta)
+    for one, count in ((less, 0), (more, 5)):
+        elementwise = pd.array([count] * len(trace.costs), dtype="Int64")
+        one.frames.update({**trace.frames, "costs": trace.costs.assign(elementwise_flops=elementwise)})
+    assert len(attained(more)) > len(attained(less)) > 0
 
 
 def test_without_predicted_times_there_is_no_roofline() -> None:
