@@ -83,6 +83,7 @@ _HOMES = {
     "nbkit.capture.check.opcheck": ("opcheck",),
     "nbkit.capture.cost.opcost": ("opcost",),
     "nbkit.capture.cost.shape_formulas": ("register_shape_formula",),
+    "nbkit.capture.cost.what_if.what_if": ("what_if",),
     "nbkit.capture.diff.opdiff": ("opdiff",),
     "nbkit.capture.native.build": ("build_recorder",),
     "nbkit.capture.operators.bisect.opbisect": ("opbisect",),

@@ -80,3 +80,20 @@ MODULE_COSTS = table(
     ("moved_bytes", "int64", "bytes read and written by both"),
     ("saved_bytes", "int64", "new_bytes of what its ops save"),
 )
+DIFFERENCE = table(
+    "difference",
+    "measure of a step that runs as it is, and under other conditions",
+    (
+        "measure",
+        "str",
+        "peak_bytes: the most memory at one time, and peak_parameter_bytes, peak_activation_bytes ... what it is made "
+        "up of, by `storages.kind`; saved_bytes: the sum of `saved.new_bytes`; parameter_bytes, gradient_bytes, "
+        "optimizer_state_bytes: all of these kinds; forward_flops, backward_flops (with what checkpointing computes "
+        "again): 2 x multiply-adds; moved_bytes: read and written by all ops; all_gather_bytes, reduce_scatter_bytes, "
+        "all_reduce_bytes: sent by each rank",
+    ),
+    ("baseline", "Int64", "as the step is"),
+    ("changed", "Int64", "under the other conditions"),
+    ("change", "Int64", "changed - baseline"),
+    ("ratio", "float64", "changed / baseline; null where baseline is 0"),
+)
