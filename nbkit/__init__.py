@@ -81,6 +81,7 @@ _HOMES = {
     "nbkit.capture.calls.call_of": ("call_of",),
     "nbkit.capture.calls.script": ("script_of",),
     "nbkit.capture.check.opcheck": ("opcheck",),
+    "nbkit.capture.cost.fits.fits": ("fits",),
     "nbkit.capture.cost.opcost": ("opcost",),
     "nbkit.capture.cost.shape_formulas": ("register_shape_formula",),
     "nbkit.capture.cost.what_if.what_if": ("what_if",),

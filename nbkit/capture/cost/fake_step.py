@@ -84,8 +84,9 @@ class FakeStep(StepMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        # An exception from a mode ends the process where torch asks a fake tensor for its device.
-        if not isinstance(func, OpOverload) or func.namespace == "prim":
+        # An exception from a mode ends the process where torch asks a fake tensor for its device; named ranges of the
+        # profiler are no work.
+        if not isinstance(func, OpOverload) or func.namespace in ("prim", "profiler"):
             return func(*args, **kwargs)
         outer, self.real = self.real, {}
         try:
@@ -139,8 +140,8 @@ class FakeStep(StepMode):
     def _faked(self, value: Any) -> Any:
         kind = type(value)
         if kind is FakeTensor:
-            if self.unnoted and (real := self.unnoted.pop(id(value), None)) is not None:
-                self.watcher.real(real, value)
+            if self.unnoted:
+                self.note_stand_in(value)
             return value
         if isinstance(value, Tensor):
             return self._fake_of(value)
@@ -159,6 +160,11 @@ class FakeStep(StepMode):
         self.real[id(fake)] = real
         return self._faked(fake)
 
+    def note_stand_in(self, fake: Tensor) -> None:
+        """Tells the watcher of what stands for a real tensor, when the first op takes it."""
+        if (real := self.unnoted.pop(id(fake), None)) is not None:
+            self.watcher.real(real, fake)  # type: ignore[arg-type]
+
     def _take(self, real: Tensor) -> Any:
         """Returns a new fake tensor that stands for a real one as it is."""
         fake = self.fakes[real] = self.fake.fake_tensor_converter.from_real_tensor(self.fake, real)
@@ -169,10 +175,12 @@ class FakeStep(StepMode):
     def seen(self, real: Tensor) -> Any:
         """Returns what stands for a real tensor; None if no op took it yet, and it stays as it is."""
         fake = self.fakes.get(real)
-        if fake is None and (fake := self.stand_in(real)) is not None:
-            self.fakes[real] = fake
-            self.values.note(real, fake)
-            self.unnoted[id(fake)] = real
+        if fake is None:
+            fake = self.stand_in(real)
+            if fake is not None:
+                self.fakes[real] = fake
+                self.values.note(real, fake)
+                self.unnoted[id(fake)] = real
         return fake
 
     def _returned(self, out: Any) -> Any:

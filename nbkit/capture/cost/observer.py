@@ -73,7 +73,7 @@ class CostObserver(Observer):
     def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
         self.recording, self.modules = recording, modules
         self.storages = Storages(self._place)
-        self.saved = SavedTensors(self.storages, self._drop)
+        self.saved = SavedTensors(self.storages, self._drop, self._meet)
         self.costs = OpCosts()
         self.step = FakeStep(self, self.conditions.stand_in)
         self.kept = LeftAsItWas(self.step.faked, self._note_state)
@@ -131,6 +131,13 @@ class CostObserver(Observer):
             self.met.append(Met(ref(real), tuple(real.shape), held))
         if isinstance(gradient := seen.grad if seen.is_leaf else None, FakeTensor):
             self.storages.made(gradient, GRADIENT, BEFORE)
+
+    def _meet(self, tensor: Tensor) -> Storage | None:
+        """Notes a tensor that is saved before an op took it: one from outside, of which autograd is told first."""
+        if isinstance(tensor, FakeTensor):
+            self.step.note_stand_in(tensor)
+            return self.storages.made(tensor)
+        return self.storages.made(tensor, PARAMETER if isinstance(tensor, Parameter) else INPUT, BEFORE)
 
     def before(self, func: OpOverload, args: Any) -> None:
         self.storages.settle_merge()

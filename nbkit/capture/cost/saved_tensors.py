@@ -33,11 +33,13 @@ class SavedTensors:
 
     Autograd saves an op's inputs before it runs the op, and its results after it, as new tensors that a call of
     `aten.detach` makes of them, and where it takes one out, such a call may make a new one. These calls are torch's
-    own: `drop` takes the row of a slot back.
+    own: `drop` takes the row of a slot back. `meet` returns the memory of a tensor that no op took before.
     """
 
-    def __init__(self, storages: Storages, drop: Callable[[int], None]) -> None:
-        self.storages, self.drop = storages, drop
+    def __init__(
+        self, storages: Storages, drop: Callable[[int], None], meet: Callable[[Tensor], Storage | None]
+    ) -> None:
+        self.storages, self.drop, self.meet = storages, drop, meet
         self.saved: list[Saved] = []
         self.last = BEFORE  # slot of the last op but aten.detach
         self.waiting: list[tuple[Saved, int]] = []  # inputs of the op that comes next, by id
@@ -81,7 +83,7 @@ class SavedTensors:
 
     def _note(self, tensor: Tensor, saver: int) -> Saved | None:
         held = self.storages.of(tensor)
-        if held is None and (held := self.storages.made(tensor)) is None:
+        if held is None and (held := self.meet(tensor)) is None:
             return None
         if held.kind == TEMPORARY:
             held.kind = ACTIVATION

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn.attention import sdpa_kernel
 
+from nbkit.capture.cost.fake_step import FakeStep
 from nbkit.capture.cost.observer import Conditions, CostObserver, Met
 from nbkit.capture.cost.storages import INPUT, STATE
 from nbkit.capture.cost.what_if.changes import BACKENDS, Changes
@@ -102,13 +103,13 @@ class ChangedConditions(Conditions):
         inputs = [met.shape for met in before.met if met.storage.kind == INPUT and met.shape]
         self.optimizers = [optimizer for each in before.optimizers if (optimizer := each()) is not None]
         sizes = resizing(changes.batch_size, changes.sequence_length, inputs)
-        self.makes_stand_ins = not (changes.batch_size is changes.sequence_length is changes.dtype is None)
+        self.makes_stand_ins = changes.resizes or changes.dtype is not None
         own = self._own() if self.makes_stand_ins else {}
         self.stand_ins = StandIns(sizes, changes.dtype, own, self._counters())
         self.modules = self._checkpointed_modules()
         storages = before.trace.storages
         self.has_stepped = not (storages["op_id"].notna() & (storages["kind"] == STATE)).any()
-        if not self.optimizers and not (changes.optimizer is changes.foreach is None):
+        if not self.optimizers and (changes.optimizer is not None or changes.foreach is not None):
             name = "foreach" if changes.optimizer is None else "optimizer"
             raise OptionError(f"{name} changes nothing: the step runs no optimizer that was made before it.")
 
@@ -129,14 +130,20 @@ class ChangedConditions(Conditions):
         """Returns the numbers in the state of optimizers, such as that of their steps, which no cast changes."""
         return {id(value): value for value in self._state() if not value.dim()}
 
+    def _stepped(self, step: FakeStep) -> set[int]:
+        """Returns the ids of the tensors that the step as it is takes, and of what stands for them."""
+        taken = [tensor for met in self.before.met if (tensor := met.tensor()) is not None]
+        return {id(tensor) for tensor in taken} | {id(step.fakes.get(tensor)) for tensor in taken}
+
     def _checkpointed_modules(self) -> dict[str, nn.Module]:
         patterns = self.changes.checkpoint
         if patterns is None:
             return {}
-        matches, found, known = path_matcher(patterns), {}, set[str]()
+        matches, known = path_matcher(patterns), set[str]()
+        found: dict[str, nn.Module] = {}
         for label, model, called in self.before.called_models():
             known |= called
-            chosen = outermost(model, lambda path, called=called: path in called and matches(path))  # type: ignore[misc]
+            chosen = outermost(model, {path for path in called if matches(path)}.__contains__)
             found |= {f"{label}: {path}": module for path, module in chosen.items()}
         if not found:
             some = ", ".join(map(repr, sorted(known)[:8])) or "none, as the step runs no model that was made before it"
@@ -161,11 +168,13 @@ class ChangedConditions(Conditions):
     def inside(self, observer: CostObserver) -> Iterator[None]:
         with ExitStack() as stack:
             if self.makes_stand_ins:
-                stack.enter_context(StandInMode(observer.step))
+                observer.modules.api.below = mode = StandInMode(observer.step)
+                stack.enter_context(mode)
             if self.changes.sdpa is not None:
                 stack.enter_context(sdpa_kernel(BACKENDS[self.changes.sdpa]))
+            stepped = self._stepped(observer.step) if self.has_stepped else set()
             for optimizer in self.optimizers:
-                step_otherwise(optimizer, self.changes.optimizer, self.changes.foreach, self.has_stepped, observer)
+                step_otherwise(optimizer, self.changes.optimizer, self.changes.foreach, stepped, observer)
             yield
 
     def notes(self) -> list[str]:
@@ -175,7 +184,7 @@ class ChangedConditions(Conditions):
             f"Inputs of the shape {list(old)} were seen as {list(new)}."
             for old, new in self.stand_ins.resized_from.items()
         ]
-        if not notes and not (changes.batch_size is changes.sequence_length is None):
+        if not notes and changes.resizes:
             raise OptionError(
                 f"{changes} changes nothing: no input of that size came from outside the step; make the inputs before "
                 "the step, not in it."

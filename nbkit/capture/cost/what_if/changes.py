@@ -48,6 +48,11 @@ class Changes:
             if degree is not None and (not isinstance(degree, int) or isinstance(degree, bool) or degree < 1):
                 raise OptionError(f"{name} is {degree!r}; give the number of ranks, from 1 up.")
 
+    @property
+    def resizes(self) -> bool:
+        """Returns whether inputs are to have other sizes."""
+        return self.batch_size is not None or self.sequence_length is not None
+
     def __str__(self) -> str:
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         return ", ".join(f"{name}={_text(value)}" for name, value in given.items() if value is not None)

@@ -28,7 +28,7 @@ def checkpointed(modules: Iterable[nn.Module]) -> Iterator[None]:
     kept = [(module, vars(module).get("forward", ABSENT)) for module in modules]
     try:
         for module, _ in kept:
-            module.forward = _checkpointed(module.forward)  # type: ignore[method-assign]
+            module.forward = _checkpointed(module.forward)
         yield
     finally:
         for module, forward in kept:

@@ -41,17 +41,24 @@ def measures(trace: Trace) -> dict[str, int]:
 
 
 def peak_bytes(trace: Trace) -> int:
-    """Returns the most memory that a step holds at one time, on all devices."""
-    return int(max(trace.memory["delta_bytes"].cumsum().max(), 0)) if len(trace.memory) else 0
+    """Returns the most memory that a step holds at one time, on the device where that is the most."""
+    return sum(held_at_peak(trace).values())
+
+
+def events_of_fullest_device(trace: Trace) -> pd.DataFrame:
+    """Returns the events of the memory of the device that holds the most at its peak."""
+    memory = trace.memory
+    if not len(memory):
+        return memory
+    return memory[(memory["device"] == memory["device"].iloc[memory["allocated_bytes"].argmax()]).to_numpy(bool)]
 
 
 def held_at_peak(trace: Trace) -> dict[str, int]:
-    """Returns the bytes of each kind that a step holds when it holds the most."""
-    memory = trace.memory
-    if not len(memory):
+    """Returns the bytes of each kind that a step holds when it holds the most, on the device where that is the most."""
+    events = events_of_fullest_device(trace)
+    if not len(events):
         return dict.fromkeys(KINDS, 0)
-    end = int(memory["delta_bytes"].cumsum().to_numpy().argmax()) + 1
-    events = memory.iloc[:end]
+    events = events.iloc[: int(events["allocated_bytes"].argmax()) + 1]
     kinds = trace.storages["kind"].to_numpy()[events["allocation_id"].to_numpy(np.int64)]
     held = events["delta_bytes"].groupby(kinds).sum()
     return {kind: int(held.get(kind, 0)) for kind in KINDS}

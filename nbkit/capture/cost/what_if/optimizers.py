@@ -1,6 +1,6 @@
 """Lets other optimizers step in place of those of a step, for the time of the step."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import contextmanager
 from typing import Any
 
@@ -71,19 +71,20 @@ def put_back(optimizers: Iterable[Any]) -> Iterator[None]:
 
 
 def step_otherwise(
-    optimizer: Any, make: Make | None, foreach: bool | None, has_stepped: bool, observer: CostObserver
+    optimizer: Any, make: Make | None, foreach: bool | None, stepped: Set[int], observer: CostObserver
 ) -> None:
     """Makes an optimizer step as another does, which `make` makes of its parameter groups, until it is put back.
 
-    The other has the state that a step leaves, if that is to be there before the step. `foreach` sets that option.
+    `stepped` holds the ids of the parameters for which the other has the state that a step leaves. `foreach` sets that
+    option.
     Raises OptionError for an optimizer without it, and for what makes none.
     """
     stepping = optimizer
     if make is not None:
         with _unnoted(observer):
             stepping = _made(make, optimizer)
-            if has_stepped:
-                _run_one_step(stepping, observer)
+            if stepped:
+                _run_one_step(stepping, stepped, observer)
         for state in stepping.state.values():
             for value in state.values() if isinstance(state, dict) else ():
                 if isinstance(value, Tensor):
@@ -151,13 +152,14 @@ def _unnoted(observer: CostObserver) -> Iterator[None]:
         step.fakes, step.unnoted, step.assumed, step.watcher = kept
 
 
-def _run_one_step(optimizer: Optimizer, observer: CostObserver) -> None:
-    parameters = [each for group in optimizer.param_groups for each in group["params"] if each.requires_grad]
+def _run_one_step(optimizer: Optimizer, stepped: Set[int], observer: CostObserver) -> None:
+    every = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    parameters = [parameter for parameter in every if parameter.requires_grad]
     for parameter in parameters:
         observer.kept.note_gradient(parameter)
     gradients = [parameter.grad for parameter in parameters]
     for parameter in parameters:
-        parameter.grad = torch.empty_like(parameter)
+        parameter.grad = torch.empty_like(parameter) if id(parameter) in stepped else None
     optimizer.step()
     for parameter, gradient in zip(parameters, gradients, strict=True):
         parameter.grad = gradient

@@ -54,7 +54,7 @@ def _stand_in(fake: Any, real: Tensor, shape: Shape, dtype: torch.dtype) -> Fake
     with isolated():
         made = FakeTensor(fake, _empty(real, shape, dtype), real.device)
         if isinstance(real, Parameter):
-            made._is_param = True  # type: ignore[attr-defined]  # what makes an instance of Parameter
+            made._is_param = True  # what makes an instance of Parameter
         made.requires_grad_(real.requires_grad)
         if real.is_leaf and real.requires_grad and real.grad is not None:
             made.grad = FakeTensor(fake, _empty(real, shape, dtype), real.device)
