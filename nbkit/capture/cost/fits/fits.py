@@ -87,7 +87,7 @@ def fits(  # noqa: PLR0913  each is a condition of its own, by keyword
     tensor_parallel: int | None = None,
     fully_sharded: int | None = None,
 ) -> Fits:
-    """Returns whether the memory of a step stays within a size, and if not, which modules to checkpoint so that it does.
+    """Returns whether a step stays within a memory, and if not, which modules to checkpoint so that it does.
 
     The step runs on shapes alone, as in `opcost`. The answer is true if it fits as it is. Else the set of modules is
     chosen that adds the fewest FLOPs (of equal ones: moves the fewest bytes), by scipy's milp over a linear model of
@@ -101,8 +101,14 @@ def fits(  # noqa: PLR0913  each is a condition of its own, by keyword
         step: the function that opcost().run() takes, called without arguments.
         memory: bytes, or text such as "24 GiB" or "80 GB".
         checkpoint: patterns of module paths that may be checkpointed.
-        batch_size, sequence_length, dtype, sdpa, optimizer, foreach: conditions of the step, as in `what_if`.
-        tensor_parallel, fully_sharded: numbers of ranks, as in `what_if`; the memory is that of one rank.
+        batch_size: a condition of the step, as in `what_if`, like all that follow.
+        sequence_length: new size of the second dimension of the inputs.
+        dtype: floating dtype of parameters, buffers and inputs.
+        sdpa: backend of scaled_dot_product_attention.
+        optimizer: class of an optimizer, or function that makes one of parameter groups.
+        foreach: that option of the optimizers.
+        tensor_parallel: number of ranks that split Linear layers; the memory is that of one rank.
+        fully_sharded: number of ranks that share parameters, gradients and optimizer state; the same.
 
     Raises:
         OptionError: for a size that is none, a condition that changes nothing, or if scipy is needed and not there.
@@ -124,7 +130,7 @@ def fits(  # noqa: PLR0913  each is a condition of its own, by keyword
 class _Search:
     """Looks for the cheapest set of modules whose checkpointing makes a step fit."""
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         step: Callable[[], object],
         changes: Changes,
@@ -167,7 +173,8 @@ class _Search:
             chosen = self.choice.smallest()
             if chosen is None or not chosen.any():
                 return
-            self._run(chosen)
+            cheaper = self.choice.cheapest(self.memory.peak_bytes(chosen))
+            self._run(chosen if cheaper is None else cheaper)
 
     def _run(self, chosen: np.ndarray) -> int:
         """Returns the peak of the step with a set checkpointed, which is chosen no more if it does not fit."""
