@@ -55,7 +55,8 @@ STORAGES = table(
         "kind",
         "str",
         "parameter, buffer, input (another tensor from outside), gradient (of a parameter), optimizer state, "
-        "activation (saved for the backward pass), temporary",
+        "activation (saved for the backward pass), temporary, gathered (whole parameters and gradients of a rank that "
+        "shares them, while it computes with them)",
     ),
     ("size_bytes", "int64", "its size"),
     ("device", "str", "device, with its index"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import ref
 
@@ -16,9 +16,11 @@ from nbkit.capture.cost.observer import Conditions, CostObserver, Met
 from nbkit.capture.cost.storages import INPUT, STATE
 from nbkit.capture.cost.what_if.changes import BACKENDS, Changes
 from nbkit.capture.cost.what_if.checkpointing import checkpointed, outermost
+from nbkit.capture.cost.what_if.fully_sharded import fully_sharded
 from nbkit.capture.cost.what_if.optimizers import on_stand_ins, put_back, step_otherwise
 from nbkit.capture.cost.what_if.sizes import resizing
 from nbkit.capture.cost.what_if.stand_ins import StandInMode, StandIns
+from nbkit.capture.cost.what_if.tensor_parallel import tensor_parallel
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.errors import CostError, NbkitError, OptionError, first_line
 from nbkit.patterns import path_matcher
@@ -92,7 +94,21 @@ def observe_changed(step: Callable[[], object], changes: Changes, before: Known)
     known.trace.meta["notes"] += conditions.notes()
     if changes.dtype is not None:
         _correct_parameter_bytes(known, changes.dtype)
-    return known
+    return replace(known, trace=_of_one_rank(known, changes))
+
+
+def _of_one_rank(known: Known, changes: Changes) -> Trace:
+    trace, split = known.trace, frozenset[int]()
+    models = {label: model for label, model, _ in known.called_models()}
+    if not models and (changes.tensor_parallel or changes.fully_sharded):
+        raise OptionError(f"{changes} changes nothing: the step runs no model that was made before it.")
+    if changes.tensor_parallel is not None:
+        numbers = {id(met.tensor()): met.storage.number for met in known.met}
+        trace, split = tensor_parallel(trace, models, changes.tensor_parallel, numbers)
+    if changes.fully_sharded is not None:
+        parts = {number: changes.tensor_parallel or 1 for number in split}
+        trace = fully_sharded(trace, models, changes.fully_sharded, changes.dtype, parts)
+    return trace
 
 
 class ChangedConditions(Conditions):

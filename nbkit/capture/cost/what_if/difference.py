@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.cost.storages import ACTIVATION, BUFFER, GRADIENT, INPUT, PARAMETER, STATE, TEMPORARY
+from nbkit.capture.cost.what_if.ranks import GATHERED
 from nbkit.schema import DIFFERENCE
 from nbkit.trace.trace import Trace
 
-KINDS = (PARAMETER, BUFFER, INPUT, GRADIENT, STATE, ACTIVATION, TEMPORARY)
+KINDS = (PARAMETER, BUFFER, INPUT, GRADIENT, STATE, ACTIVATION, TEMPORARY, GATHERED)
 SENT = ("all_gather_bytes", "reduce_scatter_bytes", "all_reduce_bytes")
 
 
