@@ -166,7 +166,8 @@ class CostObserver(Observer):
         self.optimizers.add(optimizer)
         for state in optimizer.state.values():
             for value in state.values() if isinstance(state, dict) else ():
-                if isinstance(value, Tensor) and (held := self.storages.of(value)) is not None:
+                # What no op took was there before.
+                if isinstance(value, Tensor) and (held := self.storages.made(value, STATE, BEFORE)) is not None:
                     held.kind = STATE
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:

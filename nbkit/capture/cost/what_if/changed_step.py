@@ -106,7 +106,7 @@ def _of_one_rank(known: Known, changes: Changes) -> Trace:
         numbers = {id(met.tensor()): met.storage.number for met in known.met}
         trace, split = tensor_parallel(trace, models, changes.tensor_parallel, numbers)
     if changes.fully_sharded is not None:
-        parts = {number: changes.tensor_parallel or 1 for number in split}
+        parts = dict.fromkeys(split, changes.tensor_parallel or 1)
         trace = fully_sharded(trace, models, changes.fully_sharded, changes.dtype, parts)
     return trace
 

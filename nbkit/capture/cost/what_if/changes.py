@@ -45,8 +45,8 @@ class Changes:
             )
         for name in ("tensor_parallel", "fully_sharded"):
             degree = getattr(self, name)
-            if degree is not None and (not isinstance(degree, int) or isinstance(degree, bool) or degree < 1):
-                raise OptionError(f"{name} is {degree!r}; give the number of ranks, from 1 up.")
+            if degree is not None and (not isinstance(degree, int) or isinstance(degree, bool) or degree < 2):
+                raise OptionError(f"{name} is {degree!r}; give the number of ranks, from 2 up.")
 
     @property
     def resizes(self) -> bool:

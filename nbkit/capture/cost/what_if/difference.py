@@ -51,7 +51,9 @@ def events_of_fullest_device(trace: Trace) -> pd.DataFrame:
     memory = trace.memory
     if not len(memory):
         return memory
-    return memory[(memory["device"] == memory["device"].iloc[memory["allocated_bytes"].argmax()]).to_numpy(bool)]
+    fullest = memory["device"].iloc[memory["allocated_bytes"].argmax()]
+    events: pd.DataFrame = memory[(memory["device"] == fullest).to_numpy(bool)]
+    return events
 
 
 def held_at_peak(trace: Trace) -> dict[str, int]:

@@ -83,15 +83,15 @@ def _with_gathered(
     }
     starts = ops["start_us"].to_numpy()
     events = {
-        "op_id": np.concatenate([first, last]),
-        "time_us": starts[np.concatenate([first, last])],
+        "op_id": np.concatenate([last, first]),
+        "time_us": starts[np.concatenate([last, first])],
         "device": [device] * 2 * len(gathered),
-        "delta_bytes": np.concatenate([sizes, -sizes]),
+        "delta_bytes": np.concatenate([-sizes, sizes]),
         "allocation_id": np.concatenate([numbers, numbers]),
     }
-    # Before the events of the first op, and after those of the last one.
+    # Before the events of the first op, and after those of the last one; what ends there is gone before what begins.
     order = np.maximum.accumulate(memory["op_id"].fillna(-1).to_numpy(np.int64))
-    places = np.concatenate([np.searchsorted(order, first) - 0.5, np.searchsorted(order, last, side="right") - 0.5])
+    places = np.concatenate([np.searchsorted(order, last, side="right"), np.searchsorted(order, first)]) - 0.5
     every = np.argsort(np.concatenate([np.arange(len(memory)), places]), kind="stable")
     joined = pd.concat([memory, MEMORY.frame(events)], ignore_index=True).iloc[every].reset_index(drop=True)
     return pd.concat([storages, STORAGES.frame(more)], ignore_index=True), joined

@@ -23,7 +23,8 @@ def resizing(
             anywhere |= _checked(name, size, inputs)
         elif size is not None:
             of_batch = [shape for shape in inputs if not by_dim or len(shape) < 2 or shape[0] == by_dim[0][0]]
-            by_dim[dim] = _old_size(name, dim, size, of_batch), _whole(name, size)
+            size = _whole(name, size)
+            by_dim[dim] = _old_size(name, dim, size, of_batch), size
 
     def resized(shape: Shape) -> Shape:
         new = [anywhere.get(size, size) for size in shape]

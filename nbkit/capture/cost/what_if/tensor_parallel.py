@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -43,10 +43,10 @@ def tensor_parallel(
     parameters = frozenset(
         id(each) for label, model in models.items() for each in _split_parameters(model, splits[label])
     )
-    if ranks > 1 and not parameters:
+    if not parameters:
         raise OptionError(
-            f"tensor_parallel={ranks} changes nothing: no Linear layers of the step go from one width to others and back, "
-            f"with widths that {ranks} divides."
+            f"tensor_parallel={ranks} changes nothing: no Linear layers of the step go from one width to others and "
+            f"back, with widths that {ranks} divides."
         )
     of_columns, of_rows, between, firsts = (
         _is_one_of(trace.costs, splits, name) for name in ("columns", "rows", "between", "firsts")
@@ -82,8 +82,12 @@ def _pairs(model: nn.Module, ranks: int) -> list[Pair]:
     taken: set[str] = set()
     modules = dict(model.named_modules())
     for path in sorted(modules, key=lambda path: -path.count(".") if path else 1):
-        inside = [name for name in modules if name not in taken and _is_below(name, path) and _widths(modules[name])]
-        widths = {name: _widths(modules[name]) for name in inside}
+        widths = {
+            name: width
+            for name, module in modules.items()
+            if name not in taken and _is_below(name, path) and (width := _widths(module)) is not None
+        }
+        inside = list(widths)
         if len(inside) < 2:
             continue
         *columns, row = inside
@@ -100,14 +104,14 @@ def _is_below(name: str, path: str) -> bool:
     return not path or name.startswith(f"{path}.")
 
 
-def _widths(module: nn.Module) -> tuple[int, int]:
-    """Returns the width of what a linear layer takes and returns; nothing for another module."""
+def _widths(module: nn.Module) -> tuple[int, int] | None:
+    """Returns the width of what a linear layer takes and returns; None for another module."""
     if isinstance(module, nn.Linear):
         return module.in_features, module.out_features
     if type(module).__name__ == "Conv1D":  # of transformers: its weight is (in, out)
-        size = module.weight.shape  # type: ignore[union-attr]
-        return int(size[0]), int(size[1])  # type: ignore[index]
-    return ()  # type: ignore[return-value]
+        width_in, width_out = cast(Tensor, module.weight).shape
+        return width_in, width_out
+    return None
 
 
 def _split(pairs: Iterable[Pair], label: str, trace: Trace) -> _Split:
@@ -128,7 +132,7 @@ def _split_parameters(model: nn.Module, split: _Split) -> Iterator[Tensor]:
         if path in split.columns:
             yield from module.parameters(recurse=False)
         elif path in split.rows:
-            yield module.weight  # type: ignore[misc]
+            yield cast(Tensor, module.weight)
 
 
 def _is_one_of(costs: pd.DataFrame, splits: Mapping[str, _Split], name: str) -> np.ndarray:
@@ -164,23 +168,25 @@ def _sizes(
     of_layers = dict(zip(trace.costs["op_id"], of_columns | of_rows, strict=True))
     of_row = dict(zip(trace.costs["op_id"], of_rows, strict=True))
     split_numbers, by_size = whole
+    storages = trace.storages
+    ids = storages["op_id"].fillna(-1).to_numpy(np.int64)
+    names = storages["op"].fillna("").astype(str)
     sizes = []
-    for held in trace.storages.itertuples():
-        op_id = -1 if pd.isna(held.op_id) else int(held.op_id)
-        size = int(held.size_bytes)
+    for number, (kind, size, op_id, op) in enumerate(
+        zip(storages["kind"], storages["size_bytes"].tolist(), ids.tolist(), names, strict=True)
+    ):
         share = -(-size // ranks)
-        if held.kind == PARAMETER:
-            size = share if held.allocation_id in split_numbers else size
-        elif held.kind == GRADIENT:
-            is_bias = of_row.get(op_id, False) and str(held.op).startswith("aten.sum")
-            is_ours = of_layers.get(op_id, False) if op_id >= 0 else held.allocation_id - 1 in split_numbers
-            size = share if is_ours and not is_bias else size
-        elif held.kind == STATE:
+        if kind == PARAMETER:
+            is_share = number in split_numbers
+        elif kind == GRADIENT:
+            is_bias = of_row.get(op_id, False) and op.startswith("aten.sum")
+            is_share = not is_bias and (of_layers.get(op_id, False) if op_id >= 0 else number - 1 in split_numbers)
+        elif kind == STATE:
             split, every = by_size.get(size, (0, 1))
-            size = -(-(split * share + (every - split) * size) // every)
-        elif is_split.get(op_id, False):
-            size = share
-        sizes.append(size)
+            size, is_share = -(-(split * share + (every - split) * size) // every), False
+        else:
+            is_share = is_split.get(op_id, False)
+        sizes.append(share if is_share else size)
     return np.array(sizes, np.int64)
 
 

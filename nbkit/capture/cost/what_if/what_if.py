@@ -84,6 +84,16 @@ def what_if(  # noqa: PLR0913  each is a question of its own, by keyword
     What the step takes from outside can be changed: its inputs, parameters, buffers, optimizers. What it makes itself,
     such as `torch.zeros(8, 128)`, cannot. Views of one memory that are inputs get a memory each.
 
+    What ranks share is worked out from the trace, not run; all measures are those of one rank, with the inputs of the
+    step for its own. `fully_sharded` is FSDP that shards after the forward pass (ZeRO-3): each part of the outermost
+    ModuleList or Sequential is gathered before its forward and again before its backward pass, one at a time, without
+    prefetching; the rest of the model stays gathered from its first op to its last one. Until they are reduced, the
+    gradients of a part are whole. `tensor_parallel` is Megatron's: of the Linear layers in the innermost module that
+    holds several, the last one is split by rows and those before it by columns, if it leads back to the width that they
+    take and the number of ranks divides all widths; what runs between them, elementwise ops and attention by heads, is
+    split too. All others, embeddings and nn.MultiheadAttention stay whole. Bytes sent are those of a ring: of an
+    all-gather or reduce-scatter (n - 1) / n of its size, of an all-reduce twice that.
+
     Args:
         step: the function that opcost().run() takes, called without arguments.
         batch_size: new size of the first dimension of the inputs: those whose first dimension has the size that all
@@ -101,7 +111,7 @@ def what_if(  # noqa: PLR0913  each is a question of its own, by keyword
             function that takes parameter groups (a list of dicts) and returns an optimizer. It steps in place of each
             optimizer of the step, and has stepped before if that one has.
         foreach: that option of the optimizers.
-        tensor_parallel: number of ranks that split the pairs of Linear layers, as Megatron does; see below.
+        tensor_parallel: number of ranks that split the pairs of Linear layers, as Megatron does.
         fully_sharded: number of ranks that share parameters, gradients and optimizer state, as FSDP does.
 
     Raises:
