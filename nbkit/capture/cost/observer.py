@@ -68,6 +68,7 @@ class CostObserver(Observer):
         self.optimizers: WeakSet[Any] = WeakSet()
         self.models: dict[str, Any] = {}  # by their label in the frames
         self.unmet: list[FakeTensor] = []
+        self.recomputed: set[int] = set()  # slots of ops, and at last op_ids, that a checkpoint runs again
 
     @contextmanager
     def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
@@ -141,7 +142,7 @@ class CostObserver(Observer):
 
     def before(self, func: OpOverload, args: Any) -> None:
         self.storages.settle_merge()
-        self.saved.before(func, args)
+        self.saved.before(func, args, self.step.real.values())
         # A mode makes autograd sum gradients into a new tensor; without one it adds to the first, where nobody else
         # holds that.
         if func is ADD and _is_of_engine():
@@ -150,6 +151,9 @@ class CostObserver(Observer):
     def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> None:
         self.saved.after(func, args, out)
         self._note_made(out)
+        # Autograd computes gradients with its recording off, unless these are to have gradients themselves.
+        if torch.is_grad_enabled() and torch._C._current_graph_task_id() != -1:
+            self.recomputed.add(self._place())
         self.costs.note(self._place(), func, args, kwargs, out)
 
     def _note_made(self, out: Any) -> None:
@@ -172,6 +176,7 @@ class CostObserver(Observer):
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         self._note_models()
+        self.recomputed = {int(op_ids[slot]) for slot in self.recomputed if slot < len(op_ids)}
         frames = {
             "costs": costs_frame(self.costs.rows, ops, op_ids),
             **memory_frames(self.storages, ops, op_ids),

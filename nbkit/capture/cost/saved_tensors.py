@@ -1,6 +1,6 @@
 """Notes the tensors that autograd saves for the backward pass, with the op that saves each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,10 +48,13 @@ class SavedTensors:
         self.unpacking: int | None = None  # slot of the call that did
         self.hooks = saved_tensors_hooks(self._pack, self._unpack)
 
-    def before(self, func: OpOverload, args: Any) -> None:
-        """Settles which op saves the tensors that wait for one: this one, if it takes them, else the one before."""
+    def before(self, func: OpOverload, args: Any, real: Iterable[Tensor]) -> None:
+        """Settles which op saves the tensors that wait for one: this one, if it takes them, else the one before.
+
+        `real` are the real tensors among the arguments, for which there are fake ones in `args`.
+        """
         if self.waiting:
-            taken = {id(arg) for arg in _flat(args)}
+            taken = {id(arg) for arg in (*_flat(args), *real)}
             for saved, key in self.waiting:
                 saved.saver = self.storages.place() if key in taken else self.last
             self.waiting.clear()

@@ -28,13 +28,15 @@ class Choice:
         self.is_proven = True
 
     def refuse(self, chosen: np.ndarray) -> None:
-        """Leaves a set out of all solutions to come, and with it those that checkpoint less than it does."""
+        """Leaves a set out of all solutions to come."""
         self.refused.append(chosen)
 
     def cheapest(self, limit_bytes: int) -> np.ndarray | None:
         """Returns the set (N,) that adds the fewest FLOPs, of equal ones the one that moves the fewest bytes, and keeps
         the linear model within the limit; None if there is none.
         """
+        if limit_bytes <= 0:
+            return None
         is_over = self.memory.held_bytes > limit_bytes
         needed = (self.memory.held_bytes[is_over] - limit_bytes) / limit_bytes
         rows = [(self.memory.freed_bytes[is_over] / limit_bytes, needed, np.inf), *self._rules()]
@@ -58,7 +60,8 @@ class Choice:
 
     def _rules(self) -> list[Any]:
         rows: list[Any] = [(self.nesting, -np.inf, 1.0)] if len(self.nesting) else []
-        return rows + [((1.0 - chosen)[None], 1.0, np.inf) for chosen in self.refused]
+        # One candidate at least is chosen otherwise than in each of these.
+        return rows + [((1.0 - 2 * chosen)[None], 1.0 - chosen.sum(), np.inf) for chosen in self.refused]
 
     def _solved(self, costs: np.ndarray, rows: Sequence[Any], free: int = 0) -> np.ndarray | None:
         optimize = _scipy()
@@ -90,7 +93,7 @@ def _nesting(paths: Sequence[str]) -> np.ndarray:
             row = np.zeros(len(paths))
             row[[*above, numbers[path]]] = 1
             rows.append(row)
-    return np.array(rows).reshape(-1, len(paths))
+    return np.array(rows).reshape(len(rows), len(paths))
 
 
 def _scipy() -> Any:

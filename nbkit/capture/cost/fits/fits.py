@@ -92,8 +92,7 @@ def fits(  # noqa: PLR0913  each is a condition of its own, by keyword
     The step runs on shapes alone, as in `opcost`. The answer is true if it fits as it is. Else the set of modules is
     chosen that adds the fewest FLOPs (of equal ones: moves the fewest bytes), by scipy's milp over a linear model of
     the step's memory; the step runs again with each set that is tried, and what is reported is what that run needs.
-    A set whose run does not fit is left out, with all that checkpoint less than it. If nothing fits, the answer holds
-    the set that came closest, and `missing_bytes`.
+    If nothing is found that fits, the answer holds the set that came closest, and `missing_bytes`.
 
     The peak is that of tensors alone, on the device where it is the largest: no context of a driver, no fragmentation.
 
@@ -160,8 +159,11 @@ class _Search:
 
     def _fitting(self, runs: int, with_margin: bool = False) -> bool:
         for _ in range(runs):
-            limit = self.limit - self.margin if with_margin else self.limit
-            chosen = self.choice.cheapest(limit) if limit > 0 else None
+            chosen = None if with_margin else self.choice.cheapest(self.limit)
+            # A set that keeps a margin is as good as one that does not, if it adds no more FLOPs.
+            careful = self.choice.cheapest(self.limit - self.margin) if self.margin or with_margin else None
+            if careful is not None and (chosen is None or self.choice.flops @ careful <= self.choice.flops @ chosen):
+                chosen = careful
             if chosen is None:
                 return False
             if self._run(chosen) <= self.limit:

@@ -20,7 +20,7 @@ from nbkit.capture.cost.what_if.fully_sharded import fully_sharded
 from nbkit.capture.cost.what_if.optimizers import on_stand_ins, put_back, step_otherwise
 from nbkit.capture.cost.what_if.sizes import resizing
 from nbkit.capture.cost.what_if.stand_ins import StandInMode, StandIns
-from nbkit.capture.cost.what_if.tensor_parallel import tensor_parallel
+from nbkit.capture.cost.what_if.tensor_parallel import Ranks, tensor_parallel
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.errors import CostError, NbkitError, OptionError, first_line
 from nbkit.patterns import path_matcher
@@ -41,6 +41,7 @@ class Known:
     met: tuple[Met, ...]
     optimizers: tuple[Any, ...]  # weak references
     models: dict[str, Any]  # weak references by label
+    recomputed: frozenset[int]  # op_ids of what checkpoints run again
 
     def called_models(self) -> Iterator[tuple[str, nn.Module, set[str]]]:
         """Gives label, model, and the paths of the modules whose forward ran, of each model that lives on."""
@@ -67,11 +68,17 @@ def observe(step: Callable[[], object], conditions: Conditions | None = None, na
         for label, each in observer.models.items()
         if (model := each()) is not None and not _is_made_inside(model.parameters())
     }
-    return Known(trace, tuple(observer.met), optimizers, models)
+    return Known(trace, tuple(observer.met), optimizers, models, frozenset(observer.recomputed))
 
 
 def _parameters(optimizer: Any) -> list[Tensor]:
     return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def _owned_state(optimizers: Iterable[Any]) -> list[tuple[Tensor, Any]]:
+    """Returns the tensors in the state of optimizers, each with the parameter that it is of."""
+    states = [(key, of) for optimizer in optimizers for key, of in optimizer.state.items() if isinstance(of, dict)]
+    return [(value, key) for key, of in states for value in of.values() if isinstance(value, Tensor)]
 
 
 def _is_made_inside(tensors: Iterable[Tensor]) -> bool:
@@ -104,7 +111,10 @@ def _of_one_rank(known: Known, changes: Changes) -> Trace:
         raise OptionError(f"{changes} changes nothing: the step runs no model that was made before it.")
     if changes.tensor_parallel is not None:
         numbers = {id(met.tensor()): met.storage.number for met in known.met}
-        trace, split = tensor_parallel(trace, models, changes.tensor_parallel, numbers)
+        optimizers = [optimizer for each in known.optimizers if (optimizer := each()) is not None]
+        owned = {numbers[id(value)]: key for value, key in _owned_state(optimizers) if id(value) in numbers}
+        ranks = Ranks(changes.tensor_parallel, numbers, owned, known.recomputed)
+        trace, split = tensor_parallel(trace, models, ranks)
     if changes.fully_sharded is not None:
         parts = dict.fromkeys(split, changes.tensor_parallel or 1)
         trace = fully_sharded(trace, models, changes.fully_sharded, changes.dtype, parts)

@@ -1,15 +1,15 @@
 """Works out what one rank costs where ranks split pairs of Linear layers, as in Megatron-LM (arXiv:1909.08053)."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 from torch import Tensor, nn
 
 from nbkit.capture.cost.storages import GRADIENT, PARAMETER, STATE
-from nbkit.capture.cost.what_if.ranks import of_one_rank
+from nbkit.capture.cost.what_if.ranks import COUNTER_BYTES, of_one_rank
 from nbkit.errors import OptionError
 from nbkit.trace.trace import Trace
 
@@ -22,58 +22,65 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Split:
-    """Holds module paths of a model by how their ops are split."""
+class Ranks:
+    """Holds the number of ranks, and what is known of a run.
 
-    columns: frozenset[str]
-    rows: frozenset[str]
-    between: frozenset[str]
-    firsts: frozenset[str]  # of each pair the layer whose gradient of the input stands for the sum of all
-
-
-def tensor_parallel(
-    trace: Trace, models: Mapping[str, nn.Module], ranks: int, numbers: Mapping[int, int]
-) -> tuple[Trace, frozenset[int]]:
-    """Returns the trace of one of the ranks, and the ids of the parameters that are split.
-
-    `models` are by label; `numbers` gives the allocation_id of a parameter by its id. Raises OptionError if no pair of
-    layers can be split.
+    The allocation_id of each tensor from outside by its id, the parameter of each allocation of an optimizer's state,
+    and the op_ids of what checkpoints run again.
     """
-    splits = {label: _split(_pairs(model, ranks), label, trace) for label, model in models.items()}
-    parameters = frozenset(
-        id(each) for label, model in models.items() for each in _split_parameters(model, splits[label])
-    )
-    if not parameters:
+
+    count: int
+    numbers: Mapping[int, int]
+    owned: Mapping[int, Any]
+    recomputed: Set[int]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Tells rows of costs: those of column and of row layers, those whose result is split, those of gradients."""
+
+    of_columns: np.ndarray
+    of_rows: np.ndarray
+    inside: np.ndarray
+    is_gradient: np.ndarray
+    is_product: np.ndarray
+    of_firsts: np.ndarray  # of each pair one column layer, whose gradient of the input stands for the sum of all
+
+
+def tensor_parallel(trace: Trace, models: Mapping[str, nn.Module], ranks: Ranks) -> tuple[Trace, frozenset[int]]:
+    """Returns the trace of one of the ranks, and the ids of the parameters that are split; `models` are by label.
+
+    Raises OptionError if no pair of layers can be split.
+    """
+    pairs = {label: _that_ran(_pairs(model, ranks.count), label, trace) for label, model in models.items()}
+    split = frozenset(id(each) for label, model in models.items() for each in _split_parameters(model, pairs[label]))
+    if not split:
         raise OptionError(
-            f"tensor_parallel={ranks} changes nothing: no Linear layers of the step go from one width to others and "
-            f"back, with widths that {ranks} divides."
+            f"tensor_parallel={ranks.count} changes nothing: no Linear layers of the step go from one width to others "
+            f"and back, with widths that {ranks.count} divides."
         )
-    of_columns, of_rows, between, firsts = (
-        _is_one_of(trace.costs, splits, name) for name in ("columns", "rows", "between", "firsts")
-    )
-    is_split = of_columns | of_rows | between
+    rows = _rows(trace, pairs, ranks)
+    is_split = rows.of_columns | rows.of_rows | rows.inside
     costs = trace.costs
-    shared = {name: -(-costs[name].to_numpy() // ranks) for name in ("read_bytes", "written_bytes")}
+    factor = np.where(is_split, 1 / ranks.count, 1.0)
+    factor[(costs["phase"] == "optimizer").to_numpy(bool)] = _held_fraction(models, split, ranks.count)
     costs = costs.assign(
-        flops=costs["flops"].where(~is_split, costs["flops"] // ranks),
-        **{name: np.where(is_split, values, costs[name]) for name, values in shared.items()},
+        flops=costs["flops"].where(~is_split, costs["flops"] // ranks.count),
+        **{name: np.ceil(costs[name] * factor).astype(np.int64) for name in ("read_bytes", "written_bytes")},
     )
-    is_backward = _is_backward(trace)
-    sizes = _sizes(
-        trace, ranks, (of_columns, of_rows, between), is_backward, _whole_parameters(models, parameters, numbers)
-    )
-    is_product = (trace.costs["flops"].fillna(0) > 0).to_numpy(bool)
-    sums = int(trace.costs["written_bytes"].to_numpy()[of_rows & is_product & ~is_backward].sum())
-    sums += _input_gradients(trace, firsts & is_product & is_backward)
-    count = sum(len(split.columns) + len(split.rows) for split in splits.values())
-    return of_one_rank(
+    whole = trace.costs["written_bytes"].to_numpy()
+    reduced = int(whole[rows.of_rows & rows.is_product & ~rows.is_gradient].sum())
+    reduced += _input_gradients(trace, rows.of_firsts & rows.is_product & rows.is_gradient)
+    layers = sum(len(pair.columns) + 1 for of_model in pairs.values() for pair in of_model)
+    changed = of_one_rank(
         trace,
-        sizes,
+        _sizes(trace, rows, ranks, models, split),
         (),
-        {"all_reduce_bytes": -(-2 * sums * (ranks - 1) // ranks)},
-        f"{count} Linear layers are split by {ranks} ranks; all measures are those of one rank.",
+        {"all_reduce_bytes": -(-2 * reduced * (ranks.count - 1) // ranks.count)},
+        f"{layers} Linear layers are split by {ranks.count} ranks; all measures are those of one rank.",
         costs=costs,
-    ), parameters
+    )
+    return changed, split
 
 
 def _pairs(model: nn.Module, ranks: int) -> list[Pair]:
@@ -114,94 +121,124 @@ def _widths(module: nn.Module) -> tuple[int, int] | None:
     return None
 
 
-def _split(pairs: Iterable[Pair], label: str, trace: Trace) -> _Split:
-    """Returns how the modules of the pairs that ran are split, and those that run between their first and last ops."""
-    forward = trace.costs[((trace.costs["model"] == label) & (trace.costs["phase"] == "forward")).to_numpy(bool)]
-    ids = forward.groupby("module")["op_id"].agg(["min", "max"])
-    ran = [pair for pair in pairs if {*pair.columns, pair.row} <= set(ids.index)]
-    columns, rows = frozenset(name for pair in ran for name in pair.columns), frozenset(pair.row for pair in ran)
-    between: set[str] = set()
-    for pair in ran:
-        is_inside = (ids["min"] > ids.loc[list(pair.columns), "min"].min()) & (ids["max"] < ids.loc[pair.row, "max"])
-        between |= set(ids.index[is_inside])
-    return _Split(columns, rows, frozenset(between) - columns - rows, frozenset(pair.columns[0] for pair in ran))
+def _that_ran(pairs: Iterable[Pair], label: str, trace: Trace) -> list[Pair]:
+    ran = set(trace.costs.loc[(trace.costs["model"] == label).to_numpy(bool), "module"].dropna())
+    return [pair for pair in pairs if {*pair.columns, pair.row} <= ran]
 
 
-def _split_parameters(model: nn.Module, split: _Split) -> Iterator[Tensor]:
-    for path, module in model.named_modules():
-        if path in split.columns:
-            yield from module.parameters(recurse=False)
-        elif path in split.rows:
-            yield cast(Tensor, module.weight)
+def _split_parameters(model: nn.Module, pairs: Iterable[Pair]) -> Iterator[Tensor]:
+    for pair in pairs:
+        for path in pair.columns:
+            yield from model.get_submodule(path).parameters(recurse=False)
+        yield cast(Tensor, model.get_submodule(pair.row).weight)
 
 
-def _is_one_of(costs: pd.DataFrame, splits: Mapping[str, _Split], name: str) -> np.ndarray:
+def _rows(trace: Trace, pairs: Mapping[str, list[Pair]], ranks: Ranks) -> _Rows:
+    costs = trace.costs
+    layers = [(label, pair) for label, of_model in pairs.items() for pair in of_model]
+    is_recomputed = costs["op_id"].isin(ranks.recomputed).to_numpy(bool)
+    is_backward = (costs["phase"] == "backward").to_numpy(bool)
+    is_product = (costs["flops"].fillna(0) > 0).to_numpy(bool)
+    forward = ~is_backward & ~is_recomputed
+    inside = np.zeros(len(costs), bool)
+    for label, pair in layers:
+        of_pair = forward & is_product
+        starts = np.flatnonzero(of_pair & _is_of(costs, [(label, name) for name in pair.columns]))
+        for end in np.flatnonzero(of_pair & _is_of(costs, [(label, pair.row)])):
+            if len(before := starts[starts < end]):
+                inside[before[0] : end] |= forward[before[0] : end]
+                starts = starts[starts > end]
+    is_gradient = is_backward & ~is_recomputed
+    inside |= is_recomputed & _as_in_forward(costs, inside, forward, is_recomputed)
+    of_forward = trace.ops["forward_op_id"].iloc[costs["op_id"].to_numpy()].fillna(-1).to_numpy(np.int64)
+    inside |= is_gradient & np.isin(of_forward, costs["op_id"].to_numpy()[inside & ~is_gradient])
+    return _Rows(
+        _is_of(costs, [(label, name) for label, pair in layers for name in pair.columns]),
+        _is_of(costs, [(label, pair.row) for label, pair in layers]),
+        inside,
+        is_gradient,
+        is_product,
+        _is_of(costs, [(label, pair.columns[0]) for label, pair in layers]),
+    )
+
+
+def _is_of(costs: pd.DataFrame, modules: Iterable[tuple[str, str]]) -> np.ndarray:
+    chosen = set(modules)
+    return np.array([key in chosen for key in zip(costs["model"], costs["module"], strict=True)], bool)
+
+
+def _as_in_forward(
+    costs: pd.DataFrame, inside: np.ndarray, forward: np.ndarray, is_recomputed: np.ndarray
+) -> np.ndarray:
+    """Returns for each op that runs again what `inside` holds for it: a module's ops run again in their order."""
+    answers: dict[Any, list[bool]] = {}
+    keys = list(zip(costs["model"], costs["module"], strict=True))
+    for row in np.flatnonzero(forward):
+        answers.setdefault(keys[row], []).append(bool(inside[row]))
     found = np.zeros(len(costs), bool)
-    for label, split in splits.items():
-        found |= ((costs["model"] == label) & costs["module"].isin(getattr(split, name))).to_numpy(bool)
+    places: dict[Any, int] = {}
+    for row, key in enumerate(keys):
+        if not is_recomputed[row]:
+            places[key] = 0
+            continue
+        place = places[key] = places.get(key, 0) + 1
+        known = answers.get(key, [])
+        found[row] = place <= len(known) and known[place - 1]
     return found
 
 
-def _is_backward(trace: Trace) -> np.ndarray:
-    """Returns which ops compute gradients of their module's ops, unlike those that checkpointing runs again."""
-    ops, costs = trace.ops, trace.costs
-    forward = ops["forward_op_id"].iloc[costs["op_id"].to_numpy()].fillna(-1).to_numpy(np.int64)
-    modules = ops["module"].to_numpy(object)[forward]
-    is_same = np.array([left == right for left, right in zip(modules, costs["module"], strict=True)], bool)
-    return is_same & (forward >= 0) & (costs["phase"] == "backward").to_numpy(bool)
-
-
 def _sizes(
-    trace: Trace,
-    ranks: int,
-    parts: tuple[np.ndarray, np.ndarray, np.ndarray],
-    is_backward: np.ndarray,
-    whole: tuple[set[int], dict[int, tuple[int, int]]],
+    trace: Trace, rows: _Rows, ranks: Ranks, models: Mapping[str, nn.Module], split: frozenset[int]
 ) -> np.ndarray:
     """Returns the sizes of the storages of one rank: results of column layers and of what comes between, gradients of
     what row layers take, and of parameters those that are split, with their gradients and state.
     """
-    of_columns, of_rows, between = parts
-    is_split = dict(
-        zip(trace.costs["op_id"], between | (of_columns & ~is_backward) | (of_rows & is_backward), strict=True)
-    )
-    of_layers = dict(zip(trace.costs["op_id"], of_columns | of_rows, strict=True))
-    of_row = dict(zip(trace.costs["op_id"], of_rows, strict=True))
-    split_numbers, by_size = whole
+    ops = trace.costs["op_id"].to_numpy()
+    shared = set(ops[(rows.inside & ~(rows.of_columns & rows.is_gradient)) | (rows.of_rows & rows.is_gradient)])
+    of_layers, of_rows = set(ops[rows.of_columns | rows.of_rows]), set(ops[rows.of_rows])
+    numbers = {ranks.numbers[one] for one in split if one in ranks.numbers}
+    by_size = _split_by_size(models, split)
     storages = trace.storages
-    ids = storages["op_id"].fillna(-1).to_numpy(np.int64)
+    ids = storages["op_id"].fillna(-1).to_numpy(np.int64).tolist()
+    updates = (storages["phase"] == "optimizer").tolist()
     names = storages["op"].fillna("").astype(str)
-    sizes = []
-    for number, (kind, size, op_id, op) in enumerate(
-        zip(storages["kind"], storages["size_bytes"].tolist(), ids.tolist(), names, strict=True)
-    ):
-        share = -(-size // ranks)
+    sizes: list[int] = []
+    whole: list[int] = storages["size_bytes"].tolist()
+    for number, (kind, size, op_id, op) in enumerate(zip(storages["kind"], whole, ids, names, strict=True)):
+        share = -(-size // ranks.count)
         if kind == PARAMETER:
-            is_share = number in split_numbers
+            is_share = number in numbers
         elif kind == GRADIENT:
-            is_bias = of_row.get(op_id, False) and op.startswith("aten.sum")
-            is_share = not is_bias and (of_layers.get(op_id, False) if op_id >= 0 else number - 1 in split_numbers)
-        elif kind == STATE:
-            split, every = by_size.get(size, (0, 1))
-            size, is_share = -(-(split * share + (every - split) * size) // every), False
+            is_bias = op_id in of_rows and op.startswith("aten.sum")
+            is_share = not is_bias and (op_id in of_layers if op_id >= 0 else number - 1 in numbers)
+        elif kind == STATE and (owner := ranks.owned.get(number)) is not None:
+            is_share = id(owner) in split and size > COUNTER_BYTES
+        elif kind == STATE or updates[number]:
+            part, every = by_size.get(size, (0, 1))
+            size, is_share = -(-(part * share + (every - part) * size) // every), False
         else:
-            is_share = is_split.get(op_id, False)
+            is_share = op_id in shared
         sizes.append(share if is_share else size)
     return np.array(sizes, np.int64)
 
 
-def _whole_parameters(
-    models: Mapping[str, nn.Module], split: frozenset[int], numbers: Mapping[int, int]
-) -> tuple[set[int], dict[int, tuple[int, int]]]:
-    """Returns the allocations of split parameters, and by the bytes of a parameter how many are split, of how many.
+def _held_fraction(models: Mapping[str, nn.Module], split: frozenset[int], count: int) -> float:
+    """Returns the share of the parameters' bytes that a rank holds."""
+    every = {id(each): each.nbytes for model in models.values() for each in model.parameters()}
+    held = sum(size / count if number in split else size for number, size in every.items())
+    return held / max(sum(every.values()), 1)
 
-    The state of an optimizer is told by its size alone: of tensors of one size as many shrink as of parameters.
+
+def _split_by_size(models: Mapping[str, nn.Module], split: frozenset[int]) -> dict[int, tuple[int, int]]:
+    """Returns by the bytes of a parameter how many are split, of how many.
+
+    New state of an optimizer is told by its size alone: of tensors of one size as many shrink as of parameters.
     """
     by_size: dict[int, tuple[int, int]] = {}
     for each in {id(one): one for model in models.values() for one in model.parameters()}.values():
-        split_before, before = by_size.get(each.nbytes, (0, 0))
-        by_size[each.nbytes] = split_before + (id(each) in split), before + 1
-    return {numbers[one] for one in split if one in numbers}, by_size
+        part, every = by_size.get(each.nbytes, (0, 0))
+        by_size[each.nbytes] = part + (id(each) in split), every + 1
+    return by_size
 
 
 def _input_gradients(trace: Trace, chosen: np.ndarray) -> int:

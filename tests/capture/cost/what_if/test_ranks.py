@@ -45,14 +45,14 @@ class Model(nn.Module):
         return self.head(x)
 
 
-def training(ranks=1, again=False, dtype=torch.float32):
+def training(ranks=1, again=False):
     torch.manual_seed(0)
-    model, ids = Model(ranks).to(dtype), torch.arange(2 * TOKENS).view(2, TOKENS)
+    model, ids = Model(ranks), torch.arange(2 * TOKENS).view(2, TOKENS)
     optimizer = torch.optim.AdamW(model.parameters())
 
     def step():
         optimizer.zero_grad()
-        model(ids, again).float().sum().backward()
+        model(ids, again).sum().backward()
         optimizer.step()
 
     step()
@@ -69,8 +69,10 @@ def test_a_rank_of_a_tensor_parallel_group_costs_what_its_share_costs(ranks, aga
     _, whole = training(again=again)
     asked = measures(nbkit.what_if(whole, tensor_parallel=ranks).changed)
     share = measures(nbkit.opcost().run(training(ranks, again)[1]))
-    wrong = {name for name in share if asked[name] != share[name]}
-    assert wrong <= {"moved_bytes", "all_reduce_bytes"}
+    exact = [name for name in share if not name.startswith(("peak_", "moved_", "all_reduce_"))]
+    assert [asked[name] for name in exact] == [share[name] for name in exact]
+    assert asked["peak_bytes"] == (pytest.approx(share["peak_bytes"], rel=0.01) if again else share["peak_bytes"])
+    assert asked["moved_bytes"] == pytest.approx(share["moved_bytes"], rel=0.15)
     # Of each pair the result, and the gradient of what it takes; with checkpoints once more, but for the last layer
     # of a block, which need not run again.
     reduced = 2 * TOKENS * WIDTH * 4
@@ -100,7 +102,7 @@ def test_a_rank_of_a_fully_sharded_group_holds_its_share_and_what_it_gathers():
 
 
 def test_both_degrees_and_a_dtype():
-    model, step = training(dtype=torch.float32)
+    _, step = training()
     now = measures(nbkit.what_if(step, tensor_parallel=2, fully_sharded=2, dtype=torch.bfloat16).changed)
     share = Model(2).to(torch.bfloat16)
     size = sum(parameter.nbytes for parameter in share.parameters())
