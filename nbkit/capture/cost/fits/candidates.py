@@ -46,13 +46,13 @@ class Timeline:
 
 
 def candidates(trace: Trace, may: Callable[[str], bool]) -> list[Candidate]:
-    """Returns the modules with a path that may be chosen, whose checkpointing would free memory."""
+    """Returns the modules with a path that may be chosen, whose checkpointing would free memory, as they first run."""
     costs = trace.costs[trace.costs["module"].notna()]
-    paths = {path for own in costs["module"].unique() for path in (*holders(own), own)}
+    paths = dict.fromkeys(path for own in costs["module"].unique() for path in (*holders(own), own))
     saved = _Saved(trace)
     backward = costs.loc[costs["phase"] == "backward", "op_id"].to_numpy()
     found = []
-    for path in sorted(path for path in paths if may(path)):
+    for path in filter(may, paths):
         inside = costs[_is_in(costs["module"], path)]
         if (candidate := _candidate(path, inside, saved, backward)) is not None:
             found.append(candidate)

@@ -177,13 +177,13 @@ def _as_in_forward(
         answers.setdefault(keys[row], []).append(bool(inside[row]))
     found = np.zeros(len(costs), bool)
     places: dict[Any, int] = {}
-    for row, key in enumerate(keys):
-        if not is_recomputed[row]:
+    for number, key in enumerate(keys):
+        if not is_recomputed[number]:
             places[key] = 0
             continue
         place = places[key] = places.get(key, 0) + 1
         known = answers.get(key, [])
-        found[row] = place <= len(known) and known[place - 1]
+        found[number] = place <= len(known) and known[place - 1]
     return found
 
 
@@ -215,7 +215,7 @@ def _sizes(
             is_share = id(owner) in split and size > COUNTER_BYTES
         elif kind == STATE or updates[number]:
             part, every = by_size.get(size, (0, 1))
-            size, is_share = -(-(part * share + (every - part) * size) // every), False
+            size, is_share = int(-(-(part * share + (every - part) * size) // every)), False
         else:
             is_share = op_id in shared
         sizes.append(share if is_share else size)
