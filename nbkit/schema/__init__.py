@@ -2,7 +2,7 @@
 
 from nbkit.compat.text_dtype import TEXT
 from nbkit.schema.comparisons import ALIGNMENT, DIFFS
-from nbkit.schema.cost import COSTS, DIFFERENCE, MODULE_COSTS, SAVED, STORAGES
+from nbkit.schema.cost import COSTS, MODULE_COSTS, SAVED, STORAGES
 from nbkit.schema.findings import FINDINGS
 from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, OVERLAY, PARTS
 from nbkit.schema.memory import BLOCKS, MEMORY, STACKS
@@ -27,7 +27,6 @@ __all__ = [
     "CASTS",
     "CORRESPONDENCE",
     "COSTS",
-    "DIFFERENCE",
     "DIFFS",
     "DTYPES",
     "EDGES",

@@ -5,7 +5,7 @@ import pandas as pd
 
 from nbkit.capture.cost.storages import ACTIVATION, BUFFER, GRADIENT, INPUT, PARAMETER, STATE, TEMPORARY
 from nbkit.capture.cost.what_if.ranks import GATHERED
-from nbkit.schema import DIFFERENCE
+from nbkit.schema.cost import DIFFERENCE
 from nbkit.trace.trace import Trace
 
 KINDS = (PARAMETER, BUFFER, INPUT, GRADIENT, STATE, ACTIVATION, TEMPORARY, GATHERED)

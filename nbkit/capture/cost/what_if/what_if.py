@@ -13,7 +13,7 @@ from nbkit.capture.cost.what_if.changes import Attention, Changes
 from nbkit.capture.cost.what_if.difference import difference
 from nbkit.capture.cost.what_if.sizes import Size
 from nbkit.errors import OptionError
-from nbkit.schema import DIFFERENCE  # noqa: F401  documented beside what_if
+from nbkit.schema.cost import DIFFERENCE  # noqa: F401  documented beside what_if
 from nbkit.trace.trace import Trace
 
 SHOWN = (

@@ -11,7 +11,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import nbkit
 from nbkit.capture.cost.what_if.difference import measures
-from nbkit.schema import DIFFERENCE
+from nbkit.schema.cost import DIFFERENCE
 from tests.capture.cost.what_if.cases import Training, costs
 
 BF16 = torch.bfloat16
