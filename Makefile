@@ -94,6 +94,7 @@ bench: .venv/.installed-bench .venv/.installed-test  ## measure the recorders ag
 	$(BIN)/python bench/faults.py
 	$(BIN)/python bench/correct_models.py
 	$(BIN)/python bench/watching.py
+	$(BIN)/python bench/cost_memory.py
 	$(BIN)/python bench/compare_times.py
 	$(BIN)/python bench/views/flame_difference.py
 	$(BIN)/python bench/readers/chrome_trace.py

@@ -92,6 +92,24 @@ def flops(value: float | None) -> str:
     return _in_units(value, _FLOPS, "FLOP")
 
 
+def exact_size(value_bytes: int) -> str:
+    """Formats bytes with two decimals, in the largest unit that they fill: '4.62 MiB', '0 B'."""
+    for factor, unit in _SIZES:
+        if abs(value_bytes) >= factor:
+            return f"{value_bytes / factor:.2f} {unit}"
+    return f"{value_bytes} B"
+
+
+def exact_flops(value: float | None) -> str:
+    """Formats FLOPs with two decimals, in the largest power of 1000 that they exceed: '924.84 M', '1000.00 M', '0'."""
+    if value is None or is_null(value):
+        return NULL
+    for factor, unit in _FLOPS:
+        if value > factor:
+            return f"{value / factor:.2f} {unit.removesuffix('FLOP')}"
+    return str(int(value))
+
+
 def share(value_fraction: float | None) -> str:
     """Formats a fraction 0..1 as '12.3 %'."""
     return NULL if value_fraction is None or is_null(value_fraction) else f"{fixed(100 * value_fraction, 1)} %"

@@ -60,3 +60,14 @@ def test_null(value: object, is_null: bool) -> None:
 )
 def test_a_size_is_read(size, expected):
     assert units.bytes_of(size) == expected
+
+
+def test_sizes_and_flops_with_two_decimals():
+    sizes = (4_841_472, 924_844, 1023, 1024, 0, -4096)
+    assert [units.exact_size(size) for size in sizes] == [
+        "4.62 MiB", "903.17 KiB", "1023 B", "1.00 KiB", "0 B", "-4.00 KiB"
+    ]  # fmt: skip
+    flops = (924_844_032, 10**9, 10**9 + 1, 6_144, 1_000, 0, None)
+    assert [units.exact_flops(count) for count in flops] == [
+        "924.84 M", "1000.00 M", "1.00 G", "6.14 k", "1000", "0", "—"
+    ]  # fmt: skip

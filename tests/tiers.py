@@ -123,6 +123,8 @@ FULL = (
     "mcp/test_stdio.py::test_it_ends*",
     # Every page of docs/ made anew: `make docs` and a look at git tell as much.
     "docs/test_pages.py::test_make_docs*",
+    # A process for each of 14 ways to end it.
+    "capture/cost/test_hazards.py*",
     # A family of the bench that has 30, and onnxruntime's session of the larger model.
     "bench/test_correct_models.py*",
     "graphs/test_graph_models.py::test_onnxruntime*[[]rwkv4]",
@@ -159,6 +161,7 @@ SAMPLED = {
     "capture/audit/test_right_cases.py*": 4,
     "capture/audit/test_step_is_unchanged.py*": 6,
     "capture/audit/test_dead_units.py*": 2,
+    "bench/test_cost_memory.py*": 4,
     "capture/graphs/test_exported.py*": 2,
     "magics/test_same_as_bare_cell.py*": 24,
     "magics/test_other_magics.py*": 8,

@@ -15,6 +15,7 @@ from nbkit.errors import NbkitError, TraceError, nbkit_failed, place_in_nbkit, p
 from nbkit.magics.cell_magic import CellMagic, Repeating
 from nbkit.trace.storage import check_save_path
 from nbkit.trace.trace import Trace
+from nbkit.verbs.notebook import Notebook
 from nbkit.verbs.options.parser import telling_new_folders
 
 EMPTY_CELL = "The cell is empty, so nothing was recorded."
@@ -44,7 +45,7 @@ class CellSession:
         with self._usage_errors():
             if self._options.save is not None:
                 check_save_path(self._options.save)
-            self._recording = magic.recorder.record(self._options)
+            self._recording = magic.recorder.record(self._options, Notebook(shell))
         self._refusal: NbkitError | None = None
 
     def __enter__(self) -> Trace:

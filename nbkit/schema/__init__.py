@@ -2,7 +2,7 @@
 
 from nbkit.compat.text_dtype import TEXT
 from nbkit.schema.comparisons import ALIGNMENT, DIFFS
-from nbkit.schema.cost import COSTS, MODULE_COSTS, SAVED, STORAGES
+from nbkit.schema.cost import COSTS, MODULE_COSTS, NODE_COSTS, SAVED, STORAGES
 from nbkit.schema.findings import FINDINGS
 from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, OVERLAY, PARTS
 from nbkit.schema.memory import BLOCKS, MEMORY, STACKS
@@ -40,6 +40,7 @@ __all__ = [
     "MODULES",
     "MODULE_COSTS",
     "NODES",
+    "NODE_COSTS",
     "OPS",
     "OVERLAY",
     "PARAMETERS",

@@ -15,8 +15,14 @@ COSTS = table(
     (
         "flops",
         "Int64",
-        "2 x multiply-adds of matrix products, convolutions and attention; 0 for ops that hold none, such as "
-        "elementwise ops and norms; null for ops without a rule",
+        "2 x multiply-adds of matrix products, convolutions, attention and recurrent layers, and the usual counts of "
+        "factorizations and Fourier transforms; 0 for ops that hold none; null without a rule",
+    ),
+    (
+        "elementwise_flops",
+        "Int64",
+        "all other arithmetic, one for each element and operation: elementwise ops, reductions and pooling 1, softmax "
+        "4, norms 5, the updates of optimizers; 0 for views, copies and fills; null without a rule",
     ),
     ("read_bytes", "int64", "bytes of its inputs, each region of memory once; 0 for a view"),
     ("written_bytes", "int64", "bytes of its results and of what it writes in place"),
@@ -78,6 +84,7 @@ MODULE_COSTS = table(
     ("param_bytes", "int64", "bytes of params"),
     ("forward_flops", "int64", "flops of its forward ops"),
     ("backward_flops", "int64", "flops of the backward ops of these, and of what checkpointing computes again"),
+    ("elementwise_flops", "int64", "elementwise_flops of both"),
     ("moved_bytes", "int64", "bytes read and written by both"),
     ("saved_bytes", "int64", "new_bytes of what its ops save"),
 )
@@ -97,4 +104,24 @@ DIFFERENCE = table(
     ("changed", "Int64", "under the other conditions"),
     ("change", "Int64", "changed - baseline"),
     ("ratio", "float64", "changed / baseline; null where baseline is 0"),
+)
+NODE_COSTS = table(
+    "node_costs",
+    "node of a model's forward pass, in the order of execution",
+    (
+        "op_kind",
+        "str",
+        "placeholder (an input), get_attr (a parameter or buffer that a function takes), call_module (of torch.nn), "
+        "call_function, call_method, output",
+    ),
+    ("name", "str", "name, as torch.fx gives it"),
+    ("module", "str", "path of the module that is called, or that calls the function; null outside any"),
+    ("accumulate_bytes", "int64", "saved for the backward pass by its end, and its outputs that are saved later"),
+    ("incremental_bytes", "int64", "accumulate_bytes less that of the row before"),
+    ("output_bytes", "int64", "its outputs that are saved later"),
+    ("temp_bytes", "int64", "its outputs that are never saved"),
+    ("param_bytes", "int64", "parameters of the module, or that the function takes"),
+    ("backward_bytes", "int64", "tensors that it takes, but for parameters and those in lists: their gradients"),
+    ("forward_flops", "Int64", "FLOPs of its ops, counted as attrs['flops'] says; null with an op of no rule"),
+    ("backward_flops", "Int64", "FLOPs of the backward ops of these"),
 )

@@ -1,5 +1,6 @@
 """Notebook finds what the names of a notebook stand for, for line magics."""
 
+from pathlib import Path
 from typing import Any
 
 from nbkit.errors import NbkitError, nearest
@@ -22,6 +23,10 @@ class Notebook:
         if name in names:
             raise NbkitError(f"{name} is no trace but a {type(value).__name__}; {_traces(name, known)}")
         raise NbkitError(f"there is no {name!r}; {_traces(name, known)}")
+
+    def trace_or_folder(self, text: str) -> Trace | str:
+        """Returns the trace of that name, or the text, where it is the path of a folder. Raises NbkitError."""
+        return text if not text.isidentifier() or Path(text).is_dir() else self.trace(text)
 
     def value(self, name: str) -> object | None:
         """Returns what a name stands for, or an attribute of a name ("model.layers"); null if there is none."""

@@ -52,7 +52,8 @@ class Recorder:
     """How a verb records: as a cell magic, and in `python -m nbkit run`.
 
     `function` imports the context manager, whose parameters are the options; it raises NbkitError on a value that it
-    cannot use. Parameters in `only_in_code` take what no text can name. A verb that `is_repeated` times several runs of
+    cannot use. Parameters in `only_in_code` take what no text can name; those in `traces` a trace, which a notebook has
+    under a name, and all have in a folder. A verb that `is_repeated` times several runs of
     one step in one trace: it takes `warmup` and `repeats`, and has rounds(), begin_run() and end_run(). `nothing` says
     in one sentence why the trace of a cell holds nothing to show, null where it does.
     """
@@ -63,6 +64,7 @@ class Recorder:
     notes: str = ""
     special: Mapping[str, Option] = field(default_factory=dict)
     only_in_code: Sequence[str] = ()
+    traces: Sequence[str] = ()
     nothing: Callable[[Trace], str | None] = why_empty
     is_repeated: bool = False
 
@@ -70,11 +72,14 @@ class Recorder:
         """Give a parser the verb's own options."""
         add_options(holder, self.function(), self.special, leave_out=(*COUNTS, *self.only_in_code))
 
-    def record(self, options: Namespace) -> AbstractContextManager[Trace]:
-        """Returns the context manager that yields the trace."""
+    def record(self, options: Namespace, notebook: Notebook | None = None) -> AbstractContextManager[Trace]:
+        """Returns the context manager that yields the trace; `notebook` knows the names of traces, if there is one."""
         function = self.function()
         names = [name for name in option_names(function) if name not in self.only_in_code]
-        return function(**{name: getattr(options, name) for name in names})
+        values = {name: getattr(options, name) for name in names}
+        if notebook is not None:
+            values |= {name: notebook.trace_or_folder(values[name]) for name in self.traces if values[name]}
+        return function(**values)
 
 
 @dataclass(frozen=True)

@@ -44,3 +44,20 @@ def test_a_cell_without_a_folder_does_not_run(kernel):
     reply = kernel.run("%%opcapture\nran = True")
     assert reply.status == "error" and "folder=None is no path" in reply.error[1]
     assert shown(kernel, "ran") == "False"
+
+
+def test_only_takes_the_name_of_a_trace(kernel, tmp_path):
+    kernel.run("import torch\nlow = torch.full((4, 4), 70000.0)")
+    kernel.run("%%opcheck -q -o checked\nlow.half().sum(); (x @ x).add(1)")
+    reply = kernel.run(
+        f"%%opcapture -q --folder '{tmp_path / 'only'}' --only checked -o few\nlow.half().sum(); (x @ x).add(1)"
+    )
+    assert reply.status == "ok", reply.error
+    assert (
+        shown(
+            kernel, "0 < len(few.captures) < len(checked.ops), set(few.captures['op']) <= set(checked.findings['op'])"
+        )
+        == "(True, True)"
+    )
+    reply = kernel.run(f"%%opcapture --folder '{tmp_path / 'none'}' --only absent\nx.sum()")
+    assert reply.status == "error" and "there is no 'absent'" in reply.error[1]

@@ -91,11 +91,15 @@ class KnownContents:
     """Names the contents of storages; `put` stores what is new. One that no op has written to is not stored again.
 
     Of large memory the sum of its words is taken each time: what writes to it without an op (numpy, another thread)
-    is seen as well.
+    is seen as well. `reference` returns the name of what need not be stored, null for all else.
     """
 
-    def __init__(self, put: Callable[[Array], str]) -> None:
-        self.put = put
+    def __init__(
+        self,
+        put: Callable[[Array], str],
+        reference: Callable[[Memory, Array], str | None] = lambda memory, data: None,
+    ) -> None:
+        self.put, self.reference = put, reference
         # By id of a storage: the storage, and by span name and sum.
         self.known: dict[int, tuple[Any, dict[Span, tuple[str, int]]]] = {}
 
@@ -103,11 +107,11 @@ class KnownContents:
         """Returns the name of what the storage holds now."""
         data = memory.read(span)
         if len(data) <= TINY:
-            return self.put(data)
+            return self.reference(memory, data) or self.put(data)
         entry = self._entry(memory.storage)
         known, total = entry.get(span), summed(data)
         if known is None or known[1] != total:
-            known = entry[span] = self.put(data), total
+            known = entry[span] = self.reference(memory, data) or self.put(data), total
         return known[0]
 
     def whole(self, memory: Memory) -> str | None:

@@ -1,5 +1,6 @@
 """Runs the ops of a step on fake tensors, which have a shape and no values; real ones stay as they are."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from sys import _getframe
@@ -19,6 +20,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from nbkit.capture.cost.known_values import KnownValues
 from nbkit.capture.cost.shape_formulas import shape_formula
+from nbkit.capture.cost.unknown_number import UnknownNumber, numbers_of_fakes
 from nbkit.capture.raw.source import location_text, user_location
 from nbkit.capture.raw.step_mode import StepMode
 from nbkit.errors import CostError
@@ -61,6 +63,7 @@ class FakeStep(StepMode):
         self.fake = FakeTensorMode()
         self.watcher, self.stand_in = watcher, stand_in
         self.assumed = 0  # values of optimizers that were taken as 1
+        self.is_reading, self.is_unknown = False, False  # tensor.item() runs; it gave what nobody knows
         self.values = KnownValues()
         self.real: dict[int, Tensor] = {}  # of the running op: the real tensor by the id of its fake one
         # They live as long as the real ones: what is written to them must not be lost.
@@ -70,7 +73,7 @@ class FakeStep(StepMode):
     @contextmanager
     def running(self) -> Iterator[None]:
         """Runs what is inside on shapes; the modes are gone afterwards, whatever happened."""
-        with self.fake, self:
+        with numbers_of_fakes(self._read), _quiet(), self.fake, self:
             yield
 
     def faked(self, real: Tensor) -> Tensor:
@@ -110,10 +113,7 @@ class FakeStep(StepMode):
         try:
             return func(*args, **kwargs)
         except NEEDS_VALUES as error:
-            raise CostError(
-                f"{func.name().replace('::', '.')} needs values, and opcost knows shapes only{self._place()}; take the "
-                "branch that you mean with a value that is no tensor, or run this part outside."
-            ) from error
+            raise self._needs_values(func) from error
         except (UnsupportedOperatorException, NotImplementedError) as error:
             if func.namespace in ("aten", "prims"):
                 raise
@@ -131,7 +131,25 @@ class FakeStep(StepMode):
         if value is None and self.watcher.is_in_optimizer():
             self.assumed += 1
             return 1.0 if tensor.is_floating_point() else 1
+        if value is None and self.is_reading and tensor.is_floating_point():
+            self.is_unknown = True
+            return 1.0
         return value
+
+    def _read(self, ask: Callable[[], Any]) -> Any:
+        """Returns what tensor.item() gives: an UnknownNumber where it is a float that nobody knows, as a loss is."""
+        self.is_reading, self.is_unknown = True, False
+        try:
+            value = ask()
+        finally:
+            self.is_reading = False
+        return UnknownNumber(lambda: self._needs_values(ITEM)) if self.is_unknown else value
+
+    def _needs_values(self, func: OpOverload) -> CostError:
+        return CostError(
+            f"{func.name().replace('::', '.')} needs values, and opcost knows shapes only{self._place()}; take the "
+            "branch that you mean with a value that is no tensor, or run this part outside."
+        )
 
     def _place(self) -> str:
         location = user_location(_getframe(1))
@@ -190,6 +208,18 @@ class FakeStep(StepMode):
         if type(out) in (tuple, list):
             return type(out)([self._returned(item) for item in out])
         return out
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps torch from logging a traceback of its own for what the step raises anyway."""
+    torchs = logging.getLogger("torch._subclasses.fake_tensor")
+    was = torchs.disabled
+    torchs.disabled = True
+    try:
+        yield
+    finally:
+        torchs.disabled = was
 
 
 def _refuse_device(func: OpOverload, kwargs: dict[str, Any]) -> None:

@@ -30,6 +30,7 @@ def costs_frame(rows: Sequence[OpCost], ops: pd.DataFrame, op_ids: np.ndarray) -
             **{name: of_ops[name].array for name in ("op", "model", "module", "phase", "device")},
             "dtype": pd.array([_dtype_name(dtype) for dtype in noted["dtype"]], dtype=TEXT),
             "flops": flops.array,
+            "elementwise_flops": noted["elementwise_flops"].astype("Int64").array,
             "read_bytes": noted["read_bytes"].to_numpy(np.int64),
             "written_bytes": noted["written_bytes"].to_numpy(np.int64),
             "intensity": np.where(np.isfinite(intensity), intensity, np.nan),
@@ -95,6 +96,7 @@ def _memory(storages: Storages, owners: _Owners, held: pd.DataFrame) -> pd.DataF
     # What was there before comes first, whenever the step met it.
     events = np.array(storages.events, np.int64).reshape(-1, 3)
     events = events[np.argsort(events[:, 0] >= 0, kind="stable")]
+    events = events[[storages.all[number].nbytes > 0 for number in events[:, 1]]]
     # A release is told by the op that comes next.
     ids = owners.last_before(events[:, 0] - (events[:, 2] < 0))
     delta = held["size_bytes"].to_numpy()[events[:, 1]] * events[:, 2]

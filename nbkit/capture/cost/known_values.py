@@ -12,6 +12,10 @@ from nbkit.capture.replay.isolated import isolated
 
 MOST_FLOATS, MOST_INTEGERS = 1, 1 << 16
 UNKNOWN = object()
+# They fill a new tensor with a number.
+FILLED = frozenset("full zeros ones scalar_tensor".split())
+# Says whether gradients are finite (GradScaler): they are taken to be.
+UNSCALE = torch.ops.aten._amp_foreach_non_finite_check_and_unscale_.default
 
 
 class KnownValues:
@@ -45,11 +49,16 @@ class KnownValues:
 
     def run(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> None:
         """Computes the result of an op whose tensors are all known; what an op writes otherwise is known no more."""
-        if not len(self.values):
+        if func is UNSCALE or not (len(self.values) or func._opname in FILLED):
             return
         known = _known(self.values, args), _known(self.values, kwargs)
         taken = [*_tensors(args), *_tensors(kwargs)]
-        if not taken or UNKNOWN in (known[0], known[1]) or torch.Tag.nondeterministic_seeded in func.tags:
+        is_filled = func._opname in FILLED and out.numel() == 1 and out.device.type == "cpu"
+        if (
+            not (taken or is_filled)
+            or UNKNOWN in (known[0], known[1])
+            or torch.Tag.nondeterministic_seeded in func.tags
+        ):
             if func._schema.is_mutable:
                 for written in taken:
                     self.values.pop(written, None)

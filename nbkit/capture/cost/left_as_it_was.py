@@ -1,4 +1,4 @@
-"""Gives a step on shapes gradients without values, and puts back what was there, with the state of its optimizers."""
+"""Gives a step on shapes gradients without values, and puts back what was there: what models and optimizers hold."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,13 +6,13 @@ from weakref import ref
 
 import torch
 from torch import Tensor, nn
-from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from nbkit.capture.watch.state import holders
+from nbkit.capture.watch.state import State, holders
 
 
 class LeftAsItWas:
-    """Puts gradients of real tensors and the state of optimizers aside, and back at exit.
+    """Puts gradients of real tensors, and what models, optimizers and scalers hold, aside and back at exit.
 
     `faked` makes a tensor without values of a real one. `on_state` is told of each optimizer after a step.
     """
@@ -22,7 +22,7 @@ class LeftAsItWas:
         self.gradients: list[tuple[Any, Tensor | None]] = []
         self.versions: list[tuple[Any, int]] = []
         self.noted: set[int] = set()
-        self.optimizers: dict[int, tuple[Any, dict[Any, Any], list[dict[str, Any]]]] = {}
+        self.before: State | None = None
         self.handles: list[Any] = []
 
     def note(self, real: Tensor) -> None:
@@ -40,13 +40,15 @@ class LeftAsItWas:
                 real.grad = self.faked(gradient)
 
     def __enter__(self) -> None:
+        found = holders()
+        # Tensors keep their values by themselves; which tensors a model, an optimizer or a scaler holds is put back.
+        self.before = State(found, [], 0, can_keep=lambda tensor: False)
         # A step may drop a gradient before an op takes its tensor.
-        for model in holders():
+        for model in found:
             for parameter in model.parameters() if isinstance(model, nn.Module) else ():
                 if parameter.grad is not None:
                     self.note_gradient(parameter)
         self.handles = [
-            register_optimizer_step_pre_hook(self._before_step),
             register_optimizer_step_post_hook(lambda optimizer, args, kwargs: self.on_state(optimizer)),
         ]
 
@@ -61,16 +63,7 @@ class LeftAsItWas:
             # An op in place counts one more, though it has written to the tensor without values.
             if (real := tensor()) is not None and real._version != version:
                 torch._C._autograd._unsafe_set_version_counter((real,), (version,))
-        for optimizer, state, groups in self.optimizers.values():
-            optimizer.state.clear()
-            optimizer.state.update(state)
-            for group, options in zip(optimizer.param_groups, groups, strict=True):
-                group.clear()
-                group.update(options)
-        self.optimizers.clear()
+        if self.before is not None:
+            self.before.restore()
+            self.before = None
         self.gradients.clear()
-
-    def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if id(optimizer) not in self.optimizers:
-            state = {key: dict(value) if isinstance(value, dict) else value for key, value in optimizer.state.items()}
-            self.optimizers[id(optimizer)] = optimizer, state, [dict(group) for group in optimizer.param_groups]

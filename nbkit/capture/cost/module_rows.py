@@ -5,7 +5,7 @@ import pandas as pd
 
 from nbkit.schema import MODULE_COSTS
 
-SUMS = ("forward_flops", "backward_flops", "moved_bytes", "saved_bytes")
+SUMS = ("forward_flops", "backward_flops", "elementwise_flops", "moved_bytes", "saved_bytes")
 SAME = ("model", "module", "type", "depth", "calls", "params", "param_bytes")
 
 
@@ -38,6 +38,7 @@ def _own_sums(costs: pd.DataFrame, saved: pd.DataFrame) -> pd.DataFrame:
             "module": costs["module"],
             "forward_flops": np.where(is_backward, 0, flops),
             "backward_flops": np.where(is_backward, flops, 0),
+            "elementwise_flops": costs["elementwise_flops"].fillna(0).to_numpy(np.int64),
             "moved_bytes": costs["read_bytes"] + costs["written_bytes"],
             "saved_bytes": costs["op_id"].map(new).fillna(0).to_numpy(np.int64),
         }

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.autograd.function import BackwardCFunction
 from torch.nn import Parameter
 
 from nbkit.capture.cost.fake_step import FakeStep
@@ -29,6 +30,15 @@ from nbkit.trace.trace import Trace
 
 DEVICE = torch.ops.prim.device.default
 ADD = torch.ops.aten.add.Tensor
+aten = torch.ops.aten
+# In a backward formula these write into zeros made for them; on fake tensors torch takes the form that makes another.
+INTO_ZEROS = {
+    aten.index_put.default,
+    aten.index_add.default,
+    aten.scatter.src,
+    aten.scatter_add.default,
+    aten.masked_scatter.default,
+}
 
 
 class Conditions:
@@ -70,13 +80,15 @@ class CostObserver(Observer):
         self.unmet: list[FakeTensor] = []
         self.recomputed: set[int] = set()  # slots of ops, and at last op_ids, that a checkpoint runs again
 
+    step_type = FakeStep
+
     @contextmanager
     def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
         self.recording, self.modules = recording, modules
         self.storages = Storages(self._place)
         self.saved = SavedTensors(self.storages, self._drop, self._meet)
         self.costs = OpCosts()
-        self.step = FakeStep(self, self.conditions.stand_in)
+        self.step = self.step_type(self, self.conditions.stand_in)
         self.kept = LeftAsItWas(self.step.faked, self._note_state)
         swap = Patch(torch.utils, "swap_tensors")
         swap.install(self._swapping(swap))
@@ -145,7 +157,7 @@ class CostObserver(Observer):
         self.saved.before(func, args, self.step.real.values())
         # A mode makes autograd sum gradients into a new tensor; without one it adds to the first, where nobody else
         # holds that.
-        if func is ADD and _is_of_engine():
+        if (func is ADD and _is_of_engine()) or (func in INTO_ZEROS and _is_of_formula()):
             self.storages.merge(args[0])
 
     def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> None:
@@ -225,3 +237,9 @@ def _is_of_engine() -> bool:
     """Returns whether autograd itself runs the op that is running, between its nodes or to add to a gradient."""
     node = current_node()
     return type(node) is ACCUMULATE or (node is None and torch._C._current_graph_task_id() != -1)
+
+
+def _is_of_formula() -> bool:
+    """Returns whether torch's own formula of a backward node runs the op that is running."""
+    node = current_node()
+    return node is not None and not isinstance(node, BackwardCFunction)

@@ -6,46 +6,28 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from nbkit.capture.cost.traffic import Traffic
-from nbkit.capture.recorder.op_forms import is_reshaping
-from nbkit.flops import formulas
-
-# They multiply and add no more than once per element: copies and moves, reductions, norms, pooling, losses, updates.
-# Names stand for their backward (`_backward`), and in-place (`_`) forms, too.
-NO_PRODUCTS = frozenset(
-    """
-    _adaptive_avg_pool2d _adaptive_avg_pool3d _amp_foreach_non_finite_check_and_unscale _amp_update_scale
-    _assert_async _assert_tensor_metadata _cdist _fused_adagrad _fused_adam _fused_adamw _fused_dropout
-    _fused_rms_norm _fused_sgd _local_scalar_dense _log_softmax _native_batch_norm_legit _nested_tensor_from_mask
-    _pdist _safe_softmax _softmax _thnn_fused_gru_cell _thnn_fused_lstm_cell _thnn_fused_lstm_cell_impl _to_copy
-    _unique2 _unsafe_index _unsafe_index_put _weight_norm_interface adaptive_avg_pool2d all amax amin any arange
-    argmax argmin argsort avg_pool1d avg_pool2d avg_pool3d batch_norm bernoulli binary_cross_entropy bincount
-    bucketize cat clamp_max clamp_min clone col2im constant_pad_nd copy count_nonzero cross cummax cummin cumprod
-    cumsum detach diff dist dropout embedding embedding_dense equal exponential fill flip fmod full_like gather glu
-    grid_sampler_2d histc hstack huber_loss im2col index index_add index_copy index_fill index_put index_select
-    is_same_size isin kl_div kthvalue layer_norm lift_fresh linalg_vector_norm linspace logcumsumexp logsumexp
-    masked_fill masked_scatter masked_select max max_pool2d max_pool2d_with_indices max_pool3d_with_indices mean
-    median min mode mse_loss msort multinomial nan_to_num nanmedian native_batch_norm native_dropout
-    native_group_norm native_layer_norm new_full new_ones new_zeros nll_loss nll_loss2d nonzero norm normal
-    ones_like pixel_shuffle prod rand_like randint_like randn_like random reflection_pad1d reflection_pad2d renorm
-    repeat repeat_interleave replication_pad2d resize resize_as roll rot90 scatter scatter_add scatter_reduce
-    searchsorted select select_scatter set slice slice_scatter smooth_l1_loss soft_margin_loss softplus sort
-    split_with_sizes_copy squeeze_copy stack std std_mean sum take topk trace tril tril_indices triu triu_indices
-    unfold_backward uniform unique unique_consecutive unsafe_chunk unsafe_split upsample_bilinear2d
-    upsample_nearest1d upsample_nearest2d value_selecting_reduction var var_mean where zero zeros_like
-    """.split()
-)
+from nbkit.flops import formulas, rule_of
 
 
 class OpCost(NamedTuple):
-    """Holds what one call costs; `flops` is null where no rule tells."""
+    """Holds what one call costs; FLOPs are null where no rule tells."""
 
     slot: int
     dtype: torch.dtype | None
     flops: int | None
+    elementwise_flops: int | None
     read_bytes: int
     written_bytes: int
+
+
+class OpRule(NamedTuple):
+    """Holds how the FLOPs of an op are counted: from its call, or what they always are."""
+
+    flops: Callable[..., int] | int | None
+    elementwise: Callable[..., int] | int | None
 
 
 class OpCosts:
@@ -53,41 +35,88 @@ class OpCosts:
 
     def __init__(self) -> None:
         self.rows: list[OpCost] = []
-        self.formulas = formulas()
-        self.rules: dict[OpOverload, Callable[..., int] | int | None] = {}
+        self.rules = OpRules()
         self.without_rule: dict[str, int] = {}
         self.traffic = Traffic()
 
     def note(self, slot: int, func: OpOverload, args: Any, kwargs: Any, out: Any) -> None:
         """Counts one call that returned `out`."""
-        if func not in self.rules:
-            self.rules[func] = self._rule(func)
-        rule = self.rules[func]
-        flops = _called(rule, func, args, kwargs) if callable(rule) else rule
+        flops, elementwise = self.rules.count(func, args, kwargs, out)
         if flops is None:
             self.without_rule[str(func)] = self.without_rule.get(str(func), 0) + 1
         read, written = self.traffic.bytes_of(func, args, kwargs, out)
-        self.rows.append(OpCost(slot, _compute_dtype(args, out), flops, read, written))
-
-    def _rule(self, func: OpOverload) -> Callable[..., int] | int | None:
-        """Returns the formula of an op, 0 if it holds no products, None if neither is known."""
-        if (formula := self.formulas.get(f"{func.namespace}.{func._opname}")) is not None:
-            return formula
-        takes_tensors = any("Tensor" in str(argument.type) for argument in func._schema.arguments)
-        is_plain = torch.Tag.pointwise in func.tags or not takes_tensors or self.traffic.moves_nothing(func)
-        is_known = is_reshaping(func) or func._opname.startswith("_foreach_")
-        is_form = not NO_PRODUCTS.isdisjoint(_forms(func._opname))
-        return 0 if is_plain or (func.namespace == "aten" and (is_known or is_form)) else None
+        self.rows.append(OpCost(slot, _compute_dtype(args, out), flops, elementwise, read, written))
 
     def unknown(self) -> dict[str, int]:
         """Returns the ops that have no rule for their FLOPs, with their calls."""
         return dict(sorted(self.without_rule.items()))
 
 
-def _forms(name: str) -> set[str]:
-    """Returns the names under which a rule of an op may stand."""
-    plain = name.removesuffix("_").removesuffix("_backward_data").removesuffix("_backward")
-    return {name, plain, plain.removesuffix("_forward")}
+class OpRules:
+    """Counts the FLOPs of calls by the table of rules and by what the user registered."""
+
+    def __init__(self) -> None:
+        self.formulas = formulas()
+        self.known: dict[OpOverload, OpRule] = {}
+
+    def count(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> tuple[int | None, int | None]:
+        """Returns the FLOPs of products and of elementwise arithmetic of one call; None without a rule."""
+        rule = self.known.get(func)
+        if rule is None:
+            rule = self.known[func] = self._rule(func)
+        flops, elementwise = rule
+        if callable(flops):
+            flops = _called(flops, func, args, kwargs)
+        if callable(elementwise):
+            try:
+                elementwise = elementwise(args, kwargs, out)
+            except Exception:  # a call of a form that the rule does not know must not end the step
+                elementwise = None
+        elif flops is None and elementwise is None and _is_composite(func):
+            return self._of_parts(func, args, kwargs)
+        return flops, elementwise
+
+    def _rule(self, func: OpOverload) -> OpRule:
+        formula, rule = self.formulas.get(f"{func.namespace}.{func._opname}"), rule_of(func)
+        if rule is None:
+            return OpRule(formula, None)
+        if formula is None:
+            formula = rule.flops
+        return OpRule(0 if formula is None else formula, 0 if rule.is_nothing() else rule.elementwise)
+
+    def _of_parts(self, func: OpOverload, args: Any, kwargs: Any) -> tuple[int | None, int | None]:
+        """Counts the ops that a composite one is made of; on shapes they may run once more."""
+        try:
+            with Parts(self) as parts:
+                func.decompose(*args, **kwargs)
+        except Exception:  # what the whole op could do, its parts need not
+            return None, None
+        return parts.flops, parts.elementwise
+
+
+def _is_composite(func: OpOverload) -> bool:
+    """Returns whether an op is made of others, of which a mode sees the whole in inference mode alone."""
+    return func.namespace == "aten" and not func._schema.is_mutable and func._can_decompose()
+
+
+class Parts(TorchDispatchMode):
+    """Adds up the FLOPs of the ops that run inside; None if one has no rule."""
+
+    def __init__(self, rules: OpRules) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.rules = rules
+        self.flops: int | None = 0
+        self.elementwise: int | None = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if isinstance(func, OpOverload) and func.namespace != "prim":
+            flops, elementwise = self.rules.count(func, args, kwargs or {}, out)
+            self.flops = None if flops is None or self.flops is None else self.flops + flops
+            self.elementwise = (
+                None if elementwise is None or self.elementwise is None else self.elementwise + elementwise
+            )
+        return out
 
 
 def _called(formula: Callable[..., int], func: OpOverload, args: Any, kwargs: Any) -> int | None:

@@ -14,6 +14,7 @@ from nbkit.capture.calls.collectives import RUNS, is_waited_for, works
 from nbkit.capture.calls.encode import NotCapturedError
 from nbkit.capture.calls.flagged import flagged_calls
 from nbkit.capture.calls.memory import KnownContents, memory_of
+from nbkit.capture.calls.parameters import Parameters, ReferencedParameters, checked_parameters
 from nbkit.capture.calls.state import call_state
 from nbkit.capture.calls.taking import CallTaker, Taken
 from nbkit.capture.frames.build import machine_text, now_text, versions
@@ -63,6 +64,8 @@ class opcapture(Recorder):  # noqa: N801  a context manager is named like the fu
         calls: which calls of each op, counted from 0: "0", "0,2", "2:5", "10:"; all if None.
         only: a trace of the same step by opdiff or opcheck, or the folder of one: save only the calls that it found
             something wrong with.
+        parameters: a model, or its state_dict, whose parameters the folder names in place of their values, until an op
+            writes to them; give them to opreplay, too.
         max_bytes: how large the folder may get; from the first call that does not fit on, no more are saved.
         name: what the trace is called where it is shown.
 
@@ -83,6 +86,7 @@ class opcapture(Recorder):  # noqa: N801  a context manager is named like the fu
         phases: Patterns = None,
         calls: CallNumbers = None,
         only: str | Path | Trace | None = None,
+        parameters: Parameters | None = None,
         max_bytes: int = MAX_BYTES,
         name: str | None = None,
     ) -> None:
@@ -92,6 +96,8 @@ class opcapture(Recorder):  # noqa: N801  a context manager is named like the fu
             raise OptionError(f"max_bytes={max_bytes!r} is no size; give a number of bytes above 0.")
         capturing = Capturing(Path(folder), Selection(ops, exclude_ops, modules, exclude_modules), phases, calls)
         capturing.only, capturing.max_bytes = _flagged(only), int(max_bytes)
+        checked_parameters(parameters)
+        capturing.parameters = parameters
         super().__init__(capturing, name=name)
 
 
@@ -116,6 +122,7 @@ class Capturing(Interceptor):
 
     only: frozenset[tuple[str, int]] | None = None
     max_bytes = MAX_BYTES
+    parameters: Parameters | None = None
 
     def __init__(self, folder: Path, selection: Selection, phases: Patterns = None, calls: CallNumbers = None) -> None:
         super().__init__(selection, phases, calls)
@@ -126,7 +133,7 @@ class Capturing(Interceptor):
         state = call_state()
         head = {"created": now_text(), "versions": versions(), "machine": machine_text(), "state": state}
         self.writer = CallWriter(self.folder, head, self.max_bytes)
-        self.contents = KnownContents(self.writer.put)
+        self.contents = KnownContents(self.writer.put, ReferencedParameters(self.parameters).reference)
         self.taker = CallTaker(self.contents, state)
         self.rows: list[tuple[int, str, int, str | None]] = []  # slot, op, number, what it raised
         self.stopped: str | None = None

@@ -16,8 +16,10 @@ class Patch:
         self.name = name
         self.function: Any = None
         self.before: Any = None
+        self.is_inherited = False
 
     def install(self, function: Callable[..., Any]) -> None:
+        self.is_inherited = self.name not in vars(self.holder)
         self.before = getattr(self.holder, self.name)
         self.function = function
         function.patch = self  # type: ignore[attr-defined]
@@ -27,7 +29,10 @@ class Patch:
         """Puts back what was there, or takes the patch out from below a later one; nothing if it is not installed."""
         current = getattr(self.holder, self.name)
         if current is self.function:
-            setattr(self.holder, self.name, self.before)
+            if self.is_inherited:
+                delattr(self.holder, self.name)
+            else:
+                setattr(self.holder, self.name, self.before)
         while (above := getattr(current, "patch", None)) is not None and self.function is not None:
             if above.before is self.function:
                 above.before = self.before

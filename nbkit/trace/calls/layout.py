@@ -8,6 +8,7 @@
 A call names its op, its arguments as JSON data, and `tensors`, which {"tensor": 0} in arguments and outputs stands for.
 A tensor has dtype, shape, stride (absent if contiguous) and offset in one of the call's `storages`, which have their
 size in bytes and their content `before` and `after` the call (absent if the same, or not needed to run it again).
+In place of a content, "parameter:CRC32:NAME" refers to a parameter of the model by its name.
 """
 
 import json
@@ -20,10 +21,16 @@ from nbkit.errors import TraceError
 FORMAT, VERSION = "nbkit captured calls", 1
 HEAD, CALLS, PLACES = "capture.json", "calls.jsonl", "places.json"
 SHARD = re.compile(r"values-\d{5,}\.safetensors")
+REFERENCE = re.compile(r"parameter:([0-9a-f]{8}):(.+)", re.DOTALL)
 CONTENT = re.compile(r"\d+-[0-9a-f]{8}")
 PREFIX = re.compile(rb'\{"crc32":"([0-9a-f]{8})","call":')
 Record = dict[str, Any]
 encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def reference_name(name: str, checksum: int) -> str:
+    """Returns what stands for the content of a parameter."""
+    return f"parameter:{checksum:08x}:{name}"
 
 
 def line_of(record: Record) -> bytes:

@@ -1,7 +1,7 @@
 """Reads a folder of captured calls; nothing in it is run, and no path in it is followed."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -11,16 +11,19 @@ from safetensors import SafetensorError, safe_open
 
 from nbkit.errors import TraceError
 from nbkit.numerics.precision import Array
-from nbkit.trace.calls.layout import CALLS, CONTENT, FORMAT, HEAD, PLACES, SHARD, VERSION, Record, record_of
+from nbkit.trace.calls.layout import CALLS, CONTENT, FORMAT, HEAD, PLACES, REFERENCE, SHARD, VERSION, Record, record_of
 
 PLACE_COLUMNS = ("op_id", "module", "phase", "source")
 
 
 class CallFolder:
-    """Holds an open folder; `head` says what was set when it was captured. Raises TraceError if it is none."""
+    """Holds an open folder; `head` says what was set when it was captured. Raises TraceError if it is none.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    `parameter` returns the bytes of a parameter that the folder refers to by its name; None if there is none.
+    """
+
+    def __init__(self, path: Path, parameter: Callable[[str], Array | None] = lambda name: None) -> None:
+        self.path, self.parameter = path, parameter
         self.head = _head(path)
         self._shards: dict[str, Any] = {}  # by name of a content
         self.damaged_shards: list[str] = []
@@ -45,6 +48,8 @@ class CallFolder:
 
     def content(self, name: object) -> Array:
         """Returns the bytes of a content. Raises TraceError if they are not there or not what they were."""
+        if isinstance(name, str) and (reference := REFERENCE.fullmatch(name)):
+            return self._parameter(*reference.groups())
         if not isinstance(name, str) or not CONTENT.fullmatch(name) or name not in self._shards:
             missing = f"; {', '.join(self.damaged_shards)} cannot be read" if self.damaged_shards else ""
             raise TraceError(f"its values {str(name)[:40]!r} are not in the folder{missing}")
@@ -55,6 +60,14 @@ class CallFolder:
             raise TraceError(f"its values {name!r} cannot be read; capture it again") from error
         if not is_bytes or crc32(data.data) != int(name.partition("-")[2], 16):
             raise TraceError(f"its values {name!r} are damaged; capture it again")
+        return data
+
+    def _parameter(self, checksum: str, name: str) -> Array:
+        data = self.parameter(name)
+        if data is None:
+            raise TraceError(f"its parameter {name[:80]!r} is not in the folder; give parameters=model")
+        if crc32(data.data) != int(checksum, 16):
+            raise TraceError(f"its parameter {name[:80]!r} is not what it was; give the model as it was then")
         return data
 
     def place(self, number: int) -> dict[str, Any]:

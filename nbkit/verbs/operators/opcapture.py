@@ -30,8 +30,13 @@ OPCAPTURE = Verb(
                 ("--folder",), "FOLDER", "where to save; captured calls there are replaced", absolute_path
             ),
             "calls": Option(metavar="N", help="which calls of each op, from 0: 0, 0,2, 2:5 (default: all)", read=str),
-            "only": Option(metavar="TRACE_DIR", help="save only calls that this trace of opdiff or opcheck flags"),
+            "only": Option(
+                metavar="TRACE",
+                help="save only calls that this trace of opdiff or opcheck, or its folder, flags",
+            ),
             "max_bytes": Option(help="save N bytes at most (default: 4 GiB)"),
         },
+        only_in_code=("parameters",),
+        traces=("only",),
     ),
 )

@@ -12,6 +12,7 @@ from nbkit.verbs.options.parser import absolute_path
 from nbkit.verbs.verb import FINDINGS, FINE, PROGRAM, Command, LineMagic, Outcome, Verb
 from nbkit.views.sections.replay import replay_outcome, replay_sections
 
+IN_CODE = ("parameters",)
 SPECIAL = {
     "folder": Option(metavar="FOLDER", help="what opcapture wrote", read=absolute_path),
     "against": Option(
@@ -27,13 +28,13 @@ SPECIAL = {
 def _add_options(holder: OptionHolder) -> None:
     from nbkit.capture.operators.replay.opreplay import opreplay
 
-    add_options(holder, opreplay, SPECIAL)
+    add_options(holder, opreplay, SPECIAL, leave_out=IN_CODE)
 
 
 def _replay(options: Namespace) -> Trace:
     from nbkit.capture.operators.replay.opreplay import opreplay
 
-    names = option_names(opreplay)
+    names = set(option_names(opreplay)).difference(IN_CODE)
     return opreplay(**{name: getattr(options, name) for name in names})
 
 

@@ -8,7 +8,7 @@ from nbkit.schema import COSTS, MEMORY, MODULE_COSTS, SAVED, STORAGES
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.section import Column, Section, and_more, columns
 
-TOTALS = (Column("phase"), Column("ops", "count"), Column("FLOPs"), *columns("read, written", "bytes"))
+TOTALS = (Column("phase"), Column("ops", "count"), *columns("FLOPs, elementwise"), *columns("read, written", "bytes"))
 PEAK = (Column("device"), Column("memory"), Column("at the peak", "bytes"), Column("share", "fraction"))
 MODULES = (
     *columns("model, module, type"),
@@ -25,7 +25,10 @@ def cost_sections(trace: Trace, count: int) -> list[Section]:
     if not len(costs):
         return []
     saved = int(SAVED.check(trace.frames["saved"])["new_bytes"].sum())
-    caption = f"FLOPs: 2 x multiply-adds. Saved for the backward pass: {units.data_size(saved)}."
+    caption = (
+        "FLOPs: 2 x multiply-adds of products, convolutions and attention; elementwise: all other arithmetic. "
+        f"Saved for the backward pass: {units.data_size(saved)}."
+    )
     sections = [Section("Cost of the step", TOTALS, _totals(costs), caption), _peak(trace)]
     modules = MODULE_COSTS.check(trace.frames["module_costs"])
     if len(modules):
@@ -40,8 +43,8 @@ def cost_sections(trace: Trace, count: int) -> list[Section]:
 def _totals(costs: pd.DataFrame) -> list[list[object]]:
     rows: list[list[object]] = []
     for phase, of in costs.groupby("phase", sort=False):
-        flops = units.flops(float(of["flops"].fillna(0).sum()))
-        rows.append([phase, len(of), flops, int(of["read_bytes"].sum()), int(of["written_bytes"].sum())])
+        flops = [units.flops(float(of[name].fillna(0).sum())) for name in ("flops", "elementwise_flops")]
+        rows.append([phase, len(of), *flops, int(of["read_bytes"].sum()), int(of["written_bytes"].sum())])
     return rows
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from nbkit import units
+from nbkit.capture.calls.parameters import Parameters, parameter_reader
 from nbkit.capture.calls.registered import checked_libraries, registered_op
 from nbkit.capture.frames.build import machine_text, now_text, versions
 from nbkit.capture.operators.replay.export import export_calls
@@ -44,6 +45,7 @@ def opreplay(  # noqa: PLR0913  options of a verb, by keyword
     tolerances: Mapping[Any, tuple[float, float]] | None = None,
     threshold: float = THRESHOLD,
     libraries: Patterns = None,
+    parameters: Parameters | None = None,
     export: Path | None = None,
     name: str | None = None,
 ) -> Trace:
@@ -73,6 +75,7 @@ def opreplay(  # noqa: PLR0913  options of a verb, by keyword
             noise ratio, as in opdiff; not with "bits".
         threshold: noise ratio above which a difference is an error; not with "bits".
         libraries: namespaces whose ops may be called beside those of torch, such as "mylib".
+        parameters: the model, or its state_dict, that was captured with `parameters=`, with the values it had then.
         export: a file for the calls as BackendBench reads them: op, shapes, dtypes and arguments, equal calls once.
         name: what the trace is called where it is shown.
 
@@ -85,7 +88,7 @@ def opreplay(  # noqa: PLR0913  options of a verb, by keyword
             raise OptionError(f"{option}={value!r} is no number of runs; give a whole number from {least} on.")
     wanted = Wanted(ops, exclude_ops, calls)
     allowed = checked_libraries(split_patterns(libraries))
-    captured = CallFolder(_path(folder))
+    captured = CallFolder(_path(folder), parameter_reader(parameters))
     runner = CallRunner(captured.content, _state(captured), _device(device), warmup, repeats)
     verdicts = Verdicts(against, runner, tolerances, threshold)
     replay = Replay(captured, wanted, allowed, runner, verdicts)

@@ -1,0 +1,194 @@
+"""Notes the nodes of a model's forward pass while it runs: calls of torch's modules, and of functions outside them."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from sys import _getframe
+from typing import Any, Protocol
+
+from torch import Tensor, nn
+from torch._C import DisableTorchFunction
+from torch.nn import Parameter
+from torch.overrides import TorchFunctionMode
+
+from nbkit.capture.cost.analyzer.names import CALL_FUNCTION, Names, function_name
+from nbkit.capture.cost.storages import BEFORE, INPUT, Storages
+from nbkit.capture.step.called_modules import CalledModule
+from nbkit.capture.step.module_calls import ModuleRunner
+
+Here = tuple[int, int]  # slot of the next op, tensors saved so far
+PLACEHOLDER, ATTRIBUTE, CALL_MODULE, OUTPUT = "placeholder", "get_attr", "call_module", "output"
+
+
+@dataclass
+class Node:
+    """Describes one node: its place among the ops, how many tensors were saved by its end, and what it took and made.
+
+    `outputs` has the number of the memory and the bytes of each tensor that it made, but for parameters.
+    """
+
+    kind: str
+    name: str
+    module: str | None
+    begin: int
+    end: int
+    saved: int
+    outputs: list[tuple[int, int]]
+    param_bytes: int = 0
+    input_bytes: int = 0
+
+
+class Ledger(Protocol):
+    """Knows what the running step has done so far."""
+
+    storages: Storages
+
+    def place(self) -> int:
+        """Returns the slot of the next op."""
+
+    def saved_count(self) -> int:
+        """Returns how many tensors have been saved."""
+
+
+class Nodes(ModuleRunner):
+    """Collects the nodes of one model's forward pass, in their order.
+
+    A module of torch.nn is one node with all that it does, and so is a function of tensors that other code calls.
+    What they return as a tuple is taken apart by one `getitem` for each item. A buffer that a function takes is a
+    `get_attr` before it, and so is a parameter the first time.
+    """
+
+    def __init__(self) -> None:
+        self.model: nn.Module | None = None
+        self.nodes: list[Node] = []
+        self.names = Names()
+        self.ledger: Ledger | None = None
+        self.is_inside = True  # a node, or anything but the forward pass
+        self.attributes: dict[int, str] = {}  # paths by id: buffers, and parameters that are no rows yet
+
+    @contextmanager
+    def collecting(self, model: nn.Module) -> Iterator[None]:
+        """Collects what runs inside: the forward pass of a model."""
+        self.model, self.is_inside = model, False
+        tensors = (*model.named_buffers(), *model.named_parameters())
+        self.attributes = {id(tensor): path for path, tensor in tensors}
+        try:
+            with _Functions(self):
+                yield
+        finally:
+            self.is_inside = True
+
+    def call(self, called: CalledModule, module: nn.Module, args: Any, kwargs: Any, run: Callable[..., Any]) -> Any:
+        if self.is_inside or module is self.model or not _is_leaf(module):
+            return run(module, *args, **kwargs)
+        begin, path = self._here(), called.path
+        result = self._run(run, (module, *args), kwargs)
+        taken = (*args, *kwargs.values())
+        self._add(CALL_MODULE, path, begin, result, taken=taken, module=path, parameters=module.parameters())
+        self._unpack(result)
+        return result
+
+    def call_function(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Runs a function that the model calls, and notes it if it returns tensors or writes to one."""
+        if self.is_inside:
+            return func(*args, **kwargs)
+        kind, name = function_name(func, _getframe(2))
+        begin = self._here()
+        result = self._run(func, args, kwargs)
+        with DisableTorchFunction():
+            if any(True for _ in _tensors(result)) or name == "setitem":
+                taken = (*args, *kwargs.values())
+                self._attributes(taken, begin)
+                parameters = {id(arg): arg for arg in taken if isinstance(arg, Parameter)}
+                self._add(kind, name, begin, result, taken=taken, parameters=parameters.values())
+                self._unpack(result)
+        return result
+
+    def placeholder(self, name: str, value: Any) -> None:
+        """Notes an input of the model."""
+        self._add(PLACEHOLDER, name, self._here(), value)
+
+    def output(self, result: Any) -> None:
+        """Notes what the model returned."""
+        self._add(OUTPUT, OUTPUT, self._here(), result, taken=(result,))
+
+    def _run(self, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        self.is_inside = True
+        try:
+            return run(*args, **kwargs)
+        finally:
+            self.is_inside = False
+
+    def _here(self) -> Here:
+        assert self.ledger is not None
+        return self.ledger.place(), self.ledger.saved_count()
+
+    def _add(
+        self,
+        kind: str,
+        name: str,
+        begin: Here,
+        result: Any,
+        *,
+        taken: Sequence[Any] = (),
+        module: str | None = None,
+        parameters: Iterable[Tensor] = (),
+    ) -> None:
+        end = begin if kind == ATTRIBUTE else self._here()
+        with DisableTorchFunction():
+            inputs = [arg for arg in taken if isinstance(arg, Tensor) and not isinstance(arg, Parameter)]
+            sizes = sum(map(_size, parameters)), sum(map(_size, inputs))
+            outputs = [*self._memories(result)]
+            self.nodes.append(Node(kind, self.names.name(name), module, begin[0], *end, outputs, *sizes))
+
+    def _memories(self, result: Any) -> Iterator[tuple[int, int]]:
+        assert self.ledger is not None
+        for tensor in _tensors(result):
+            if isinstance(tensor, Parameter):
+                continue
+            held = self.ledger.storages.made(tensor, INPUT, BEFORE)
+            if held is not None:
+                yield held.number, _size(tensor)
+
+    def _attributes(self, taken: Any, begin: Here) -> None:
+        for tensor in _tensors(taken):
+            path = self.attributes.get(id(tensor))
+            if path is not None:
+                self._add(ATTRIBUTE, path, begin, tensor)
+                if isinstance(tensor, Parameter):
+                    del self.attributes[id(tensor)]
+
+    def _unpack(self, result: Any) -> None:
+        if isinstance(result, tuple | list):
+            for item in result:
+                self._add(CALL_FUNCTION, "getitem", self._here(), item)
+                self._unpack(item)
+
+
+class _Functions(TorchFunctionMode):
+    """Hands each call of a torch function to the nodes."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        super().__init__()
+        self.nodes = nodes
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self.nodes.call_function(func, args, kwargs or {})
+
+
+def _is_leaf(module: nn.Module) -> bool:
+    home = type(module).__module__
+    is_torch = home.startswith(("torch.nn.", "torch.ao.nn.")) and not home.startswith("torch.nn.parallel")
+    return is_torch and not isinstance(module, nn.Sequential)
+
+
+def _size(tensor: Tensor) -> int:
+    return tensor.numel() * tensor.element_size()
+
+
+def _tensors(held: Any) -> Iterator[Tensor]:
+    if isinstance(held, Tensor):
+        yield held
+    elif isinstance(held, list | tuple | dict):
+        for item in held.values() if isinstance(held, dict) else held:
+            yield from _tensors(item)

@@ -1,0 +1,41 @@
+"""Writes the table of a model's nodes as text, as the Colossal-AI Analyzer lays it out."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from nbkit import units
+from nbkit.schema import NODE_COSTS
+
+SIZES = ("accumulate", "incremental", "output", "temp", "param", "backward")
+FLOPS = ("forward", "backward")
+OPTIONS = ("attention", "sizing", "layer_norm")
+
+
+def cost_table_text(table: pd.DataFrame) -> str:
+    """Returns the frame of `nbkit.cost_table` as text: what was counted, then ten columns, a line per node.
+
+    Sizes have two decimals and the unit that they fill (1024 bytes are 1 KiB), FLOPs the power of 1000 that they
+    exceed. Raises SchemaError for another frame.
+    """
+    table = NODE_COSTS.check(table)
+    columns = [["op kind", *table["op_kind"]], ["name", *table["name"]]]
+    columns += [[f"{name} size", *map(units.exact_size, table[f"{name}_bytes"].tolist())] for name in SIZES]
+    columns += [[f"{name} FLOPs", *map(units.exact_flops, table[f"{name}_flops"])] for name in FLOPS]
+    widths = [max(map(len, texts)) for texts in columns]
+    lines = [_line(texts, widths) for texts in zip(*columns, strict=True)]
+    return "\n".join([*_header(table), lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+
+
+def _line(texts: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(text.rjust(width) for text, width in zip(texts, widths, strict=True))
+
+
+def _header(table: pd.DataFrame) -> list[str]:
+    """Returns what the numbers mean, from the attributes of the frame; a frame that was changed may have lost them."""
+    attributes = table.attrs
+    if "flops" not in attributes:
+        return ["How FLOPs and sizes were counted is not known: this frame has lost its attrs."]
+    options = ", ".join(f"{name.replace('_', ' ')}: {attributes[name]}" for name in OPTIONS)
+    title = f"{attributes['model']}: {units.counted(len(table), 'node')}, convention {attributes['convention']}"
+    return [title, f"FLOPs: {attributes['flops']}", options[0].upper() + options[1:], ""]

@@ -1,0 +1,114 @@
+"""What models, scalers and schedulers hold is after opcost what it was, and numbers that a step reads end it only where
+it branches on them."""
+
+import math
+import warnings
+
+import pytest
+import torch
+from torch import nn
+
+import nbkit
+
+
+class Caching(nn.Module):
+    """Keeps tensors of its last call, as models with position tables and key-value caches do."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.seen, self.table, self.calls = nn.Linear(4, 4), [], None, 0
+        self.register_buffer("mean", torch.zeros(4))
+
+    def forward(self, x):
+        if self.table is None or len(self.table) < len(x):
+            self.table = torch.arange(len(x)).float()
+        self.mean = 0.9 * self.mean + 0.1 * x.mean(0)
+        self.seen.append(x * 2)
+        self.calls += 1
+        return self.linear(x + self.mean) * self.table[: len(x), None]
+
+
+def test_what_a_model_keeps_of_its_calls():
+    torch.manual_seed(0)
+    model, x = Caching(), torch.randn(3, 4)
+    mean = model.mean
+    trace = nbkit.opcost().run(lambda: model(x).sum().backward())
+    assert len(trace.costs) and model.mean is mean
+    assert (model.seen, model.table, model.calls, model.linear.weight.grad) == ([], None, 0, None)
+    again = nbkit.opcost().run(lambda: model(x).sum().backward())
+    assert again.costs["op"].tolist() == trace.costs["op"].tolist()
+    model(x).sum().backward()  # runs with real values
+    assert type(model.seen[0]) is torch.Tensor and type(model.linear.weight.grad) is torch.Tensor
+
+
+@pytest.mark.parametrize("has_run", [False, True], ids=["first step", "later step"])
+def test_a_gradient_scaler_and_a_scheduler_step(has_run):
+    model, x = nn.Linear(8, 8), torch.randn(4, 8)
+    optimizer, scaler = torch.optim.AdamW(model.parameters()), torch.amp.GradScaler("cpu")
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+
+    def step():
+        optimizer.zero_grad()
+        scaler.scale(model(x).square().mean()).backward()
+        scaler.unscale_(optimizer)
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        scheduler.step()
+
+    if has_run:
+        step()
+    before = scaler.state_dict(), scheduler.state_dict(), len(optimizer.state)
+    trace = nbkit.opcost().run(step)
+    assert (scaler.state_dict(), scheduler.state_dict(), len(optimizer.state)) == before
+    assert trace.storages.groupby("kind")["size_bytes"].sum()["optimizer state"] == 2 * 4 * 72 + 2 * 4
+    assert "aten._amp_foreach_non_finite_check_and_unscale_.default" in trace.costs["op"].tolist()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        step()
+    assert scaler.get_scale() == 65536
+
+
+def test_a_step_may_print_its_loss_and_add_it_up():
+    model, x, lines, sums = nn.Linear(8, 8), torch.randn(4, 8), [], [0.0]
+
+    def step():
+        loss = model(x).square().mean()
+        if not math.isfinite(loss.item()):
+            raise AssertionError("a loss that nobody knows is no NaN")
+        sums[0] += loss.item() / 4
+        lines.append(f"{loss.item():.3f} {loss:.2e} {sums[0]:.4f} {round(loss.item(), 2)} {-loss.item()}")
+
+    nbkit.opcost().run(step)
+    assert lines == ["unknown unknown unknown unknown unknown"]
+    assert "item" not in vars(torch.Tensor)
+    step()
+    assert "unknown" in lines[1].split()[2] and float(lines[1].split()[0]) > 0
+
+
+BRANCHES = {
+    "greater": lambda value: value > 3,
+    "equal": lambda value: value == 3,
+    "truth": lambda value: 1 if value else 2,
+    "whole": lambda value: range(int(value)),
+    "of a sum": lambda value: max(0.0, 2 * value + 1),
+}
+
+
+@pytest.mark.parametrize("branch", BRANCHES)
+def test_a_branch_on_a_number_ends_with_one_sentence(branch):
+    x = torch.randn(4)
+    recorder = nbkit.opcost()
+    with pytest.raises(nbkit.CostError, match=r"aten._local_scalar_dense needs values.*test_left_alone.py"), recorder:
+        BRANCHES[branch](x.sum().item())
+    assert recorder.trace.costs["op"].tolist() == ["aten.sum.default", "aten._local_scalar_dense.default"]
+
+
+def test_an_error_of_the_step_is_its_own_and_torch_logs_nothing_beside_it(capfd):
+    model, x = nn.Linear(8, 8), torch.randn(4, 3)
+    depth = len(torch.utils._python_dispatch._get_current_dispatch_mode_stack())
+    with pytest.raises(RuntimeError, match="reduction dim|shapes cannot be multiplied"):
+        nbkit.opcost().run(lambda: model(x))
+    assert capfd.readouterr().err == ""
+    assert len(torch.utils._python_dispatch._get_current_dispatch_mode_stack()) == depth
+    assert model(torch.randn(4, 8)).shape == (4, 8)
