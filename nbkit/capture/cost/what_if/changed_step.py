@@ -94,14 +94,21 @@ def observe_changed(step: Callable[[], object], changes: Changes, before: Known)
     except NbkitError:
         raise
     except Exception as error:
-        raise CostError(
-            f"The step does not run with {changes}: {first_line(error)}; where sizes do not fit, name the old one, as "
-            "in batch_size={8: 32}, which changes it in all dimensions of the inputs."
-        ) from error
+        raise CostError(f"The step does not run with {changes}: {first_line(error)}; {_advice(changes)}.") from error
     known.trace.meta["notes"] += conditions.notes()
     if changes.dtype is not None:
         _correct_parameter_bytes(known, changes.dtype)
     return replace(known, trace=_of_one_rank(known, changes))
+
+
+def _advice(changes: Changes) -> str:
+    if changes.resizes:
+        return "where sizes do not fit, name the old one, as in batch_size={8: 32}, which changes all that have it"
+    if changes.checkpoint is not None:
+        return (
+            "a module that changes what it is given, such as a cache of keys and values, cannot run again: leave it out"
+        )
+    return "ask for one change at a time to see which one it is"
 
 
 def _of_one_rank(known: Known, changes: Changes) -> Trace:

@@ -226,6 +226,18 @@ class Plain(torch.optim.Optimizer):
             parameter -= parameter.grad
 
 
+class Caching(nn.Linear):
+    def forward(self, x, held):
+        held.append(x)
+        return super().forward(torch.cat(held))
+
+
+def test_a_module_that_cannot_run_again_says_so():
+    model, x = nn.ModuleList([Caching(4, 4)]), torch.ones(2, 4, requires_grad=True)
+    with pytest.raises(nbkit.CostError, match="a module that changes what it is given, .* cannot run again"):
+        nbkit.what_if(lambda: model[0](x, []).sum().backward(), checkpoint="*")
+
+
 def test_an_optimizer_without_foreach_and_what_makes_none():
     step = Training("Recurrent", optimizer=Plain).step
     with pytest.raises(nbkit.OptionError, match="Plain has no option foreach"):
