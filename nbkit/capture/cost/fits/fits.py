@@ -14,6 +14,7 @@ from nbkit.capture.cost.what_if.changed_step import Known, observe, observe_chan
 from nbkit.capture.cost.what_if.changes import Attention, Changes
 from nbkit.capture.cost.what_if.difference import measures, peak_bytes
 from nbkit.capture.cost.what_if.sizes import Size
+from nbkit.errors import OptionError
 from nbkit.patterns import path_matcher
 from nbkit.trace.trace import Trace
 
@@ -123,7 +124,14 @@ def fits(  # noqa: PLR0913  each is a condition of its own, by keyword
     peak = peak_bytes(start.trace)
     if peak <= limit:
         return Fits(limit, peak, start.trace, (), peak, 0, True)
-    return _Search(step, changes, before, start, limit, may).answer()
+    paths = {path for _, _, called in start.called_models() for path in called}
+    chosen = frozenset(filter(may, paths))
+    if paths and not chosen:
+        raise OptionError(
+            f"checkpoint={checkpoint!r} matches no module that runs; paths are such as "
+            f"{', '.join(map(repr, sorted(paths)[:SHOWN_PATHS]))}."
+        )
+    return _Search(step, changes, before, start, limit, chosen.__contains__).answer()
 
 
 class _Search:

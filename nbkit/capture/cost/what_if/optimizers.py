@@ -89,9 +89,19 @@ def step_otherwise(
             for value in state.values() if isinstance(state, dict) else ():
                 if isinstance(value, Tensor):
                     observer.storages.made(value, STATE, BEFORE)
-        optimizer.step = stepping.step
+        optimizer.step = _as_wrapped(stepping.step, optimizer.step)
     if foreach is not None:
         _set_foreach(stepping, foreach)
+
+
+def _as_wrapped(step: Callable[..., Any], replaced: Any) -> Callable[..., Any]:
+    """Returns a step with the marks of the one that it replaces; a scheduler warns where it misses its own."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return step(*args, **kwargs)
+
+    vars(run).update(vars(replaced))
+    return run
 
 
 def _made(make: Make, optimizer: Any) -> Optimizer:

@@ -93,6 +93,18 @@ def test_where_checkpoints_do_not_help():
     assert answer.checkpoint == () and repr(answer).endswith("No checkpointing of modules lowers it.")
 
 
+def test_models_that_the_step_makes_are_not_checkpointed():
+    answer = nbkit.fits(lambda: Block(64)(torch.ones(8, 16)).sum().backward(), 100)
+    assert not answer and answer.checkpoint == () and answer.missing_bytes == answer.peak_bytes - 100
+
+
+def test_a_pattern_that_matches_nothing_is_refused():
+    with pytest.raises(
+        nbkit.OptionError, match="checkpoint='layers' matches no module that runs; paths are such as ''"
+    ):
+        nbkit.fits(training(), 100, checkpoint="layers")
+
+
 def test_gradients_summed_over_several_passes():
     plain = nbkit.fits(training(passes=2), "1 GB")
     answer = nbkit.fits(training(passes=2), plain.peak_bytes - 20_000, checkpoint=NAMES)

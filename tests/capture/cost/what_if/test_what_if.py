@@ -63,6 +63,19 @@ def test_another_optimizer_has_stepped_if_the_first_one_has(steps):
     assert measures(asked.changed) == costs(Training("Recurrent", steps=steps).step)
 
 
+def test_a_scheduler_does_not_warn_of_another_optimizer():
+    training = Training("Recurrent")
+    scheduler = torch.optim.lr_scheduler.StepLR(training.optimizer, 1)
+
+    def step():
+        training.step()
+        scheduler.step()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        nbkit.what_if(step, optimizer=torch.optim.SGD)
+
+
 def test_foreach_with_another_dtype():
     asked = nbkit.what_if(Training("Recurrent").step, foreach=True, dtype=BF16)
     assert measures(asked.changed) == costs(Training("Recurrent", dtype=BF16, optimizer=foreach).step)
