@@ -34,6 +34,7 @@ class NodeObserver(CostObserver):
     """Counts the cost of a step by the nodes of a model; `table` is there when the recording has ended."""
 
     def __init__(self, options: dict[str, str]) -> None:
+        super().__init__()
         self.nodes, self.options = Nodes(), options
         self.counted: list[tuple[int, int | None]] = []
         self.table: pd.DataFrame | None = None
