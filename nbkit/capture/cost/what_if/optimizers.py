@@ -89,15 +89,19 @@ def step_otherwise(
             for value in state.values() if isinstance(state, dict) else ():
                 if isinstance(value, Tensor):
                     observer.storages.made(value, STATE, BEFORE)
-        optimizer.step = _as_wrapped(stepping.step, optimizer.step)
+        optimizer.step = _as_wrapped(stepping.step, optimizer)
     if foreach is not None:
         _set_foreach(stepping, foreach)
 
 
-def _as_wrapped(step: Callable[..., Any], replaced: Any) -> Callable[..., Any]:
-    """Returns a step with the marks of the one that it replaces; a scheduler warns where it misses its own."""
+def _as_wrapped(step: Callable[..., Any], optimizer: Any) -> Callable[..., Any]:
+    """Returns a step that leaves the marks of the one that it replaces: a scheduler warns where it misses its own."""
+    replaced = optimizer.step
+    is_scheduled = hasattr(replaced, "_wrapped_by_lr_sched")
 
     def run(*args: Any, **kwargs: Any) -> Any:
+        if is_scheduled:
+            optimizer._opt_called = True
         return step(*args, **kwargs)
 
     vars(run).update(vars(replaced))
