@@ -59,6 +59,7 @@ export class FlameView {
     this.show();
     this.stage.draw();
     this.selectFromOutside();
+    this.range.adopt();
   }
 
   /** Returns what is shown now. */
@@ -96,6 +97,7 @@ export class FlameView {
     }
     this.show();
     if (!isOther) return;
+    this.range.tell();
     this.mark(this.selected);
     this.search(this.finder.text);
     // The op of a sandwich is in the middle.
