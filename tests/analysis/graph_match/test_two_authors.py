@@ -16,11 +16,11 @@ LEAST_RIGHT = {(True, False): 0.94, (False, False): 0.88, (True, True): 0.88, (F
 
 
 @cache
-def compared(is_fused, is_training):
+def compared(is_fused, is_training, attends_apart=False):
     """The correspondence, and nodes and first results by op_id of both sides."""
     ids = torch.randint(0, 96, (2, 12), generator=torch.Generator().manual_seed(1))
     sides = []
-    for model in two_llamas(Ways(is_fused)):
+    for model in two_llamas(Ways(is_fused, attends_apart=attends_apart)):
         with nbkit.optrace(values="stats") as trace:
             model(ids, ids).backward() if is_training else model(ids)
         results = trace.tensors.query("role == 'output' and position == 0").set_index("op_id")
@@ -36,10 +36,11 @@ def op_pairs(correspondence, left, right):
     return [side[are_ops] for side in nodes]
 
 
+@pytest.mark.parametrize("attends_apart", [False, True])
 @pytest.mark.parametrize("is_training", [False, True])
 @pytest.mark.parametrize("is_fused", [False, True])
-def test_every_parameter_meets_its_own(is_fused, is_training):
-    correspondence, *_ = compared(is_fused, is_training)
+def test_every_parameter_meets_its_own(is_fused, is_training, attends_apart):
+    correspondence, *_ = compared(is_fused, is_training, attends_apart)
     rows = correspondence.query("level == 'parameter'")
     assert set(rows["action"]) == {"match"} and len(rows) == 21
     assert rows["left_name"].tolist() == [first_name(name) for name in rows["right_name"]]
@@ -67,8 +68,9 @@ def test_pairs_of_ops_have_the_same_values_and_layer(is_fused, is_training):
     assert is_right[products].all() and products.sum() == (left["op"] == "aten.mm.default").sum()
 
 
-def test_a_block_that_holds_all_projections_is_a_block():
-    correspondence, *_ = compared(True, False)
+@pytest.mark.parametrize("attends_apart", [False, True])
+def test_a_block_that_holds_projections_itself_is_a_block(attends_apart):
+    correspondence, *_ = compared(True, False, attends_apart)
     parts = correspondence.query("level == 'part' and role == 'block'")
     assert parts["left_name"].tolist() == ["model.layers.0", "model.layers.1"]
     assert parts["right_name"].tolist() == ["blocks.0", "blocks.1"]
