@@ -124,6 +124,31 @@ def _pair_containers(left: Side, right: Side, pairs: Pairs) -> None:
         pairs.add(left_id, right_id, "name" if left.parts[left_id].name == right.parts[right_id].name else "structure")
 
 
+def pair_holders(left: Side, right: Side, parts: Pairs, states: Pairs) -> None:
+    """Adds innermost parts that hold paired parameters and no others, in every phase that both have.
+
+    `states` are pairs of parameters: one author's feed-forward is a module, the other's block holds its layers itself.
+    """
+    partners: tuple[dict[int, set[int]], dict[int, set[int]]] = ({}, {})
+    for first, second in states.right_of.items():
+        left_id, right_id = left.nodes[first].part, right.nodes[second].part
+        if left_id is not None and right_id is not None:
+            partners[0].setdefault(left_id, set()).add(right_id)
+            partners[1].setdefault(right_id, set()).add(left_id)
+    phases = [{(part.module, _phase(part)): part for part in side.parts.values()} for side in (left, right)]
+    for left_id, (right_id, *others) in partners[0].items():
+        ours, theirs = left.parts[left_id], right.parts[right_id]
+        is_known = left_id in parts.right_of or right_id in parts.left_of
+        if is_known or others or len(partners[1][right_id]) > 1 or ours.children or theirs.children:
+            continue
+        for (module, phase), part in phases[0].items() if ours.module is not None else ():
+            partner = phases[1].get((theirs.module, phase)) if module == ours.module else None
+            if partner is not None and _may_meet(part, partner):
+                parts.add(part.part_id, partner.part_id, "structure")
+        if _may_meet(ours, theirs):
+            parts.add(left_id, right_id, "structure")
+
+
 def _held(side: Side, part: Part, paired: dict[int, int]) -> set[int]:
     """Returns the nearest parts below that have a partner or are no containers."""
     result = set()
