@@ -25,7 +25,7 @@ class ParameterMatcher:
         self.pairs = Pairs()
         self._pair(_best_prefix(self._lefts, self._rights), in_order, "name")
         self._pair(self._by_inner_name, in_order, "name")
-        is_turned = self._count(self._by_turned_shape) > self._count(self._by_shape)
+        is_turned = self._agreement(self._by_turned_shape) > self._agreement(self._by_shape)
         by_shape = self._by_turned_shape if is_turned else self._by_shape
         self._pair(by_shape, if_single, "shape")
         self._pair(lambda side, node: self._with_readers(by_shape(side, node), side, node), if_single, "structure")
@@ -49,8 +49,23 @@ class ParameterMatcher:
         for first, second in pairing(self._groups(key)):
             self.pairs.add(first.node_id, second.node_id, evidence)
 
-    def _count(self, key: Key) -> int:
-        return len(in_order(self._groups(key)))
+    def _agreement(self, key: Key) -> tuple[int, int]:
+        """Returns how many meet by that key, and how many of them are used at the same place in the order.
+
+        Layers that widen and narrow again have as many equal shapes as turned ones, but in another order.
+        """
+        pairs = in_order(self._groups(key))
+        places = [self._places(side) for side in (0, 1)]
+        return len(pairs), sum(places[0][first.node_id] == places[1][second.node_id] for first, second in pairs)
+
+    def _places(self, side: int) -> dict[int, int]:
+        """Returns which weight of its location each one is, in the order of use; the same of what is no weight."""
+        counts: dict[Hashable, int] = {}
+        places = {}
+        for node in (self._lefts, self._rights)[side]:
+            group = (self._location(side, node), node.kind, is_weight(self._sides[side], node))
+            places[node.node_id] = counts[group] = counts.get(group, -1) + 1
+        return places
 
     def _groups(self, key: Key) -> Groups[Node]:
         lefts = [node for node in self._lefts if node.node_id not in self.pairs.right_of]

@@ -1,11 +1,13 @@
 """Two LLaMAs of different authors with equal logits: what is paired, by the values that both recorded."""
 
 import re
+from collections import OrderedDict
 from functools import cache
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 import nbkit
 from nbkit.analysis.graph_match.compare_graphs import compare_graphs
@@ -92,3 +94,36 @@ def test_layers_meet_by_the_parameters_that_they_hold_in_every_phase(is_training
     # What only one of the two has modules for.
     alone = parts.query("action != 'match'")
     assert set(alone["left_op"]) <= {"LlamaModel", "MLP"} | ({"Attention"} if not attends_apart else set())
+
+
+class Turned(nn.Module):
+    """A layer whose weight is stored as (in, out), as that of transformers' Conv1D."""
+
+    def __init__(self, size, width):
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.randn(size, width)), nn.Parameter(torch.randn(width))
+
+    def forward(self, x):
+        return torch.addmm(self.bias, x, self.weight)
+
+
+def feed_forward(layer, *names):
+    layers = (layer(8, 32), nn.GELU(), layer(32, 8))
+    return nn.Sequential(OrderedDict(mlp=nn.Sequential(OrderedDict(zip(names, layers, strict=True)))))
+
+
+@pytest.mark.parametrize("second", [nn.Linear, Turned])
+def test_weights_that_are_stored_turned_meet_those_of_their_layer(second):
+    """Both have a weight of either shape: of (8, 32) and (32, 8) only the order of use tells which is which."""
+    traces = []
+    for model in (feed_forward(nn.Linear, "fc1", "act", "fc2"), feed_forward(second, "c_fc", "act", "c_proj")):
+        with nbkit.optrace() as trace:
+            model(torch.randn(3, 8))
+        traces.append(nbkit.opgraph(trace).frames)
+    parameters = compare_graphs(*traces).query("level == 'parameter'")
+    names = {"fc1": "c_fc", "fc2": "c_proj"}
+    assert parameters["right_name"].tolist() == [
+        ".".join(names.get(part, part) for part in name.split(".")) for name in parameters["left_name"]
+    ]
+    weights = parameters[parameters["left_name"].str.endswith("weight")]
+    assert set(weights["relation"]) == {"same" if second is nn.Linear else "permute"}
