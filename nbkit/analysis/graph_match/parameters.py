@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable
 from math import inf
 
 from nbkit.analysis.graph_match.locations import Locations
+from nbkit.analysis.graph_match.operands import attention_operands
 from nbkit.analysis.graph_match.pairs import Groups, Pairs, groups, if_single, in_order
 from nbkit.analysis.graph_match.side import Node, Shape, Side
 
@@ -24,6 +25,8 @@ class ParameterMatcher:
         self._lefts, self._rights = _in_order_of_use(left), _in_order_of_use(right)
         self.pairs = Pairs()
         self._pair(_best_prefix(self._lefts, self._rights), in_order, "name")
+        self._operands = attention_operands(left), attention_operands(right)
+        self._pair(self._by_operand, if_single, "structure")
         self._pair(self._by_inner_name, in_order, "name")
         is_turned = self._agreement(self._by_turned_shape) > self._agreement(self._by_shape)
         by_shape = self._by_turned_shape if is_turned else self._by_shape
@@ -71,6 +74,11 @@ class ParameterMatcher:
         lefts = [node for node in self._lefts if node.node_id not in self.pairs.right_of]
         rights = [node for node in self._rights if node.node_id not in self.pairs.left_of]
         return groups(lefts, rights, lambda node: key(0, node), lambda node: key(1, node))
+
+    def _by_operand(self, side: int, node: Node) -> Hashable | None:
+        """Returns where it makes the queries, keys or values of attention; of some authors keys come first."""
+        location, operand = self._location(side, node), self._operands[side].get(node.node_id)
+        return None if None in (location, operand, node.shape) else (location, operand, len(node.shape or ()))
 
     def _by_inner_name(self, side: int, node: Node) -> Hashable | None:
         location, name = self._location(side, node), self._locations.inner_name(side, node)

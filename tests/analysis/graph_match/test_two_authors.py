@@ -2,6 +2,7 @@
 
 import re
 from collections import OrderedDict
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch import nn
 
 import nbkit
 from nbkit.analysis.graph_match.compare_graphs import compare_graphs
+from sample_models.llama import LLAMA_TINY
 from tests.support.second_llama import Ways, first_name, two_llamas
 
 # Of the pairs of ops: the two turn queries and keys, and attend, by other ops.
@@ -68,6 +70,20 @@ def test_pairs_of_ops_have_the_same_values_and_layer(is_fused, is_training):
     assert len(ours) > 0.6 * (left["kind"] == "op").sum()
     products = (ours["op"] == "aten.mm.default").to_numpy()
     assert is_right[products].all() and products.sum() == (left["op"] == "aten.mm.default").sum()
+
+
+@pytest.mark.parametrize("attends_apart", [False, True])
+@pytest.mark.parametrize("is_fused", [False, True])
+def test_queries_and_keys_of_one_size_meet_their_own_whichever_are_made_first(is_fused, attends_apart):
+    config = replace(LLAMA_TINY, num_key_value_heads=LLAMA_TINY.num_attention_heads)
+    ids, sides = torch.arange(12)[None], []
+    for model in two_llamas(Ways(is_fused, attends_apart=attends_apart), config):
+        with nbkit.optrace() as trace:
+            model(ids)
+        sides.append(nbkit.opgraph(trace).frames)
+    rows = compare_graphs(*sides).query("level == 'parameter'")
+    assert len(rows) == 21
+    assert rows["left_name"].tolist() == [first_name(name) for name in rows["right_name"]]
 
 
 @pytest.mark.parametrize("attends_apart", [False, True])
