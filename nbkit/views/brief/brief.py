@@ -79,8 +79,9 @@ def brief_of(trace: Trace) -> Brief:
 
 
 def _later_steps(trace: Trace, found: Sequence[Entry]) -> tuple[str, ...]:
-    """Returns what to do where opcheck found nothing in one step of a training."""
-    if found or trace.meta.get("verb") != "opcheck" or not trace.complete or not trace.meta.get("checked_tensors"):
+    """Returns what to do where opcheck found nothing wrong, at most hints, in one step of a training."""
+    is_wrong = any(entry.severity != "hint" for entry in found)
+    if is_wrong or trace.meta.get("verb") != "opcheck" or not trace.complete or not trace.meta.get("checked_tensors"):
         return ()
     is_training = (trace.frames.get("ops", OPS.frame())["phase"] == "backward").any()
     return (LATER_STEPS,) if is_training and not has_steps(trace) else ()

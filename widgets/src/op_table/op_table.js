@@ -14,7 +14,8 @@ function tools(view) {
   return new Tools({
     levels: view.overview.levels, phases, onChange: (change) => view.change(change), onClear: () => view.clear(),
     onToggleTree: () => view.toggleTree(view.tree.element.hidden),
-    onShowAll: () => view.showAll(),
+    // The button goes away: the focus would be nowhere.
+    onShowAll: () => (view.showAll(), view.grid.activeCell()?.focus({ preventScroll: true })),
   });
 }
 
