@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 
+from nbkit.capture.cost.communication import NAMESPACES, communication_bytes
 from nbkit.capture.cost.traffic import Traffic
 from nbkit.capture.recorder.op_forms import is_reshaping
 from nbkit.flops import formulas
@@ -46,6 +47,7 @@ class OpCost(NamedTuple):
     flops: int | None
     read_bytes: int
     written_bytes: int
+    communication_bytes: int | None
 
 
 class OpCosts:
@@ -67,7 +69,8 @@ class OpCosts:
         if flops is None:
             self.without_rule[str(func)] = self.without_rule.get(str(func), 0) + 1
         read, written = self.traffic.bytes_of(func, args, kwargs, out)
-        self.rows.append(OpCost(slot, _compute_dtype(args, out), flops, read, written))
+        sent = communication_bytes(func, args, kwargs, out)
+        self.rows.append(OpCost(slot, _compute_dtype(args, out), flops, read, written, sent))
 
     def _rule(self, func: OpOverload) -> Callable[..., int] | int | None:
         """Returns the formula of an op, 0 if it holds no products, None if neither is known."""
@@ -76,8 +79,9 @@ class OpCosts:
         takes_tensors = any("Tensor" in str(argument.type) for argument in func._schema.arguments)
         is_plain = torch.Tag.pointwise in func.tags or not takes_tensors or self.traffic.moves_nothing(func)
         is_known = is_reshaping(func) or func._opname.startswith("_foreach_")
+        is_collective = func.namespace in NAMESPACES
         is_form = not NO_PRODUCTS.isdisjoint(_forms(func._opname))
-        return 0 if is_plain or (func.namespace == "aten" and (is_known or is_form)) else None
+        return 0 if is_plain or is_collective or (func.namespace == "aten" and (is_known or is_form)) else None
 
     def unknown(self) -> dict[str, int]:
         """Returns the ops that have no rule for their FLOPs, with their calls."""
