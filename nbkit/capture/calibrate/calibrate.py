@@ -31,7 +31,7 @@ PRODUCTS_ALONE = (torch.float16, torch.float64)
 LONGEST_US = 50_000.0
 
 
-def calibrate(*, device: str | None = None, seconds: float = 20.0, largest_bytes: int = 2**28) -> Device:
+def calibrate(*, device: str | None = None, seconds: float = 10.0, largest_bytes: int = 2**28) -> Device:
     """Measures how long ops take on this machine, stores that, and returns it as a Device; takes under half a minute.
 
     Products, convolutions, attention, elementwise ops, norms, reductions and copies are called on tensors of sizes from
