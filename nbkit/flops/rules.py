@@ -31,6 +31,8 @@ class Rule(NamedTuple):
 _PRODUCTS = PRODUCTS | CONVOLUTIONS | RECURRENT | LINEAR_ALGEBRA
 RULES: dict[str, Rule] = {name: Rule(_PRODUCTS.get(name), count) for name, count in ELEMENTWISE.items()}
 NOTHING = Rule(None, nothing)
+# What they add up is small beside what they send.
+COLLECTIVES = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
 ONCE = Rule(None, per_result(1))
 ONCE_IN_LISTS = Rule(None, per_argument(1))
 
@@ -45,7 +47,7 @@ def rule_of(func: Any) -> Rule | None:
     rule = RULES.get(name) or RULES.get(name.removesuffix("_"))
     if rule is not None:
         return rule
-    if _moves_nothing(func) or (func.namespace == "aten" and func._opname.endswith("_copy")):
+    if _moves_nothing(func) or func.namespace in COLLECTIVES or (func.namespace == "aten" and func._opname.endswith("_copy")):
         return NOTHING
     if name.startswith("aten._foreach_"):
         return ONCE_IN_LISTS

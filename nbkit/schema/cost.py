@@ -31,6 +31,17 @@ COSTS = table(
         "float64",
         "arithmetic intensity: flops over bytes read and written; null where it moves none, or without a rule",
     ),
+    (
+        "communication_bytes",
+        "Int64",
+        "bytes that each process sends to others in a collective, by the ring algorithm; null for other ops",
+    ),
+    ("time_us", "float64", "predicted time on the device that opcost was given; null without one"),
+    (
+        "bound",
+        "str",
+        "what that time is bound by: compute, memory, launch (of the op), communication; null without a device",
+    ),
 )
 SAVED = table(
     "saved",

@@ -34,6 +34,7 @@ def costs_frame(rows: Sequence[OpCost], ops: pd.DataFrame, op_ids: np.ndarray) -
             "read_bytes": noted["read_bytes"].to_numpy(np.int64),
             "written_bytes": noted["written_bytes"].to_numpy(np.int64),
             "intensity": np.where(np.isfinite(intensity), intensity, np.nan),
+            "communication_bytes": noted["communication_bytes"].astype("Int64").array,
         }
     )
 

@@ -27,6 +27,8 @@ from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.recording import ACCUMULATE, NOTHING_YET, OP_FIELDS, OPTIMIZER_CODE, Recording, current_node
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.step.module_calls import ModuleCalls
+from nbkit.devices.device import Device
+from nbkit.devices.roofline import with_times
 from nbkit.trace.trace import Trace
 
 DEVICE = torch.ops.prim.device.default
@@ -68,13 +70,13 @@ class Met:
 
 
 class CostObserver(Observer):
-    """Runs the step of a recording on shapes, and counts.
+    """Runs the step of a recording on shapes, counts, and predicts times on a device if it has one.
 
     What it met stays known afterwards: real tensors, optimizers that stepped, and root models, by weak references.
     """
 
-    def __init__(self, conditions: Conditions | None = None) -> None:
-        self.conditions = conditions or Conditions()
+    def __init__(self, conditions: Conditions | None = None, device: Device | None = None) -> None:
+        self.conditions, self.device = conditions or Conditions(), device
         self.met: list[Met] = []
         self.optimizers: WeakSet[Any] = WeakSet()
         self.models: dict[str, Any] = {}  # by their label in the frames
@@ -196,14 +198,16 @@ class CostObserver(Observer):
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         self._note_models()
         self.recomputed = {int(op_ids[slot]) for slot in self.recomputed if slot < len(op_ids)}
+        costs = costs_frame(self.costs.rows, ops, op_ids)
         frames = {
-            "costs": costs_frame(self.costs.rows, ops, op_ids),
+            "costs": costs if self.device is None else _timed(costs, self.device),
             **memory_frames(self.storages, ops, op_ids),
             "saved": saved_frame(self.saved.saved, ops, op_ids),
         }
         assumed = self.step.assumed
         notes = [f"{assumed} values that optimizers read were taken as 1."] if assumed else []
-        return frames, {"unknown_flops": self.costs.unknown(), "notes": notes}
+        meta = {} if self.device is None else {"cost_device": self.device.peaks()}
+        return frames, {"unknown_flops": self.costs.unknown(), "notes": notes, **meta}
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
         return {**frames, "module_costs": module_costs(frames["modules"], frames["costs"], frames["saved"])}, meta
@@ -232,6 +236,10 @@ class CostObserver(Observer):
         self.storages.forget()
         self.unmet.clear()
         del self.recording, self.modules, self.storages, self.saved, self.costs, self.kept, self.sums, self.step
+
+
+def _timed(costs: pd.DataFrame, device: Device) -> pd.DataFrame:
+    return with_times(costs, device, products_in_tf32=torch.get_float32_matmul_precision() != "highest")
 
 
 def _device_of(tensor: Any) -> torch.device:

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from nbkit.capture.cost.communication import NAMESPACES, communication_bytes
 from nbkit.capture.cost.traffic import Traffic
 from nbkit.flops import formulas, rule_of
 
@@ -21,6 +22,7 @@ class OpCost(NamedTuple):
     elementwise_flops: int | None
     read_bytes: int
     written_bytes: int
+    communication_bytes: int | None
 
 
 class OpRule(NamedTuple):
@@ -45,7 +47,9 @@ class OpCosts:
         if flops is None:
             self.without_rule[str(func)] = self.without_rule.get(str(func), 0) + 1
         read, written = self.traffic.bytes_of(func, args, kwargs, out)
-        self.rows.append(OpCost(slot, _compute_dtype(args, out), flops, elementwise, read, written))
+        sent = communication_bytes(func, args, kwargs, out)
+        dtype = _compute_dtype(args, out)
+        self.rows.append(OpCost(slot, dtype, flops, elementwise, read, written, sent))
 
     def unknown(self) -> dict[str, int]:
         """Returns the ops that have no rule for their FLOPs, with their calls."""

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 
+from nbkit.capture.cost.device_option import device_of
 from nbkit.capture.cost.observer import CostObserver
 from nbkit.capture.recorder.recorder import Recorder
+from nbkit.devices.device import Device
 from nbkit.errors import OptionError
 from nbkit.trace.trace import Trace
 
@@ -18,17 +20,20 @@ class opcost(Recorder):  # noqa: N801  a context manager is named like the funct
     module.
 
     Args:
+        device: what to predict times for, such as "H100", or "this machine" after `nbkit.calibrate()`. They are in
+            `costs.time_us`, null without a device; a `nbkit.Device` describes another.
         name: what the trace is called where it is shown.
 
     Raises:
+        OptionError: for a device that is not known or not measured.
         CostError: from the op that needs values (`if loss > 3:`), has no rule for its result's shape, or makes a tensor
             on an accelerator that this torch cannot use; the trace so far is kept.
     """
 
     verb = "opcost"
 
-    def __init__(self, *, name: str | None = None) -> None:
-        super().__init__(CostObserver(), name=name)
+    def __init__(self, *, device: str | Device | None = None, name: str | None = None) -> None:
+        super().__init__(CostObserver(device=None if device is None else device_of(device)), name=name)
 
     def run(self, step: Callable[[], object]) -> Trace:
         """Returns the trace of `step()`. Raises OptionError for what cannot be called."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch._ops import OpOverload
 
@@ -9,6 +10,8 @@ from torch._ops import OpOverload
 GATHERS = frozenset("embedding gather index index_select take _unsafe_index select_scatter".split())
 # They return memory without filling it.
 EMPTY = frozenset("empty empty_strided new_empty new_empty_strided empty_like empty_permuted resize_".split())
+# They make views, which their schema does not say, or hand on what they are given.
+UNSAFE_VIEWS = frozenset("_unsafe_view unsafe_split unsafe_chunk unsafe_split_with_sizes wait_tensor".split())
 
 
 class Traffic:
@@ -53,7 +56,8 @@ def _traits(func: OpOverload) -> tuple[bool, frozenset[str | int]]:
             written |= {place, argument.name}
     aliases = [returned.alias_info for returned in schema.returns]
     is_view = bool(aliases) and all(alias is not None and not alias.is_write for alias in aliases)
-    return is_view or func._opname in EMPTY or func._opname == "_unsafe_view", frozenset(written)
+    is_view |= torch.Tag.inplace_view in func.tags  # transpose_ and its like change sizes alone
+    return is_view or func._opname in EMPTY or func._opname in UNSAFE_VIEWS, frozenset(written)
 
 
 def _regions(held: Any, regions: dict[Any, int]) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from nbkit.cache_folder import cache_folder
 from nbkit.errors import RecorderError
 
 NAME = "nbkit_recorder"
@@ -47,9 +48,7 @@ def own_work() -> Iterator[None]:
 
 def library_path() -> Path:
     """Where the library of this torch, Python and source lies once it is built: below NBKIT_CACHE or ~/.cache."""
-    value = os.environ.get("NBKIT_CACHE")
-    cache_folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nbkit"
-    return (Path(value) if value else cache_folder) / _key() / f"{NAME}{EXTENSION_SUFFIXES[0]}"
+    return cache_folder() / _key() / f"{NAME}{EXTENSION_SUFFIXES[0]}"
 
 
 @cache

@@ -1,0 +1,1 @@
+"""Holds the steps and measurements of cost.py."""

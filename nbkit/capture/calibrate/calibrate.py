@@ -1,0 +1,131 @@
+"""Measures how fast this machine runs ops, and keeps that for opcost(device="this machine")."""
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain
+from math import inf
+from typing import Any
+
+import pandas as pd
+import torch
+
+from nbkit.capture.calibrate.clock import Clock
+from nbkit.capture.calibrate.launching import launch_times_us
+from nbkit.capture.calibrate.probes.elementwise import elementwise_probes
+from nbkit.capture.calibrate.probes.probe import Place, Probe
+from nbkit.capture.calibrate.probes.products import batched_probes, layer_probes, product_probes, square_probes
+from nbkit.capture.calibrate.probes.rows import row_probes
+from nbkit.capture.cost.device_option import THIS_MACHINE, calibration_path, current_device
+from nbkit.capture.cost.op_costs import OpCosts
+from nbkit.devices.device import CALLS, Device
+from nbkit.devices.stored import save_device
+from nbkit.errors import OptionError
+from nbkit.progress import Progress
+from nbkit.trace.checks import is_number
+
+# Beyond float32, in which everything is measured: products and what is elementwise, or some products alone.
+LESSER = (torch.bfloat16,)
+PRODUCTS_ALONE = (torch.float16, torch.float64)
+# Larger ones of an op and dtype are left out after a call that takes longer.
+LONGEST_US = 50_000.0
+
+
+def calibrate(*, device: str | None = None, seconds: float = 10.0, largest_bytes: int = 2**28) -> Device:
+    """Measures how long ops take on this machine, stores that, and returns it as a Device; takes under half a minute.
+
+    Products, convolutions, attention, elementwise ops, norms, reductions and copies are called on tensors of sizes from
+    what launching alone takes to what fits no cache, in the dtypes that training uses; then opcost(device="this
+    machine") predicts the time of a step. With one thread the time is that of the thread, which other processes
+    disturb less. What was measured holds for this machine, torch and number of threads, and lies below NBKIT_CACHE,
+    else `~/.cache/nbkit`; another call replaces it.
+
+    Args:
+        device: "cpu", or an accelerator such as "cuda"; by default the accelerator if there is one.
+        seconds: how long all calls are repeated together; each runs a few times at least.
+        largest_bytes: calls that move more are left out.
+
+    Raises:
+        OptionError: for a device that is not there, numbers below 0, and a cache folder that cannot be written.
+    """
+    for name, value in (("seconds", seconds), ("largest_bytes", largest_bytes)):
+        if not is_number(value) or not 0 <= value < inf:
+            raise OptionError(f"{name}={value!r} is no number from 0 up; give one.")
+    at = current_device(device)
+    with torch.random.fork_rng(devices=[]), torch.inference_mode(False), torch.autocast(at.type, enabled=False):
+        with torch.no_grad():
+            calls = _measured([*_probes(at)], Clock(at), seconds, largest_bytes)
+        launches = launch_times_us(Clock(at))
+    measured = _device(at, calls, launches)
+    save_device(measured, calibration_path(at))
+    return measured
+
+
+def _probes(at: torch.device) -> chain[Probe]:
+    places = [Place(at, dtype) for dtype in (torch.float32, *LESSER, *PRODUCTS_ALONE)]
+    whole, lesser = places[:1], places[: 1 + len(LESSER)]
+    return chain(
+        chain.from_iterable(map(elementwise_probes, lesser)),
+        chain.from_iterable(map(row_probes, whole)),
+        chain.from_iterable(map(product_probes, lesser)),
+        chain.from_iterable(map(batched_probes, lesser)),
+        chain.from_iterable(map(square_probes if at.type == "cpu" else product_probes, places[len(lesser) :])),
+        chain.from_iterable(map(layer_probes, lesser)),
+    )
+
+
+def _measured(probes: Sequence[Probe], clock: Clock, seconds: float, largest_bytes: int) -> pd.DataFrame:
+    rows: list[dict[str, Any]] = []
+    large: set[tuple[Any, ...]] = set()
+    with Progress(lambda: f"nbkit.calibrate: {len(rows)} of {len(probes)} calls measured"):
+        for probe in probes:
+            kind = (probe.op, probe.place.dtype)
+            if kind in large:
+                continue
+            flops, moved = _work(probe)
+            if moved > largest_bytes:
+                large.add(kind)
+                continue
+            time_us = clock.time_us(partial(probe.make, probe.place), moved, seconds / len(probes))
+            if time_us > LONGEST_US:
+                large.add(kind)
+            dtype = str(probe.place.dtype).removeprefix("torch.")
+            rows.append({"op": probe.name, "dtype": dtype, "flops": flops, "moved_bytes": moved, "time_us": time_us})
+    return CALLS.frame(rows)
+
+
+def _work(probe: Probe) -> tuple[int, int]:
+    """Returns FLOPs and bytes of a probe's call, by the rules of opcost."""
+    call, counted = probe.make(probe.place), OpCosts()
+    counted.note(0, probe.op, call.args, call.keywords, call())
+    (cost,) = counted.rows
+    return cost.flops or 0, cost.read_bytes + cost.written_bytes
+
+
+def _device(at: torch.device, calls: pd.DataFrame, launches: dict[str, float]) -> Device:
+    products = calls[calls["op"].isin(["aten.mm", "aten.bmm"])]
+    if not len(products):
+        raise OptionError("No call was measured of as few bytes; give largest_bytes of 16 KiB at least.")
+    rates = (products["flops"] / products["time_us"] * 1e6).groupby(products["dtype"]).max()
+    copies = calls[(calls["op"] == "aten.copy_") & (calls["dtype"] == "float32")]
+    copied = copies.iloc[copies["moved_bytes"].argmax()]
+    return Device(
+        THIS_MACHINE,
+        {str(dtype): float(rate) for dtype, rate in rates.items()},
+        float(copied["moved_bytes"] / copied["time_us"] * 1e6),
+        launches["forward"],
+        launches,
+        memory_bytes=_memory_bytes(at),
+        is_queued=at.type != "cpu",
+        calls=calls,
+    )
+
+
+def _memory_bytes(at: torch.device) -> int | None:
+    if at.type != "cpu":
+        properties = torch.get_device_module(at).get_device_properties(at)
+        return getattr(properties, "total_memory", None)
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):  # systems that do not say
+        return None

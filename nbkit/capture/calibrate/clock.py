@@ -1,0 +1,58 @@
+"""Times calls: on the CPU by its clock, on an accelerator by events of its stream."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from time import perf_counter, perf_counter_ns, thread_time_ns
+
+import torch
+
+# Calls on tensors of their own take turns, so that together they pass through no nearby cache: in a step, too, most
+# large tensors were used last long before, and small ones just now.
+COLD_BYTES, MOST_COPIES = 3 * 2**24, 16
+# A sample lasts so long at least, or the clock counts with it; and not much longer.
+SAMPLE_US, LONG_US = 100.0, 10_000.0
+SAMPLES = 3
+Call = Callable[[], object]
+
+
+class Clock:
+    """Times calls on one device; the shortest sample counts, since whatever else runs only adds."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.is_cpu = device.type == "cpu"
+        # A single thread has a clock of its own, which other processes do not disturb.
+        self.now = thread_time_ns if self.is_cpu and torch.get_num_threads() == 1 else perf_counter_ns
+
+    def time_us(self, make: Callable[[], Call], moved_bytes: int, seconds: float) -> float:
+        """Returns the microseconds of a call that `make` returns: the least of samples, which take about `seconds`."""
+        call = make()
+        alive: deque[object] = deque([call()], 1)
+        single = max(self.sample([call], alive), 0.1)
+        copies = max(1, min(MOST_COPIES, COLD_BYTES // max(1, moved_bytes), round(LONG_US / single)))
+        calls = [call, *(make() for _ in range(copies - 1))]
+        alive = deque([again() for again in calls], copies)
+        rounds = max(1, min(20, round(SAMPLE_US / (single * copies))))
+        end = perf_counter() + seconds
+        times: list[float] = []
+        while perf_counter() < end or len(times) < SAMPLES:
+            times.append(self.sample(calls * rounds, alive) / (copies * rounds))
+        return min(times)
+
+    def sample(self, calls: Sequence[Call], alive: "deque[object]") -> float:
+        """Returns the microseconds of calls in a row, whose results replace those in `alive`."""
+        if not self.is_cpu:
+            return self._on_device(calls, alive)
+        start = self.now()
+        for call in calls:
+            alive.append(call())
+        return (self.now() - start) / 1e3
+
+    def _on_device(self, calls: Sequence[Call], alive: "deque[object]") -> float:
+        first, last = (torch.Event(self.device, enable_timing=True) for _ in range(2))
+        first.record()
+        for call in calls:
+            alive.append(call())
+        last.record()
+        last.synchronize()
+        return float(first.elapsed_time(last)) * 1e3

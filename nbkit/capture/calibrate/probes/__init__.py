@@ -1,0 +1,1 @@
+"""Defines the calls that calibrate() measures."""

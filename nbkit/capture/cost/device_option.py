@@ -1,0 +1,53 @@
+"""Finds the device that a user names for opcost: a published one, this machine as measured, or one of their own."""
+
+import platform
+import re
+from pathlib import Path
+
+import torch
+
+from nbkit.cache_folder import cache_folder
+from nbkit.devices.device import Device
+from nbkit.devices.peaks import DEVICES, device_named
+from nbkit.devices.stored import load_device
+from nbkit.errors import OptionError
+
+THIS_MACHINE = "this machine"
+
+
+def device_of(value: str | Device) -> Device:
+    """Returns the device. Raises OptionError for an unknown name, and for this machine before it is measured."""
+    if isinstance(value, Device):
+        return value
+    if not isinstance(value, str):
+        raise OptionError(
+            f"device={value!r} is no device; give a name such as 'H100', 'this machine', or a nbkit.Device."
+        )
+    own = {THIS_MACHINE: current_device(None), "cpu": torch.device("cpu")}
+    if value.lower() not in own:
+        return device_named(value, [*DEVICES, *own])
+    path = calibration_path(own[value.lower()])
+    if not path.exists():
+        raise OptionError(
+            f"How fast {value} runs ops has not been measured with this torch and {torch.get_num_threads()} threads; "
+            f"run nbkit.calibrate(), which takes half a minute, or name a device such as 'H100'."
+        )
+    return load_device(path)
+
+
+def current_device(name: str | None) -> torch.device:
+    """Returns the device of a name; without one the accelerator if there is one, else the CPU. Raises OptionError."""
+    found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    if name is None:
+        return found or torch.device("cpu")
+    known = {"cpu", *({found.type} if found else ())}
+    if name.partition(":")[0] not in known:
+        raise OptionError(f"device={name!r} is not on this machine; here are {', '.join(sorted(known))}.")
+    return torch.device(name)
+
+
+def calibration_path(device: torch.device) -> Path:
+    """Returns the file of what was measured on a device of this machine, with this torch and number of threads."""
+    threads = f"{torch.get_num_threads()}-threads" if device.type == "cpu" else "device"
+    key = f"{platform.node()}-{device.type}-{threads}-torch-{torch.__version__}"
+    return cache_folder() / "calibrated" / f"{re.sub('[^A-Za-z0-9.+-]', '_', key)}.json"

@@ -1,0 +1,81 @@
+"""Predicts the time of each op of a step from its FLOPs and bytes, and names what bounds it."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from nbkit.compat.text_dtype import TEXT
+from nbkit.devices.device import Device
+from nbkit.devices.measured_calls import MeasuredCalls
+from nbkit.schema import COSTS
+
+Floats = npt.NDArray[np.float64]
+COMPUTE, MEMORY, LAUNCH, COMMUNICATION = "compute", "memory", "launch", "communication"
+# cuDNN computes them in TF32 unless told otherwise (torch.backends.cudnn.allow_tf32).
+CONVOLUTIONS = r"^aten\.\w*convolution"
+# An op whose arithmetic takes longer than to move its bytes twice is bound by arithmetic, where that is measured.
+SLOWER_THAN_MOVING = 2.0
+
+
+def with_times(costs: pd.DataFrame, device: Device, *, products_in_tf32: bool = False) -> pd.DataFrame:
+    """Returns the frame `costs` with `time_us` and `bound` of each op on `device`.
+
+    Without measured calls an op takes the longest of its arithmetic (flops over the peak of its dtype, elementwise ones
+    over that of float32), its traffic (bytes over bandwidth), and its launch, which counts in addition where the device
+    does not compute meanwhile; a view is launched only. After Williams, Waterman and Patterson, "Roofline", CACM 52(4),
+    2009. With measured calls it takes the time between those of like size, or the rate of the nearest products. A
+    collective takes its `communication_bytes` over the link's bandwidth; null where that is not known. `bound` is
+    "compute", "memory", "launch" or "communication".
+
+    Args:
+        costs: the frame `costs` of an opcost trace.
+        device: what it is to run on, wherever the step was counted.
+        products_in_tf32: whether matrix products in float32 run in TF32, as after
+            `torch.set_float32_matmul_precision("high")`; convolutions do on a device that has it.
+    """
+    costs = COSTS.check(costs)
+    parts = _parts(costs, device, products_in_tf32)
+    kernel = np.fmax(parts[COMPUTE], parts[MEMORY])
+    if device.calls is not None:
+        known = MeasuredCalls(device.calls)
+        kernel = known.times_us(costs)
+        moving = known.times_us(costs.assign(op="aten.add.Tensor"))
+        is_slow = (parts[COMPUTE] == 0) & (kernel > SLOWER_THAN_MOVING * moving)
+        parts[COMPUTE] = np.where(is_slow & (parts[MEMORY] > 0), kernel, parts[COMPUTE])
+    times = np.fmax(kernel, parts[LAUNCH]) if device.is_queued else kernel + parts[LAUNCH]
+    order = (LAUNCH, MEMORY, COMPUTE)  # launching, too, bounds what does nothing
+    sides = pd.Series(np.array(order)[np.argmax(np.stack([parts[side] for side in order]), axis=0)], dtype=TEXT)
+    sent = costs["communication_bytes"].to_numpy(np.float64, na_value=np.nan)
+    is_sent = ~np.isnan(sent)
+    times[is_sent] = sent[is_sent] / (device.link_bytes_per_s or np.nan) * 1e6 + device.launch_us
+    return costs.assign(time_us=times, bound=sides.mask(is_sent, COMMUNICATION).mask(np.isnan(times)).array)
+
+
+def _parts(costs: pd.DataFrame, device: Device, products_in_tf32: bool) -> dict[str, Floats]:
+    """Returns what each side takes alone, in microseconds."""
+    names = costs["dtype"].to_numpy(object)
+    in_tf32 = costs["op"].str.contains(CONVOLUTIONS).to_numpy(bool) | products_in_tf32
+    if "tf32" in device.flops_per_s:
+        names = np.where(in_tf32 & (names == "float32"), "tf32", names)
+    known = {name: device.peak(name if isinstance(name, str) else None) for name in set(names)}
+    compute = _numbers(costs["flops"]) / np.array([known[name] for name in names], np.float64)
+    if "elementwise_flops" in costs:
+        compute = compute + _numbers(costs["elementwise_flops"]) / device.peak("float32")
+    moved = (costs["read_bytes"] + costs["written_bytes"]).to_numpy(np.float64)
+    return {COMPUTE: compute * 1e6, MEMORY: moved / device.bytes_per_s * 1e6, LAUNCH: _launches(costs, device, moved)}
+
+
+def _launches(costs: pd.DataFrame, device: Device, moved: Floats) -> Floats:
+    """Returns what launching each op takes in its phase, beyond what its measured calls hold already."""
+    by_phase = {phase: device.phase_launch_us.get(phase, device.launch_us) for phase in costs["phase"].unique()}
+    launch = costs["phase"].map(by_phase).fillna(device.launch_us).to_numpy(np.float64)
+    if device.calls is not None:
+        bare = device.calls.loc[device.calls["moved_bytes"] > 0, "time_us"].min()
+        launch = np.maximum(launch - bare, 0.0)
+    return np.asarray(np.where(moved > 0, launch, 0.0) if device.is_queued else launch, np.float64)
+
+
+def _numbers(values: Any) -> Floats:
+    return np.asarray(values.to_numpy(np.float64, na_value=0.0), np.float64)

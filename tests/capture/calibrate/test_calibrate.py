@@ -1,0 +1,118 @@
+"""calibrate() measures this machine, and opcost then predicts its times; here on small tensors alone."""
+
+from collections import deque
+from functools import partial
+
+import pytest
+import torch
+
+import nbkit
+from nbkit.capture.calibrate.clock import Clock
+from nbkit.capture.calibrate.launching import launch_times_us
+from nbkit.errors import OptionError
+
+KIB = 2**10
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("NBKIT_CACHE", str(tmp_path))
+    return tmp_path
+
+
+def step():
+    x = torch.randn(32, 64, requires_grad=True)
+    torch.nn.functional.gelu(torch.nn.Linear(64, 64)(x)).sum().backward()
+
+
+def test_what_was_measured_predicts_a_step(cache):
+    state = torch.get_rng_state()
+    device = nbkit.calibrate(device="cpu", seconds=0, largest_bytes=64 * KIB)
+    assert torch.equal(state, torch.get_rng_state())
+    calls = device.calls
+    assert calls["moved_bytes"].max() <= 64 * KIB and (calls["time_us"] > 0).all()
+    assert {"aten.mm", "aten.convolution_backward", "aten.native_layer_norm", "aten.view"} <= {*calls["op"]}
+    assert {"float32", "bfloat16", "float16", "float64"} == {*device.flops_per_s}
+    assert set(device.phase_launch_us) == {"forward", "backward", "optimizer"} and not device.is_queued
+    (path,) = cache.rglob("*.json")
+    assert path.parent.name == "calibrated"
+    for name in ("cpu", "CPU", device):
+        costs = nbkit.opcost(device=name).run(step).costs
+        assert (costs["time_us"] > 0).all() and costs["bound"].isin(["compute", "memory", "launch"]).all()
+    assert nbkit.opcost(device="cpu").run(step).meta["cost_device"] == device.peaks()
+
+
+def test_bytes_and_flops_of_a_measured_call_are_those_of_opcost(cache):
+    calls = nbkit.calibrate(device="cpu", seconds=0, largest_bytes=16 * KIB).calls
+    left, right = torch.ones(32, 32), torch.ones(32, 32).t()
+    cost = nbkit.opcost().run(lambda: torch.mm(left, right)).costs.iloc[-1]
+    known = calls[(calls["op"] == "aten.mm") & (calls["dtype"] == "float32")]
+    assert (cost["flops"], cost["read_bytes"] + cost["written_bytes"]) in [
+        *zip(known["flops"], known["moved_bytes"], strict=True)
+    ]
+
+
+def test_a_machine_that_was_not_measured_says_how(cache):
+    with pytest.raises(OptionError, match=r"cpu runs ops has not been measured .* run nbkit\.calibrate\(\)"):
+        nbkit.opcost(device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seconds": -1}, "seconds=-1 is no number from 0 up"),
+        ({"seconds": float("inf")}, "seconds=inf is no number from 0 up"),
+        ({"largest_bytes": "1 MiB"}, "largest_bytes='1 MiB' is no number from 0 up"),
+        ({"largest_bytes": 10}, "No call was measured"),
+        ({"device": "quantum"}, "device='quantum' is not on this machine; here are"),
+    ],
+)
+def test_bad_options_are_refused(cache, options, message):
+    with pytest.raises(OptionError, match=message):
+        nbkit.calibrate(**options)
+    assert not [*cache.rglob("*.json")]
+
+
+def test_the_clock_takes_longer_for_more():
+    clock = Clock(torch.device("cpu"))
+    small, large = (torch.ones(elements) for elements in (64, 2**20))
+    times = [clock.time_us(partial(partial, tensor.exp), 8, seconds=0) for tensor in (small, large)]
+    assert 0 < times[0] < times[1]
+
+
+class Event:
+    """Counts how often one is recorded; 2.5 ms pass between any two."""
+
+    recorded = 0
+
+    def __init__(self, device, enable_timing):
+        assert enable_timing
+
+    def record(self):
+        Event.recorded += 1
+
+    def synchronize(self):
+        assert Event.recorded == 2
+
+    def elapsed_time(self, last):
+        return 2.5
+
+
+def test_an_accelerator_is_timed_by_its_events(monkeypatch):
+    """The calls stand between two events of the stream; there is none on a CPU, so that another event is taken here."""
+    monkeypatch.setattr(torch, "Event", Event)
+    seen = []
+    assert Clock(torch.device("meta")).sample([lambda: seen.append(Event.recorded)] * 3, deque()) == 2500.0
+    assert seen == [1, 1, 1]
+
+
+@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad, partial(torch.autocast, "cpu")])
+def test_the_mode_of_the_caller_does_not_count(cache, mode):
+    with mode():
+        device = nbkit.calibrate(device="cpu", seconds=0, largest_bytes=16 * KIB)
+    assert device.flops_per_s["float32"] > 0
+
+
+def test_launching_is_told_by_phase():
+    launches = launch_times_us(Clock(torch.device("cpu")), repeats=2)
+    assert {*launches} == {"forward", "backward", "optimizer"} and all(time > 0 for time in launches.values())
