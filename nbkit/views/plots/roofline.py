@@ -51,7 +51,9 @@ def plot_roofline(trace: Trace) -> "LiveFigure":
     figure = live_figure([*lines, *marks], without_markup(_title(trace)), 440, X_TITLE).with_static_view(
         lambda: draw_roofline(trace)
     )
-    figure.update_xaxes(type="log").update_yaxes(type="log", title=Y_TITLE)
+    figure.update_xaxes(type="log", exponentformat="power").update_yaxes(
+        type="log", exponentformat="power", title=Y_TITLE
+    )
     return figure
 
 
@@ -63,7 +65,12 @@ def draw_roofline(trace: Trace) -> "Figure":
     axes.set_ylabel(Y_TITLE, fontsize=9)
     for name, x, y, dash in _roof_lines(points, known):
         axes.plot(x, y, ":" if dash == "dot" else "-", color=INK, linewidth=1)
-        axes.annotate(without_math(name), (x[-1], y[-1]), fontsize=7, ha="right", va="bottom", color=INK)
+        # Left of where a flat roof begins nothing else is drawn; the name of the slope stands beside its middle.
+        is_flat = y[0] == y[-1]
+        place = (x[0], y[0]) if is_flat else ((x[0] * x[-1]) ** 0.5, (y[0] * y[-1]) ** 0.5)
+        axes.annotate(
+            f"{without_math(name)} ", place, fontsize=7, ha="right", va="center" if is_flat else "bottom", color=INK
+        )
     for bound, of in points.assign(bound=points["bound"].fillna("nothing")).groupby("bound", sort=True):
         sizes = (_sizes(of, points) / 1.8) ** 2
         axes.scatter(

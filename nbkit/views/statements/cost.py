@@ -109,4 +109,6 @@ def _time(trace: Trace) -> Iterator[Words]:
     parts = ", ".join(f"{shown(str(bound))} bound {units.share(share)}" for bound, share in bounds.items())
     device = trace.meta.get("cost_device")
     where = f" on {shown(str(device['name']))}" if device else ""
-    yield (f"Predicted time {units.duration(whole)}{where}: {parts}.",)
+    phases = costs.groupby("phase", sort=False)["time_us"].sum()
+    each = ", ".join(f"{shown(str(phase))} {units.duration(time)}" for phase, time in phases.items() if time)
+    yield (f"Predicted time {units.duration(whole)}{where} ({each}): {parts}.",)
