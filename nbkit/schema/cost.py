@@ -80,5 +80,3 @@ MODULE_COSTS = table(
     ("moved_bytes", "int64", "bytes read and written by both"),
     ("saved_bytes", "int64", "new_bytes of what its ops save"),
 )
-# Kinds of `storages`, as they are stacked: what stays through the step below what comes and goes.
-KINDS = ("parameter", "buffer", "input", "optimizer state", "gradient", "activation", "temporary")

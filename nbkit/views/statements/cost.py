@@ -6,10 +6,9 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.analysis.cost.cost_tree import cost_tree
-from nbkit.analysis.cost.memory_by_kind import memory_by_kind
+from nbkit.analysis.cost.memory_by_kind import KINDS, memory_by_kind
 from nbkit.analysis.cost.op_totals import costs_of, has_costs
 from nbkit.analysis.time.memory import peak_rows
-from nbkit.schema.cost import KINDS
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.statement import Statement, Words, op_link
 from nbkit.views.summary.names import shown, shown_module
