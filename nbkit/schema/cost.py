@@ -136,5 +136,3 @@ NODE_COSTS = table(
     ("forward_flops", "Int64", "FLOPs of its ops, counted as attrs['flops'] says; null with an op of no rule"),
     ("backward_flops", "Int64", "FLOPs of the backward ops of these"),
 )
-# Kinds of `storages`, as they are stacked: what stays through the step below what comes and goes.
-KINDS = ("parameter", "buffer", "input", "optimizer state", "gradient", "activation", "temporary")

@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 
 from nbkit import units
-from nbkit.analysis.cost.memory_by_kind import memory_by_kind, phase_spans
+from nbkit.analysis.cost.memory_by_kind import KINDS, memory_by_kind, phase_spans
 from nbkit.analysis.time.memory import memory_peaks
 from nbkit.schema import OPS
-from nbkit.schema.cost import KINDS
 from nbkit.trace.trace import Trace
 from nbkit.views.plots.figures import (
     MAX_NAME,

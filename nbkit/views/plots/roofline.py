@@ -22,6 +22,8 @@ BOUND_COLORS = {"compute": "#3b82f6", "memory": "#d97706", "launch": "#a855f7", 
 OTHER_COLOR = "#808080"
 # Kinds of call that are drawn, those that take most time; of these so many are named in the static figure.
 MOST, NAMED = 300, 5
+# Of all time: what takes less is not drawn. And how many orders of magnitude names stand apart.
+SMALLEST, APART = 1e-4, 0.5
 ALL_OF_IT = 0.99
 SMALLEST_MARK, LARGEST_MARK = 6.0, 30.0
 
@@ -35,7 +37,7 @@ def plot_roofline(trace: Trace) -> "LiveFigure":
     """
     from plotly import graph_objects
 
-    points, known = attained(trace).head(MOST), roofs(trace)
+    points, known = _points(trace), roofs(trace)
     marks = [
         graph_objects.Scatter(
             x=of["intensity"], y=of["flops_per_s"], name=f"{bound} bound", mode="markers",
@@ -51,19 +53,26 @@ def plot_roofline(trace: Trace) -> "LiveFigure":
     figure = live_figure([*lines, *marks], without_markup(_title(trace)), 440, X_TITLE).with_static_view(
         lambda: draw_roofline(trace)
     )
-    figure.update_xaxes(type="log").update_yaxes(type="log", title=Y_TITLE)
+    figure.update_xaxes(type="log", exponentformat="power").update_yaxes(
+        type="log", exponentformat="power", title=Y_TITLE
+    )
     return figure
 
 
 def draw_roofline(trace: Trace) -> "Figure":
     """Draws plot_roofline as a static figure; the ops that take most time are named."""
-    points, known = attained(trace).head(MOST), roofs(trace)
+    points, known = _points(trace), roofs(trace)
     figure, axes = static_figure(without_math(_title(trace)), 3.4, X_TITLE)
     axes.set(xscale="log", yscale="log")
     axes.set_ylabel(Y_TITLE, fontsize=9)
     for name, x, y, dash in _roof_lines(points, known):
         axes.plot(x, y, ":" if dash == "dot" else "-", color=INK, linewidth=1)
-        axes.annotate(without_math(name), (x[-1], y[-1]), fontsize=7, ha="right", va="bottom", color=INK)
+        # Left of where a flat roof begins nothing else is drawn; the name of the slope stands beside its middle.
+        is_flat = y[0] == y[-1]
+        place = (x[0], y[0]) if is_flat else ((x[0] * x[-1]) ** 0.5, (y[0] * y[-1]) ** 0.5)
+        axes.annotate(
+            f"{without_math(name)} ", place, fontsize=7, ha="right", va="center" if is_flat else "bottom", color=INK
+        )
     for bound, of in points.assign(bound=points["bound"].fillna("nothing")).groupby("bound", sort=True):
         sizes = (_sizes(of, points) / 1.8) ** 2
         axes.scatter(
@@ -75,17 +84,33 @@ def draw_roofline(trace: Trace) -> "Figure":
             linewidth=0,
             label=f"{bound} bound",
         )
-    for row in points.drop_duplicates("op").head(NAMED).to_dict("records"):
-        place = (row["intensity"], row["flops_per_s"])
-        axes.annotate(without_math(short_op(row["op"])), place, (4, -9), textcoords="offset points", fontsize=6)
+    for name, place in _named(points):
+        axes.annotate(without_math(name), place, (4, -9), textcoords="offset points", fontsize=6)
     if len(points):
         axes.legend(frameon=False, fontsize=8, loc="lower right")
     return figure
 
 
+def _points(trace: Trace) -> pd.DataFrame:
+    """Returns what is drawn, most time first: not what takes next to none, which would only widen the axes."""
+    points = attained(trace).head(MOST)
+    return points[points["time_us"] > SMALLEST * float(points["time_us"].sum())]
+
+
+def _named(points: pd.DataFrame) -> list[tuple[str, tuple[float, float]]]:
+    """Returns name and place of the ops with most time, without those that would be written over another one."""
+    named: list[tuple[str, tuple[float, float]]] = []
+    for row in points.drop_duplicates("op").to_dict("records"):
+        place = (float(row["intensity"]), float(row["flops_per_s"]))
+        is_free = all(abs(np.log10(place[1] / other[1])) > APART for _, other in named)
+        if is_free and len(named) < NAMED:
+            named.append((short_op(str(row["op"])), place))
+    return named
+
+
 def _title(trace: Trace) -> str:
     """Says how much of the time the drawn ops take: what computes nothing has no place in the chart."""
-    whole, drawn = float(trace.costs["time_us"].sum()), float(attained(trace).head(MOST)["time_us"].sum())
+    whole, drawn = float(trace.costs["time_us"].sum()), float(_points(trace)["time_us"].sum())
     share = drawn / (whole or 1.0)
     device = trace.meta.get("cost_device")
     title = f"{TITLE} on {shown(str(device['name']))}" if device else TITLE

@@ -15,6 +15,8 @@ NARROWEST, USUAL, WIDEST = 80, 100, 120
 # Names keep so many characters where they are cut; columns stand so far apart.
 FEWEST, GAP = 12, 2
 MIN_NAME, MIN_FIGURE = 32, 8
+# Characters from which on a caption is wrapped, not cut.
+LONG = 60
 Texts = list[list[str]]
 
 
@@ -118,7 +120,10 @@ def _table(section: Section) -> str:
         f"<tr>{''.join(_cell(column, text) for column, text in zip(columns, row, strict=True))}</tr>"
         for row in section.texts()
     )
-    more = f'<tr><td colspan="{len(columns)}">{escape(section.caption)}</td></tr>' if section.caption else ""
+    # A short caption needs no more room than its table has.
+    look = ' class="nbkit-sentence"' if len(section.caption) > LONG else ""
+    caption_cell = f'<td colspan="{len(columns)}"{look}>{escape(section.caption)}</td>'
+    more = f"<tr>{caption_cell}</tr>" if section.caption else ""
     caption = f"<caption>{escape(section.title)}</caption>"
     labels = f"<thead><tr>{head}</tr></thead>" if any(column.label for column in columns) else ""
     return f"<table>{caption}{labels}<tbody>{body}{more}</tbody></table>"

@@ -6,10 +6,9 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.analysis.cost.cost_tree import cost_tree
-from nbkit.analysis.cost.memory_by_kind import memory_by_kind
+from nbkit.analysis.cost.memory_by_kind import KINDS, memory_by_kind
 from nbkit.analysis.cost.op_totals import costs_of, has_costs
 from nbkit.analysis.time.memory import peak_rows
-from nbkit.schema.cost import KINDS
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.statement import Statement, Words, op_link
 from nbkit.views.summary.names import shown, shown_module
@@ -109,4 +108,6 @@ def _time(trace: Trace) -> Iterator[Words]:
     parts = ", ".join(f"{shown(str(bound))} bound {units.share(share)}" for bound, share in bounds.items())
     device = trace.meta.get("cost_device")
     where = f" on {shown(str(device['name']))}" if device else ""
-    yield (f"Predicted time {units.duration(whole)}{where}: {parts}.",)
+    phases = costs.groupby("phase", sort=False)["time_us"].sum()
+    each = ", ".join(f"{shown(str(phase))} {units.duration(time)}" for phase, time in phases.items() if time)
+    yield (f"Predicted time {units.duration(whole)}{where} ({each}): {parts}.",)

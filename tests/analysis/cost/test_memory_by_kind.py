@@ -3,8 +3,7 @@
 import pandas as pd
 
 import nbkit
-from nbkit.analysis.cost.memory_by_kind import memory_by_kind, phase_spans
-from nbkit.schema.cost import KINDS
+from nbkit.analysis.cost.memory_by_kind import KINDS, memory_by_kind, phase_spans
 from tests.support.costs import layers
 from tests.support.fakes import make_ops
 

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 import nbkit
+from nbkit.analysis.cost.memory_by_kind import KINDS
 from nbkit.errors import OptionError
-from nbkit.schema.cost import KINDS
 from nbkit.views.plots import draw_cost, draw_memory, draw_roofline, plot_cost, plot_memory, plot_roofline
 from nbkit.views.plots.cost_pictures import cost_pictures, memory_picture
 from nbkit.views.plots.thinned import seen_rows

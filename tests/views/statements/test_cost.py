@@ -33,7 +33,10 @@ def test_the_predicted_time_is_said_with_what_bounds_it() -> None:
     trace = with_times(layers())
     (time,) = said(trace)[3:]
     whole = trace.costs["time_us"].sum()
-    assert time.startswith(f"Predicted time {whole:.0f} µs: ") and "launch bound" in time and "memory bound" in time
+    phases = {phase: of["time_us"].sum() for phase, of in trace.costs.groupby("phase")}
+    assert time.startswith(f"Predicted time {whole:.0f} µs (")
+    assert all(f"{phase} {time_us:.0f} µs" in time for phase, time_us in phases.items() if time_us >= 100)
+    assert "launch bound" in time and "memory bound" in time
 
 
 def test_a_device_is_named_and_whether_the_step_fits_is_said() -> None:
@@ -46,7 +49,7 @@ def test_a_device_is_named_and_whether_the_step_fits_is_said() -> None:
         found.append(said(named))
     assert found[0][1] == "It does not fit into the 20.0 KiB of Tiny: 1.19 KiB too much."
     assert found[1][1] == "It fits into the 42.4 KiB of Tiny: 50.0 % of it."
-    assert " on Tiny: " in found[0][-1]
+    assert " on Tiny (" in found[0][-1]
 
 
 def test_ops_without_a_rule_are_named() -> None:
