@@ -45,9 +45,9 @@ def fully_sharded(
                 sent["all_gather_bytes"] += is_gather * _others(unit.parameter_bytes, ranks)
                 sent["reduce_scatter_bytes"] += is_backward * _others(unit.gradient_bytes, ranks)
     is_update = (costs["phase"] == "optimizer").to_numpy(bool)
-    moved = {
-        name: np.where(is_update, -(-costs[name].to_numpy() // ranks), costs[name])
-        for name in ("read_bytes", "written_bytes")
+    shared = {
+        name: costs[name].where(~is_update, -(-costs[name] // ranks))
+        for name in ("read_bytes", "written_bytes", "elementwise_flops")
     }
     return of_one_rank(
         trace,
@@ -55,7 +55,7 @@ def fully_sharded(
         gathered,
         sent,
         f"Parameters, gradients and optimizer state are shared by {ranks} ranks; all measures are those of one rank.",
-        costs=costs.assign(**moved),
+        costs=costs.assign(**shared),
     )
 
 

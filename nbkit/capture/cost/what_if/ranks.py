@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from nbkit.capture.cost.module_rows import module_costs
 from nbkit.schema import MEMORY, STORAGES
 from nbkit.trace.trace import Trace
 
@@ -30,11 +31,11 @@ def of_one_rank(
     gathered: Sequence[Gathered],
     sent: dict[str, int],
     note: str,
-    **frames: pd.DataFrame,
+    costs: pd.DataFrame,
 ) -> Trace:
     """Returns a trace with other sizes of its storages (N,), and memory that is gathered from other ranks.
 
-    `sent` are bytes by measure, `frames` take the place of those of the trace.
+    `sent` are bytes by measure, `costs` are those of the rank's ops.
     """
     storages = trace.storages.assign(size_bytes=sizes)
     memory = trace.memory.assign(delta_bytes=_deltas(trace.memory, sizes))
@@ -45,7 +46,15 @@ def of_one_rank(
     meta = {**trace.meta, "notes": [*trace.meta["notes"], note]}
     before = trace.meta.get("sent_bytes", {})
     meta["sent_bytes"] = {name: before.get(name, 0) + sent.get(name, 0) for name in before | sent}
-    changed = {"storages": storages, "memory": memory.assign(allocated_bytes=totals), "saved": saved, **frames}
+    moved = (costs["read_bytes"] + costs["written_bytes"]).replace(0, np.nan)
+    costs = costs.assign(intensity=(costs["flops"].astype("Float64") / moved).astype("float64"))
+    changed = {
+        "storages": storages,
+        "memory": memory.assign(allocated_bytes=totals),
+        "saved": saved,
+        "costs": costs,
+        "module_costs": module_costs(trace.modules, costs, saved),
+    }
     return Trace({**trace.frames, **changed}, meta)
 
 

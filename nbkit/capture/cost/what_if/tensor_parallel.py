@@ -66,6 +66,7 @@ def tensor_parallel(trace: Trace, models: Mapping[str, nn.Module], ranks: Ranks)
     factor[(costs["phase"] == "optimizer").to_numpy(bool)] = _held_fraction(models, split, ranks.count)
     costs = costs.assign(
         flops=costs["flops"].where(~is_split, costs["flops"] // ranks.count),
+        elementwise_flops=np.ceil(costs["elementwise_flops"].astype("Float64") * factor).astype("Int64"),
         **{name: np.ceil(costs[name] * factor).astype(np.int64) for name in ("read_bytes", "written_bytes")},
     )
     whole = trace.costs["written_bytes"].to_numpy()

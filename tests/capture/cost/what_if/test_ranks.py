@@ -67,7 +67,9 @@ def sent(measured, name):
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_a_rank_of_a_tensor_parallel_group_costs_what_its_share_costs(ranks, again):
     _, whole = training(again=again)
-    asked = measures(nbkit.what_if(whole, tensor_parallel=ranks).changed)
+    changed = nbkit.what_if(whole, tensor_parallel=ranks).changed
+    asked, root = measures(changed), changed.module_costs.iloc[0]
+    assert root["forward_flops"] + root["backward_flops"] == asked["forward_flops"] + asked["backward_flops"]
     share = measures(nbkit.opcost().run(training(ranks, again)[1]))
     exact = [name for name in share if not name.startswith(("peak_", "moved_", "all_reduce_"))]
     assert [asked[name] for name in exact] == [share[name] for name in exact]
