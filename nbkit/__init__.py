@@ -19,6 +19,8 @@ from nbkit.flops import register_flop_formula
 from nbkit.trace.trace import Trace
 
 if TYPE_CHECKING:  # for editors and type checkers; at run time each is imported at its first use
+    from nbkit.analysis.cost.compare_cost import compare_cost
+    from nbkit.analysis.cost.cost_tree import cost_tree
     from nbkit.analysis.time.compare_times import compare_times
     from nbkit.analysis.time.device import device_use, launch_delays, synchronising_calls
     from nbkit.analysis.time.gaps import gaps_by_module, largest_gaps
@@ -46,8 +48,10 @@ __all__ = [
     "TraceError",
     "by_input_shapes",
     "by_module_tree",
+    "compare_cost",
     "compare_times",
     "compare_values",
+    "cost_tree",
     "device_use",
     "gaps_by_module",
     "held_at_peak",
@@ -67,6 +71,8 @@ __all__ = [
 
 # Imported at first use: a trace or a dump is read without torch, and plotly and anywidget take their time.
 _HOMES = {
+    "nbkit.analysis.cost.compare_cost": ("compare_cost",),
+    "nbkit.analysis.cost.cost_tree": ("cost_tree",),
     "nbkit.analysis.time.compare_times": ("compare_times",),
     "nbkit.analysis.time.device": ("device_use", "launch_delays", "synchronising_calls"),
     "nbkit.analysis.time.gaps": ("gaps_by_module", "largest_gaps"),
@@ -82,8 +88,10 @@ _HOMES = {
     "nbkit.capture.calls.script": ("script_of",),
     "nbkit.capture.check.opcheck": ("opcheck",),
     "nbkit.capture.cost.analyzer.cost_table": ("cost_table",),
+    "nbkit.capture.cost.fits.fits": ("fits",),
     "nbkit.capture.cost.opcost": ("opcost",),
     "nbkit.capture.cost.shape_formulas": ("register_shape_formula",),
+    "nbkit.capture.cost.what_if.what_if": ("what_if",),
     "nbkit.capture.diff.opdiff": ("opdiff",),
     "nbkit.capture.native.build": ("build_recorder",),
     "nbkit.capture.operators.bisect.opbisect": ("opbisect",),
@@ -103,7 +111,14 @@ _HOMES = {
     "nbkit.views.flamegraph.widget": ("FlameGraph",),
     "nbkit.views.graph.widget": ("GraphView",),
     "nbkit.views.op_table.widget": ("OpTable",),
-    "nbkit.views.plots": ("plot_memory", "plot_metrics", "plot_modules", "plot_ops"),
+    "nbkit.views.plots": (
+        "plot_cost",
+        "plot_memory",
+        "plot_metrics",
+        "plot_modules",
+        "plot_ops",
+        "plot_roofline",
+    ),
     "nbkit.views.report.opreport": ("opreport",),
 }
 _AT_FIRST_USE = {name: home for home, names in _HOMES.items() for name in names}

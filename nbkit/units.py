@@ -1,8 +1,16 @@
 """Formats numbers: the only place that turns microseconds, bytes and counts into text."""
 
+import re
 from decimal import ROUND_HALF_UP, Context, Decimal
 
+from nbkit.errors import OptionError
+
 NULL = "—"
+_BYTES = {"": 1, "b": 1} | {
+    f"{prefix}{unit}": base**power
+    for power, prefix in enumerate("kmgtp", 1)
+    for unit, base in (("b", 1000), ("ib", 1024))
+}
 _DURATIONS = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
 _SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _FLOPS = ((1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1e3, "kFLOP"))
@@ -54,6 +62,19 @@ def change(value_us: float | None) -> str:
 def data_size(value_bytes: float | None) -> str:
     """Formats bytes as '12.3 MiB'."""
     return _in_units(value_bytes, _SIZES, "B")
+
+
+def bytes_of(size: object) -> int:
+    """Returns a size in bytes: of a number, or of a text such as '24 GiB' (1024³ each) or '80GB' (1000³).
+
+    Raises OptionError for anything else.
+    """
+    match = (
+        re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", str(size)) if isinstance(size, str | int | float) else None
+    )
+    if match is None or isinstance(size, bool) or match[2].lower() not in _BYTES:
+        raise OptionError(f"{size!r} is no size of memory; give bytes as a number, or such as '24 GiB' or '80 GB'.")
+    return int(float(match[1]) * _BYTES[match[2].lower()])
 
 
 def count(value: float | None) -> str:

@@ -45,6 +45,23 @@ def test_null(value: object, is_null: bool) -> None:
     assert units.is_null(value) is is_null
 
 
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        ("24 GiB", 24 * 2**30),
+        ("80GB", 80 * 10**9),
+        ("1.5 kib", 1536),
+        ("12", 12),
+        (7, 7),
+        (2.0, 2),
+        (1e10, 10**10),
+        (" 3 TB ", 3 * 10**12),
+    ],
+)
+def test_a_size_is_read(size, expected):
+    assert units.bytes_of(size) == expected
+
+
 def test_sizes_and_flops_with_two_decimals():
     sizes = (4_841_472, 924_844, 1023, 1024, 0, -4096)
     assert [units.exact_size(size) for size in sizes] == [

@@ -8,7 +8,7 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from nbkit.errors import OptionError, nearest
-from nbkit.schema import NODES, OVERLAY, PARTS
+from nbkit.schema import NODES, OVERLAY, PARTS, Table
 
 How = Literal["sum", "max", "min", "mean"]
 By = Literal["module", "op_id"]
@@ -20,20 +20,67 @@ LARGEST = ("max_", "peak_")
 # Columns of frames with one row per module that count what is below it already.
 WITH_BELOW = ("total_", "params", "trainable_params", "param_bytes", "buffer_bytes", "calls", "depth")
 SHOWN = 3
+SIDES = ("left", "right")
+# A frame; for two graphs that are compared one for each side, None for a side that keeps its colors.
+Colored = pd.DataFrame | tuple[pd.DataFrame | None, pd.DataFrame | None]
 Frames = Mapping[str, pd.DataFrame]
 Meta = dict[str, Any]
 
 
 def overlay_of(
-    frames: Frames, frame: pd.DataFrame, column: str, how: How | None, by: By | None
+    frames: Frames, sides: Mapping[str, Any], frame: Colored, column: str, *, how: How | None, by: By | None
 ) -> tuple[pd.DataFrame, Meta]:
     """Returns the frame `overlay`, and how it was made: column, by, how, is_inclusive, joined, of.
 
-    `frames` are those of a graph; see `Trace.color_by` for the rest. Raises OptionError.
+    `frames` are those of a graph, `sides` what the meta of two compared ones says of "left" and "right"; see
+    `Trace.color_by` for the rest. Of two graphs what was made of either side is in "sides", null for a plain one.
+    Raises OptionError.
     """
-    _check_graph(frames)
-    values = _column(frame, column)
-    nodes, parts = NODES.check(frames["nodes"]), PARTS.check(frames.get("parts", PARTS.frame()))
+    if "nodes" not in frames:
+        raise OptionError("This trace has no graph to color; make one with nbkit.opgraph().")
+    if "correspondence" in frames:
+        return _overlay_of_sides(frames, sides, frame, column, how=how, by=by)
+    if isinstance(frame, tuple):
+        raise OptionError(
+            "A pair of frames is for two graphs that are compared, nbkit.opgraph(a, against=b); give one frame."
+        )
+    return _overlay((_rows(frames, NODES), _rows(frames, PARTS)), frame, column, how=how, by=by)
+
+
+def _overlay_of_sides(
+    frames: Frames, sides: Mapping[str, Any], frame: Colored, column: str, *, how: How | None, by: By | None
+) -> tuple[pd.DataFrame, Meta]:
+    """Returns the overlay of both sides of a comparison, each with the values of its own frame."""
+    if not isinstance(frame, tuple) or len(frame) != len(SIDES) or all(side is None for side in frame):
+        raise OptionError(
+            "Two graphs that are compared need a frame each: color_by((left, right), column), with None for a side "
+            "that keeps its colors."
+        )
+    made: list[Meta | None] = []
+    overlays = []
+    for side, rows in zip(SIDES, frame, strict=True):
+        try:
+            graph = (_of_side(frames, NODES, side, sides), _of_side(frames, PARTS, side, sides))
+            overlay, meta = (None, None) if rows is None else _overlay(graph, rows, column, how=how, by=by)
+        except OptionError as error:
+            raise OptionError(f"On the {side}: {error}") from None
+        made.append(meta)
+        overlays += [] if overlay is None else [overlay]
+    known = [side for side in made if side]
+    if len({side["how"] for side in known}) > 1:
+        raise OptionError(
+            f"The column {column!r} holds numbers on one side and categories on the other, which have no common scale; "
+            f"give a column of one kind."
+        )
+    overlay = OVERLAY.check(pd.concat(overlays, ignore_index=True))
+    return overlay, {"column": column, "how": known[0]["how"], "sides": made}
+
+
+def _overlay(
+    graph: tuple[pd.DataFrame, pd.DataFrame], frame: pd.DataFrame, column: str, *, how: How | None, by: By | None
+) -> tuple[pd.DataFrame, Meta]:
+    """Returns the overlay of one graph, its nodes and its parts."""
+    (nodes, parts), values = graph, _column(frame, column)
     key, is_number = _key(frame, nodes, by), is_numeric_dtype(values)
     chosen = _checked_how(how, column, is_number)
     rows = frame.assign(value=values)[[*dict.fromkeys([key, *_beside(frame, key)]), "value"]]
@@ -54,13 +101,17 @@ def overlay_of(
     return overlay, {**meta, "joined": found, "of": rows[key].nunique()}
 
 
-def _check_graph(frames: Frames) -> None:
-    if "nodes" not in frames:
-        raise OptionError("This trace has no graph to color; make one with nbkit.opgraph().")
-    if "correspondence" in frames:
-        raise OptionError(
-            "Two graphs that are compared have colors of their own; color one of them, nbkit.opgraph(source)."
-        )
+def _rows(frames: Frames, table: Table) -> pd.DataFrame:
+    return table.check(frames.get(table.name, table.frame()))
+
+
+def _of_side(frames: Frames, table: Table, side: str, sides: Mapping[str, Any]) -> pd.DataFrame:
+    """Returns the nodes or parts of one side, those of the graph that was compared first."""
+    rows, known = _rows(frames, table), frames["correspondence"]
+    ids = known.loc[(known["level"] == "part") == (table is PARTS), f"{side}_id"].dropna().astype("int64")
+    compared = rows["graph"].iloc[ids.to_numpy()].unique()
+    mine = rows[rows["graph"].isin((sides.get(side) or {}).get("graphs", []))]
+    return mine.sort_values("graph", key=lambda graph: ~graph.isin(compared), kind="stable")
 
 
 def _checked_how(how: How | None, column: str, is_number: bool) -> How | None:

@@ -61,7 +61,8 @@ STORAGES = table(
         "kind",
         "str",
         "parameter, buffer, input (another tensor from outside), gradient (of a parameter), optimizer state, "
-        "activation (saved for the backward pass), temporary",
+        "activation (saved for the backward pass), temporary, gathered (whole parameters and gradients of a rank that "
+        "shares them, while it computes with them)",
     ),
     ("size_bytes", "int64", "its size"),
     ("device", "str", "device, with its index"),
@@ -87,6 +88,23 @@ MODULE_COSTS = table(
     ("moved_bytes", "int64", "bytes read and written by both"),
     ("saved_bytes", "int64", "new_bytes of what its ops save"),
 )
+DIFFERENCE = table(
+    "difference",
+    "measure of a step that runs as it is, and under other conditions",
+    (
+        "measure",
+        "str",
+        "peak_bytes: the most memory at one time, and peak_parameter_bytes, peak_activation_bytes ... what it is made "
+        "up of, by `storages.kind`; saved_bytes: the sum of `saved.new_bytes`; parameter_bytes, gradient_bytes, "
+        "optimizer_state_bytes: all of these kinds; forward_flops, backward_flops (with what checkpointing computes "
+        "again): 2 x multiply-adds; moved_bytes: read and written by all ops; all_gather_bytes, reduce_scatter_bytes, "
+        "all_reduce_bytes: sent by each rank",
+    ),
+    ("baseline", "Int64", "as the step is"),
+    ("changed", "Int64", "under the other conditions"),
+    ("change", "Int64", "changed - baseline"),
+    ("ratio", "float64", "changed / baseline; null where baseline is 0"),
+)
 NODE_COSTS = table(
     "node_costs",
     "node of a model's forward pass, in the order of execution",
@@ -107,3 +125,5 @@ NODE_COSTS = table(
     ("forward_flops", "Int64", "FLOPs of its ops, counted as attrs['flops'] says; null with an op of no rule"),
     ("backward_flops", "Int64", "FLOPs of the backward ops of these"),
 )
+# Kinds of `storages`, as they are stacked: what stays through the step below what comes and goes.
+KINDS = ("parameter", "buffer", "input", "optimizer state", "gradient", "activation", "temporary")

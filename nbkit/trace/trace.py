@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 import pandas as pd
 
 from nbkit.errors import SchemaError, TraceError, nearest
-from nbkit.graphs.overlay import By, How, overlay_of
+from nbkit.graphs.overlay import By, Colored, How, overlay_of
 from nbkit.progress import Progress
 from nbkit.schema import TABLES
 from nbkit.trace import storage
@@ -110,7 +110,7 @@ class Trace:
 
     def color_by(
         self,
-        frame: pd.DataFrame | None,
+        frame: Colored | None,
         column: str | None = None,
         *,
         how: How | None = None,
@@ -124,7 +124,8 @@ class Trace:
         Args:
             frame: such as `trace.ops`, `trace.diffs`, what `nbkit.by_module_tree()` or `compare_times()` returns, or
                 your own. In a graph that has its modules once for each phase, a row colors that of its column `phase`,
-                without such a column that of the forward.
+                without such a column that of the forward. Two graphs that are compared take a pair of frames, (left,
+                right), each with the values of its own side, None for a side without; one scale is for both.
             column: numbers, texts or booleans. The unit is taken from the name: `_us`, `_ms`, `_bytes`, `_fraction`.
             how: what a box has of several rows, its own and those of all that is in it: "sum", "max", "min" or "mean".
                 Usually the sum of times, sizes and counts, and the largest of all else, such as ratios and errors. A
@@ -139,7 +140,7 @@ class Trace:
         meta = {name: value for name, value in self.meta.items() if name != "overlay"}
         if frame is None:
             return Trace(frames, meta, self.captured)
-        overlay, made = overlay_of(frames, frame, str(column), how, by)
+        overlay, made = overlay_of(frames, meta, frame, str(column), how=how, by=by)
         return Trace({**frames, "overlay": overlay}, {**meta, "overlay": made}, self.captured)
 
     def summary(self) -> str:

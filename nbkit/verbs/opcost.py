@@ -4,11 +4,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from nbkit.analysis.cost.op_totals import has_costs, has_times
 from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import Recorder, Verb
-from nbkit.views.ops_view import led_by, op_charts
-from nbkit.views.plots import draw_memory
-from nbkit.views.sections.cost import cost_sections
+from nbkit.views.op_table.panel import cost_panel
+from nbkit.views.ops_view import led_by
+from nbkit.views.plots import draw_cost, draw_roofline
+from nbkit.views.plots.cost_pictures import cost_pictures, memory_picture
+from nbkit.views.sections.cost import cost_sections, costliest_calls
+from nbkit.views.statements.cost import cost_statements
+from nbkit.views.static_html.view import no_outcome
 
 
 def _function() -> Callable[..., Any]:
@@ -18,12 +23,23 @@ def _function() -> Callable[..., Any]:
 
 
 def _charts(trace: Trace) -> list[Any]:
-    return [draw_memory(trace), *op_charts(trace)]
+    moved = [draw_cost(trace, "moved_bytes")] if has_costs(trace) else []
+    return [*moved, *([draw_roofline(trace)] if has_times(trace) else [])]
 
 
 OPCOST = Verb(
     "opcost",
-    view=replace(led_by(cost_sections), charts=_charts),
+    # The times of a step on shapes say nothing of the step: where its ops' costs are known, they are shown instead.
+    view=replace(
+        led_by(cost_sections, memory_picture),
+        sections=cost_sections,
+        charts=_charts,
+        drawing=cost_pictures,
+        calls=costliest_calls,
+        panels=lambda contents: [cost_panel(contents)],
+        totals=no_outcome,
+        statements=cost_statements,
+    ),
     recorder=Recorder(
         function=_function,
         summary="count FLOPs and memory of a step without running it",

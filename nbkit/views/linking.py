@@ -1,4 +1,4 @@
-"""Links widgets or their models: a selected frame filters an op table, and a selected op is selected in both."""
+"""Links widgets or their models: a selected frame or range filters an op table, a selected op is selected in both."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,12 +14,16 @@ from nbkit.views.graph.widget import GraphModel
 from nbkit.views.live.pieces import Ids
 from nbkit.views.op_table.widget import OpTableModel
 
+# What of a flame graph filters an op table.
+SELECTED = ["selection", "selected_range"]
+
 
 def link(flame: FlameGraphModel, table: OpTableModel) -> Callable[[], None]:
     """Link both ways; calling what comes back ends it. Raises OptionError if they do not show the same ops.
 
-    Selecting a frame shows only the ops inside it in the table, with the work on devices that they launched; clearing
-    the table's filters, or the selection, shows all of them again.
+    Selecting a frame shows only the ops inside it in the table, with the work on devices that they launched; selecting
+    a range of time those with a part in it; of both, the one that was selected last. Clearing the table's filters, or
+    what is selected, shows all of them again.
     """
     n_ops = len(table.source.trace.ops)
     if flame.flame["count"] != n_ops:
@@ -28,23 +32,29 @@ def link(flame: FlameGraphModel, table: OpTableModel) -> Callable[[], None]:
         )
 
     def show_selected(change: dict[str, Any]) -> None:
-        if flame.selection is None or (ids := flame.selected_ids()) is None:
-            table.show_all()
+        frame, span = flame.selection, flame.selected_range
+        if span is not None and (frame is None or change["name"] == "selected_range"):
+            # The calls on devices that ran in it are among them.
+            table.show_within(str(span["label"]), flame.known_ids(span))
+        elif frame is not None:
+            table.show_within(str(frame["label"]), _with_kernels(table, flame.known_ids(frame)))
         else:
-            table.show_within(str(flame.selection["label"]), _with_kernels(table, ids))
+            table.show_all()
 
     def clear_selection(change: dict[str, Any]) -> None:
         if change["new"] is None:
-            flame.selection = None
+            # Both at once: the table would show the ops of the other one for a moment.
+            with flame.hold_trait_notifications():
+                flame.selection = flame.selected_range = None
 
     ops = traitlets.link((flame, "selected_op_id"), (table, "selected_op_id"))
-    flame.observe(show_selected, "selection")
+    flame.observe(show_selected, SELECTED)
     table.observe(clear_selection, "within")
-    show_selected({})
+    show_selected({"name": "selection"})
 
     def unlink() -> None:
         ops.unlink()
-        flame.unobserve(show_selected, "selection")
+        flame.unobserve(show_selected, SELECTED)
         table.unobserve(clear_selection, "within")
 
     return unlink

@@ -9,7 +9,7 @@ from nbkit.views.op_table.calls import first_calls_table
 from nbkit.views.op_table.panel import op_panel
 from nbkit.views.plots import draw_modules, draw_ops
 from nbkit.views.sections.section import Section, op_sections
-from nbkit.views.static_html.view import View
+from nbkit.views.static_html.view import View, no_picture
 
 
 def op_charts(trace: Trace) -> list[Any]:
@@ -24,18 +24,18 @@ def _op_table(trace: Trace) -> Any:
     return ops_alone(trace)
 
 
-def led_by(first: Callable[[Trace, int], list[Section]]) -> View:
-    """Returns the view of ops with these sections above all others."""
+def led_by(first: Callable[[Trace, int], list[Section]], picture: Callable[[Trace], str] = no_picture) -> View:
+    """Returns the view of ops with these sections above all others, and a picture above them."""
 
     def widget(trace: Trace) -> Any:
         from nbkit.views.widgets import sections_and_ops
 
-        return sections_and_ops(trace, first)
+        return sections_and_ops(trace, first, picture)
 
     def sections(trace: Trace, count: int) -> list[Section]:
         return [*first(trace, count), *op_sections(trace, count)]
 
-    return replace(OPS_VIEW, widget=widget, sections=sections, outcome=first)
+    return replace(OPS_VIEW, widget=widget, sections=sections, outcome=first, picture=picture)
 
 
 OPS_VIEW = View(

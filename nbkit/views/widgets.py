@@ -14,6 +14,7 @@ from nbkit.views.op_table.widget import OpTable, OpTableModel
 from nbkit.views.sections.section import Section
 from nbkit.views.sections.writers import to_html
 from nbkit.views.static_html.style import static_div
+from nbkit.views.static_html.view import no_picture
 
 ROWS = 10
 FINDINGS = 5
@@ -47,9 +48,12 @@ def sections_and_flame(trace: Trace, html: str) -> CompositeWidget:
     return CompositeWidget(trace, _brief(trace, html), FlameGraphModel(trace))
 
 
-def sections_and_ops(trace: Trace, sections: Callable[[Trace, int], list[Section]]) -> CompositeWidget:
-    """Puts the brief and these sections, ten rows each, above the op table."""
-    return CompositeWidget(trace, _brief(trace, to_html(sections(trace, ROWS))), OpTableModel(trace))
+def sections_and_ops(
+    trace: Trace, sections: Callable[[Trace, int], list[Section]], picture: Callable[[Trace], str] = no_picture
+) -> CompositeWidget:
+    """Puts the brief, a picture and these sections, ten rows each, above the op table."""
+    html = picture(trace) + to_html(sections(trace, ROWS))
+    return CompositeWidget(trace, _brief(trace, html), OpTableModel(trace))
 
 
 def ops_alone(trace: Trace) -> OpTable | CompositeWidget:

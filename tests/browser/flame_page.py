@@ -317,6 +317,12 @@ class FlamePage:
         rows = self.page.get_by_role("region", name=f"Range by {by}").locator("tbody tr")
         return [row.locator("th, td").all_inner_texts() for row in rows.all()]
 
+    def selected_range(self) -> dict[str, Any] | None:
+        script = """() => { const found = window.model.get("selected_range");
+          return found && { ...found, ids: Array.from(new Int32Array(found.ids.buffer)) }; }"""
+        result: dict[str, Any] | None = self.page.evaluate(script)
+        return result
+
     def selection(self) -> dict[str, Any]:
         script = """() => { const found = window.model.get("selection");
           const ids = found && Array.from(new Int32Array(found.ids.buffer));

@@ -15,7 +15,8 @@ from tests.browser.exposed import expose
 
 HTML = """<!doctype html><html lang='en'><title>linked</title>
 <main><div id='flame'></div><div id='table'></div></main></html>"""
-TRAITS = {"flame": ("selected_op_id", "selection"), "table": ("selected_op_id", "within")}
+CHOSEN = ("selection", "selected_range")
+TRAITS = {"flame": ("selected_op_id", *CHOSEN), "table": ("selected_op_id", "within")}
 # A model sends what a widget saves to Python, and takes over what that changed in either widget.
 STAND_IN = """async ([name, source, css, state]) => {
   document.head.append(Object.assign(document.createElement("style"), { textContent: css }));
@@ -49,6 +50,19 @@ STAND_IN = """async ([name, source, css, state]) => {
 }"""
 
 
+def drag_range(page: Page, flame: Locator, start: float, end: float) -> None:
+    """Drags along the time axis of a flame graph in time order, from one fraction of its width to another."""
+    stage = flame.get_by_role("tree", name="Frames")
+    stage.scroll_into_view_if_needed()
+    box = stage.bounding_box()
+    assert box is not None
+    left, right = (box["x"] + box["width"] * share for share in (start, end))
+    page.mouse.move(left, box["y"] + 9)
+    page.mouse.down()
+    page.mouse.move(right, box["y"] + 9, steps=4)
+    page.mouse.up()
+
+
 class LinkedPage:
     """Both widgets of a trace on a page; `flame` and `table` are their Python sides."""
 
@@ -60,7 +74,8 @@ class LinkedPage:
         expose(page, "saveToKernel", self._save)
         columns = {name: base64.b64encode(data).decode() for name, data in self.flame.flame["columns"].items()}
         flame = {**self.flame.flame, "columns": columns, "memory": None}
-        self._open("flame", "flamegraph", {"flame": flame, "base": None, "selection": None, "selected_op_id": None})
+        chosen = dict.fromkeys(TRAITS["flame"])
+        self._open("flame", "flamegraph", {"flame": flame, "base": None, **chosen})
         self._open("table", "op_table", {"overview": self.table.overview, "within": None, "selected_op_id": None})
 
     def _open(self, name: str, bundle: str, state: dict[str, Any]) -> None:
@@ -71,14 +86,16 @@ class LinkedPage:
         """Set what a widget saved; the traits that differ from what its front end knows, as JSON."""
         widget, saved = getattr(self, name), dict(json.loads(text))
         before = self._state() | {(name, trait): value for trait, value in saved.items()}
-        if saved.get("selection"):
-            ids = saved["selection"]["ids"]
-            saved["selection"]["ids"] = b"".join(op_id.to_bytes(4, "little") for op_id in ids)
+        for trait in filter(saved.get, CHOSEN):
+            ids = saved[trait]["ids"]
+            saved[trait]["ids"] = b"".join(op_id.to_bytes(4, "little") for op_id in ids)
         with widget.hold_trait_notifications():
             for trait, value in saved.items():
                 setattr(widget, trait, value)
         after = self._state()
-        changed = [[*key, after[key]] for key in after if key[1] != "selection" and after[key] != before[key]]
+        # What was chosen has bytes; back comes only that it is cleared.
+        is_told = {key: key[1] not in CHOSEN or after[key] is None for key in after}
+        changed = [[*key, after[key]] for key in after if is_told[key] and after[key] != before[key]]
         return json.dumps(changed)
 
     def _state(self) -> dict[tuple[str, str], Any]:
@@ -92,6 +109,10 @@ class LinkedPage:
 
     def count(self, text: str) -> Locator:
         return self.page.locator("#table .nb-count strong", has_text=text)
+
+    def drag_range(self, start: float, end: float) -> None:
+        """Drags a range of time in the flame graph from one fraction of its width to another."""
+        drag_range(self.page, self.page.locator("#flame"), start, end)
 
     def choose_frame(self, name: str) -> None:
         """Select a frame by its name in the flame graph's own table."""

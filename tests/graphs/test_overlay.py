@@ -137,11 +137,9 @@ def test_ops_of_another_recording_are_refused_and_can_be_joined_by_module(record
         graph.color_by(frame(op_id=[10_000], x=[1]), "x")
 
 
-def test_what_has_no_graph_or_two_is_not_colored(recorded: Trace, tree: Trace) -> None:
+def test_what_has_no_graph_is_not_colored(recorded: Trace) -> None:
     with pytest.raises(OptionError, match=r"This trace has no graph to color; make one with nbkit.opgraph\(\)"):
         recorded.color_by(recorded.ops, "op")
-    with pytest.raises(OptionError, match="Two graphs that are compared have colors of their own"):
-        nbkit.opgraph(model(), against=model()).color_by(tree.modules, "params")
 
 
 def test_colors_are_saved_with_the_graph_and_are_taken_away_by_none_or_a_new_graph(tree: Trace, tmp_path: Any) -> None:

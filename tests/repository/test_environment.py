@@ -81,7 +81,7 @@ def test_constraints_pin_a_torch_that_the_project_accepts():
 @pytest.mark.parametrize(
     ("folder", "extras"),
     [
-        ("nbkit", ("onnx", "mcp")),
+        ("nbkit", ("onnx", "mcp", "solver")),
         ("sample_models", ()),
         ("notebooks", ("demo",)),
         ("tests", ("test",)),
@@ -94,7 +94,7 @@ def test_every_import_is_declared(folder, extras):
 
 
 def test_what_only_an_extra_brings_is_imported_where_it_is_used():
-    optional = requirements("onnx", "mcp").keys() - requirements().keys()
+    optional = requirements("onnx", "mcp", "solver").keys() - requirements().keys()
     at_the_top = [
         (path.name, name.name if isinstance(node, ast.Import) else node.module)
         for path in (ROOT / "nbkit").rglob("*.py")
@@ -103,7 +103,7 @@ def test_what_only_an_extra_brings_is_imported_where_it_is_used():
         for name in node.names
     ]
     assert [one for one in at_the_top if str(one[1]).split(".")[0] in optional] == []
-    assert {"onnx", "onnxruntime", "mcp"} <= optional
+    assert {"onnx", "onnxruntime", "mcp", "scipy"} <= optional
 
 
 def test_an_undeclared_import_would_be_seen():
@@ -113,5 +113,6 @@ def test_an_undeclared_import_would_be_seen():
 
 def test_the_runtime_has_no_test_tools():
     assert (
-        not {"pytest", "playwright", "transformers", "jupyterlab", "torchlens", "onnx", "mcp"} & requirements().keys()
+        not {"pytest", "playwright", "transformers", "jupyterlab", "torchlens", "onnx", "mcp", "scipy"}
+        & requirements().keys()
     )

@@ -20,6 +20,7 @@ def test_there_are_notebooks():
         "02_where_time_goes",
         "03_device_vs_cpu",
         "04_audit_a_training_step",
+        "05_cost_before_running",
         "06_graphs_of_four_frameworks",
         "07_capture_and_fix",
     }

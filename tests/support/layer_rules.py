@@ -32,7 +32,7 @@ THIRD_PARTY = {
     "base": FRAMES | {"pyarrow"},
     "trace": FRAMES | {"pyarrow", "safetensors"},
     "analysis": FRAMES | {"pyarrow"},
-    "capture": FRAMES | {"pyarrow", "torch"},
+    "capture": FRAMES | {"pyarrow", "torch", "scipy"},
     "simulated": FRAMES | {"torch"},
     "readers": FRAMES | {"pyarrow", "onnx", "onnxruntime"},
     "views": FRAMES | {"anywidget", "ipywidgets", "traitlets", "plotly", "matplotlib"},

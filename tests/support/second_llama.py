@@ -18,6 +18,7 @@ class Ways:
     theta: float = 10_000.0
     scale: float = 1.0
     repeats_in_turn: bool = False  # heads 0, 1, 0, 1, where 0, 0, 1, 1 is right
+    attends_apart: bool = False  # in a module of its own
 
 
 class Norm(nn.Module):
@@ -34,26 +35,19 @@ def turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:  # (B, T, H, D), tabl
     return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
 
-class Block(nn.Module):
-    """Holds all of a layer: no module of its own for attention or the feed-forward network."""
+class Attention(nn.Module):
+    """Attends with the projections that it holds, in one module with what is around it, or in one of its own."""
 
     def __init__(self, config: LlamaConfig, ways: Ways) -> None:
         super().__init__()
-        width, inner = config.hidden_size, config.intermediate_size
-        heads = config.num_key_value_heads * config.head_dim
+        width, heads = config.hidden_size, config.num_key_value_heads * config.head_dim
         self.size, self.ways = config.head_dim, ways
-        self.n1, self.n2 = Norm(width, ways.eps), Norm(width, ways.eps)
         self.wq, self.wo = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
         self.wk, self.wv = nn.Linear(width, heads, bias=False), nn.Linear(width, heads, bias=False)
-        self.w1, self.w3 = nn.Linear(width, inner, bias=False), nn.Linear(width, inner, bias=False)
-        self.w2 = nn.Linear(inner, width, bias=False)
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:  # (B, T, C) -> (B, T, C)
-        h = self.n1(x)
+    def forward(self, h: Tensor, cos: Tensor, sin: Tensor) -> Tensor:  # (B, T, C) -> (B, T, C)
         k, q, v = (linear(h).unflatten(-1, (-1, self.size)) for linear in (self.wk, self.wq, self.wv))
-        x = x + self.wo(self.attended(turned(q, cos, sin), turned(k, cos, sin), v))
-        h = self.n2(x)
-        return x + self.w2(self.w3(h) * F.silu(self.w1(h)))
+        return self.wo(self.attended(turned(q, cos, sin), turned(k, cos, sin), v))
 
     def attended(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         q, k, v = (heads.transpose(1, 2) for heads in (q, k, v))
@@ -68,12 +62,52 @@ class Block(nn.Module):
         return ((scores + hidden).softmax(-1) @ v).transpose(1, 2).flatten(2)
 
 
+class Rest(nn.Module):
+    """Holds the norms of a layer and its feed-forward network, which is no module of its own."""
+
+    def __init__(self, config: LlamaConfig, ways: Ways) -> None:
+        super().__init__()
+        width, inner = config.hidden_size, config.intermediate_size
+        self.n1, self.n2 = Norm(width, ways.eps), Norm(width, ways.eps)
+        self.w1, self.w3 = nn.Linear(width, inner, bias=False), nn.Linear(width, inner, bias=False)
+        self.w2 = nn.Linear(inner, width, bias=False)
+
+    def fed_forward(self, x: Tensor) -> Tensor:  # (B, T, C) -> (B, T, C)
+        h = self.n2(x)
+        return x + self.w2(self.w3(h) * F.silu(self.w1(h)))
+
+
+class Block(Rest, Attention):
+    """Holds all of a layer: no module of its own for attention or the feed-forward network."""
+
+    def __init__(self, config: LlamaConfig, ways: Ways) -> None:
+        Attention.__init__(self, config, ways)
+        inner = Rest(config, ways)
+        for name, module in inner.named_children():
+            setattr(self, name, module)
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:  # (B, T, C) -> (B, T, C)
+        return self.fed_forward(x + Attention.forward(self, self.n1(x), cos, sin))
+
+
+class SplitBlock(Rest):
+    """Holds an attention of its own class beside the projections of its feed-forward network."""
+
+    def __init__(self, config: LlamaConfig, ways: Ways) -> None:
+        super().__init__(config, ways)
+        self.att = Attention(config, ways)
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:  # (B, T, C) -> (B, T, C)
+        return self.fed_forward(x + self.att(self.n1(x), cos, sin))
+
+
 class SecondLlama(nn.Module):
     def __init__(self, config: LlamaConfig, ways: Ways) -> None:
         super().__init__()
         self.size, self.ways = config.head_dim, ways
         self.wte = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.blocks = nn.ModuleList(Block(config, ways) for _ in range(config.num_hidden_layers))
+        block = SplitBlock if ways.attends_apart else Block
+        self.blocks = nn.ModuleList(block(config, ways) for _ in range(config.num_hidden_layers))
         self.final, self.out = (
             Norm(config.hidden_size, ways.eps),
             nn.Linear(config.hidden_size, config.vocab_size, False),
@@ -109,7 +143,7 @@ NAMES = {
 
 def first_name(name: str) -> str:
     """Returns what the sample model calls a parameter of the second one."""
-    return ".".join(NAMES.get(part, part) for part in name.split("."))
+    return ".".join(NAMES.get(part, part) for part in name.split(".") if part != "att")
 
 
 def two_llamas(ways: Ways | None = None, config: LlamaConfig = LLAMA_TINY) -> tuple[Llama, SecondLlama]:

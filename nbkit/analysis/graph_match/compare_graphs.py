@@ -7,7 +7,7 @@ import pandas as pd
 from nbkit.analysis.graph_match.locations import Locations
 from nbkit.analysis.graph_match.ops import match_ops
 from nbkit.analysis.graph_match.parameters import ParameterMatcher
-from nbkit.analysis.graph_match.parts import matched_parts
+from nbkit.analysis.graph_match.parts import matched_parts, pair_holders
 from nbkit.analysis.graph_match.rows import MatchedGraphs
 from nbkit.analysis.graph_match.side import side_of
 from nbkit.progress import Progress
@@ -49,5 +49,6 @@ def _matched(left: Frames, right: Frames, left_graph: str, right_graph: str) -> 
     parts = matched_parts(*sides)
     locations = Locations(*sides, parts)
     states = ParameterMatcher(*sides, locations)
-    match_ops(*sides, locations, states.pairs)
+    pair_holders(*sides, parts, states.pairs)
+    match_ops(*sides, Locations(*sides, parts), states.pairs)
     return MatchedGraphs(*sides, parts, states.pairs, states.is_transposed)

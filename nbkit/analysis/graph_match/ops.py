@@ -141,9 +141,12 @@ class _OpMatcher:
         return (does, node.phase or "forward", self._locations.of(side, node), self._size(node))
 
     def _by_order(self) -> None:
-        """Pairs what is left of each location in the order in which it stands, between what is paired already."""
+        """Pairs what is left of each location in the order in which it stands, between what is paired already.
+
+        Inner locations come first: what a block does with the results of its layers is told by whose results they are.
+        """
         lefts, rights = (self._sequences(side) for side in (0, 1))
-        for location, left_nodes in lefts.items():
+        for location, left_nodes in sorted(lefts.items(), key=lambda item: -self._depth(item[0][0])):
             right_nodes = rights.get(location, [])
             words = [self._word(0, node) for node in left_nodes], [self._word(1, node) for node in right_nodes]
             for first, second in common_sequence(*words):
@@ -151,8 +154,11 @@ class _OpMatcher:
                 if self._may_meet(left, right):
                     self._pairs.add(left, right, "structure")
 
-    def _sequences(self, side: int) -> dict[Hashable, list[Node]]:
-        result: dict[Hashable, list[Node]] = {}
+    def _depth(self, location: int | None) -> int:
+        return len(self._sides[0].ancestors(location))
+
+    def _sequences(self, side: int) -> dict[tuple[int | None, str], list[Node]]:
+        result: dict[tuple[int | None, str], list[Node]] = {}
         for node in self._sides[side].nodes.values():
             if node.kind in ("op", "constant"):
                 result.setdefault((self._locations.of(side, node), node.phase or "forward"), []).append(node)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable
 from math import inf
 
 from nbkit.analysis.graph_match.locations import Locations
+from nbkit.analysis.graph_match.operands import attention_operands
 from nbkit.analysis.graph_match.pairs import Groups, Pairs, groups, if_single, in_order
 from nbkit.analysis.graph_match.side import Node, Shape, Side
 
@@ -24,8 +25,10 @@ class ParameterMatcher:
         self._lefts, self._rights = _in_order_of_use(left), _in_order_of_use(right)
         self.pairs = Pairs()
         self._pair(_best_prefix(self._lefts, self._rights), in_order, "name")
+        self._operands = attention_operands(left), attention_operands(right)
+        self._pair(self._by_operand, if_single, "structure")
         self._pair(self._by_inner_name, in_order, "name")
-        is_turned = self._count(self._by_turned_shape) > self._count(self._by_shape)
+        is_turned = self._agreement(self._by_turned_shape) > self._agreement(self._by_shape)
         by_shape = self._by_turned_shape if is_turned else self._by_shape
         self._pair(by_shape, if_single, "shape")
         self._pair(lambda side, node: self._with_readers(by_shape(side, node), side, node), if_single, "structure")
@@ -49,13 +52,33 @@ class ParameterMatcher:
         for first, second in pairing(self._groups(key)):
             self.pairs.add(first.node_id, second.node_id, evidence)
 
-    def _count(self, key: Key) -> int:
-        return len(in_order(self._groups(key)))
+    def _agreement(self, key: Key) -> tuple[int, int]:
+        """Returns how many meet by that key, and how many of them are used at the same place in the order.
+
+        Layers that widen and narrow again have as many equal shapes as turned ones, but in another order.
+        """
+        pairs = in_order(self._groups(key))
+        places = [self._places(side) for side in (0, 1)]
+        return len(pairs), sum(places[0][first.node_id] == places[1][second.node_id] for first, second in pairs)
+
+    def _places(self, side: int) -> dict[int, int]:
+        """Returns which weight of its location each one is, in the order of use; the same of what is no weight."""
+        counts: dict[Hashable, int] = {}
+        places = {}
+        for node in (self._lefts, self._rights)[side]:
+            group = (self._location(side, node), node.kind, is_weight(self._sides[side], node))
+            places[node.node_id] = counts[group] = counts.get(group, -1) + 1
+        return places
 
     def _groups(self, key: Key) -> Groups[Node]:
         lefts = [node for node in self._lefts if node.node_id not in self.pairs.right_of]
         rights = [node for node in self._rights if node.node_id not in self.pairs.left_of]
         return groups(lefts, rights, lambda node: key(0, node), lambda node: key(1, node))
+
+    def _by_operand(self, side: int, node: Node) -> Hashable | None:
+        """Returns where it makes the queries, keys or values of attention; of some authors keys come first."""
+        location, operand = self._location(side, node), self._operands[side].get(node.node_id)
+        return None if None in (location, operand, node.shape) else (location, operand, len(node.shape or ()))
 
     def _by_inner_name(self, side: int, node: Node) -> Hashable | None:
         location, name = self._location(side, node), self._locations.inner_name(side, node)

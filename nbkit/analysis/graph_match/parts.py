@@ -2,20 +2,27 @@
 
 from collections.abc import Callable, Hashable
 
-from nbkit.analysis.graph_match.pairs import Pairs, groups, in_order
+from nbkit.analysis.graph_match.pairs import Groups, Pairs, groups, if_single, in_order
 from nbkit.analysis.graph_match.side import Part, Side
 
 # Share of what two containers hold that must be the same.
 MOST = 0.5
 Key = Callable[[Part], Hashable | None]
-# From the most telling to the least, for parts below the same pair; a role or a phase never meets another one.
-PASSES: tuple[tuple[str, Key], ...] = (
-    ("name", lambda part: (_phase(part), part.role, part.name)),
-    ("name", lambda part: (_phase(part), part.name)),
-    ("shape", lambda part: (_phase(part), part.role, part.params) if part.role and part.params else None),
-    ("role", lambda part: (_phase(part), part.role) if part.role else None),
-    ("structure", lambda part: (_phase(part), part.type, part.params) if part.type and not part.role else None),
+Pairing = Callable[[Groups[Part]], list[tuple[Part, Part]]]
+# From the most telling to the least, for parts below the same pair; a role or a phase never meets another one. Which of
+# several layers of one size is which, their parameters tell.
+PASSES: tuple[tuple[str, Key, Pairing], ...] = (
+    ("name", lambda part: (_phase(part), part.role, part.name), in_order),
+    ("name", lambda part: (_phase(part), part.name), in_order),
+    ("shape", lambda part: (_phase(part), part.role, part.params) if part.role and part.params else None, in_order),
+    ("role", lambda part: (_phase(part), part.role) if part.role else None, in_order),
+    ("structure", lambda part: _type_and_size(part) if part.children or not part.params else None, in_order),
+    ("structure", lambda part: _type_and_size(part) if not part.children and part.params else None, if_single),
 )
+
+
+def _type_and_size(part: Part) -> Hashable | None:
+    return (_phase(part), part.type, part.params) if part.type and not part.role else None
 
 
 def _phase(part: Part) -> str:
@@ -34,21 +41,21 @@ def matched_parts(left: Side, right: Side) -> Pairs:
         rights = [
             part for part in _below(right, right_whole) if not _is_inside(right, part, right_whole, pairs.left_of)
         ]
-        for evidence, key in PASSES:
-            waiting += _paired(lefts, rights, key, evidence, pairs)
+        for evidence, key, pairing in PASSES:
+            waiting += _paired((lefts, rights), key, pairing, evidence, pairs)
     _pair_containers(left, right, pairs)
     return pairs
 
 
 def _paired(
-    lefts: list[Part], rights: list[Part], key: Key, evidence: str, pairs: Pairs
+    sides: tuple[list[Part], list[Part]], key: Key, pairing: Pairing, evidence: str, pairs: Pairs
 ) -> list[tuple[Part | None, Part | None]]:
     """Returns new pairs of parts of equal keys; a role never meets another one."""
-    lefts = [part for part in lefts if part.part_id not in pairs.right_of]
-    rights = [part for part in rights if part.part_id not in pairs.left_of]
+    lefts = [part for part in sides[0] if part.part_id not in pairs.right_of]
+    rights = [part for part in sides[1] if part.part_id not in pairs.left_of]
     return [
         (first, second)
-        for first, second in in_order(groups(lefts, rights, key, key))
+        for first, second in pairing(groups(lefts, rights, key, key))
         if _may_meet(first, second) and pairs.add(first.part_id, second.part_id, evidence)
     ]
 
@@ -58,8 +65,8 @@ def _unequally_known(
 ) -> list[tuple[Part | None, Part | None]]:
     """Returns new pairs of parts of one name, of which only one side's role was recognized."""
     key = PASSES[1][1]
-    result = _paired(_below(left, left_whole), _containers(right, right_whole), key, "name", pairs)
-    return result + _paired(_containers(left, left_whole), _below(right, right_whole), key, "name", pairs)
+    result = _paired((_below(left, left_whole), _containers(right, right_whole)), key, in_order, "name", pairs)
+    return result + _paired((_containers(left, left_whole), _below(right, right_whole)), key, in_order, "name", pairs)
 
 
 def _is_inside(side: Side, part: Part, whole: Part | None, paired: dict[int, int]) -> bool:
@@ -122,6 +129,31 @@ def _pair_containers(left: Side, right: Side, pairs: Pairs) -> None:
                 candidates.append((share, is_named, left_id, right_id))
     for *_, left_id, right_id in sorted(candidates, reverse=True):
         pairs.add(left_id, right_id, "name" if left.parts[left_id].name == right.parts[right_id].name else "structure")
+
+
+def pair_holders(left: Side, right: Side, parts: Pairs, states: Pairs) -> None:
+    """Adds innermost parts that hold paired parameters and no others, in every phase that both have.
+
+    `states` are pairs of parameters: one author's feed-forward is a module, the other's block holds its layers itself.
+    """
+    partners: tuple[dict[int, set[int]], dict[int, set[int]]] = ({}, {})
+    for first, second in states.right_of.items():
+        left_id, right_id = left.nodes[first].part, right.nodes[second].part
+        if left_id is not None and right_id is not None:
+            partners[0].setdefault(left_id, set()).add(right_id)
+            partners[1].setdefault(right_id, set()).add(left_id)
+    phases = [{(part.module, _phase(part)): part for part in side.parts.values()} for side in (left, right)]
+    for left_id, (right_id, *others) in partners[0].items():
+        ours, theirs = left.parts[left_id], right.parts[right_id]
+        is_known = left_id in parts.right_of or right_id in parts.left_of
+        if is_known or others or len(partners[1][right_id]) > 1 or ours.children or theirs.children:
+            continue
+        for (module, phase), part in phases[0].items() if ours.module is not None else ():
+            partner = phases[1].get((theirs.module, phase)) if module == ours.module else None
+            if partner is not None and _may_meet(part, partner):
+                parts.add(part.part_id, partner.part_id, "structure")
+        if _may_meet(ours, theirs):
+            parts.add(left_id, right_id, "structure")
 
 
 def _held(side: Side, part: Part, paired: dict[int, int]) -> set[int]:

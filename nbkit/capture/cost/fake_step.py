@@ -27,6 +27,7 @@ from nbkit.errors import CostError
 
 # torch raises these where a result, or its shape, depends on values.
 ITEM = torch.ops.aten._local_scalar_dense.default
+LIFT = torch.ops.aten.lift_fresh.default  # takes the real tensor that torch.tensor() makes
 NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException)
 
 
@@ -53,19 +54,21 @@ class FakeStep(StepMode):
     """Gives each op fake tensors for the real ones that it takes, and tells a watcher of the call and its result.
 
     One real tensor has one fake one throughout, and views of one memory share a fake memory. What writes to a real
-    tensor writes to its fake one.
+    tensor writes to its fake one. `stand_in` may return a fake tensor of other sizes or of another dtype than those of
+    the real one; None, if it stays as it is.
     """
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Watcher, stand_in: Callable[[Tensor], Any]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.fake = FakeTensorMode()
-        self.watcher = watcher
+        self.watcher, self.stand_in = watcher, stand_in
         self.assumed = 0  # values of optimizers that were taken as 1
         self.is_reading, self.is_unknown = False, False  # tensor.item() runs; it gave what nobody knows
         self.values = KnownValues()
         self.real: dict[int, Tensor] = {}  # of the running op: the real tensor by the id of its fake one
         # They live as long as the real ones: what is written to them must not be lost.
         self.fakes = WeakIdKeyDictionary()
+        self.unnoted: dict[int, Tensor] = {}  # real tensors by the id of what stands for them, until an op takes that
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -87,11 +90,14 @@ class FakeStep(StepMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        # An exception from a mode ends the process where torch asks a fake tensor for its device.
-        if not isinstance(func, OpOverload) or func.namespace == "prim":
+        # An exception from a mode ends the process where torch asks a fake tensor for its device; named ranges of the
+        # profiler are no work.
+        if not isinstance(func, OpOverload) or func.namespace in ("prim", "profiler"):
             return func(*args, **kwargs)
         outer, self.real = self.real, {}
         try:
+            if func is LIFT and type(args[0]) is not FakeTensor and args[0] not in self.fakes:
+                self._take(args[0])
             args, kwargs = self._faked(args), self._faked(kwargs)
             self.watcher.before(func, args)
             out = self._run(func, args, kwargs)
@@ -155,6 +161,8 @@ class FakeStep(StepMode):
     def _faked(self, value: Any) -> Any:
         kind = type(value)
         if kind is FakeTensor:
+            if self.unnoted:
+                self.note_stand_in(value)
             return value
         if isinstance(value, Tensor):
             return self._fake_of(value)
@@ -167,12 +175,33 @@ class FakeStep(StepMode):
         return value
 
     def _fake_of(self, real: Tensor) -> Any:
+        fake = self.seen(real)
+        if fake is None:
+            fake = self._take(real)
+        self.real[id(fake)] = real
+        return self._faked(fake)
+
+    def note_stand_in(self, fake: Tensor) -> None:
+        """Tells the watcher of what stands for a real tensor, when the first op takes it."""
+        if (real := self.unnoted.pop(id(fake), None)) is not None:
+            self.watcher.real(real, fake)  # type: ignore[arg-type]
+
+    def _take(self, real: Tensor) -> Any:
+        """Returns a new fake tensor that stands for a real one as it is."""
+        fake = self.fakes[real] = self.fake.fake_tensor_converter.from_real_tensor(self.fake, real)
+        self.values.note(real, fake)
+        self.watcher.real(real, fake)
+        return fake
+
+    def seen(self, real: Tensor) -> Any:
+        """Returns what stands for a real tensor; None if no op took it yet, and it stays as it is."""
         fake = self.fakes.get(real)
         if fake is None:
-            fake = self.fakes[real] = self.fake.fake_tensor_converter.from_real_tensor(self.fake, real)
-            self.values.note(real, fake)
-            self.watcher.real(real, fake)
-        self.real[id(fake)] = real
+            fake = self.stand_in(real)
+            if fake is not None:
+                self.fakes[real] = fake
+                self.values.note(real, fake)
+                self.unnoted[id(fake)] = real
         return fake
 
     def _returned(self, out: Any) -> Any:

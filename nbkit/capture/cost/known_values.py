@@ -29,11 +29,11 @@ class KnownValues:
         self.values = WeakIdKeyDictionary()
 
     def note(self, real: Tensor, fake: FakeTensor) -> None:
-        """Keeps a copy of a real tensor, if it is small."""
-        most = MOST_FLOATS if real.is_floating_point() or real.is_complex() else MOST_INTEGERS
-        if real.layout is torch.strided and real.device.type == "cpu" and real.numel() <= most:
-            with isolated():
-                self.values[fake] = real.detach().clone()
+        """Keeps a copy of a real tensor, if it is small; of a larger fake one its values are taken to repeat."""
+        with isolated():
+            most = MOST_FLOATS if real.is_floating_point() or real.is_complex() else MOST_INTEGERS
+            if real.layout is torch.strided and real.device.type == "cpu" and max(real.numel(), fake.numel()) <= most:
+                self.values[fake] = _repeated(real.detach(), fake.shape).to(fake.dtype, copy=True)
 
     def forget(self, fake: Tensor) -> None:
         """Lets go of what is known of a tensor."""
@@ -68,6 +68,13 @@ class KnownValues:
         for fake, value in zip(_tensors([out]), _tensors([result]), strict=False):
             if fake not in self.values and value.numel() <= MOST_INTEGERS:
                 self.values[fake] = value
+
+
+def _repeated(values: Tensor, shape: torch.Size) -> Tensor:
+    for dim, size in enumerate(shape):
+        if values.shape[dim] != size:
+            values = values.index_select(dim, torch.arange(size) % values.shape[dim])
+    return values
 
 
 def _known(values: Any, held: Any) -> Any:

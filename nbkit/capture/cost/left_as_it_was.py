@@ -6,6 +6,7 @@ from weakref import ref
 
 import torch
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from nbkit.capture.watch.state import State, holders
@@ -33,7 +34,8 @@ class LeftAsItWas:
 
     def note_gradient(self, real: Tensor) -> None:
         """Puts a tensor without values in place of the gradient of a real tensor."""
-        if real.is_leaf and real.requires_grad and id(real) not in self.noted:
+        # A model that an earlier step on shapes made has no real tensors.
+        if real.is_leaf and real.requires_grad and id(real) not in self.noted and not isinstance(real, FakeTensor):
             self.noted.add(id(real))
             self.gradients.append((ref(real), gradient := real.grad))
             if gradient is not None:

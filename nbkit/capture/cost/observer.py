@@ -1,8 +1,10 @@
 """Adds to a recording what its step costs: FLOPs and bytes of each op, memory over time, tensors saved for backward."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet, ref
 
 import numpy as np
 import pandas as pd
@@ -13,13 +15,14 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd.function import BackwardCFunction
 from torch.nn import Parameter
 
+from nbkit.capture.cost.engine_sums import EngineSums
 from nbkit.capture.cost.fake_step import FakeStep
 from nbkit.capture.cost.frames import costs_frame, memory_frames, saved_frame
 from nbkit.capture.cost.left_as_it_was import LeftAsItWas
 from nbkit.capture.cost.module_rows import module_costs
 from nbkit.capture.cost.op_costs import OpCosts
 from nbkit.capture.cost.saved_tensors import SavedTensors
-from nbkit.capture.cost.storages import BEFORE, BUFFER, GRADIENT, INPUT, PARAMETER, STATE, TEMPORARY, Storages
+from nbkit.capture.cost.storages import BEFORE, BUFFER, GRADIENT, INPUT, PARAMETER, STATE, TEMPORARY, Storage, Storages
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.recording import ACCUMULATE, NOTHING_YET, OP_FIELDS, OPTIMIZER_CODE, Recording, current_node
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
@@ -39,8 +42,44 @@ INTO_ZEROS = {
 }
 
 
+class Conditions:
+    """Changes what a step runs under; each hook here does nothing."""
+
+    def around(self, observer: "CostObserver") -> AbstractContextManager[object]:
+        """Returns what is entered before the step runs on shapes, and left after it."""
+        return nullcontext()
+
+    def inside(self, observer: "CostObserver") -> AbstractContextManager[object]:
+        """Returns what is entered where the step runs on shapes, before any of it is counted."""
+        return nullcontext()
+
+    def stand_in(self, real: Tensor) -> FakeTensor | None:
+        """Returns the tensor without values that the step sees instead of a real one; None where it stays as it is."""
+        return None
+
+
+@dataclass(frozen=True)
+class Met:
+    """Describes a real tensor that a step took; `storage.kind` says what it is, once the step is over."""
+
+    tensor: Any  # a weak reference
+    shape: tuple[int, ...]
+    storage: Storage
+
+
 class CostObserver(Observer):
-    """Runs the step of a recording on shapes, and counts."""
+    """Runs the step of a recording on shapes, and counts.
+
+    What it met stays known afterwards: real tensors, optimizers that stepped, and root models, by weak references.
+    """
+
+    def __init__(self, conditions: Conditions | None = None) -> None:
+        self.conditions = conditions or Conditions()
+        self.met: list[Met] = []
+        self.optimizers: WeakSet[Any] = WeakSet()
+        self.models: dict[str, Any] = {}  # by their label in the frames
+        self.unmet: list[FakeTensor] = []
+        self.recomputed: set[int] = set()  # slots of ops, and at last op_ids, that a checkpoint runs again
 
     step_type = FakeStep
 
@@ -48,14 +87,18 @@ class CostObserver(Observer):
     def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
         self.recording, self.modules = recording, modules
         self.storages = Storages(self._place)
-        self.saved = SavedTensors(self.storages, self._drop)
+        self.saved = SavedTensors(self.storages, self._drop, self._meet)
         self.costs = OpCosts()
-        self.step = self.step_type(self)
+        self.step = self.step_type(self, self.conditions.stand_in)
+        self.sums = EngineSums()
         self.kept = LeftAsItWas(self.step.faked, self._note_state)
         swap = Patch(torch.utils, "swap_tensors")
         swap.install(self._swapping(swap))
         try:
-            with self.kept, self.saved.hooks, self.step.running():
+            with (
+                self.conditions.around(self), self.kept, self.saved.hooks, self.sums, self.step.running(),
+                self.conditions.inside(self),
+            ):  # fmt: skip
                 yield
         finally:
             swap.remove()
@@ -95,23 +138,41 @@ class CostObserver(Observer):
     def real(self, real: Tensor, fake: FakeTensor) -> None:
         self.kept.note(real)
         kind = PARAMETER if isinstance(real, Parameter) else INPUT
-        held = self.storages.made(real, kind, BEFORE)
+        is_other = fake.shape != real.shape or fake.dtype != real.dtype
+        seen, hidden = (fake, real) if is_other else (real, fake)
+        held = self.storages.made(seen, kind, BEFORE)
         if held is not None:
-            self.storages.stands_for(fake, held)
-        if isinstance(gradient := real.grad if real.is_leaf else None, FakeTensor):
+            self.storages.stands_for(hidden, held)
+            self.met.append(Met(ref(real), tuple(real.shape), held))
+        if isinstance(gradient := seen.grad if seen.is_leaf else None, FakeTensor):
             self.storages.made(gradient, GRADIENT, BEFORE)
+
+    def _meet(self, tensor: Tensor) -> Storage | None:
+        """Notes a tensor that is saved before an op took it: one from outside, of which autograd is told first."""
+        if isinstance(tensor, FakeTensor):
+            self.step.note_stand_in(tensor)
+            return self.storages.made(tensor)
+        return self.storages.made(tensor, PARAMETER if isinstance(tensor, Parameter) else INPUT, BEFORE)
 
     def before(self, func: OpOverload, args: Any) -> None:
         self.storages.settle_merge()
-        self.saved.before(func, args)
+        self.saved.before(func, args, self.step.real.values())
         # A mode makes autograd sum gradients into a new tensor; without one it adds to the first, where nobody else
         # holds that.
-        if (func is ADD and _is_of_engine()) or (func in INTO_ZEROS and _is_of_formula()):
+        is_sum = func is ADD and self._is_of_engine() and not args[0]._is_view()  # a view holds its base, too
+        if is_sum or (func in INTO_ZEROS and _is_of_formula()):
             self.storages.merge(args[0])
+
+    def _is_of_engine(self) -> bool:
+        """Returns whether autograd itself runs the op that is running, between its nodes or to add to a gradient."""
+        return self.sums.is_running() or type(current_node()) is ACCUMULATE
 
     def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> None:
         self.saved.after(func, args, out)
         self._note_made(out)
+        # Autograd computes gradients with its recording off, unless these are to have gradients themselves.
+        if torch.is_grad_enabled() and torch._C._current_graph_task_id() != -1:
+            self.recomputed.add(self._place())
         self.costs.note(self._place(), func, args, kwargs, out)
 
     def _note_made(self, out: Any) -> None:
@@ -125,13 +186,16 @@ class CostObserver(Observer):
 
     def _note_state(self, optimizer: Any) -> None:
         """Notes what a step of an optimizer has left in its state."""
+        self.optimizers.add(optimizer)
         for state in optimizer.state.values():
             for value in state.values() if isinstance(state, dict) else ():
-                if isinstance(value, Tensor) and (held := self.storages.of(value)) is not None:
+                # What no op took was there before.
+                if isinstance(value, Tensor) and (held := self.storages.made(value, STATE, BEFORE)) is not None:
                     held.kind = STATE
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         self._note_models()
+        self.recomputed = {int(op_ids[slot]) for slot in self.recomputed if slot < len(op_ids)}
         frames = {
             "costs": costs_frame(self.costs.rows, ops, op_ids),
             **memory_frames(self.storages, ops, op_ids),
@@ -146,29 +210,34 @@ class CostObserver(Observer):
 
     def _note_models(self) -> None:
         """Tells parameters from buffers, and adds those that no op took."""
-        for root in self.modules.roots.roots:
+        roots = self.modules.roots
+        self.models = {label: root.module for label, root in zip(roots.labels(), roots.roots, strict=True)}
+        for root in roots.roots:
             model = root.module()
             for kind, tensors in ((PARAMETER, model.parameters()), (BUFFER, model.buffers())) if model else ():
                 for tensor in tensors:
-                    held = self.storages.made(tensor, kind, BEFORE)
+                    held = self.storages.made(self._as_seen(tensor), kind, BEFORE)
                     if held is not None:
                         held.kind = kind
 
+    def _as_seen(self, tensor: Tensor) -> Tensor:
+        """Returns the tensor that the step would see, if an op took this one; it lives until the frames are built."""
+        stand_in = None if self.storages.of(tensor) is not None else self.conditions.stand_in(tensor)
+        if stand_in is None:
+            return tensor
+        self.unmet.append(stand_in)
+        return stand_in
+
     def forget(self) -> None:
         self.storages.forget()
-        del self.recording, self.modules, self.storages, self.saved, self.costs, self.kept, self.step
+        self.unmet.clear()
+        del self.recording, self.modules, self.storages, self.saved, self.costs, self.kept, self.sums, self.step
 
 
 def _device_of(tensor: Any) -> torch.device:
     """Returns the device that a tensor is said to be on; it never raises, which would end the process here."""
     device: torch.device = getattr(tensor, "fake_device", None) or tensor.device
     return device
-
-
-def _is_of_engine() -> bool:
-    """Returns whether autograd itself runs the op that is running, between its nodes or to add to a gradient."""
-    node = current_node()
-    return type(node) is ACCUMULATE or (node is None and torch._C._current_graph_task_id() != -1)
 
 
 def _is_of_formula() -> bool:

@@ -1,17 +1,16 @@
 """Notes the tensors that autograd saves for the backward pass, with the op that saves each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import Parameter
 
-from nbkit.capture.cost.storages import ACTIVATION, BEFORE, INPUT, PARAMETER, TEMPORARY, Storage, Storages
+from nbkit.capture.cost.storages import ACTIVATION, BEFORE, TEMPORARY, Storage, Storages
 from nbkit.capture.replay.isolated import isolated
 
 DETACH = torch.ops.aten.detach.default
@@ -34,11 +33,13 @@ class SavedTensors:
 
     Autograd saves an op's inputs before it runs the op, and its results after it, as new tensors that a call of
     `aten.detach` makes of them, and where it takes one out, such a call may make a new one. These calls are torch's
-    own: `drop` takes the row of a slot back.
+    own: `drop` takes the row of a slot back. `meet` returns the memory of a tensor that no op took before.
     """
 
-    def __init__(self, storages: Storages, drop: Callable[[int], None]) -> None:
-        self.storages, self.drop = storages, drop
+    def __init__(
+        self, storages: Storages, drop: Callable[[int], None], meet: Callable[[Tensor], Storage | None]
+    ) -> None:
+        self.storages, self.drop, self.meet = storages, drop, meet
         self.saved: list[Saved] = []
         self.last = BEFORE  # slot of the last op but aten.detach
         self.waiting: list[tuple[Saved, int]] = []  # inputs of the op that comes next, by id
@@ -47,10 +48,13 @@ class SavedTensors:
         self.unpacking: int | None = None  # slot of the call that did
         self.hooks = saved_tensors_hooks(self._pack, self._unpack)
 
-    def before(self, func: OpOverload, args: Any) -> None:
-        """Settles which op saves the tensors that wait for one: this one, if it takes them, else the one before."""
+    def before(self, func: OpOverload, args: Any, real: Iterable[Tensor]) -> None:
+        """Settles which op saves the tensors that wait for one: this one, if it takes them, else the one before.
+
+        `real` are the real tensors among the arguments, for which there are fake ones in `args`.
+        """
         if self.waiting:
-            taken = {id(arg) for arg in _flat(args)}
+            taken = {id(arg) for arg in (*_flat(args), *real)}
             for saved, key in self.waiting:
                 saved.saver = self.storages.place() if key in taken else self.last
             self.waiting.clear()
@@ -81,11 +85,8 @@ class SavedTensors:
         return tensor if tensor.grad_fn is None else _detached(tensor)
 
     def _note(self, tensor: Tensor, saver: int) -> Saved | None:
-        if type(tensor) is FakeTensor:
-            held = self.storages.made(tensor)
-        else:  # from outside; autograd saves it before the first op sees it
-            held = self.storages.made(tensor, PARAMETER if isinstance(tensor, Parameter) else INPUT, BEFORE)
-        if held is None:
+        held = self.storages.of(tensor)
+        if held is None and (held := self.meet(tensor)) is None:
             return None
         if held.kind == TEMPORARY:
             held.kind = ACTIVATION

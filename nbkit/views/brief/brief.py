@@ -9,6 +9,7 @@ from nbkit.schema.findings import SEVERITIES
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.entry import LONGEST, Entry, entries, has_steps
 from nbkit.views.brief.looks import JUDGES, LOOKS, Look, seen_values
+from nbkit.views.statements.cost import cost_words
 from nbkit.views.statements.memory import snapshot_words
 from nbkit.views.statements.operators import operator_words
 from nbkit.views.statements.statement import Tone, Words
@@ -64,7 +65,7 @@ def brief_of(trace: Trace) -> Brief:
     results = {look.verb: look.result(trace) for look in LOOKS}
     verdict, tone = _verdict(trace, found, {verb: text for verb, text in results.items() if text is not None})
     own = str(trace.meta.get("verb"))
-    was_run = any(len(trace.frames.get(name, ())) for name in ("ops", "steps"))
+    was_run = own != "opcost" and any(len(trace.frames.get(name, ())) for name in ("ops", "steps"))
     unseen = [look for look in LOOKS if results[look.verb] is None]
     return Brief(
         _what_ran(trace),
@@ -78,8 +79,9 @@ def brief_of(trace: Trace) -> Brief:
 
 
 def _later_steps(trace: Trace, found: Sequence[Entry]) -> tuple[str, ...]:
-    """Returns what to do where opcheck found nothing in one step of a training."""
-    if found or trace.meta.get("verb") != "opcheck" or not trace.complete or not trace.meta.get("checked_tensors"):
+    """Returns what to do where opcheck found nothing wrong, at most hints, in one step of a training."""
+    is_wrong = any(entry.severity != "hint" for entry in found)
+    if is_wrong or trace.meta.get("verb") != "opcheck" or not trace.complete or not trace.meta.get("checked_tensors"):
         return ()
     is_training = (trace.frames.get("ops", OPS.frame())["phase"] == "backward").any()
     return (LATER_STEPS,) if is_training and not has_steps(trace) else ()
@@ -108,6 +110,7 @@ def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> t
     said: list[Words] = [
         *((text,) for text in results.values() if text),
         *seen,
+        *cost_words(trace),
         *snapshot_words(trace),
         *operator_words(trace),
     ]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from nbkit.analysis.structure.module_repeats import folded_path
 from nbkit.analysis.time.compare_trees import compare_trees
 from nbkit.analysis.time.timed_pair import Clock, TimedPair, timed_pair
 from nbkit.schema import SAMPLES
@@ -21,11 +22,15 @@ TYPES = {"row": "<i4", "up": "<i4", "own": "<i4", "usual": "<f8", "change": "<f8
 
 
 def flame_states(trace: Trace, base: Trace | None) -> dict[str, State | None]:
-    """Returns the traits of a flame graph: flame, base and difference; without a base trace the last two are null."""
+    """Returns the traits of a flame graph: flame, base and difference; without a base trace the last two are null.
+
+    With a base the repeats are those that both have: layers that are alike in one of them only are compared one by one.
+    """
     now = flame_state(trace)
     if base is None:
         return {"flame": now, "base": None, "difference": None}
     before = flame_state(base)
+    now["repeats"] = before["repeats"] = _shared_repeats(now["repeats"], before["repeats"])
     return {"flame": now, "base": before, "difference": difference_state(trace, base, now, before)}
 
 
@@ -33,17 +38,22 @@ def difference_state(trace: Trace, base: Trace, now: State, before: State) -> St
     """Returns the state of the difference of two traces, whose own states are `now` and `before`.
 
     repeats of both, base first; notes; single_factor and single_share, from which on single recordings are colored;
-    and views: for 'none host', 'module host' ... count and columns (bytes) of the frames that both have and that are
-    not too small to be judged. A frame is given by a `row` of now and how many frames it lies above that row's (`up`);
-    `usual`, `change` and `noise` are those of `compare_trees` in us, and `own` is 1 where they are the frame's own.
-    Without repeats there are no views.
+    and views: for 'none host', 'module host' ... and with repeated layers as one, 'none host folded' ..., count and
+    columns (bytes) of the frames that both have and that are not too small to be judged. A frame is given by a `row` of
+    now and how many frames it lies above that row's (`up`); `usual`, `change` and `noise` are those of `compare_trees`
+    in us, and `own` is 1 where they are the frame's own. Without repeats there are no views.
     """
     repeats = [_repeats(base), _repeats(trace)]
-    views, notes = {}, []
+    views: dict[str, State] = {}
+    notes: list[str] = []
     if min(repeats) > 1 and now["count"] and before["count"]:
         pairs = {clock: timed_pair(base, trace, clock) for clock in clocks(now, before)}
-        trees = {group: flame_tree(now, before, group) for group in GROUPS}
-        views = {f"{group} {clock}": _view(trees[group], pair) for group in GROUPS for clock, pair in pairs.items()}
+        sides = {"": (now, before)}
+        if now["repeats"]:
+            sides[" folded"] = folded(now), folded(before)
+        trees = {(group, fold): flame_tree(*sides[fold], group) for fold in sides for group in GROUPS}
+        for (group, fold), tree in trees.items():
+            views |= {f"{group} {clock}{fold}": _view(tree, pair) for clock, pair in pairs.items()}
         notes = pairs["host"].notes()
     return {
         "repeats": repeats,
@@ -52,6 +62,27 @@ def difference_state(trace: Trace, base: Trace, now: State, before: State) -> St
         "single_share": SINGLE_SHARE,
         "views": views,
     }
+
+
+def folded(state: State) -> State:
+    """Returns the state with the paths of repeated modules replaced by the one they share, as repeats.js does."""
+    repeats = {("", path): name for path, name in state["repeats"].items()}
+    paths = [folded_path("", path, repeats) for path in state["strings"]["module"]]
+    return {**state, "strings": {**state["strings"], "module": paths}}
+
+
+def _shared_repeats(now: dict[str, str], before: dict[str, str]) -> dict[str, str]:
+    """Returns the repeats whose name stands for the same modules on both sides."""
+    kept, known = (_alike(repeats) for repeats in (now, before))
+    return {path: key[1] for key, paths in kept.items() if known.get(key) == paths for path in sorted(paths)}
+
+
+def _alike(repeats: dict[str, str]) -> dict[tuple[str, str], set[str]]:
+    """Returns the paths of each set of modules that are alike, by the path above them and the name they share."""
+    alike: dict[tuple[str, str], set[str]] = {}
+    for path, name in repeats.items():
+        alike.setdefault((path.rpartition(".")[0], name), set()).add(path)
+    return alike
 
 
 def clocks(now: State, before: State) -> list[Clock]:

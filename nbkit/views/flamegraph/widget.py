@@ -24,6 +24,7 @@ class FlameGraphModel(WidgetModel):
     difference = traitlets.Instance(dict, allow_none=True).tag(sync=True, to_json=inline)
     selected_op_id = traitlets.Int(None, allow_none=True).tag(sync=True)
     selection = traitlets.Instance(dict, allow_none=True).tag(sync=True)
+    selected_range = traitlets.Instance(dict, allow_none=True).tag(sync=True)
 
     def __init__(self, trace: Trace, base: Trace | None = None) -> None:
         trace = with_stack_timeline(checked_trace(trace))
@@ -45,9 +46,15 @@ class FlameGraphModel(WidgetModel):
 
     def selected_ids(self) -> Ids | None:
         """Returns the op ids inside the selected frame, in call order; None if no frame is selected."""
-        if self.selection is None:
-            return None
-        ids = ids_in(self.selection)
+        return None if self.selection is None else self.known_ids(self.selection)
+
+    def ids_in_range(self) -> Ids | None:
+        """Returns the op ids with a part in the selected range of time, in call order; None if none is selected."""
+        return None if self.selected_range is None else self.known_ids(self.selected_range)
+
+    def known_ids(self, chosen: Mapping[str, Any]) -> Ids:
+        """Returns the op ids of a selection or a range that this flame graph has, in call order."""
+        ids = ids_in(chosen)
         known: Ids = ids[(ids >= 0) & (ids < self.flame["count"])]
         return known
 
@@ -66,7 +73,9 @@ class FlameGraph(FlameGraphModel, LiveWidget):
     if its time changed by more than their noise explains; otherwise the widget says that the noise is not known.
 
     `selected_op_id` is the op whose frame is marked, in Python and in the graph alike. `selection` holds the label and
-    the op ids of all that is inside the selected frame, which `selected_ids` gives as an array.
+    the op ids of all that is inside the selected frame, which `selected_ids` gives as an array. `selected_range` is the
+    selected range of time, from `from_us` to `to_us`, in microseconds on the axis of `start_us`, with its label and the
+    op ids of the calls with a part in it, which `ids_in_range` gives as an array. Setting it to None clears the range.
     """
 
     _esm = STATIC / "flamegraph.js"

@@ -38,11 +38,13 @@ class Overlay:
     caption: str
     is_inclusive: bool
     value: Value | None
+    sides: list[dict[str, Any] | None] | None
     numbers: dict[str, dict[str, Floats]] = field(default_factory=dict)
     texts: dict[str, pd.Series] = field(default_factory=dict)
 
     def outline(self) -> dict[str, Any]:
-        return {"label": self.label, "caption": self.caption, "isInclusive": self.is_inclusive}
+        looks = {"label": self.label, "caption": self.caption, "isInclusive": self.is_inclusive}
+        return looks if self.sides is None else {**looks, "sides": self.sides}
 
 
 def overlay_in(trace: Trace) -> Overlay | None:
@@ -51,11 +53,15 @@ def overlay_in(trace: Trace) -> Overlay | None:
     if rows is None or not len(rows) or not isinstance(made, dict):
         return None
     rows, label = OVERLAY.check(rows), shown(str(made.get("column")))
-    caption, is_inclusive = _caption(made, label), bool(made.get("is_inclusive"))
+    sides = _sides(made, label)
+    captions = [_caption(made, label)] if sides is None else [side["caption"] for side in sides if side]
+    looks = [made] if sides is None else [side for side in made["sides"] if side]
+    caption, is_inclusive = " · ".join(dict.fromkeys(captions)), all(look.get("is_inclusive") for look in looks)
     lengths = {name: len(trace.frames.get(name, ())) for name in ("nodes", "parts")}
     if rows["category"].notna().any():
         texts = {name: _spread(rows, name, "category", length) for name, length in lengths.items()}
-        return Overlay(label, caption, is_inclusive, None, texts={name: of.astype(TEXT) for name, of in texts.items()})
+        known = {name: of.astype(TEXT) for name, of in texts.items()}
+        return Overlay(label, caption, is_inclusive, None, sides, texts=known)
     kind, factor = _format(label)
     value = Value(label, kind, str(made.get("how")), is_inclusive, True, 1.0 if label == "ratio" else None)
     numbers = {
@@ -65,7 +71,7 @@ def overlay_in(trace: Trace) -> Overlay | None:
         }
         for name, length in lengths.items()
     }
-    return Overlay(label, caption, is_inclusive, value, numbers=numbers)
+    return Overlay(label, caption, is_inclusive, value, sides, numbers=numbers)
 
 
 def _spread(rows: pd.DataFrame, name: str, column: str, length: int) -> pd.Series:
@@ -78,9 +84,21 @@ def _format(column: str) -> tuple[str, float]:
     return next((known for end, known in FORMATS.items() if column.endswith(end)), ("number", 1.0))
 
 
-def _caption(made: dict[str, Any], label: str) -> str:
+def _sides(made: dict[str, Any], label: str) -> list[dict[str, Any] | None] | None:
+    """Returns the caption of either side of a comparison, null for a plain one; None for a graph alone."""
+    sides = made.get("sides")
+    if not isinstance(sides, list):
+        return None
+    scale = "one scale for both sides" if made.get("how") and all(sides) else ""
+    return [
+        side and {"caption": _caption(side, label, scale), "isInclusive": bool(side.get("is_inclusive"))}
+        for side in sides
+    ]
+
+
+def _caption(made: dict[str, Any], label: str, scale: str = "") -> str:
     own = "of each module itself" if made.get("is_inclusive") else HOW.get(str(made.get("how")), "")
     what = "modules" if made.get("by") == "module" else "ops"
     missing = made.get("joined") != made.get("of")
     few = f"{made.get('joined'):,} of {made.get('of'):,} {what} of the frame are here" if missing else ""
-    return "; ".join(filter(None, [f"{label}: {own}" if own else label, few]))
+    return "; ".join(filter(None, [f"{label}: {own}" if own else label, scale, few]))

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
 import traitlets
 
-from nbkit.graphs.overlay import By, How
+from nbkit.graphs.overlay import By, Colored, How
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.graph.data import graph_data
@@ -69,7 +68,7 @@ class GraphView(GraphModel, LiveWidget):
 
     def color_by(
         self,
-        frame: pd.DataFrame | None,
+        frame: Colored | None,
         column: str | None = None,
         *,
         how: How | None = None,

@@ -4,6 +4,7 @@ import numpy as np
 
 from nbkit.analysis.query.encoded import Columns
 from nbkit.analysis.query.op_table import OUTPUT, SOURCE_TEXT
+from nbkit.views.op_table.cost_columns import BAR, SHOWN, TIMES
 
 ORDER = (
     "op_id", "op", "level", "self_time_us", "self_device_time_us", "model", "module", "phase", OUTPUT, "input_shapes",
@@ -13,6 +14,7 @@ ORDER = (
 SHOWN_IF_VARIED = ("model", "flops", "step", "device", "stream", "thread")
 SHOWN_IF_KNOWN = (
     OUTPUT, "source", SOURCE_TEXT, "input_shapes", "self_device_time_us", "total_device_time_us", "size_bytes", "group",
+    "predicted_us",
 )  # fmt: skip
 # The names of two levels tell them apart: torch.add is an API call, aten.add.Tensor is not.
 MANY_LEVELS = 3
@@ -20,7 +22,10 @@ MANY_LEVELS = 3
 
 def shown_columns(ops: Columns) -> list[str]:
     """Returns the columns to show, in order, without those that are equal or unknown for all ops."""
-    return [name for name in ORDER if _is_worth_showing(ops, name)]
+    order = [name for name in ORDER if name not in (*TIMES, "flops", *SHOWN)] if BAR in ops.numbers else [*ORDER]
+    if BAR in ops.numbers:
+        order[order.index("level") + 1 : 1 + order.index("level")] = SHOWN
+    return [name for name in order if _is_worth_showing(ops, name)]
 
 
 def _is_worth_showing(ops: Columns, column: str) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit import units
+from nbkit.analysis.cost.op_totals import has_costs
 from nbkit.analysis.query.encoded import Columns, Floats
 from nbkit.analysis.query.matches import Ids
 from nbkit.analysis.query.module_tree import module_tree
@@ -15,6 +16,7 @@ from nbkit.findings.finding import line_texts
 from nbkit.schema import MODULES, TENSORS
 from nbkit.timeline.nesting import depths
 from nbkit.trace.trace import Trace
+from nbkit.views.op_table.cost_columns import BAR, cost_fields, cost_numbers, cost_overview, cost_phases, with_costs
 from nbkit.views.op_table.detail import detail
 from nbkit.views.op_table.rows import shown_columns
 from nbkit.views.summary.facts import facts
@@ -23,21 +25,23 @@ from nbkit.views.tables.source import Answer, Message, TableSource
 
 
 class OpSource(TableSource):
-    """Answers from the ops of one trace, which it encodes at the first question."""
+    """Answers from the ops of one trace, which it encodes at the first question; of opcost's with their costs."""
 
     table = "op table"
     noun = "op"
     key = "op_id"
-    bar = "self_time_us"
 
     def __init__(self, trace: Trace) -> None:
         frames = {"tensors": TENSORS.frame(), "modules": MODULES.frame(), **trace.frames, "ops": trace.ops}
         super().__init__(Trace(frames, trace.meta, trace.captured))
+        self.is_cost = has_costs(trace)
+        self.bar = BAR if self.is_cost else "self_time_us"
 
     @cached_property
     def columns(self) -> Columns:
         frames = self.trace.frames
-        return encode(frames["ops"], frames["tensors"], line_texts(frames.get("lines")))
+        columns = encode(frames["ops"], frames["tensors"], line_texts(frames.get("lines")))
+        return with_costs(columns, cost_numbers(self.trace)) if self.is_cost else columns
 
     @cached_property
     def shown_columns(self) -> list[str]:
@@ -53,29 +57,43 @@ class OpSource(TableSource):
 
     @cached_property
     def amounts(self) -> Floats:
-        """Returns self time of each op, 0 for work on a device, which runs beside the host: it would count double."""
+        """Returns self time of each op, 0 for work on a device, which runs beside the host: it would count double.
+
+        Of an opcost trace it returns the FLOPs.
+        """
+        if self.is_cost:
+            return np.nan_to_num(self.columns.numbers[BAR])
         levels = self.columns.texts["level"]
         is_kernel = levels.where((levels.values == "kernel").to_numpy(bool), missing=False)
         return np.where(is_kernel, 0.0, self.columns.numbers["self_time_us"])
 
     def overview(self) -> Answer:
         known = facts(self.trace)
-        phases = zip(known.phases["phase"], known.phases["calls"], known.phases["self_time_us"], strict=True)
         return {
             "title": known.title,
             "incomplete": known.incomplete,
             "figures": [list(figure) for figure in known.figures],
-            "phases": [
-                {"phase": shown(str(phase)), "calls": units.count(calls), "time": units.duration(us), "us": us}
-                for phase, calls, us in phases
-            ],
+            "phases": cost_phases(self.trace) if self.is_cost else self._phases(known.phases),
             "counted": known.counted,
             "notes": list(known.notes),
             "levels": [shown(str(level)) for level in self.trace.ops["level"].unique()],
             "n_ops": len(self.trace.ops),
-            # Of a timed step the first question is where the time went, of a recorded one what ran.
-            "group": "op" if self.trace.meta.get("verb") == "optime" else "",
+            # Of a timed step the first question is where the time went, of a recorded one what ran, of a cost which
+            # modules have it.
+            "group": "layer" if self.is_cost else "op" if self.trace.meta.get("verb") == "optime" else "",
+            **({"cost": cost_overview()} if self.is_cost else {}),
         }
 
+    def _phases(self, totals: pd.DataFrame) -> list[Answer]:
+        rows = zip(totals["phase"], totals["calls"], totals["self_time_us"], strict=True)
+        return [
+            {"phase": shown(str(phase)), "calls": units.count(calls), "time": units.duration(us), "us": us}
+            for phase, calls, us in rows
+        ]
+
     def kinds(self) -> Mapping[str, Callable[[Message], Answer]]:
-        return {"detail": lambda message: detail(self.trace, self.known_row(message))}
+        return {"detail": lambda message: self._detail(self.known_row(message))}
+
+    def _detail(self, op_id: int) -> Answer:
+        answer = detail(self.trace, op_id)
+        return {**answer, "fields": answer["fields"] | cost_fields(self.columns, op_id)} if self.is_cost else answer

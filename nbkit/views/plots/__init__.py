@@ -1,19 +1,25 @@
 """Charts of a trace: live ones with plotly (`plot_...`), and static ones with matplotlib (`draw_...`)."""
 
+from nbkit.views.plots.cost import draw_cost, plot_cost
 from nbkit.views.plots.flame import draw_flame
 from nbkit.views.plots.memory import draw_memory, plot_memory
 from nbkit.views.plots.metrics import draw_metrics, plot_metrics
 from nbkit.views.plots.modules import draw_modules, plot_modules
 from nbkit.views.plots.ops import draw_ops, plot_ops
+from nbkit.views.plots.roofline import draw_roofline, plot_roofline
 
 __all__ = [
+    "draw_cost",
     "draw_flame",
     "draw_memory",
     "draw_metrics",
     "draw_modules",
     "draw_ops",
+    "draw_roofline",
+    "plot_cost",
     "plot_memory",
     "plot_metrics",
     "plot_modules",
     "plot_ops",
+    "plot_roofline",
 ]

@@ -24,6 +24,12 @@ def phase_color(phase: str) -> str:
     return PHASE_COLORS.get(phase, PHASE_COLORS["other"])
 
 
+def translucent(color: str, alpha: float) -> str:
+    """Returns a color such as #3b82f6 with an opacity, as plotly reads it."""
+    red, green, blue = (int(color[place : place + 2], 16) for place in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {alpha})"
+
+
 def cut_names(names: list[str]) -> list[str]:
     """Cuts names for an axis, and numbers those that become equal, so that each keeps its bar."""
     cut = [name if len(name) <= MAX_NAME else f"…{name[1 - MAX_NAME :]}" for name in names]

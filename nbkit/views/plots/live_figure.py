@@ -34,4 +34,8 @@ class LiveFigure(PlotlyFigure):  # type: ignore[misc]  # plotly has no types
         live: dict[str, Any] = super()._repr_mimebundle_(*args, **options)
         if self._draw is None:
             return live
-        return {"image/svg+xml": figure_svg(self._draw()), "text/plain": str(self.layout.title.text), **live}
+        return {
+            "image/svg+xml": figure_svg(self._draw()),
+            "text/plain": str(self.layout.title.text).replace("<br>", ": "),
+            **live,
+        }

@@ -1,7 +1,6 @@
 """Chart of the memory that is allocated, over time."""
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,8 @@ from nbkit.schema import MEMORY
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.plots.figures import MAX_NAME, live_figure, static_figure, without_markup, without_math
+from nbkit.views.plots.memory_by_kind import draw_memory_by_kind, plot_memory_by_kind
+from nbkit.views.plots.thinned import seen_rows
 from nbkit.views.summary.names import shown
 
 if TYPE_CHECKING:
@@ -20,25 +21,26 @@ if TYPE_CHECKING:
     from nbkit.views.plots.live_figure import LiveFigure
 
 TITLE, X_TITLE, Y_TITLE = "Memory allocated over time", "time (ms)", "allocated (MiB)"
-# More steps than a screen has pixels cannot be seen.
-BUCKETS = 200
 COLORS = ("#3b82f6", "#d97706", "#16a34a", "#a855f7", "#808080")
 
 
 def plot_memory(trace: Trace) -> "LiveFigure":
     """Returns a live step chart of allocated memory per device, and of reserved memory where that is known.
 
-    It is empty where memory was not recorded.
+    It is empty where memory was not recorded. Where it is known what the memory is for, as in a trace of opcost, it is
+    stacked by that over the ops of the step, on the device with the highest peak.
     """
     from plotly import graph_objects
 
+    if "storages" in checked_trace(trace).frames:
+        return plot_memory_by_kind(trace)
     lines = [
         graph_objects.Scatter(
             x=steps["ms"], y=steps["mib"], name=without_markup(label), mode="lines",
             fill="tozeroy" if is_filled else "none",
             line={"shape": "hv", "color": color, "dash": "solid" if is_filled else "dot"},
         )
-        for label, color, steps, is_filled in _lines(checked_trace(trace))
+        for label, color, steps, is_filled in _lines(trace)
     ]  # fmt: skip
     figure = live_figure(lines, TITLE, 320, X_TITLE).with_static_view(lambda: draw_memory(trace))
     figure.update_layout(yaxis_title=Y_TITLE, showlegend=True).update_yaxes(rangemode="tozero")
@@ -46,7 +48,9 @@ def plot_memory(trace: Trace) -> "LiveFigure":
 
 
 def draw_memory(trace: Trace) -> "Figure":
-    """Returns draws plot_memory as a static figure."""
+    """Draws plot_memory as a static figure."""
+    if "storages" in trace.frames:
+        return draw_memory_by_kind(trace)
     figure, axes = static_figure(TITLE, 2.8, X_TITLE)
     axes.set_ylabel(Y_TITLE, fontsize=9)
     for label, color, steps, is_filled in _lines(trace):
@@ -75,15 +79,5 @@ def _lines(trace: Trace) -> Iterator[tuple[str, str, pd.DataFrame, bool]]:
 
 
 def _steps(memory: pd.DataFrame, column: str) -> pd.DataFrame:
-    few = memory.iloc[_seen(memory[column].to_numpy(np.int64))]
+    few = memory.iloc[seen_rows(memory[column].to_numpy(np.int64))]
     return pd.DataFrame({"ms": few["time_us"] / 1e3, "mib": few[column].astype("float64") / 2**20})
-
-
-def _seen(values: np.ndarray) -> np.ndarray:
-    """Returns rows that a chart needs: all of few, else first, smallest, largest and last of each of BUCKETS pieces."""
-    if len(values) <= 4 * BUCKETS:
-        return np.arange(len(values))
-    edges = np.linspace(0, len(values), BUCKETS + 1, dtype=np.int64)
-    pieces = [(low, values[low:high], high) for low, high in pairwise(edges.tolist())]
-    rows = [(low, low + piece.argmin(), low + piece.argmax(), high - 1) for low, piece, high in pieces]
-    return np.unique(rows)

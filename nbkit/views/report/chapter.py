@@ -6,13 +6,17 @@ from dataclasses import dataclass
 from nbkit.views.brief.brief import Brief, brief_of
 from nbkit.views.panels.panel import Contents
 from nbkit.views.report.summary import summary_statements
+from nbkit.views.statements.cost import QUESTIONS
 from nbkit.views.statements.operators import QUESTION
 from nbkit.views.statements.statement import Statement
 from nbkit.views.static_html.view import view_of
 from nbkit.views.summary.facts import facts
 
 # What the first screen answers in words.
-FIRST = (QUESTION, "What changed", "Is anything wrong", "What it is", "What it is made of", "What held the memory")
+FIRST = (
+    QUESTION, *QUESTIONS, "What changed", "Is anything wrong", "What it is", "What it is made of",
+    "What held the memory",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -1,38 +1,63 @@
 """The tables of an opcost trace: what the step costs, what makes up the peak of its memory, its costliest modules."""
 
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
 import pandas as pd
 
 from nbkit import units
+from nbkit.analysis.cost.cost_tree import cost_tree
+from nbkit.analysis.cost.op_totals import costs_of, has_costs, op_totals
 from nbkit.analysis.time.memory import live_at_peak, memory_peaks
-from nbkit.schema import COSTS, MEMORY, MODULE_COSTS, SAVED, STORAGES
+from nbkit.schema import MEMORY, SAVED, STORAGES
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.section import Column, Section, and_more, columns
+from nbkit.views.sections.section import Column, Section, and_more, columns, module_names
+from nbkit.views.sections.writers import to_html, without_middle
+from nbkit.views.summary.names import shown_module
 
-TOTALS = (Column("phase"), Column("ops", "count"), *columns("FLOPs, elementwise"), *columns("read, written", "bytes"))
+TOTALS = (Column("phase"), Column("ops", "count"))
+MOVED = columns("read, written", "bytes")
 PEAK = (Column("device"), Column("memory"), Column("at the peak", "bytes"), Column("share", "fraction"))
-MODULES = (
-    *columns("model, module, type"),
+TREE = (
+    *columns("module, type"),
     Column("parameters", "count"),
-    *columns("FLOPs forward, FLOPs backward"),
-    Column("saved for backward", "bytes"),
+    *columns("forward, backward", "flops"),
+    *columns("moved, saved", "bytes"),
 )
+OPS = (
+    Column("op"),
+    Column("calls", "count"),
+    Column("FLOPs", "flops"),
+    Column("share", "fraction"),
+    Column("moved", "bytes"),
+)
+CALLS = (
+    Column("#", "id"),
+    Column("op"),
+    Column("FLOPs", "flops"),
+    Column("bytes moved", "bytes"),
+    Column("module"),
+    Column("phase", "phase"),
+    Column("source"),
+)
+TIME = Column("predicted time", "time")
 UNKNOWN = (Column("op"), Column("calls", "count"))
+COSTLIEST = ["flops", "moved_bytes"]
+# The end of a path tells modules apart, and a page cuts ends.
+LONGEST = 46
 
 
 def cost_sections(trace: Trace, count: int) -> list[Section]:
-    """Returns totals by phase, the peak by kind of memory, the modules of most FLOPs, ops of unknown FLOPs."""
-    costs = COSTS.check(trace.frames.get("costs", COSTS.frame()))
-    if not len(costs):
+    """Returns totals by phase, the peak by kind of memory, modules and ops of most FLOPs, ops of unknown FLOPs.
+
+    Each has predicted times if a device was given.
+    """
+    if not has_costs(trace):
         return []
-    saved = int(SAVED.check(trace.frames["saved"])["new_bytes"].sum())
-    caption = (
-        "FLOPs: 2 x multiply-adds of products, convolutions and attention; elementwise: all other arithmetic. "
-        f"Saved for the backward pass: {units.data_size(saved)}."
-    )
-    sections = [Section("Cost of the step", TOTALS, _totals(costs), caption), _peak(trace)]
-    modules = MODULE_COSTS.check(trace.frames["module_costs"])
-    if len(modules):
-        sections.append(_modules(modules, count))
+    totals = op_totals(trace)
+    is_timed = bool(totals["time_us"].notna().any())
+    sections = [_totals(trace, totals, is_timed), _peak(trace), *_modules(trace, count, is_timed)]
+    sections.append(_ops(totals, count, is_timed))
     unknown = trace.meta.get("unknown_flops", {})
     if unknown:
         rows = [[op, calls] for op, calls in [*unknown.items()][:count]]
@@ -40,12 +65,54 @@ def cost_sections(trace: Trace, count: int) -> list[Section]:
     return sections
 
 
-def _totals(costs: pd.DataFrame) -> list[list[object]]:
-    rows: list[list[object]] = []
-    for phase, of in costs.groupby("phase", sort=False):
-        flops = [units.flops(float(of[name].fillna(0).sum())) for name in ("flops", "elementwise_flops")]
-        rows.append([phase, len(of), *flops, int(of["read_bytes"].sum()), int(of["written_bytes"].sum())])
-    return rows
+def costliest_calls(trace: Trace, count: int) -> str:
+    """Returns an HTML table of the calls that take most time, or without predicted times have most FLOPs."""
+    if not has_costs(trace):
+        return ""
+    totals = op_totals(trace)
+    is_timed = bool(totals["time_us"].notna().any())
+    few = totals.sort_values(["time_us"] if is_timed else COSTLIEST, ascending=False, kind="stable").head(count)
+    sources = trace.ops["source"].iloc[few["op_id"].to_numpy()]
+    values: list[Iterable[object]] = [
+        few["op_id"],
+        few["op"],
+        few["flops"],
+        few["moved_bytes"],
+        module_names(few),
+        few["phase"],
+        sources,
+    ]
+    return to_html([_section("Costliest calls", CALLS, values, few["time_us"] if is_timed else None, "")])
+
+
+def _section(
+    title: str,
+    kinds: Sequence[Column],
+    values: Sequence[Iterable[object]],
+    times: Iterable[object] | None,
+    caption: str,
+) -> Section:
+    """Makes a section of columns, with one of predicted times if they are known."""
+    if times is not None:
+        kinds, values = [*kinds, TIME], [*values, times]
+    return Section(title, kinds, [[*row] for row in zip(*values, strict=True)], caption)
+
+
+def _totals(trace: Trace, totals: pd.DataFrame, is_timed: bool) -> Section:
+    moved = costs_of(trace).groupby("phase", sort=False)[["read_bytes", "written_bytes"]].sum()
+    groups = totals.groupby("phase", sort=False)
+    sums = groups[["flops", "elementwise_flops", "time_us"]].sum(min_count=1)
+    kinds, flops = [Column("FLOPs", "flops")], [sums["flops"].fillna(0.0)]
+    meaning = "2 x multiply-adds of products, convolutions and attention"
+    if sums["elementwise_flops"].notna().any():
+        kinds.append(Column("elementwise", "flops"))
+        flops.append(sums["elementwise_flops"])
+        meaning = f"{meaning}; elementwise: all other arithmetic"
+    values = [sums.index, groups.size(), *flops, moved["read_bytes"], moved["written_bytes"]]
+    saved = int(SAVED.check(trace.frames["saved"])["new_bytes"].sum())
+    caption = f"FLOPs: {meaning}. Saved for the backward pass: {units.data_size(saved)}."
+    times = sums["time_us"] if is_timed else None
+    return _section("Cost of the step", [*TOTALS, *kinds, *MOVED], values, times, caption)
 
 
 def _peak(trace: Trace) -> Section:
@@ -60,10 +127,35 @@ def _peak(trace: Trace) -> Section:
     return Section("Memory at the peak", PEAK, rows, f"The peak: {whole}.")
 
 
-def _modules(modules: pd.DataFrame, count: int) -> Section:
-    order = (-(modules["forward_flops"] + modules["backward_flops"])).argsort(kind="stable")
-    top = modules.iloc[order[:count]]
-    flops = [[units.flops(float(value)) for value in top[name]] for name in ("forward_flops", "backward_flops")]
-    names = [top["model"], top["module"].replace("", "(root)"), top["type"], top["params"], *flops, top["saved_bytes"]]
-    rows = [[*values] for values in zip(*names, strict=True)]
-    return Section("Modules of most FLOPs, with all that they hold", MODULES, rows, and_more(len(modules), count))
+def _modules(trace: Trace, count: int, is_timed: bool) -> Iterator[Section]:
+    """Yields the modules, layers that are alike as one, without those that only hold one other."""
+    tree = cost_tree(trace)
+    modules = tree[tree["kind"] == "module"]
+    sums = ["flops", "moved_bytes", "saved_bytes"]
+    below = set(modules[["parent_id", *sums]].dropna().itertuples(index=False, name=None))
+    is_shell = [row in below for row in modules[["node_id", *sums]].itertuples(index=False, name=None)]
+    modules = modules[~np.array(is_shell, bool)].sort_values([*COSTLIEST, "depth"], ascending=[False, False, True])
+    if not len(modules):
+        return
+    top = modules.head(count)
+    has_models = modules["model"].nunique() > 1
+    paths = [
+        without_middle(shown_module(*path, with_model=has_models), LONGEST)
+        for path in zip(top["model"], top["module"], strict=True)
+    ]
+    names = [f"{path} ×{many}" if many > 1 else path for path, many in zip(paths, top["instances"], strict=True)]
+    amounts = ("params", "forward_flops", "backward_flops", "moved_bytes", "saved_bytes")
+    values: list[Iterable[object]] = [names, top["type"], *(top[name] for name in amounts)]
+    title = "Costliest modules, with all that they hold: FLOPs, bytes moved, bytes saved for the backward pass"
+    caption = and_more(len(modules), count)
+    yield _section(title, TREE, values, top["time_us"] if is_timed else None, caption)
+
+
+def _ops(totals: pd.DataFrame, count: int, is_timed: bool) -> Section:
+    groups = totals.groupby("op", sort=False)[[*COSTLIEST, "time_us"]].sum().assign(calls=totals.groupby("op").size())
+    order = ["time_us"] if is_timed else COSTLIEST
+    top = groups.sort_values(order, ascending=False, kind="stable").head(count)
+    share = top["flops"] / (float(groups["flops"].sum()) or 1.0)
+    values = [top.index, top["calls"], top["flops"], share, top["moved_bytes"]]
+    times = top["time_us"] if is_timed else None
+    return _section("Costliest ops", OPS, values, times, and_more(len(groups), count))

@@ -23,6 +23,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "time": units.duration,
     "change": units.change,
     "bytes": units.data_size,
+    "flops": units.flops,
     "fraction": units.share,
     "number": lambda value: units.general(value, 3),
 }

@@ -125,7 +125,9 @@ def _figures(meta: Mapping[str, Any], ops: pd.DataFrame | None) -> list[tuple[st
     figures = [] if ops is None else _counts(ops)
     wall_us, recorder_us = meta.get("wall_us"), meta.get("recorder_us")
     if wall_us is not None:
-        figures.append(("wall time", units.duration(wall_us)))
+        # The step of opcost did not run.
+        label = "counted in" if meta.get("verb") == "opcost" else "wall time"
+        figures.append((label, units.duration(wall_us)))
     if recorder_us is not None:
         part = f" ({units.share(recorder_us / wall_us)})" if wall_us else ""
         figures.append(("overhead", f"about {units.duration(recorder_us)}{part}"))

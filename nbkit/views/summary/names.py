@@ -25,6 +25,11 @@ def shown_module(model: object, module: object, *, with_model: bool = False) -> 
     return f"{shown(model)}: {path}" if with_model and isinstance(model, str) else path
 
 
+def short_op(op: str) -> str:
+    """Names an op where room is short: without aten and the overload that has no name of its own."""
+    return shown(op.removeprefix("aten.").removesuffix(".default"))
+
+
 def _visible(character: str) -> str:
     is_hidden = character in _DIRECTIONS or unicodedata.category(character) in _HIDDEN_KINDS
     return character.encode("unicode_escape").decode("ascii") if is_hidden else character

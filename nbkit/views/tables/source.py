@@ -41,7 +41,7 @@ class TableSource(ABC):
     noun: ClassVar[str]
     key: ClassVar[str]
     # The column that has bars: all of one scale, up to the largest value shown.
-    bar: ClassVar[str]
+    bar: str
     # The query before anything is asked.
     natural: ClassVar[Mapping[str, Any]] = {}
 

@@ -12,7 +12,7 @@ from nbkit.analysis.time.compare_trees import compare_trees
 from nbkit.analysis.time.timed_pair import timed_pair
 from nbkit.capture.profiler.optime import optime
 from nbkit.trace.trace import Trace
-from nbkit.views.flamegraph.difference import flame_states
+from nbkit.views.flamegraph.difference import flame_states, folded
 from nbkit.views.flamegraph.trees import GROUPS, flame_tree
 from sample_models.llama import Llama, LlamaConfig
 from tests.browser.flame_page import plain
@@ -20,14 +20,14 @@ from tests.browser.flame_page import plain
 SOURCE = Path(__file__).parents[3] / "widgets" / "src"
 PLACE = "http://widgets.test/"
 # Paths of the frames of a grouping, and the change of those that are judged.
-FRAMES = """async ([flame, base, difference, group]) => {
+FRAMES = """async ([flame, base, difference, group, isFolded]) => {
   const { decode, decodeNoise } = await import("/flamegraph/data/data.js");
   const { Views } = await import("/flamegraph/views/views.js");
   const bytes = (value) => Array.isArray(value) || !value || typeof value !== "object" ? value : "base64" in value
     ? Uint8Array.from(atob(value.base64), (letter) => letter.charCodeAt(0))
     : Object.fromEntries(Object.entries(value).map(([name, part]) => [name, bytes(part)]));
   const views = new Views(decode(bytes(flame)), decode(bytes(base)), decodeNoise(bytes(difference)));
-  const { frames, verdicts } = views.difference(group, "host");
+  const { frames, verdicts } = views.difference(group, "host", isFolded);
   const paths = [];
   for (let frame = 0; frame < frames.size; frame += 1) {
     const above = frames.parent[frame];
@@ -66,16 +66,21 @@ def _serve(route: Route) -> None:
     route.fulfill(body=body, content_type="text/javascript" if path.is_file() else "text/html")
 
 
+@pytest.mark.parametrize("is_folded", [False, True])
 @pytest.mark.parametrize("group", GROUPS)
-def test_frames_and_their_verdicts_are_the_same(modules: Page, pair: tuple[Trace, Trace], group: str) -> None:
+def test_frames_and_their_verdicts_are_the_same(
+    modules: Page, pair: tuple[Trace, Trace], group: str, is_folded: bool
+) -> None:
     states = flame_states(*pair)
-    found: dict[str, Any] = modules.evaluate(FRAMES, [*(plain(state) for state in states.values()), group])
-    tree = flame_tree(states["flame"], states["base"], group)  # type: ignore[arg-type]
+    found: dict[str, Any] = modules.evaluate(FRAMES, [*(plain(state) for state in states.values()), group, is_folded])
+    sides = [states["flame"], states["base"]]
+    tree = flame_tree(*(folded(side) if is_folded else side for side in sides), group)  # type: ignore[arg-type]
     paths: list[str] = []
     for above, text in zip(tree.parent.tolist(), tree.texts, strict=True):
         paths.append(f"{paths[above] if above >= 0 else ''}\n{text}")
     assert sorted(found["paths"]) == sorted(paths)
-    assert len(set(paths)) == len(paths) > 50
+    assert len(set(paths)) == len(paths) > 30
+    assert any("layers.*" in path for path in paths) == is_folded
     table = compare_trees(timed_pair(pair[1], pair[0]), (tree.frame_of[1], tree.frame_of[0]), tree.parent)
     large = table[~table["is_small"]]
     expected = {paths[frame]: change for frame, change in zip(large["frame"], large["change_us"], strict=True)}

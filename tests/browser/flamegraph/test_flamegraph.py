@@ -6,6 +6,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.flame_page import FlamePage, encoded, flame, node, training_step
 
 FORWARD, BACKWARD, GREY = "#3b8cf6", "#d97706", "#868686"
+REPEATS = {"Net.blocks.0": "*", "Net.blocks.1": "*"}
 TWO_TRACKS = (("thread 0", "host"), ("cuda:0 stream 7", "device"))
 
 
@@ -155,7 +156,7 @@ def test_groupings_begin_with_what_they_group_by(step: FlamePage, group: str, na
 
 
 def test_repeated_layers_are_one_in_merged_views_and_each_on_demand(page: Page) -> None:
-    shown = FlamePage(page, {**training_step(), "repeats": {"Net.blocks.0": "*", "Net.blocks.1": "*"}})
+    shown = FlamePage(page, {**training_step(), "repeats": REPEATS})
     merge = page.get_by_role("button", name="Merge layers")
     expect(merge).to_be_disabled()
     shown.choose("Order", "left heavy")
@@ -167,6 +168,22 @@ def test_repeated_layers_are_one_in_merged_views_and_each_on_demand(page: Page) 
     shown.press("m")
     expect(merge).to_have_attribute("aria-pressed", "false")
     expect(shown.status).to_have_text("left heavy, merged calls, 18 frames")
+
+
+def test_a_comparison_opens_with_each_layer_and_shows_them_as_one_on_demand(page: Page) -> None:
+    now, base = ({**state, "repeats": REPEATS} for state in (training_step(1.5), training_step()))
+    shown = FlamePage(page, now, base=base)
+    merge = page.get_by_role("button", name="Merge layers")
+    expect(merge).to_have_attribute("aria-pressed", "false")
+    shown.press("Home", "ArrowDown", "m")
+    expect(merge).to_have_attribute("aria-pressed", "true")
+    expect(shown.place).to_contain_text("left heavy, merged calls, repeated layers as one")
+    shown.press("Home")
+    # 240 of 2,000 us in both blocks: less than twice as long, which is what single recordings tell from noise.
+    said = "blocks.* × 2 (Block), 2.24 ms, 42.7 % of all host time, 2 calls, +240 µs (+12.0 %), noise unknown"
+    expect(shown.status).to_contain_text(said)
+    shown.press("1")
+    expect(merge).to_be_disabled()
 
 
 def test_without_repeated_layers_there_is_nothing_to_merge(step: FlamePage) -> None:

@@ -32,8 +32,37 @@ def test_drag_in_time_order_selects_a_range_and_sums_it_up(step: FlamePage) -> N
         ["Net.blocks.0.mlp", "2", "480 µs", "64.0 %"],
         ["Net.blocks.1.att", "3", "250 µs", "33.3 %"],
     ]
-    assert step.selection()["saves"] == 0
+    assert step.selection() == {"label": None, "ids": None, "op": None, "saves": 1}
     assert step.crumbs() == ["all"]
+
+
+def test_the_model_has_the_calls_of_the_sums_once_the_drag_ends(step: FlamePage) -> None:
+    step.drag(0.1, 0.25, row=2)
+    told = step.selected_range()
+    # Both blocks, the mlp of the first and the attention of the second, what these call, and the step around them.
+    assert told is not None and (told["label"], told["ids"]) == ("range 500 µs to 1.25 ms", [0, 1, 5, 6, 7, 8, 9, 10])
+    assert [round(told[end], 3) for end in ("from_us", "to_us")] == [500, 1250]
+    step.press("Escape")
+    assert (step.selected_range(), step.selection()["saves"]) == (None, 2)
+
+
+def test_a_range_cleared_from_outside_is_cleared_here(step: FlamePage) -> None:
+    step.drag(0.1, 0.25, row=2)
+    step.page.evaluate("window.model.set('selected_range', null)")
+    expect(step.range).to_be_hidden()
+    step.choose("Order", "left heavy")
+    step.choose("Order", "time order")
+    expect(step.range).to_be_hidden()
+
+
+def test_another_view_of_the_model_takes_the_range_over(step: FlamePage) -> None:
+    step.drag(0.1, 0.25, row=2)
+    step.page.evaluate("""async () => { window.cleanUp();
+      window.cleanUp = await window.module.render({ model: window.model, el: document.getElementById("host") }); }""")
+    expect(step.range.get_by_role("heading")).to_have_text("Range of 750 µs, 15.0 % of the step")
+    assert step.selection()["saves"] == 1
+    step.press("Escape")
+    assert step.selected_range() is None
 
 
 def test_what_lies_outside_is_veiled_until_escape(step: FlamePage) -> None:
@@ -76,8 +105,11 @@ def test_other_views_have_no_time_and_time_order_brings_the_range_back(step: Fla
     step.drag(0.1, 0.25, row=2)
     step.choose("Order", "left heavy")
     expect(step.range).to_be_hidden()
+    assert step.selected_range() is None
     step.choose("Order", "time order")
     expect(step.range.get_by_role("heading")).to_have_text("Range of 750 µs, 15.0 % of the step")
+    told = step.selected_range()
+    assert told is not None and len(told["ids"]) == 8
 
 
 def test_time_of_devices_has_columns_of_its_own(page: Page) -> None:

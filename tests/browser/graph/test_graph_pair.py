@@ -1,13 +1,19 @@
 """Two compared graphs in a real browser: one selection for both, differences in words, looks, the report."""
 
+import base64
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from playwright.sync_api import Locator, Page, expect
+from torch import nn
 
+import nbkit
 from nbkit.schema import CORRESPONDENCE, EDGES, NODES, PARTS
 from nbkit.trace.trace import Trace
+from nbkit.views.graph.data import graph_data
 from nbkit.views.report.opreport import opreport
+from tests.browser.graph.test_graph_overlay import REPLACE
 from tests.browser.graph_page import GraphPage
 from tests.browser.op_table.test_op_table_looks import DARK, LIGHT, SET_THEME, violations
 from tests.support.fake_graphs import EVIL
@@ -131,12 +137,58 @@ def test_one_stands_below_the_other_where_it_is_narrow_and_long_names_stay_insid
     assert page.evaluate("window.hacked") is None
 
 
+def timed_pair() -> Trace:
+    """Three layers against two slower ones, each colored by its own times."""
+
+    def tree(layers: int) -> nn.Module:
+        return nn.Sequential(nn.Sequential(*(nn.Linear(4, 4) for _ in range(layers))), nn.ReLU())
+
+    def times(*values: float) -> pd.DataFrame:
+        return pd.DataFrame({"module": [f"0.{at}" for at in range(len(values))], "self_time_us": values})
+
+    both = nbkit.opgraph(tree(3), against=tree(2))
+    return both.color_by((times(100.0, 2000.0, 30.0), times(200.0, 9000.0)), "self_time_us")
+
+
+def test_each_side_is_colored_by_its_own_values_on_one_scale(page: Page) -> None:
+    page.set_viewport_size({"width": 1400, "height": 900})
+    shown = PairPage(page, timed_pair())
+    labels = [side.get_by_role("list", name="Colors").get_by_role("listitem") for side in (shown.left, shown.right)]
+    names = [[text for text in side.all_inner_texts() if "plain" not in text] for side in labels]
+    assert names[0] == names[1] and names[0][-1] == "from 2.90 ms"
+    expect(shown.left.locator(".nb-graph-caption")).to_contain_text("one scale for both sides")
+    for side, note in ((shown.left, "2.13 ms"), (shown.right, "9.20 ms")):
+        expect(side.get_by_role("treeitem").nth(1)).to_contain_text(note)
+    shown.right.get_by_role("treeitem").nth(1).click()
+    expect(shown.right.locator(".nb-detail")).to_contain_text("self_time_us9.20 ms")
+    expect(shown.left.locator(".nb-detail")).to_contain_text("self_time_us2.13 ms")
+    shown.left.get_by_label("Color", exact=True).select_option("difference")
+    expect(shown.left.get_by_role("list", name="Colors")).to_contain_text("only here")
+
+
+def test_colors_of_a_pair_change_in_place_and_what_is_open_and_selected_stays(page: Page) -> None:
+    page.set_viewport_size({"width": 1400, "height": 900})
+    trace = timed_pair()
+    shown = PairPage(page, trace.color_by(None))
+    shown.right.get_by_role("treeitem").nth(1).click()
+    shown.press("ArrowRight")
+    before = shown.right.locator(".nb-graph-outline .nb-graph-name").all_inner_texts()
+    assert len(before) > 3
+    page.evaluate(REPLACE, base64.b64encode(graph_data(trace)).decode("ascii"))
+    expect(shown.right.locator(".nb-graph-caption")).to_contain_text("one scale for both sides")
+    expect(shown.right.locator("[aria-selected=true]")).to_have_count(1)
+    expect(shown.said).to_contain_text("↔")
+    assert shown.right.locator(".nb-graph-outline .nb-graph-name").all_inner_texts() == before
+
+
 def test_a_report_has_the_pair_and_without_scripts_its_tables(page: Page, tmp_path: Path) -> None:
     page.goto(opreport(pair(), path=tmp_path / "page.html").as_uri())
     left = page.get_by_role("region", name="left graph")
     left.get_by_role("button", name="Outline").click()
     left.get_by_role("treeitem").filter(has_text="mm").click()
     expect(page.locator(".nb-graph-match")).to_contain_text("mm ↔ mm")
+    page.goto(opreport(timed_pair(), path=tmp_path / "times.html").as_uri())
+    expect(page.locator(".nb-graph-caption")).to_contain_text(["one scale for both sides"] * 2)
     context = page.context.browser.new_context(java_script_enabled=False)  # type: ignore[union-attr]
     plain = context.new_page()
     plain.goto((tmp_path / "page.html").as_uri())

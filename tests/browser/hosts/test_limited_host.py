@@ -13,6 +13,7 @@ from nbkit.views.live import pieces
 from nbkit.views.live.widget import STATIC
 from nbkit.views.widgets import flame_and_ops
 from tests.browser.hosts.limited_host import LimitedHost
+from tests.browser.linked_page import drag_range
 from tests.support.fake_graphs import training_graph
 from tests.support.fakes import timed_trace
 
@@ -54,6 +55,18 @@ def test_flame_graph_and_table_are_linked_without_binary_data(page: Page, has_bu
         expect(page.get_by_role("button", name="show all ops again")).to_contain_text("torch.autograd.backward")
         assert isinstance(flame.selection["ids"], str)
         assert table.filtered["op_id"].tolist() == flame.selected_ids().tolist()
+
+
+def test_a_range_reaches_the_table_without_binary_data(page: Page) -> None:
+    host = LimitedHost(page, flame_and_ops(timed_trace()), "composite", has_buffers=False)
+    flame, table = host.widget.models
+    expect(page.locator(".nb-count strong")).to_contain_text("9 ops")
+    drag_range(page, page.locator(".nbkit-flamegraph"), 0.275, 0.38)
+    expect(page.locator(".nb-count strong")).to_contain_text("5 of 9 ops")
+    assert isinstance(flame.selected_range["ids"], str)
+    assert table.filtered.index.isin(flame.ids_in_range()).all() and len(table.filtered) == 5
+    page.get_by_role("button", name="show all ops again").click()
+    expect(page.get_by_role("region", name="Selected range")).to_be_hidden()
 
 
 def test_a_graph_arrives_and_changes_without_binary_data(page: Page) -> None:

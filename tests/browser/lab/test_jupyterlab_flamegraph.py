@@ -95,12 +95,16 @@ def test_a_range_is_selected_and_panned_past_without_selecting_cells(page: Page)
             page.keyboard.up(key)
     sums = pair(page).get_by_role("region", name="Selected range")
     expect(sums.get_by_role("heading")).to_contain_text("of the step")
+    limit = table(page).get_by_role("button", name="show all ops again")
+    expect(limit).to_contain_text("in range")
     stage.press("Shift+ArrowDown")
     stage.press("Shift+ArrowDown")
     assert page.locator(".jp-Cell.jp-mod-multiSelected").count() == 0
     for _ in range(4):
         stage.press("Escape")
     expect(sums).to_be_hidden()
+    # The kernel hears of both, and the table shows all ops again.
+    expect(limit).to_be_hidden()
     stage.press("0")
 
 

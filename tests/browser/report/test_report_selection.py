@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from nbkit.views.report.opreport import opreport
+from tests.browser.linked_page import drag_range
 from tests.support.diff_traces import faulty_trace
 from tests.support.fakes import small_trace, timed_trace
 
@@ -56,6 +57,22 @@ def test_a_frame_limits_the_op_table_to_what_is_inside(opened: Page) -> None:
     expect(table.locator(".nb-count strong")).to_have_text("4 of 9 ops in 4 groups")
     table.get_by_role("button", name="fc (Linear) (4 ops)").click()
     expect(table.locator(".nb-count strong")).to_have_text("9 ops in 7 groups")
+
+
+def test_a_range_limits_the_op_table_to_its_calls_until_it_is_cleared(opened: Page) -> None:
+    flame, table = opened.locator("#t1-flamegraph"), opened.locator("#t1-op_table")
+    drag_range(opened, flame, 0.275, 0.38)
+    expect(flame.get_by_role("region", name="Selected range")).to_contain_text("5 calls, 5 cut by an edge")
+    expect(table.locator(".nb-count strong")).to_have_text("5 of 9 ops in 5 groups")
+    limit = table.get_by_role("button", name="in range 27.5 µs to 38.0 µs (5 ops)")
+    expect(limit).to_be_visible()
+    flame.get_by_role("button", name="Clear the range").click()
+    expect(table.locator(".nb-count strong")).to_have_text("9 ops in 7 groups")
+    drag_range(opened, flame, 0.275, 0.38)
+    limit.click()
+    expect(table.locator(".nb-count strong")).to_have_text("9 ops in 7 groups")
+    expect(flame.get_by_role("region", name="Selected range")).to_be_hidden()
+    expect(opened.locator("#t3-op_table .nb-within")).to_be_hidden()
 
 
 def test_traces_have_selections_of_their_own(opened: Page) -> None:

@@ -166,13 +166,14 @@ def test_what_an_audit_of_a_script_could_not_do_and_what_it_did_is_said() -> Non
     assert json.loads(trace.brief(form="json"))["limits"] == meta["limits"]
 
 
-def test_a_check_of_one_training_step_that_found_nothing_says_where_to_look_further() -> None:
+def test_a_check_of_one_training_step_that_found_nothing_wrong_says_where_to_look_further() -> None:
     later = (
         "One step was checked, and faults often begin later: watch several with %%opaudit or "
         "`python -m nbkit audit SCRIPT --step STEP`. Not looked at: "
     )
     meta = {"verb": "opcheck", "checked_tensors": 14}
-    assert small_trace(**meta).brief().split("\n\n")[-1].startswith(later)
+    hint = with_findings(Finding("inf", "hint", "so", ""), **meta)
+    assert all(trace.brief().split("\n\n")[-1].startswith(later) for trace in (small_trace(**meta), hint))
     summary = small_trace(**meta).summary()
     assert "`python -m nbkit audit SCRIPT --step STEP`" in summary and "faults often begin later" in summary
     several, forward = small_trace(**meta), small_trace(**meta)

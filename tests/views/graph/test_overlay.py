@@ -89,3 +89,19 @@ def test_a_widget_is_colored_in_place_and_plain_again() -> None:
 def test_paths_in_texts_are_short_in_a_report() -> None:
     trace = leaving(colored("file", [f"{Path.home()}/model.py"]), values=False)
     assert trace.overlay["category"].tolist() == ["~/model.py"]
+
+
+def test_of_two_graphs_each_side_has_its_caption_and_numbers_have_one_scale() -> None:
+    def rows(*values: Any) -> pd.DataFrame:
+        return pd.DataFrame({"module": ["0", "1", "x"][: len(values)], "t_us": values})
+
+    pair = nbkit.opgraph(nn.Sequential(nn.Linear(2, 2), nn.ReLU()), against=nn.Sequential(nn.Linear(2, 2)))
+    overlay = outline_of(graph_data(pair.color_by((rows(1.0), rows(2.0, 3.0, 4.0)), "t_us")))["overlay"]
+    assert [side["caption"] for side in overlay["sides"]] == [
+        "t_us: sum of all in a box; one scale for both sides",
+        "t_us: sum of all in a box; one scale for both sides; 1 of 3 modules of the frame are here",
+    ]
+    alone = outline_of(graph_data(pair.color_by((None, rows(2.0)), "t_us")))["overlay"]
+    assert alone["sides"] == [None, {"caption": "t_us: sum of all in a box", "isInclusive": False}]
+    texts = overlay_in(pair.color_by((rows("a"), rows("b")), "t_us"))
+    assert texts is not None and texts.sides is not None and texts.caption == "t_us: of each module itself"

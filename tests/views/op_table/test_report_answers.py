@@ -43,6 +43,7 @@ TRACES: dict[str, Callable[[], Trace]] = {
     "statistics": lambda: recorded(lambda: nbkit.optrace(values="stats")),
     "optime": lambda: recorded(nbkit.optime),
     "opcheck": lambda: recorded(nbkit.opcheck),
+    "opcost": lambda: recorded(nbkit.opcost),
 }
 
 

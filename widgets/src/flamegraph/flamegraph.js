@@ -13,8 +13,10 @@ export function render({ model, el }) {
     view.destroy();
     view = new FlameView(model, el);
   };
-  const reselect = () => view.selectFromOutside();
-  const listeners = { "change:flame": renew, "change:base": renew, "change:difference": renew, "change:selected_op_id": reselect };
+  const listeners = {
+    "change:flame": renew, "change:base": renew, "change:difference": renew,
+    "change:selected_op_id": () => view.selectFromOutside(), "change:selected_range": () => view.range.adopt(),
+  };
   for (const [name, listener] of Object.entries(listeners)) model.on(name, listener);
   return () => {
     for (const [name, listener] of Object.entries(listeners)) model.off(name, listener);

@@ -26,9 +26,9 @@ export class FlameView {
     // Both belong together: a base that comes first waits for what is known of the difference to it.
     const base = noise && decode(model.get("base"));
     this.views = new Views(this.trace, base, noise);
-    // A difference opens merged: in time order there is no place for what was removed.
+    // A difference opens merged: in time order there is no place for what was removed. Each layer stands by itself, as one may have changed.
     const [order, color] = base ? ["heavy", "difference"] : ["time", "phase"];
-    this.state = { order, group: "none", clock: "host", color, isFlame: false, isTable: false, isHelp: false, isFolded: true, op: /** @type {string | null} */ (null) };
+    this.state = { order, group: "none", clock: "host", color, isFlame: false, isTable: false, isHelp: false, isFolded: !base, op: /** @type {string | null} */ (null) };
     this.finder = new Finder();
     this.zoom = new Zoom();
     this.focus = this.selected = this.hover = this.shownTop = -1;
@@ -59,6 +59,7 @@ export class FlameView {
     this.show();
     this.stage.draw();
     this.selectFromOutside();
+    this.range.adopt();
   }
 
   /** Returns what is shown now. */
@@ -96,6 +97,7 @@ export class FlameView {
     }
     this.show();
     if (!isOther) return;
+    this.range.tell();
     this.mark(this.selected);
     this.search(this.finder.text);
     // The op of a sandwich is in the middle.

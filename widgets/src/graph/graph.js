@@ -21,6 +21,7 @@ export async function render({ model, el }) {
     before.destroy();
     view = await next;
     if (view instanceof GraphView && before instanceof GraphView) view.takeOver(before);
+    if (view instanceof GraphPair && before instanceof GraphPair) view.takeOver(before);
   };
   const reselect = () => view.selectFromOutside();
   const listeners = { "change:graph": renew, ...SharedSelection.listeners(reselect) };

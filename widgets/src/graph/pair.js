@@ -2,13 +2,18 @@
 
 import { Correspondence, counterpartOf, comparedWords, SIDES } from "./data/correspondence.js";
 import { textAt } from "./data/data.js";
+import { hierarchyOf } from "./data/hierarchy.js";
 import { titleOf } from "./data/words.js";
+import { amountsOf } from "./model/amounts.js";
+import { finiteOf } from "./model/scale.js";
 import { counted } from "../shared/units.js";
 import { h } from "../shared/dom.js";
 import { header } from "../shared/header.js";
 import { watchTheme } from "../shared/theme.js";
 import { GraphView } from "./view.js";
 
+/** What an overlay is called among the numbers. */
+const OVERLAID = "overlay";
 const HINT = "Select a part or a node: its counterpart is selected on the other side.";
 
 export class GraphPair {
@@ -23,7 +28,10 @@ export class GraphPair {
     this.root = h("div", { class: "nbkit nbkit-picture nbkit-graph-pair" }, header({ ...data, phases: [] }), this.message, h("div", { class: "nb-graph-sides" }, ...holders));
     el.append(this.root);
     this.unwatch = watchTheme(this.root, () => {});
-    this.views = holders.map((holder, side) => new GraphView(this.portOf(side), holder, this.dataOf(side)));
+    /** Numbers of both sides by name. @type {Map<string, number[]>} */
+    this.numbers = new Map();
+    this.dataOfSides = sides.map((_, side) => this.dataOf(side));
+    this.views = holders.map((holder, side) => new GraphView(this.portOf(side), holder, this.dataOfSides[side]));
     this.selectFromOutside();
   }
 
@@ -33,11 +41,33 @@ export class GraphPair {
     this.root.remove();
   }
 
-  /** Returns what one side shows. @param {number} side */
+  /** Shows what the pair of the same graphs before showed, which had other colors. @param {GraphPair} before */
+  takeOver(before) {
+    this.views.forEach((view, side) => view.takeOver(before.views[side]));
+    this.message.textContent = before.message.textContent;
+  }
+
+  /** Returns what one side shows; without an overlay where none was given for it. @param {number} side @returns {import("./data/data.js").Data} */
   dataOf(side) {
     const { name, graphs } = this.correspondence.sides[side];
     const heading = { name, title: `${SIDES[side]}: ${name}`, figures: [], notes: [], incomplete: null };
-    return { ...this.data, ...heading, side: SIDES[side], graphs, correspondence: this.correspondence };
+    const { overlay, values } = this.data;
+    const own = overlay?.sides ? overlay.sides[side] : overlay;
+    const shown = own ? values.map((value) => (value.name === OVERLAID ? { ...value, isInclusive: own.isInclusive } : value)) : values.filter(({ name: way }) => way !== OVERLAID);
+    return {
+      ...this.data, ...heading, side: SIDES[side], graphs, correspondence: this.correspondence, values: shown, overlay: overlay && own && { ...overlay, ...own },
+      numbersOf: (way) => this.numbersOf(way),
+    };
+  }
+
+  /** Returns the numbers of both sides, of which one scale is made: those of the graphs that were compared first. @param {string} way */
+  numbersOf(way) {
+    const known = this.numbers.get(way) ?? this.dataOfSides.flatMap((data) => {
+      if (!data.values.some(({ name }) => name === way)) return [];
+      return finiteOf(amountsOf(data, hierarchyOf(data, data.graphs[0], false), way));
+    });
+    this.numbers.set(way, known);
+    return known;
   }
 
   /** Returns the selection as one side sees it; this pair tells it what is selected elsewhere. @param {number} side */

@@ -2,7 +2,7 @@
 
 import { columnsOf } from "../table/columns.js";
 import { counted } from "../shared/numbers.js";
-import { duration } from "../shared/units.js";
+import { duration, flops } from "../shared/units.js";
 import { OpDetail } from "./detail.js";
 import { everything, isFiltered, predicates, WAYS } from "./query.js";
 import { TableView } from "../table/table_view.js";
@@ -14,7 +14,8 @@ function tools(view) {
   return new Tools({
     levels: view.overview.levels, phases, onChange: (change) => view.change(change), onClear: () => view.clear(),
     onToggleTree: () => view.toggleTree(view.tree.element.hidden),
-    onShowAll: () => view.showAll(),
+    // The button goes away: the focus would be nowhere.
+    onShowAll: () => (view.showAll(), view.grid.activeCell()?.focus({ preventScroll: true })),
   });
 }
 
@@ -25,13 +26,15 @@ function detail(view) {
 
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el }) {
-  const rowCount = model.get("overview").n_ops;
+  // Of a step that did not run the kernel says which costs there are, and how they are grouped.
+  const { n_ops: rowCount, cost } = model.get("overview");
+  const [text, what] = cost ? [flops, ""] : [duration, "self time"];
   const total = rowCount.toLocaleString("en");
   const view = new TableView(model, el, {
     name: "nbkit-op-table", label: "Ops", nothing: "No op matches.", all: "All ops", trait: "selected_op_id", key: "op_id", rowCount,
-    everything, isFiltered, predicates, tools, detail, columnsOf, natural: "op_id", amount: duration, ways: WAYS,
+    everything, isFiltered, predicates, tools, detail, columnsOf: (names) => columnsOf(names, cost?.looks), natural: "op_id", amount: text, ways: cost?.ways ?? WAYS,
     count: ({ matched, amount, groups }, isLimited) => [
-      `${isLimited ? `${matched.toLocaleString("en")} of ${total} ops` : `${total} ops`}${groups === null ? "" : ` in ${counted(groups, "group")}`}`, `${duration(amount)} self time`, `self time ${duration(amount)}`,
+      `${isLimited ? `${matched.toLocaleString("en")} of ${total} ops` : `${total} ops`}${groups === null ? "" : ` in ${counted(groups, "group")}`}`, `${text(amount)} ${what}`, `${what} ${text(amount)}`,
     ],
   });
   return () => view.destroy();

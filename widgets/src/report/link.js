@@ -16,9 +16,10 @@ const LABEL = 80;
 /**
  * Links the widgets of one trace; calling what comes back ends it. A widget that is not there is null.
  *
- * A selected frame shows only the ops inside it in the op table, with the work on devices that they launched; clearing
- * the table's filters, or the selection, shows all of them again. A selected op is selected in flame graph and op table,
- * and its first difference, the worst one, in the diff table; a selected difference selects its op.
+ * A selected frame shows only the ops inside it in the op table, with the work on devices that they launched; a range of
+ * time those with a part in it; of both, the one that was selected last. Clearing the table's filters shows all of them
+ * again, as does clearing what is selected. A selected op is selected in flame graph and op table, and its first
+ * difference, the worst one, in the diff table; a selected difference selects its op.
  * @param {{flame?: Model | null, graph?: Model | null, ops?: Table | null, diffs?: Table | null}} widgets
  * @returns {() => void}
  */
@@ -36,27 +37,37 @@ export function linkTables({ flame = null, graph = null, ops = null, diffs = nul
 /** @param {Model} flame @param {Table} ops */
 function linkFrames(flame, { model, state }) {
   let version = 0;
-  const showSelected = () => {
-    const selection = flame.get("selection");
-    if (!selection) return model.set("within", null);
-    const ids = withKernels(state, idsOf(selection.ids, state.count));
-    state.within = ids;
+  let isClearing = false;
+  /** @param {"selection" | "selected_range"} last which of both was selected last */
+  const showSelected = (last) => {
+    if (isClearing) return;
+    const [range, selection] = [flame.get("selected_range"), flame.get("selection")];
+    const isRange = range && (last === "selected_range" || !selection);
+    const chosen = isRange ? range : selection;
+    if (!chosen) return model.set("within", null);
+    const ids = idsOf(chosen.ids, state.count);
+    // A range has the calls on devices that ran in it.
+    state.within = isRange ? ids : withKernels(state, ids);
     version += 1;
-    model.set("within", { label: `${shown(selection.label, LABEL)} (${counted(ids.length, "op")})`, version });
+    model.set("within", { label: `${shown(chosen.label, LABEL)} (${counted(state.within.length, "op")})`, version });
   };
   const cleared = () => {
     if (model.get("within")) return;
     state.within = null;
+    isClearing = true;
     flame.set("selection", null);
+    flame.set("selected_range", null);
+    isClearing = false;
   };
   const copy = (/** @type {Model} */ from, /** @type {Model} */ to) => () => to.set("selected_op_id", from.get("selected_op_id"));
   const end = listening([
     // Before the table itself hears of it and asks for its rows.
-    [flame, "change:selection", showSelected], [model, "change:within", cleared],
+    [flame, "change:selection", () => showSelected("selection")], [flame, "change:selected_range", () => showSelected("selected_range")],
+    [model, "change:within", cleared],
     [flame, "change:selected_op_id", copy(flame, model)], [model, "change:selected_op_id", copy(model, flame)],
   ]);
   copy(flame, model)();
-  showSelected();
+  showSelected("selection");
   return end;
 }
 

@@ -25,7 +25,7 @@ export const PANELS = {
     render: renderFlameGraph,
     async source(packed, { op_table: ops }) {
       const state = await flameStates(packed, ops.state);
-      return { state, model: standInModel({ ...state, selected_op_id: null, selection: null }) };
+      return { state, model: standInModel({ ...state, selected_op_id: null, selection: null, selected_range: null }) };
     },
   },
   op_table: {

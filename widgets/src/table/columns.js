@@ -93,9 +93,9 @@ const BARS = {
   noise_ratio: (value, largest) => Math.log10(value) / Math.log10(Math.max(largest, 10)),
 };
 
-/** Returns the columns of the op table of these names, in order. @param {string[]} names @returns {Column[]} */
-export function columnsOf(names) {
-  return names.map((name) => column(name, KNOWN[name] ?? [name, 120, "text"]));
+/** Returns the columns of the op table of these names, in order; the kernel may say how those look that are not known here. @param {string[]} names @param {Record<string, any>} [looks] @returns {Column[]} */
+export function columnsOf(names, looks = {}) {
+  return names.map((name) => column(name, looks[name] ?? KNOWN[name] ?? [name, 120, "text"]));
 }
 
 /** Returns the columns of the diff table; the kernel says which are numbers. @param {string[]} names @param {Set<string>} numbers @returns {Column[]} */
@@ -109,9 +109,9 @@ function kindOf(name, numbers) {
   return name.endsWith("_us") ? "time" : name.endsWith("_bytes") ? "bytes" : name.endsWith("_count") ? "whole" : "metric";
 }
 
-/** @param {string} name @param {[string, number, Kind]} look @returns {Column} */
-function column(name, [label, width, kind]) {
-  const length = BARS[name];
+/** @param {string} name @param {[string, number, Kind, bar?: string]} look whose `bar` names the column whose bars it has @returns {Column} */
+function column(name, [label, width, kind, bar = name]) {
+  const length = BARS[bar];
   return {
     name, label, width, kind, isTail: TAILS.has(name), isNumber: kind !== "text", isFiltered: !OF_GROUPS.has(name), hint: HINTS[kind], text: (cell) => cellText(name, kind, cell),
     bar: length ? (cell, largest) => Math.max(0, Math.min(length(numberOf(cell), largest), 1)) || 0 : null,

@@ -23,7 +23,7 @@ export class Tools {
     this.clearButton = h("button", { type: "button", onclick: onClear, hidden: true }, "Clear filters");
     this.withinText = h("bdi", { class: "nb-within-text" });
     this.withinButton = h("button", { type: "button", class: "nb-within", title: "Show all ops again", onclick: onShowAll, hidden: true },
-      "inside ", this.withinText, h("span", { "aria-hidden": "true" }, " ×"), h("span", { class: "nb-sr" }, ": show all ops again"));
+      "in ", this.withinText, h("span", { "aria-hidden": "true" }, " ×"), h("span", { class: "nb-sr" }, ": show all ops again"));
     this.count = h("span", { class: "nb-count" });
     this.element = h(
       "div",

@@ -7,16 +7,16 @@ const TRACKS = [{ name: "thread 0", kind: "host" }, { name: "stream 7", kind: "d
 
 /** @param {any} trace @param {number} from @param {number} to */
 function sums(trace, from, to) {
-  const { byOp, byModule, ...rest } = rangeSums(trace, { from, to });
+  const { byOp, byModule, rows, ...rest } = rangeSums(trace, { from, to });
   const table = (/** @type {any[]} */ lines) => lines.map(({ name, count, self, deviceCount, deviceSelf }) => [name, count, self, ...(deviceCount ? [deviceCount, deviceSelf] : [])]);
-  return { byOp: table(byOp), byModule: table(byModule), ...rest };
+  return { byOp: table(byOp), byModule: table(byModule), rows: [...rows], ...rest };
 }
 
 test("the whole range has the self times of the trace", () => {
   assert.deepEqual(sums(step(), 0, 100), {
     byOp: [["aten.mm", 3, 70], ["step", 1, 15], ["Block", 2, 10], ["aten.relu", 1, 5]],
     byModule: [["blocks.0", 3, 45], ["blocks.1", 3, 40], ["outside modules", 1, 15]],
-    count: 7, cut: 0, self: 100, deviceSelf: 0,
+    rows: [0, 1, 2, 3, 4, 5, 6], count: 7, cut: 0, self: 100, deviceSelf: 0,
   });
 });
 
@@ -24,7 +24,7 @@ test("calls that an edge cuts count with the part of their self time inside", ()
   // From the middle of the first mm (0 to 15) to the middle of the second (20 to 50).
   assert.deepEqual(sums(step(), 10, 35), {
     byOp: [["aten.mm", 2, 20], ["Block", 2, 5], ["step", 1, 0]], byModule: [["blocks.1", 2, 15], ["blocks.0", 2, 10], ["outside modules", 1, 0]],
-    count: 5, cut: 5, self: 25, deviceSelf: 0,
+    rows: [0, 1, 2, 3, 4], count: 5, cut: 5, self: 25, deviceSelf: 0,
   });
 });
 
@@ -34,7 +34,9 @@ test("a range inside one call has that call and those around it, all of its time
 
 test("a call without duration lies where it starts, and an edge belongs to the range after it", () => {
   const trace = traceOf([{ op: "a", total: 10 }, { op: "mark", total: 0, start: 10 }, { op: "b", total: 5, start: 10 }]);
-  assert.deepEqual([sums(trace, 0, 10).byOp, sums(trace, 10, 12).byOp], [[["a", 1, 10]], [["b", 1, 2], ["mark", 1, 0]]]);
+  const [before, after] = [sums(trace, 0, 10), sums(trace, 10, 12)];
+  assert.deepEqual([before.byOp, after.byOp], [[["a", 1, 10]], [["b", 1, 2], ["mark", 1, 0]]]);
+  assert.deepEqual([before.rows, after.rows], [[0], [1, 2]]);
 });
 
 test("time of devices stands beside that of the host", () => {

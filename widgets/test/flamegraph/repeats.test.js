@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ADDED, REMOVED, SAME, SLOWER } from "../../src/flamegraph/data/difference.js";
 import { foldedTrace } from "../../src/flamegraph/data/repeats.js";
 import { ownRows } from "../../src/flamegraph/views/describe.js";
 import { titleOf, Views } from "../../src/flamegraph/views/views.js";
-import { single, step, totals, traceOf } from "../../test_helpers/trace.js";
+import { pathText, repeated, single, step, totals, traceOf } from "../../test_helpers/trace.js";
 
 const CHOICE = { order: "heavy", group: "none", clock: "host", color: "phase", isFolded: true };
 const REPEATS = { "blocks.0": "*", "blocks.1": "*" };
@@ -25,12 +26,30 @@ test("groupings follow the shared path", () => {
   assert.deepEqual(totals(new Views(alike(), null).view({ ...CHOICE, group: "op" }).frames)["aten.mm>forward>blocks.*"], 45);
 });
 
-test("time order, each layer by itself and a comparison show no layers as one", () => {
+test("time order and each layer by itself show no layers as one, nor a comparison with what has no such layers", () => {
   const views = new Views(alike(), null);
   assert.equal(views.view({ ...CHOICE, order: "time" }).frames.size, 7);
   assert.equal(views.view({ ...CHOICE, isFolded: false }).frames.size, 7);
   assert.equal(new Views(alike(), step(), single()).view(CHOICE).frames.size, 7);
   assert.deepEqual([views.hasRepeats, new Views(step(), null).hasRepeats, new Views(alike(), step(), single()).hasRepeats], [true, false, false]);
+});
+
+test("a comparison shows as one what is alike on both sides, and takes the noise of such frames", () => {
+  const before = traceOf([
+    { op: "step", total: 100, level: "range" }, { op: "Block", total: 10, parent: 0, level: "module", module: "blocks.0" },
+    { op: "Block", total: 20, parent: 0, level: "module", module: "blocks.1" }, { op: "aten.tanh", total: 5, parent: 2, module: "blocks.1" },
+  ]);
+  const judged = repeated([{ row: 0, usual: 100, change: 0, noise: 5 }, { row: 1, usual: 30, change: 30, noise: 4 }]).views["none host"];
+  const noise = { ...single(), views: { "none host folded": judged } };
+  const views = new Views(alike(), { ...before, repeats: REPEATS }, noise);
+  const { frames, difference } = views.view({ ...CHOICE, color: "difference" });
+  const codes = Object.fromEntries(Array.from(difference?.codes ?? [], (code, frame) => [pathText(frames, frame), code]));
+  assert.deepEqual(codes, {
+    step: SAME, "step>blocks.* × 2 (Block)": SLOWER, "step>blocks.* × 2 (Block)>aten.mm": ADDED, "step>blocks.* × 2 (Block)>aten.relu": ADDED,
+    "step>aten.mm": ADDED, "step>blocks.* × 2 (Block)>aten.tanh": REMOVED,
+  });
+  const each = views.view({ ...CHOICE, color: "difference", isFolded: false });
+  assert.deepEqual([each.frames.size, each.difference?.verdicts], [8, null]);
 });
 
 test("layers in layers, and rows of some of them", () => {

@@ -54,6 +54,12 @@ test("the steps of a scale have units, all of them are in the legend, and a box 
   assert.deepEqual(strengths, [...strengths].sort());
 });
 
+test("the numbers of both sides of a comparison make one scale", () => {
+  const model = overlaid([{}, { overlay: 10 }, { overlay: 100 }, {}], {});
+  model.data.numbersOf = () => [10, 100, 460];
+  assert.deepEqual(labels(model), ["100 to 190", "below 100", "100 to 190", undefined]);
+});
+
 test("a wide scale has steps of one factor, and edges are numbers of two digits", () => {
   assert.deepEqual(onOneSide([1, 100_000], 1, 100_000), [63, 400, 2500, 16_000]);
   assert.deepEqual(onOneSide([0, 5], 0, 5), [1, 2, 3, 4]);

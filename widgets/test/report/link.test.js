@@ -22,9 +22,10 @@ function diffTable() {
 }
 
 function flameModel() {
-  return standInModel({ selection: null, selected_op_id: null });
+  return standInModel({ selection: null, selected_range: null, selected_op_id: null });
 }
 
+const RANGE = { label: "range 5.00 µs to 9.00 µs", from_us: 5, to_us: 9, ids: new DataView(Int32Array.from([0, 1]).buffer) };
 const FRAME = { label: "aten.mm\u202e", ids: new DataView(Int32Array.from([1, 1, 99]).buffer) };
 
 test("a selected frame limits the table to the ops inside it and what they launched", () => {
@@ -46,6 +47,34 @@ test("each selection is a new version, and clearing it in the table or the graph
   flame.set("selection", FRAME);
   flame.set("selection", null);
   assert.deepEqual([ops.model.get("within"), /** @type {any} */ (ops.state).within], [null, null]);
+});
+
+test("a range limits the table to its calls alone, of range and frame the one that was selected last counts", () => {
+  const [flame, ops] = [flameModel(), opTable()];
+  const limit = () => [ops.model.get("within")?.label ?? null, /** @type {any} */ (ops.state).within && [.../** @type {any} */ (ops.state).within]];
+  linkTables({ flame, ops });
+  flame.set("selection", FRAME);
+  flame.set("selected_range", RANGE);
+  // Not the kernel that op 1 launched: it ran later.
+  assert.deepEqual(limit(), ["range 5.00 µs to 9.00 µs (2 ops)", [0, 1]]);
+  flame.set("selection", { ...FRAME });
+  assert.deepEqual(limit(), ["aten.mm\\u202e (2 ops)", [1, 2]]);
+  flame.set("selection", null);
+  assert.deepEqual(limit()[1], [0, 1]);
+  flame.set("selected_range", null);
+  assert.deepEqual(limit(), [null, null]);
+});
+
+test("showing all ops in the table clears frame and range, and the table hears of nothing between", () => {
+  const [flame, ops] = [flameModel(), opTable()];
+  linkTables({ flame, ops });
+  flame.set("selection", FRAME);
+  flame.set("selected_range", RANGE);
+  /** @type {any[]} */
+  const seen = [];
+  ops.model.on("change:within", () => seen.push(ops.model.get("within")));
+  ops.model.set("within", null);
+  assert.deepEqual([flame.get("selection"), flame.get("selected_range"), /** @type {any} */ (ops.state).within, seen], [null, null, null, [null]]);
 });
 
 test("a selected op is selected in all widgets, with its worst difference", () => {

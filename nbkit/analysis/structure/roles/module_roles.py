@@ -13,6 +13,8 @@ from nbkit.analysis.structure.source import sizes
 Roles = dict[str, tuple[str, str]]
 # Of these a module holds one alone, or plays another part.
 MAIN = {"attention", "time_mix", "channel_mix", "mlp", "embedding", "head", "loss"}
+# What mixes positions.
+MIXERS = {"attention", "time_mix"}
 SOFTMAX = {"softmax", "attention"}
 
 
@@ -32,7 +34,14 @@ def module_roles(graph: Graph, paths: Set[str]) -> Roles:
         named = Module(graph.types.get(path), path.rpartition(".")[2], parameters[path], children[path])
         if role := role_by_names(named):
             roles[path] = role
-    return _outermost(roles)
+    return _outermost(_with_blocks(roles))
+
+
+def _with_blocks(roles: Roles) -> Roles:
+    """Returns the roles with blocks for what holds the projections of its feed-forward itself, and an attention."""
+    around = {path: role for inner, (role, _) in roles.items() if role in MIXERS for path in above(inner)}
+    blocks = {path: around[path] for path, (role, _) in roles.items() if role == "mlp" and path in around}
+    return roles | {path: ("block", f"{roles[path][1]}, and {mixer} in it") for path, mixer in blocks.items()}
 
 
 def _form(shape: str | None) -> Shape | None:

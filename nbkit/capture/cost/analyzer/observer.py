@@ -9,7 +9,6 @@ import pandas as pd
 import torch
 from torch._ops import OpOverload
 
-from nbkit.capture.cost.analyzer.engine_sums import EngineSums
 from nbkit.capture.cost.analyzer.nodes import OUTPUT, Node, Nodes
 from nbkit.capture.cost.analyzer.rows import node_costs, node_flops
 from nbkit.capture.cost.fake_step import FakeStep
@@ -35,17 +34,17 @@ class NodeObserver(CostObserver):
     """Counts the cost of a step by the nodes of a model; `table` is there when the recording has ended."""
 
     def __init__(self, options: dict[str, str]) -> None:
+        super().__init__()
         self.nodes, self.options = Nodes(), options
         self.counted: list[tuple[int, int | None]] = []
         self.table: pd.DataFrame | None = None
-        self.sums = EngineSums()
         if options["layer_norm"] == "input strides":
             self.step_type = _NormsLaidOutAsInputs
 
     @contextmanager
     def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
         modules.around = self.nodes
-        with super().below(recording, modules), self.sums:
+        with super().below(recording, modules):
             self.nodes.ledger = self
             yield
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from nbkit import units
+from nbkit.analysis.cost.op_totals import has_costs
 from nbkit.schema import OPS
 from nbkit.views.report.chapter import Chapter
 from nbkit.views.report.front.times import is_timed
@@ -32,8 +33,13 @@ class RecordedStep:
 
     @property
     def timed(self) -> Chapter | None:
-        """Returns the chapter whose times are shown: that of optime; else of the first with ops, which are not its."""
-        with_ops = [chapter for chapter in self.chapters if len(_ops(chapter))]
+        """Returns the chapter whose times are shown: that of optime; else of the first with ops, which are not its.
+
+        Those of opcost, whose step did not run, are never shown.
+        """
+        with_ops = [
+            chapter for chapter in self.chapters if len(_ops(chapter)) and not has_costs(chapter.contents.trace)
+        ]
         timed = (chapter for chapter in with_ops if is_timed(chapter.contents.trace))
         return next(timed, None) or next(iter(with_ops), None)
 

@@ -1,4 +1,4 @@
-// The selected range of time: where it is, and its sums by op and by module.
+// The selected range of time: where it is, its sums by op and by module, and what the model knows of it.
 
 import { visible } from "../views/describe.js";
 import { rangeSums } from "../data/range_sums.js";
@@ -19,6 +19,11 @@ export class TimeRange {
     this.trace = trace;
     /** @type {Range | null} */
     this.range = null;
+    /** What it has. @type {import("../data/range_sums.js").RangeSums | null} */
+    this.sums = null;
+    /** The range that the model has from here. @type {Range | null} */
+    this.told = null;
+    this.isTelling = false;
     /** Frame that the keys extend the range from, -1 for none. */
     this.anchor = -1;
     this.hasDevices = trace?.tracks.some(({ kind }) => kind === "device") ?? false;
@@ -61,7 +66,10 @@ export class TimeRange {
     // Nothing is shorter than what the axis can show.
     const least = 1e-9 * Math.max(Math.abs(range.to), 1);
     this.range = { from: range.from, to: Math.max(range.to, range.from + least) };
-    if (hasSums) this.show();
+    if (hasSums) {
+      this.show();
+      this.tell();
+    }
     this.view.draw();
   }
 
@@ -70,6 +78,7 @@ export class TimeRange {
     this.range = null;
     this.anchor = -1;
     this.show();
+    this.tell();
     this.view.draw();
     this.view.say("range cleared");
   }
@@ -84,17 +93,43 @@ export class TimeRange {
     return true;
   }
 
+  /** Tells the model which calls the range has, once that is another one, or that none is shown any more. */
+  tell() {
+    const { shown, sums, view: { model } } = this;
+    if (shown === this.told) return;
+    this.told = shown;
+    this.isTelling = true;
+    model.set("selected_range", shown && sums && {
+      label: `range ${duration(shown.from)} to ${duration(shown.to)}`, from_us: shown.from, to_us: shown.to, ids: new DataView(sums.rows.buffer),
+    });
+    this.isTelling = false;
+    model.save_changes();
+  }
+
+  /** Takes over the range of the model: that of another view, or none once a table shows all ops again. */
+  adopt() {
+    const known = this.view.model.get("selected_range") ?? null;
+    const { range } = this;
+    if (this.isTelling || (known?.from_us === range?.from && known?.to_us === range?.to)) return;
+    this.range = known && { from: known.from_us, to: known.to_us };
+    this.anchor = -1;
+    this.told = this.shown;
+    this.show();
+    this.view.draw();
+  }
+
   /** Shows the sums of the range, or hides them where there is none. */
   show() {
     const { shown, trace, hasDevices } = this;
     this.element.hidden = !shown;
-    if (!shown || !trace) return;
-    const sums = rangeSums(trace, shown);
+    this.sums = shown && trace && rangeSums(trace, shown);
+    if (!shown || !this.sums) return;
+    const { sums } = this;
     const extent = shown.to - shown.from;
     const { whole } = this.view.view;
     const calls = `${counted(sums.count, "call")}${sums.cut ? `, ${sums.cut.toLocaleString("en")} cut by an edge` : ""}`;
     this.title.textContent = `Range of ${duration(extent)}, ${share(extent / whole.time)} of ${whole.name}`;
-    const texts = [`From ${duration(shown.from)} to ${duration(shown.to)}: ${calls}. Shares are of the range.`, CUT, ...(trace.tracks.length > 1 ? [SIDE_BY_SIDE] : [])];
+    const texts = [`From ${duration(shown.from)} to ${duration(shown.to)}: ${calls}. Shares are of the range.`, CUT, ...(trace && trace.tracks.length > 1 ? [SIDE_BY_SIDE] : [])];
     this.note.textContent = texts.join(" ");
     this.tables.replaceChildren(
       table("op", sums.byOp, extent, hasDevices),

@@ -1,4 +1,4 @@
-// Sums of a range of time by op and by module: calls, and the self time inside the range, to the edge.
+// Which calls a range of time has, and their sums by op and by module: calls, and the self time inside the range, to the edge.
 
 import { deviceTracks } from "./data.js";
 
@@ -7,7 +7,8 @@ import { deviceTracks } from "./data.js";
  * @typedef {{name: string, count: number, self: number, deviceCount: number, deviceSelf: number}} RangeLine
  *   calls on the host and their self time, and those on devices
  * @typedef {object} RangeSums
- * @property {number} count calls with a part in the range, on the host and on devices
+ * @property {Int32Array} rows op_ids of the calls with a part in the range, on the host and on devices, ascending
+ * @property {number} count how many they are
  * @property {number} cut how many of them an edge of the range cuts
  * @property {number} self self time inside the range on the host, all threads together
  * @property {number} deviceSelf the same of devices
@@ -25,6 +26,8 @@ export function rangeSums(trace, { from, to }) {
   const sums = new Sums(trace);
   /** Part of each cut call inside the range, without its children. @type {Map<number, number>} */
   const parts = new Map();
+  const rows = new Int32Array(trace.count);
+  let count = 0;
   for (let row = 0; row < trace.count; row += 1) {
     const left = start[row];
     const right = left + total[row];
@@ -34,11 +37,12 @@ export function rangeSums(trace, { from, to }) {
     const above = parts.get(parent[row]);
     if (above !== undefined) parts.set(parent[row], above - Math.min(right, to) + Math.max(left, from));
     if (!isInside) parts.set(row, Math.min(right, to) - Math.max(left, from));
+    rows[count++] = row;
     sums.count(row);
     if (isInside) sums.add(row, self[row]);
   }
   for (const [row, part] of parts) sums.add(row, part);
-  return { ...sums.lines(), cut: parts.size };
+  return { ...sums.lines(), rows: rows.slice(0, count), count, cut: parts.size };
 }
 
 /** Calls and self time by code, the host's before the devices'. */
@@ -76,8 +80,7 @@ class Sums {
     const byModule = this.linesOf("module", ["outside modules", ...this.strings.module.map((path) => path || "root module")]);
     const sum = (/** @type {(line: RangeLine) => number} */ of) => byOp.reduce((all, line) => all + of(line), 0);
     return {
-      byOp, byModule, count: sum(({ count, deviceCount }) => count + deviceCount),
-      self: sum((line) => line.self), deviceSelf: sum((line) => line.deviceSelf),
+      byOp, byModule, self: sum((line) => line.self), deviceSelf: sum((line) => line.deviceSelf),
     };
   }
 

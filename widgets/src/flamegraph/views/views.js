@@ -18,7 +18,7 @@ import { counted, duration, share } from "../../shared/units.js";
 /**
  * @typedef {{order: string, group: string, clock: string, color: string, op?: string | null, isFolded?: boolean}} Choice
  *   order: time or heavy; group: none, module, op, phase or sandwich (the callers and callees of `op`); clock: host or device;
- *   color: phase, family, device or difference; isFolded: repeated layers as one, which time order and a comparison never have
+ *   color: phase, family, device or difference; isFolded: repeated layers as one, which time order never has
  *
  * @typedef {object} View
  * @property {string} key
@@ -57,9 +57,10 @@ export class Views {
     return this.merged(group, order, clock, color === "difference", isShared);
   }
 
-  /** Whether there are repeated layers to be shown as one; a comparison is frame by frame. */
+  /** Whether there are repeated layers to be shown as one; a comparison has those that are alike on both sides. */
   get hasRepeats() {
-    return !this.base && this.trace !== null && Object.keys(this.trace.repeats).length > 0;
+    const sides = this.base ? [this.trace, this.base] : [this.trace];
+    return sides.every((trace) => trace !== null && Object.keys(trace.repeats).length > 0);
   }
 
   timeline() {
@@ -77,7 +78,7 @@ export class Views {
   merged(group, order, clock, isDifference, isFolded) {
     const key = [group, order, clock, isDifference ? "difference" : "", isFolded ? "folded" : ""].join(" ");
     return this.once(key, () => {
-      const delta = isDifference && this.base ? this.difference(group, clock) : null;
+      const delta = isDifference && this.base ? this.difference(group, clock, isFolded) : null;
       const frames = delta ? delta.frames : this.mergedFrames(this.trace, group, clock, isFolded);
       const links = order === "heavy" ? heavyLinks(frames) : linksOf(frames);
       const time = links.roots.reduce((sum, root) => sum + frames.total[root], 0);
@@ -121,17 +122,20 @@ export class Views {
 
   /** @param {import("../data/data.js").Trace} trace @param {string} group @param {string} clock @param {boolean} [isFolded] */
   mergedFrames(trace, group, clock, isFolded = false) {
-    const side = trace === this.base ? "base" : isFolded ? "folded" : "now";
-    const shown = isFolded ? this.once("folded", () => foldedTrace(trace)) : trace;
+    const side = `${trace === this.base ? "base" : "now"}${isFolded ? " folded" : ""}`;
+    const shown = isFolded ? this.once(side, () => foldedTrace(trace)) : trace;
     return this.once(`${side} ${group} ${clock}`, () => (group === "none" ? mergedFrames(shown, clock) : groupedFrames(shown, group, clock)));
   }
 
-  /** Returns the difference of every frame to the base. @param {string} group @param {string} clock @returns {import("../data/difference.js").Difference} */
-  difference(group, clock) {
+  /** Returns the difference of every frame to the base. @param {string} group @param {string} clock @param {boolean} [isFolded] @returns {import("../data/difference.js").Difference} */
+  difference(group, clock, isFolded = false) {
     const base = /** @type {import("../data/data.js").Trace} */ (this.base);
     const noise = /** @type {import("../data/data.js").Noise} */ (this.noise);
-    const view = `${group} ${clock}`;
-    return this.once(`difference ${view}`, () => difference(this.mergedFrames(this.trace, group, clock), this.mergedFrames(base, group, clock), noise, view));
+    const view = `${group} ${clock}${isFolded ? " folded" : ""}`;
+    return this.once(`difference ${view}`, () => {
+      const [now, before] = [this.trace, base].map((trace) => this.mergedFrames(trace, group, clock, isFolded));
+      return difference(now, before, noise, view);
+    });
   }
 
   /**
@@ -151,7 +155,7 @@ export class Views {
   /** Returns the note beside the colors of a difference; null for other colors. @param {View} view @param {Choice} choice */
   legendNote(view, { color, group, clock }) {
     if (color !== "difference" || !this.base) return null;
-    const { codes, verdicts } = this.difference(group, clock);
+    const { codes, verdicts } = view.difference ?? this.difference(group, clock);
     const removed = view.isTimeline ? codes.reduce((sum, code) => sum + Number(code === REMOVED), 0) : 0;
     const hidden = removed ? ` · ${counted(removed, "removed frame")} not drawn in time order: choose left heavy` : "";
     return `${noiseNote(/** @type {import("../data/data.js").Noise} */ (this.noise), verdicts !== null)}${hidden}`;

@@ -43,7 +43,7 @@ export function colored(data, tree, way) {
   const value = data.values.find(({ name }) => name === way);
   if (!value) return byText(data, tree, way);
   const amounts = amountsOf(data, tree, way);
-  return value.isScaled ? byScale(tree, value, amounts, data.overlay?.caption ?? "") : byShare(tree, value, amounts);
+  return value.isScaled ? byScale(tree, value, amounts, data.overlay?.caption ?? "", data.numbersOf?.(way)) : byShare(tree, value, amounts);
 }
 
 /** @param {Data} data @param {Hierarchy} tree @param {string} way @returns {Colors} */

@@ -92,9 +92,9 @@ export class GraphModel {
     return this.once(`colors ${way}`, () => colored(this.data, this.tree, way));
   }
 
-  /** Returns what the outline says of an item: how it compares, else what its color stands for if that is a number or an overlay. @param {number} item @param {string} way @returns {string} */
+  /** Returns what the outline says of an item: what an overlay has of it, how it compares, else what its color stands for if that is a number. @param {number} item @param {string} way @returns {string} */
   noteOf(item, way) {
-    if (this.data.correspondence) return NOTES[this.colors("difference").codes[item]] ?? "";
+    if (this.data.correspondence && way !== "overlay") return NOTES[this.colors("difference").codes[item]] ?? "";
     const value = this.data.values.find(({ name }) => name === way);
     if (!value) return way === "overlay" ? (this.categoryOf(item) ?? "") : "";
     const amount = this.amounts[way][item];

@@ -34,9 +34,13 @@ export function byShare(tree, { how, isInclusive }, amounts) {
   return { categories, codes, counts: countsOf(tree, codes, categories) };
 }
 
-/** Colors items by the size of their number. @param {Hierarchy} tree @param {Value} value @param {Float64Array} amounts @param {string} caption @returns {import("./colors.js").Colors} */
-export function byScale(tree, value, amounts, caption) {
-  const finite = [...amounts].filter((amount, item) => item !== ROOT && Number.isFinite(amount));
+/** Returns the numbers that a scale is made of: those of all but the whole graph. @param {Float64Array} amounts */
+export function finiteOf(amounts) {
+  return [...amounts].filter((amount, item) => item !== ROOT && Number.isFinite(amount));
+}
+
+/** Colors items by the size of their number, on the scale of `finite`. @param {Hierarchy} tree @param {Value} value @param {Float64Array} amounts @param {string} caption @param {number[]} [finite] @returns {import("./colors.js").Colors} */
+export function byScale(tree, value, amounts, caption, finite = finiteOf(amounts)) {
   const [low, high] = finite.reduce(([least, most], amount) => [Math.min(least, amount), Math.max(most, amount)], [Infinity, -Infinity]);
   const center = value.center !== null && low > 0 ? value.center : low < 0 ? 0 : null;
   const edges = center === null ? onOneSide(finite, low, high) : aroundCenter(low, high, center);

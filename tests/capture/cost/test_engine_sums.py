@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from nbkit.capture.cost.analyzer.engine_sums import EngineSums
+from nbkit.capture.cost.engine_sums import EngineSums
 
 
 class Noted(TorchDispatchMode):

@@ -1,0 +1,72 @@
+"""Places the ops of a predicted step below the roofs of its device."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from nbkit.analysis.cost.op_totals import costs_of
+from nbkit.errors import OptionError
+from nbkit.trace.checks import checked_trace
+from nbkit.trace.trace import Trace
+
+
+@dataclass(frozen=True)
+class Roofs:
+    """Holds the roofs of a device: FLOP/s by dtype, and bytes/s; null where that does not show."""
+
+    flops_per_s: dict[str, float]
+    bytes_per_s: float | None
+
+
+def attained(trace: Trace) -> pd.DataFrame:
+    """Returns per op, dtype and size of call what it attains by the predicted times, most time first.
+
+    Columns: op, dtype, bound, calls, time_us (of all calls), flops and moved_bytes (of one call), intensity (FLOPs per
+    byte), flops_per_s. Ops that compute nothing or move nothing are left out. After Williams, Waterman and Patterson,
+    "Roofline", CACM 52(4), 2009. Raises OptionError if the trace has no predicted times.
+    """
+    costs = _timed(trace)
+    known = costs[(costs["work"] > 0) & (costs["moved_bytes"] > 0) & (costs["time_us"] > 0)]
+    by = ["op", "dtype", "bound", "work", "moved_bytes"]
+    groups = known.groupby(by, dropna=False, sort=False, as_index=False)
+    table = groups.agg(calls=("time_us", "size"), time_us=("time_us", "sum"))
+    table = table.sort_values("time_us", ascending=False, kind="stable", ignore_index=True)
+    rates = {
+        "intensity": table["work"] / table["moved_bytes"],
+        "flops_per_s": table["work"] * table["calls"] / table["time_us"] * 1e6,
+    }
+    return table.rename(columns={"work": "flops"}).assign(**rates)
+
+
+def roofs(trace: Trace) -> Roofs:
+    """Returns the roofs of the device of a trace, for the dtypes of its step. Raises OptionError if it has no times.
+
+    Those of a device that is not known are the rates that the predicted times imply.
+    """
+    costs = _timed(trace)
+    if device := trace.meta.get("cost_device"):
+        peaks = {str(name): float(value) for name, value in device["flops_per_s"].items()}
+        used = {str(name).partition("_")[0] for name in costs["dtype"].dropna().unique()}
+        # A device may multiply matrices of float32 in tf32.
+        used |= {"tf32"} if "float32" in used else set()
+        known = {name: peaks[name] for name in sorted(used & peaks.keys(), key=lambda name: peaks[name])}
+        return Roofs(known, float(device["bytes_per_s"]))
+    times = costs["time_us"].where(costs["time_us"] > 0) / 1e6
+    compute = (costs["work"] / times)[(costs["bound"] == "compute").to_numpy(bool, na_value=False)]
+    memory = (costs["moved_bytes"] / times)[(costs["bound"] == "memory").to_numpy(bool, na_value=False)]
+    by_dtype = compute.groupby(costs["dtype"]).max().dropna().sort_values()
+    flops_per_s = {str(dtype): float(value) for dtype, value in by_dtype.items()}
+    return Roofs(flops_per_s, float(memory.max()) if memory.notna().any() else None)
+
+
+def _timed(trace: Trace) -> pd.DataFrame:
+    """Returns the costs with `work`, all FLOPs of an op as far as they are known, and `moved_bytes`."""
+    costs = costs_of(checked_trace(trace))
+    if "time_us" not in costs or not costs["time_us"].notna().any():
+        raise OptionError(
+            f"{trace!r} has no predicted times; give opcost a device, such as nbkit.opcost(device='H100')."
+        )
+    names = [name for name in ("flops", "elementwise_flops") if name in costs]
+    work = sum(costs[name].to_numpy(np.float64, na_value=0.0) for name in names)
+    return costs.assign(work=work, moved_bytes=costs["read_bytes"] + costs["written_bytes"])

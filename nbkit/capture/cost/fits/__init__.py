@@ -1,0 +1,1 @@
+"""Answers whether a step fits a memory, and what makes it fit."""

@@ -1,0 +1,1 @@
+"""Answers what a step would cost under other conditions."""

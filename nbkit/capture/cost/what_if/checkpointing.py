@@ -1,0 +1,45 @@
+"""Checkpoints chosen modules of a step's models, for the time of the step."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+ABSENT = object()
+
+
+def outermost(model: nn.Module, chosen: Callable[[str], bool]) -> dict[str, nn.Module]:
+    """Returns the modules of a model whose path is chosen, and that lie in no other chosen one."""
+    found = {path: module for path, module in model.named_modules() if chosen(path)}
+    return {path: module for path, module in found.items() if found.keys().isdisjoint(holders(path))}
+
+
+def holders(path: str) -> list[str]:
+    """Returns the paths of the modules that hold the module of a path; the first is the root model's."""
+    parts = path.split(".") if path else []
+    return [".".join(parts[:length]) for length in range(len(parts))]
+
+
+@contextmanager
+def checkpointed(modules: Iterable[nn.Module]) -> Iterator[None]:
+    """Makes the forward pass of modules keep its inputs alone, and run again in the backward pass."""
+    kept = [(module, vars(module).get("forward", ABSENT)) for module in modules]
+    try:
+        for module, _ in kept:
+            module.forward = _checkpointed(module.forward)
+        yield
+    finally:
+        for module, forward in kept:
+            if forward is ABSENT:
+                vars(module).pop("forward", None)
+            else:
+                module.forward = forward
+
+
+def _checkpointed(forward: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return checkpoint(forward, *args, use_reentrant=False, **kwargs)
+
+    return run

@@ -1,0 +1,112 @@
+"""What a summary, a brief and a report say in words of a step's cost: the memory it needs, its FLOPs, its time."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from nbkit import units
+from nbkit.analysis.cost.cost_tree import cost_tree
+from nbkit.analysis.cost.memory_by_kind import memory_by_kind
+from nbkit.analysis.cost.op_totals import costs_of, has_costs
+from nbkit.analysis.time.memory import peak_rows
+from nbkit.schema.cost import KINDS
+from nbkit.trace.trace import Trace
+from nbkit.views.statements.statement import Statement, Words, op_link
+from nbkit.views.summary.names import shown, shown_module
+
+QUESTIONS = ("How much memory", "How much to compute", "How long it would take")
+LARGEST = 3
+# A module has most of something from this share on.
+MOST = 0.5
+
+
+def cost_statements(trace: Trace) -> list[Statement]:
+    """Returns the statements of a report, most asked first."""
+    if not has_costs(trace):
+        return []
+    answers = zip(QUESTIONS, (_memory(trace), _flops(trace), _time(trace)), strict=True)
+    return [Statement(question, tuple(words)) for question, of in answers if (words := list(of))]
+
+
+def cost_words(trace: Trace) -> list[Words]:
+    """Returns the sentences of a brief; none for what has no costs."""
+    return [*_memory(trace), *_flops(trace), *_time(trace)] if has_costs(trace) else []
+
+
+def _memory(trace: Trace) -> Iterator[Words]:
+    """Yields per device the peak, where it is, and what makes it up; then what is saved for the backward pass."""
+    memory = trace.frames.get("memory")
+    if memory is None or not len(memory) or "storages" not in trace.frames:
+        return
+    kinds = memory_by_kind(memory, trace.storages)
+    rows = kinds.iloc[peak_rows(memory)].sort_values("allocated_bytes", ascending=False, kind="stable")
+    for row in rows.to_dict("records"):
+        size = int(row["allocated_bytes"])
+        held = sorted(((int(row[name]), name) for name in KINDS if row.get(name)), reverse=True)[:LARGEST]
+        parts = ", ".join(f"{name} {units.data_size(part)} ({units.share(part / size)})" for part, name in held)
+        peak = f"It needs {units.data_size(size)} on {shown(str(row['device']))}"
+        made_of = f": {parts}." if parts else "."
+        if pd.isna(row["op_id"]):
+            yield (f"{peak} from the start{made_of}",)
+        else:
+            op = trace.ops.iloc[int(row["op_id"])]
+            yield f"{peak} at its peak, in ", op_link(shown(op["op"]), int(row["op_id"])), f" ({op['phase']}){made_of}"
+    yield from _fits(trace, int(rows["allocated_bytes"].max()))
+    saved = int(trace.saved["new_bytes"].sum()) if "saved" in trace.frames else 0
+    if saved:
+        yield (f"{units.data_size(saved)} are saved for the backward pass.",)
+
+
+def _fits(trace: Trace, peak: int) -> Iterator[Words]:
+    """Yields whether the peak fits into the memory of the device that was given, if that is known."""
+    device = trace.meta.get("cost_device") or {}
+    if not device.get("memory_bytes"):
+        return
+    room, name = int(device["memory_bytes"]), shown(str(device["name"]))
+    if peak <= room:
+        yield (f"It fits into the {units.data_size(room)} of {name}: {units.share(peak / room)} of it.",)
+    else:
+        yield (f"It does not fit into the {units.data_size(room)} of {name}: {units.data_size(peak - room)} too much.",)
+
+
+def _flops(trace: Trace) -> Iterator[Words]:
+    """Yields all FLOPs, those of each pass, the module that has most of them, and the ops that no rule knows."""
+    costs = costs_of(trace)
+    by_phase = costs.groupby("phase", sort=False)["flops"].sum()
+    whole = int(by_phase.sum())
+    parts = [f"{shown(str(phase))} {units.flops(float(flops))}" for phase, flops in by_phase.items() if flops]
+    split = f" ({', '.join(parts)})" if len(parts) > 1 else ""
+    yield (f"It computes {units.flops(whole)}{split}{_dominant(trace) if whole else ''}.",)
+    unknown = trace.meta.get("unknown_flops") or {}
+    if unknown:
+        names = ", ".join(shown(str(op)) for op in [*unknown][:LARGEST])
+        more = units.counted(len(unknown), "op")
+        yield (f"FLOPs of {more} are not known and not in it: {names}.",)
+
+
+def _dominant(trace: Trace) -> str:
+    """Names the innermost module with most FLOPs, layers that are alike as one, and the op with most."""
+    tree = cost_tree(trace)
+    whole = int(tree.loc[tree["depth"] == 0, "flops"].sum())
+    inside = tree[(tree["kind"] == "module") & (tree["depth"] > 0) & (tree["flops"] >= MOST * whole)]
+    modules = inside.sort_values("depth", kind="stable").tail(1)
+    ops = tree[tree["kind"] == "op"].groupby("name", sort=False)["flops"].sum().sort_values(ascending=False).head(1)
+    most = [
+        f"{units.share(flops / whole)} in {shown_module(None, module)}"
+        for module, flops in zip(modules["module"], modules["flops"], strict=True)
+    ]
+    most += [f"{units.share(flops / whole)} in {shown(str(op))}" for op, flops in ops.items()]
+    return f", {' and '.join(most)}"
+
+
+def _time(trace: Trace) -> Iterator[Words]:
+    """Yields the predicted time and what bounds it; nothing without a device."""
+    costs = costs_of(trace)
+    if "time_us" not in costs or not costs["time_us"].notna().any():
+        return
+    whole = float(costs["time_us"].sum())
+    bounds = costs.groupby("bound", sort=False)["time_us"].sum().sort_values(ascending=False) / (whole or 1.0)
+    parts = ", ".join(f"{shown(str(bound))} bound {units.share(share)}" for bound, share in bounds.items())
+    device = trace.meta.get("cost_device")
+    where = f" on {shown(str(device['name']))}" if device else ""
+    yield (f"Predicted time {units.duration(whole)}{where}: {parts}.",)

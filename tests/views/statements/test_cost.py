@@ -1,0 +1,74 @@
+"""What is said of a step's cost in words, in a brief and on the first screen of a report."""
+
+import pandas as pd
+
+import nbkit
+from nbkit.views.statements.cost import cost_statements, cost_words
+from nbkit.views.statements.statement import words_text
+from tests.support.costs import layers, with_times
+
+
+def said(trace: nbkit.Trace) -> list[str]:
+    return [words_text(words) for words in cost_words(trace)]
+
+
+def test_a_stranger_reads_the_peak_what_makes_it_up_and_what_computes() -> None:
+    memory, saved, flops = said(layers())
+    assert memory.startswith("It needs 21.2 KiB on cpu at its peak, in aten.div.Tensor (optimizer): ")
+    assert memory.endswith(
+        "optimizer state 9.56 KiB (45.1 %), parameter 4.78 KiB (22.6 %), gradient 4.78 KiB (22.6 %)."
+    )
+    # The input and what each relu gives: 5 x 32 x 16 numbers.
+    assert saved == "10.0 KiB are saved for the backward pass."
+    passes, most = "forward 73.7 kFLOP, backward 131 kFLOP", "88.0 % in blocks.* and 64.0 % in aten.mm.default"
+    assert flops == f"It computes 205 kFLOP ({passes}), {most}."
+
+
+def test_the_op_of_the_peak_is_a_link() -> None:
+    link = next(part for part in cost_words(layers())[0] if not isinstance(part, str))
+    assert (link.widget, link.value) == ("op_table", nbkit.memory_peaks(layers().memory)["op_id"][0])
+
+
+def test_the_predicted_time_is_said_with_what_bounds_it() -> None:
+    trace = with_times(layers())
+    (time,) = said(trace)[3:]
+    whole = trace.costs["time_us"].sum()
+    assert time.startswith(f"Predicted time {whole:.0f} µs: ") and "launch bound" in time and "memory bound" in time
+
+
+def test_a_device_is_named_and_whether_the_step_fits_is_said() -> None:
+    device = {"name": "Tiny", "flops_per_s": {"float32": 1e9}, "bytes_per_s": 1e9}
+    trace = with_times(layers())
+    found = []
+    for size in (20_480, 43_392):
+        named = nbkit.Trace({}, {**trace.meta, "cost_device": {**device, "memory_bytes": size}})
+        named.frames.update(trace.frames)
+        found.append(said(named))
+    assert found[0][1] == "It does not fit into the 20.0 KiB of Tiny: 1.19 KiB too much."
+    assert found[1][1] == "It fits into the 42.4 KiB of Tiny: 50.0 % of it."
+    assert " on Tiny: " in found[0][-1]
+
+
+def test_ops_without_a_rule_are_named() -> None:
+    trace = nbkit.Trace(layers().frames, {**layers().meta, "unknown_flops": {"mylib.twice.default": 3}})
+    assert said(trace)[-1] == "FLOPs of 1 op are not known and not in it: mylib.twice.default."
+
+
+def test_a_step_that_computes_nothing_and_a_trace_without_costs() -> None:
+    trace = nbkit.opcost().run(lambda: pd.NA)
+    assert said(trace) == [] == said(nbkit.Trace({})) and cost_statements(nbkit.Trace({})) == []
+
+
+def test_brief_and_report_say_the_same_and_miss_no_other_verb() -> None:
+    brief = layers().brief()
+    assert "It needs 21.2 KiB on cpu" in brief and "Not looked at" not in brief
+    assert [one.question for one in cost_statements(with_times(layers()))] == [
+        "How much memory",
+        "How much to compute",
+        "How long it would take",
+    ]
+
+
+def test_times_of_the_step_on_shapes_are_nowhere() -> None:
+    text = layers().summary()
+    assert "self time" not in text and "wall time" not in text and "slowest" not in text
