@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from sys import _getframe
 from typing import Any, Protocol
 
@@ -78,7 +78,8 @@ class FakeStep(StepMode):
 
     def faked(self, real: Tensor) -> Tensor:
         """Returns a new tensor without values of the shape, strides and dtype of a real one."""
-        with torch._C._DisableTorchDispatch():  # the modes, which may be on, take no real tensor
+        # The mode, which may be on, takes no real tensor; a fake one, of a step before, is none without its dispatch.
+        with nullcontext() if isinstance(real, FakeTensor) else torch._C._DisableTorchDispatch():
             alias = real.detach()
         fake: Tensor = self.fake.from_tensor(alias)
         return fake

@@ -112,3 +112,19 @@ def test_an_error_of_the_step_is_its_own_and_torch_logs_nothing_beside_it(capfd)
     assert capfd.readouterr().err == ""
     assert len(torch.utils._python_dispatch._get_current_dispatch_mode_stack()) == depth
     assert model(torch.randn(4, 8)).shape == (4, 8)
+
+
+def test_an_optimizer_steps_on_gradients_from_before():
+    parameter = nn.Parameter(torch.ones(8))
+    parameter.grad = before = torch.ones(8)
+    table = nbkit.opcost().run(torch.optim.SGD([parameter], lr=0.1).step).costs
+    assert table["elementwise_flops"].sum() == 8
+    assert parameter.grad is before and torch.equal(parameter, torch.ones(8))
+
+
+def test_a_model_of_an_earlier_step_may_be_alive():
+    with nbkit.opcost():
+        model = nn.Linear(4, 8)
+        model(torch.ones(2, 4)).sum().backward()
+    assert nbkit.opcost().run(lambda: torch.ones(2) + 1).costs["op"].tolist()[-1] == "aten.add.Tensor"
+    assert model.weight.grad.shape == (8, 4)
