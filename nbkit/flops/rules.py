@@ -47,7 +47,8 @@ def rule_of(func: Any) -> Rule | None:
     rule = RULES.get(name) or RULES.get(name.removesuffix("_"))
     if rule is not None:
         return rule
-    if _moves_nothing(func) or func.namespace in COLLECTIVES or (func.namespace == "aten" and func._opname.endswith("_copy")):
+    is_copy = func.namespace == "aten" and func._opname.endswith("_copy")
+    if is_copy or func.namespace in COLLECTIVES or _moves_nothing(func):
         return NOTHING
     if name.startswith("aten._foreach_"):
         return ONCE_IN_LISTS

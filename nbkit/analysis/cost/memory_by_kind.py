@@ -8,7 +8,7 @@ import pandas as pd
 from nbkit.schema import MEMORY, OPS, STORAGES
 
 # Kinds of `storages`, as they are stacked: what stays through the step below what comes and goes.
-KINDS = ("parameter", "buffer", "input", "optimizer state", "gradient", "activation", "temporary")
+KINDS = ("parameter", "buffer", "input", "optimizer state", "gradient", "gathered", "activation", "temporary")
 # A stretch shorter than this share of the ops belongs to what is around it.
 SHORTEST = 0.01
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from nbkit.capture.cost.communication import NAMESPACES, communication_bytes
+from nbkit.capture.cost.communication import communication_bytes
 from nbkit.capture.cost.traffic import Traffic
 from nbkit.flops import formulas, rule_of
 

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 X_TITLE = "op, in call order"
 # What stays is drawn in quiet colors, what the step adds in those of its phases.
-COLORS = dict(zip(KINDS, ("#64748b", "#94a3b8", "#cbd5e1", "#16a34a", "#d97706", "#3b82f6", "#a855f7"), strict=True))
+COLORS = dict(
+    zip(KINDS, ("#64748b", "#94a3b8", "#cbd5e1", "#16a34a", "#d97706", "#db2777", "#3b82f6", "#a855f7"), strict=True)
+)
 PEAK_COLOR = "#d64545"
 # Kinds that the peak is said to be made of, and the share of the width that the name of a phase needs.
 LARGEST, NAMED = 4, 0.08
