@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 ABSENT = object()
@@ -38,8 +38,28 @@ def checkpointed(modules: Iterable[nn.Module]) -> Iterator[None]:
                 module.forward = forward
 
 
+class _Place(NamedTuple):
+    """Stands for a tensor among the arguments of a call."""
+
+    number: int
+
+
 def _checkpointed(forward: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
-        return checkpoint(forward, *args, use_reentrant=False, **kwargs)
+        # What runs again takes tensors anew: one that was given twice has to stay one, as attention tells by that
+        # whether queries, keys and values are projected at once.
+        tensors = {id(value): value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)}
+        places = {key: place for place, key in enumerate(tensors)}
+        given = [_Place(places[id(value)]) if id(value) in places else value for value in args]
+        named = {name: _Place(places[id(value)]) if id(value) in places else value for name, value in kwargs.items()}
+
+        def again(*distinct: Tensor) -> Any:
+            values = [distinct[value.number] if type(value) is _Place else value for value in given]
+            by_name = {
+                name: distinct[value.number] if type(value) is _Place else value for name, value in named.items()
+            }
+            return forward(*values, **by_name)
+
+        return checkpoint(again, *tensors.values(), use_reentrant=False)
 
     return run

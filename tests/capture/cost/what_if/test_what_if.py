@@ -103,6 +103,22 @@ def test_a_checkpoint_saves_memory_and_adds_flops():
     assert rows.loc["backward_flops", "change"] == 7_340_032 - 6_291_456 and rows.loc["forward_flops", "change"] == 0
 
 
+def test_attention_is_checkpointed_that_takes_one_tensor_three_times():
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention, self.head = nn.MultiheadAttention(16, 4, batch_first=True), nn.Linear(16, 3)
+
+        def forward(self, x):
+            return self.head(self.attention(x, x, value=x, need_weights=False)[0])
+
+    model, x = Block(), torch.randn(2, 8, 16, requires_grad=True)
+    asked = nbkit.what_if(lambda: model(x).sum().backward(), checkpoint="attention")
+    saved = asked.difference.set_index("measure").loc["saved_bytes"]
+    # Its input, and what the head takes: its result is a view of that.
+    assert saved["changed"] == 2 * x.nbytes < saved["baseline"]
+
+
 def test_of_nested_modules_the_outermost_is_checkpointed():
     step = Training("Encoder").step
     layers = nbkit.what_if(step, checkpoint="encoder.layers.*")
