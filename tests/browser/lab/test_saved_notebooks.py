@@ -15,6 +15,7 @@ STATIC = {
     "02_where_time_goes": 3,
     "03_device_vs_cpu": 3,
     "04_audit_a_training_step": 2,
+    "05_cost_before_running": 2,
     "06_graphs_of_four_frameworks": 4,
     "07_capture_and_fix": 5,
 }
@@ -24,6 +25,12 @@ TOLD = {
     "03_device_vs_cpu": ["Worst differences", "aten.sigmoid_backward.default", "error, nan"],
     "04_audit_a_training_step": ["no_gradient", "unintended_broadcast", "accumulated_gradient", "Nothing wrong found"],
     "07_capture_and_fix": ["layer_norm", "Replaced ops", "What bfloat16 costs most", "not_repeatable"],
+    "05_cost_before_running": [
+        "encoder.layers.encoder_layer_*",
+        "It does not fit into",
+        "optimizer state",
+        "Predicted time",
+    ],
     "06_graphs_of_four_frameworks": ["self_attn", "RWKV_TimeMix", "time_mix", "Side by side"],
 }
 BROKEN = "images => images.filter(image => !image.complete || !image.naturalWidth).length"
