@@ -26,7 +26,7 @@ TOLD = {
     "04_audit_a_training_step": ["no_gradient", "unintended_broadcast", "accumulated_gradient", "Nothing wrong found"],
     "07_capture_and_fix": ["layer_norm", "Replaced ops", "What bfloat16 costs most", "not_repeatable"],
     "05_cost_before_running": [
-        "encoder.layers.encoder_layer_*",
+        "encoder.layers",
         "It does not fit into",
         "optimizer state",
         "Predicted time",
