@@ -88,6 +88,7 @@ class CostObserver(Observer):
     @contextmanager
     def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
         self.recording, self.modules = recording, modules
+        recording.registry.plain.add(FakeTensor)
         self.storages = Storages(self._place)
         self.saved = SavedTensors(self.storages, self._drop, self._meet)
         self.costs = OpCosts()

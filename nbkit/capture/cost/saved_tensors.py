@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import Parameter
 
@@ -26,6 +27,19 @@ class Saved:
     shape: tuple[int, ...]
     view_bytes: int
     is_parameter: bool
+
+
+class WithoutHistory(NamedTuple):
+    """Holds the memory of a fake tensor, and what makes another one of it: that costs less than an op."""
+
+    memory: Tensor
+    mode: FakeTensorMode
+    device: torch.device
+
+    def made(self) -> Tensor:
+        """Returns a fake tensor of this memory."""
+        with torch._C.DisableTorchFunction():
+            return FakeTensor(self.mode, self.memory, self.device)
 
 
 class SavedTensors:
@@ -73,7 +87,7 @@ class SavedTensors:
                 self.unpacking = self.storages.place()
         self.unpacked = None
 
-    def _pack(self, tensor: Tensor) -> Tensor:
+    def _pack(self, tensor: Tensor) -> Tensor | WithoutHistory:
         if id(tensor) == self.detached:
             self.drop(self.storages.place() - 1)
             self._note(tensor, self.last)
@@ -82,7 +96,7 @@ class SavedTensors:
         if (saved := self._note(tensor, self.storages.place())) is not None:
             self.waiting.append((saved, id(tensor)))
         # A tensor with its history would hold itself: what it is saved for is a part of that.
-        return tensor if tensor.grad_fn is None else _detached(tensor)
+        return tensor if tensor.grad_fn is None else _without_history(tensor)
 
     def _note(self, tensor: Tensor, saver: int) -> Saved | None:
         held = self.storages.of(tensor)
@@ -96,14 +110,18 @@ class SavedTensors:
         self.saved.append(saved)
         return saved
 
-    def _unpack(self, tensor: Tensor) -> Tensor:
+    def _unpack(self, kept: Tensor | WithoutHistory) -> Tensor:
+        tensor = kept.made() if isinstance(kept, WithoutHistory) else kept
         self.unpacked = id(tensor)
         return tensor
 
 
-def _detached(tensor: Tensor) -> Tensor:
-    with isolated():
-        return tensor.detach()
+def _without_history(tensor: Tensor) -> Tensor | WithoutHistory:
+    if type(tensor) is not FakeTensor:
+        with isolated():
+            return tensor.detach()
+    with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch(), torch.no_grad():
+        return WithoutHistory(tensor.detach(), tensor.fake_mode, tensor.fake_device)
 
 
 def _flat(held: Any) -> Any:

@@ -47,6 +47,7 @@ class TensorRegistry:
         self.geometries: dict[tuple[Any, ...], int] = {}
         self.devices: list[torch.device] = []  # of each storage
         self.special: dict[int, tuple[torch.device, int]] = {}  # device and bytes of tensors that are not plain
+        self.plain = set(PLAIN)  # types of tensors that can be asked as these
         self.known: dict[int, tuple[Any, int]] = {}
         self.storages: dict[int, tuple[Any, int]] = {}
         self.skipped: dict[str, int] = {}
@@ -63,9 +64,9 @@ class TensorRegistry:
         entry = self.known.get(id(tensor))
         if entry is not None:
             held = entry[0]()
-            if held is tensor or (held is not None and type(tensor) in PLAIN and held is tensor.untyped_storage()):
+            if held is tensor or (held is not None and type(tensor) in self.plain and held is tensor.untyped_storage()):
                 return entry[1]
-        return self.learn(tensor, fresh) if type(tensor) in PLAIN else self.learn_any(tensor, fresh)
+        return self.learn(tensor, fresh) if type(tensor) in self.plain else self.learn_any(tensor, fresh)
 
     def storage_number(self, storage: torch.UntypedStorage, device: torch.device) -> int:
         """Returns the number of a storage, a new one if it is met for the first time."""

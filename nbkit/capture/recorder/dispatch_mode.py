@@ -52,6 +52,7 @@ class OpMode(StepMode):
         self.observers = observers
         self.kinds = dict(KINDS)
         self.runners: dict[int, Callable[..., Any]] = {}
+        self.hidden_runners: dict[int, Callable[..., Any]] = {}  # of torch's own queries
         # Names of the out= arguments, and positions of the written arguments, of the ops that have them.
         self.out_names: dict[int, frozenset[str]] = {}
         self.written: dict[int, list[int]] = {}
@@ -186,6 +187,8 @@ class OpMode(StepMode):
 
     def _runner(self, func: Any) -> Callable[..., Any] | None:
         """Returns what runs an op met for the first time; None for torch's own queries, no work of the step."""
+        if id(func) in self.hidden_runners:
+            return None
         # Raising in a dispatch mode from a prim op under FakeTensorMode aborts the process: those are left alone.
         if isinstance(func, OpOverload) and is_hidden(func):
             return None
@@ -230,9 +233,15 @@ class OpMode(StepMode):
         del self.__torch_dispatch__
 
     def _hidden(self, func: Any, args: Any, kwargs: Any) -> Any:
-        out = self._observed(func, func)(*args, **kwargs)
+        if (run := self.hidden_runners.get(id(func))) is not None:
+            return run(*args, **kwargs)
+        run = self._observed(func, func)
+        out = run(*args, **kwargs)
         if func.namespace == "profiler":
             self.on_range(func._opname.startswith("_record_function_enter"))
+        else:
+            self.held.append(func)
+            self.hidden_runners[id(func)] = run
         return out
 
     def _note_any(self, tensors: list[int], value: Any, fresh: bool) -> None:
