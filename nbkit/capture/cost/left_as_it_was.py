@@ -1,5 +1,6 @@
 """Gives a step on shapes gradients without values, and puts back what was there: what models and optimizers hold."""
 
+import gc
 from collections.abc import Callable
 from typing import Any
 from weakref import ref
@@ -25,6 +26,7 @@ class LeftAsItWas:
         self.noted: set[int] = set()
         self.before: State | None = None
         self.handles: list[Any] = []
+        self.has_frozen = False
 
     def note(self, real: Tensor) -> None:
         """Notes a real tensor before the first op takes it."""
@@ -50,11 +52,19 @@ class LeftAsItWas:
             for parameter in model.parameters() if isinstance(model, nn.Module) else ():
                 if parameter.grad is not None:
                     self.note_gradient(parameter)
+        # A collection would look through all that there is, which takes as long as a large part of the step: what was
+        # there before stays out of it.
+        if not gc.get_freeze_count():
+            gc.freeze()
+            self.has_frozen = True
         self.handles = [
             register_optimizer_step_post_hook(lambda optimizer, args, kwargs: self.on_state(optimizer)),
         ]
 
     def __exit__(self, *error: object) -> None:
+        if self.has_frozen:
+            gc.unfreeze()
+            self.has_frozen = False
         for handle in self.handles:
             handle.remove()
         self.handles.clear()

@@ -1,6 +1,7 @@
 """What models, scalers and schedulers hold is after opcost what it was, and numbers that a step reads end it only where
 it branches on them."""
 
+import gc
 import math
 import warnings
 
@@ -102,6 +103,19 @@ def test_a_branch_on_a_number_ends_with_one_sentence(branch):
     with pytest.raises(nbkit.CostError, match=r"aten._local_scalar_dense needs values.*test_left_alone.py"), recorder:
         BRANCHES[branch](x.sum().item())
     assert recorder.trace.costs["op"].tolist() == ["aten.sum.default", "aten._local_scalar_dense.default"]
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_the_garbage_collector_has_what_it_had(is_frozen):
+    model = nn.Linear(8, 8)
+    gc.unfreeze()
+    if is_frozen:
+        gc.freeze()
+    try:
+        nbkit.opcost().run(lambda: model(torch.ones(2, 8)))
+        assert bool(gc.get_freeze_count()) is is_frozen and gc.isenabled()
+    finally:
+        gc.unfreeze()
 
 
 def test_an_error_of_the_step_is_its_own_and_torch_logs_nothing_beside_it(capfd):
