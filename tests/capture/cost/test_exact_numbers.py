@@ -1,0 +1,163 @@
+"""Bytes and FLOPs of single modules and functions, to the integer: by hand, and by a pass that runs."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.checkpoint import checkpoint
+
+import nbkit
+from bench.cost_memory import saved_by
+
+
+def tensor(*shape):
+    return torch.randn(*shape, requires_grad=True)
+
+
+def heads(backend=None):
+    x = tensor(2, 4, 8, 16)
+
+    def attention(x):
+        return F.scaled_dot_product_attention(x, x, x)
+
+    def by_math(x):
+        with sdpa_kernel(SDPBackend.MATH):
+            return attention(x)
+
+    return (attention if backend is None else by_math), x
+
+
+# What each saves for the backward pass, parameters and buffers left out. Inputs of modules need no gradient.
+SAVED = {
+    "linear": (lambda: (nn.Linear(16, 32), torch.randn(4, 16)), 256),
+    "relu": (lambda: (F.relu, tensor(4, 16)), 256),
+    "gelu": (lambda: (F.gelu, tensor(4, 16)), 256),
+    "layer norm": (lambda: (nn.LayerNorm(16), torch.randn(4, 16)), 288),
+    "softmax": (lambda: (lambda x: x.softmax(1), tensor(4, 16)), 256),
+    "dropout": (lambda: (nn.Dropout(0.5), tensor(4, 16)), 256),
+    "add": (lambda: (lambda x: x + 1, tensor(4, 16)), 0),
+    "mul": (lambda: (lambda pair: pair[0] * pair[1], (tensor(4, 16), tensor(4, 16))), 512),
+    "embedding": (lambda: (nn.Embedding(10, 4), torch.zeros(4, 7, dtype=torch.long)), 224),
+    "batch norm": (lambda: (nn.BatchNorm1d(16), torch.randn(4, 16)), 384),
+    "convolution": (lambda: (nn.Conv2d(3, 8, 3, padding=1), torch.randn(2, 3, 8, 8)), 1536),
+    "max pool": (lambda: (lambda x: F.max_pool2d(x, 2), tensor(2, 3, 8, 8)), 2304),
+    "cross entropy": (lambda: (lambda x: F.cross_entropy(x, torch.arange(4)), tensor(4, 10)), 196),
+    "attention": (lambda: heads(), 8448),
+    "attention, math": (lambda: heads("math"), 14336),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_saved_bytes(name):
+    make, expected = SAVED[name]
+    function, x = make()
+    held = function if isinstance(function, nn.Module) else nn.Module()
+    assert nbkit.opcost().run(lambda: function(x)).saved["new_bytes"].sum() == expected
+    assert saved_by(held, lambda: function(x)) == expected
+    with torch.no_grad():
+        assert not len(nbkit.opcost().run(lambda: function(x)).saved)
+
+
+VIEWS = {
+    "transpose": lambda x: x.transpose(0, 1),
+    "split": lambda x: x.split(2),
+    "chunk": lambda x: x.chunk(2),
+    "unbind": lambda x: x.unbind(),
+    "squeeze": lambda x: x[None].squeeze(0),
+    "split_with_sizes": lambda x: torch.split_with_sizes(x, [1, 3]),
+    "unfold": lambda x: x.unfold(0, 2, 1),
+    "as_strided": lambda x: x.as_strided((2, 2), (1, 2)),
+    "view of another dtype": lambda x: x.detach().view(torch.int32),
+    "expand": lambda x: x[:1].expand(4, 16),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_take_no_memory(name):
+    x = tensor(4, 16)
+    trace = nbkit.opcost().run(lambda: VIEWS[name](x))
+    assert trace.storages["size_bytes"].tolist() == [x.nbytes]
+    assert trace.costs[["flops", "elementwise_flops", "read_bytes", "written_bytes"]].to_numpy().sum() == 0
+
+
+def test_views_of_one_memory_are_saved_once_and_whole():
+    packed, other = tensor(4, 48), torch.randn(4, 16)
+    trace = nbkit.opcost().run(lambda: [part * part.detach() for part in (packed * 1).split(16, 1)])
+    assert trace.saved["new_bytes"].sum() == packed.nbytes == 3 * other.nbytes
+    assert len(trace.saved) >= 3 and set(trace.saved["view_bytes"]) == {other.nbytes}
+
+
+def test_attention_counts_its_products():
+    x = tensor(8, 12, 197, 64)
+    backward = {None: 2_384_424_960, "math": 1_907_539_968}
+    for backend, expected in backward.items():
+        function, _ = heads(backend)
+        flops = nbkit.opcost().run(lambda f=function: f(x).sum().backward()).costs.groupby("phase")["flops"].sum()
+        assert (flops["forward"], flops["backward"]) == (953_769_984, expected)
+
+
+def test_a_formula_of_torchs_own_for_attention_changes_nothing(monkeypatch):
+    from torch.utils import flop_counter
+
+    op = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    monkeypatch.setitem(flop_counter.flop_registry, op, flop_counter.shape_wrapper(lambda *args, **kwargs: 7))
+    x = tensor(8, 12, 197, 64)
+    assert nbkit.opcost().run(lambda: heads()[0](x)).costs["flops"].sum() == 953_769_984
+
+
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_a_checkpoint_saves_its_input(use_reentrant):
+    layers = nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 64))
+    x = tensor(32, 64)
+    plain = nbkit.opcost().run(lambda: layers(x))
+    kept = nbkit.opcost().run(lambda: checkpoint(layers, x, use_reentrant=use_reentrant))
+    assert (plain.saved["new_bytes"].sum(), kept.saved["new_bytes"].sum()) == (73_728, 8_192)
+
+
+class Outputs(nn.Module):
+    """Has no parameter, and returns what it is told to."""
+
+    def __init__(self, form):
+        super().__init__()
+        self.form = form
+
+    def forward(self, x):
+        return {"dict": {"out": x * 2}, "none": None, "tuple": (x * 2, x)}[self.form]
+
+
+@pytest.mark.parametrize("form", ["dict", "none", "tuple"])
+def test_a_model_may_return_anything_and_have_no_parameter(form):
+    model = Outputs(form)
+    row = nbkit.opcost().run(lambda: model(torch.ones(2, 3))).module_costs.iloc[0]
+    assert (row["params"], row["calls"], row["forward_flops"]) == (0, 1, 0)
+
+
+def test_a_module_that_is_called_twice_and_weights_that_are_shared_count_once():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Linear(8, 8, bias=False), nn.Linear(8, 8, bias=False)
+            self.second.weight = self.first.weight
+
+        def forward(self, x):
+            return self.second(self.first(self.first(x)))
+
+    model, x = Tied(), torch.ones(4, 8)
+    rows = nbkit.opcost().run(lambda: model(x)).module_costs.set_index("module")
+    assert rows.loc["", ["params", "forward_flops"]].tolist() == [64, 3 * 512]
+    assert rows.loc["first", ["calls", "forward_flops"]].tolist() == [2, 1024]
+
+
+def test_after_an_error_of_the_model_a_second_run_gives_the_same_rows():
+    from torch.nn.modules import module as global_hooks
+
+    model, x = nn.Sequential(nn.Linear(8, 8), nn.ReLU()), torch.ones(4, 8)
+    first = nbkit.opcost().run(lambda: model(x).sum().backward())
+    hooks = dict(global_hooks._global_forward_hooks), dict(global_hooks._global_forward_pre_hooks)
+    with pytest.raises(ZeroDivisionError):
+        nbkit.opcost().run(lambda: model(x).sum() / (1 // 0))
+    assert hooks == (dict(global_hooks._global_forward_hooks), dict(global_hooks._global_forward_pre_hooks))
+    again = nbkit.opcost().run(lambda: model(x).sum().backward())
+    columns = ["op", "module", "phase", "flops", "elementwise_flops", "read_bytes", "written_bytes"]
+    assert again.costs[columns].equals(first.costs[columns])
