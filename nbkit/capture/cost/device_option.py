@@ -38,6 +38,8 @@ def device_of(value: str | Device) -> Device:
 def current_device(name: str | None) -> torch.device:
     """Returns the device of a name; without one the accelerator if there is one, else the CPU. Raises OptionError."""
     found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    if found is not None and not _has_events(found):
+        found = None  # a device that only looks like one, as the simulated one does, has no times of its own
     if name is None:
         return found or torch.device("cpu")
     known = {"cpu", *({found.type} if found else ())}
@@ -51,3 +53,16 @@ def calibration_path(device: torch.device) -> Path:
     threads = f"{torch.get_num_threads()}-threads" if device.type == "cpu" else "device"
     key = f"{platform.node()}-{device.type}-{threads}-torch-{torch.__version__}"
     return cache_folder() / "calibrated" / f"{re.sub('[^A-Za-z0-9.+-]', '_', key)}.json"
+
+
+def _has_events(device: torch.device) -> bool:
+    """Returns whether events of a device tell times."""
+    try:
+        first, last = (torch.Event(device, enable_timing=True) for _ in range(2))
+        first.record()
+        last.record()
+        last.synchronize()
+        first.elapsed_time(last)
+    except (RuntimeError, NotImplementedError):
+        return False
+    return True

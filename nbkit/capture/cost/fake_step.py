@@ -188,7 +188,13 @@ class FakeStep(StepMode):
 
     def _take(self, real: Tensor) -> Any:
         """Returns a new fake tensor that stands for a real one as it is."""
-        fake = self.fakes[real] = self.fake.fake_tensor_converter.from_real_tensor(self.fake, real)
+        try:
+            fake = self.fakes[real] = self.fake.fake_tensor_converter.from_real_tensor(self.fake, real)
+        except RecursionError as error:  # of a subclass that makes itself again, as the simulated device's does
+            raise CostError(
+                f"opcost cannot take a {type(real).__name__} on {real.device}{self._place()}; run the step on the CPU, "
+                "and name the accelerator with opcost(device=...) for its times."
+            ) from error
         self.values.note(real, fake)
         self.watcher.real(real, fake)
         return fake
