@@ -91,7 +91,7 @@ _HOMES = {
     "nbkit.capture.cost.analyzer.cost_table": ("cost_table",),
     "nbkit.capture.cost.fits.fits": ("fits",),
     "nbkit.capture.cost.opcost": ("opcost",),
-    "nbkit.capture.cost.shape_formulas": ("register_shape_formula",),
+    "nbkit.capture.cost.fake.shape_formulas": ("register_shape_formula",),
     "nbkit.capture.cost.what_if.what_if": ("what_if",),
     "nbkit.capture.diff.opdiff": ("opdiff",),
     "nbkit.capture.native.build": ("build_recorder",),

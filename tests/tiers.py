@@ -124,7 +124,7 @@ FULL = (
     # Every page of docs/ made anew: `make docs` and a look at git tell as much.
     "docs/test_pages.py::test_make_docs*",
     # A process for each of 14 ways to end it.
-    "capture/cost/test_hazards.py*",
+    "capture/cost/fake/test_hazards.py*",
     # A family of the bench that has 30, and onnxruntime's session of the larger model.
     "bench/test_correct_models.py*",
     "graphs/test_graph_models.py::test_onnxruntime*[[]rwkv4]",

@@ -27,8 +27,8 @@ from nbkit.views.op_table.panel import op_panel
 from nbkit.views.panels.panel import Contents, Panel
 from nbkit.views.plots import draw_metrics
 from nbkit.views.report.opreport import opreport
-from nbkit.views.sections.correspondence import correspondence_sections
-from nbkit.views.sections.graph import graph_sections, graph_totals, skipped_sections
+from nbkit.views.sections.graph.correspondence import correspondence_sections
+from nbkit.views.sections.graph.graph import graph_sections, graph_totals, skipped_sections
 from nbkit.views.statements.graph import graph_statements
 from nbkit.views.static_html.view import View
 

@@ -3,7 +3,7 @@ import pytest
 from nbkit.schema import NODES
 from nbkit.views.graph.widget import GraphView
 from nbkit.views.op_table.widget import OpTableModel
-from nbkit.views.sections.graph import graph_sections
+from nbkit.views.sections.graph.graph import graph_sections
 from nbkit.views.widgets import differences_and_ops, flame_and_ops, graph_and_ops, sections_and_ops
 from tests.support.diff_frames import make_diffs
 from tests.support.fake_graphs import training_graph

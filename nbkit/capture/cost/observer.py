@@ -16,9 +16,9 @@ from torch.autograd.function import BackwardCFunction
 from torch.nn import Parameter
 
 from nbkit.capture.cost.engine_sums import EngineSums
-from nbkit.capture.cost.fake_step import FakeStep
+from nbkit.capture.cost.fake.fake_step import FakeStep
+from nbkit.capture.cost.fake.left_as_it_was import LeftAsItWas
 from nbkit.capture.cost.frames import costs_frame, memory_frames, saved_frame
-from nbkit.capture.cost.left_as_it_was import LeftAsItWas
 from nbkit.capture.cost.module_rows import module_costs
 from nbkit.capture.cost.op_costs import OpCosts
 from nbkit.capture.cost.saved_tensors import SavedTensors

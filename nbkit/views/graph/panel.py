@@ -2,7 +2,7 @@
 
 from nbkit.views.graph.data import graph_data
 from nbkit.views.panels.panel import Contents, Panel
-from nbkit.views.sections.graph import parts_section
+from nbkit.views.sections.graph.graph import parts_section
 from nbkit.views.sections.writers import to_html
 
 ROWS = 300

@@ -8,7 +8,7 @@ import pandas as pd
 from nbkit import units
 from nbkit.schema import CORRESPONDENCE, NODES, PARTS
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.correspondence import LEVELS, counted_actions
+from nbkit.views.sections.graph.correspondence import LEVELS, counted_actions
 from nbkit.views.statements.statement import Link, Statement
 from nbkit.views.summary.names import shown
 

@@ -11,7 +11,7 @@ from torch._ops import OpOverload
 
 from nbkit.capture.cost.analyzer.nodes import OUTPUT, Node, Nodes
 from nbkit.capture.cost.analyzer.rows import node_costs, node_flops
-from nbkit.capture.cost.fake_step import FakeStep
+from nbkit.capture.cost.fake.fake_step import FakeStep
 from nbkit.capture.cost.observer import CostObserver
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn.attention import sdpa_kernel
 
-from nbkit.capture.cost.fake_step import FakeStep
+from nbkit.capture.cost.fake.fake_step import FakeStep
 from nbkit.capture.cost.observer import Conditions, CostObserver, Met
 from nbkit.capture.cost.storages import INPUT, STATE
 from nbkit.capture.cost.what_if.changes import BACKENDS, Changes

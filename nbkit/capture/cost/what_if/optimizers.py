@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.utils.weak import WeakIdKeyDictionary
 
-from nbkit.capture.cost.fake_step import FakeStep
+from nbkit.capture.cost.fake.fake_step import FakeStep
 from nbkit.capture.cost.observer import CostObserver
 from nbkit.capture.cost.storages import BEFORE, STATE
 from nbkit.errors import OptionError

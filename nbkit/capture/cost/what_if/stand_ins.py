@@ -8,7 +8,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn import Parameter
 
-from nbkit.capture.cost.fake_step import FakeStep
+from nbkit.capture.cost.fake.fake_step import FakeStep
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.pausable_mode import PausableMode
 from nbkit.capture.replay.isolated import isolated

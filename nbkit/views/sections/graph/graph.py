@@ -6,7 +6,7 @@ import pandas as pd
 
 from nbkit.schema import EDGES, NODES, PARTS
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.graph_outline import outline
+from nbkit.views.sections.graph.outline import outline
 from nbkit.views.sections.section import Column, Section, columns
 
 # Rows of the outline beside one of the other tables.

@@ -2,8 +2,8 @@
 
 from nbkit.schema import NODES, PARTS
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.graph import graph_sections, parts_section
-from nbkit.views.sections.graph_outline import outline
+from nbkit.views.sections.graph.graph import graph_sections, parts_section
+from nbkit.views.sections.graph.outline import outline
 from nbkit.views.statements.graph import graph_statements
 from nbkit.views.static_html.static_table import static_table
 from nbkit.views.static_html.text import summary

@@ -18,9 +18,9 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.utils.weak import WeakIdKeyDictionary
 
-from nbkit.capture.cost.known_values import KnownValues
-from nbkit.capture.cost.shape_formulas import shape_formula
-from nbkit.capture.cost.unknown_number import UnknownNumber, numbers_of_fakes
+from nbkit.capture.cost.fake.known_values import KnownValues
+from nbkit.capture.cost.fake.shape_formulas import shape_formula
+from nbkit.capture.cost.fake.unknown_number import UnknownNumber, numbers_of_fakes
 from nbkit.capture.raw.source import location_text, user_location
 from nbkit.capture.raw.step_mode import StepMode
 from nbkit.errors import CostError

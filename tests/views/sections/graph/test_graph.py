@@ -1,6 +1,6 @@
 from nbkit.graphs.rows import GraphRows
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.graph import graph_totals
+from nbkit.views.sections.graph.graph import graph_totals
 
 
 def test_several_graphs_are_counted_one_by_one() -> None:

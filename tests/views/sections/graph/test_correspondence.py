@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 
 import nbkit
-from nbkit.views.sections.correspondence import correspondence_sections
+from nbkit.views.sections.graph.correspondence import correspondence_sections
 from nbkit.views.sections.section import Section
 from sample_models.llama import LLAMA_TINY, Llama
 from tests.support.graph_texts import ONEFLOW, PADDLE, Net

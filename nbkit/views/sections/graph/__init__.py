@@ -1,0 +1,1 @@
+"""Shows a graph, and what two graphs have in common, as tables."""
