@@ -61,8 +61,7 @@ def _parts(costs: pd.DataFrame, device: Device, products_in_tf32: bool) -> dict[
         names = np.where(in_tf32 & (names == "float32"), "tf32", names)
     known = {name: device.peak(name if isinstance(name, str) else None) for name in set(names)}
     compute = _numbers(costs["flops"]) / np.array([known[name] for name in names], np.float64)
-    if "elementwise_flops" in costs:
-        compute = compute + _numbers(costs["elementwise_flops"]) / device.peak("float32")
+    compute = compute + _numbers(costs["elementwise_flops"]) / device.peak("float32")
     moved = (costs["read_bytes"] + costs["written_bytes"]).to_numpy(np.float64)
     return {COMPUTE: compute * 1e6, MEMORY: moved / device.bytes_per_s * 1e6, LAUNCH: _launches(costs, device, moved)}
 

@@ -64,6 +64,17 @@ SAVED = table(
     ),
     ("is_parameter", "bool", "whether it is a parameter or buffer, which stays alive anyway"),
 )
+# Kinds of `storages` with what they mean, as they are stacked: what stays through the step below what comes and goes.
+STORAGE_KINDS = {
+    "parameter": "",
+    "buffer": "",
+    "input": "another tensor from outside",
+    "optimizer state": "",
+    "gradient": "of a parameter",
+    "gathered": "whole parameters and gradients of a rank that shares them, while it computes with them",
+    "activation": "saved for the backward pass",
+    "temporary": "",
+}
 STORAGES = table(
     "storages",
     "memory of tensors, shared by views, in the order of allocation",
@@ -71,9 +82,7 @@ STORAGES = table(
     (
         "kind",
         "str",
-        "parameter, buffer, input (another tensor from outside), gradient (of a parameter), optimizer state, "
-        "activation (saved for the backward pass), temporary, gathered (whole parameters and gradients of a rank that "
-        "shares them, while it computes with them)",
+        ", ".join(f"{name} ({meaning})" if meaning else name for name, meaning in STORAGE_KINDS.items()),
     ),
     ("size_bytes", "int64", "its size"),
     ("device", "str", "device, with its index"),

@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 
 from nbkit.schema import MEMORY, OPS, STORAGES
+from nbkit.schema.cost import STORAGE_KINDS
 
-# Kinds of `storages`, as they are stacked: what stays through the step below what comes and goes.
-KINDS = ("parameter", "buffer", "input", "optimizer state", "gradient", "gathered", "activation", "temporary")
 # A stretch shorter than this share of the ops belongs to what is around it.
 SHORTEST = 0.01
 
@@ -16,13 +15,13 @@ SHORTEST = 0.01
 def memory_by_kind(memory: pd.DataFrame, storages: pd.DataFrame) -> pd.DataFrame:
     """Returns per event of `memory`: device, op_id (null before the step), allocated_bytes, and bytes by kind.
 
-    A column is named as its kind in `storages`, in the order of KINDS; kinds that the step does not have are left out.
-    Memory of unknown kind is not in any of them.
+    A column is named as its kind in `storages`, in the order of STORAGE_KINDS; kinds that the step does not have are
+    left out. Memory of unknown kind is not in any of them.
     """
     memory, storages = MEMORY.check(memory), STORAGES.check(storages)
     kind_of = storages.set_index("allocation_id")["kind"]
     kinds = memory["allocation_id"].astype("float64").map(kind_of)
-    names = [kind for kind in KINDS if (kinds == kind).any()]
+    names = [kind for kind in STORAGE_KINDS if (kinds == kind).any()]
     deltas = pd.DataFrame({name: memory["delta_bytes"].where((kinds == name).to_numpy(bool), 0) for name in names})
     sums = deltas.groupby(memory["device"], sort=False).cumsum() if names else deltas
     return memory[["device", "op_id", "allocated_bytes"]].join(sums.astype("int64"))

@@ -20,14 +20,14 @@ def has_costs(trace: Trace) -> bool:
 def has_times(trace: Trace) -> bool:
     """Tells whether a trace says how long each op would take, on a device that was given."""
     costs = trace.frames.get("costs", COSTS.frame())
-    return "time_us" in costs and bool(costs["time_us"].notna().any())
+    return bool(COSTS.check(costs)["time_us"].notna().any())
 
 
 def costs_of(trace: Trace) -> pd.DataFrame:
     """Returns the frame `costs` of a trace. Raises OptionError if it has none."""
     if "costs" not in trace.frames:
         raise OptionError(f"{trace!r} has no costs; give a trace of nbkit.opcost().")
-    return trace.frames["costs"]
+    return COSTS.check(trace.frames["costs"])
 
 
 def op_totals(trace: Trace) -> pd.DataFrame:
@@ -47,9 +47,8 @@ def op_totals(trace: Trace) -> pd.DataFrame:
     totals["saved_bytes"] = _saved(costs, SAVED.check(trace.frames.get("saved", SAVED.frame())))
     modules = MODULE_COSTS.check(trace.frames.get("module_costs", MODULE_COSTS.frame()))
     totals["params"] = _parameters(costs, modules)
-    elementwise = costs["elementwise_flops"] if "elementwise_flops" in costs else pd.Series(np.nan, costs.index)
-    totals["elementwise_flops"] = elementwise.to_numpy(np.float64, na_value=np.nan)
-    totals["time_us"] = costs["time_us"].to_numpy(np.float64) if "time_us" in costs else np.nan
+    totals["elementwise_flops"] = costs["elementwise_flops"].to_numpy(np.float64, na_value=np.nan)
+    totals["time_us"] = costs["time_us"].to_numpy(np.float64)
     return totals
 
 

@@ -46,7 +46,8 @@ class ReferencedParameters:
 
 def parameter_reader(parameters: Parameters | None) -> Callable[[str], Array | None]:
     """Returns a function that gives the bytes of the parameter of a name; None for a name that is not there."""
-    tensors = checked_parameters(parameters)
+    # A state_dict has the buffers, too, which the one that was captured may have had.
+    tensors = checked_parameters(parameters.state_dict() if isinstance(parameters, nn.Module) else parameters)
 
     def read(name: str) -> Array | None:
         tensor = tensors.get(name)

@@ -3,8 +3,9 @@
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch._ops import OpOverload
+
+from nbkit.capture.replay.copies import tensors_in
 
 NAMESPACES = frozenset(("c10d", "_c10d_functional", "_c10d_functional_autograd"))
 # What the ring algorithm sends of the whole tensor, in (n - 1) / n, after Patarasuk and Yuan, "Bandwidth optimal
@@ -28,7 +29,7 @@ def communication_bytes(func: OpOverload, args: Any, kwargs: Any, out: Any) -> i
         return None
     # The whole tensor of a collective is the larger side: the result of a gather, the input of a scatter.
     results = out if isinstance(out, list | tuple) else (out,)
-    whole = max(map(_nbytes, (*args, *results)))
+    whole = max(sum(tensor.nbytes for tensor in tensors_in(held)) for held in (*args, *results))
     kind = max(kinds, key=len)
     return RING[kind] * whole * (size - 1) // size if kind in RING else whole * (size > 1)
 
@@ -48,9 +49,3 @@ def _group_size(func: OpOverload, args: Any, kwargs: Any) -> int | None:
             except (RuntimeError, ValueError, LookupError):  # no group of this name here
                 return None
     return None
-
-
-def _nbytes(held: Any) -> int:
-    if isinstance(held, Tensor):
-        return held.numel() * held.element_size()
-    return sum(map(_nbytes, held)) if isinstance(held, list | tuple) else 0

@@ -23,10 +23,10 @@ def device_of(value: str | Device) -> Device:
         raise OptionError(
             f"device={value!r} is no device; give a name such as 'H100', 'this machine', or a nbkit.Device."
         )
-    own = {THIS_MACHINE: current_device(None), "cpu": torch.device("cpu")}
+    own = {THIS_MACHINE: None, "cpu": "cpu"}
     if value.lower() not in own:
         return device_named(value, [*DEVICES, *own])
-    path = calibration_path(own[value.lower()])
+    path = calibration_path(current_device(own[value.lower()]))
     if not path.exists():
         raise OptionError(
             f"How fast {value} runs ops has not been measured with this torch and {torch.get_num_threads()} threads; "

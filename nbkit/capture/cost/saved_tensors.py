@@ -104,7 +104,7 @@ class SavedTensors:
             return None
         if held.kind == TEMPORARY:
             held.kind = ACTIVATION
-        view_bytes = tensor.numel() * tensor.element_size()
+        view_bytes = tensor.nbytes
         is_parameter = isinstance(tensor, Parameter)
         saved = Saved(held, saver, tensor.dtype, tuple(tensor.shape), view_bytes, is_parameter)
         self.saved.append(saved)

@@ -8,8 +8,9 @@ from weakref import ref
 
 from torch import Tensor, UntypedStorage
 
-PARAMETER, BUFFER, INPUT = "parameter", "buffer", "input"
-GRADIENT, STATE, ACTIVATION, TEMPORARY = "gradient", "optimizer state", "activation", "temporary"
+from nbkit.schema.cost import STORAGE_KINDS
+
+PARAMETER, BUFFER, INPUT, STATE, GRADIENT, GATHERED, ACTIVATION, TEMPORARY = STORAGE_KINDS
 BEFORE = -1  # the place of what was there when the recording began
 
 

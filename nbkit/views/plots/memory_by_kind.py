@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 
 from nbkit import units
-from nbkit.analysis.cost.memory_by_kind import KINDS, memory_by_kind, phase_spans
+from nbkit.analysis.cost.memory_by_kind import memory_by_kind, phase_spans
 from nbkit.analysis.time.memory import memory_peaks
 from nbkit.schema import OPS
+from nbkit.schema.cost import STORAGE_KINDS
 from nbkit.trace.trace import Trace
 from nbkit.views.plots.figures import (
     MAX_NAME,
@@ -30,9 +31,8 @@ if TYPE_CHECKING:
 
 X_TITLE = "op, in call order"
 # What stays is drawn in quiet colors, what the step adds in those of its phases.
-COLORS = dict(
-    zip(KINDS, ("#64748b", "#94a3b8", "#cbd5e1", "#16a34a", "#d97706", "#db2777", "#3b82f6", "#a855f7"), strict=True)
-)
+HUES = ("#64748b", "#94a3b8", "#cbd5e1", "#16a34a", "#d97706", "#db2777", "#3b82f6", "#a855f7")
+COLORS = dict(zip(STORAGE_KINDS, HUES, strict=True))
 PEAK_COLOR = "#d64545"
 # Kinds that the peak is said to be made of, and the share of the width that the name of a phase needs.
 LARGEST, NAMED = 4, 0.08
@@ -133,7 +133,7 @@ def _stack(trace: Trace, buckets: int = BUCKETS) -> _Stack:
     few = events.iloc[seen_rows(events["allocated_bytes"].to_numpy("int64"), buckets, places)]
     peak = events.iloc[int(events["allocated_bytes"].to_numpy("int64").argmax())]
     factor, unit = (2**30, "GiB") if peak_bytes >= 2**30 else (2**20, "MiB") if peak_bytes >= 2**20 else (2**10, "KiB")
-    kinds = few[[name for name in KINDS if name in few]]
+    kinds = few[[name for name in STORAGE_KINDS if name in few]]
     more = f" (the highest of {units.counted(len(peaks), 'device')})" if len(peaks) > 1 else ""
     title = f"Memory on {shown(device, MAX_NAME)}{more}: peak {units.data_size(peak_bytes)}, {_made_of(peak)}"
     return _Stack(
@@ -149,6 +149,6 @@ def _stack(trace: Trace, buckets: int = BUCKETS) -> _Stack:
 
 def _made_of(peak: "pd.Series[Any]") -> str:
     """Says what makes up the peak, largest first."""
-    sizes = {name: int(peak[name]) for name in KINDS if name in peak}
+    sizes = {name: int(peak[name]) for name in STORAGE_KINDS if name in peak}
     largest = sorted((size, name) for name, size in sizes.items() if size)[::-1][:LARGEST]
     return ", ".join(f"{name} {units.data_size(size)}" for size, name in largest)

@@ -6,9 +6,10 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.analysis.cost.cost_tree import cost_tree
-from nbkit.analysis.cost.memory_by_kind import KINDS, memory_by_kind
+from nbkit.analysis.cost.memory_by_kind import memory_by_kind
 from nbkit.analysis.cost.op_totals import costs_of, has_costs
 from nbkit.analysis.time.memory import peak_rows
+from nbkit.schema.cost import STORAGE_KINDS
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.statement import Statement, Words, op_link
 from nbkit.views.summary.names import shown, shown_module
@@ -41,7 +42,7 @@ def _memory(trace: Trace) -> Iterator[Words]:
     rows = kinds.iloc[peak_rows(memory)].sort_values("allocated_bytes", ascending=False, kind="stable")
     for row in rows.to_dict("records"):
         size = int(row["allocated_bytes"])
-        held = sorted(((int(row[name]), name) for name in KINDS if row.get(name)), reverse=True)[:LARGEST]
+        held = sorted(((int(row[name]), name) for name in STORAGE_KINDS if row.get(name)), reverse=True)[:LARGEST]
         parts = ", ".join(f"{name} {units.data_size(part)} ({units.share(part / size)})" for part, name in held)
         peak = f"It needs {units.data_size(size)} on {shown(str(row['device']))}"
         made_of = f": {parts}." if parts else "."

@@ -3,14 +3,18 @@
 import pandas as pd
 
 import nbkit
-from nbkit.analysis.cost.memory_by_kind import KINDS, memory_by_kind, phase_spans
+from nbkit.analysis.cost.memory_by_kind import memory_by_kind, phase_spans
+from nbkit.schema.cost import STORAGE_KINDS
 from tests.support.costs import layers
 from tests.support.fakes import make_ops
 
 
 def test_the_kinds_add_up_to_what_is_allocated_at_every_event() -> None:
     kinds = memory_by_kind(layers().memory, layers().storages)
-    assert kinds[[name for name in KINDS if name in kinds]].sum(axis=1).tolist() == kinds["allocated_bytes"].tolist()
+    assert (
+        kinds[[name for name in STORAGE_KINDS if name in kinds]].sum(axis=1).tolist()
+        == kinds["allocated_bytes"].tolist()
+    )
 
 
 def test_the_peak_is_made_of_what_lives_then() -> None:
@@ -29,7 +33,10 @@ def test_devices_are_counted_apart() -> None:
     memory = trace.memory.assign(device=pd.Series(["cuda:0", "cpu"] * len(trace.memory))[: len(trace.memory)])
     memory["allocated_bytes"] = memory.groupby("device")["delta_bytes"].cumsum().astype("Int64")
     kinds = memory_by_kind(memory, trace.storages)
-    assert kinds[[name for name in KINDS if name in kinds]].sum(axis=1).tolist() == kinds["allocated_bytes"].tolist()
+    assert (
+        kinds[[name for name in STORAGE_KINDS if name in kinds]].sum(axis=1).tolist()
+        == kinds["allocated_bytes"].tolist()
+    )
 
 
 def test_phases_are_spans_and_a_short_one_joins_the_one_before() -> None:

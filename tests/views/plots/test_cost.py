@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 import nbkit
-from nbkit.analysis.cost.memory_by_kind import KINDS
 from nbkit.errors import OptionError
+from nbkit.schema.cost import STORAGE_KINDS
 from nbkit.views.plots import draw_cost, draw_memory, draw_roofline, plot_cost, plot_memory, plot_roofline
 from nbkit.views.plots.cost_pictures import cost_pictures, memory_picture
 from nbkit.views.plots.thinned import seen_rows
@@ -21,7 +21,9 @@ from tests.support.costs import layers, with_times
 def test_memory_is_stacked_by_kind_up_to_the_peak() -> None:
     figure = plot_memory(layers())
     stack = np.sum([line.y for line in figure.data], axis=0) * 2**10
-    assert [line.name for line in figure.data] == [kind for kind in KINDS if kind in set(layers().storages["kind"])]
+    assert [line.name for line in figure.data] == [
+        kind for kind in STORAGE_KINDS if kind in set(layers().storages["kind"])
+    ]
     assert stack.max() == layers().memory["allocated_bytes"].max()
     assert figure.layout.yaxis.title.text == "allocated (KiB)"
     assert "peak 21.2 KiB, optimizer state 9.56 KiB, " in figure.layout.title.text

@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from nbkit.capture.cost.analyzer.names import CALL_FUNCTION, Names, function_name
 from nbkit.capture.cost.storages import BEFORE, INPUT, Storages
+from nbkit.capture.diff.modules.copies import tensors_of
 from nbkit.capture.step.called_modules import CalledModule
 from nbkit.capture.step.module_calls import ModuleRunner
 
@@ -96,7 +97,7 @@ class Nodes(ModuleRunner):
         begin = self._here()
         result = self._run(func, args, kwargs)
         with DisableTorchFunction():
-            if any(True for _ in _tensors(result)) or name == "setitem":
+            if any(True for _ in tensors_of(result)) or name == "setitem":
                 taken = (*args, *kwargs.values())
                 self._attributes(taken, begin)
                 parameters = {id(arg): arg for arg in taken if isinstance(arg, Parameter)}
@@ -137,21 +138,21 @@ class Nodes(ModuleRunner):
         end = begin if kind == ATTRIBUTE else self._here()
         with DisableTorchFunction():
             inputs = [arg for arg in taken if isinstance(arg, Tensor) and not isinstance(arg, Parameter)]
-            sizes = sum(map(_size, parameters)), sum(map(_size, inputs))
+            sizes = sum(each.nbytes for each in parameters), sum(each.nbytes for each in inputs)
             outputs = [*self._memories(result)]
             self.nodes.append(Node(kind, self.names.name(name), module, begin[0], *end, outputs, *sizes))
 
     def _memories(self, result: Any) -> Iterator[tuple[int, int]]:
         assert self.ledger is not None
-        for tensor in _tensors(result):
+        for tensor in tensors_of(result):
             if isinstance(tensor, Parameter):
                 continue
             held = self.ledger.storages.made(tensor, INPUT, BEFORE)
             if held is not None:
-                yield held.number, _size(tensor)
+                yield held.number, tensor.nbytes
 
     def _attributes(self, taken: Any, begin: Here) -> None:
-        for tensor in _tensors(taken):
+        for tensor in tensors_of(taken):
             path = self.attributes.get(id(tensor))
             if path is not None:
                 self._add(ATTRIBUTE, path, begin, tensor)
@@ -180,15 +181,3 @@ def _is_leaf(module: nn.Module) -> bool:
     home = type(module).__module__
     is_torch = home.startswith(("torch.nn.", "torch.ao.nn.")) and not home.startswith("torch.nn.parallel")
     return is_torch and not isinstance(module, nn.Sequential)
-
-
-def _size(tensor: Tensor) -> int:
-    return tensor.numel() * tensor.element_size()
-
-
-def _tensors(held: Any) -> Iterator[Tensor]:
-    if isinstance(held, Tensor):
-        yield held
-    elif isinstance(held, list | tuple | dict):
-        for item in held.values() if isinstance(held, dict) else held:
-            yield from _tensors(item)

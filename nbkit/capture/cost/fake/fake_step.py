@@ -116,7 +116,7 @@ class FakeStep(StepMode):
         try:
             return func(*args, **kwargs)
         except NEEDS_VALUES as error:
-            raise self._needs_values(func) from error
+            raise CostError(self._needs_values(func)) from error
         except (UnsupportedOperatorException, NotImplementedError) as error:
             if func.namespace in ("aten", "prims"):
                 raise
@@ -146,10 +146,10 @@ class FakeStep(StepMode):
             value = ask()
         finally:
             self.is_reading = False
-        return UnknownNumber(lambda: self._needs_values(ITEM)) if self.is_unknown else value
+        return UnknownNumber(self._needs_values(ITEM)) if self.is_unknown else value
 
-    def _needs_values(self, func: OpOverload) -> CostError:
-        return CostError(
+    def _needs_values(self, func: OpOverload) -> str:
+        return (
             f"{func.name().replace('::', '.')} needs values, and opcost knows shapes only{self._place()}; take the "
             "branch that you mean with a value that is no tensor, or run this part outside."
         )

@@ -8,6 +8,7 @@ from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils.weak import WeakIdKeyDictionary
 
+from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.isolated import isolated
 
 MOST_FLOATS, MOST_INTEGERS = 1, 1 << 16
@@ -52,7 +53,7 @@ class KnownValues:
         if func is UNSCALE or not (len(self.values) or func._opname in FILLED):
             return
         known = _known(self.values, args), _known(self.values, kwargs)
-        taken = [*_tensors(args), *_tensors(kwargs)]
+        taken = all_tensors(args, kwargs)
         is_filled = func._opname in FILLED and out.numel() == 1 and out.device.type == "cpu"
         if (
             not (taken or is_filled)
@@ -65,7 +66,7 @@ class KnownValues:
             return
         with isolated():
             result = func(*known[0], **known[1])
-        for fake, value in zip(_tensors([out]), _tensors([result]), strict=False):
+        for fake, value in zip(tensors_in(out), tensors_in(result), strict=False):
             if fake not in self.values and value.numel() <= MOST_INTEGERS:
                 self.values[fake] = value
 
@@ -89,13 +90,3 @@ def _known(values: Any, held: Any) -> Any:
         named = {name: _known(values, item) for name, item in held.items()}
         return UNKNOWN if any(item is UNKNOWN for item in named.values()) else named
     return held
-
-
-def _tensors(held: Any) -> list[Tensor]:
-    if isinstance(held, Tensor):
-        return [held]
-    if isinstance(held, dict):
-        held = held.values()
-    elif not isinstance(held, list | tuple):
-        return []
-    return [tensor for item in held for tensor in _tensors(item)]

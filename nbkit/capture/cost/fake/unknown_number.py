@@ -8,6 +8,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
 
 from nbkit.capture.raw.patching import Patch
+from nbkit.errors import CostError
 
 TEXT = "unknown"
 
@@ -15,15 +16,16 @@ TEXT = "unknown"
 class UnknownNumber(float):
     """Stands for a number that no op has computed: it reads "unknown", arithmetic keeps it, and comparing it raises.
 
-    To functions that take any float it is 1, as what optimizers read is.
+    To functions that take any float it is 1, as what optimizers read is. `refusal` says what was read where; it
+    outlives the step.
     """
 
-    __slots__ = ("refused",)
-    refused: Callable[[], Exception]
+    __slots__ = ("refusal",)
+    refusal: str
 
-    def __new__(cls, refused: Callable[[], Exception]) -> "UnknownNumber":
+    def __new__(cls, refusal: str) -> "UnknownNumber":
         number = super().__new__(cls, 1.0)
-        number.refused = refused
+        number.refusal = refusal
         return number
 
     def __repr__(self) -> str:
@@ -43,13 +45,13 @@ class UnknownNumber(float):
 def _kept(name: str) -> Callable[..., Any]:
     def arithmetic(self: UnknownNumber, *others: Any) -> Any:
         result = getattr(float, name)(self, *others)
-        return result if result is NotImplemented else UnknownNumber(self.refused)
+        return result if result is NotImplemented else UnknownNumber(self.refusal)
 
     return arithmetic
 
 
 def _refused(self: UnknownNumber, *others: Any) -> Any:
-    raise self.refused()
+    raise CostError(self.refusal)
 
 
 for _operator in "add sub mul truediv floordiv mod pow".split():

@@ -3,12 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from nbkit.capture.cost.storages import ACTIVATION, BUFFER, GRADIENT, INPUT, PARAMETER, STATE, TEMPORARY
-from nbkit.capture.cost.what_if.ranks import GATHERED
-from nbkit.schema.cost import DIFFERENCE
+from nbkit.capture.cost.storages import GRADIENT, PARAMETER, STATE
+from nbkit.schema.cost import DIFFERENCE, STORAGE_KINDS
 from nbkit.trace.trace import Trace
 
-KINDS = (PARAMETER, BUFFER, INPUT, GRADIENT, STATE, ACTIVATION, TEMPORARY, GATHERED)
 SENT = ("all_gather_bytes", "reduce_scatter_bytes", "all_reduce_bytes")
 
 
@@ -31,7 +29,7 @@ def measures(trace: Trace) -> dict[str, int]:
     sent = trace.meta.get("sent_bytes", {})
     return {
         "peak_bytes": sum(held.values()),
-        **{f"peak_{kind.replace(' ', '_')}_bytes": held[kind] for kind in KINDS},
+        **{f"peak_{kind.replace(' ', '_')}_bytes": held[kind] for kind in STORAGE_KINDS},
         "saved_bytes": int(trace.saved["new_bytes"].sum()),
         **{f"{kind.replace(' ', '_')}_bytes": int(sizes.get(kind, 0)) for kind in (PARAMETER, GRADIENT, STATE)},
         "forward_flops": int(flops.get(False, 0)),
@@ -60,8 +58,8 @@ def held_at_peak(trace: Trace) -> dict[str, int]:
     """Returns the bytes of each kind that a step holds when it holds the most, on the device where that is the most."""
     events = events_of_fullest_device(trace)
     if not len(events):
-        return dict.fromkeys(KINDS, 0)
+        return dict.fromkeys(STORAGE_KINDS, 0)
     events = events.iloc[: int(events["allocated_bytes"].argmax()) + 1]
     kinds = trace.storages["kind"].to_numpy()[events["allocation_id"].to_numpy(np.int64)]
     held = events["delta_bytes"].groupby(kinds).sum()
-    return {kind: int(held.get(kind, 0)) for kind in KINDS}
+    return {kind: int(held.get(kind, 0)) for kind in STORAGE_KINDS}

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.cost.module_rows import module_costs
+from nbkit.capture.cost.storages import GATHERED
 from nbkit.schema import MEMORY, STORAGES
 from nbkit.trace.trace import Trace
 
-GATHERED = "gathered"  # kind of a storage: what other ranks hold of parameters, and sums of gradients for them
 # Numbers of an optimizer that no rank goes without.
 COUNTER_BYTES = 8
 

@@ -4,6 +4,7 @@ it branches on them."""
 import gc
 import math
 import warnings
+import weakref
 
 import pytest
 import torch
@@ -103,6 +104,21 @@ def test_a_branch_on_a_number_ends_with_one_sentence(branch):
     with pytest.raises(nbkit.CostError, match=r"aten._local_scalar_dense needs values.*test_left_alone.py"), recorder:
         BRANCHES[branch](x.sum().item())
     assert recorder.trace.costs["op"].tolist() == ["aten.sum.default", "aten._local_scalar_dense.default"]
+
+
+def test_a_number_that_outlives_its_step_says_where_it_was_read():
+    read, anchors = [], []
+
+    def step():
+        model = nn.Linear(8, 8)
+        anchors.append(weakref.ref(model))
+        read.append(model(torch.ones(2, 8)).sum().item() + 1)
+
+    nbkit.opcost().run(step)
+    gc.collect()
+    assert anchors[0]() is None
+    with pytest.raises(nbkit.CostError, match=r"aten._local_scalar_dense needs values.*test_left_alone.py"):
+        min(read[0], 3.0)
 
 
 @pytest.mark.parametrize("is_frozen", [False, True])

@@ -67,6 +67,17 @@ def test_replay_takes_them_from_the_model(captured, form):
     assert replayed.meta["identical_calls"] == trace.meta["captured_calls"] > 40
 
 
+def test_a_state_dict_is_captured_and_replay_takes_the_model(tmp_path):
+    model, loss = made()
+    model.eval()
+    with nbkit.opcapture(tmp_path / "calls", parameters=model.state_dict()) as trace:
+        loss()
+    names = {entry.get("before", "") for _, record in CallFolder(tmp_path / "calls") for entry in record["storages"]}
+    assert any(name.endswith(":norm.running_mean") for name in names)
+    replayed = nbkit.opreplay(tmp_path / "calls", parameters=model)
+    assert replayed.meta["identical_calls"] == trace.meta["captured_calls"] > 5
+
+
 def test_what_an_op_wrote_to_is_saved(tmp_path):
     model, loss = made()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
