@@ -1,7 +1,7 @@
 """Defines the frames: every table's columns, their dtypes and their meaning, in one place."""
 
 from nbkit.compat.text_dtype import TEXT
-from nbkit.schema.comparisons import ALIGNMENT, DIFFS
+from nbkit.schema.comparisons import ALIGNMENT, DIFFS, RESULTS
 from nbkit.schema.cost import COSTS, MODULE_COSTS, NODE_COSTS, SAVED, STORAGES
 from nbkit.schema.findings import FINDINGS
 from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, OVERLAY, PARTS
@@ -14,7 +14,7 @@ from nbkit.schema.training import PARAMETERS, STEPS
 SCHEMA_VERSION = 5
 RECORDING = (
     OPS, TENSORS, MODULES, LINES, MEMORY, STACKS, BLOCKS, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, STEPS,
-    ALIGNMENT, REPLACED, CASTS, CAPTURES, REPLAYED, TRIALS, STABILITY,
+    ALIGNMENT, RESULTS, REPLACED, CASTS, CAPTURES, REPLAYED, TRIALS, STABILITY,
     COSTS, SAVED, STORAGES, MODULE_COSTS,
 )  # fmt: skip
 GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE, OVERLAY)
@@ -48,6 +48,7 @@ __all__ = [
     "RECORDING",
     "REPLACED",
     "REPLAYED",
+    "RESULTS",
     "SAMPLES",
     "SAVED",
     "SCHEMA_VERSION",

@@ -87,35 +87,71 @@ DIFFS = table(
         "JSON list of [start, end]: the elements of tensors in `message`, which a report leaves out; null if none",
     ),
 )
+# Left is expected, right is actual.
+METRICS_OF_PAIRS = (
+    ("max_abs_error", "float64", "as in diffs, with left as expected; this and the next of executions only"),
+    ("mean_abs_error", "float64", "as in diffs"),
+    ("max_rel_error", "float64", "as in diffs"),
+    ("cosine_similarity", "float64", "as in diffs"),
+    ("max_ulp", "float64", "as in diffs"),
+    ("noise_ratio", "float64", "as in diffs"),
+    ("left_nan_count", "Int64", "number of NaN in the left result"),
+    ("right_nan_count", "Int64", "number of NaN in the right result"),
+    ("left_inf_count", "Int64", "number of +Inf and -Inf in the left result"),
+    ("right_inf_count", "Int64", "number of +Inf and -Inf in the right result"),
+)
 ALIGNMENT = table(
     "alignment",
-    "aten op of two recordings, or of one of them only, in call order; how their values differ",
-    ("left_id", "Int64", "op_id in the left recording; null if only the right one has it"),
-    ("right_id", "Int64", "op_id in the right recording; null if only the left one has it"),
+    "aten op of two recordings, or result of two executions, or of one of them only, in call order; how values differ",
+    ("left_id", "Int64", "op_id in the left recording, result_id in results; null if only the right one has it"),
+    ("right_id", "Int64", "likewise of the right one; null if only the left one has it"),
     ("action", "str", "match, left_only or right_only"),
+    (
+        "mark",
+        "str",
+        "=: the values agree; ~: they do not, or are not known; -: only the left one has it; +: only the right one",
+    ),
     (
         "relation",
         "str",
-        "how the first results are the same: same, cast (to another dtype), permute, reshape, other (other numel)",
+        "how the results are the same: same, cast (to another dtype), permute, reshape, slice (the right one is a part "
+        "of the left one), concat (the right one holds the left one), other; of a result of one side only: folded (it "
+        "is inside an op of the other side)",
     ),
     (
         "evidence",
         "str",
-        "name: the same op at the same position; structure: other ops that give the same shapes there; values: ops of "
-        "other modules that give the same statistics",
+        "name: the same op at the same position, or the same name; structure: other ops that give the same shapes "
+        "there, or that read the same; values: the same values, or of recordings the same statistics",
     ),
-    ("op", "str", "as in ops, of the left recording if it has the op"),
-    ("right_op", "str", "as in ops, of the right recording"),
-    ("module", "str", "as in ops"),
+    ("kind", "str", "op; of executions also input, parameter, buffer or constant"),
+    ("op", "str", "as in ops, of the left one if it has the op"),
+    ("right_op", "str", "as in ops, of the right one"),
+    ("module", "str", "as in ops, of the left one if it has the op"),
+    ("right_module", "str", "as in ops, of the right one"),
     ("phase", "str", "as in ops"),
-    ("source", "str", "as in ops"),
+    ("source", "str", "as in ops, of the left one if it has the op"),
+    ("right_source", "str", "as in ops, of the right one"),
+    ("name", "str", "name of the result in the left execution; null of recordings"),
+    ("right_name", "str", "name of the result in the right execution; null of recordings"),
+    ("dtype", "str", "dtype of the left result, without prefix"),
+    ("right_dtype", "str", "dtype of the right result"),
+    ("shape", "str", "JSON list of the sizes of the left result"),
+    ("right_shape", "str", "JSON list of the sizes of the right result"),
     (
         "input_error",
         "float64",
-        "largest relative difference of a statistic of its inputs (norm, mean, std, min, max): a lower bound",
+        "largest error of its inputs: of recordings the relative difference of a statistic (norm, mean, std, min, "
+        "max), a lower bound; of executions |right - left| over |left|, 2-norms",
     ),
-    ("output_error", "float64", "the same of its results; inf where NaN and Inf are not as many"),
+    ("output_error", "float64", "the same of its result; inf where NaN and Inf are not as many or stand elsewhere"),
     ("allowed_error", "float64", "what output_error may be for these inputs and dtypes"),
+    (
+        "local_error",
+        "float64",
+        "the error that is left when the right op, or the ops between it and the nearest matched results, read the "
+        "left one's values: what begins here; null where it cannot be computed again",
+    ),
     (
         "error_class",
         "str",
@@ -129,5 +165,30 @@ ALIGNMENT = table(
         "JSON object of the arguments that are not the same in both, [left, right] by name; null if none, or if it is "
         "another op",
     ),
+    *METRICS_OF_PAIRS,
     ("message", "str", "what differs first, in words; null if nothing"),
+)
+RESULTS = table(
+    "results",
+    "tensor of one of two executions that were aligned, in the order of its execution",
+    ("result_id", "int64", "this result, dense from 0 over both executions; the left one's come first"),
+    ("side", "str", "left or right"),
+    ("kind", "str", "op, input, parameter, buffer or constant"),
+    ("name", "str", "name in its execution: of a parameter its path, of an ONNX result its name"),
+    ("op", "str", "op that made it, as its framework calls it; null of others"),
+    ("module", "str", "as in ops"),
+    ("phase", "str", "as in ops"),
+    ("source", "str", "as in ops"),
+    ("is_output", "bool", "whether the model returns it"),
+    ("dtype", "str", "without prefix"),
+    ("shape", "str", "JSON list of its sizes"),
+    ("numel", "int64", "number of elements"),
+    ("arguments", "str", "JSON object of the op's arguments that are no tensors; null if none"),
+    ("reads", "str", "JSON list of the result_ids that the op reads, in the order of its arguments"),
+    ("mean", "float64", "mean of its finite elements; null where no values are known"),
+    ("rms", "float64", "root of the mean square of its finite elements"),
+    ("min", "float64", "smallest finite element"),
+    ("max", "float64", "largest finite element"),
+    ("nan_count", "Int64", "number of NaN"),
+    ("inf_count", "Int64", "number of +Inf and -Inf"),
 )

@@ -1,0 +1,1 @@
+"""Aligns two executions of a model result by result, and finds where they first diverge."""

@@ -1,0 +1,1 @@
+"""Holds what one execution of a model computed, result by result, whatever ran it: torch, onnxruntime, a recording."""

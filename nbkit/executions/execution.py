@@ -1,0 +1,96 @@
+"""Execution is one run of a model as a graph of results: what made each, what it read, and what is known of its values."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from nbkit.executions.features import Features, features_of
+from nbkit.executions.values import Values
+
+Array = npt.NDArray[np.generic]
+# A parameter is trained; a buffer is other state of the model; a constant is in the program itself.
+KINDS = ("input", "parameter", "buffer", "constant", "op")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Describes one tensor of an execution.
+
+    `call` numbers the op that made it, dense in call order, null of what is no op's; `position` says which of the op's
+    results it is. `sources` are the result_ids of the tensors that the op reads, in the order of its arguments with
+    lists flattened; all results of a call have the same. `module`, `phase`, `source` and `op` are as in the frame ops,
+    `arguments` is the JSON object of those that are no tensors. `shape` has whole numbers only: it ran.
+    """
+
+    result_id: int
+    kind: str
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    call: int | None = None
+    position: int = 0
+    sources: tuple[int, ...] = ()
+    op: str | None = None
+    module: str | None = None
+    phase: str | None = None
+    source: str | None = None
+    arguments: str | None = None
+    features: Features | None = None
+
+
+Recompute = Callable[[Mapping[int, Array], Sequence[int]], Mapping[int, Array]]
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Holds the results of a run in an order in which each stands behind what it reads.
+
+    `outputs` are the result_ids of what the model returns, by name or position as text. `recompute` runs the ops once
+    more: it takes values that readers of these results get in their place, and the result_ids that are wanted, and
+    returns the value of each wanted one that could be computed; null where nothing can run again. A result that is
+    itself replaced and wanted is computed from its sources. `error` is the sentence for a run that ended early: the
+    results up to there are here.
+    """
+
+    name: str
+    origin: str
+    results: tuple[Result, ...]
+    outputs: Mapping[str, int]
+    values: Values = field(default_factory=Values)
+    recompute: Recompute | None = None
+    error: str | None = None
+    notes: tuple[str, ...] = ()
+    meta: Mapping[str, object] = field(default_factory=dict)
+
+    def value(self, result_id: int) -> Array | None:
+        """Returns the values of a result; null where they were not kept. bfloat16 and float8 come as float32."""
+        return self.values.get(result_id)
+
+    @cached_property
+    def readers(self) -> tuple[tuple[int, ...], ...]:
+        """Returns for each result the results that were made from it, in order."""
+        found: list[list[int]] = [[] for _ in self.results]
+        for result in self.results:
+            for source in dict.fromkeys(result.sources):
+                found[source].append(result.result_id)
+        return tuple(map(tuple, found))
+
+
+class Collector:
+    """Collects the results of a run one by one, as they are computed; what it is given it copies or reduces at once."""
+
+    def __init__(self, values: Values | None = None) -> None:
+        self.results: list[Result] = []
+        self.values = Values() if values is None else values
+
+    def add(self, result: Result, value: Array | None) -> int:
+        """Adds a result and returns its result_id, which the given one need not have; the value may be null."""
+        result_id = len(self.results)
+        known = None if value is None else features_of(value)
+        self.results.append(replace(result, result_id=result_id, features=known))
+        if value is not None:
+            self.values.put(result_id, value)
+        return result_id

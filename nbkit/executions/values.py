@@ -1,0 +1,30 @@
+"""Keeps values of results as long as they fit into a number of bytes."""
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.generic]
+KEPT_BYTES = 1 << 30
+
+
+class Values:
+    """Holds arrays by result_id, none of which is written to again; what does not fit is left out and counted."""
+
+    def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
+        self._kept_bytes, self._held = kept_bytes, 0
+        self._arrays: dict[int, Array] = {}
+        self.left_out = 0
+
+    def put(self, result_id: int, value: Array) -> None:
+        """Keeps a copy of a value, unless that would be too much. The copy shares no memory with the run."""
+        if self._held + value.nbytes > self._kept_bytes:
+            self.left_out += 1
+            return
+        kept = np.array(value, copy=True, order="C")
+        kept.setflags(write=False)
+        self._arrays[result_id] = kept
+        self._held += kept.nbytes
+
+    def get(self, result_id: int) -> Array | None:
+        """Returns the value of a result; null where it is not kept."""
+        return self._arrays.get(result_id)
