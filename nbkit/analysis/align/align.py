@@ -1,0 +1,75 @@
+"""Aligns two executions: matches their results, measures the pairs, and says where they first diverge."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from nbkit.analysis.align.by_context import match_names, match_neighbours, match_structure
+from nbkit.analysis.align.by_part import match_parts
+from nbkit.analysis.align.by_value import match_values, tolerance_of
+from nbkit.analysis.align.differing import differing
+from nbkit.analysis.align.errors import Local, error_of, local_errors
+from nbkit.analysis.align.matches import Match, Matches
+from nbkit.analysis.align.side import Side
+from nbkit.executions.execution import Execution
+
+# Errors up to so many eps are rounding, where that is all there is to go by.
+SAME = 64.0
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Holds two executions with their matches.
+
+    `differing` are the results of each side that differ to the end; `errors` are those of all matches, in their order,
+    null where values are not known; `local` is by right result_id; `tolerance` is the relative error up to which
+    results count as the same.
+    """
+
+    left: Side
+    right: Side
+    matches: Matches
+    tolerance: float
+    differing: tuple[set[int], set[int]] = (set(), set())
+    errors: tuple[float | None, ...] = ()
+    local: dict[int, Local] = field(default_factory=dict)
+
+
+def align(left: Execution, right: Execution) -> Alignment:
+    """Returns the alignment of two executions.
+
+    Results are matched by values first, then by names, then by what stands around them; what differs to the end is
+    matched by the graph. The right execution runs again from the left one's values where it can.
+    """
+    sides = Side(left), Side(right)
+    matches, tolerance = Matches(), tolerance_of(*sides)
+    match_values(*sides, matches, tolerance)
+    match_names(*sides, matches)
+    match_neighbours(*sides, matches)
+    match_parts(*sides, matches, tolerance)
+    matches.replace(_doubted(*sides, matches))
+    differs = differing(*sides, matches)
+    match_structure(*sides, matches, differs)
+    differs = differing(*sides, matches)
+    errors = tuple(error_of(*sides, match) for match in matches.all)
+    local = local_errors(*sides, matches, differs)
+    return Alignment(*sides, matches, tolerance, differs, errors, local)
+
+
+def _doubted(left: Side, right: Side, matches: Matches) -> Iterator[tuple[Match, Match]]:
+    """Yields matches that are near but not the same.
+
+    They differ by more than the ops since the nearest other ones may add, or they follow from such a match and are no
+    nearer than rounding. Where nothing can be computed again, errors beyond rounding are what tells.
+    """
+    local = local_errors(left, right, matches, (set(), set()))
+    same = min(SAME * max(left.coarsest, right.coarsest), tolerance_of(left, right) / 2)
+    doubtful: set[int] = set()
+    for match in sorted(matches.all, key=lambda match: match.right):
+        found = local.get(match.right)
+        is_clean = found is not None and found.error <= found.allowed and doubtful.isdisjoint(found.read)
+        if match.agrees and right.results[match.right].kind == "op" and not is_clean:
+            error = error_of(left, right, match)
+            is_off = found is not None and found.error > found.allowed
+            if is_off or (error is not None and error > same):
+                doubtful.add(match.right)
+                yield match, replace(match, agrees=False)

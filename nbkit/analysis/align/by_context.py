@@ -1,0 +1,179 @@
+"""Matches results whose values prove nothing, or differ, by what stands around them: names, what they read, who reads."""
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+
+import numpy as np
+
+from nbkit.analysis.align.matches import Match, Matches
+from nbkit.analysis.align.relations import in_order, relative_error
+from nbkit.analysis.align.side import Side
+from nbkit.analysis.graph_match.ops import common_sequence
+from nbkit.graphs.canonical_ops import ARITHMETIC
+
+STATE = ("parameter", "buffer", "input")
+Fits = Callable[[int, int], bool]
+
+
+def match_names(left: Side, right: Side, matches: Matches) -> None:
+    """Adds matches of inputs, parameters and buffers of one kind, name and number of elements, whatever their values."""
+    named = {
+        (result.kind, result.name): result.result_id
+        for result in right.results
+        if result.kind in STATE and result.result_id not in matches.left_of
+    }
+    for result in left.results:
+        partner = named.get((result.kind, result.name))
+        if partner is None or result.result_id in matches.right_of or partner in matches.left_of:
+            continue
+        if left.numel[result.result_id] == right.numel[partner]:
+            _add(left, right, result.result_id, partner, "name", matches)
+
+
+def match_neighbours(left: Side, right: Side, matches: Matches) -> None:
+    """Adds matches of results with equal values that are no proof (scalars, masks), where all around them says so too.
+
+    They are read at the same place by a pair of the same op, or made by the same op from matched results.
+    """
+    waiting = deque((match.left, match.right) for match in matches.all)
+    while waiting:
+        first, second = waiting.popleft()
+        for pair in [*_same_places(left, right, first, second), *_same_readers(left, right, first, second, matches)]:
+            if pair[0] in matches.right_of or pair[1] in matches.left_of or not _is_equal(left, right, *pair):
+                continue
+            _add(left, right, *pair, "structure", matches)
+            waiting.append(pair)
+
+
+def _same_places(left: Side, right: Side, first: int, second: int) -> Iterable[tuple[int, int]]:
+    """Returns the results that both ops of a pair read at the same place, if they are the same op."""
+    ours, theirs = left.results[first], right.results[second]
+    if left.does[first] != right.does[second] or len(ours.sources) != len(theirs.sources):
+        return []
+    return list(zip(ours.sources, theirs.sources, strict=True))
+
+
+def _same_readers(left: Side, right: Side, first: int, second: int, matches: Matches) -> Iterable[tuple[int, int]]:
+    """Returns readers of a pair that do the same, of which there is one on each side."""
+    free = [
+        [number for number in side.execution.readers[one] if number not in matches.of(which)]
+        for which, (side, one) in enumerate(((left, first), (right, second)))
+    ]
+    return single_pairs(*free, lambda number: left.does[number], lambda number: right.does[number])
+
+
+def single_pairs(
+    lefts: Iterable[int],
+    rights: Iterable[int],
+    left_key: Callable[[int], Hashable],
+    right_key: Callable[[int], Hashable],
+) -> list[tuple[int, int]]:
+    """Returns pairs of equal keys that no other one of either side has."""
+    groups: dict[Hashable, tuple[list[int], list[int]]] = {}
+    for number in lefts:
+        groups.setdefault(left_key(number), ([], []))[0].append(number)
+    for number in rights:
+        groups.setdefault(right_key(number), ([], []))[1].append(number)
+    return [(ours[0], theirs[0]) for ours, theirs in groups.values() if len(ours) == len(theirs) == 1]
+
+
+def _is_equal(left: Side, right: Side, first: int, second: int) -> bool:
+    """Returns whether two results have the same elements in the same order, as far as is known."""
+    if left.numel[first] != right.numel[second]:
+        return False
+    values = left.value(first), right.value(second)
+    if values[0] is not None and values[1] is not None:
+        return relative_error(values[0].reshape(-1), values[1].reshape(-1)) <= 1e-6
+    if not (left.has_features[first] and right.has_features[second]):
+        return False
+    return bool(np.allclose(left.moments[first], right.moments[second], rtol=1e-6, atol=1e-12))
+
+
+def _add(left: Side, right: Side, first: int, second: int, evidence: str, matches: Matches) -> None:
+    ours, theirs = left.results[first], right.results[second]
+    relation = in_order(ours.shape, theirs.shape, is_cast=ours.dtype != theirs.dtype)
+    if left.numel[first] != right.numel[second]:
+        matches.add(Match(first, second, evidence, None, agrees=False))
+        return
+    matches.add(Match(first, second, evidence, relation, agrees=_is_equal(left, right, first, second)))
+
+
+def match_structure(left: Side, right: Side, matches: Matches, differing: tuple[set[int], set[int]]) -> None:
+    """Adds matches of results that differ, for want of values by the graph: same op, of matched results, of one size.
+
+    `differing` are those of each side whose values the other one has nowhere, and that lead to no result that agrees.
+    """
+    _follow(left, right, matches, differing)
+    _fill_gaps(left, right, matches, differing)
+    _follow(left, right, matches, differing)
+
+
+def _follow(left: Side, right: Side, matches: Matches, differing: tuple[set[int], set[int]]) -> None:
+    """Goes from pair to pair along the dataflow: readers and sources of one pair that do the same are a pair."""
+    waiting = deque((match.left, match.right) for match in matches.all)
+    while waiting:
+        first, second = waiting.popleft()
+        around = [
+            ([left.execution.readers[first], right.execution.readers[second]]),
+            ([left.results[first].sources, right.results[second].sources]),
+        ]
+        for ours, theirs in around:
+            free = [
+                [number for number in dict.fromkeys(numbers) if number in differing[which] and number not in taken]
+                for which, (numbers, taken) in enumerate(((ours, matches.right_of), (theirs, matches.left_of)))
+            ]
+            for form in (_form, _loose_form):
+                for pair in single_pairs(
+                    *free, lambda number, form=form: form(left, number), lambda number, form=form: form(right, number)
+                ):
+                    if pair[0] not in matches.right_of and pair[1] not in matches.left_of:
+                        _add(left, right, *pair, "structure", matches)
+                        waiting.append(pair)
+
+
+def _form(side: Side, number: int) -> Hashable:
+    result = side.results[number]
+    return (side.does[number], result.phase or "forward", tuple(sorted(result.shape)), result.position)
+
+
+def _loose_form(side: Side, number: int) -> Hashable:
+    does = "arithmetic" if side.does[number] in ARITHMETIC else side.does[number]
+    return (does, side.results[number].phase or "forward", int(side.numel[number]))
+
+
+def _fill_gaps(left: Side, right: Side, matches: Matches, differing: tuple[set[int], set[int]]) -> None:
+    """Pairs what differs and does the same in the longest common order, between what is paired already."""
+    orders = [
+        [number for number in canonical_order(side) if number in of_side]
+        for side, of_side in zip((left, right), differing, strict=True)
+    ]
+    words = [
+        [
+            ("pair", number if which == 0 else matches.left_of[number].left)
+            if number in matches.of(which)
+            else _form((left, right)[which], number)
+            for number in order
+        ]
+        for which, order in enumerate(orders)
+    ]
+    for first, second in common_sequence(*words):
+        pair = orders[0][first], orders[1][second]
+        if pair[0] not in matches.right_of and pair[1] not in matches.left_of:
+            _add(left, right, *pair, "structure", matches)
+
+
+def canonical_order(side: Side) -> list[int]:
+    """Returns the results in depth-first post-order from the outputs: the same for graphs emitted in another order."""
+    order: list[int] = []
+    seen: set[int] = set()
+    for root in [*side.execution.outputs.values(), *range(len(side) - 1, -1, -1)]:
+        waiting = [(root, False)]
+        while waiting:
+            number, is_done = waiting.pop()
+            if is_done:
+                order.append(number)
+            elif number not in seen:
+                seen.add(number)
+                waiting.append((number, True))
+                waiting += [(source, False) for source in reversed(side.results[number].sources) if source not in seen]
+    return order

@@ -1,0 +1,33 @@
+"""Finds the results of each side that differ to the end: the other side has them nowhere, nor anything made of them."""
+
+from nbkit.analysis.align.matches import Matches
+from nbkit.analysis.align.side import Side
+
+
+def differing(left: Side, right: Side, matches: Matches) -> tuple[set[int], set[int]]:
+    """Returns the results of each side that differ.
+
+    A result that leads to one that agrees is another way to the same; one that leads to no output changes nothing.
+    """
+    return _differing(left, matches, 0), _differing(right, matches, 1)
+
+
+def _differing(side: Side, matches: Matches, which: int) -> set[int]:
+    agreeing = {match.right if which else match.left for match in matches.all if match.agrees}
+    found: set[int] = set()
+    leads, ends = [False] * len(side), set(side.execution.outputs.values())
+    for number in range(len(side) - 1, -1, -1):
+        readers = side.execution.readers[number]
+        agrees = number in agreeing
+        # Of what proves nothing (a mask, a scalar) equal values are taken for what they are, but not for a good end.
+        leads[number] = (agrees and bool(side.is_telling[number])) or any(leads[reader] for reader in readers)
+        if not ends.isdisjoint(readers):
+            ends.add(number)
+        if not agrees and not leads[number] and side.has_features[number] and number in ends:
+            found.add(number)
+    return found
+
+
+def roots(side: Side, chosen: set[int]) -> list[int]:
+    """Returns those of the chosen results that read no other one of them, in order."""
+    return [number for number in sorted(chosen) if not any(one in chosen for one in side.results[number].sources)]

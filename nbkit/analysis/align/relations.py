@@ -1,0 +1,154 @@
+"""Relation says how one tensor holds the elements of another one, and turns left values into right ones."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import permutations, product
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.generic]
+Shape = tuple[int, ...]
+# So many orders of axes are tried for one way to split them, at most.
+MOST_ORDERS = 720
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Holds how a right tensor follows from a left one: the left split into `split`, its axes in the order `axes`.
+
+    `name` is same, reshape, permute or cast, as in the frame alignment.
+    """
+
+    name: str
+    left_shape: Shape
+    right_shape: Shape
+    split: Shape = ()
+    axes: tuple[int, ...] = ()
+
+    def to_right(self, value: Array) -> Array:
+        """Returns a left value in the order and shape of the right one."""
+        if self.axes:
+            value = value.reshape(self.split).transpose(self.axes)
+        return value.reshape(self.right_shape)
+
+    def to_left(self, value: Array) -> Array:
+        """Returns a right value in the order and shape of the left one."""
+        if self.axes:
+            value = value.reshape([self.split[axis] for axis in self.axes]).transpose(np.argsort(self.axes))
+        return value.reshape(self.left_shape)
+
+    @property
+    def order(self) -> str | None:
+        """Returns the split and the order of axes in words; null where the order of elements is the same."""
+        return f"axes {list(self.axes)} of {list(self.split)}" if self.axes else None
+
+
+def in_order(left: Shape, right: Shape, *, is_cast: bool = False) -> Relation:
+    """Returns the relation of tensors with the same elements in the same order."""
+    return Relation("reshape" if left != right else "cast" if is_cast else "same", left, right)
+
+
+def permutation_of(left: Array, right: Array, tolerance: float) -> Relation | None:
+    """Returns the order of axes by which the right tensor is the left one; null if there is none.
+
+    Axes are taken whole first, then split where the other side has such a length. Differences of up to `tolerance`,
+    relative to the norm, are allowed.
+    """
+    if left.size != right.size or left.size < 2 or not _same_elements(left, right, tolerance):
+        return None
+    for left_split, right_split in _splits(left.shape, right.shape):
+        split_left, split_right = left.reshape(left_split), right.reshape(right_split)
+        for axes in _orders(left_split, right_split):
+            if _is_close(split_left.transpose(axes), split_right, tolerance):
+                return Relation("permute", left.shape, right.shape, left_split, axes)
+    return None
+
+
+def _same_elements(left: Array, right: Array, tolerance: float) -> bool:
+    return relative_error(np.sort(left, axis=None), np.sort(right, axis=None)) <= tolerance
+
+
+def _splits(left: Shape, right: Shape) -> Iterator[tuple[Shape, Shape]]:
+    """Yields pairs of splits of both shapes with the same lengths."""
+    plain = [tuple(size for size in shape if size != 1) for shape in (left, right)]
+    options = [[plain[side], *_split_once(plain[side], plain[1 - side])] for side in (0, 1)]
+    seen = set()
+    for first, second in sorted(product(*options), key=lambda pair: len(pair[0]) + len(pair[1])):
+        if Counter(first) == Counter(second) and (first, second) not in seen:
+            seen.add((first, second))
+            yield first, second
+
+
+def _split_once(shape: Shape, other: Shape) -> Iterator[Shape]:
+    """Yields the shape with one or two axes split in two, one factor of which is a length of the other shape."""
+    singles = list(_one_axis_split(shape, other))
+    yield from singles
+    for single in singles:
+        yield from _one_axis_split(single, other)
+
+
+def _one_axis_split(shape: Shape, other: Shape) -> Iterator[Shape]:
+    for axis, size in enumerate(shape):
+        for length in dict.fromkeys(other):
+            if 1 < length < size and size % length == 0:
+                for pair in dict.fromkeys([(length, size // length), (size // length, length)]):
+                    yield shape[:axis] + pair + shape[axis + 1 :]
+
+
+def _orders(left: Shape, right: Shape) -> Iterator[tuple[int, ...]]:
+    """Yields orders of axes that make the left shape the right one, but not the one that changes nothing."""
+    count = 0
+    for axes in permutations(range(len(left))):
+        if axes != tuple(range(len(left))) and tuple(left[axis] for axis in axes) == right:
+            count += 1
+            if count > MOST_ORDERS:
+                return
+            yield axes
+
+
+def _is_close(left: Array, right: Array, tolerance: float) -> bool:
+    step = max(left.size // 4096, 1)
+    if step > 1:
+        steps = tuple(slice(None, None, max(size // 8, 1)) for size in left.shape)
+        if relative_error(left[steps], right[steps]) > 4 * tolerance:
+            return False
+    return relative_error(left, right) <= tolerance
+
+
+def relative_error(left: Array, right: Array) -> float:
+    """Returns |right - left| over |left|, 2-norms; inf where NaN or Inf stand elsewhere, or the left alone is zero."""
+    if left.shape != right.shape:
+        return float("inf")
+    if left.dtype == bool or right.dtype == bool:
+        left, right = left.astype(np.int8), right.astype(np.int8)
+    with np.errstate(all="ignore"):
+        wide = np.complex128 if np.iscomplexobj(left) or np.iscomplexobj(right) else np.float64
+        expected, actual = left.astype(wide).ravel(), right.astype(wide).ravel()
+        difference = actual - expected
+        size = float(np.sqrt(np.vdot(difference, difference).real))
+        if not np.isfinite(size):
+            return _error_of_finite(expected, actual)
+        norm = float(np.sqrt(np.vdot(expected, expected).real))
+    if not np.isfinite(norm):
+        return _error_of_finite(expected, actual)
+    return 0.0 if size == 0 else size / norm if norm else float("inf")
+
+
+def _error_of_finite(expected: Array, actual: Array) -> float:
+    """Returns the error where some numbers are not finite or too large to be squared."""
+    is_same = (expected == actual) | (np.isnan(expected) & np.isnan(actual))
+    if not np.isfinite(expected[~is_same]).all() or not np.isfinite(actual[~is_same]).all():
+        return float("inf")
+    expected, actual = (np.where(np.isfinite(value), value, 0) for value in (expected, actual))
+    extent = float(np.abs(expected).max(initial=0.0))
+    if not extent:
+        return 0.0 if not np.abs(actual).max(initial=0.0) else float("inf")
+    return float(np.linalg.norm(actual / extent - expected / extent) / np.linalg.norm(expected / extent))
+
+
+def numel(shape: Shape) -> int:
+    """Returns the number of elements of a shape."""
+    return prod(shape)

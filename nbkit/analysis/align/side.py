@@ -1,0 +1,148 @@
+"""Side prepares one execution for matching: its features as arrays, what its ops do, and which results are the same."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from nbkit.executions.execution import Array, Execution, Result
+from nbkit.executions.features import PROJECTIONS, SYMMETRIC
+from nbkit.graphs.canonical_ops import PASSING, op_kind
+from nbkit.numerics.precision import precision_of
+
+Floats = npt.NDArray[np.float64]
+# A tensor of so few different values says nothing about which one it is.
+FEW_VALUES = 2
+FEW_ELEMENTS = 2
+# Numbers from here on, and so many times the median, stand for minus infinity in masks.
+HUGE = 5_000.0
+
+
+def with_infinities(value: Array) -> Array:
+    """Returns floating-point values with those that are huge, and huge beside the median, made Inf of their sign."""
+    if value.dtype.kind != "f":
+        return value
+    size = np.abs(value)
+    finite = size[np.isfinite(size)]
+    if not len(finite) or finite.max() < HUGE:
+        return value
+    least = HUGE * max(1.0, float(np.median(finite.astype(np.float64))))
+    return np.where(size >= least, np.copysign(np.asarray(np.inf, value.dtype), value), value)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Holds an execution and what matching asks of its results, by result_id."""
+
+    execution: Execution
+
+    @cached_property
+    def results(self) -> tuple[Result, ...]:
+        return self.execution.results
+
+    def __len__(self) -> int:
+        return len(self.execution.results)
+
+    @cached_property
+    def does(self) -> list[str]:
+        """Returns what each op does in the words of nbkit.graphs.canonical_ops; of others their kind."""
+        return [op_kind(result.op) if result.kind == "op" else result.kind for result in self.results]
+
+    @cached_property
+    def is_passing(self) -> list[bool]:
+        """Returns whether the result holds what its op reads: views, casts, copies."""
+        return [does in PASSING and bool(result.sources) for does, result in zip(self.does, self.results, strict=True)]
+
+    @cached_property
+    def numel(self) -> npt.NDArray[np.int64]:
+        return np.array([prod(result.shape) for result in self.results], dtype=np.int64)
+
+    @cached_property
+    def has_features(self) -> npt.NDArray[np.bool_]:
+        return np.array([result.features is not None for result in self.results], dtype=bool)
+
+    @cached_property
+    def projections(self) -> Floats:
+        """Returns per result the features that see the order of elements; NaN where unknown."""
+        return self._rows("projections", PROJECTIONS)
+
+    @cached_property
+    def symmetric(self) -> Floats:
+        """Returns per result the features that permuted axes do not change; NaN where unknown."""
+        return self._rows("symmetric", SYMMETRIC)
+
+    def _rows(self, name: str, width: int) -> Floats:
+        unknown = (np.nan,) * width
+        rows = [(getattr(result.features, name) or unknown) if result.features else unknown for result in self.results]
+        return np.array(rows, dtype=np.float64).reshape(len(self), width)
+
+    @cached_property
+    def moments(self) -> Floats:
+        """Returns rms, mean, mean_abs, min and max over rms, and the counts of NaN and Inf; NaN where unknown."""
+        rows = []
+        for result in self.results:
+            known = result.features
+            if known is None:
+                rows.append((np.nan,) * 7)
+                continue
+            scale = known.rms or 1.0
+            ratios = (known.mean / scale, known.mean_abs / scale, known.min / scale, known.max / scale)
+            rows.append((known.rms, *ratios, known.nan_count, known.inf_count))
+        return np.array(rows, dtype=np.float64).reshape(len(self), 7)
+
+    @cached_property
+    def is_telling(self) -> npt.NDArray[np.bool_]:
+        """Returns whether equal values are proof: not of scalars, of zeros, of masks."""
+        return np.array(
+            [
+                result.features is not None
+                and result.features.numel > FEW_ELEMENTS
+                and result.features.distinct > FEW_VALUES
+                and result.dtype != "bool"
+                for result in self.results
+            ],
+            dtype=bool,
+        )
+
+    @cached_property
+    def clusters(self) -> list[list[int]]:
+        """Returns groups of telling results with the same elements in the same order: views of one tensor, copies."""
+        groups: dict[tuple[object, ...], list[int]] = {}
+        for number in np.flatnonzero(self.is_telling & ~np.isnan(self.projections[:, 0])).tolist():
+            known = self.results[number].features
+            assert known is not None
+            groups.setdefault((known.numel, known.rms, known.nan_count, known.inf_count, known.projections), []).append(
+                number
+            )
+        return list(groups.values())
+
+    def value(self, number: int) -> Array | None:
+        """Returns the values of a result as they are compared: what is out of all proportion, as in masks, is Inf.
+
+        Added to scores, the smallest number of a dtype or -10,000 would drown every difference of the others.
+        """
+        if number not in self._values:
+            value = self.execution.value(number)
+            known = self.results[number].features
+            is_huge = known is not None and max(-known.min, known.max) >= HUGE
+            self._values[number] = with_infinities(value) if value is not None and is_huge else value
+        return self._values[number]
+
+    @cached_property
+    def _values(self) -> dict[int, Array | None]:
+        return {}
+
+    @cached_property
+    def eps(self) -> list[float]:
+        """Returns the eps of each result's dtype; 0 of integers and bools."""
+        known = {result.dtype: precision_of(result.dtype) for result in self.results}
+        return [0.0 if (found := known[result.dtype]) is None else found.eps for result in self.results]
+
+    @cached_property
+    def coarsest(self) -> float:
+        """Returns the largest eps of a result that an op made or a parameter has."""
+        return max(
+            (eps for eps, one in zip(self.eps, self.results, strict=True) if one.kind != "constant"), default=0.0
+        )
