@@ -1,0 +1,149 @@
+"""Tests whether a norm adds another epsilon on each side, told by the values of the two epsilons applied."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbkit.analysis.align.kinds.case import MOST_LEFT, Case, Floats, floats, norm, number_text
+from nbkit.analysis.align.region import Kind
+
+EPSILONS = (0.0, 1e-12, 1e-8, 1.1920928955078125e-07, 1e-7, 1e-6, 1e-5, 2e-5, 1e-4, 1e-3, 1e-2)
+NAME = "epsilon"
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """Holds what a norm divides the rows of its input by, squared and before an epsilon; `centered` is that input."""
+
+    values: Floats  # one of each row
+    centered: Floats  # rows
+
+
+def epsilon(case: Case) -> Kind | None:
+    """Tests constants, statistics to which an epsilon is added, and results of norms row by row."""
+    if not case.is_same_shape or not case.is_finite or case.distance == 0:
+        return None
+    if case.left.size == 1:
+        return _constant(case)
+    if case.distance > 0.5 * case.size and case.shape[-1] != 1 and case.region.kind != "op":
+        return None
+    return _added(case) or (_normed(case) if case.is_clear else None)
+
+
+def _message(left: float, right: float) -> str:
+    return f"The norm has epsilon {number_text(left)} on the left, {number_text(right)} on the right."
+
+
+def _constant(case: Case) -> Kind | None:
+    left, right = float(case.left.reshape(-1)[0]), float(case.right.reshape(-1)[0])
+    if case.region.kind not in ("constant", "buffer") or left == right:
+        return None
+    near = [_snapped(one) for one in (left, right)]
+    if None in near or near[0] == near[1]:
+        return None
+    return Kind(NAME, _message(left, right), 0.0)
+
+
+def _snapped(value: float) -> float | None:
+    """Returns the usual epsilon that a value is; null if it is none."""
+    return next((one for one in EPSILONS[1:] if abs(value - one) <= 1e-3 * one), None)
+
+
+def _added(case: Case) -> Kind | None:
+    """Tests v + e, sqrt(v + e) and 1 / sqrt(v + e) with v known, or a mean of squares or variance of what is known."""
+    for known in _statistics_beside(case):
+        for back in (lambda x: x, lambda x: x**2, lambda x: x**-2.0):
+            left, right = back(case.left) - known, back(case.right) - known
+            first, second = _usual(left), _usual(right)
+            if first is None or second is None or first == second:
+                continue
+            forth = {0: lambda x: x, 1: np.sqrt, 2: lambda x: x**-0.5}
+            for function in forth.values():
+                if norm(function(known + first) - case.left) > MOST_LEFT * case.distance:
+                    continue
+                explained = case.explained(function(known + second))
+                if explained <= max(case.limit, MOST_LEFT / 2):
+                    return Kind(NAME, _message(first, second), explained)
+    return None
+
+
+def _usual(values: Floats) -> float | None:
+    """Returns the usual epsilon that lies nearest to the middle of values that should all be it."""
+    middle = float(np.median(values))
+    near = min(EPSILONS, key=lambda one: abs(one - middle))
+    return near if abs(near - middle) <= 0.2 * max(near, 1e-7) else None
+
+
+def _statistics_beside(case: Case) -> Iterator[Floats]:
+    inner = (*case.inner(case.region.left_ops), *case.inner(case.region.right_ops))
+    values = [*(one.value for one in case.known), *(value for _, value in inner)]
+    for value in values:
+        if value.shape == case.shape and value.dtype != np.bool_:
+            yield floats(value)
+    if case.shape[-1] != 1:
+        return
+    for value in values:
+        if value.ndim >= 1 and value.shape[-1] > 1 and (*value.shape[:-1], 1) == case.shape:
+            rows = floats(value)
+            yield (rows**2).mean(-1, keepdims=True)
+            yield rows.var(-1, keepdims=True)
+
+
+def _normed(case: Case) -> Kind | None:
+    width = case.shape[-1] if case.shape else 0
+    if width < 2 or case.left.size // width < 2 or case.distance > 0.9 * case.size:
+        return None
+    for statistic in _statistics(case, width):
+        for bias in _biases(case, width):
+            if (kind := _solved(case, statistic, bias)) is not None:
+                return kind
+    return None
+
+
+def _statistics(case: Case, width: int) -> Iterator[Statistic]:
+    for _, view in case.shaped(case.shape):
+        rows = floats(view).reshape(-1, width)
+        yield Statistic((rows**2).mean(-1), rows)
+        centered = rows - rows.mean(-1, keepdims=True)
+        yield Statistic((centered**2).mean(-1), centered)
+
+
+def _biases(case: Case, width: int) -> Iterator[Floats]:
+    yield np.zeros(width)
+    for one in case.known:
+        if one.kind == "parameter" and one.value.shape == (width,):
+            yield floats(one.value)
+
+
+def _solved(case: Case, statistic: Statistic, bias: Floats) -> Kind | None:
+    """Tests one norm: each row of R - b is that of L - b times sqrt((v + e1) / (v + e2)), for a usual e1 and e2."""
+    width = case.shape[-1]
+    left, right = case.left.reshape(-1, width) - bias, case.right.reshape(-1, width) - bias
+    squares = np.einsum("ij,ij->i", left, left)
+    ratios = np.einsum("ij,ij->i", left, right) / np.maximum(squares, 1e-300)
+    # Rows must differ by a factor each, and not all by the same one, before any epsilon is tried.
+    if norm(right - ratios[:, None] * left) > MOST_LEFT * case.distance:
+        return None
+    fits = []
+    for first in EPSILONS:
+        for second in EPSILONS:
+            if first != second:
+                expected = np.sqrt((statistic.values + first) / np.maximum(statistic.values + second, 1e-300))
+                error = float(squares @ (expected - ratios) ** 2) ** 0.5 / case.distance
+                fits.append((error, first, second))
+    least = min(fits)[0]
+    if not least <= case.limit:
+        return None
+    near = [fit for fit in fits if fit[0] <= max(2 * least, 0.5 * case.limit, 0.02)]
+    _, first, second = min(near, key=lambda fit: _misfit(case, statistic, left, fit[1]) + 1e-3 * fit[0])
+    factor = np.sqrt((statistic.values + first) / np.maximum(statistic.values + second, 1e-300))
+    explained = case.explained(left * factor[:, None] + bias)
+    return Kind(NAME, _message(first, second), explained) if explained <= max(case.limit, MOST_LEFT) else None
+
+
+def _misfit(case: Case, statistic: Statistic, left: Floats, first: float) -> float:
+    """Returns how far the left one is from w x / sqrt(v + e1), with the weight w that fits best."""
+    unit = statistic.centered / np.sqrt(np.maximum(statistic.values + first, 1e-300))[:, None]
+    weights = (unit * left).sum(0) / np.maximum((unit**2).sum(0), 1e-300)
+    return norm(left - unit * weights) / case.distance
