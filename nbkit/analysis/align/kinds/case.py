@@ -47,7 +47,8 @@ class Case:
         self.region = region
         self.left, self.right = _comparable(floats(region.left), floats(region.right))
         self.is_same_shape = self.left.shape == self.right.shape
-        self.is_finite = bool(np.isfinite(self.left).all() and np.isfinite(self.right).all())
+        # Masked on one side alone is as good as infinite.
+        self.is_finite = all(np.isfinite(one).all() and not _masked(one).any() for one in (self.left, self.right))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -235,12 +236,19 @@ def _comparable(left: Floats, right: Floats) -> tuple[Floats, Floats]:
     """Returns both with 0 where both are not finite in the same way, or both masked."""
     if left.shape != right.shape:
         return left, right
-    with np.errstate(invalid="ignore"):
-        is_low = (left <= MASKED) & (right <= MASKED)
-        is_same = (np.isnan(left) & np.isnan(right)) | (np.isinf(left) & (left == right))
-        if is_low.any() and not is_low.all():
-            rest = np.abs(left[~is_low])
-            is_same |= is_low & (float(np.median(rest)) < -MASKED / 10)
+    is_same = (np.isnan(left) & np.isnan(right)) | (np.isinf(left) & (left == right))
+    is_same |= _masked(left) & _masked(right)
     if not is_same.any():
         return left, right
     return np.where(is_same, 0.0, left), np.where(is_same, 0.0, right)
+
+
+def _masked(values: Floats) -> npt.NDArray[np.bool_]:
+    """Returns which elements are masked: far below all others, that are no large numbers themselves."""
+    with np.errstate(invalid="ignore"):
+        is_low = values <= MASKED
+    if is_low.any():
+        rest = np.abs(values[~is_low & np.isfinite(values)])
+        if len(rest) and float(np.median(rest)) > -MASKED / 10:
+            return np.zeros(values.shape, dtype=bool)
+    return np.asarray(is_low)

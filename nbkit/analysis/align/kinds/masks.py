@@ -111,13 +111,17 @@ def _is_probability(values: Floats) -> Bools:
 
 
 def _is_uniform(values: Floats) -> Bools:
-    return np.asarray((values == values[..., :1]).all(-1) & (values.shape[-1] > 1))
+    return np.asarray((np.ptp(values, axis=-1) <= 1e-2 * values.max(-1)) & (values.shape[-1] > 1))
 
 
 def _stray(left: Bools, right: Bools, masks: Masks) -> float:
-    """Returns the share of the differing elements that stand elsewhere than they should."""
-    count = int((masks.left != masks.right)[masks.rows].sum())
-    return float((left != right)[masks.rows].sum()) / max(count, 1)
+    """Returns the share of the differing elements that stand elsewhere than they should.
+
+    Rows that would be masked wholly are often left to see something, and do not count.
+    """
+    rows = masks.rows & ~left.all(-1) if masks.form != "flags" else masks.rows
+    count = int((masks.left != masks.right)[rows].sum())
+    return float((left != right)[rows].sum()) / count if count else np.inf
 
 
 def _has_both(pattern: Bools) -> bool:

@@ -9,6 +9,8 @@ from nbkit.numerics.precision import PRECISIONS
 DTYPES = ("float16", "bfloat16")
 # The share of elements that are exactly the rounded ones where only the result was rounded.
 ROUNDED = 0.98
+# How many eps an element may be off where steps within were rounded, too; few are.
+STEPS = 4
 
 
 def accumulation_dtype(case: Case) -> Kind | None:
@@ -40,7 +42,7 @@ def _explained(case: Case, coarse: Floats, fine: Floats, dtype: str) -> float | 
     if np.mean(is_exact) >= ROUNDED:
         return norm(coarse - candidate) / case.distance
     error, precision = np.abs(coarse - fine), PRECISIONS[dtype]
-    allowed = precision.eps * np.abs(fine) + precision.spacing
+    allowed = STEPS * precision.eps * np.abs(fine) + precision.spacing
     beyond = norm(np.maximum(error - allowed, 0.0)) / case.distance
     # Rounding to the nearest gives about 0.2 eps; one that has more bits, as in an op's inputs, gives less.
     level = norm(error) / max(norm(fine), 1e-300) / precision.eps

@@ -26,7 +26,7 @@ def epsilon(case: Case) -> Kind | None:
         return None
     if case.left.size == 1:
         return _constant(case)
-    if case.distance > 0.5 * case.size and case.shape[-1] != 1 and case.region.kind != "op":
+    if case.is_weight:
         return None
     return _added(case) or (_normed(case) if case.is_clear else None)
 
@@ -47,7 +47,7 @@ def _constant(case: Case) -> Kind | None:
 
 def _snapped(value: float) -> float | None:
     """Returns the usual epsilon that a value is; null if it is none."""
-    return next((one for one in EPSILONS[1:] if abs(value - one) <= 1e-3 * one), None)
+    return next((one for one in EPSILONS[1:] if abs(value - one) <= 5e-3 * one), None)
 
 
 def _added(case: Case) -> Kind | None:

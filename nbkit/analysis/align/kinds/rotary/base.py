@@ -56,15 +56,19 @@ def _message(left: float, right: float) -> str:
 def _near(base: float) -> Iterator[float]:
     """Yields usual bases near to one that was solved, then short numbers near it, then itself."""
     yield from (one for one in BASES if abs(np.log(base / one)) < 0.3)
-    yield from (float(f"{base:.{digits}g}") for digits in (1, 2, 3, 4))
+    yield from (float(f"{base:.{digits}g}") for digits in (1, 2, 3, 4, 5))
     yield base
 
 
 def _best(base: float | None, error: Callable[[float], float], allowed: float) -> float | None:
-    """Returns the first base near a solved one whose values leave no more than is allowed."""
+    """Returns the base near a solved one whose values leave least, of about equal ones the shortest number."""
     if base is None:
         return None
-    return next((one for one in _near(base) if error(one) <= allowed), None)
+    errors = [(error(one), one) for one in _near(base)]
+    least = min(errors)[0]
+    if not least <= allowed:
+        return None
+    return next(one for rest, one in errors if rest <= max(3 * least, 0.02 * allowed))
 
 
 def _frequencies(case: Case) -> Kind | None:

@@ -16,7 +16,7 @@ MOST_START = 4
 
 def position_shifted(case: Case) -> Kind | None:
     """Tests position ids, rows of tables, values turned by further angles, and values with further rows added."""
-    if not case.is_same_shape or not case.is_finite or not case.shape:
+    if not case.is_same_shape or not case.is_finite or not case.shape or case.region.left.dtype == np.bool_:
         return None
     return _ids(case) or (_rows(case) or _turned(case) or _added(case) if case.is_clear else None)
 
