@@ -1,9 +1,9 @@
 """Case prepares a region for the tests of kinds: values in float64, what rounding may do, and samples of elements."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,7 @@ class Case:
         self.region = region
         self.left, self.right = _comparable(floats(region.left), floats(region.right))
         self.is_same_shape = self.left.shape == self.right.shape
+        self.memo: dict[object, Any] = {}  # what several tests need
         # Masked on one side alone is as good as infinite.
         self.is_finite = all(np.isfinite(one).all() and not _masked(one).any() for one in (self.left, self.right))
 
@@ -86,6 +87,13 @@ class Case:
         if not np.isfinite(self.distance):
             return least
         return float(np.clip(3 * self.eps * self.size / max(self.distance, 1e-300), least, MOST_LEFT))
+
+    def once(self, key: object, make: Callable[[], T]) -> T:
+        """Returns what was made under a key, made at the first call."""
+        if key not in self.memo:
+            self.memo[key] = make()
+        found: T = self.memo[key]
+        return found
 
     @property
     def is_clear(self) -> bool:
@@ -249,6 +257,6 @@ def _masked(values: Floats) -> npt.NDArray[np.bool_]:
         is_low = values <= MASKED
     if is_low.any():
         rest = np.abs(values[~is_low & np.isfinite(values)])
-        if len(rest) and float(np.median(rest)) > -MASKED / 10:
+        if not len(rest) or float(np.median(rest)) > -MASKED / 10:
             return np.zeros(values.shape, dtype=bool)
     return np.asarray(is_low)

@@ -26,6 +26,10 @@ class Masks:
 
 def masks_of(case: Case) -> Masks | None:
     """Returns what the two sides mask; null where the pair masks nothing, or both the same."""
+    return case.once("masks", lambda: _masks(case))
+
+
+def _masks(case: Case) -> Masks | None:
     if not case.is_same_shape or len(case.shape) < 2 or case.left.size < 4:
         return None
     left, right = floats(case.region.left), floats(case.region.right)
@@ -74,7 +78,7 @@ def mask_inverted(case: Case) -> Kind | None:
 
 
 def _flags(left: Floats, right: Floats) -> Masks | None:
-    if not all(((one == 0) | (one == 1)).all() for one in (left, right)):
+    if not all(((rows == 0) | (rows == 1)).all() for one in (left, right) for rows in (one[..., :1, :], one)):
         return None
     if _is_probability(left).all() and _is_probability(right).all() and left.shape[-1] > 1:
         return None  # one-hot rows may be probabilities
@@ -94,6 +98,8 @@ def _scores(left: Floats, right: Floats) -> Masks | None:
 
 
 def _probabilities(left: Floats, right: Floats) -> Masks | None:
+    if not (left.min(initial=0.0) >= 0 or np.isnan(left).any()):
+        return None
     good = _is_probability(left), _is_probability(right)
     odd = np.isnan(left).all(-1), np.isnan(right).all(-1)
     if not all((one | bad).all() and one.any() for one, bad in zip(good, odd, strict=True)):

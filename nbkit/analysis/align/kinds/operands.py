@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from nbkit.analysis.align.kinds.activations import NONE, applied, gates, named_function
-from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, floats, norm
+from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, at, floats, norm
 from nbkit.analysis.align.region import Array, Kind
 
 ROWS = 64
@@ -38,15 +38,22 @@ def _arithmetic(case: Case) -> Kind | None:
             if one is other or first.dtype == np.bool_ or second.dtype == np.bool_:
                 continue
             for sign, operation in (("-", np.subtract), ("/", np.divide)):
-                left = operation(floats(first), floats(second))
-                right = operation(floats(second), floats(first))
-                if norm(case.left - left) <= case.limit * case.distance:
+                if not _is_made(case, operation(at(first, case.places), at(second, case.places))):
+                    continue
+                if norm(case.left - operation(floats(first), floats(second))) <= case.limit * case.distance:
+                    right = operation(floats(second), floats(first))
                     message = (
                         f"The right one is {other.name} {sign} {one.name}, the left one {one.name} {sign} {other.name}."
                     )
                     if (kind := case.told(NAME, message, right)) is not None:
                         return kind
     return None
+
+
+def _is_made(case: Case, values: Floats) -> bool:
+    """Returns whether values for the few places are the left one's there."""
+    left, right = (one.reshape(-1)[case.places] for one in (case.left, case.right))
+    return norm(left - values) <= 2 * case.limit * norm(right - left)
 
 
 def _products(case: Case) -> Kind | None:
@@ -92,19 +99,24 @@ def _pairs(case: Case) -> Iterator[tuple[str, str, Array, Array]]:
 
 
 def _is_product(case: Case, left: Array, right: Array, wanted: Floats) -> bool:
-    return left.shape[-1] == right.shape[-2] and _error(case, left, right, wanted) <= case.limit
+    if left.shape[-1] != right.shape[-2]:
+        return False
+    return (
+        _error(case, left, right, wanted, rows=2) <= 2 * case.limit and _error(case, left, right, wanted) <= case.limit
+    )
 
 
-def _error(case: Case, left: Array, right: Array, wanted: Floats) -> float:
+def _error(case: Case, left: Array, right: Array, wanted: Floats, rows: int = ROWS) -> float:
     """Returns what a product leaves of the difference, at the first rows."""
-    rows = slice(0, ROWS)
+    kept = slice(0, rows)
     try:
-        product = floats(left[..., rows, :]) @ floats(right)
+        product = np.asarray(left[..., kept, :] @ right, dtype=np.float64)
     except ValueError:
         return np.inf
-    if product.shape != wanted[..., rows, :].shape:
+    expected = wanted[..., kept, :]
+    if product.shape != expected.shape:
         return np.inf
-    return norm(product - wanted[..., rows, :]) / max(norm((case.right - case.left)[..., rows, :]), 1e-300)
+    return norm(product - expected) / max(norm(case.right[..., kept, :] - case.left[..., kept, :]), 1e-300)
 
 
 def _other(case: Case) -> Kind | None:

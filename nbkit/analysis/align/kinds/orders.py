@@ -11,7 +11,7 @@ from nbkit.analysis.align.region import Array, Kind
 MOST_HEADS = 256
 LISTED = 16
 # Elements from which the keys of slices are made.
-KEYED = 200_000
+KEYED = 30_000
 ROWS = 128
 Order = npt.NDArray[np.intp]
 
@@ -77,7 +77,7 @@ def permuted_heads(case: Case) -> Kind | None:
     if not _is_ordered(case):
         return None
     for axis in range(case.left.ndim):
-        left, right = keys(case.left, axis), keys(case.right, axis)
+        left, right = keys(case, axis)
         for heads in _head_counts(case, axis):
             first, second = block_keys(left, heads), block_keys(right, heads)
             order = nearest(second, first)
@@ -97,7 +97,7 @@ def repeated_heads(case: Case) -> Kind | None:
     if not _is_ordered(case):
         return None
     for axis in range(case.left.ndim):
-        left, right = keys(case.left, axis), keys(case.right, axis)
+        left, right = keys(case, axis)
         for heads in _head_counts(case, axis):
             first, second = block_keys(left, heads), block_keys(right, heads)
             source = _first_equal(first)
@@ -117,8 +117,12 @@ def repeated_heads(case: Case) -> Kind | None:
     return None
 
 
-def keys(values: Floats, axis: int) -> Floats:
-    """Returns a few random projections of each slice along an axis, by which it is found again."""
+def keys(case: Case, axis: int) -> tuple[Floats, Floats]:
+    """Returns a few random projections of each slice of both along an axis, by which it is found again."""
+    return case.once(("keys", axis), lambda: (_keys(case.left, axis), _keys(case.right, axis)))
+
+
+def _keys(values: Floats, axis: int) -> Floats:
     moved = np.moveaxis(values, axis, 0)
     while moved.size > KEYED and max(moved.shape[1:], default=1) > 1:
         longest = 1 + int(np.argmax(moved.shape[1:]))

@@ -28,7 +28,9 @@ def orders():
     heads = X[:, [0, 2, 1, 3]]
     yield Planted("transposed", "square weight", region(W, W.T, kind="parameter"), ("axes 0 and 1",))
     yield Planted("transposed", "scores", region(s := randn(2, 4, 16, 16), s.swapaxes(-1, -2)), ("axes 2 and 3",))
-    yield Planted("transposed", "parameter of a product", region(H @ W, H @ W.T, [piece("x", H), parameter("w", W)]), ("w",))
+    yield Planted(
+        "transposed", "parameter of a product", region(H @ W, H @ W.T, [piece("x", H), parameter("w", W)]), ("w",)
+    )
     merged = X.swapaxes(1, 2).reshape(2, 16, 32)
     yield Planted("transposed", "heads not moved", region(merged, X.reshape(2, 16, 32)), ("16 positions and 4 heads",))
     yield Planted("permuted_heads", "axis of heads", region(X, heads), ("4 heads in the order 0, 2, 1, 3",))
@@ -52,7 +54,9 @@ def orders():
 def rotary():
     theta, inputs = angles(16, 8), [piece("q", X)]
     half, other = rotated(X, theta), rotated(X, theta, "interleaved")
-    yield Planted("rotary_layout", "turned q", region(half, other, inputs), ("q", "half-split on the left", "interleaved"))
+    yield Planted(
+        "rotary_layout", "turned q", region(half, other, inputs), ("q", "half-split on the left", "interleaved")
+    )
     order = np.arange(8).reshape(2, 4).T.reshape(-1)
     yield Planted("rotary_layout", "elements of heads", region(X, X[..., order]), ("head of 8",))
     rows = W.reshape(4, 8, 32)[:, order].reshape(32, 32)
@@ -74,7 +78,9 @@ def rotary():
     yield Planted("rotary_base", "cosines", region(*tables), words)
     sines = [single(np.sin(angles(64, 16, base)))[None] for base in (1e4, 12_345)]
     yield Planted("rotary_base", "sines", region(*sines), ("12,345",), rounds=False)
-    yield Planted("rotary_base", "angles", region(*[single(angles(64, 16, base)).T for base in (1e4, 1e6)]), ("1,000,000",))
+    yield Planted(
+        "rotary_base", "angles", region(*[single(angles(64, 16, base)).T for base in (1e4, 1e6)]), ("1,000,000",)
+    )
     long = randn(1, 2, 64, 32)
     pair = rotated(long, angles(64, 32)).swapaxes(1, 2), rotated(long, angles(64, 32, 5e5)).swapaxes(1, 2)
     yield Planted("rotary_base", "positions before heads", region(*pair, [piece("q", long)]), words)
@@ -86,7 +92,9 @@ def rotary():
     yield Planted("position_shifted", "ids", region(ids, ids + 2), ("plus 2",))
     table = randn(20, 32, seed=4)
     pair = H + table[:16], H + table[2:18]
-    yield Planted("position_shifted", "added rows", region(*pair, [piece("x", H), parameter("p", table)]), ("p", "2 on the right"))
+    yield Planted(
+        "position_shifted", "added rows", region(*pair, [piece("x", H), parameter("p", table)]), ("p", "2 on the right")
+    )
 
 
 def norms():
@@ -108,7 +116,9 @@ def norms():
     yield Planted("epsilon", "constant", region(np.float32(1e-5), np.float32(1e-6), kind="constant"), words)
     x = 2 * H + 1
     inputs = [piece("x", x), parameter("w", W), parameter("g", g := 1 + 0.3 * randn(32, seed=8))]
-    yield Planted("norm_place", "of a product", region(rms_norm(x, weight=g) @ W.T, x @ W.T, inputs), ("w", "normalised x"))
+    yield Planted(
+        "norm_place", "of a product", region(rms_norm(x, weight=g) @ W.T, x @ W.T, inputs), ("w", "normalised x")
+    )
     y = randn(2, 16, 32, seed=9)
     inputs = [piece("x", x), piece("y", y), parameter("g", g)]
     pair = rms_norm(x + y, weight=g), x + rms_norm(y, weight=g)
@@ -154,7 +164,9 @@ def masks():
     yield Planted("mask_inverted", "flags", region(causal(16), ~causal(16)), ("and the reverse",))
     pair = softmax(masked(scores, causal(16), -1e9)), softmax(masked(scores, ~causal(16), -1e9))
     yield Planted("mask_inverted", "probabilities", region(*pair), ("and the reverse",))
-    yield Planted("mask_inverted", "no mask", region(softmax(masked(scores, causal(16))), softmax(scores)), ("Nothing",))
+    yield Planted(
+        "mask_inverted", "no mask", region(softmax(masked(scores, causal(16))), softmax(scores)), ("Nothing",)
+    )
     mask = causal(16, shift=-1)
     right = masked(scores, mask)
     dirty = softmax(right)
@@ -205,13 +217,17 @@ def functions():
     yield Planted("swapped_operands", "k for v", region(p @ v, p @ k, inputs, agreed={"k": k}), ("takes k", "takes v"))
     yield Planted("swapped_operands", "exchanged", region(a, b, agreed={"k": b}), ("what k should be",))
     pair = X @ k.swapaxes(-1, -2), k @ X.swapaxes(-1, -2)
-    yield Planted("swapped_operands", "q and k", region(*pair, [piece("q", X), piece("k", k)]), ("q and k",), also=("transposed",))
+    yield Planted(
+        "swapped_operands", "q and k", region(*pair, [piece("q", X), piece("k", k)]), ("q and k",), also=("transposed",)
+    )
 
 
 def weights():
     changed = W.copy()
     changed[3, 5] += 1
-    yield Planted("other_weights", "one", region(W, changed, kind="parameter"), ("1 element of 1,024", "[3, 5]"), rounds=False)
+    yield Planted(
+        "other_weights", "one", region(W, changed, kind="parameter"), ("1 element of 1,024", "[3, 5]"), rounds=False
+    )
     one = region(W, randn(32, 32, seed=12), kind="parameter")
     yield Planted("other_weights", "unrelated", one, ("1,024 of 1,024", "unrelated"), rounds=False)
     one = region(W, W + randn(32, 32, seed=12, scale=0.1), kind="parameter")

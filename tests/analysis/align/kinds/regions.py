@@ -71,7 +71,10 @@ def halved(one):
 
     def lows(pieces):
         return tuple(
-            Piece(replace(p.result, dtype="bfloat16" if p.result.dtype.startswith("float") else p.result.dtype), low(p.value))
+            Piece(
+                replace(p.result, dtype="bfloat16" if p.result.dtype.startswith("float") else p.result.dtype),
+                low(p.value),
+            )
             for p in pieces
         )
 
@@ -112,8 +115,11 @@ def rotated(x, theta, layout="half-split"):
     """Turns x [..., position, element] in its first elements."""
     width = 2 * theta.shape[-1]
     cos, sin, y = np.cos(theta), np.sin(theta), x.astype(np.float64).copy()
-    first, second = (slice(0, width // 2), slice(width // 2, width)) if layout == "half-split" else (
-        slice(0, width, 2), slice(1, width, 2))
+    first, second = (
+        (slice(0, width // 2), slice(width // 2, width))
+        if layout == "half-split"
+        else (slice(0, width, 2), slice(1, width, 2))
+    )
     y[..., first] = x[..., first] * cos - x[..., second] * sin
     y[..., second] = x[..., second] * cos + x[..., first] * sin
     return single(y)

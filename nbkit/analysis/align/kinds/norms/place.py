@@ -8,6 +8,8 @@ from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, floats, norm
 from nbkit.analysis.align.region import Array, Kind
 
 ROWS = 64
+# Columns of a product that are tried.
+COLUMNS = 512
 NAME = "norm_place"
 EPSILON = 1e-6
 Formula = tuple[str, str, Floats]  # words, the same without norms, value
@@ -23,7 +25,14 @@ def norm_place(case: Case) -> Kind | None:
 
 
 def _rows(value: Array) -> Floats:
-    return floats(value.reshape(-1, value.shape[-1])[:ROWS])
+    return floats(_head(value))
+
+
+def _head(value: Array) -> Array:
+    """Returns the first rows, without a copy of the others."""
+    if value.flags.c_contiguous or value.ndim == 2:
+        return value.reshape(-1, value.shape[-1])[:ROWS]
+    return value[np.unravel_index(np.arange(min(ROWS, value.size // value.shape[-1])), value.shape[:-1])]
 
 
 def _norms(case: Case, rows: Floats) -> Iterator[tuple[str, Floats]]:
@@ -76,40 +85,47 @@ def _formulas(case: Case) -> Iterator[Formula]:
 
 def _linear(case: Case) -> Kind | None:
     """Tests a product with a known matrix of the normalised input against that of the input itself."""
-    left, right = _rows(case.left), _rows(case.right)
-    allowed = case.limit * norm(right - left)
-    for weight, matrix in _matrices(case):
+    columns = slice(None, None, -(-case.shape[-1] // COLUMNS))
+    left, right = _rows(case.left)[:, columns], _rows(case.right)[:, columns]
+    offsets = [np.zeros(left.shape[1]), *(vector[columns] for vector in _vectors(case, case.shape[-1]))]
+    for weight, matrix in _matrices(case, columns):
         for one in case.known:
             if one.value.ndim < 2 or one.value.shape[-1] != len(matrix) or one.kind == "parameter":
                 continue
             rows = _rows(one.value)
             if len(rows) != len(left):
                 continue
-            bare = rows @ matrix
-            offsets = [np.zeros(matrix.shape[1]), *_vectors(case, matrix.shape[1])]
-            for side, mine, other in (("left", left, right), ("right", right, left)):
-                for bias in offsets:
-                    if norm(other - bare - bias) > allowed:
-                        continue
-                    for _, normed in _norms(case, rows):
-                        rest = norm(mine - normed @ matrix - bias)
-                        if rest <= allowed:
-                            message = (
-                                f"The {side} one applies {weight} to the normalised {one.name}, the "
-                                f"{'right' if side == 'left' else 'left'} one to {one.name} as it is."
-                            )
-                            explained = max(rest, norm(other - bare - bias)) / norm(right - left)
-                            return Kind(NAME, message, explained)
+            for side, other, mine, beside in (("left", "right", left, right), ("right", "left", right, left)):
+                explained = _normed_product(case, rows, matrix, offsets, (mine, beside))
+                if explained is not None:
+                    text = f"The {side} one applies {weight} to the normalised {one.name}"
+                    return Kind(NAME, f"{text}, the {other} one to {one.name} as it is.", explained)
     return None
 
 
-def _matrices(case: Case) -> Iterator[tuple[str, Floats]]:
+def _normed_product(
+    case: Case, rows: Floats, matrix: Floats, offsets: list[Floats], sides: tuple[Floats, Floats]
+) -> float | None:
+    """Returns what is left where the first side is norm(x) W + b, and the second x W + b; null if they are not."""
+    distance, bare = norm(sides[1] - sides[0]), rows @ matrix
+    for bias in offsets:
+        rest = norm(sides[1] - bare - bias) / distance
+        if rest > case.limit:
+            continue
+        for _, normed in _norms(case, rows):
+            explained = max(rest, norm(sides[0] - normed @ matrix - bias) / distance)
+            if explained <= case.limit:
+                return explained
+    return None
+
+
+def _matrices(case: Case, columns: slice) -> Iterator[tuple[str, Floats]]:
     for one in case.known:
         if one.value.ndim == 2 and one.kind in ("parameter", "constant", "buffer"):
             if one.value.shape[0] == case.shape[-1]:
-                yield one.name, floats(one.value).T
+                yield one.name, floats(one.value.T[:, columns])
             if one.value.shape[1] == case.shape[-1]:
-                yield one.name, floats(one.value)
+                yield one.name, floats(one.value[:, columns])
 
 
 def _vectors(case: Case, width: int) -> list[Floats]:

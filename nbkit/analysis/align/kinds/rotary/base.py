@@ -12,6 +12,8 @@ NAME = "rotary_base"
 BASES = (1e4, 1e5, 1.5e5, 5e5, 1e6, 5e6, 1e7, 1e8, 1e3, 2.5e5, 2e6, 1e2)
 # A table's first rows are fitted, in which slow angles have not come round.
 FIRST = 64
+# A smaller frequency is not told from what rounding leaves of it.
+SLOW = 1e-3
 Table = Callable[[Floats], Floats]
 
 
@@ -34,12 +36,15 @@ def frequencies(base: float, count: int) -> Floats:
 
 def base_of(inverse: Floats) -> float | None:
     """Returns the base of frequencies, which fall from 1 in equal steps of their logarithm; null if they do not."""
-    count = len(inverse)
-    if count < 2 or not np.isfinite(inverse).all() or (inverse <= 0).any() or abs(inverse[0] - 1) > 0.05:
+    if len(inverse) < 2 or not np.isfinite(inverse).all() or abs(inverse[0] - 1) > 0.05:
         return None
-    steps = np.arange(count) / count
+    known = inverse > SLOW
+    known[0] = False
+    if not known.any():
+        return None
+    steps, inverse = (np.arange(len(inverse)) / len(inverse))[known], inverse[known]
     weights = inverse**2 * steps
-    base = float(np.exp(-(weights * np.log(inverse)).sum() / max((weights * steps).sum(), 1e-300)))
+    base = float(np.exp(-(weights * np.log(inverse)).sum() / (weights * steps).sum()))
     return base if 2 <= base <= 1e12 else None
 
 

@@ -45,7 +45,7 @@ def _rows(case: Case) -> Kind | None:
         rows = case.shape[axis]
         if rows < 4:
             continue
-        left, right = keys(case.left, axis), keys(case.right, axis)
+        left, right = keys(case, axis)
         for step in range(1, min(MOST_SHIFT, rows // 2) + 1):
             for shift in (step, -step):
                 ours, theirs = _overlap(rows, shift)

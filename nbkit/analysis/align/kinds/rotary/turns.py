@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.analysis.align.kinds.case import Case, Floats, floats, norm
+from nbkit.analysis.align.kinds.case import Case, Floats, at, floats, norm
+from nbkit.analysis.align.region import Array
 
 Complexes = npt.NDArray[np.complex128]
 LAYOUTS = ("half-split", "interleaved")
@@ -66,8 +67,12 @@ def spread(steps: Complexes, rank: int, axis: int) -> Complexes:
     return steps.reshape(shape)
 
 
-def turns(case: Case) -> Iterator[Turn]:
-    """Yields each way in which the left one is a known value, turned."""
+def turns(case: Case) -> list[Turn]:
+    """Returns each way in which the left one is a known value, turned."""
+    return case.once("turns", lambda: list(_turns(case)))
+
+
+def _turns(case: Case) -> Iterator[Turn]:
     if not case.is_same_shape or not case.is_finite or case.is_weight or len(case.shape) < 2:
         return
     for name, x, left, right in _samples(case):
@@ -97,12 +102,30 @@ def fitted(x: Floats, y: Floats, layout: str, width: int, axis: int, limit: floa
 
 
 def _samples(case: Case) -> Iterator[tuple[str, Floats, Floats, Floats]]:
-    for shape in _head_shapes(case.shape):
+    """Yields the samples of a known value and both sides, with heads as they are or split off the last axis."""
+    names = {one.name for one, view in case.shaped(case.shape) if one.kind != "parameter" and _keeps_rows(case, view)}
+    for shape in _head_shapes(case.shape) if names else ():
         for one, view in case.shaped(shape):
-            if one.kind == "parameter" or not np.issubdtype(view.dtype, np.floating):
+            if one.name not in names:
                 continue
             left, right = case.left.reshape(shape), case.right.reshape(shape)
             yield one.name, *(floats(value[_few(shape)]) for value in (view, left, right))
+
+
+def _keeps_rows(case: Case, view: Array) -> bool:
+    """Returns whether a few rows of the left one are as long as those of a value, as turned ones are."""
+    if not np.issubdtype(view.dtype, np.floating):
+        return False
+    width = view.shape[-1]
+    rows = np.unique(case.places // width)[:32]
+    chosen = (rows[:, None] * width + np.arange(width)).reshape(-1)
+    lengths = [norms(value.reshape(-1, width)) for value in (at(view, chosen), case.left.reshape(-1)[chosen])]
+    return norm(lengths[1] - lengths[0]) <= 0.05 * norm(lengths[0])
+
+
+def norms(rows: Floats) -> Floats:
+    """Returns the 2-norm of each row."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
 
 
 def _head_shapes(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
