@@ -34,17 +34,19 @@ class Known:
     value: Array
     is_left: bool = False
     is_right: bool = False
+    is_inner: bool = False  # made inside the region by one side, of what both read
 
 
 class Case:
     """Holds a region as the tests of kinds read it.
 
     `left` and `right` are float64, complex ones as pairs; elements that are NaN, Inf or masked in the same way on both
-    sides are 0 on both. `limit` is what a kind may leave of the difference.
+    sides are 0 on both. `limit` is what a kind may leave of the difference. `with_inner` adds to the known values those
+    made inside, of which a fused op on the other side has none.
     """
 
-    def __init__(self, region: Region) -> None:
-        self.region = region
+    def __init__(self, region: Region, *, with_inner: bool = False) -> None:
+        self.region, self.with_inner = region, with_inner
         self.left, self.right = _comparable(floats(region.left), floats(region.right))
         self.is_same_shape = self.left.shape == self.right.shape
         self.memo: dict[object, Any] = {}  # what several tests need
@@ -155,7 +157,12 @@ class Case:
                 found[same] = Known(one.name, one.kind, one.value, one.is_left, is_right=True)
         names = {one.name for one in found}
         near = [Known(name, "op", value) for name, value in self.region.agreed.items() if name not in names]
-        return (*found, *near)
+        return (*found, *near, *(self._inner() if self.with_inner else ()))
+
+    def _inner(self) -> Iterator[Known]:
+        for pieces, is_left in ((self.region.left_ops, True), (self.region.right_ops, False)):
+            for name, value in self.inner(pieces):
+                yield Known(name, "op", value, is_left, not is_left, is_inner=True)
 
     def shaped(self, shape: tuple[int, ...]) -> Iterator[tuple[Known, Array]]:
         """Yields the known values that have a shape, or have it with heads split off the last axis or two swapped."""

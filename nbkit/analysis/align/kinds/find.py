@@ -50,16 +50,25 @@ def kind_of(region: Region) -> Kind | None:
     """Returns the kind that a divergence is of; null where none explains it, as a wrong name costs more than none."""
     with np.errstate(all="ignore"):
         for pair in _pairs(region):
-            case = Case(pair)
-            for test in KINDS.values():
-                if (kind := test(case)) is not None:
+            if (kind := _found(Case(pair))) is not None:
+                return kind
+        if len(region.left_ops) > 1 or len(region.right_ops) > 1:
+            for pair in _pairs(region):
+                if (kind := _found(Case(pair, with_inner=True))) is not None:
                     return kind
     return None
+
+
+def _found(case: Case) -> Kind | None:
+    """Returns the first kind that explains a difference."""
+    return next((kind for test in KINDS.values() if (kind := test(case)) is not None), None)
 
 
 def _pairs(region: Region) -> list[Region]:
     """Returns the region, then the one with the right computed from the left's inputs."""
     if not region.left.size or not region.right.size:
         return []
-    is_local = region.local is not None and region.local.shape == region.left.shape
-    return [region, replace(region, right=region.local, local=None)] if is_local else [region]
+    local = region.local
+    if local is None or local.shape != region.left.shape:
+        return [region]
+    return [region, replace(region, right=local, local=None)]

@@ -1,6 +1,6 @@
 """Tests kinds in which the right one is the left one times a number, or plus something that both sides have."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -30,11 +30,11 @@ def scale(case: Case) -> Kind | None:
 
 
 def _reading(factor: float, dimensions: tuple[int, ...], tolerance: float) -> str:
-    forms = (
+    forms: tuple[tuple[str, Callable[[int], float]], ...] = (
         ("1/sqrt({})", lambda size: size**-0.5),
         ("sqrt({})", lambda size: size**0.5),
         ("1/{}", lambda size: 1 / size),
-        ("{}", lambda size: size),
+        ("{}", float),
     )
     for text, form in forms:
         for size in dimensions:

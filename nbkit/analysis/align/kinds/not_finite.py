@@ -37,7 +37,7 @@ def _message(case: Case, new: Bools, name: str, side: str, beside: str) -> str:
 
 def _is_masked(case: Case, new: Bools) -> bool:
     """Returns whether the rows of NaN are those that a mask, or scores, mask wholly."""
-    rows = new.any(-1)
+    rows = np.asarray(new.any(-1))
     if not np.array_equal(rows, new.all(-1)):
         return False
     return any(_is_same(masked, rows) for masked in _masked_rows(case))
@@ -51,10 +51,10 @@ def _masked_rows(case: Case) -> Iterator[Bools]:
         if value.ndim < 2:
             continue
         if value.dtype == np.bool_:
-            yield value.all(-1)
-            yield ~value.any(-1)
+            yield np.asarray(value.all(-1))
+            yield np.asarray(~value.any(-1))
         elif np.issubdtype(value.dtype, np.floating):
-            yield (value <= MASKED).all(-1)
+            yield np.asarray((floats(value) <= MASKED).all(-1))
 
 
 def _is_same(masked: Bools, rows: Bools) -> bool:

@@ -142,7 +142,7 @@ def block_keys(values: Floats, blocks: int) -> Floats:
 
 def nearest(wanted: Floats, among: Floats) -> Order:
     """Returns which key of `among` is nearest to each wanted one, the first of equals."""
-    return np.argmin(((wanted[:, None] - among[None]) ** 2).sum(-1), axis=1)
+    return np.asarray(np.argmin(((wanted[:, None] - among[None]) ** 2).sum(-1), axis=1))
 
 
 def reordered(values: Floats, axis: int, order: Order) -> Floats:
@@ -168,7 +168,7 @@ def _first_equal(found: Floats) -> Order:
     """Returns for each key the first one that is equal; copies are so to the bit."""
     scale = np.abs(found).max(initial=0.0)
     is_equal = np.abs(found[:, None] - found[None]).max(-1) <= 1e-9 * max(scale, 1e-300)
-    return np.argmax(is_equal, axis=1)
+    return np.asarray(np.argmax(is_equal, axis=1))
 
 
 def _repeats(source: Order, groups: int) -> str | None:

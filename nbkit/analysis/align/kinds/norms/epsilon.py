@@ -39,7 +39,7 @@ class Rows:
 
     def misfit(self, factors: Floats) -> float:
         """Returns what other factors leave of the difference, as far as factors go."""
-        return float(self.squares @ (factors - self.ratios) ** 2) ** 0.5 / self.distance
+        return float(np.sqrt(self.squares @ (factors - self.ratios) ** 2)) / self.distance
 
 
 def epsilon(case: Case) -> Kind | None:

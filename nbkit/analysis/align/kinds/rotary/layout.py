@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from nbkit.analysis.align.kinds.case import Case, Floats, divisors, norm
 from nbkit.analysis.align.kinds.rotary.turns import LAYOUTS, Complexes, Turn, spread, turned, turns
-from nbkit.analysis.align.region import Array, Kind
+from nbkit.analysis.align.region import Kind
 
 NAME = "rotary_layout"
 LARGEST_HEAD = 1024
@@ -54,12 +55,12 @@ def _sizes(length: int) -> list[tuple[int, int]]:
     return [(size, width) for size, width in found if width % 2 == 0 and width >= 4]
 
 
-def _order(length: int, size: int, width: int, layout: str) -> Array:
+def _order(length: int, size: int, width: int, layout: str) -> npt.NDArray[np.intp]:
     """Returns where each element comes from that is not in this layout any more, but in the other one."""
     inner = np.arange(width)
     inner = inner.reshape(2, -1).T.reshape(-1) if layout == "half-split" else inner.reshape(-1, 2).T.reshape(-1)
     head = np.concatenate([inner, np.arange(width, size)])
-    return (np.arange(0, length, size)[:, None] + head).reshape(-1)
+    return np.asarray((np.arange(0, length, size)[:, None] + head).reshape(-1))
 
 
 def _turned(case: Case, turn: Turn) -> Kind | None:

@@ -109,7 +109,8 @@ def _samples(case: Case) -> Iterator[tuple[str, Floats, Floats, Floats]]:
             if one.name not in names:
                 continue
             left, right = case.left.reshape(shape), case.right.reshape(shape)
-            yield one.name, *(floats(value[_few(shape)]) for value in (view, left, right))
+            few = _few(shape)
+            yield one.name, floats(view[few]), left[few], right[few]
 
 
 def _keeps_rows(case: Case, view: Array) -> bool:
