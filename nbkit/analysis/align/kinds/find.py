@@ -7,6 +7,7 @@ import numpy as np
 
 from nbkit.analysis.align.kinds.activations import activation
 from nbkit.analysis.align.kinds.case import Case
+from nbkit.analysis.align.kinds.inside.variants import attention_kind
 from nbkit.analysis.align.kinds.linear import missing_bias, missing_residual, scale
 from nbkit.analysis.align.kinds.masks import mask_inverted, mask_shifted
 from nbkit.analysis.align.kinds.norms.epsilon import epsilon
@@ -54,7 +55,8 @@ def kind_of(region: Region) -> Kind | None:
                 return kind
         if len(region.left_ops) > 1 or len(region.right_ops) > 1:
             for pair in _pairs(region):
-                if (kind := _found(Case(pair, with_inner=True))) is not None:
+                case = Case(pair, with_inner=True)
+                if (kind := _found(case) or attention_kind(case)) is not None:
                     return kind
     return None
 

@@ -100,7 +100,7 @@ def repeated_heads(case: Case) -> Kind | None:
         left, right = keys(case, axis)
         for heads in _head_counts(case, axis):
             first, second = block_keys(left, heads), block_keys(right, heads)
-            source = _first_equal(first)
+            source = first_equal(first)
             groups = len(set(source.tolist()))
             if groups in (1, heads) or heads % groups:
                 continue
@@ -164,7 +164,7 @@ def _head_counts(case: Case, axis: int) -> list[int]:
     return [count for count in divisors(size)[1:] if count <= MOST_HEADS and size // count >= fewest]
 
 
-def _first_equal(found: Floats) -> Order:
+def first_equal(found: Floats) -> Order:
     """Returns for each key the first one that is equal; copies are so to the bit."""
     scale = np.abs(found).max(initial=0.0)
     is_equal = np.abs(found[:, None] - found[None]).max(-1) <= 1e-9 * max(scale, 1e-300)

@@ -196,12 +196,14 @@ def functions():
         return known.get(name, getattr(F, name, None))(value).numpy()
 
     a, b = randn(2, 16, 32, seed=6), randn(2, 16, 32, seed=7)
-    pairs = ("gelu gelu_tanh", "silu gelu", "relu relu2", "tanh sigmoid", "mish silu", "elu leaky_relu", "softplus relu",
-             "gelu quick_gelu", "hardswish silu")  # fmt: skip
+    names = "gelu_tanh gelu, silu gelu, relu relu2, tanh sigmoid, mish silu, elu leaky_relu, softplus relu"
+    pairs = f"{names}, gelu quick_gelu, hardswish silu".split(", ")
     for first, second in map(str.split, pairs):
         one = region(made(first, a), made(second, a), [piece("a", a)])
-        yield Planted("activation", f"{first} {second}", one, (f"{first} on the left", f"{second} on the right"),
-                      rounds="gelu" not in second)  # fmt: skip
+        words = f"{first} on the left", f"{second} on the right"
+        yield Planted(
+            "activation", f"{first} {second}", one, words, rounds=first != "gelu_tanh" and second != "quick_gelu"
+        )
     inputs = [piece("a", a), piece("b", b)]
     pair = made("silu", a) * b, made("gelu", a) * b
     yield Planted("activation", "gate", region(*pair, inputs), ("gate a", "silu on the left", "gelu on"))

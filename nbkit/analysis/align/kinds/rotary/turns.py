@@ -79,7 +79,7 @@ def _turns(case: Case) -> Iterator[Turn]:
         if norm(left - x) <= 1e-6 * norm(x) or abs(norm(left) / max(norm(x), 1e-300) - 1) > 1e-2:
             continue
         for axis in _position_axes(x.ndim):
-            for width in _widths(x.shape[-1]):
+            for width in widths(x.shape[-1]):
                 for layout in LAYOUTS:
                     steps = fitted(x, left, layout, width, axis, case.limit)
                     if steps is not None:
@@ -154,7 +154,7 @@ def _position_axes(rank: int) -> list[int]:
     return [rank - 2, rank - 3] if rank >= 3 else [0]
 
 
-def _widths(size: int) -> list[int]:
+def widths(size: int) -> list[int]:
     """Returns how many elements of a head may be turned: all, or a usual part."""
     parts = [size, size * 3 // 4, size // 2, size * 2 // 5, size // 4]
     return list(dict.fromkeys(part for part in parts if part >= 2 and part % 2 == 0))
