@@ -37,7 +37,9 @@ class Detached:
         """
         from onnx import helper
 
-        given = {self.names[key]: _like(value, self.dtypes[key]) for key, value in replaced.items() if key in self.names}
+        given = {
+            self.names[key]: _like(value, self.dtypes[key]) for key, value in replaced.items() if key in self.names
+        }
         types = {self.names[key]: element_type(self.dtypes[key]) for key in replaced if key in self.names}
         declared = [helper.make_tensor_value_info(name, types[name], value.shape) for name, value in given.items()]
         program = replace(

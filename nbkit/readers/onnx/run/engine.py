@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nbkit.errors import OptionError
 from nbkit.readers.onnx.graph import op_name
@@ -74,7 +73,12 @@ def _node_of(error: RefusedError, nodes: Sequence[NodeProto]) -> NodeProto | Non
 
 
 def _session(
-    program: Program, nodes: Sequence[NodeProto], feeds: Mapping[str, Array], wanted: Sequence[str], casts: frozenset[str], prepack: bool
+    program: Program,
+    nodes: Sequence[NodeProto],
+    feeds: Mapping[str, Array],
+    wanted: Sequence[str],
+    casts: frozenset[str],
+    prepack: bool,
 ) -> Session:
     from onnx import TensorProto, helper
 

@@ -52,7 +52,12 @@ def onnx_execution(
         results,
         {output: run.ids[output] for output in program.outputs if output in run.ids},
         run.collector.values,
-        Detached(program, fed, {number: value for value, number in run.ids.items()}, {result.result_id: result.dtype for result in results}).recompute,
+        Detached(
+            program,
+            fed,
+            {number: value for value, number in run.ids.items()},
+            {result.result_id: result.dtype for result in results},
+        ).recompute,
         sentence(failures[0]) if failures else None,
     )
 
