@@ -92,7 +92,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _named_inputs(program: Any, name: str) -> dict[str, Array]:
-    """Returns the tensors of the call by the names that torch.export gave to their leaves, for each input of the model."""
+    """Returns the tensors of the call for the inputs of the model, by the names that torch.export gave to them."""
     exported = program.exported_program
     wanted = [value.name for value in program.model.graph.inputs]
     if exported is None or exported.example_inputs is None:

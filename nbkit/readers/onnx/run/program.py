@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
+from nbkit.executions.execution import Array
 from nbkit.readers.onnx.graph import inner_graphs
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
+    from onnx import GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto, ValueInfoProto
 
-Array = npt.NDArray[np.generic]
-# Larger initializers are not written into each model that is built: onnxruntime gets their memory.
+# Larger initializers are not written into each model that is built: onnxruntime borrows their memory.
 INLINE_BYTES = 4_096
 
 
@@ -23,23 +20,32 @@ INLINE_BYTES = 4_096
 class Program:
     """Holds the parts of a model: `shell` has all of it but the graph; nodes have names that differ.
 
-    `tensors` are the initializers of which a built model needs the text, `arrays` those whose memory it borrows;
-    `inputs` leaves out inputs that are initializers. `folder` is where external data of inner graphs lie.
+    Initializers are `arrays`, whose memory built models borrow, `tensors`, which are written into them, or `sparse`;
+    `initializers` has the names in the model's order. Those are not among `inputs`; `overridable` has those that the
+    model lists as inputs, too. `folder` is where external data of inner graphs lie.
     """
 
-    name: str
     shell: ModelProto
     nodes: tuple[NodeProto, ...]
     inputs: tuple[ValueInfoProto, ...]
     outputs: tuple[str, ...]
+    initializers: tuple[str, ...]
     tensors: Mapping[str, TensorProto]
     arrays: Mapping[str, Array]
-    sparse: Mapping[str, Any]
+    sparse: Mapping[str, SparseTensorProto]
+    overridable: Mapping[str, ValueInfoProto]
     folder: str | None = None
 
-    @property
-    def initializers(self) -> set[str]:
-        return self.tensors.keys() | self.arrays.keys() | self.sparse.keys()
+    def with_inputs(self, inputs: Mapping[str, ValueInfoProto]) -> Program:
+        """Returns the program with these as inputs, too: an initializer of that name is none any more."""
+        return replace(
+            self,
+            inputs=(*(value for value in self.inputs if value.name not in inputs), *inputs.values()),
+            initializers=tuple(name for name in self.initializers if name not in inputs),
+            tensors={name: tensor for name, tensor in self.tensors.items() if name not in inputs},
+            arrays={name: array for name, array in self.arrays.items() if name not in inputs},
+            sparse={name: tensor for name, tensor in self.sparse.items() if name not in inputs},
+        )
 
 
 def reads(node: NodeProto) -> list[str]:
@@ -51,7 +57,7 @@ def reads(node: NodeProto) -> list[str]:
     return found + [name for name in captured if name not in found]
 
 
-def _captured(graph: Any) -> Iterator[str]:
+def _captured(graph: GraphProto) -> Iterator[str]:
     held = (*graph.initializer, *(item.values for item in graph.sparse_initializer), *graph.input)
     own = {value.name for value in held}
     for node in graph.node:
@@ -71,11 +77,11 @@ def needed(nodes: Sequence[NodeProto], wanted: Iterable[str], given: Iterable[st
     return kept[::-1]
 
 
-def without(nodes: Sequence[NodeProto], failed: Iterable[str]) -> list[NodeProto]:
-    """Returns nodes that need none of the named ones, in order."""
-    names, lost, kept = set(failed), set[str](), []
+def without(nodes: Sequence[NodeProto], failed: str) -> list[NodeProto]:
+    """Returns the nodes that do not need the named one, in order."""
+    lost, kept = set[str](), []
     for node in nodes:
-        if node.name in names or lost.intersection(reads(node)):
+        if node.name == failed or lost.intersection(reads(node)):
             lost |= set(node.output)
         else:
             kept.append(node)
@@ -85,8 +91,8 @@ def without(nodes: Sequence[NodeProto], failed: Iterable[str]) -> list[NodeProto
 def built(
     program: Program, nodes: Sequence[NodeProto], inputs: Iterable[ValueInfoProto], outputs: Iterable[str]
 ) -> tuple[ModelProto, dict[str, Array]]:
-    """Returns a model of these nodes and the memory of its larger initializers."""
-    from onnx import ModelProto, TensorProto
+    """Returns a model of these nodes, and the memory of its larger initializers."""
+    from onnx import ModelProto, TensorProto, helper
 
     model = ModelProto()
     model.CopyFrom(program.shell)
@@ -101,16 +107,9 @@ def built(
     graph.initializer.extend(tensor for name, tensor in program.tensors.items() if name in used)
     graph.sparse_initializer.extend(tensor for name, tensor in program.sparse.items() if name in used)
     for name, array in borrowed.items():
-        tensor = graph.initializer.add()
-        tensor.name, tensor.dims[:], tensor.data_type = name, array.shape, _element_type(array)
-        tensor.data_location = TensorProto.EXTERNAL
+        # Says "in a file"; no file is opened, since onnxruntime gets the memory under this name.
+        tensor = graph.initializer.add(name=name, dims=array.shape, data_location=TensorProto.EXTERNAL)
+        tensor.data_type = int(helper.np_dtype_to_tensor_dtype(array.dtype))
         for key, text in (("location", name), ("offset", "0"), ("length", str(array.nbytes))):
-            entry = tensor.external_data.add()
-            entry.key, entry.value = key, text
+            tensor.external_data.add(key=key, value=text)
     return model, borrowed
-
-
-def _element_type(array: Array) -> int:
-    from onnx import helper
-
-    return int(helper.np_dtype_to_tensor_dtype(array.dtype))
