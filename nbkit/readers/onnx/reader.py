@@ -49,6 +49,11 @@ def read_onnx_model(path: str | Path) -> Trace:
     return Trace(frames, _meta(path, model, reading, mended))
 
 
+def parsed_file(path: Path) -> ModelProto:
+    """Returns the model of a file, without external data. Raises TraceError, as read_onnx_model."""
+    return _parsed(path, _data(path))
+
+
 def _data(path: Path) -> bytes:
     try:
         return path.read_bytes()

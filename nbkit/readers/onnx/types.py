@@ -37,6 +37,14 @@ def dtype_name(code: int) -> str | None:
     return SPELLED.get(name, name)
 
 
+def element_type(dtype: str) -> int:
+    """Returns the number of an element type by the dtype's name."""
+    from onnx import TensorProto
+
+    written = {ours: theirs for theirs, ours in SPELLED.items()}
+    return int(TensorProto.DataType.Value(written.get(dtype, dtype).upper()))
+
+
 def element_bits(dtype: str | None) -> int | None:
     """Returns the bits of an element; null where unknown or where they differ."""
     if dtype is None or dtype in BITS:

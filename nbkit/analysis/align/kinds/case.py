@@ -1,0 +1,269 @@
+"""Case prepares a region for the tests of kinds: values in float64, what rounding may do, and samples of elements."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from nbkit.analysis.align.region import Array, Kind, Piece, Region
+from nbkit.numerics.precision import precision_of
+
+Floats = npt.NDArray[np.float64]
+T = TypeVar("T")
+# What a kind may leave of a difference, by the coarsest dtype: of float32, float16 and bfloat16.
+LIMITS = ((1e-6, 0.01), (2e-3, 0.03), (np.inf, 0.1))
+MOST_LEFT = 0.2
+# A difference that is less than this many eps of the values is rounding.
+CLEAR = 1.0
+SAMPLE = 2048
+SEED = 11
+# Below this a score is masked.
+MASKED = -1e4
+FEWEST = 8
+
+
+@dataclass(frozen=True)
+class Known:
+    """Holds a value that both sides agree on, and which of them read it."""
+
+    name: str
+    kind: str
+    value: Array
+    is_left: bool = False
+    is_right: bool = False
+    is_inner: bool = False  # made inside the region by one side, of what both read
+
+
+class Case:
+    """Holds a region as the tests of kinds read it.
+
+    `left` and `right` are float64, complex ones as pairs; elements that are NaN, Inf or masked in the same way on both
+    sides are 0 on both. `limit` is what a kind may leave of the difference. `with_inner` adds to the known values those
+    made inside, of which a fused op on the other side has none.
+    """
+
+    def __init__(self, region: Region, *, with_inner: bool = False) -> None:
+        self.region, self.with_inner = region, with_inner
+        self.left, self.right = _comparable(floats(region.left), floats(region.right))
+        self.is_same_shape = self.left.shape == self.right.shape
+        self.memo: dict[object, Any] = {}  # what several tests need
+        # Masked on one side alone is as good as infinite.
+        self.is_finite = all(np.isfinite(one).all() and not _masked(one).any() for one in (self.left, self.right))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the shape of both."""
+        return self.left.shape
+
+    @property
+    def is_weight(self) -> bool:
+        """Returns whether the pair is no result of an op."""
+        return self.region.kind in ("parameter", "buffer", "constant")
+
+    @cached_property
+    def size(self) -> float:
+        """Returns the larger 2-norm of the two."""
+        return max(norm(self.left), norm(self.right))
+
+    @cached_property
+    def distance(self) -> float:
+        """Returns the 2-norm of the difference; infinite where shapes differ."""
+        return norm(self.right - self.left) if self.is_same_shape else np.inf
+
+    @cached_property
+    def eps(self) -> float:
+        """Returns the eps of the coarsest dtype in the region."""
+        region = self.region
+        pieces = (*region.left_inputs, *region.right_inputs, *region.left_ops, *region.right_ops)
+        dtypes = {piece.result.dtype for piece in pieces} | {str(region.left.dtype), str(region.right.dtype)}
+        precisions = [precision for dtype in dtypes if (precision := precision_of(dtype)) is not None]
+        return max([precision.eps for precision in precisions], default=2.0**-52)
+
+    @cached_property
+    def limit(self) -> float:
+        """Returns the largest share of the difference that a kind may leave."""
+        least = next(limit for eps, limit in LIMITS if self.eps <= eps)
+        if not np.isfinite(self.distance):
+            return least
+        return float(np.clip(3 * self.eps * self.size / max(self.distance, 1e-300), least, MOST_LEFT))
+
+    def once(self, key: object, make: Callable[[], T]) -> T:
+        """Returns what was made under a key, made at the first call."""
+        if key not in self.memo:
+            self.memo[key] = make()
+        found: T = self.memo[key]
+        return found
+
+    @property
+    def is_clear(self) -> bool:
+        """Returns whether the difference is beyond what rounding does."""
+        return self.distance > CLEAR * self.eps * self.size
+
+    @cached_property
+    def places(self) -> npt.NDArray[np.intp]:
+        """Returns flat positions that are looked at first, half of them where the two differ."""
+        generator = np.random.default_rng(SEED)
+        count = self.left.size
+        if count <= SAMPLE:
+            return np.arange(count)
+        chosen = generator.integers(0, count, SAMPLE // 2)
+        if self.is_same_shape:
+            error = np.abs(self.right - self.left).reshape(-1)
+            wrong = np.flatnonzero(error > 0.1 * norm(error) / len(error) ** 0.5)
+            chosen = np.concatenate([chosen, generator.choice(wrong, SAMPLE // 2)]) if len(wrong) else chosen
+        return np.unique(chosen)
+
+    def explained(self, candidate: Floats) -> float:
+        """Returns what a candidate for the right one leaves of the difference."""
+        left = norm(self.right - candidate.reshape(self.right.shape))
+        return left / self.distance if np.isfinite(self.distance) else left / max(norm(self.right), 1e-300)
+
+    def may_be(self, candidate: Array) -> bool:
+        """Returns whether a candidate, a view of any shape with the elements in order, is right at a few places."""
+        return self.may_be_at(at(candidate, self.places))
+
+    def may_be_at(self, values: Floats) -> bool:
+        """Returns whether values for the few places are right there."""
+        right = self.right.reshape(-1)[self.places]
+        if not self.is_same_shape:
+            return norm(right - values) <= 2 * self.limit * norm(right)
+        return norm(right - values) <= 2 * self.limit * norm(right - self.left.reshape(-1)[self.places])
+
+    def told(self, name: str, message: str, candidate: Array) -> Kind | None:
+        """Returns the kind if the candidate explains the difference; null otherwise."""
+        if not self.may_be(candidate):
+            return None
+        explained = self.explained(floats(candidate))
+        return Kind(name, message, explained) if explained <= self.limit else None
+
+    @cached_property
+    def known(self) -> tuple[Known, ...]:
+        """Returns what the region reads, each once, then what else both sides have."""
+        found: list[Known] = []
+        for piece in self.region.left_inputs:
+            if piece.value is not None:
+                found.append(Known(piece.result.name, piece.result.kind, piece.value, is_left=True))
+        for piece in self.region.right_inputs:
+            if piece.value is None:
+                continue
+            same = next((at for at, one in enumerate(found) if is_close(one.value, piece.value)), None)
+            if same is None:
+                found.append(Known(piece.result.name, piece.result.kind, piece.value, is_right=True))
+            else:
+                one = found[same]
+                found[same] = Known(one.name, one.kind, one.value, one.is_left, is_right=True)
+        names = {one.name for one in found}
+        near = [Known(name, "op", value) for name, value in self.region.agreed.items() if name not in names]
+        return (*found, *near, *(self._inner() if self.with_inner else ()))
+
+    def _inner(self) -> Iterator[Known]:
+        for pieces, is_left in ((self.region.left_ops, True), (self.region.right_ops, False)):
+            for name, value in self.inner(pieces):
+                yield Known(name, "op", value, is_left, not is_left, is_inner=True)
+
+    def shaped(self, shape: tuple[int, ...]) -> Iterator[tuple[Known, Array]]:
+        """Yields the known values that have a shape, or have it with heads split off the last axis or two swapped."""
+        for one in self.known:
+            for view in views(one.value, shape):
+                yield one, view
+
+    def inner(self, pieces: tuple[Piece, ...]) -> list[tuple[str, Array]]:
+        """Returns the values made inside, without the pair's own, by name."""
+        return [(piece.result.name, piece.value) for piece in pieces[:-1] if piece.value is not None]
+
+    @cached_property
+    def dimensions(self) -> tuple[int, ...]:
+        """Returns the sizes of axes in the region, those of the pair first."""
+        values = [self.region.left, *(one.value for one in self.known)]
+        region = self.region
+        values += [value for _, value in (*self.inner(region.left_ops), *self.inner(region.right_ops))]
+        return tuple(dict.fromkeys(size for value in values for size in value.shape[::-1] if size > 1))
+
+
+def views(value: Array, shape: tuple[int, ...]) -> Iterator[Array]:
+    """Yields a value as it is, with heads split off the last axis, or with axes swapped, if it then has the shape."""
+    if value.shape == shape:
+        yield value
+    elif value.size != int(np.prod(shape, dtype=np.int64)) or value.dtype == np.bool_:
+        return
+    elif len(shape) == 4 and value.ndim == 4 and value.swapaxes(1, 2).shape == shape:
+        yield value.swapaxes(1, 2)
+    elif len(shape) == 4 and value.ndim == 3 and value.shape[:2] == (shape[0], shape[2]):
+        yield value.reshape(shape[0], shape[2], shape[1], shape[3]).swapaxes(1, 2)
+    elif (value.ndim and shape and value.shape[-1] == shape[-1]) or len(shape) == value.ndim + 1:
+        yield value.reshape(shape)
+
+
+def floats(value: Array) -> Floats:
+    """Returns a value in float64; of a complex one the parts, in a last axis."""
+    if np.iscomplexobj(value):
+        value = np.stack([value.real, value.imag], axis=-1)
+    return np.asarray(value, dtype=np.float64)
+
+
+def norm(values: Floats) -> float:
+    """Returns the 2-norm of all elements."""
+    flat = values.reshape(-1)
+    return float(np.sqrt(flat @ flat))
+
+
+def at(view: Array, places: npt.NDArray[np.intp]) -> Floats:
+    """Returns elements of a view at flat positions, without a copy of the others."""
+    if view.flags.c_contiguous:
+        return np.asarray(view.reshape(-1)[places], dtype=np.float64)
+    return np.asarray(view[np.unravel_index(places, view.shape)], dtype=np.float64)
+
+
+def is_close(first: Array, second: Array, tolerance: float = 2e-2) -> bool:
+    """Returns whether two values have one shape and, at a few places, elements that are about equal."""
+    if first.shape != second.shape:
+        return False
+    if first is second or not first.size:
+        return True
+    places = np.unique(np.linspace(0, first.size - 1, 257).astype(np.intp))
+    left, right = at(first, places), at(second, places)
+    if not np.array_equal(np.isfinite(left), np.isfinite(right)):
+        return False
+    left, right = _comparable(left, right)
+    return norm(right - left) <= tolerance * max(norm(left), 1e-300)
+
+
+def divisors(number: int) -> list[int]:
+    """Returns the divisors of a number from 1 up."""
+    small = [one for one in range(1, int(number**0.5) + 1) if number % one == 0]
+    return small + [number // one for one in reversed(small) if one * one != number]
+
+
+def one_of(values: list[T]) -> T | None:
+    """Returns the first of a list; null if there is none."""
+    return values[0] if values else None
+
+
+def number_text(number: float) -> str:
+    """Returns a number as a reader writes it: 10,000 or 0.125 or 1e-05."""
+    return f"{number:,.0f}" if abs(number) >= 1000 and number == round(number) else f"{number:.6g}"
+
+
+def _comparable(left: Floats, right: Floats) -> tuple[Floats, Floats]:
+    """Returns both with 0 where both are not finite in the same way, or both masked."""
+    if left.shape != right.shape:
+        return left, right
+    is_same = (np.isnan(left) & np.isnan(right)) | (np.isinf(left) & (left == right))
+    is_same |= _masked(left) & _masked(right)
+    if not is_same.any():
+        return left, right
+    return np.where(is_same, 0.0, left), np.where(is_same, 0.0, right)
+
+
+def _masked(values: Floats) -> npt.NDArray[np.bool_]:
+    """Returns which elements are masked: far below all others, that are no large numbers themselves."""
+    with np.errstate(invalid="ignore"):
+        is_low = values <= MASKED
+    if is_low.any():
+        rest = np.abs(values[~is_low & np.isfinite(values)])
+        if not len(rest) or float(np.median(rest)) > -MASKED / 10:
+            return np.zeros(values.shape, dtype=bool)
+    return np.asarray(is_low)

@@ -1,0 +1,76 @@
+"""Finds what a divergence is: each kind is applied to the left's values, and one that gives the right's is named."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from nbkit.analysis.align.kinds.activations import activation
+from nbkit.analysis.align.kinds.case import Case
+from nbkit.analysis.align.kinds.inside.variants import attention_kind
+from nbkit.analysis.align.kinds.linear import missing_bias, missing_residual, scale
+from nbkit.analysis.align.kinds.masks import mask_inverted, mask_shifted
+from nbkit.analysis.align.kinds.norms.epsilon import epsilon
+from nbkit.analysis.align.kinds.norms.place import norm_place
+from nbkit.analysis.align.kinds.not_finite import nan
+from nbkit.analysis.align.kinds.operands import swapped_operands
+from nbkit.analysis.align.kinds.orders import permuted_heads, repeated_heads, transposed
+from nbkit.analysis.align.kinds.rotary.base import rotary_base
+from nbkit.analysis.align.kinds.rotary.layout import rotary_layout
+from nbkit.analysis.align.kinds.rotary.positions import position_shifted
+from nbkit.analysis.align.kinds.rounding import accumulation_dtype
+from nbkit.analysis.align.kinds.weights import other_weights, untied_weight
+from nbkit.analysis.align.region import Kind, Region
+
+Test = Callable[[Case], Kind | None]
+# From special to general.
+KINDS: dict[str, Test] = {
+    "mask_shifted": mask_shifted,
+    "mask_inverted": mask_inverted,
+    "nan": nan,
+    "accumulation_dtype": accumulation_dtype,
+    "epsilon": epsilon,
+    "rotary_base": rotary_base,
+    "rotary_layout": rotary_layout,
+    "position_shifted": position_shifted,
+    "repeated_heads": repeated_heads,
+    "swapped_operands": swapped_operands,
+    "transposed": transposed,
+    "permuted_heads": permuted_heads,
+    "scale": scale,
+    "missing_residual": missing_residual,
+    "missing_bias": missing_bias,
+    "activation": activation,
+    "norm_place": norm_place,
+    "untied_weight": untied_weight,
+    "other_weights": other_weights,
+}
+
+
+def kind_of(region: Region) -> Kind | None:
+    """Returns the kind that a divergence is of; null where none explains it, as a wrong name costs more than none."""
+    with np.errstate(all="ignore"):
+        for pair in _pairs(region):
+            if (kind := _found(Case(pair))) is not None:
+                return kind
+        if len(region.left_ops) > 1 or len(region.right_ops) > 1:
+            for pair in _pairs(region):
+                case = Case(pair, with_inner=True)
+                if (kind := _found(case) or attention_kind(case)) is not None:
+                    return kind
+    return None
+
+
+def _found(case: Case) -> Kind | None:
+    """Returns the first kind that explains a difference."""
+    return next((kind for test in KINDS.values() if (kind := test(case)) is not None), None)
+
+
+def _pairs(region: Region) -> list[Region]:
+    """Returns the region, then the one with the right computed from the left's inputs."""
+    if not region.left.size or not region.right.size:
+        return []
+    local = region.local
+    if local is None or local.shape != region.left.shape:
+        return [region]
+    return [region, replace(region, right=local, local=None)]

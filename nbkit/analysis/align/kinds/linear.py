@@ -1,0 +1,110 @@
+"""Tests kinds in which the right one is the left one times a number, or plus something that both sides have."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, Known, at, floats, norm, number_text
+from nbkit.analysis.align.region import Kind
+
+# A factor is read as that of a dimension if it is within this.
+READ = 1e-4
+
+
+def _is_linear(case: Case) -> bool:
+    is_boolean = case.region.left.dtype == np.bool_
+    return case.is_same_shape and case.is_finite and case.is_clear and not is_boolean and case.left.size >= 2
+
+
+def scale(case: Case) -> Kind | None:
+    """Tests whether the right one is the left one times one number, and reads that as a dimension's root."""
+    if not _is_linear(case) or np.count_nonzero(case.left) < FEWEST:
+        return None
+    left = case.left.reshape(-1)
+    factor = float(left @ case.right.reshape(-1)) / max(float(left @ left), 1e-300)
+    if not 1e-6 <= abs(factor) <= 1e6:
+        return None
+    reading = _reading(factor, case.dimensions, max(READ, case.eps))
+    shown = number_text(float(f"{factor:.3g}") if abs(factor / float(f"{factor:.3g}") - 1) < READ else factor)
+    return case.told("scale", f"The right one is {shown} times the left one{reading}.", factor * case.left)
+
+
+def _reading(factor: float, dimensions: tuple[int, ...], tolerance: float) -> str:
+    forms: tuple[tuple[str, Callable[[int], float]], ...] = (
+        ("1/sqrt({})", lambda size: size**-0.5),
+        ("sqrt({})", lambda size: size**0.5),
+        ("1/{}", lambda size: 1 / size),
+        ("{}", float),
+    )
+    for text, form in forms:
+        for size in dimensions:
+            if abs(abs(factor) / form(size) - 1) <= tolerance:
+                return f", {'-' if factor < 0 else ''}{text.format(size)}" if text != "{}" else ", the size of an axis"
+    return ""
+
+
+def missing_bias(case: Case) -> Kind | None:
+    """Tests whether the difference is one vector along an axis, best one that both sides know."""
+    if not _is_linear(case):
+        return None
+    difference = case.right - case.left
+    for axis in reversed(range(case.left.ndim)):
+        size = case.shape[axis]
+        if size < 2:
+            continue
+        others = tuple(one for one in range(case.left.ndim) if one != axis)
+        vector = difference.mean(axis=others)
+        shape = [size if one == axis else 1 for one in range(case.left.ndim)]
+        if (kind := _known_bias(case, vector, shape)) is not None:
+            return kind
+        is_vector = size >= 4 and norm(vector - vector.mean()) > 0.05 * norm(vector)
+        if is_vector and case.left.size // size >= 4:
+            text = f"The right one is the left one plus one vector along axis {axis}"
+            message = f"{text}, as of a bias that one side lacks."
+            kind = case.told("missing_bias", message, case.left + vector.reshape(shape))
+            if kind is not None:
+                return kind
+    return None
+
+
+def _known_bias(case: Case, vector: Floats, shape: list[int]) -> Kind | None:
+    for one in case.known:
+        if one.value.size != len(vector) or max(one.value.shape, default=0) != len(vector):
+            continue
+        bias = floats(one.value).reshape(-1)
+        for sign in (-1, 1):
+            if norm(vector - sign * bias) > 2 * case.limit * norm(vector):
+                continue
+            lacking = "right" if sign < 0 else "left"
+            if (one.is_left, one.is_right) in ((True, False), (False, True)) and one.is_left != (sign < 0):
+                lacking = ""  # the one that reads it subtracts it
+            message = f"The {lacking} one lacks the bias {one.name}."
+            if not lacking:
+                message = f"The right one is the left one {'plus' if sign > 0 else 'less'} {one.name}."
+            kind = case.told("missing_bias", message, case.left + sign * bias.reshape(shape))
+            if kind is not None:
+                return kind
+    return None
+
+
+def missing_residual(case: Case) -> Kind | None:
+    """Tests whether the difference is a value of the same shape that both sides have."""
+    if not _is_linear(case) or case.left.size < FEWEST:
+        return None
+    for one, sign, candidate in _residuals(case):
+        lacking, other = ("right", "left") if sign < 0 else ("left", "right")
+        message = f"The {lacking} one lacks the residual {one.name}, which the {other} one adds."
+        if (kind := case.told("missing_residual", message, candidate)) is not None:
+            return kind
+    return None
+
+
+def _residuals(case: Case) -> Iterator[tuple[Known, int, Floats]]:
+    left = case.left.reshape(-1)[case.places]
+    for one, view in case.shaped(case.shape):
+        if one.kind == "parameter" or view.dtype == np.bool_:
+            continue
+        values = at(view, case.places)
+        for sign in (-1, 1):
+            if case.may_be_at(left + sign * values):
+                yield one, sign, case.left + sign * floats(view)

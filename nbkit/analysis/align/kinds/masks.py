@@ -1,0 +1,152 @@
+"""Tests kinds of attention masks on the masks themselves, on scores and on probabilities: shifted, inverted."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nbkit.analysis.align.kinds.case import MASKED, Case, Floats, floats, norm
+from nbkit.analysis.align.region import Kind
+
+Bools = npt.NDArray[np.bool_]
+MOST_SHIFT = 16
+# What may stand elsewhere than a shifted or inverted mask has it, as a share of what differs.
+STRAY = 0.01
+
+
+@dataclass(frozen=True)
+class Masks:
+    """Holds which elements both sides mask; `form` is what the pair is; `rows` are those that can be told."""
+
+    form: str  # "flags", "scores" or "probabilities"
+    left: Bools
+    right: Bools
+    rows: Bools
+
+
+def masks_of(case: Case) -> Masks | None:
+    """Returns what the two sides mask; null where the pair masks nothing, or both the same."""
+    return case.once("masks", lambda: _masks(case))
+
+
+def _masks(case: Case) -> Masks | None:
+    if not case.is_same_shape or len(case.shape) < 2 or case.left.size < 4:
+        return None
+    left, right = floats(case.region.left), floats(case.region.right)
+    found = _flags(left, right) or _scores(left, right) or _probabilities(left, right)
+    if found is None or not (found.left != found.right)[found.rows].any():
+        return None
+    return found
+
+
+def mask_shifted(case: Case) -> Kind | None:
+    """Tests whether the right one masks what the left one does, some positions further along the row."""
+    masks = masks_of(case)
+    if masks is None or not _has_both(masks.left) or not _agree(case, masks):
+        return None
+    width = case.shape[-1]
+    for step in range(1, min(MOST_SHIFT, width // 2) + 1):
+        for shift in (step, -step):
+            right = masks.right[..., max(shift, 0) : width + min(shift, 0)]
+            left = masks.left[..., max(-shift, 0) : width + min(-shift, 0)]
+            explained = _stray(left, right, masks)
+            if explained > STRAY or not _has_both(right[masks.rows]):
+                continue
+            message = f"The right one's mask is the left one's, shifted by {shift} along the diagonal{_seen(masks)}."
+            return Kind("mask_shifted", message, explained)
+    return None
+
+
+def mask_inverted(case: Case) -> Kind | None:
+    """Tests whether the right one masks what the left one does not, or nothing of what the left one masks."""
+    masks = masks_of(case)
+    if masks is None:
+        return None
+    explained = _stray(~masks.left, masks.right, masks)
+    if explained <= STRAY and _has_both(masks.left):
+        return Kind("mask_inverted", "The right one masks what the left one does not, and the reverse.", explained)
+    if masks.form == "flags" or not _agree(case, masks):
+        return None
+    for mine, other, texts in (
+        (masks.left, masks.right, ("left", "right")),
+        (masks.right, masks.left, ("right", "left")),
+    ):
+        if mine.any() and not other[masks.rows].any():
+            message = f"Nothing of what the {texts[0]} one masks is masked on the {texts[1]}."
+            return Kind("mask_inverted", message, 0.0)
+    return None
+
+
+def _flags(left: Floats, right: Floats) -> Masks | None:
+    if not all(((rows == 0) | (rows == 1)).all() for one in (left, right) for rows in (one[..., :1, :], one)):
+        return None
+    if _is_probability(left).all() and _is_probability(right).all() and left.shape[-1] > 1:
+        return None  # one-hot rows may be probabilities
+    return Masks("flags", left == 1, right == 1, np.ones(left.shape[:-1], dtype=bool))
+
+
+def _scores(left: Floats, right: Floats) -> Masks | None:
+    is_left, is_right = left <= MASKED, right <= MASKED
+    if not is_left.any() and not is_right.any():
+        return None
+    # Ordinary values may be that large; masked ones lie far from the others.
+    rest = np.abs(np.concatenate([left[~is_left], right[~is_right]]))
+    rest = rest[np.isfinite(rest)]
+    if len(rest) and float(np.quantile(rest, 0.99)) > -MASKED / 10:
+        return None
+    return Masks("scores", is_left, is_right, np.ones(left.shape[:-1], dtype=bool))
+
+
+def _probabilities(left: Floats, right: Floats) -> Masks | None:
+    if not (left.min(initial=0.0) >= 0 or np.isnan(left).any()):
+        return None
+    good = _is_probability(left), _is_probability(right)
+    odd = np.isnan(left).all(-1), np.isnan(right).all(-1)
+    if not all((one | bad).all() and one.any() for one, bad in zip(good, odd, strict=True)):
+        return None
+    is_left, is_right = left == 0, right == 0
+    # A row that is masked as a whole is uniform, or NaN.
+    rows = good[0] & good[1] & ~_is_uniform(left) & ~_is_uniform(right)
+    return Masks("probabilities", is_left, is_right, rows) if rows.any() else None
+
+
+def _is_probability(values: Floats) -> Bools:
+    with np.errstate(invalid="ignore"):
+        is_in = ((values >= 0) & (values <= 1 + 1e-2)).all(-1)
+        return np.asarray(is_in & (np.abs(values.sum(-1) - 1) < 2e-2))
+
+
+def _is_uniform(values: Floats) -> Bools:
+    return np.asarray((np.ptp(values, axis=-1) <= 1e-2 * values.max(-1)) & (values.shape[-1] > 1))
+
+
+def _stray(left: Bools, right: Bools, masks: Masks) -> float:
+    """Returns the share of the differing elements that stand elsewhere than they should.
+
+    Rows that would be masked wholly are often left to see something, and do not count.
+    """
+    rows = masks.rows & ~left.all(-1) if masks.form != "flags" else masks.rows
+    count = int((masks.left != masks.right)[rows].sum())
+    return float((left != right)[rows].sum()) / count if count else np.inf
+
+
+def _has_both(pattern: Bools) -> bool:
+    return bool(pattern.any() and not pattern.all())
+
+
+def _agree(case: Case, masks: Masks) -> bool:
+    """Returns whether what both see is the same; of probabilities, after each row has been scaled to sum to 1."""
+    if masks.form == "flags":
+        return True
+    both = ~masks.left & ~masks.right & masks.rows[..., None]
+    left, right = (np.where(both, floats(one), 0.0) for one in (case.region.left, case.region.right))
+    if masks.form == "probabilities":
+        left, right = (one / np.maximum(one.sum(-1, keepdims=True), 1e-300) for one in (left, right))
+    return norm(right - left) <= max(0.01, 4 * case.eps) * max(norm(left), 1e-300)
+
+
+def _seen(masks: Masks) -> str:
+    if masks.form == "flags":
+        return ""
+    more = int(masks.left[masks.rows].sum()) - int(masks.right[masks.rows].sum())
+    return f": its rows see {'more' if more > 0 else 'fewer'} positions" if more else ""

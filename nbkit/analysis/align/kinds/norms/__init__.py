@@ -1,0 +1,1 @@
+"""Tests kinds of normalisation: another epsilon, and a norm that stands elsewhere."""

@@ -1,0 +1,66 @@
+"""Tests for NaN and Inf that one side alone has, and whether rows that are wholly masked give them."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from nbkit.analysis.align.kinds.case import MASKED, Case, floats
+from nbkit.analysis.align.region import Array, Kind
+
+Bools = npt.NDArray[np.bool_]
+
+
+def nan(case: Case) -> Kind | None:
+    """Tests whether one side has NaN, or Inf, where the other has none."""
+    if not case.is_same_shape or case.is_finite:
+        return None
+    left, right = floats(case.region.left), floats(case.region.right)
+    for is_it, name in ((np.isnan, "NaN"), (np.isinf, "Inf")):
+        on_left, on_right = is_it(left), is_it(right)
+        for mine, other, side, beside in ((on_right, on_left, "right", "left"), (on_left, on_right, "left", "right")):
+            new = mine & ~other
+            if new.any() and not other.any():
+                return Kind("nan", _message(case, new, name, side, beside), 0.0)
+    return None
+
+
+def _message(case: Case, new: Bools, name: str, side: str, beside: str) -> str:
+    count = int(new.sum())
+    first = ", ".join(map(str, np.unravel_index(int(new.argmax()), new.shape)))
+    elements = "1 element" if count == 1 else f"{count:,} elements"
+    text = f"The {side} one has {name} in {elements}, where the {beside} one has none; the first is at [{first}]"
+    if name == "NaN" and _is_masked(case, new):
+        return f"{text}: a row that is wholly masked gives NaN."
+    return f"{text}."
+
+
+def _is_masked(case: Case, new: Bools) -> bool:
+    """Returns whether the rows of NaN are those that a mask, or scores, mask wholly."""
+    rows = np.asarray(new.any(-1))
+    if not np.array_equal(rows, new.all(-1)):
+        return False
+    return any(_is_same(masked, rows) for masked in _masked_rows(case))
+
+
+def _masked_rows(case: Case) -> Iterator[Bools]:
+    region = case.region
+    pieces = (*region.right_ops, *region.left_ops, *region.right_inputs, *region.left_inputs)
+    values: list[Array] = [*(piece.value for piece in pieces if piece.value is not None), *region.agreed.values()]
+    for value in values:
+        if value.ndim < 2:
+            continue
+        if value.dtype == np.bool_:
+            yield np.asarray(value.all(-1))
+            yield np.asarray(~value.any(-1))
+        elif np.issubdtype(value.dtype, np.floating):
+            yield np.asarray((floats(value) <= MASKED).all(-1))
+
+
+def _is_same(masked: Bools, rows: Bools) -> bool:
+    if not masked.any() or masked.ndim > rows.ndim:
+        return False
+    try:
+        return bool(np.array_equal(np.broadcast_to(masked, rows.shape), rows))
+    except ValueError:
+        return False

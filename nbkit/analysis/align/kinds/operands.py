@@ -1,0 +1,132 @@
+"""Tests whether the right one takes the same operands in another order, or another value than it should."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from nbkit.analysis.align.kinds.activations import NONE, applied, gates, named_function
+from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, at, floats, norm
+from nbkit.analysis.align.region import Array, Kind
+
+ROWS = 64
+NAME = "swapped_operands"
+
+
+def swapped_operands(case: Case) -> Kind | None:
+    """Tests f(b) * a against f(a) * b, b - a, b / a, b @ a, a product with another factor, and another known value."""
+    if not case.is_same_shape or not case.is_finite or not case.is_clear or case.left.size < FEWEST:
+        return None
+    return _gated(case) or _arithmetic(case) or _products(case) or _other(case)
+
+
+def _gated(case: Case) -> Kind | None:
+    for gate in gates(case):
+        if gate.other is None or (name := named_function(case, gate, "left")) in (None, NONE):
+            continue
+        swapped = type(gate)(gate.other_name, gate.other, gate.name, gate.value)
+        if named_function(case, swapped, "right") == name:
+            assert name is not None
+            message = f"The right one applies {name} to {gate.other_name}, the left one to {gate.name}."
+            return case.told(NAME, message, applied(swapped, name))
+    return None
+
+
+def _arithmetic(case: Case) -> Kind | None:
+    found = list(case.shaped(case.shape))
+    for one, first in found:
+        for other, second in found:
+            if one is other or first.dtype == np.bool_ or second.dtype == np.bool_:
+                continue
+            for sign, operation in (("-", np.subtract), ("/", np.divide)):
+                if not _is_made(case, operation(at(first, case.places), at(second, case.places))):
+                    continue
+                if norm(case.left - operation(floats(first), floats(second))) <= case.limit * case.distance:
+                    right = operation(floats(second), floats(first))
+                    message = (
+                        f"The right one is {other.name} {sign} {one.name}, the left one {one.name} {sign} {other.name}."
+                    )
+                    if (kind := case.told(NAME, message, right)) is not None:
+                        return kind
+    return None
+
+
+def _is_made(case: Case, values: Floats) -> bool:
+    """Returns whether values for the few places are the left one's there."""
+    left, right = (one.reshape(-1)[case.places] for one in (case.left, case.right))
+    return norm(left - values) <= 2 * case.limit * norm(right - left)
+
+
+def _products(case: Case) -> Kind | None:
+    """Tests matrix products at some rows: the operands exchanged, or the second one another value of its shape."""
+    if len(case.shape) < 2 or case.is_weight:
+        return None
+    made = [one for one in _pairs(case) if _is_product(case, *one[2:], case.left)]
+    for first, second, left, right in made:
+        if _is_product(case, right, left, case.right):
+            message = f"The right one multiplies {second} by {first}, the left one {first} by {second}."
+            return Kind(NAME, message, _error(case, right, left, case.right))
+        if left.shape == right.swapaxes(-1, -2).shape:
+            turned = right.swapaxes(-1, -2), left.swapaxes(-1, -2)
+            if _is_product(case, *turned, case.right):
+                message = f"The right one takes {first} and {second} in the place of each other."
+                return Kind(NAME, message, _error(case, *turned, case.right))
+        for name, value in _factors(case):
+            for other in (value, value.swapaxes(-1, -2)):
+                if other.shape != right.shape or name in (first, second):
+                    continue
+                if _is_product(case, left, other, case.right):
+                    message = f"The right one takes {name} where the left one takes {second}."
+                    return Kind(NAME, message, _error(case, left, other, case.right))
+    return None
+
+
+def _factors(case: Case) -> list[tuple[str, Array]]:
+    inner = (*case.inner(case.region.left_ops), *case.inner(case.region.right_ops))
+    found = [*((one.name, one.value) for one in case.known), *inner]
+    return [(name, value) for name, value in found if value.ndim >= 2 and np.issubdtype(value.dtype, np.floating)]
+
+
+def _pairs(case: Case) -> Iterator[tuple[str, str, Array, Array]]:
+    """Yields operands of a product that has the pair's shape, each as it is or with its last axes swapped."""
+    factors, (*_, rows, columns) = _factors(case), case.shape
+    for first, left in factors:
+        if left.shape[-2] != rows:
+            continue
+        for second, right in factors:
+            for turned in (right, right.swapaxes(-1, -2)):
+                if turned.shape[-1] == columns and turned.shape[-2] == left.shape[-1]:
+                    yield first, second, left, turned
+
+
+def _is_product(case: Case, left: Array, right: Array, wanted: Floats) -> bool:
+    if left.shape[-1] != right.shape[-2]:
+        return False
+    return (
+        _error(case, left, right, wanted, rows=2) <= 2 * case.limit and _error(case, left, right, wanted) <= case.limit
+    )
+
+
+def _error(case: Case, left: Array, right: Array, wanted: Floats, rows: int = ROWS) -> float:
+    """Returns what a product leaves of the difference, at the first rows."""
+    kept = slice(0, rows)
+    try:
+        product = floats(np.asarray(left[..., kept, :], dtype=np.float32) @ np.asarray(right, dtype=np.float32))
+    except ValueError:
+        return np.inf
+    expected = wanted[..., kept, :]
+    if product.shape != expected.shape:
+        return np.inf
+    return norm(product - expected) / max(norm(case.right[..., kept, :] - case.left[..., kept, :]), 1e-300)
+
+
+def _other(case: Case) -> Kind | None:
+    """Tests whether the right one equals a further value that both sides have."""
+    if case.is_weight:
+        return None
+    for one, view in case.shaped(case.shape):
+        if one.is_left or one.is_right:
+            continue
+        message = f"The right one is what {one.name} should be: the two are exchanged."
+        if (kind := case.told(NAME, message, view)) is not None:
+            return kind
+    return None

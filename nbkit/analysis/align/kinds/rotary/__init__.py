@@ -1,0 +1,1 @@
+"""Tests kinds of rotary position embeddings: another layout of pairs, another base, other positions."""

@@ -1,0 +1,107 @@
+"""Tests whether the right one has the positions of the left one, some further along: ids, tables, turned values."""
+
+import numpy as np
+
+from nbkit.analysis.align.kinds.case import Case, Floats, floats, norm
+from nbkit.analysis.align.kinds.orders import keys
+from nbkit.analysis.align.kinds.rotary.base import step_frequencies
+from nbkit.analysis.align.kinds.rotary.turns import fitted, turned, turns
+from nbkit.analysis.align.region import Kind
+
+NAME = "position_shifted"
+MOST_SHIFT = 32
+# Rows of an embedding's table that stand before the first position.
+MOST_START = 4
+
+
+def position_shifted(case: Case) -> Kind | None:
+    """Tests position ids, rows of tables, values turned by further angles, and values with further rows added."""
+    if not case.is_same_shape or not case.is_finite or not case.shape or case.region.left.dtype == np.bool_:
+        return None
+    return _ids(case) or (_rows(case) or _turned(case) or _added(case) if case.is_clear else None)
+
+
+def _message(shift: int, what: str) -> str:
+    return f"{what} of the right one are those of the left one shifted by {shift}: its first is the left one's {shift}."
+
+
+def _ids(case: Case) -> Kind | None:
+    is_integer = all(np.issubdtype(one.dtype, np.integer) for one in (case.region.left, case.region.right))
+    if not is_integer or case.shape[-1] < 2 or case.region.kind == "parameter":
+        return None
+    change = case.right - case.left
+    shift = int(change.reshape(-1)[0])
+    if shift == 0 or (change != shift).any() or abs(shift) > 1024 or (np.diff(case.left, axis=-1) != 1).any():
+        return None
+    return Kind(NAME, f"The position ids of the right one are those of the left one plus {shift}.", 0.0)
+
+
+def _rows(case: Case) -> Kind | None:
+    """Tests rows along an axis, of which those at one end are new."""
+    rank = len(case.shape)
+    if rank < 2:
+        return None
+    for axis in [rank - 2, rank - 3] if rank >= 3 else [0]:
+        rows = case.shape[axis]
+        if rows < 4:
+            continue
+        left, right = keys(case, axis)
+        for step in range(1, min(MOST_SHIFT, rows // 2) + 1):
+            for shift in (step, -step):
+                ours, theirs = _overlap(rows, shift)
+                change = norm(right[theirs] - left[theirs])
+                if norm(right[theirs] - left[ours]) > case.limit * change or _is_wrapped(left, right, shift):
+                    continue
+                first, second = (np.moveaxis(one, axis, 0) for one in (case.left, case.right))
+                explained = norm(second[theirs] - first[ours]) / norm(second[theirs] - first[theirs])
+                if explained <= case.limit:
+                    return Kind(NAME, _message(shift, f"The rows along axis {axis}"), explained)
+    return None
+
+
+def _overlap(rows: int, shift: int) -> tuple[slice, slice]:
+    """Returns which rows of the left one stand where in the right one."""
+    return slice(max(shift, 0), rows + min(shift, 0)), slice(max(-shift, 0), rows - max(shift, 0))
+
+
+def _is_wrapped(left: Floats, right: Floats, shift: int) -> bool:
+    """Returns whether the rows at the end come in at the other side, as no positions do."""
+    return norm(right - np.roll(left, -shift, axis=0)) <= 1e-2 * norm(right - left)
+
+
+def _turned(case: Case) -> Kind | None:
+    for turn in turns(case):
+        steps = fitted(turn.x, turn.right, turn.layout, turn.width, turn.axis, case.limit)
+        if steps is None or len(steps) < 2:
+            continue
+        inverse, distance = step_frequencies(turn.steps), norm(turn.right - turn.left)
+        for step in range(1, MOST_SHIFT + 1):
+            for shift in (step, -step):
+                candidate = turned(turn.x, turn.steps * np.exp(1j * shift * inverse), turn.layout, turn.axis)
+                explained = norm(candidate - turn.right) / max(distance, 1e-300)
+                if explained <= case.limit:
+                    text = f"The positions by which {turn.name} is turned are those of the left one plus {shift}."
+                    return Kind(NAME, text, explained)
+    return None
+
+
+def _added(case: Case) -> Kind | None:
+    """Tests L + P[j + k] - P[j] for a known table P of positions."""
+    if len(case.shape) < 2:
+        return None
+    *_, rows, width = case.shape
+    change = (case.right - case.left).reshape(-1, rows, width)
+    for one in case.known:
+        if one.value.ndim != 2 or one.value.shape[1] != width or one.value.shape[0] <= rows:
+            continue
+        table = floats(one.value[: rows + MOST_START + MOST_SHIFT])
+        for first in range(min(MOST_START, len(table) - rows) + 1):
+            for second in range(min(MOST_START, len(table) - rows) + 1):
+                moved = table[second : second + rows] - table[first : first + rows]
+                if first == second or norm(change[0] - moved) > case.limit * norm(change[0]):
+                    continue
+                explained = norm(change - moved) / case.distance
+                if explained <= case.limit:
+                    message = f"The added rows of {one.name} begin at {first} on the left, {second} on the right."
+                    return Kind(NAME, message, explained)
+    return None

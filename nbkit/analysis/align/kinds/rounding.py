@@ -1,0 +1,66 @@
+"""Tests whether one side has been rounded to a dtype of fewer bits than the other side's values have."""
+
+import numpy as np
+
+from nbkit.analysis.align.kinds.case import Case, Floats, norm
+from nbkit.analysis.align.region import Kind
+from nbkit.numerics.precision import PRECISIONS
+
+DTYPES = ("float16", "bfloat16")
+# The share of elements that are exactly the rounded ones where only the result was rounded.
+ROUNDED = 0.98
+# How many eps an element may be off where steps within were rounded, too; few are.
+STEPS = 4
+
+
+def accumulation_dtype(case: Case) -> Kind | None:
+    """Tests whether one side is the other within the rounding of a dtype, and holds numbers of that dtype alone.
+
+    What the rounding of steps within may do counts as explained: `explained` is what lies beyond the dtype's eps.
+    """
+    is_float = all(np.issubdtype(one.dtype, np.floating) for one in (case.region.left, case.region.right))
+    if not case.is_same_shape or not case.is_finite or not is_float or case.left.size < 16:
+        return None
+    if case.distance == 0 or case.distance > 0.05 * case.size:
+        return None
+    for dtype in DTYPES:
+        left, right = _is_rounded(case.left, dtype), _is_rounded(case.right, dtype)
+        if left == right:
+            continue
+        coarse, fine = (case.right, case.left) if right else (case.left, case.right)
+        explained = _explained(case, coarse, fine, dtype)
+        if explained is not None:
+            side, other = ("right", "left") if right else ("left", "right")
+            message = f"The {side} one is computed in {dtype}: it is the {other} one within that dtype's rounding."
+            return Kind("accumulation_dtype", message, explained)
+    return None
+
+
+def _explained(case: Case, coarse: Floats, fine: Floats, dtype: str) -> float | None:
+    candidate = rounded(fine, dtype)
+    error, precision = np.abs(coarse - fine), PRECISIONS[dtype]
+    # Rounding to the nearest gives about 0.2 eps, and rounding of steps within some more.
+    if not 0.1 <= norm(error) / max(norm(fine), 1e-300) / precision.eps <= 0.8:
+        return None
+    if np.mean(coarse == candidate) >= ROUNDED:
+        return norm(coarse - candidate) / case.distance
+    allowed = STEPS * precision.eps * np.abs(fine) + precision.spacing
+    beyond = norm(np.maximum(error - allowed, 0.0)) / case.distance
+    return beyond if beyond <= 0.01 else None
+
+
+def _is_rounded(values: Floats, dtype: str) -> bool:
+    """Returns whether all values are numbers of a dtype; few that are integers or powers of two say nothing."""
+    if not np.array_equal(rounded(values, dtype), values):
+        return False
+    mantissa, _ = np.frexp(values)
+    return bool(np.mean((mantissa * 16) % 1 != 0) > 0.2)
+
+
+def rounded(values: Floats, dtype: str) -> Floats:
+    """Returns values rounded to the nearest number of float16 or bfloat16, ties to even."""
+    if dtype == "float16":
+        return values.astype(np.float16).astype(np.float64)
+    bits = values.astype(np.float32).view(np.uint32)
+    bits = bits + 0x7FFF + ((bits >> 16) & 1)
+    return (bits & np.uint32(0xFFFF0000)).view(np.float32).astype(np.float64)

@@ -1,0 +1,129 @@
+"""Exports a module to ONNX and pairs the inputs of the call with those of the exported model, by name."""
+
+import io
+import logging
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.export.graph_signature import InputKind, TensorArgument
+from torch.utils._pytree import tree_leaves
+
+from nbkit.errors import OptionError, first_line
+
+Array = npt.NDArray[np.generic]
+# The exporter's own words, which stand before the reason and say nothing of it.
+HEADLINES = (
+    "failed to",
+    "exception summary",
+    "(refer to",
+    "## ",
+    "this is step",
+    "- run",
+    "- create",
+    "- debug",
+    "- if",
+)
+
+
+def exported_onnx(
+    module: torch.nn.Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    optimize: bool = True,
+    opset: int | None = None,
+) -> tuple[Any, dict[str, Array]]:
+    """Returns the ModelProto that torch.onnx.export(dynamo=True) makes of a module, and the inputs of it by name.
+
+    `optimize` lets the exporter fold constants and fuse what it can. bfloat16 inputs come as float32, complex ones as
+    pairs of real numbers in a further axis, as the exported model has them. Raises OptionError in one sentence if
+    onnxscript is missing, if the module cannot be exported, or if an input of the model belongs to no argument.
+    """
+    name = type(module).__name__
+    try:
+        with _muted():
+            program = torch.onnx.export(
+                module,
+                args,
+                kwargs=dict(kwargs or {}),
+                dynamo=True,
+                verbose=False,
+                optimize=optimize,
+                opset_version=opset,
+            )
+    except ImportError as error:
+        raise OptionError(
+            f"Exporting {name} needs the packages onnx and onnxscript: pip install 'nbkit-torch[onnx]'."
+        ) from error
+    except Exception as error:  # the exporter hands on whatever the module raised, or its own kinds
+        raise OptionError(
+            f"torch.onnx.export cannot export {name}: {_reason(error)}; give a module that torch.export can trace."
+        ) from error
+    if program is None:
+        raise OptionError(f"torch.onnx.export returned nothing for {name}; is dynamo=True supported by this torch?")
+    return program.model_proto, _named_inputs(program, name)
+
+
+@contextmanager
+def _muted() -> Iterator[None]:
+    """Lets nothing through of what is printed, logged or warned."""
+    level = logging.root.manager.disable
+    with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        logging.disable(max(level, logging.WARNING))
+        try:
+            yield
+        finally:
+            logging.disable(level)
+
+
+def _reason(error: BaseException) -> str:
+    """Returns the first line that says why, from the innermost error that says it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = [line for line in lines if not line.lower().startswith(HEADLINES)]
+    return (said[0] if said else first_line(error)).rstrip(".;:")
+
+
+def _named_inputs(program: Any, name: str) -> dict[str, Array]:
+    """Returns the tensors of the call for the inputs of the model, by the names that torch.export gave to them."""
+    exported = program.exported_program
+    wanted = [value.name for value in program.model.graph.inputs]
+    if exported is None or exported.example_inputs is None:
+        raise OptionError(
+            f"The exporter does not say what the inputs of {name} are: give them by name to the ONNX model."
+        )
+    specs = [spec for spec in exported.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
+    leaves = tree_leaves(exported.example_inputs)
+    if len(specs) != len(leaves):
+        raise OptionError(
+            f"{name} was called with {len(leaves)} values and exported with {len(specs)} inputs, so they cannot be "
+            "paired: give the inputs by name to the ONNX model."
+        )
+    found = {
+        spec.arg.name: _numpy(leaf)
+        for spec, leaf in zip(specs, leaves, strict=True)
+        if isinstance(spec.arg, TensorArgument) and isinstance(leaf, torch.Tensor)
+    }
+    if absent := [one for one in wanted if one not in found]:
+        raise OptionError(
+            f"The exported {name} has inputs that belong to no tensor of the call: {', '.join(map(repr, absent))}; "
+            f"the tensors are {', '.join(map(repr, found)) or 'none'}."
+        )
+    return {one: found[one] for one in wanted}
+
+
+def _numpy(tensor: torch.Tensor) -> Array:
+    tensor = tensor.detach().cpu()
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor.resolve_conj())
+    try:
+        return np.array(tensor.numpy(), copy=True)
+    except TypeError:  # bfloat16 and float8, which numpy does not have
+        return np.array(tensor.float().numpy(), copy=True)

@@ -1,0 +1,1 @@
+"""Runs ONNX models with onnxruntime as executions."""

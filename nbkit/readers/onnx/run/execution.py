@@ -1,0 +1,125 @@
+"""Runs an ONNX model with onnxruntime and holds all its results as an Execution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from nbkit.errors import OptionError
+from nbkit.executions.execution import Array, Collector, Execution, Result
+from nbkit.executions.values import KEPT_BYTES, Values
+from nbkit.readers.onnx.run.describe import InitializerNames, Origins, is_constant, leaf_of, node_result, origins_of
+from nbkit.readers.onnx.run.detached import Detached
+from nbkit.readers.onnx.run.engine import Engine
+from nbkit.readers.onnx.run.inputs import paired
+from nbkit.readers.onnx.run.optimized import optimized_program, same_weights
+from nbkit.readers.onnx.run.parse import model_of, program_of
+from nbkit.readers.onnx.run.program import Program
+from nbkit.readers.onnx.run.session import RefusedError, runtime
+from nbkit.readers.onnx.types import dtype_name
+
+
+def onnx_execution(
+    model: object,
+    inputs: Mapping[str, object] | Sequence[object],
+    *,
+    optimized: str | None = None,
+    kept_bytes: int = KEPT_BYTES,
+    name: str | None = None,
+) -> Execution:
+    """Runs an ONNX model on the CPU and returns all its results, in the order of the file, Constant nodes first.
+
+    `model` is a path, an onnx.ModelProto or what torch.onnx.export(dynamo=True) returns. `inputs` are paired as by
+    paired_inputs(). With `optimized` ("basic", "extended", "all"), onnxruntime optimizes the model first, and its ops
+    are those that are run; nothing is optimized after that, so that each result is there. Results that together are
+    larger than 1 GiB come from several sessions, one behind the other. Local functions are replaced by their nodes;
+    results inside branches and loop bodies are not seen. A node that fails ends what needs it, and `error` says why.
+    Raises OptionError or TraceError, in a sentence, if inputs do not fit or if onnxruntime runs nothing of the model.
+    """
+    runtime()
+    proto, folder, own_name = model_of(model)
+    program, origins = program_of(proto, folder), origins_of(proto)
+    fed = paired(program, inputs)
+    program = program.with_inputs({key: value for key, value in program.overridable.items() if key in fed})
+    try:
+        if optimized is not None:
+            before, program = program, optimized_program(program, optimized)
+            origins = same_weights(program, before, origins)
+        run = _Run(program, origins, fed, Values(kept_bytes))
+        run.leaves()
+        run.ops()
+    except RefusedError as error:
+        raise OptionError(error.sentence()) from error
+    failures = run.engine.failures
+    results = tuple(run.collector.results)
+    if failures and not failures[0].is_of_run and not any(result.kind == "op" for result in results):
+        raise OptionError(failures[0].sentence())
+    known = {run.names[result.result_id]: result.dtype for result in results}
+    return Execution(
+        name or own_name,
+        "onnxruntime",
+        results,
+        {output: run.ids[output] for output in program.outputs if output in run.ids},
+        run.collector.values,
+        Detached(program, fed, run.names, known, run.engine.types).recompute,
+        failures[0].sentence() if failures else None,
+        run.notes(),
+        {"optimized": optimized, "onnxruntime": runtime().__version__, "opsets": _opsets(program)},
+    )
+
+
+def _opsets(program: Program) -> dict[str, int]:
+    return {opset.domain or "ai.onnx": opset.version for opset in program.shell.opset_import}
+
+
+class _Run:
+    """Collects the results of a run; `ids` and `names` lead from values of the model to results and back."""
+
+    def __init__(self, program: Program, origins: Origins, fed: Mapping[str, Array], values: Values) -> None:
+        self.program, self.origins, self.fed = program, origins, fed
+        self.collector = Collector(values)
+        self.ids: dict[str, int] = {}
+        self.names: dict[int, str] = {}
+        # They come first, so that results of ops are dense.
+        self._nodes = sorted(program.nodes, key=lambda node: not is_constant(node))
+        self._dtypes = {value.name: dtype_name(value.type.tensor_type.elem_type) or "none" for value in program.inputs}
+        self.engine = Engine(program, self._nodes, fed, self._dtypes)
+
+    def leaves(self) -> None:
+        """Adds inputs and initializers."""
+        for value in self.program.inputs:
+            given = self.fed[value.name]
+            self._add(value.name, Result(0, "input", value.name, self._dtypes[value.name], given.shape), given)
+        names = InitializerNames(self.program, self.origins)
+        for name in self.program.initializers:
+            leaf = leaf_of(self.program, name)
+            self._add(name, names.result(name, leaf), leaf.value)
+
+    def ops(self) -> None:
+        """Runs the nodes and adds their results."""
+        ops = [node for node in self._nodes if not is_constant(node)]
+        calls = {node.name: call for call, node in enumerate(ops)}
+        makers = {name: node for node in self._nodes for name in node.output if name}
+
+        def take(name: str, dtype: str, value: Array | None) -> None:
+            node = makers[name]
+            result = node_result(node, name, calls.get(node.name), self.ids, self.origins)
+            self._add(name, replace(result, dtype=dtype, shape=() if value is None else value.shape), value)
+
+        self.engine.compute(list(makers), take)
+
+    def _add(self, name: str, result: Result, value: Array | None) -> None:
+        is_text = value is not None and value.dtype.kind in "OUS"
+        self.ids[name] = self.collector.add(result, None if is_text else value)
+        self.names[self.ids[name]] = name
+
+    def notes(self) -> tuple[str, ...]:
+        """Returns what the results lack."""
+        notes = []
+        if absent := sum(result.features is None for result in self.collector.results):
+            notes.append(f"{absent:,} results have no numbers: they are no tensors, or texts, or sparse.")
+        if failures := self.engine.failures[1:]:
+            notes.append(
+                f"{len(failures):,} further nodes cannot be run: {', '.join(str(one.node) for one in failures)}."
+            )
+        return tuple(notes)

@@ -1,0 +1,71 @@
+"""Lets onnxruntime optimize a model and reads the model that it then runs, with its fused ops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from nbkit.errors import OptionError, nearest
+from nbkit.executions.execution import Array
+from nbkit.readers.onnx.reader import parsed_file
+from nbkit.readers.onnx.run.describe import Origins
+from nbkit.readers.onnx.run.parse import program_of
+from nbkit.readers.onnx.run.program import Program, built
+from nbkit.readers.onnx.run.session import lend, plain_options, runtime, started
+
+LEVELS = {"basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED", "all": "ORT_ENABLE_ALL"}
+# A file of protobuf holds 2 GB; weights that are near to that go into a file beside it.
+ONE_FILE_BYTES = 1 << 30
+
+
+def optimized_program(program: Program, level: str) -> Program:
+    """Returns the program that onnxruntime makes of one, for the CPU of this machine. Raises RefusedError."""
+    if level not in LEVELS:
+        raise OptionError(f"optimized={level!r} is no level of onnxruntime; {nearest(level, LEVELS)}")
+    model, borrowed = built(program, program.nodes, program.inputs, program.outputs)
+    options = plain_options(program.folder)
+    options.graph_optimization_level = getattr(runtime().GraphOptimizationLevel, LEVELS[level])
+    with TemporaryDirectory(prefix="nbkit-") as folder:
+        path = Path(folder) / "optimized.onnx"
+        options.optimized_model_filepath = str(path)
+        if sum(array.nbytes for array in borrowed.values()) > ONE_FILE_BYTES:
+            options.add_session_config_entry("session.optimized_model_external_initializers_file_name", "weights.bin")
+        lent = lend(options, borrowed)
+        started(model, options)
+        del lent
+        saved = program_of(parsed_file(path), folder)
+    return replace(saved, folder=program.folder)
+
+
+def same_weights(program: Program, before: Program, origins: Origins) -> Origins:
+    """Returns origins that know initializers which onnxruntime renamed, by their values: equal, or transposed."""
+    weights = dict(origins.weights)
+    known = set(before.initializers)
+    for name, array in program.arrays.items():
+        if name not in known and (source := _equal(array, before.arrays)) is not None:
+            weights[name] = origins.weights.get(source, source)
+    return replace(origins, weights=weights)
+
+
+def _equal(array: Array, others: Mapping[str, Array]) -> str | None:
+    for name, other in others.items():
+        if sorted(other.shape) != sorted(array.shape) or "f" not in (other.dtype.kind, array.dtype.kind):
+            continue
+        if any(_same(array, one) for one in _forms(other)):
+            return name
+    return None
+
+
+def _forms(array: Array) -> Iterable[Array]:
+    return (array,) if array.ndim != 2 else (array, array.T)
+
+
+def _same(array: Array, other: Array) -> bool:
+    if array.shape != other.shape:
+        return False
+    few = (slice(0, 4),) * array.ndim  # tells most of them apart
+    return np.array_equal(array[few], other[few]) and np.array_equal(array, other)

@@ -1,0 +1,84 @@
+"""A fault inside a region is named although only the result of a fused op on the other side shows it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nbkit.analysis.align.kinds.find import kind_of
+from tests.analysis.align.kinds.regions import angles, causal, masked, noisy, piece, randn, region, rotated, softmax
+
+Q, K, V = (randn(2, 4, 16, 8, seed=seed) for seed in (1, 2, 3))
+GROUPED = randn(2, 2, 16, 8, seed=4), randn(2, 2, 16, 8, seed=5)
+
+
+def attend(q=Q, k=K, v=V, scale=8**-0.5, mask=None, base=1e4, layout="half-split", repeat=np.repeat):
+    """Returns the result of attention with rotary embeddings, and all that was made on the way."""
+    mask = causal(16) if mask is None else mask
+    turned = [rotated(one, angles(16, 8, base), layout) for one in (q, k)]
+    if k.shape[1] < 4:
+        turned[1], v = (
+            repeat(one, 2, axis=1) if repeat is np.repeat else np.tile(one, (1, 2, 1, 1)) for one in (turned[1], v)
+        )
+    scores = turned[0] @ turned[1].swapaxes(-1, -2) * np.float32(scale)
+    low = masked(scores, mask)
+    steps = {"qr": turned[0], "kr": turned[1], "vr": v, "scores": scores, "low": low, "p": softmax(low)}
+    out = (steps["p"] @ v).swapaxes(1, 2).reshape(2, 16, 32)
+    return out, [piece(name, value) for name, value in steps.items()]
+
+
+def strict():
+    mask = causal(16, shift=-1)
+    mask[0, 0] = False
+    return mask
+
+
+FAULTS = {
+    "scale": ({"scale": 0.125}, "0.353553 times"),
+    "mask_shifted": ({"mask": causal(16, shift=1)}, "shifted by 1"),
+    "mask_shifted: strict": ({"mask": strict()}, "shifted by -1"),
+    "mask_inverted": ({"mask": np.zeros((16, 16), bool)}, "Nothing"),
+    "rotary_base": ({"base": 5e5}, "500,000 on the right"),
+    "rotary_layout": ({"layout": "interleaved"}, "interleaved on the right"),
+    "swapped_operands: q, k": ({"q": K, "k": Q}, "in the place of"),
+    "swapped_operands: v": ({"v": K}, "k where the left one takes v"),
+}
+
+
+def faulty(changes, k=K, v=V):
+    left, steps = attend(k=k, v=v)
+    right, _ = attend(**{"k": k, "v": v, **changes})
+    return region(left, right, [piece("q", Q), piece("k", k), piece("v", v)], left_ops=steps)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_fault_in_attention_is_named(name):
+    changes, words = FAULTS[name]
+    kind = kind_of(noisy(faulty(changes)))
+    assert kind is not None
+    assert kind.name == name.partition(":")[0]
+    assert words in kind.message
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_fault_is_named_where_the_left_is_fused(name):
+    one = faulty(FAULTS[name][0])
+    turned = replace(one, left=one.right, right=one.left, left_ops=one.right_ops, right_ops=one.left_ops)
+    kind = kind_of(noisy(turned))
+    assert kind is not None
+    assert kind.name == name.partition(":")[0]
+
+
+def test_order_of_repeated_heads_is_named():
+    k, v = GROUPED
+    kind = kind_of(faulty({"repeat": np.tile}, k, v))
+    assert kind is not None
+    assert kind.name == "repeated_heads"
+    assert "2 key and value heads" in kind.message
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_unrelated_attention_has_no_kind(seed):
+    assert kind_of(faulty({"q": randn(2, 4, 16, 8, seed=20 + seed)})) is None
+    assert kind_of(faulty({"v": randn(2, 4, 16, 8, seed=20 + seed)})) is None
+    assert kind_of(noisy(faulty({}), 1e-3, seed)) is None
