@@ -8,6 +8,7 @@ from nbkit.analysis.align.by_part import match_parts
 from nbkit.analysis.align.by_value import match_values, tolerance_of
 from nbkit.analysis.align.differing import differing
 from nbkit.analysis.align.errors import Local, error_of, local_errors
+from nbkit.analysis.align.events import Event, events
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.side import Side
 from nbkit.executions.execution import Execution
@@ -21,8 +22,8 @@ class Alignment:
     """Holds two executions with their matches.
 
     `differing` are the results of each side that differ to the end; `errors` are those of all matches, in their order,
-    null where values are not known; `local` is by right result_id; `tolerance` is the relative error up to which
-    results count as the same.
+    null where values are not known; `local` is by right result_id; `events` are where differences begin; `tolerance`
+    is the relative error up to which results count as the same.
     """
 
     left: Side
@@ -32,6 +33,7 @@ class Alignment:
     differing: tuple[set[int], set[int]] = (set(), set())
     errors: tuple[float | None, ...] = ()
     local: dict[int, Local] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
 
 
 def align(left: Execution, right: Execution) -> Alignment:
@@ -52,7 +54,8 @@ def align(left: Execution, right: Execution) -> Alignment:
     differs = differing(*sides, matches)
     errors = tuple(error_of(*sides, match) for match in matches.all)
     local = local_errors(*sides, matches, differs)
-    return Alignment(*sides, matches, tolerance, differs, errors, local)
+    begins = tuple(events(*sides, matches, differs, local))
+    return Alignment(*sides, matches, tolerance, differs, errors, local, begins)
 
 
 def _doubted(left: Side, right: Side, matches: Matches) -> Iterator[tuple[Match, Match]]:

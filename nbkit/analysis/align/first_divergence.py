@@ -1,0 +1,150 @@
+"""Says in words where two executions first diverge: the place on both sides, the error there and before, the kind."""
+
+from typing import Any
+
+import numpy as np
+
+from nbkit.analysis.align.align import Alignment
+from nbkit.analysis.align.errors import error_of
+from nbkit.analysis.align.events import Event
+from nbkit.analysis.align.kinds.find import kind_of
+from nbkit.analysis.align.region import Kind, Piece, Region
+from nbkit.analysis.align.side import Side
+
+# Agreed values around a beginning that a kind may need, at most.
+MOST_AGREED = 40
+
+
+def first_divergence(alignment: Alignment) -> dict[str, Any] | None:
+    """Returns the first beginning as data; null where none was found.
+
+    The keys are `message`, `kind` and `kind_explained` (both null where no kind explains it), `error`, `error_before`
+    (the largest of what it reads), `local_error`, `left_id` and `right_id` of the pair at which it shows, and `left` and
+    `right`: null, or name, op, module, source and result_id of where it begins on that side.
+    """
+    if not alignment.events:
+        return None
+    event = alignment.events[0]
+    kind = kind_of_event(alignment, event)
+    error = error_of(alignment.left, alignment.right, event.match) if event.match else None
+    local = alignment.local.get(event.match.right) if event.match else None
+    before = error_before(alignment, event)
+    sides = alignment.left, alignment.right
+    places = [_place(side, inside) for side, inside in zip(sides, (event.left, event.right), strict=True)]
+    return {
+        "message": _message(alignment, event, places, kind, error),
+        "kind": None if kind is None else kind.name,
+        "kind_explained": None if kind is None else kind.explained,
+        "error": error,
+        "error_before": before,
+        "local_error": None if local is None else local.error,
+        "left_id": event.match.left if event.match else None,
+        "right_id": event.match.right if event.match else None,
+        "left": places[0],
+        "right": places[1],
+    }
+
+
+def error_before(alignment: Alignment, event: Event) -> float | None:
+    """Returns the largest error of what a beginning reads and the other side has; null where that is not known."""
+    read = [source for number in event.right for source in alignment.right.results[number].sources]
+    matches = [alignment.matches.left_of[source] for source in read if source in alignment.matches.left_of]
+    errors = [error_of(alignment.left, alignment.right, match) for match in matches if match.right not in event.right]
+    return max((error for error in errors if error is not None), default=None)
+
+
+def _place(side: Side, inside: tuple[int, ...]) -> dict[str, Any] | None:
+    """Returns where a beginning lies on one side: the first op in it that computes, else what is there."""
+    if not inside:
+        return None
+    ops = [number for number in inside if side.results[number].kind == "op" and not side.is_passing[number]]
+    result = side.results[(ops or inside)[0]]
+    return {
+        "result_id": result.result_id,
+        "name": result.name,
+        "op": result.op,
+        "module": module_of(side, result.result_id),
+        "source": result.source,
+        "kind": result.kind,
+    }
+
+
+def module_of(side: Side, number: int) -> str | None:
+    """Returns the module of a result; of a parameter or buffer the one that holds it, else that of its first reader."""
+    result = side.results[number]
+    if result.module is not None or result.kind == "op":
+        return result.module
+    if result.kind in ("parameter", "buffer") and "." in result.name:
+        return result.name.rpartition(".")[0]
+    return next((side.results[reader].module for reader in side.execution.readers[number]), None)
+
+
+def kind_of_event(alignment: Alignment, event: Event) -> Kind | None:
+    """Returns the kind of a beginning; null where there is no pair, or no kind explains it."""
+    left, right, match = alignment.left, alignment.right, event.match
+    if match is None:
+        return None
+    values = left.value(match.left), right.value(match.right)
+    if values[0] is None or values[1] is None or match.relation is None:
+        return None
+    local = alignment.local.get(match.right)
+    in_place = None if local is None else match.relation.to_left(local.value)
+    inside = [_pieces(side, numbers) for side, numbers in ((left, event.left), (right, event.right))]
+    reads = [_inputs(side, numbers) for side, numbers in ((left, event.left), (right, event.right))]
+    region = Region(
+        values[0],
+        match.relation.to_left(values[1]),
+        in_place,
+        left.results[match.left].kind,
+        _pieces(left, reads[0]),
+        _pieces(right, reads[1]),
+        inside[0] if left.results[match.left].kind == "op" else (),
+        inside[1] if left.results[match.left].kind == "op" else (),
+        _agreed(alignment, event, reads),
+    )
+    return kind_of(region)
+
+
+def _pieces(side: Side, numbers: tuple[int, ...]) -> tuple[Piece, ...]:
+    return tuple(Piece(side.results[number], side.execution.value(number)) for number in numbers)
+
+
+def _inputs(side: Side, inside: tuple[int, ...]) -> tuple[int, ...]:
+    read = dict.fromkeys(source for number in inside for source in side.results[number].sources)
+    return tuple(number for number in read if number not in inside)
+
+
+def _agreed(alignment: Alignment, event: Event, reads: list[tuple[int, ...]]) -> dict[str, np.ndarray[Any, Any]]:
+    """Returns values that both sides have, by name on the left: those read, and those of as many elements or state."""
+    left, matches = alignment.left, alignment.matches
+    size = left.numel[event.match.left] if event.match else 0
+    near = [match.left for match in matches.right_of.values() if match.agrees and left.numel[match.left] == size]
+    near.sort(key=lambda number: abs(number - (event.match.left if event.match else 0)))
+    known = [number for number in reads[0] if number in matches.right_of]
+    found = {}
+    for number in [*known, *near[:MOST_AGREED]]:
+        value = left.execution.value(number)
+        if value is not None:
+            found[left.results[number].name] = value
+    return found
+
+
+def _message(
+    alignment: Alignment, event: Event, places: list[dict[str, Any] | None], kind: Kind | None, error: float | None
+) -> str:
+    match = event.match
+    where = places[0] or places[1]
+    assert where is not None
+    if match is None:
+        side, other = ("left", "right") if places[0] else ("right", "left")
+        return f"only the {side} execution has {_what(where)}, and nothing made of it agrees with the {other} one"
+    if where["kind"] != "op":
+        what = f"{where['kind']} {where['name']} has other values on the right"
+    else:
+        what = f"{_what(where)} reads the same on both sides and gives something else"
+    size = "" if error is None else f" (relative error {error:.2g})" if np.isfinite(error) else " (NaN, Inf or zeros)"
+    return f"{what}{size}" + (f": {kind.message}" if kind else "")
+
+
+def _what(place: dict[str, Any]) -> str:
+    return f"{place['op']}" if place["op"] else f"{place['kind']} {place['name']}"
