@@ -1,0 +1,1 @@
+"""Runs torch models as executions, and exports them."""
