@@ -2,19 +2,34 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch._ops import OpOverload
+from torch.fx import Node
 
 from nbkit.capture.executions.arrays import Array, Geometry, array_of, blank, tensor_of
 from nbkit.capture.replay.copies import tensors_in
-from nbkit.capture.replay.op_traits import OpTraits, traits_of, written_tensors
+from nbkit.capture.replay.op_traits import OpTraits, bound, traits_of, written_tensors
 from nbkit.executions.values import Values
 
 WRITTEN_MEMORY = "view of written memory"
+
+
+# Composite ops, which an exported program may have, with running statistics that they write to when training.
+STATISTICS = {"batch_norm": (3, 4), "instance_norm": (3, 4)}
+
+
+class Place(NamedTuple):
+    """Says which node of a graph runs: `prefix` stands before its name, `phase` is that of a compiled graph."""
+
+    node: Node
+    prefix: str = ""
+    phase: str | None = None
 
 
 class Held(NamedTuple):
@@ -34,11 +49,30 @@ class Call:
     kwargs: Mapping[str, Any]
     sources: tuple[int, ...]
     is_random: bool
-    node: Any = None
+    place: Place | None = None
+    arguments: str | None = None
     number: int = -1
     slot: int = -1
     results: list[int] = field(default_factory=list)
     held: list[Held] = field(default_factory=list)
+
+
+@cache
+def traits_for(func: OpOverload) -> OpTraits:
+    """Returns traits_of(), also of composite ops that write."""
+    traits = traits_of(func)
+    if traits.packet not in STATISTICS:
+        return traits
+    return replace(traits, written=STATISTICS[traits.packet], written_names=("running_mean", "running_var"))
+
+
+def written_by(traits: OpTraits, args: Any, kwargs: Any) -> list[Tensor]:
+    """Returns the tensors that a call writes to; running statistics only when training."""
+    if not traits.is_writing or not all(
+        bound(traits.func, args, kwargs).get(name, True) for name in ("training", "use_input_stats")
+    ):
+        return []
+    return written_tensors(traits, args, kwargs)
 
 
 class MissingError(Exception):
@@ -114,10 +148,10 @@ class Calls:
         if call.func == WRITTEN_MEMORY:
             return [self._put_together(call, replaced, made)]
         args, kwargs = given(call.args), {name: given(value) for name, value in call.kwargs.items()}
-        traits = traits_of(call.func)
+        traits = traits_for(call.func)
         args, kwargs = _on_copies(call, traits, args, kwargs)
         out = list(tensors_in(call.func(*args, **kwargs)))
-        out += [tensor for tensor in written_tensors(traits, args, kwargs) if all(tensor is not each for each in out)]
+        out += [tensor for tensor in written_by(traits, args, kwargs) if all(tensor is not each for each in out)]
         return out
 
     def _tensor(self, held: Held, replaced: Mapping[int, Array], made: Mapping[int, Tensor]) -> Tensor:

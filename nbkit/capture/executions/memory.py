@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from weakref import ref
 
-import torch
 from torch import Tensor
 
 from nbkit.capture.executions.arrays import Geometry, geometry_of

@@ -7,8 +7,9 @@ from typing import Any
 import pandas as pd
 from torch import nn
 
-from nbkit.capture.executions.calls import Call
+from nbkit.capture.executions.calls import WRITTEN_MEMORY, Call, Place
 from nbkit.capture.executions.observer import ExecutionObserver
+from nbkit.capture.graphs.fx_values import module_stack, source_line
 from nbkit.executions.execution import Result
 
 COLUMNS = ["module", "phase", "source", "arguments"]
@@ -28,7 +29,23 @@ def completed(results: Sequence[Result], observer: ExecutionObserver, ops: pd.Da
 
 def _of_op(result: Result, call: Call, observer: ExecutionObserver, texts: list[dict[str, Any]]) -> Result:
     op_id = int(observer.op_ids[call.slot]) if 0 <= call.slot < len(observer.op_ids) else -1
-    return replace(result, **texts[op_id]) if op_id >= 0 else result
+    row = texts[op_id] if op_id >= 0 else {}
+    if call.func == WRITTEN_MEMORY:
+        row = {**row, "arguments": None}
+    if call.place is not None:
+        row = {"arguments": call.arguments, **row, **_of_node(call.place)}
+    return replace(result, **row)
+
+
+def _of_node(place: Place) -> dict[str, Any]:
+    """Returns what the node of a graph says; what it does not know it leaves out."""
+    stack = module_stack(place.node)
+    said = {
+        "module": stack[-1][0] if stack else None,
+        "source": source_line(place.node),
+        "phase": place.phase,
+    }
+    return {column: text for column, text in said.items() if text is not None}
 
 
 def _names(observer: ExecutionObserver) -> dict[int, tuple[str, str]]:

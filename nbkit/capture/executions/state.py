@@ -17,16 +17,14 @@ class LeftAsItWas:
     The memory of tensors is the observer's: it copies what an op is about to write to.
     """
 
-    def __init__(
-        self, observer: ExecutionObserver, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, observer: ExecutionObserver, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         self.observer = observer
         observer.on_model = self.keep_model
         observer.on_leaf = self.keep_gradient
         self.gradients: list[tuple[Tensor, Tensor | None]] = []
         self.states: list[State] = []
         self.kept: set[int] = set()
-        self.target, self.arguments = target, SimpleNamespace(args=list(args), kwargs=dict(kwargs))
+        self.arguments = SimpleNamespace(args=list(args), kwargs=dict(kwargs))
 
     def keep_model(self, model: nn.Module) -> None:
         """Keeps which tensors and other attributes the modules of a model have."""
@@ -43,8 +41,8 @@ class LeftAsItWas:
     def __enter__(self) -> None:
         self.random = random_state()
         self.states.append(State([self.arguments], [], sys.maxsize, can_keep=lambda tensor: False))
-        if isinstance(self.target, nn.Module):
-            self.keep_model(self.target)
+        if self.observer.model is not None:
+            self.keep_model(self.observer.model)
 
     def __exit__(self, *error: object) -> None:
         for state in reversed(self.states):
