@@ -1,0 +1,58 @@
+"""Runs what torch.compile was given with a backend that runs each op of its graphs by itself."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+from torch.fx import GraphModule
+
+from nbkit.capture.executions.observer import ExecutionObserver
+from nbkit.capture.executions.programs import NodeInterpreter
+
+
+def original_of(target: Any) -> Any | None:
+    """Returns the module or function that torch.compile was given; null of what is not compiled."""
+    if isinstance(target, nn.Module):
+        inner = target.__dict__.get("_modules", {}).get("_orig_mod")
+        is_inside = target.__dict__.get("_compiled_call_impl") is not None  # module.compile()
+        return inner if inner is not None else target if is_inside else None
+    return getattr(target, "_torchdynamo_orig_callable", None)
+
+
+def recompiled(original: Any, observer: ExecutionObserver) -> Callable[..., Any]:
+    """Returns a callable that compiles again, for the observer; graphs are numbered as they are first met."""
+    if isinstance(original, nn.Module):
+        # Of module.compile(); attributes of modules are put back after the run.
+        vars(original)["_compiled_call_impl"] = None
+    compiled: Callable[..., Any] = torch.compile(original, backend=Backend(observer))
+    return compiled
+
+
+class Backend:
+    """Compiles graphs to forward and backward ones of aten ops, which are interpreted."""
+
+    def __init__(self, observer: ExecutionObserver) -> None:
+        self.observer, self.graphs = observer, 0
+
+    def __call__(self, module: GraphModule, inputs: Any) -> Callable[..., Any]:
+        from torch._dynamo.backends.common import aot_autograd
+
+        name = f"graph {self.graphs}"
+        self.graphs += 1
+        compiler = aot_autograd(
+            fw_compiler=partial(self._interpreted, f"{name}/", "forward"),
+            bw_compiler=partial(self._interpreted, f"{name} backward/", "backward"),
+        )
+        compiled: Callable[..., Any] = compiler(module, inputs)
+        return compiled
+
+    def _interpreted(self, prefix: str, phase: str, module: GraphModule, inputs: Any) -> Callable[..., Any]:
+        from torch._functorch.aot_autograd import make_boxed_func
+
+        def run(*args: Any) -> Any:
+            return NodeInterpreter(module, self.observer, prefix, phase).run(*args)
+
+        boxed: Callable[..., Any] = make_boxed_func(run)
+        return boxed

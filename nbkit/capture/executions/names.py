@@ -1,0 +1,60 @@
+"""Names the tensors of inputs and outputs by the arguments and items in which they stand."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+# A cache of keys and values holds layers, which hold tensors.
+DEPTH = 8
+Named = tuple[str, Tensor]
+
+
+def named_inputs(target: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Named]:
+    """Returns the tensors of a call: `input_ids`, `mask['x']`, or `args[1]['x']` where the argument has no name."""
+    try:
+        function = target.forward if isinstance(target, nn.Module) else target
+        given = inspect.signature(function).bind(*args, **kwargs)
+        kinds = given.signature.parameters
+    except (TypeError, ValueError):
+        return [*_tensors("args", list(args)), *(named for name in kwargs for named in _tensors(name, kwargs[name]))]
+    found: list[Named] = []
+    for name, value in given.arguments.items():
+        if kinds[name].kind is inspect.Parameter.VAR_KEYWORD:
+            found += [named for key in value for named in _tensors(key, value[key])]
+        else:
+            found += _tensors(name, value)
+    return found
+
+
+def named_outputs(value: Any) -> list[Named]:
+    """Returns the tensors of what a model returns: `logits`, `past_key_values[0]`, `[0]` of a list or alone."""
+    if isinstance(value, Tensor):
+        return [("[0]", value)]
+    if isinstance(value, Mapping):
+        return [named for key, item in value.items() for named in _tensors(str(key), item)]
+    return [(name.removeprefix("."), tensor) for name, tensor in _tensors("", value)]
+
+
+def _tensors(path: str, value: Any, depth: int = DEPTH) -> Iterator[Named]:
+    if isinstance(value, Tensor):
+        yield path, value
+    elif depth:
+        for key, item in _items(value):
+            yield from _tensors(path + key, item, depth - 1)
+
+
+def _items(value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        return [(f"[{key!r}]", item) for key, item in value.items()]
+    if hasattr(value, "_fields") and isinstance(value, tuple):
+        return [(f".{name}", item) for name, item in zip(value._fields, value, strict=True)]
+    if isinstance(value, list | tuple):
+        return [(f"[{number}]", item) for number, item in enumerate(value)]
+    if is_dataclass(value):
+        return [(f".{each.name}", getattr(value, each.name)) for each in fields(value)]
+    if isinstance(value, nn.Module | type) or callable(value):
+        return []
+    return [(f".{name}", item) for name, item in getattr(value, "__dict__", {}).items()]

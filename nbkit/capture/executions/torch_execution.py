@@ -1,0 +1,176 @@
+"""Runs a torch model once and holds what each op computed (torch_execution)."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import nn
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
+
+from nbkit.capture.executions.calls import Calls
+from nbkit.capture.executions.compiled import original_of, recompiled
+from nbkit.capture.executions.gradients import backpropagate
+from nbkit.capture.executions.names import named_inputs, named_outputs
+from nbkit.capture.executions.observer import ExecutionObserver
+from nbkit.capture.executions.programs import RunsProgram, interpret
+from nbkit.capture.executions.rows import completed
+from nbkit.capture.executions.state import LeftAsItWas
+from nbkit.capture.recorder.recorder import Recorder
+from nbkit.errors import OptionError, first_line
+from nbkit.executions.execution import Collector, Execution
+from nbkit.executions.values import KEPT_BYTES, Values
+from nbkit.schema import OPS
+from nbkit.trace.trace import Trace
+
+
+class ExecutionRecorder(Recorder):
+    """Records the step of an execution."""
+
+    verb = "opalign"
+
+
+def torch_execution(
+    target: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    backward: bool = False,
+    kept_bytes: int = KEPT_BYTES,
+    name: str | None = None,
+) -> Execution:
+    """Runs a model once, under a recorder, and returns the results of all its aten ops with their values.
+
+    Gradients, random numbers, attributes of modules and all memory that the run writes to are put back afterwards. An
+    exception of the model ends the run early; `error` says which.
+
+    Args:
+        target: a module, another callable on tensors, an ExportedProgram or GraphModule, whose results are named by
+            their nodes, or what torch.compile has made, which is compiled once more to graphs of aten ops.
+        args: what it is called with.
+        kwargs: by name.
+        backward: backpropagates the loss that it returns, else the mean of its first floating output; gradients are
+            outputs named "grad of PATH".
+        kept_bytes: keeps values up to this size in all; the other results have features only.
+        name: what the execution is called where it is shown.
+
+    Raises:
+        OptionError: for what cannot be called.
+    """
+    kwargs = dict(kwargs or {})
+    _check(target, args)
+    name = name or _name(target)
+    observer = ExecutionObserver(Collector(Values(kept_bytes)))
+    original = original_of(target)
+    model = target if original is None else original
+    observer.model = model if isinstance(model, nn.Module) else None
+    step = _Step(observer, backward)
+    with LeftAsItWas(observer, args, kwargs):
+        if isinstance(target, ExportedProgram) and not backward:
+            return _directly(step, target, args, kwargs, name)
+        run = _runner(target, original, observer)
+        recorder = ExecutionRecorder(observer, name=name)
+        with _no_fused_regions(original), suppress(Exception), recorder:
+            if not isinstance(target, ExportedProgram):
+                step.given(model, args, kwargs)
+            step.run(run, args, kwargs)
+    trace = recorder.trace
+    assert trace is not None
+    return step.execution(name, trace.ops, _error_text(trace))
+
+
+class _Step:
+    """Runs the target and collects what becomes of it."""
+
+    def __init__(self, observer: ExecutionObserver, backward: bool) -> None:
+        self.observer, self.backward = observer, backward
+        self.outputs: dict[str, int] = {}
+        self.gradients: dict[int, int] = {}  # of the result of a leaf that of its gradient
+        self.notes: list[str] = []
+
+    def given(self, target: Any, args: Any, kwargs: Any) -> None:
+        """Adds the tensors that the target is given."""
+        for name, tensor in named_inputs(target, args, kwargs):
+            self.observer.add_given("input", name, tensor)
+
+    def run(self, run: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        """Runs forward and backward."""
+        with torch.enable_grad() if self.backward else nullcontext():
+            out = run(*args, **kwargs)
+            self.outputs = {each: self.observer.read(tensor) for each, tensor in named_outputs(out)}
+            if self.backward:
+                self.gradients, notes = backpropagate(out, self.observer)
+                self.notes += notes
+
+    def execution(self, name: str, ops: pd.DataFrame, error: str | None) -> Execution:
+        """Returns what was collected."""
+        observer, values = self.observer, self.observer.collector.values
+        results = list(completed(observer.collector.results, observer, ops))
+        outputs = dict(self.outputs)
+        for leaf, gradient in self.gradients.items():
+            outputs[f"grad of {results[leaf].name}"] = gradient
+            if results[gradient].kind == "op" and gradient not in self.outputs.values():
+                results[gradient] = replace(results[gradient], name=f"grad of {results[leaf].name}")
+        for call in observer.calls:
+            call.place = None  # it holds the graph
+        notes = (*self.notes, *observer.notes())
+        return Execution(name, "torch", tuple(results), outputs, values, Calls(observer.calls, values), error, notes)
+
+
+def _directly(step: _Step, program: ExportedProgram, args: Any, kwargs: Any, name: str) -> Execution:
+    """Runs each node of a program as one call, also one of an op that is made of others."""
+    observer, error = step.observer, None
+    try:
+        step.run(RunsProgram(program, observer, observer.run_direct), args, kwargs)
+    except Exception as failure:
+        error = f"The run ended early{observer.where()} with {type(failure).__name__}: {first_line(failure)}"
+    return step.execution(name, OPS.frame(), error)
+
+
+def _runner(target: Any, original: Any, observer: ExecutionObserver) -> Callable[..., Any]:
+    """Returns what runs in place of the target, so that the observer sees all ops of it."""
+    if isinstance(target, ExportedProgram):
+        return RunsProgram(target, observer)
+    if original is not None:
+        return recompiled(original, observer)
+    if isinstance(target, GraphModule):
+        interpret(target, observer)
+    run: Callable[..., Any] = target
+    return run
+
+
+def _no_fused_regions(original: Any) -> AbstractContextManager[object]:
+    """Has compiled parts of a model that is not compiled as a whole run op by op."""
+    if original is not None or "torch._dynamo" not in sys.modules:
+        return nullcontext()
+    stance: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
+    return stance
+
+
+def _check(target: Any, args: Any) -> None:
+    if not callable(target) or (isinstance(target, type)):
+        raise OptionError(f"A {type(target).__name__} cannot be run; give a module, a function or an exported program.")
+    if not isinstance(args, list | tuple):
+        raise OptionError(f"args is a {type(args).__name__}; give a tuple of the arguments.")
+
+
+def _error_text(trace: Trace) -> str | None:
+    """Returns the sentence for a run that ended early."""
+    error = trace.meta["error"]
+    if error is None:
+        return None
+    reason = f"{error['type']}: {first_line(Exception(error['message']))}"
+    if error["op_id"] is None:
+        return f"The run ended early with {reason}"
+    failed = trace.ops.iloc[error["op_id"]]
+    where = f" in module {failed['module']}" if isinstance(failed["module"], str) and failed["module"] else ""
+    return f"The run ended early at {failed['op']}{where} with {reason}"
+
+
+def _name(target: Any) -> str:
+    target = original_of(target) or target
+    return getattr(target, "__name__", None) or type(target).__name__
