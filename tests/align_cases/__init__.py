@@ -1,1 +1,1 @@
-"""What opalign is judged by: pairs of implementations, planted faults, and which results are the same, found without nbkit."""
+"""What opalign is judged by: pairs of implementations, planted faults, and truth that was found without nbkit."""

@@ -32,7 +32,7 @@ def llama_plain() -> Port:
 
 
 def llama_complex() -> Port:
-    """Pairs the LLaMA of transformers with one that turns neighbors, whose q and k weights have other orders of rows."""
+    """Pairs the LLaMA of transformers with one that turns neighbors, and orders rows of q and k weights so."""
     left = theirs.llama()
 
     def value(name: str, weights: Weights) -> Tensor:

@@ -1,4 +1,4 @@
-"""Gemma: scaled embeddings, norms that add 1 to their gain, one key/value head for all, a head tied to the embeddings."""
+"""Gemma: scaled embeddings, norms that add 1 to their gain, one key/value head for all, a tied head."""
 
 import math
 

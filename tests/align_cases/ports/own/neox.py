@@ -1,4 +1,4 @@
-"""GPT-NeoX in flat blocks: split projections, rotary positions on a part of each head, attention and network side by side."""
+"""GPT-NeoX in flat blocks: split projections, rotary positions on a part of each head, parallel residuals."""
 
 import math
 

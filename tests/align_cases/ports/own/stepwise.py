@@ -19,6 +19,10 @@ class CachedAttend(nn.Module):
         for name in ("keys", "values"):
             self.register_buffer(name, torch.zeros(batch, limit, kv_heads, self.size), persistent=False)
 
+    def emptied(self) -> None:
+        self.keys.zero_()
+        self.values.zero_()
+
     def slot(self, position: int) -> int:
         return position
 
@@ -68,6 +72,8 @@ class CachedLlama(nn.Module):
         frequencies = 10_000.0 ** (torch.arange(0, -self.size, -2).float() / self.size)
         angles = torch.outer(torch.arange(ids.shape[1]).float(), frequencies)[:, None]
         cos, sin = angles.cos(), angles.sin()
+        for block in self.blocks:
+            block.attend.emptied()
         return torch.cat([self.step(ids[:, t : t + 1], cos, sin, t) for t in range(ids.shape[1])], 1)
 
 
