@@ -23,7 +23,7 @@ def epsilon_of_small_activations(right: nn.Module, left: nn.Module) -> None:
 
 @planted("llama_plain", "epsilon", left="model.layers.1.post_attention_layernorm", right="blocks.1.second")
 def epsilon_of_activations(right: nn.Module, left: nn.Module) -> None:
-    """1e-6 for 1e-5 in the second norm of layer 1, on activations whose mean square is 0.05: about 1e-4 of the result."""
+    """1e-6 for 1e-5 in the second norm of layer 1, on activations whose mean square is 0.05: 1e-4 of the result."""
     shrunk(left, 0.2)
     shrunk(right, 0.2)
     right.blocks[1].second.eps = 1e-6
