@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from nbkit.analysis.align.by_context import match_names, match_neighbours, match_structure
 from nbkit.analysis.align.by_part import match_parts
@@ -34,6 +35,14 @@ class Alignment:
     errors: tuple[float | None, ...] = ()
     local: dict[int, Local] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
+
+    def error_of(self, match: Match) -> float | None:
+        """Returns the error of a match; null where values are not known."""
+        return self._errors[id(match)]
+
+    @cached_property
+    def _errors(self) -> dict[int, float | None]:
+        return {id(match): error for match, error in zip(self.matches.all, self.errors, strict=True)}
 
 
 def align(left: Execution, right: Execution) -> Alignment:

@@ -29,10 +29,9 @@ def first_divergence(alignment: Alignment) -> dict[str, Any] | None:
     error = error_of(alignment.left, alignment.right, event.match) if event.match else None
     local = alignment.local.get(event.match.right) if event.match else None
     before = error_before(alignment, event)
-    sides = alignment.left, alignment.right
-    places = [_place(side, inside) for side, inside in zip(sides, (event.left, event.right), strict=True)]
+    places = _places(alignment, event)
     return {
-        "message": _message(alignment, event, places, kind, error),
+        "message": message_of(alignment, event, kind),
         "kind": None if kind is None else kind.name,
         "kind_explained": None if kind is None else kind.explained,
         "error": error,
@@ -51,6 +50,11 @@ def error_before(alignment: Alignment, event: Event) -> float | None:
     matches = [alignment.matches.left_of[source] for source in read if source in alignment.matches.left_of]
     errors = [error_of(alignment.left, alignment.right, match) for match in matches if match.right not in event.right]
     return max((error for error in errors if error is not None), default=None)
+
+
+def _places(alignment: Alignment, event: Event) -> list[dict[str, Any] | None]:
+    sides = (alignment.left, event.left), (alignment.right, event.right)
+    return [_place(side, inside) for side, inside in sides]
 
 
 def _place(side: Side, inside: tuple[int, ...]) -> dict[str, Any] | None:
@@ -129,10 +133,10 @@ def _agreed(alignment: Alignment, event: Event, reads: list[tuple[int, ...]]) ->
     return found
 
 
-def _message(
-    alignment: Alignment, event: Event, places: list[dict[str, Any] | None], kind: Kind | None, error: float | None
-) -> str:
-    match = event.match
+def message_of(alignment: Alignment, event: Event, kind: Kind | None) -> str:
+    """Returns what begins at an event, in a sentence without a full stop unless a kind is said, too."""
+    match, places = event.match, _places(alignment, event)
+    error = error_of(alignment.left, alignment.right, match) if match else None
     where = places[0] or places[1]
     assert where is not None
     if match is None:

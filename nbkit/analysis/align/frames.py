@@ -1,0 +1,230 @@
+"""Makes the frames of an alignment: its pairs, the results of both executions, and both graphs."""
+
+import json
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nbkit.analysis.align.align import Alignment
+from nbkit.analysis.align.errors import metrics_of
+from nbkit.analysis.align.first_divergence import module_of
+from nbkit.analysis.align.matches import Match
+from nbkit.analysis.align.origins import Origins, origins_of
+from nbkit.analysis.align.side import Side
+from nbkit.analysis.graph_match.side_frames import merged
+from nbkit.analysis.structure.recognise import recognise
+from nbkit.executions.execution import Execution
+from nbkit.graphs.module_paths import ModulePaths
+from nbkit.graphs.rows import GraphRows, json_text
+from nbkit.schema import ALIGNMENT, CORRESPONDENCE, RESULTS
+
+Row = dict[str, Any]
+
+
+def frames_of(alignment: Alignment) -> dict[str, pd.DataFrame]:
+    """Returns the frames alignment and results of an alignment, and nodes, edges, graph_tensors and parts of both."""
+    left, right = alignment.left.execution, alignment.right.execution
+    graphs = merged(*(graph_frames(side, f"{name}: {side.name}") for name, side in (("left", left), ("right", right))),
+                    CORRESPONDENCE.frame())
+    graphs.pop("correspondence")
+    return {"alignment": alignment_frame(alignment), "results": results_frame(left, right), **graphs}
+
+
+def results_frame(left: Execution, right: Execution) -> pd.DataFrame:
+    """Returns a frame of RESULTS: those of the left execution, then those of the right one, numbered on."""
+    rows = []
+    for side, execution, shift in (("left", left, 0), ("right", right, len(left.results))):
+        outputs = set(execution.outputs.values())
+        for result in execution.results:
+            known = result.features
+            features = {} if known is None else {
+                name: getattr(known, name) for name in ("mean", "rms", "min", "max", "nan_count", "inf_count")
+            }
+            rows.append({
+                "result_id": result.result_id + shift, "side": side, "is_output": result.result_id in outputs,
+                **{name: getattr(result, name) for name in ("kind", "name", "op", "phase", "source", "dtype", "arguments")},
+                "module": result.module, "shape": json_text(list(result.shape)), "numel": prod(result.shape),
+                "reads": json_text([source + shift for source in result.sources]), **features,
+            })  # fmt: skip
+    return RESULTS.frame(rows)
+
+
+def alignment_frame(alignment: Alignment) -> pd.DataFrame:
+    """Returns a frame of ALIGNMENT: all pairs and all results of one side alone, in the order of the left execution."""
+    origins = origins_of(alignment)
+    errors = {id(match): error for match, error in zip(alignment.matches.all, alignment.errors, strict=True)}
+    ordered = list(_ordered(alignment))
+    numbers = {key: row for row, (key, _, _) in enumerate(ordered)}
+    rows = []
+    for _, match, (left, right) in ordered:
+        row = _texts(alignment, left, right)
+        row |= _of_match(alignment, match, errors[id(match)]) if match else _alone(alignment, left, right)
+        row |= _verdict(alignment, origins, numbers, match, left, right)
+        rows.append(row)
+    return ALIGNMENT.frame(rows)
+
+
+def _ordered(alignment: Alignment) -> Iterator[tuple[Any, Match | None, tuple[int | None, int | None]]]:
+    """Yields a key, the match, and both result_ids of each row; one of the right alone stands behind what it follows."""
+    matches, sizes = alignment.matches, (len(alignment.left), len(alignment.right))
+    of_left: dict[int, list[Match]] = {}
+    for match in matches.all:
+        of_left.setdefault(match.left, []).append(match)
+    behind: dict[int, list[int]] = {}
+    last = -1
+    for number in range(sizes[1]):
+        if number in matches.left_of:
+            last = max(last, matches.left_of[number].left)
+        else:
+            behind.setdefault(last, []).append(number)
+    for number in range(-1, sizes[0]):
+        if number >= 0 and number not in of_left:
+            yield ("left", number), None, (number, None)
+        for match in of_left.get(number, ()):
+            yield ("pair", match.left, match.right), match, (match.left, match.right)
+        for alone in behind.get(number, ()):
+            yield ("right", alone), None, (None, alone)
+
+
+def _texts(alignment: Alignment, left: int | None, right: int | None) -> Row:
+    shift = len(alignment.left)
+    row: Row = {"left_id": left, "right_id": None if right is None else right + shift}
+    first = left is not None
+    for side, number in ((alignment.left, left), (alignment.right, right)):
+        prefix = "" if side is alignment.left else "right_"
+        if number is None:
+            continue
+        result = side.results[number]
+        row |= {
+            f"{prefix}op": result.op,
+            f"{prefix}module": module_of(side, number),
+            f"{prefix}source": result.source,
+            f"{prefix}name": result.name,
+            f"{prefix}dtype": result.dtype,
+            f"{prefix}shape": json_text(list(result.shape)),
+        }
+        if side is alignment.left or not first:
+            row |= {"kind": result.kind, "phase": result.phase}
+    if not first:
+        row |= {name: row[f"right_{name}"] for name in ("op", "module", "source")}
+    return row
+
+
+def _of_match(alignment: Alignment, match: Match, error: float | None) -> Row:
+    left, right = alignment.left, alignment.right
+    local = alignment.local.get(match.right) if alignment.matches.left_of[match.right] is match else None
+    read = [alignment.matches.left_of.get(source) for source in right.results[match.right].sources]
+    before = [known for one in read if one is not None and (known := alignment.error_of(one)) is not None]
+    return {
+        "action": "match",
+        "mark": "=" if match.agrees else "~",
+        "relation": match.part or (match.relation.name if match.relation else "other"),
+        "evidence": match.evidence,
+        "input_error": max(before, default=None),
+        "output_error": error,
+        "allowed_error": None if local is None else local.allowed,
+        "local_error": None if local is None else local.error,
+        "arguments": _other_arguments(left, right, match),
+        **metrics_of(left, right, match),
+    }
+
+
+def _other_arguments(left: Side, right: Side, match: Match) -> str | None:
+    ours, theirs = left.results[match.left], right.results[match.right]
+    if ours.op != theirs.op or ours.arguments == theirs.arguments or not (ours.arguments and theirs.arguments):
+        return None
+    first, second = json.loads(ours.arguments), json.loads(theirs.arguments)
+    return json_text({
+        name: [first.get(name), second.get(name)] for name in {**first, **second} if first.get(name) != second.get(name)
+    }) if isinstance(first, dict) and isinstance(second, dict) else None  # fmt: skip
+
+
+def _alone(alignment: Alignment, left: int | None, right: int | None) -> Row:
+    which, number = (0, left) if left is not None else (1, right)
+    side = alignment.left if which == 0 else alignment.right
+    assert number is not None
+    row: Row = {"action": "left_only" if which == 0 else "right_only", "mark": "-" if which == 0 else "+"}
+    if number not in alignment.differing[which] and side.results[number].kind == "op":
+        into = _folded_into(alignment, which, number)
+        if into is not None:
+            row |= {"relation": "folded", "message": f"a step inside {into} of the {'right' if which == 0 else 'left'}"}
+    return row
+
+
+def _folded_into(alignment: Alignment, which: int, number: int) -> str | None:
+    """Returns the op of the other side inside which a result is: the partner of the first that is made of it."""
+    side, other = (
+        (alignment.left, alignment.right) if which == 0 else (alignment.right, alignment.left)
+    )
+    waiting, seen = [number], {number}
+    while waiting:
+        for reader in side.execution.readers[waiting.pop(0)]:
+            partner = alignment.matches.partner(which, reader)
+            if partner is not None:
+                return other.results[partner].op or other.results[partner].name
+            if reader not in seen:
+                seen.add(reader)
+                waiting.append(reader)
+    return None
+
+
+def _verdict(
+    alignment: Alignment,
+    origins: Origins,
+    numbers: Mapping[Any, int],
+    match: Match | None,
+    left: int | None,
+    right: int | None,
+) -> Row:
+    """Returns error_class and origin_id of a row, and the message of a beginning."""
+    number = origins.of(left, right)
+    if number is None or (match is not None and match.agrees):
+        return {"error_class": "clean"} if match is not None and match.agrees else {}
+    event = alignment.events[number]
+    key = (
+        ("pair", event.match.left, event.match.right)
+        if event.match
+        else ("left", event.left[0]) if event.left else ("right", event.right[0])
+    )
+    row: Row = {"origin_id": numbers.get(key)}
+    if event.match is match and (match is not None or origins.begins(left, right)):
+        is_state = match is not None and alignment.left.results[match.left].kind != "op"
+        return {**row, "error_class": "input" if is_state else "local", "message": origins.messages[number]}
+    return {**row, "error_class": "propagated"}
+
+
+def graph_frames(execution: Execution, graph: str) -> dict[str, pd.DataFrame]:
+    """Returns nodes, edges, graph_tensors, modules and parts of an execution: one node for each of its results."""
+    rows, paths = GraphRows(), ModulePaths()
+    nodes = {}
+    for result in execution.results:
+        columns = {name: getattr(result, name) for name in ("op", "phase", "source", "dtype")}
+        attributes = {"arguments": json.loads(result.arguments)} if result.arguments else {}
+        module = module_of_result(result.kind, result.name, result.module)
+        nodes[result.result_id] = rows.node(
+            graph, result.kind, result.name, shape=result.shape, attributes=attributes, module=module, **columns
+        )
+        for port, source in enumerate(result.sources):
+            made = execution.results[source]
+            rows.edge(
+                nodes[source], nodes[result.result_id], made.name, dst_port=port, src_port=0,
+                shape=made.shape, dtype=made.dtype,
+            )  # fmt: skip
+    for name, number in execution.outputs.items():
+        made = execution.results[number]
+        node = rows.node(graph, "output", name, shape=made.shape, dtype=made.dtype)
+        rows.edge(nodes[number], node, made.name, dst_port=0, src_port=0, shape=made.shape, dtype=made.dtype)
+    return recognise({**rows.frames(), "modules": paths.frame(graph)})
+
+
+def module_of_result(kind: str, name: str, module: str | None) -> str | None:
+    """Returns the module of a node: of a parameter or buffer the one that its path says."""
+    return name.rpartition(".")[0] if kind in ("parameter", "buffer") and module is None and "." in name else module
+
+
+def as_number(value: float | None) -> float | None:
+    """Returns a number as meta holds it; null for NaN."""
+    return None if value is None or np.isnan(value) else float(value)

@@ -1,0 +1,1 @@
+"""Puts two executions side by side: opalign, and what its two sides may be."""
