@@ -60,11 +60,49 @@ def align(left: Execution, right: Execution) -> Alignment:
     matches.replace(_doubted(*sides, matches))
     differs = differing(*sides, matches)
     match_structure(*sides, matches, differs)
+    matches.remove(_mistaken(*sides, matches, differs))
     differs = differing(*sides, matches)
     errors = tuple(error_of(*sides, match) for match in matches.all)
     local = local_errors(*sides, matches, differs)
     begins = tuple(events(*sides, matches, differs, local))
     return Alignment(*sides, matches, tolerance, differs, errors, local, begins)
+
+
+def _mistaken(
+    left: Side, right: Side, matches: Matches, differs: tuple[set[int], set[int]]
+) -> list[Match]:
+    """Returns matches by structure that do not compute the same, and without which all behind them do: no such pairs."""
+    local = local_errors(left, right, matches, differs)
+    wrong = {
+        number: matches.left_of[number]
+        for number, found in local.items()
+        if found.error > found.allowed and matches.left_of[number].evidence == "structure"
+    }
+    if not wrong:
+        return []
+    without = Matches()
+    for match in matches.all:
+        if match.right not in wrong:
+            without.add(match)
+    again = local_errors(left, right, without, differs)
+    return [match for number, match in wrong.items() if _ends_well(right, number, again)]
+
+
+def _ends_well(side: Side, number: int, local: dict[int, Local]) -> bool:
+    """Returns whether the nearest measured results behind a result all compute the same; there has to be one."""
+    waiting, seen, count = list(side.execution.readers[number]), set[int](), 0
+    while waiting:
+        reader = waiting.pop()
+        if reader in seen:
+            continue
+        seen.add(reader)
+        if reader in local:
+            count += 1
+            if local[reader].error > local[reader].allowed:
+                return False
+        else:
+            waiting += side.execution.readers[reader]
+    return count > 0
 
 
 def _doubted(left: Side, right: Side, matches: Matches) -> Iterator[tuple[Match, Match]]:

@@ -41,7 +41,7 @@ def _parts(mine: Side, other: Side, matches: Matches, side: int, whole: int, tol
         if part is not None and rows_within(part, value, tolerance) is not None:
             found.append(candidate)
             covered += int(other.numel[candidate])
-    return found if 2 * covered > mine.numel[whole] else []
+    return found if 2 * covered >= mine.numel[whole] else []
 
 
 def _candidates(mine: Side, other: Side, matches: Matches, side: int, whole: int) -> Iterator[int]:
@@ -69,6 +69,17 @@ def _candidates(mine: Side, other: Side, matches: Matches, side: int, whole: int
             if partner is not None and numel // MOST_PARTS <= int(other.numel[partner]) < numel:
                 partners[_earliest(other, partner)] = None
     yield from partners
+    if not partners and not mine.is_main[whole]:
+        yield from _halves(mine, other, matches, side, whole)
+
+
+def _halves(mine: Side, other: Side, matches: Matches, side: int, whole: int) -> Iterator[int]:
+    """Yields unmatched tables of the other side that may be one half of a table, whose other half repeats it."""
+    shape = mine.results[whole].shape
+    for number in matches.unmatched(1 - side, len(other)):
+        is_half = 2 * other.numel[number] == mine.numel[whole] and other.results[number].shape[:-1] == shape[:-1]
+        if is_half and other.is_telling[number] and not other.is_main[number]:
+            yield number
 
 
 def _earliest(side: Side, number: int) -> int:

@@ -17,6 +17,8 @@ NOISE = 8192.0
 LEAST_TOLERANCE, MOST_TOLERANCE = 1e-7, 0.06
 # A copy of a result with a partner differs from it by a cast alone.
 CAST = 4.0
+# Another op is as much less likely as so many eps.
+OP = 8.0
 # So many candidates of one result are tried with values, at most.
 MOST_TRIALS = 4
 
@@ -75,7 +77,7 @@ def _match_clusters(left: Side, right: Side, matches: Matches, tolerance: float)
     groups = [side.numel[rows] for side, rows in zip((left, right), first, strict=True)]
     found = near(*features, *groups, tolerance)  # type: ignore[misc]
     taken: tuple[set[int], set[int]] = (set(), set())
-    for left_cluster, right_cluster in zip(found.left.tolist(), found.right.tolist(), strict=True):
+    for left_cluster, right_cluster in _by_op_too(left, right, clusters, found):
         if left_cluster in taken[0] or right_cluster in taken[1]:
             continue
         members = clusters[0][left_cluster], clusters[1][right_cluster]
@@ -83,6 +85,23 @@ def _match_clusters(left: Side, right: Side, matches: Matches, tolerance: float)
             taken[0].add(left_cluster)
             taken[1].add(right_cluster)
             _match_members(left, right, *members, matches)
+
+
+def _by_op_too(
+    left: Side, right: Side, clusters: tuple[list[list[int]], list[list[int]]], found: Candidates
+) -> list[tuple[int, int]]:
+    """Returns pairs of clusters, the nearest first; of those as near as rounding lets them be, the ones of an op."""
+    noise = OP * max(left.coarsest, right.coarsest)
+    words = [
+        [frozenset(side.does[number] for number in cluster) for cluster in of_side]
+        for side, of_side in zip((left, right), clusters, strict=True)
+    ]
+    pairs = zip(found.left.tolist(), found.right.tolist(), found.distance.tolist(), strict=True)
+    ranked = sorted(
+        (distance + noise * words[0][first].isdisjoint(words[1][second]), at, first, second)
+        for at, (first, second, distance) in enumerate(pairs)
+    )
+    return [(first, second) for _, _, first, second in ranked]
 
 
 def _values_agree(left: Side, right: Side, first: int, second: int, tolerance: float) -> bool:

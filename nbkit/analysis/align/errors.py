@@ -90,7 +90,10 @@ def given_values(left: Side, right: Side, matches: Matches, differing: tuple[set
     given: dict[int, Array] = {}
     for number, match in matches.left_of.items():
         value = left.execution.value(match.left)
-        is_sure = match.agrees or (match.left in differing[0] and number in differing[1])
+        is_near = match.agrees or match.evidence == "values" or (match.evidence == "name" and match.relation is not None)
+        # Scalars and masks that differ are a step to what differs: a pair of them by the graph alone proves nothing.
+        is_known = match.left in differing[0] and number in differing[1] and left.is_telling[match.left]
+        is_sure = is_near or (is_known and bool(right.is_telling[number]))
         if (
             value is not None
             and match.relation is not None
@@ -108,7 +111,8 @@ def _compared(
     for number, value in computed.items():
         match = matches.left_of[number]
         region = region_of(right, number, given)
-        eps = max([left.eps[match.left], *(right.eps[one] for one in region)], default=0.0)
+        most = max(left.coarsest, right.coarsest)
+        eps = min(max([left.eps[match.left], *(right.eps[one] for one in region)]), most)
         allowed = LEEWAY * eps * max(len(region) - 1, 1) ** 0.5
         error = relative_error(with_infinities(given[number]), with_infinities(value))
         found[number] = Local(value, error, allowed, tuple(one for one in region if one in given and one != number))

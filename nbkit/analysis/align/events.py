@@ -1,5 +1,6 @@
 """Finds where differences begin: what a pair's own ops add, state that is not the same, and what one side alone does."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nbkit.analysis.align.differing import roots
@@ -7,6 +8,7 @@ from nbkit.analysis.align.errors import Local, region_of
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.side import Side
 
+SLICING = ("slice", "split")
 STATE = ("input", "parameter", "buffer", "constant")
 
 
@@ -15,22 +17,24 @@ class Event:
     """Holds one beginning: the pair at which it shows, and the results of each side in which it lies.
 
     `left` and `right` are in the order of their execution, the pair's last, without what agrees; empty where a side has
-    nothing there. `match` is null where there is no pair.
+    nothing there. `match` is null where there is no pair. `tables` has of each side what the region makes of no
+    parameter, such as masks and rotary tables, where nothing of the other side equals it.
     """
 
     match: Match | None
     left: tuple[int, ...]
     right: tuple[int, ...]
     order: float
+    tables: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 
 def events(
     left: Side, right: Side, matches: Matches, differs: tuple[set[int], set[int]], local: dict[int, Local]
 ) -> list[Event]:
     """Returns all beginnings in the order of the left execution."""
-    found = [*_state_events(left, right, matches, differs), *_local_events(left, right, matches, local)]
-    known = {number for event in found for number in event.left}, {number for event in found for number in event.right}
-    found += _alone(left, right, matches, differs, known)
+    found = [*_state_events(left, right, matches, differs), *_local_events(left, right, matches, differs, local)]
+    # What one side alone has is how it gets there, unless nothing else says where a difference comes from.
+    found = found or _alone(left, right, matches, differs)
     return sorted(found, key=lambda event: event.order)
 
 
@@ -54,49 +58,73 @@ def first_use(side: Side, number: int) -> float:
     return number if side.results[number].kind == "op" or not readers else readers[0] - 0.5
 
 
-def _local_events(left: Side, right: Side, matches: Matches, local: dict[int, Local]) -> list[Event]:
-    sure = {number for number, match in matches.left_of.items()}, {number for number, match in matches.right_of.items()}
+def _local_events(
+    left: Side, right: Side, matches: Matches, differs: tuple[set[int], set[int]], local: dict[int, Local]
+) -> list[Event]:
+    """Returns pairs whose own ops, or those since the nearest matched results, add more than they may."""
     found = []
     for number, what in sorted(local.items()):
         if what.error <= what.allowed:
             continue
         match = matches.left_of[number]
-        inside = [
-            tuple(one for one in region_of(side, end, known) if one == end or one not in known)
-            for side, end, known in (
-                (left, match.left, dict.fromkeys(sure[1])),
-                (right, number, dict.fromkeys(sure[0])),
-            )
-        ]
-        found.append(Event(match, inside[0], inside[1], first_use(left, min(inside[0]))))
+        inside, tables = [], []
+        for side, end, known, differing in (
+            (left, match.left, matches.right_of, differs[0]),
+            (right, number, matches.left_of, differs[1]),
+        ):
+            new = [one for one in region_of(side, end, _agreed_of(side, known)) if one == end or one not in known]
+            inside.append(tuple(one for one in new if one == end or _may_begin(side, one, differing)))
+            tables.append(tuple(one for one in new if one != end and not side.is_main[one]))
+        order = min(match.left, _order_of_right(left, right, matches, number))
+        ends = _from_the_whole(left, inside[0], matches.right_of), _from_the_whole(right, inside[1], matches.left_of)
+        found.append(Event(match, *ends, order, (tables[0], tables[1])))
     return found
 
 
-def _alone(
-    left: Side,
-    right: Side,
-    matches: Matches,
-    differs: tuple[set[int], set[int]],
-    known: tuple[set[int], set[int]],
-) -> list[Event]:
-    """Returns beginnings that show at no pair: the first results that differ and that only one side has, two by two."""
-    sides = left, right
-    lone = [
-        [number for number in roots(side, differs[which]) if number not in matches.of(which)]
-        for which, side in enumerate(sides)
-    ]
-    free = [[number for number in numbers if number not in known[which]] for which, numbers in enumerate(lone)]
+def _agreed_of(side: Side, known: Mapping[int, Match]) -> dict[int, Match]:
+    """Returns the matched results at which a region ends: not those of scalars and masks that differ."""
+    return {number: match for number, match in known.items() if match.agrees or side.is_telling[number]}
+
+
+def _from_the_whole(side: Side, inside: tuple[int, ...], known: Mapping[int, Match]) -> tuple[int, ...]:
+    """Returns the results with what they are a slice of, as far as it is known by its parts alone: one may differ."""
+    chain = [inside[0]]
+    while side.results[chain[0]].sources and (side.does[chain[0]] in SLICING or side.is_passing[chain[0]]):
+        source = side.results[chain[0]].sources[0]
+        if source in known and known[source].part is None:
+            return inside
+        chain.insert(0, source)
+    is_part = any(side.does[number] in SLICING for number in chain[1:]) and side.is_main[chain[0]]
+    return (*chain[:-1], *inside) if is_part else inside
+
+
+def _may_begin(side: Side, number: int, differing: set[int]) -> bool:
+    """Returns whether a difference may begin at a result inside a region: a step to a mask may be any other way to it."""
+    if not side.is_telling[number]:
+        return False
+    return side.eps[number] > 0 and (number in differing or side.is_main[number])
+
+
+def _alone(left: Side, right: Side, matches: Matches, differs: tuple[set[int], set[int]]) -> list[Event]:
+    """Returns beginnings that show at no pair: the first results that differ and that only one side has."""
     found = []
-    for which, numbers in enumerate(free):
-        for number in numbers:
-            order = first_use(left, number) if which == 0 else _order_of_right(left, right, matches, number)
-            ends = ((number,), ()) if which == 0 else ((), (number,))
-            found.append(Event(None, *ends, order))
+    for number in _first_of(left, differs[0]):
+        if number not in matches.right_of:
+            found.append(Event(None, (number,), (), first_use(left, number)))
+    for number in _first_of(right, differs[1]):
+        if number not in matches.left_of:
+            found.append(Event(None, (), (number,), _order_of_right(left, right, matches, number)))
     return found
+
+
+def _first_of(side: Side, differing: set[int]) -> list[int]:
+    """Returns the roots of what differs; of activations, if there are some."""
+    main = {number for number in differing if side.is_main[number] and side.is_telling[number]}
+    return roots(side, main or differing)
 
 
 def _order_of_right(left: Side, right: Side, matches: Matches, number: int) -> float:
-    """Returns the place in the left order just behind what a right result follows from."""
+    """Returns the place in the left order just behind the matched results that a right one follows from."""
     waiting, seen = list(right.results[number].sources), set[int]()
     best = -1.0
     while waiting:

@@ -1,5 +1,6 @@
 """Says in words where two executions first diverge: the place on both sides, the error there and before, the kind."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,17 @@ from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.errors import error_of
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.kinds.find import kind_of
+from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Kind, Piece, Region
+from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side
 
 # Agreed values around a beginning that a kind may need, at most.
 MOST_AGREED = 40
+
+
+# These kinds are of what is made beside the activations: masks, rotary and other positions.
+OF_TABLES = ("mask_shifted", "mask_inverted", "rotary_base", "position_shifted")
 
 
 def first_divergence(alignment: Alignment) -> dict[str, Any] | None:
@@ -29,7 +36,7 @@ def first_divergence(alignment: Alignment) -> dict[str, Any] | None:
     error = error_of(alignment.left, alignment.right, event.match) if event.match else None
     local = alignment.local.get(event.match.right) if event.match else None
     before = error_before(alignment, event)
-    places = _places(alignment, event)
+    places = _places(alignment, event, kind)
     return {
         "message": message_of(alignment, event, kind),
         "kind": None if kind is None else kind.name,
@@ -52,17 +59,70 @@ def error_before(alignment: Alignment, event: Event) -> float | None:
     return max((error for error in errors if error is not None), default=None)
 
 
-def _places(alignment: Alignment, event: Event) -> list[dict[str, Any] | None]:
+def _places(alignment: Alignment, event: Event, kind: Kind | None) -> list[dict[str, Any] | None]:
+    """Returns where a beginning lies on both sides.
+
+    A mask or a table that is another one lies where it is made; another order of what an op reads, in the module around
+    that op. A side that has nothing there but the op at which it
+    shows lacks what the other one does: it is in the module that corresponds to the other one's.
+    """
     sides = (alignment.left, event.left), (alignment.right, event.right)
-    return [_place(side, inside) for side, inside in sides]
+    places = [_place(side, inside) for side, inside in sides]
+    if kind is not None and kind.name in OF_TABLES:
+        for which, (side, _) in enumerate(sides):
+            made = [number for number in event.tables[which] if not _only_passes(side, number)]
+            places[which] = _place(side, tuple(made[-1:])) or places[which]
+    ends = (event.match.left, event.match.right) if event.match else (None, None)
+    at_end = [place is not None and place["result_id"] == end for place, end in zip(places, ends, strict=True)]
+    for which, place in enumerate(places):
+        other = places[1 - which]
+        if place and other and at_end[which] and not at_end[1 - which]:
+            module = _corresponding(alignment, 1 - which, other["module"])
+            places[which] = {**place, "module": place["module"] if module is None else module}
+    if all(at_end) and event.match and _reads_another(alignment, event.match):
+        for place in places:
+            if place is not None and place["module"]:
+                place["module"] = place["module"].rpartition(".")[0]
+    return places
+
+
+def _reads_another(alignment: Alignment, match: Match) -> bool:
+    """Returns whether the activations that both ops of a pair read agree with others, but not with each other."""
+    left, right = alignment.left, alignment.right
+    read = [
+        [source for source in side.results[number].sources if side.is_main[source] and side.is_telling[source]]
+        for side, number in ((left, match.left), (right, match.right))
+    ]
+    for first, second in zip(*read, strict=False):
+        values = left.value(first), right.value(second)
+        partner = alignment.matches.left_of.get(second)
+        if values[0] is not None and values[1] is not None and partner is not None and partner.agrees:
+            if values[0].size == values[1].size:
+                error = relative_error(values[0].reshape(-1), values[1].reshape(-1))
+                if error > 10 * alignment.tolerance:
+                    return True
+    return False
+
+
+def _corresponding(alignment: Alignment, which: int, module: str | None) -> str | None:
+    """Returns the module of the other side that most of a module's own results are matched with; null if none is."""
+    sides = alignment.left, alignment.right
+    counts: Counter[str] = Counter()
+    for match in alignment.matches.of(which).values():
+        mine, other = (match.left, match.right) if which == 0 else (match.right, match.left)
+        result = sides[which].results[mine]
+        partner = sides[1 - which].results[other].module
+        if match.agrees and result.kind == "op" and result.module == module and partner is not None:
+            counts[partner] += 1
+    return counts.most_common(1)[0][0] if counts else None
 
 
 def _place(side: Side, inside: tuple[int, ...]) -> dict[str, Any] | None:
-    """Returns where a beginning lies on one side: the first op in it that computes, else what is there."""
+    """Returns where a beginning lies on one side: the first op in it that does more than to pass values on."""
     if not inside:
         return None
-    ops = [number for number in inside if side.results[number].kind == "op" and not side.is_passing[number]]
-    result = side.results[(ops or inside)[0]]
+    ops = [number for number in inside if side.results[number].kind == "op" and not _only_passes(side, number)]
+    result = side.results[(ops or inside[-1:])[0]]
     return {
         "result_id": result.result_id,
         "name": result.name,
@@ -71,6 +131,13 @@ def _place(side: Side, inside: tuple[int, ...]) -> dict[str, Any] | None:
         "source": result.source,
         "kind": result.kind,
     }
+
+
+def _only_passes(side: Side, number: int) -> bool:
+    """Returns whether an op changes no value and no order, or turns a weight."""
+    if not side.is_passing[number]:
+        return False
+    return side.does[number] != "permute" or side.results[side.results[number].sources[0]].kind != "op"
 
 
 def module_of(side: Side, number: int) -> str | None:
@@ -93,8 +160,11 @@ def kind_of_event(alignment: Alignment, event: Event) -> Kind | None:
         return None
     local = alignment.local.get(match.right)
     in_place = None if local is None else match.relation.to_left(local.value)
-    inside = [_pieces(side, numbers) for side, numbers in ((left, event.left), (right, event.right))]
-    reads = [_inputs(side, numbers) for side, numbers in ((left, event.left), (right, event.right))]
+    regions = [
+        tuple(sorted({*numbers, *tables})) for numbers, tables in zip((event.left, event.right), event.tables, strict=True)
+    ]
+    inside = [_pieces(side, numbers) for side, numbers in zip((left, right), regions, strict=True)]
+    reads = [_inputs(side, numbers) for side, numbers in zip((left, right), regions, strict=True)]
     region = Region(
         values[0],
         match.relation.to_left(values[1]),
@@ -135,7 +205,7 @@ def _agreed(alignment: Alignment, event: Event, reads: list[tuple[int, ...]]) ->
 
 def message_of(alignment: Alignment, event: Event, kind: Kind | None) -> str:
     """Returns what begins at an event, in a sentence without a full stop unless a kind is said, too."""
-    match, places = event.match, _places(alignment, event)
+    match, places = event.match, _places(alignment, event, kind)
     error = error_of(alignment.left, alignment.right, match) if match else None
     where = places[0] or places[1]
     assert where is not None

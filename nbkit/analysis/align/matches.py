@@ -50,6 +50,14 @@ class Matches:
         for known in (self.right_of, self.left_of):
             known.update({number: new[id(match)] for number, match in known.items() if id(match) in new})
 
+    def remove(self, gone: Iterable[Match]) -> None:
+        """Takes matches out."""
+        ids = {id(match) for match in gone}
+        kept = [match for match in self.all if id(match) not in ids]
+        self.all, self.right_of, self.left_of = [], {}, {}
+        for match in kept:
+            self.add(match)
+
     def partner(self, side: int, number: int) -> int | None:
         """Returns the partner's result_id; null without one."""
         match = self.of(side).get(number)

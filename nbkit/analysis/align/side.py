@@ -56,6 +56,18 @@ class Side:
         return [does in PASSING and bool(result.sources) for does, result in zip(self.does, self.results, strict=True)]
 
     @cached_property
+    def is_main(self) -> list[bool]:
+        """Returns whether a result is an op's and was made, at any distance, from a parameter: no mask, no table."""
+        found: list[bool] = []
+        is_weight = [result.kind == "parameter" for result in self.results]
+        for number, result in enumerate(self.results):
+            reads_weight = any(is_weight[source] for source in result.sources)
+            # A weight that is turned or cast is one still.
+            is_weight[number] |= reads_weight and self.is_passing[number]
+            found.append((reads_weight and not is_weight[number]) or any(found[source] for source in result.sources))
+        return found
+
+    @cached_property
     def numel(self) -> npt.NDArray[np.int64]:
         return np.array([prod(result.shape) for result in self.results], dtype=np.int64)
 
@@ -113,7 +125,7 @@ class Side:
         for number in np.flatnonzero(self.is_telling & ~np.isnan(self.projections[:, 0])).tolist():
             known = self.results[number].features
             assert known is not None
-            groups.setdefault((known.numel, known.rms, known.nan_count, known.inf_count, known.projections), []).append(
+            groups.setdefault((self.numel[number], known.rms, known.nan_count, known.inf_count, known.projections), []).append(
                 number
             )
         return list(groups.values())
@@ -142,7 +154,14 @@ class Side:
 
     @cached_property
     def coarsest(self) -> float:
-        """Returns the largest eps of a result that an op made or a parameter has."""
-        return max(
-            (eps for eps, one in zip(self.eps, self.results, strict=True) if one.kind != "constant"), default=0.0
+        """Returns the largest eps that is the run's own: of its state, or of every fourth floating result of its ops.
+
+        A few coarser results are a step in another dtype, whose rounding is a difference like any other.
+        """
+        of_ops = sorted(
+            (eps for eps, result in zip(self.eps, self.results, strict=True) if result.kind == "op" and eps), reverse=True
         )
+        of_state = [
+            eps for eps, result in zip(self.eps, self.results, strict=True) if result.kind in ("input", "parameter", "buffer")
+        ]
+        return max([*of_state, *of_ops[len(of_ops) // 4 : len(of_ops) // 4 + 1]], default=0.0)
