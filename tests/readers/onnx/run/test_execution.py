@@ -77,7 +77,9 @@ def test_left_out_inputs_are_no_sources_and_all_outputs_are_results():
 
 
 def test_an_output_may_be_an_input_or_an_initializer():
-    execution = onnx_execution(model([node("Abs", "x", "y")], [value("x", [1])], "x w y", {"w": floats(2)}), [floats(1)])
+    execution = onnx_execution(
+        model([node("Abs", "x", "y")], [value("x", [1])], "x w y", {"w": floats(2)}), [floats(1)]
+    )
     assert execution.outputs == {"x": 0, "w": 1, "y": 2}
 
 
