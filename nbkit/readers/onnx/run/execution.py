@@ -118,6 +118,8 @@ class _Run:
         notes = []
         if absent := sum(result.features is None for result in self.collector.results):
             notes.append(f"{absent:,} results have no numbers: they are no tensors, or texts, or sparse.")
+        if not self.engine.failures and (lost := [one for one in self.program.outputs if one not in self.ids]):
+            notes.append(f"Nothing makes the outputs {', '.join(map(repr, lost))}.")
         if failures := self.engine.failures[1:]:
             notes.append(
                 f"{len(failures):,} further nodes cannot be run: {', '.join(str(one.node) for one in failures)}."

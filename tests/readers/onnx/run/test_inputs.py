@@ -56,8 +56,8 @@ def test_a_sequence_is_paired_by_place():
         ([ONES, np.array([0], np.int32)], "Input 'i' is int64 (k) in the model, and int32 (1) is given"),
         ([ONES.astype(np.float64), np.array([0])], "Input 'x' is float32 (3, 2) in the model, and float64"),
         ([ONES, [0.5]], "Input 'i' is int64 (k) in the model, and float64 (1) is given"),
-        (ONES, "Inputs are a ndarray: give a dict by name, or a list with one value each."),
-        (7, "Inputs are a int: give a dict by name"),
+        (ONES, "The inputs are of type ndarray: give a dict by name, or a list with a value for each."),
+        (7, "The inputs are of type int: give a dict by name"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_both_lists(given, message):
