@@ -112,7 +112,7 @@ class Engine:
         return nodes[good] if nodes else None
 
     def _find_types(self, names: list[str]) -> None:
-        self.types = self._session(names, prepack=False).types()
+        self.types.update(self._session(names, prepack=False).types())
 
     def _read_by(self, later: Sequence[str], group: Sequence[str]) -> set[str]:
         """Returns which tensors of the group and before it are read by the groups behind it."""

@@ -39,7 +39,7 @@ def onnx_execution(
     runtime()
     proto, folder, own_name = model_of(model)
     program, origins = program_of(proto, folder), origins_of(proto)
-    fed = paired(program, inputs)
+    fed = {key: value.copy() for key, value in paired(program, inputs).items()}  # recompute() runs with them later
     program = program.with_inputs({key: value for key, value in program.overridable.items() if key in fed})
     try:
         if optimized is not None:

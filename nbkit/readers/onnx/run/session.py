@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PLACES = (
     re.compile(r"running (?P<op>\S+) node\. Name:'(?P<node>.*?)' Status Message: (?P<reason>.*)", re.DOTALL),
     re.compile(r"Node \((?P<node>.*?)\) Op \((?P<op>\S+?)\) (?P<reason>.*)", re.DOTALL),
-    re.compile(r"Node:(?P<node>.*?)\s*\) (?P<reason>.*)", re.DOTALL),
+    re.compile(r"\(op_type:(?P<op>\S+?), node name: (?P<node>.*?)\):? (?P<reason>.*)", re.DOTALL),
     re.compile(r'In Node, \("(?P<node>.*?)", (?P<op>\S+?), .*?, Error (?P<reason>.*)', re.DOTALL),
     re.compile(r"(?P<reason>Could not find an implementation for (?P<op>\w+)\(\d+\)) node with name '(?P<node>.*?)'"),
     re.compile(r"Fatal error: :?(?P<op>\S+?)\(-?\d+\) (?P<reason>is not a registered function/op)"),
@@ -30,7 +30,7 @@ IN_SOURCE = re.compile(
     r"^\S*\.(?:h|cc|cpp):\d+ (?:(?:[\w:<>*&~ ]+\(.*?\)(?: const)?(?: \[[^\]]*\])? )|[\w:]+ )?", re.DOTALL
 )
 BEFORE_IT = re.compile(
-    r"^(?:(?:This is an i|I)nvalid model\. |(?:Type )?Error: |Exception during initialization: |\[ShapeInferenceError\] )*"
+    r"^(?:(?:This is an i|I)nvalid model\. |(?:Type )?Error: |\[ShapeInferenceError\] |Exception during [\w ]*: )*"
 )
 CONDITION = re.compile(r"^.*? was false\.? (?=\w)")
 INNERMOST = re.compile(r"^.*Status Message: ", re.DOTALL)

@@ -90,6 +90,19 @@ def test_sequences_between_are_computed_on_the_way():
     assert _recomputed(execution, {"n": [5]}, "nsy") == {"n": [-3], "y": [5, 5]}
 
 
+def test_the_input_of_the_run_is_a_copy():
+    x = np.float32([1, -1])
+    execution = onnx_execution(DIAMOND, [x])
+    x[:] = 0
+    assert _recomputed(execution, {}, "a") == {"a": [2, -3]}
+
+
+def test_values_in_place_of_a_sequence_are_not_taken():
+    nodes = [node("SequenceConstruct", "x x", "s"), node("ConcatFromSequence", "s", "y", axis=0)]
+    execution = onnx_execution(model(nodes, [value("x", [1])], "y"), [np.float32([3])])
+    assert _recomputed(execution, {"s": [5]}, "sy") == {"y": [3, 3]}
+
+
 def test_constants_and_large_initializers_are_replaced():
     nodes = [node("Constant", "", "k", value_float=2.0), node("MatMul", "x w", "h"), node("Mul", "h k", "y")]
     execution = onnx_execution(model(nodes, [value("x", [1, 64])], "y", {"w": floats(64, 64)}), [floats(1, 64)])
