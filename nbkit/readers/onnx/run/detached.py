@@ -39,7 +39,11 @@ class Detached:
         """
         from onnx import helper
 
-        given = {self.names[key]: _like(value, self.dtypes[self.names[key]]) for key, value in replaced.items()}
+        given = {
+            name: _like(value, self.dtypes[name])
+            for name, value in ((self.names[key], value) for key, value in replaced.items())
+            if _is_fed(self.dtypes[name])
+        }
         declared = {
             name: helper.make_tensor_value_info(name, element_type(self.dtypes[name]), value.shape)
             for name, value in given.items()
@@ -70,6 +74,11 @@ def _renamed(node: NodeProto, given: Mapping[str, Array]) -> NodeProto:
     copy.CopyFrom(node)
     copy.output[:] = [COMPUTED + name if name in given else name for name in node.output]
     return copy
+
+
+def _is_fed(dtype: str) -> bool:
+    """Returns whether values of a dtype can be given: not in place of texts, or of what is no tensor."""
+    return dtype not in ("string", "none") and "(" not in dtype
 
 
 def _like(value: Array, dtype: str) -> Array:

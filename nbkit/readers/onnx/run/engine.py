@@ -86,14 +86,33 @@ class Engine:
                     self._hidden.add(error.node.removeprefix(AS_FLOAT32))
                     continue
                 failed = _node_of(error, self.nodes)
+                if failed is None and not (error.is_of_format or error.is_of_run):
+                    failed = self._first_refused()
                 if failed is None or len(self.failures) >= MOST_FAILURES:
                     raise
                 error.node, error.op = failed.name, op_name(failed)
                 self.failures.append(error)
                 self.nodes = without(self.nodes, failed.name)
 
+    def _first_refused(self) -> NodeProto | None:
+        """Returns the last node of the shortest beginning that onnxruntime does not load, found by halving."""
+        nodes = self.nodes
+        good, bad = 0, len(nodes)
+        try:
+            while bad - good > 1:
+                middle = (good + bad) // 2
+                self.nodes = nodes[:middle]
+                try:
+                    self._session([name for node in self.nodes for name in node.output if name], prepack=False)
+                    good = middle
+                except RefusedError:
+                    bad = middle
+        finally:
+            self.nodes = nodes
+        return nodes[good] if nodes else None
+
     def _find_types(self, names: list[str]) -> None:
-        self.types = self._session(names, prepack=False).types()
+        self.types.update(self._session(names, prepack=False).types())
 
     def _read_by(self, later: Sequence[str], group: Sequence[str]) -> set[str]:
         """Returns which tensors of the group and before it are read by the groups behind it."""

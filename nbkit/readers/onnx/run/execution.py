@@ -39,7 +39,7 @@ def onnx_execution(
     runtime()
     proto, folder, own_name = model_of(model)
     program, origins = program_of(proto, folder), origins_of(proto)
-    fed = paired(program, inputs)
+    fed = {key: value.copy() for key, value in paired(program, inputs).items()}  # recompute() runs with them later
     program = program.with_inputs({key: value for key, value in program.overridable.items() if key in fed})
     try:
         if optimized is not None:
@@ -118,6 +118,8 @@ class _Run:
         notes = []
         if absent := sum(result.features is None for result in self.collector.results):
             notes.append(f"{absent:,} results have no numbers: they are no tensors, or texts, or sparse.")
+        if not self.engine.failures and (lost := [one for one in self.program.outputs if one not in self.ids]):
+            notes.append(f"Nothing makes the outputs {', '.join(map(repr, lost))}.")
         if failures := self.engine.failures[1:]:
             notes.append(
                 f"{len(failures):,} further nodes cannot be run: {', '.join(str(one.node) for one in failures)}."

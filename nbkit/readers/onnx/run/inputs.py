@@ -39,7 +39,9 @@ def paired(program: Program, inputs: Mapping[str, object] | Sequence[object]) ->
     if isinstance(inputs, Mapping):
         by_name = _by_name(program, declared, inputs)
     elif isinstance(inputs, (str, bytes, np.ndarray)) or not isinstance(inputs, Sequence):
-        raise OptionError(f"Inputs are a {type(inputs).__name__}: give a dict by name, or a list with one value each.")
+        raise OptionError(
+            f"The inputs are of type {type(inputs).__name__}: give a dict by name, or a list with a value for each."
+        )
     elif len(inputs) != len(declared):
         raise OptionError(
             f"{_count(len(inputs), 'value')} given for {_count(len(declared), 'input')}: {_listed(declared)}; "

@@ -43,19 +43,23 @@ def optimized_program(program: Program, level: str) -> Program:
 
 def same_weights(program: Program, before: Program, origins: Origins) -> Origins:
     """Returns origins that know initializers which onnxruntime renamed, by their values: equal, or transposed."""
-    weights = dict(origins.weights)
+    weights, kinds = dict(origins.weights), dict(origins.kinds)
     known = set(before.initializers)
+    # What the exporter does not list it has computed; without such a list, any of them may be a parameter.
+    sources = {
+        name: array
+        for name, array in before.arrays.items()
+        if not origins.signature or origins.kinds.get(name) or name in origins.weights
+    }
     for name, array in program.arrays.items():
-        if name not in known and (source := _equal(array, before.arrays)) is not None:
-            weights[name] = origins.weights.get(source, source)
-    return replace(origins, weights=weights)
+        if name not in known and (source := _equal(array, sources)) is not None:
+            weights[name], kinds[name] = weights.get(source, source), kinds.get(source)
+    return replace(origins, weights=weights, kinds=kinds)
 
 
 def _equal(array: Array, others: Mapping[str, Array]) -> str | None:
     for name, other in others.items():
-        if sorted(other.shape) != sorted(array.shape) or "f" not in (other.dtype.kind, array.dtype.kind):
-            continue
-        if any(_same(array, one) for one in _forms(other)):
+        if array.dtype.kind == "f" and any(_same(array, one) for one in _forms(other)):
             return name
     return None
 

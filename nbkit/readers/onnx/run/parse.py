@@ -12,7 +12,7 @@ from nbkit.errors import OptionError, TraceError, first_line
 from nbkit.executions.execution import Array
 from nbkit.readers.onnx.graph import inner_graphs
 from nbkit.readers.onnx.reader import parsed_file
-from nbkit.readers.onnx.run.program import INLINE_BYTES, Program
+from nbkit.readers.onnx.run.program import INLINE_BYTES, Program, in_order
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, TensorProto
@@ -27,7 +27,7 @@ def model_of(model: object) -> tuple[ModelProto, str | None, str]:
         return parsed_file(path), str(path.parent.resolve()), path.name
     proto: Any = getattr(model, "model_proto", model)
     if not hasattr(proto, "graph") or not hasattr(proto, "opset_import"):
-        raise OptionError(f"A {type(model).__name__} is no ONNX model: {EXPECTED}.")
+        raise OptionError(f"The model is of type {type(model).__name__}, which is none of ONNX: {EXPECTED}.")
     if not (proto.graph.node or proto.graph.output):
         raise OptionError(f"The ONNX model has an empty graph: {EXPECTED}.")
     return proto, None, proto.graph.name or "graph"
@@ -48,7 +48,7 @@ def program_of(proto: ModelProto, folder: str | None) -> Program:
     held = set(names)
     return Program(
         _copy(proto, without=("graph", "functions")),
-        tuple(_named(_nodes(proto))),
+        tuple(in_order(_named(_nodes(proto)))),
         tuple(value for value in graph.input if value.name not in held),
         tuple(value.name for value in graph.output),
         names,

@@ -66,6 +66,25 @@ def _captured(graph: GraphProto) -> Iterator[str]:
     yield from (value.name for value in graph.output if value.name not in own)
 
 
+def in_order(nodes: Sequence[NodeProto]) -> list[NodeProto]:
+    """Returns the nodes so that each stands behind those that it needs; they stay as they are where that is so."""
+    makers = {name: node.name for node in nodes for name in node.output if name}
+    waiting, done = list(nodes), set[str]()
+    result: list[NodeProto] = []
+    while waiting:
+        later = []
+        for node in waiting:
+            if all(makers[name] in done for name in reads(node) if name in makers):
+                result.append(node)
+                done.add(node.name)
+            else:
+                later.append(node)
+        if len(later) == len(waiting):  # a circle, which onnxruntime is to refuse
+            return result + later
+        waiting = later
+    return result
+
+
 def needed(nodes: Sequence[NodeProto], wanted: Iterable[str], given: Iterable[str] = ()) -> list[NodeProto]:
     """Returns nodes from which the wanted values are made, in order; what is given is not made once more."""
     waiting, have = set(wanted), set(given)

@@ -18,17 +18,21 @@ if TYPE_CHECKING:
 PLACES = (
     re.compile(r"running (?P<op>\S+) node\. Name:'(?P<node>.*?)' Status Message: (?P<reason>.*)", re.DOTALL),
     re.compile(r"Node \((?P<node>.*?)\) Op \((?P<op>\S+?)\) (?P<reason>.*)", re.DOTALL),
-    re.compile(r"Node:(?P<node>.*?)\s*\) (?P<reason>.*)", re.DOTALL),
+    re.compile(r"\(op_type:(?P<op>\S+?), node name: (?P<node>.*?)\):? (?P<reason>.*)", re.DOTALL),
     re.compile(r'In Node, \("(?P<node>.*?)", (?P<op>\S+?), .*?, Error (?P<reason>.*)', re.DOTALL),
     re.compile(r"(?P<reason>Could not find an implementation for (?P<op>\w+)\(\d+\)) node with name '(?P<node>.*?)'"),
     re.compile(r"Fatal error: :?(?P<op>\S+?)\(-?\d+\) (?P<reason>is not a registered function/op)"),
-    re.compile(r"of operator \((?P<op>\w+)\) in node \((?P<node>.*?)\) is invalid"),
+    re.compile(r"(?P<reason>Type.* in node \((?P<node>[^()]*)\).*)", re.DOTALL),
 )
 CODE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ")
 # What stands before a reason in the text of C++: a file and a line, then maybe the signature of a function.
 IN_SOURCE = re.compile(
     r"^\S*\.(?:h|cc|cpp):\d+ (?:(?:[\w:<>*&~ ]+\(.*?\)(?: const)?(?: \[[^\]]*\])? )|[\w:]+ )?", re.DOTALL
 )
+BEFORE_IT = re.compile(
+    r"^(?:(?:This is an i|I)nvalid model\. |(?:Type )?Error: |\[ShapeInferenceError\] |Exception during [\w ]*: )*"
+)
+CONDITION = re.compile(r"^.*? was false\.? (?=\w)")
 INNERMOST = re.compile(r"^.*Status Message: ", re.DOTALL)
 NEW_OPSET = re.compile(r"Opset (\d+) is under development")
 NEW_IR = re.compile(r"Unsupported model IR version: (\d+), max supported IR version: (\d+)")
@@ -42,7 +46,7 @@ class RefusedError(Exception):
     def __init__(self, reason: str, node: str | None = None, op: str | None = None) -> None:
         super().__init__(reason)
         self.reason, self.node, self.op = reason, node, op
-        self.is_of_run = False
+        self.is_of_run = self.is_of_format = False
 
     def sentence(self) -> str:
         """Returns what failed as one sentence."""
@@ -57,8 +61,10 @@ def refused(error: Exception) -> RefusedError:
     for pattern in PLACES:
         if found := pattern.search(text):
             parts = found.groupdict()
-            return RefusedError(_plain(parts.get("reason") or text), parts.get("node"), parts.get("op"))
-    return RefusedError(_plain(text))
+            return RefusedError(_plain(parts["reason"]), parts.get("node"), parts.get("op"))
+    result = RefusedError(_plain(text))
+    result.is_of_format = bool(NEW_OPSET.search(text) or NEW_IR.search(text))
+    return result
 
 
 def _plain(text: str) -> str:
@@ -71,8 +77,9 @@ def _plain(text: str) -> str:
         return f"onnxruntime {version} has no such op; use a version that has it, or ops of ONNX"
     if "Could not find an implementation" in text:
         return "there is no kernel for it on the CPU in this dtype"
-    text = IN_SOURCE.sub("", INNERMOST.sub("", text.strip()))
+    text = IN_SOURCE.sub("", BEFORE_IT.sub("", INNERMOST.sub("", text.strip())))
     line = next((line.strip() for line in text.splitlines() if line.strip()), "it says no reason").rstrip(".")
+    line = CONDITION.sub("", line).replace(". ", "; ")
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
 
 
