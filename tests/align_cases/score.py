@@ -1,16 +1,19 @@
 """Scores opalign on all cases: `python -m tests.align_cases.score [SECTION [NAME...]]`.
 
-Sections are ports, faults, onnx, planted and planted-exported; `all` is every one. Names choose the cases that have one
-of them in theirs.
+Sections are ports, faults, onnx, eager, planted and planted-exported; `all` is every one. Names choose the cases that
+have one of them in theirs.
 """
 
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from tests.align_cases.faults import FAULTS
 from tests.align_cases.ports import PORTS
@@ -36,17 +39,36 @@ class Line:
         kind_right = {None: "", True: "right", False: "WRONG"}[self.kind_right]
         place_right = "right" if self.place_right else "WRONG"
         return (
-            f"{self.name:<40.40} {self.claimed:<16.16} {place_right:<5} {self.place:<76.76} "
-            f"{kind_right:<5} {self.kind:<22.22} {self.seconds:6.2f} s"
+            f"{self.name:<40.40} {self.seconds:6.2f} s  {self.claimed:<15.15} "
+            f"{kind_right:<5} {self.kind:<40.40} {place_right} {self.place}"
         )
 
 
-def opalign(left: Any, right: Any, inputs: Any) -> Any:
-    import nbkit
+class Aligned:
+    """Holds the trace of two runs that were aligned, and how long that took with both runs."""
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return nbkit.opalign(left, right, inputs=inputs)
+    def __init__(self, left: Any, right: Any, inputs: Any) -> None:
+        import nbkit
+
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.trace = nbkit.opalign(left, right, inputs=inputs)
+        self.seconds = time.perf_counter() - start
+        self.first = self.trace.meta["first_divergence"]
+        self.kind = (self.first or {}).get("kind") or "none"
+
+    @property
+    def matched(self) -> Any:
+        alignment = self.trace.alignment
+        return alignment[alignment["action"] == "match"]
+
+    @property
+    def claims(self) -> str:
+        """Returns how many pairs are said not to agree, and how many of them to begin there."""
+        matched = self.matched
+        local = matched["error_class"].isin(["local", "both"]).sum()
+        return f"{(matched['mark'] == '~').sum()} ~, {local} local"
 
 
 def sides(first: dict[str, Any] | None, key: str) -> dict[str, str]:
@@ -55,38 +77,10 @@ def sides(first: dict[str, Any] | None, key: str) -> dict[str, str]:
     return {side: value.get(key) or "" for side, value in named.items()}
 
 
-def claims(trace: Any) -> str:
-    """Returns how many pairs are said not to agree, and how many of them to begin there."""
-    alignment = trace.alignment
-    matched = alignment[alignment["action"] == "match"]
-    local = matched["error_class"].isin(["local", "both"]).sum()
-    return f"{(matched['mark'] == '~').sum()} ~, {local} local"
-
-
-def port_line(name: str) -> Line:
-    port = PORTS[name]()
-    trace = opalign(port.left, port.right, port.inputs)
-    first = trace.meta["first_divergence"]
-    place = "none" if first is None else described(first)
-    return Line(name, claims(trace), place, first is None, kind=(first or {}).get("kind") or "")
-
-
-def fault_line(name: str) -> Line:
-    fault = FAULTS[name]
-    port = fault.build()
-    trace = opalign(port.left, port.right, port.inputs)
-    first = trace.meta["first_divergence"]
-    modules = sides(first, "module")
-    allowed = {"left": fault.modules_left, "right": fault.modules_right}
-    right = bool(modules) and all(module in allowed[side] for side, module in modules.items())
-    kind = (first or {}).get("kind") or "none"
-    wanted = {fault.kind, *fault.also}
-    text = described(first) if right else f"{described(first)}, not {allowed['right'] and sorted(allowed['right'])}"
-    return Line(name, claims(trace), text, right, kind_text(kind, wanted), kind in wanted)
-
-
-def kind_text(kind: str, wanted: set[str]) -> str:
-    return kind if kind in wanted else f"{kind}, not {min(wanted)}"
+def acceptable(first: dict[str, Any] | None, key: str, left: AbstractSet[str], right: AbstractSet[str]) -> bool:
+    """Whether a first divergence is claimed, and what it names of each side is one of that side's places."""
+    found = sides(first, key)
+    return bool(found) and all(value in {"left": left, "right": right}[side] for side, value in found.items())
 
 
 def described(first: dict[str, Any] | None) -> str:
@@ -94,29 +88,51 @@ def described(first: dict[str, Any] | None) -> str:
     if first is None:
         return "none"
     modules, ops = sides(first, "module"), sides(first, "op")
-    return " | ".join(f"{modules[side] or '(root)'} {ops[side].removeprefix('aten.')}" for side in modules)
+    return " | ".join(f"{side}: {modules[side] or '(root)'} {ops[side].removeprefix('aten.')}" for side in modules)
 
 
-def planted_line(case: Any, kinds: set[str]) -> Line:
-    trace = opalign(case.model_left, case.model_right, case.inputs)
-    first = trace.meta["first_divergence"]
-    names = sides(first, "name")
-    right = bool(names) and all(name in case.places for name in names.values())
-    kind = (first or {}).get("kind") or "none"
-    place = " | ".join(names.values()) or "none"
-    text = place if right else f"{place}, not {sorted(case.places)}"
-    return Line(case.name, claims(trace), text, right, kind_text(kind, kinds), kind in kinds)
+def kind_text(kind: str, wanted: AbstractSet[str]) -> str:
+    return kind if kind in wanted else f"{kind}, not {min(wanted)}"
+
+
+def port_line(name: str) -> Line:
+    port = PORTS[name]()
+    found = Aligned(port.left, port.right, port.inputs)
+    kind = "" if found.first is None else found.kind
+    return Line(name, found.claims, described(found.first), found.first is None, kind, seconds=found.seconds)
+
+
+def fault_line(name: str) -> Line:
+    fault = FAULTS[name]
+    port = fault.build()
+    found = Aligned(port.left, port.right, port.inputs)
+    right = acceptable(found.first, "module", fault.modules_left, fault.modules_right)
+    place = described(found.first)
+    if not right:
+        place += f"; not {sorted(fault.modules_left)} | {sorted(fault.modules_right)}"
+    wanted = {fault.kind, *fault.also}
+    return Line(
+        name, found.claims, place, right, kind_text(found.kind, wanted), found.kind in wanted, seconds=found.seconds
+    )
+
+
+def planted_line(case: Any, kinds: AbstractSet[str]) -> Line:
+    found = Aligned(case.model_left, case.model_right, case.inputs)
+    right = acceptable(found.first, "name", case.places, case.places)
+    place = " | ".join(sides(found.first, "name").values()) or "none"
+    place = place if right else f"{place}; not {sorted(case.places)}"
+    return Line(
+        case.name, found.claims, place, right, kind_text(found.kind, kinds), found.kind in kinds, seconds=found.seconds
+    )
 
 
 def onnx_line(case: Any, wanted: dict[str, set[str]]) -> Line:
     """Counts the right results whose pairs are right; a part of a result, or one that holds it, is not judged."""
-    trace = opalign(case.left, case.right, case.inputs)
-    pairs = trace.alignment[trace.alignment["action"] == "match"]
-    names = trace.frames["results"].set_index("result_id")["name"]
+    found = Aligned(case.left, case.right, case.inputs)
+    names = found.trace.frames["results"].set_index("result_id")["name"]
     right, wrong, certain = set(), set(), set()
-    for left_id, right_id, relation, mark in zip(
-        pairs["left_id"], pairs["right_id"], pairs["relation"], pairs["mark"], strict=True
-    ):
+    columns = (found.matched[column] for column in ("left_id", "right_id", "relation", "mark"))
+    for left_id, right_id, relation, mark in zip(*columns, strict=True):
         name = names[right_id]
         if name in wanted and relation not in ("slice", "concat"):
             good = names[left_id] in wanted[name]
@@ -125,7 +141,36 @@ def onnx_line(case: Any, wanted: dict[str, set[str]]) -> Line:
     possible = sum(map(bool, wanted.values()))
     published = PUBLISHED[case.name.split("-")[0]] if "optimised-onnxruntime" in case.name else "-"
     place = f"{len(right - wrong)}/{possible} of {len(wanted)}, wrong {sorted(wrong)}, published {published}"
-    return Line(case.name, claims(trace), place, len(right - wrong) == possible and not certain)
+    good = len(right - wrong) == possible and not certain
+    return Line(case.name, found.claims, place, good, seconds=found.seconds)
+
+
+def eager_line(name: str, module: Any, model: Any, inputs: Any, values: Any) -> Line:
+    """Counts the aten results that have a partner, and names the partners with other values."""
+    found = Aligned(module, model, inputs)
+    results = found.trace.frames["results"]
+    left = results[(results["side"] == "left") & (results["kind"] == "op")].set_index("result_id")
+    alignment = found.trace.alignment
+    alone = alignment[(alignment["action"] == "left_only") & alignment["left_id"].isin(left.index)]
+    paired = found.matched[found.matched["left_id"].isin(left.index)]
+    names = results.set_index("result_id")["name"]
+    whole = paired[~paired["relation"].isin(["slice", "concat"])]
+    wrong = {
+        names[right_id]
+        for left_id, right_id in zip(whole["left_id"], whole["right_id"], strict=True)
+        if not same_extremes(left.loc[left_id], values.get(names[right_id]))
+    }
+    share, explained = paired["left_id"].nunique() / max(len(left), 1), alone["relation"].notna().sum()
+    text = f"{share:.1%} of {len(left)} aten results paired, {explained} of the rest explained, wrong {sorted(wrong)}"
+    good = share >= 0.95 and not wrong and found.first is None
+    return Line(name, found.claims, text, good, seconds=found.seconds)
+
+
+def same_extremes(row: Any, value: np.ndarray | None) -> bool:
+    """Whether smallest and largest element are those of a row of results; true of what is no array of floats."""
+    if value is None or value.dtype.kind != "f":
+        return True
+    return bool(np.allclose([row["min"], row["max"]], [value.min(), value.max()], rtol=1e-3, atol=1e-5))
 
 
 Cases = Iterable[tuple[str, Callable[[], Line]]]
@@ -153,6 +198,19 @@ def onnx(chosen: Callable[[str], bool]) -> Iterator[tuple[str, Callable[[], Line
                     yield case.name, partial(onnx_line, case, wanted)
 
 
+def eager(chosen: Callable[[str], bool]) -> Iterator[tuple[str, Callable[[], Line]]]:
+    from tests.align_cases.onnx_models import PARTS, exported, optimised, results_of, torch_inputs, torch_part
+
+    for part in PARTS:
+        models = {"exported": partial(exported, part, 64, True), "onnxruntime": partial(optimised, part, 64)}
+        for name, model in models.items():
+            if chosen(f"{part}-eager-{name}"):
+                inputs = torch_inputs(part, 64)
+                values = results_of(model(), {key: value.numpy() for key, value in inputs.items()})
+                case = f"{part}-eager-{name}"
+                yield case, partial(eager_line, case, torch_part(part), model(), inputs, values)
+
+
 def planted(chosen: Callable[[str], bool], against: str = "itself") -> Iterator[tuple[str, Callable[[], Line]]]:
     from tests.align_cases.planted_onnx import KINDS, planted
 
@@ -165,18 +223,17 @@ SECTIONS: dict[str, Callable[[Callable[[str], bool]], Cases]] = {
     "ports": ports,
     "faults": faults,
     "onnx": onnx,
+    "eager": eager,
     "planted": planted,
     "planted-exported": partial(planted, against="exported"),
 }
 
 
 def judged(name: str, judge: Callable[[], Line]) -> Line:
-    start = time.perf_counter()
     try:
-        line = judge()
+        return judge()
     except Exception as error:  # an engine that fails on one case is scored on the others
-        line = Line(name, "failed", f"{type(error).__name__}: {error}".replace("\n", " "), False)
-    return Line(**{**vars(line), "seconds": time.perf_counter() - start})
+        return Line(name, "failed", f"{type(error).__name__}: {error}".replace("\n", " "), False)
 
 
 def main(arguments: list[str]) -> None:
@@ -184,7 +241,7 @@ def main(arguments: list[str]) -> None:
     if section != "all" and section not in SECTIONS:
         raise SystemExit(f"{section!r} is no section; there are all, {', '.join(SECTIONS)}.")
     for name in SECTIONS if section == "all" else [section]:
-        print(f"\n{name}: case, pairs that differ, first divergence (left | right), its kind, time with both runs")
+        print(f"\n{name}: case, time with both runs, pairs that differ, kind, first divergence")
         lines = []
         for case, judge in SECTIONS[name](lambda case: not parts or any(part in case for part in parts)):
             lines.append(judged(case, judge))
