@@ -154,3 +154,10 @@ def results_of(model: Any, inputs: Arrays) -> Arrays:
     wanted = {each.name for each in session.get_inputs()}
     feeds = {name: value for name, value in inputs.items() if name in wanted}
     return dict(zip(names, session.run(names, feeds), strict=True))
+
+
+def constants_of(model: Any) -> Arrays:
+    """Returns the initializers by name."""
+    from onnx import numpy_helper
+
+    return {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
