@@ -7,6 +7,7 @@ import numpy as np
 
 from nbkit.analysis.align.kinds.activations import activation
 from nbkit.analysis.align.kinds.case import Case
+from nbkit.analysis.align.kinds.inside.branches import branch_kind
 from nbkit.analysis.align.kinds.inside.variants import attention_kind
 from nbkit.analysis.align.kinds.linear import missing_bias, missing_residual, scale
 from nbkit.analysis.align.kinds.masks import mask_inverted, mask_shifted
@@ -56,7 +57,7 @@ def kind_of(region: Region) -> Kind | None:
         if len(region.left_ops) > 1 or len(region.right_ops) > 1:
             for pair in _pairs(region):
                 case = Case(pair, with_inner=True)
-                if (kind := _found(case) or attention_kind(case)) is not None:
+                if (kind := _found(case) or attention_kind(case) or branch_kind(case)) is not None:
                     return kind
     return None
 
