@@ -13,7 +13,7 @@ from nbkit.analysis.align.kinds.case import MASKED, Case, Floats, floats, norm, 
 from nbkit.analysis.align.region import Array
 
 Bools = npt.NDArray[np.bool_]
-QUERIES = 64
+QUERIES = 32
 NEAR = 1e-3
 
 

@@ -99,11 +99,11 @@ def _rotary(attention: Attention, query: Named, key: Named) -> Iterator[Variant]
 def _bases(
     attention: Attention, first: tuple[Named, Complexes], second: tuple[Named, Complexes], layout: str, width: int
 ) -> Iterator[Variant]:
-    own = base_of(step_frequencies(second[1])) if len(second[1]) > 1 else None
-    if own is None:
+    solved = base_of(step_frequencies(second[1])) if len(second[1]) > 1 else None
+    if solved is None:
         return
-    near = min(BASES, key=lambda one: abs(np.log(one / own)))
-    own = near if abs(np.log(near / own)) < 0.05 else own
+    distances = [(abs(float(np.log(one / solved))), one) for one in BASES]
+    own = min(distances)[1] if min(distances)[0] < 0.05 else solved
     for base in BASES:
         if base == own:
             continue
