@@ -28,7 +28,6 @@ Test = Callable[[Case], Kind | None]
 KINDS: dict[str, Test] = {
     "mask_shifted": mask_shifted,
     "mask_inverted": mask_inverted,
-    "nan": nan,
     "accumulation_dtype": accumulation_dtype,
     "epsilon": epsilon,
     "rotary_base": rotary_base,
@@ -45,6 +44,7 @@ KINDS: dict[str, Test] = {
     "norm_place": norm_place,
     "untied_weight": untied_weight,
     "other_weights": other_weights,
+    "nan": nan,
 }
 
 
@@ -54,17 +54,19 @@ def kind_of(region: Region) -> Kind | None:
         for pair in _pairs(region):
             if (kind := _found(Case(pair))) is not None:
                 return kind
-        if len(region.left_ops) > 1 or len(region.right_ops) > 1:
-            for pair in _pairs(region):
-                case = Case(pair, with_inner=True)
-                if (kind := _found(case) or attention_kind(case) or branch_kind(case)) is not None:
-                    return kind
-    return None
+        for pair in _pairs(region):
+            case = Case(pair, with_inner=True)
+            has_inner = len(region.left_ops) > 1 or len(region.right_ops) > 1
+            kind = (_found(case) if has_inner else None) or attention_kind(case) or branch_kind(case)
+            if kind is not None:
+                return kind
+        # The last: what gives NaN says more than NaN does.
+        return next((kind for pair in _pairs(region) if (kind := nan(Case(pair))) is not None), None)
 
 
 def _found(case: Case) -> Kind | None:
-    """Returns the first kind that explains a difference."""
-    return next((kind for test in KINDS.values() if (kind := test(case)) is not None), None)
+    """Returns the first kind that explains a difference, other than NaN."""
+    return next((kind for test in KINDS.values() if test is not nan and (kind := test(case)) is not None), None)
 
 
 def _pairs(region: Region) -> list[Region]:

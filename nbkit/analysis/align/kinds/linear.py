@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, Known, at, floats, norm, number_text
+from nbkit.analysis.align.kinds.norms.place import missing_before_norm
 from nbkit.analysis.align.region import Kind
 
 # A factor is read as that of a dimension if it is within this.
@@ -96,7 +97,7 @@ def missing_residual(case: Case) -> Kind | None:
         message = f"The {lacking} one lacks the residual {one.name}, which the {other} one adds."
         if (kind := case.told("missing_residual", message, candidate)) is not None:
             return kind
-    return None
+    return missing_before_norm(case)
 
 
 def _residuals(case: Case) -> Iterator[tuple[Known, int, Floats]]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from nbkit.analysis.align.kinds.activations import NONE, applied, gates, named_function
 from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, at, floats, norm
+from nbkit.analysis.align.kinds.weights import is_equal
 from nbkit.analysis.align.region import Array, Kind
 
 ROWS = 64
@@ -16,7 +17,9 @@ def swapped_operands(case: Case) -> Kind | None:
     """Tests f(b) * a against f(a) * b, b - a, b / a, b @ a, a product with another factor, and another known value."""
     if not case.is_same_shape or not case.is_finite or not case.is_clear or case.left.size < FEWEST:
         return None
-    return _gated(case) or _arithmetic(case) or _products(case) or _other(case)
+    if case.is_weight:
+        return _exchanged(case)
+    return _gated(case) or _function(case) or _arithmetic(case) or _products(case) or _other(case)
 
 
 def _gated(case: Case) -> Kind | None:
@@ -29,6 +32,29 @@ def _gated(case: Case) -> Kind | None:
             message = f"The right one applies {name} to {gate.other_name}, the left one to {gate.name}."
             return case.told(NAME, message, applied(swapped, name))
     return None
+
+
+def _function(case: Case) -> Kind | None:
+    """Tests f(b) against f(a)."""
+    made = [(gate, name) for gate in gates(case) if gate.other is None and (name := named_function(case, gate, "left"))]
+    for first, name in made:
+        for second in gates(case):
+            if name == NONE or second.other is not None or second.name == first.name:
+                continue
+            if named_function(case, second, "right") == name:
+                message = f"The right one applies {name} to {second.name}, the left one to {first.name}."
+                return case.told(NAME, message, applied(second, name))
+    return None
+
+
+def _exchanged(case: Case) -> Kind | None:
+    """Tests whether both parameters are there on both sides, as where two have taken each other's place."""
+    found = [[one for one in case.known if is_equal(case, one, side)] for side in ("left", "right")]
+    names = [one.name for one in found[0][:1] + found[1][:1]]
+    if len(names) < 2 or names[0] == names[1]:
+        return None
+    message = f"The left one is the parameter {names[0]}, the right one {names[1]}: the two are exchanged."
+    return Kind(NAME, message, 0.0)
 
 
 def _arithmetic(case: Case) -> Kind | None:
@@ -58,7 +84,7 @@ def _is_made(case: Case, values: Floats) -> bool:
 
 def _products(case: Case) -> Kind | None:
     """Tests matrix products at some rows: the operands exchanged, or the second one another value of its shape."""
-    if len(case.shape) < 2 or case.is_weight:
+    if len(case.shape) < 2:
         return None
     made = [one for one in _pairs(case) if _is_product(case, *one[2:], case.left)]
     for first, second, left, right in made:
@@ -121,8 +147,6 @@ def _error(case: Case, left: Array, right: Array, wanted: Floats, rows: int = RO
 
 def _other(case: Case) -> Kind | None:
     """Tests whether the right one equals a further value that both sides have."""
-    if case.is_weight:
-        return None
     for one, view in case.shaped(case.shape):
         if one.is_left or one.is_right:
             continue

@@ -74,6 +74,8 @@ def rotary():
     yield Planted("rotary_base", "turned q", region(half, rotated(X, angles(16, 8, 5e5)), inputs), words)
     inverse = [single(base ** (-np.arange(32) / 32)) for base in (1e4, 5e5)]
     yield Planted("rotary_base", "inverse frequencies", region(*inverse, kind="buffer"), words)
+    growing = [single(base ** (np.arange(32) / 32)) for base in (1e4, 5e5)]
+    yield Planted("rotary_base", "powers of the base", region(*growing), words)
     tables = [single(np.tile(np.cos(angles(64, 16, base)), 2)) for base in (1e4, 5e5)]
     yield Planted("rotary_base", "cosines", region(*tables), words)
     sines = [single(np.sin(angles(64, 16, base)))[None] for base in (1e4, 12_345)]
@@ -144,6 +146,12 @@ def linear():
     res = [piece("x", H), piece("y", y)]
     yield Planted("missing_residual", "right", region(H + y, y, res), ("right one lacks the residual x",))
     yield Planted("missing_residual", "left", region(y * 2, y * 2 + H, [piece("x", H)]), ("left one lacks", "x"))
+    g = 1 + 0.2 * randn(32, seed=8)
+    pair = rms_norm(H + y, 1e-5, g), rms_norm(y, 1e-5, g)
+    inputs = [piece("x", H), piece("y", y), parameter("g", g)]
+    yield Planted(
+        "missing_residual", "before a norm", region(*pair, inputs), ("lacks the residual x", "before its norm")
+    )
     pair = H + y * 3, y * 3
     yield Planted("missing_residual", "near", region(*pair, [piece("y", y)], agreed={"x": H}), ("residual x",))
 
@@ -213,6 +221,7 @@ def functions():
     pair = made("silu", a) * b, made("silu", b) * a
     yield Planted("swapped_operands", "gate and up", region(*pair, inputs), ("silu to b", "left one to a"))
     yield Planted("swapped_operands", "fused gate and up", region(*pair, [piece("ab", both)]), ("second half of ab",))
+    yield Planted("swapped_operands", "input", region(made("silu", a), made("silu", b), inputs), ("silu to b",))
     yield Planted("swapped_operands", "difference", region(a - b, b - a, inputs), ("b - a",), also=("scale",))
     p, k, v = softmax(randn(2, 4, 16, 16)), randn(2, 4, 16, 8, seed=1), randn(2, 4, 16, 8, seed=2)
     inputs = [piece("p", p), piece("v", v)]
@@ -225,6 +234,9 @@ def functions():
 
 
 def weights():
+    other = randn(32, 32, seed=12)
+    one = region(W, other, kind="parameter", agreed={"gate": W, "up": other})
+    yield Planted("swapped_operands", "parameters", one, ("left one is the parameter gate", "right one up"))
     changed = W.copy()
     changed[3, 5] += 1
     yield Planted(

@@ -86,7 +86,7 @@ def _values(
     if not name:
         yield None, sides[0][:1, :, rows], sides[1][:1, :, rows]
         return
-    for one in _heads(pool, shape[1], shape[3]):
+    for one in heads_of(pool, shape[1], shape[3]):
         wanted = (shape[0], shape[1], shape[2], one.value.shape[-1])
         for own, other in zip(*(views(side, wanted) for side in sides), strict=False):
             mine = own[:1, :, rows]
@@ -94,7 +94,7 @@ def _values(
                 yield one, mine, other[:1, :, rows]
 
 
-def _heads(pool: list[tuple[str, Array]], heads: int, length: int) -> Iterator[Named]:
+def heads_of(pool: list[tuple[str, Array]], heads: int, length: int) -> Iterator[Named]:
     """Yields known values as [1, head, position, element], with fewer heads repeated as often as it takes."""
     for name, value in pool:
         if value.ndim == 4 and value.shape[2] == length:
@@ -126,8 +126,8 @@ def _found(
             if _is_same(before, scores, ~masked) and not (is_low & masked).any():
                 scores = before
                 break
-    heads = list(_heads(pool, shape[1], shape[3])) + (
-        list(_heads(pool, shape[1], shape[2])) if shape[2] != shape[3] else []
+    heads = list(heads_of(pool, shape[1], shape[3])) + (
+        list(heads_of(pool, shape[1], shape[2])) if shape[2] != shape[3] else []
     )
     for query in heads:
         for key in heads:
