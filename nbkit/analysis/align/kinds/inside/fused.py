@@ -70,7 +70,6 @@ def _masks(case: Case, scores: Floats, queries: int, rows: npt.NDArray[np.intp])
         if one.value.ndim < 2 or one.value.shape[-2:] != (queries, keys) or one.is_inner:
             continue
         mask = one.value.reshape(-1, *one.value.shape[-2:])[:1, rows]
-        if mask.dtype == np.bool_:
-            yield np.broadcast_to(~mask, scores.shape)
-        elif (floats(mask) <= MASKED).any():
-            yield np.broadcast_to(floats(mask) <= MASKED, scores.shape)
+        low = floats(mask) == 0 if mask.dtype == np.bool_ else floats(mask) <= MASKED
+        if low.any():
+            yield np.broadcast_to(low, scores.shape)
