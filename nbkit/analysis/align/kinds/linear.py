@@ -25,12 +25,13 @@ def scale(case: Case) -> Kind | None:
     factor = float(left @ case.right.reshape(-1)) / max(float(left @ left), 1e-300)
     if not 1e-6 <= abs(factor) <= 1e6:
         return None
-    reading = _reading(factor, case.dimensions, max(READ, case.eps))
+    reading = reading_of(factor, case.dimensions, max(READ, case.eps))
     shown = number_text(float(f"{factor:.3g}") if abs(factor / float(f"{factor:.3g}") - 1) < READ else factor)
     return case.told("scale", f"The right one is {shown} times the left one{reading}.", factor * case.left)
 
 
-def _reading(factor: float, dimensions: tuple[int, ...], tolerance: float) -> str:
+def reading_of(factor: float, dimensions: tuple[int, ...], tolerance: float) -> str:
+    """Returns in words, after a comma, how a factor is made of the size of an axis; nothing if it is not."""
     forms: tuple[tuple[str, Callable[[int], float]], ...] = (
         ("1/sqrt({})", lambda size: size**-0.5),
         ("sqrt({})", lambda size: size**0.5),

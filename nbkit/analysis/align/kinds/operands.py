@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from nbkit.analysis.align.kinds.activations import NONE, applied, gates, named_function
-from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, at, floats, norm
+from nbkit.analysis.align.kinds.case import FEWEST, PAIRED, Case, Floats, Known, at, floats, is_close, norm
 from nbkit.analysis.align.kinds.weights import is_equal
 from nbkit.analysis.align.region import Array, Kind
 
@@ -58,7 +58,7 @@ def _exchanged(case: Case) -> Kind | None:
 
 
 def _arithmetic(case: Case) -> Kind | None:
-    found = list(case.shaped(case.shape))
+    found = list(case.shaped(case.shape))[:PAIRED]
     for one, first in found:
         for other, second in found:
             if one is other or first.dtype == np.bool_ or second.dtype == np.bool_:
@@ -86,6 +86,7 @@ def _products(case: Case) -> Kind | None:
     """Tests matrix products at some rows: the operands exchanged, or the second one another value of its shape."""
     if len(case.shape) < 2:
         return None
+    own = {one.name for one in case.known if is_own(case, one)}
     made = [one for one in _pairs(case) if _is_product(case, *one[2:], case.left)]
     for first, second, left, right in made:
         if _is_product(case, right, left, case.right):
@@ -100,10 +101,40 @@ def _products(case: Case) -> Kind | None:
             for other in (value, value.swapaxes(-1, -2)):
                 if other.shape != right.shape or name in (first, second):
                     continue
-                if _is_product(case, left, other, case.right):
+                if name not in own and _is_product(case, left, other, case.right):
                     message = f"The right one takes {name} where the left one takes {second}."
                     return Kind(NAME, message, _error(case, left, other, case.right))
     return None
+
+
+def own_weight(case: Case) -> Kind | None:
+    """Tests whether one side multiplies by a parameter that it alone has, the other by one that both have."""
+    if case.is_weight or not case.is_same_shape or not case.is_finite or not case.is_clear or len(case.shape) < 2:
+        return None
+    own = {one.name for one in case.known if is_own(case, one)}
+    sides = (("right", case.right, "left", case.left), ("left", case.left, "right", case.right))
+    for side, values, other, beside in sides if own else ():
+        for first, second, left, right in _pairs(case):
+            if second not in own or not _is_product(case, left, right, values):
+                continue
+            for name, shared in _factors(case):
+                for turned in (shared, shared.swapaxes(-1, -2)):
+                    if name in own or turned.shape != right.shape or not _is_product(case, left, turned, beside):
+                        continue
+                    message = f"The {side} one multiplies {first} by a parameter of its own, {second}"
+                    return Kind(
+                        "untied_weight",
+                        f"{message}, the {other} one by {name}, which both have.",
+                        max(_error(case, left, right, values), _error(case, left, turned, beside)),
+                    )
+    return None
+
+
+def is_own(case: Case, one: Known) -> bool:
+    """Returns whether a known value is a parameter that one side alone reads, and that the other has nowhere near."""
+    if one.kind != "parameter" or one.is_left == one.is_right:
+        return False
+    return not any(is_close(one.value, other) for other in case.region.agreed.values())
 
 
 def _factors(case: Case) -> list[tuple[str, Array]]:

@@ -183,6 +183,10 @@ def masks():
     yield Planted("nan", "masked rows", region(*pair, right_ops=inner), ("128 elements", "wholly masked"))
     broken = H.copy()
     broken[0, 3, 5] = np.nan
+    padded = causal(16)
+    padded[:2] = True
+    pair = masked(zero, padded, -1e9), masked(zero, padded)
+    yield Planted("nan", "infinite mask", region(*pair), ("-Inf", "2 rows wholly"))
     yield Planted("nan", "one", region(H, broken), ("1 element", "[0, 3, 5]"))
     broken = H.copy()
     broken[1, 2] = np.inf
@@ -250,6 +254,11 @@ def weights():
     yield Planted("untied_weight", "left tied", one, ("left one equals wte.weight",))
     one = region(randn(32, 32, seed=12), W, kind="parameter", agreed={"wte.weight": W})
     yield Planted("untied_weight", "right tied", one, ("right one equals wte.weight",))
+    shared, own = [parameter("wte", W)], [parameter("head.weight", other)]
+    pair = H @ W.T, H @ other.T
+    one = region(*pair, [piece("x", H)], left_only=shared, right_only=own, agreed={"e": W})
+    words = ("right one multiplies x by a parameter of its own, head.weight",)
+    yield Planted("untied_weight", "of a product", one, words)
     one = region(W, W + 1e-2, kind="parameter", agreed={"wte.weight": W, "other": randn(32, 32, seed=2)})
     yield Planted("untied_weight", "shifted", one, ("left one equals wte.weight",))
 

@@ -28,7 +28,7 @@ def block(function="silu", epsilon=1e-5, factor=1.0, is_normed=True, is_swapped=
 FAULTS = {
     "activation": ({"function": "gelu"}, "g is silu on the left and gelu on the right"),
     "swapped_operands": ({"is_swapped": True}, "applies silu to u, the left one to g"),
-    "scale": ({"factor": 0.5}, "mlp counts 0.5 times as much in the right one"),
+    "scale": ({"factor": 0.5}, "right one adds mlp times 0.5"),
     "missing_residual": ({"factor": 0.0}, "right one lacks the residual mlp"),
 }
 

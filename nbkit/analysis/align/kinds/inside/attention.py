@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.analysis.align.kinds.case import MASKED, Case, Floats, floats, norm, views
+from nbkit.analysis.align.kinds.case import MASKED, NEAREST, Case, Floats, floats, norm, views
 from nbkit.analysis.align.region import Array
 
 Bools = npt.NDArray[np.bool_]
@@ -56,7 +56,7 @@ def attentions(case: Case, side: str) -> Iterator[tuple[Attention, Floats, Float
     """Yields the attention that a side computes with what both sides then have: its own result, and the other's."""
     pieces = case.region.left_ops if side == "left" else case.region.right_ops
     own, other = (case.left, case.right) if side == "left" else (case.right, case.left)
-    inner = [(name, value) for name, value in case.inner(pieces) if np.issubdtype(value.dtype, np.floating)]
+    inner = [(name, value) for name, value in case.inner(pieces) if np.issubdtype(value.dtype, np.floating)][-NEAREST:]
     pool = [*((one.name, one.value) for one in case.known if one.value.ndim in (3, 4) and not one.is_inner), *inner]
     for name, value in [*inner, ("", own)]:
         if value.ndim != 4 or not _is_probability(value):

@@ -7,6 +7,7 @@ import numpy as np
 from nbkit.analysis.align.kinds.activations import FUNCTIONS, NONE
 from nbkit.analysis.align.kinds.case import Case, Floats, norm, number_text
 from nbkit.analysis.align.kinds.inside.tails import Side, Tail, side_of, tails_of
+from nbkit.analysis.align.kinds.linear import reading_of
 from nbkit.analysis.align.kinds.norms.epsilon import EPSILONS
 from nbkit.analysis.align.region import Kind
 
@@ -24,17 +25,17 @@ def branch_kind(case: Case) -> Kind | None:
             continue
         distance = norm(side.other - side.own)
         for tail in tails_of(side):
-            for name, message, rows in _variants(side, tail):
+            for name, message, rows in _variants(side, tail, case.dimensions):
                 explained = norm(side.other - tail.carry(rows)) / max(distance, 1e-300)
                 if explained <= case.limit:
                     return Kind(name, message.format(here=here, there=there), explained)
     return None
 
 
-def _variants(side: Side, tail: Tail) -> Iterator[Variant]:
+def _variants(side: Side, tail: Tail, dimensions: tuple[int, ...]) -> Iterator[Variant]:
     yield from _gates(side, tail)
     yield from _norms(side, tail)
-    yield from _factors(side, tail)
+    yield from _factors(side, tail, dimensions)
 
 
 def _gates(side: Side, tail: Tail) -> Iterator[Variant]:
@@ -116,7 +117,7 @@ def _fitted(unit: Floats, wanted: Floats) -> tuple[Floats, Floats]:
     return weight, middle - weight * mean
 
 
-def _factors(side: Side, tail: Tail) -> Iterator[Variant]:
+def _factors(side: Side, tail: Tail, dimensions: tuple[int, ...]) -> Iterator[Variant]:
     """Yields the result times the factor that fits best; where that is 0, the other side leaves it out."""
     without = tail.carry(np.zeros(tail.value.shape))
     change = tail.carry(tail.value) - without
@@ -127,5 +128,6 @@ def _factors(side: Side, tail: Tail) -> Iterator[Variant]:
     if abs(factor) < 1e-2:
         yield "missing_residual", f"The {{there}} one lacks {tail.name}, which the {{here}} one adds.", 0 * tail.value
     elif 1e-2 < abs(factor) < 1e2:
-        text = f"{tail.name} counts {number_text(float(f'{factor:.4g}'))} times as much in the {{there}} one."
+        shown = number_text(float(f"{factor:.4g}")) + reading_of(factor, dimensions, 1e-3)
+        text = f"The {{there}} one adds {tail.name} times {shown}."
         yield "scale", text, factor * tail.value
