@@ -49,6 +49,8 @@ def missing_bias(case: Case) -> Kind | None:
     """Tests whether the difference is one vector along an axis, best one that both sides know."""
     if not _is_linear(case):
         return None
+    if case.is_weight:
+        return _zero_bias(case)
     difference = case.right - case.left
     for axis in reversed(range(case.left.ndim)):
         size = case.shape[axis]
@@ -67,6 +69,17 @@ def missing_bias(case: Case) -> Kind | None:
             if kind is not None:
                 return kind
     return None
+
+
+def _zero_bias(case: Case) -> Kind | None:
+    """Tests whether a vector of parameters is 0 on one side alone."""
+    is_zero = [not side.any() for side in (case.left, case.right)]
+    if case.region.kind != "parameter" or case.left.ndim != 1 or case.left.size < FEWEST or is_zero[0] == is_zero[1]:
+        return None
+    side, other = ("left", "right") if is_zero[0] else ("right", "left")
+    return Kind(
+        "missing_bias", f"The {side} one is 0 throughout, as a bias that was left out; the {other} one is not.", 0.0
+    )
 
 
 def _known_bias(case: Case, vector: Floats, shape: list[int]) -> Kind | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from nbkit.analysis.align.kinds.activations import NONE, applied, gates, named_function
-from nbkit.analysis.align.kinds.case import FEWEST, PAIRED, Case, Floats, Known, at, floats, is_close, norm
+from nbkit.analysis.align.kinds.case import FEWEST, PAIRED, Case, Floats, at, floats, is_close, norm
 from nbkit.analysis.align.kinds.weights import is_equal
 from nbkit.analysis.align.region import Array, Kind
 
@@ -86,7 +86,7 @@ def _products(case: Case) -> Kind | None:
     """Tests matrix products at some rows: the operands exchanged, or the second one another value of its shape."""
     if len(case.shape) < 2:
         return None
-    own = {one.name for one in case.known if is_own(case, one)}
+    own = _own(case)
     made = [one for one in _pairs(case) if _is_product(case, *one[2:], case.left)]
     for first, second, left, right in made:
         if _is_product(case, right, left, case.right):
@@ -101,7 +101,7 @@ def _products(case: Case) -> Kind | None:
             for other in (value, value.swapaxes(-1, -2)):
                 if other.shape != right.shape or name in (first, second):
                     continue
-                if name not in own and _is_product(case, left, other, case.right):
+                if _is_product(case, left, other, case.right) and not _is_own(own, value):
                     message = f"The right one takes {name} where the left one takes {second}."
                     return Kind(NAME, message, _error(case, left, other, case.right))
     return None
@@ -111,15 +111,17 @@ def own_weight(case: Case) -> Kind | None:
     """Tests whether one side multiplies by a parameter that it alone has, the other by one that both have."""
     if case.is_weight or not case.is_same_shape or not case.is_finite or not case.is_clear or len(case.shape) < 2:
         return None
-    own = {one.name for one in case.known if is_own(case, one)}
+    own = _own(case)
     sides = (("right", case.right, "left", case.left), ("left", case.left, "right", case.right))
     for side, values, other, beside in sides if own else ():
         for first, second, left, right in _pairs(case):
-            if second not in own or not _is_product(case, left, right, values):
+            if not _is_product(case, left, right, values) or not _is_own(own, right):
                 continue
             for name, shared in _factors(case):
                 for turned in (shared, shared.swapaxes(-1, -2)):
-                    if name in own or turned.shape != right.shape or not _is_product(case, left, turned, beside):
+                    if turned.shape != right.shape or not _is_product(case, left, turned, beside):
+                        continue
+                    if _is_own(own, shared):
                         continue
                     message = f"The {side} one multiplies {first} by a parameter of its own, {second}"
                     return Kind(
@@ -130,11 +132,17 @@ def own_weight(case: Case) -> Kind | None:
     return None
 
 
-def is_own(case: Case, one: Known) -> bool:
-    """Returns whether a known value is a parameter that one side alone reads, and that the other has nowhere near."""
-    if one.kind != "parameter" or one.is_left == one.is_right:
-        return False
-    return not any(is_close(one.value, other) for other in case.region.agreed.values())
+def _own(case: Case) -> list[Array]:
+    """Returns the parameters that one side alone has: read by it, and nowhere near on the other."""
+    inside = (*case.region.left_ops, *case.region.right_ops)
+    values = [piece.value for piece in inside if piece.result.kind == "parameter" and piece.value is not None]
+    values += [one.value for one in case.known if one.kind == "parameter" and one.is_left != one.is_right]
+    return [one for one in values if not any(is_close(one, other) for other in case.region.agreed.values())]
+
+
+def _is_own(own: list[Array], value: Array) -> bool:
+    """Returns whether a matrix is one of these parameters, as it is or transposed."""
+    return any(is_close(value, one) or is_close(value.swapaxes(-1, -2), one) for one in own if one.ndim >= 2)
 
 
 def _factors(case: Case) -> list[tuple[str, Array]]:

@@ -142,6 +142,7 @@ def linear():
     yield Planted("missing_bias", "right", region(y + b, y, inputs, left_only=bias), ("right one lacks", "b."))
     yield Planted("missing_bias", "left", region(y, y + b, inputs, right_only=bias), ("left one lacks", "b."))
     yield Planted("missing_bias", "of channels", region(X, X + randn(4, 1, 1)), ("axis 1",))
+    yield Planted("missing_bias", "zero", region(b, 0 * b, kind="parameter"), ("right one is 0",))
     yield Planted("missing_bias", "not known", region(y, y + b, inputs), ("axis 2",))
     res = [piece("x", H), piece("y", y)]
     yield Planted("missing_residual", "right", region(H + y, y, res), ("right one lacks the residual x",))
@@ -259,6 +260,9 @@ def weights():
     one = region(*pair, [piece("x", H)], left_only=shared, right_only=own, agreed={"e": W})
     words = ("right one multiplies x by a parameter of its own, head.weight",)
     yield Planted("untied_weight", "of a product", one, words)
+    steps = [*own, piece("t", other.T)]
+    one = region(*pair, [piece("x", H)], left_only=[piece("t_1", W.T)], right_ops=steps, agreed={"e": W})
+    yield Planted("untied_weight", "of a product, inside", one, ("of its own", "t_1"))
     one = region(W, W + 1e-2, kind="parameter", agreed={"wte.weight": W, "other": randn(32, 32, seed=2)})
     yield Planted("untied_weight", "shifted", one, ("left one equals wte.weight",))
 

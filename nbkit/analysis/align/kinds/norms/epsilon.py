@@ -97,7 +97,7 @@ POWERS: tuple[tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]], ...
 def _usual(values: Floats) -> float | None:
     """Returns the usual epsilon that lies nearest to the middle of values that should all be it."""
     middle = float(np.median(values))
-    near = min(EPSILONS, key=lambda one: abs(one - middle))
+    near = min(EPSILONS[1:], key=lambda one: abs(one - middle))
     return near if abs(near - middle) <= 0.2 * max(near, 1e-7) else None
 
 
