@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, at, floats, norm
+from nbkit.analysis.align.kinds.case import FEWEST, PAIRED, Case, Floats, at, floats, norm
 from nbkit.analysis.align.region import Array, Kind
 
 Function = Callable[[Floats], Floats]
@@ -99,8 +99,8 @@ def gates(case: Case) -> Iterator[Gate]:
     found = [(one.name, view) for one, view in case.shaped(case.shape) if np.issubdtype(view.dtype, np.floating)]
     for name, view in found:
         yield Gate(name, view)
-    for at_left, (name, view) in enumerate(found):
-        for at_right, (other_name, other) in enumerate(found):
+    for at_left, (name, view) in enumerate(found[:PAIRED]):
+        for at_right, (other_name, other) in enumerate(found[:PAIRED]):
             if at_left != at_right:
                 yield Gate(name, view, other_name, other)
     for name, halves in _halved(case):

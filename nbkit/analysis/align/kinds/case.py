@@ -23,6 +23,8 @@ SEED = 11
 # Below this a score is masked.
 MASKED = -1e4
 FEWEST = 8
+# Values inside a region and near it that are tried, and so many of one shape where it is pairs that are tried.
+NEAREST, PAIRED = 24, 8
 
 
 @dataclass(frozen=True)
@@ -157,11 +159,12 @@ class Case:
                 found[same] = Known(one.name, one.kind, one.value, one.is_left, is_right=True)
         names = {one.name for one in found}
         near = [Known(name, "op", value) for name, value in self.region.agreed.items() if name not in names]
+        near = [one for one in near if self.is_weight or one.value.size > 1][:NEAREST]
         return (*found, *near, *(self._inner() if self.with_inner else ()))
 
     def _inner(self) -> Iterator[Known]:
         for pieces, is_left in ((self.region.left_ops, True), (self.region.right_ops, False)):
-            for name, value in self.inner(pieces):
+            for name, value in self.inner(pieces)[-NEAREST:]:
                 yield Known(name, "op", value, is_left, not is_left, is_inner=True)
 
     def shaped(self, shape: tuple[int, ...]) -> Iterator[tuple[Known, Array]]:

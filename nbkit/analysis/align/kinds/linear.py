@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, Known, at, floats, norm, number_text
+from nbkit.analysis.align.kinds.norms.place import missing_before_norm
 from nbkit.analysis.align.region import Kind
 
 # A factor is read as that of a dimension if it is within this.
@@ -24,12 +25,13 @@ def scale(case: Case) -> Kind | None:
     factor = float(left @ case.right.reshape(-1)) / max(float(left @ left), 1e-300)
     if not 1e-6 <= abs(factor) <= 1e6:
         return None
-    reading = _reading(factor, case.dimensions, max(READ, case.eps))
+    reading = reading_of(factor, case.dimensions, max(READ, case.eps))
     shown = number_text(float(f"{factor:.3g}") if abs(factor / float(f"{factor:.3g}") - 1) < READ else factor)
     return case.told("scale", f"The right one is {shown} times the left one{reading}.", factor * case.left)
 
 
-def _reading(factor: float, dimensions: tuple[int, ...], tolerance: float) -> str:
+def reading_of(factor: float, dimensions: tuple[int, ...], tolerance: float) -> str:
+    """Returns in words, after a comma, how a factor is made of the size of an axis; nothing if it is not."""
     forms: tuple[tuple[str, Callable[[int], float]], ...] = (
         ("1/sqrt({})", lambda size: size**-0.5),
         ("sqrt({})", lambda size: size**0.5),
@@ -47,6 +49,8 @@ def missing_bias(case: Case) -> Kind | None:
     """Tests whether the difference is one vector along an axis, best one that both sides know."""
     if not _is_linear(case):
         return None
+    if case.is_weight:
+        return _zero_bias(case)
     difference = case.right - case.left
     for axis in reversed(range(case.left.ndim)):
         size = case.shape[axis]
@@ -65,6 +69,17 @@ def missing_bias(case: Case) -> Kind | None:
             if kind is not None:
                 return kind
     return None
+
+
+def _zero_bias(case: Case) -> Kind | None:
+    """Tests whether a vector of parameters is 0 on one side alone."""
+    is_zero = [not side.any() for side in (case.left, case.right)]
+    if case.region.kind != "parameter" or case.left.ndim != 1 or case.left.size < FEWEST or is_zero[0] == is_zero[1]:
+        return None
+    side, other = ("left", "right") if is_zero[0] else ("right", "left")
+    return Kind(
+        "missing_bias", f"The {side} one is 0 throughout, as a bias that was left out; the {other} one is not.", 0.0
+    )
 
 
 def _known_bias(case: Case, vector: Floats, shape: list[int]) -> Kind | None:
@@ -96,7 +111,7 @@ def missing_residual(case: Case) -> Kind | None:
         message = f"The {lacking} one lacks the residual {one.name}, which the {other} one adds."
         if (kind := case.told("missing_residual", message, candidate)) is not None:
             return kind
-    return None
+    return missing_before_norm(case)
 
 
 def _residuals(case: Case) -> Iterator[tuple[Known, int, Floats]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.analysis.align.kinds.case import MASKED, Case, floats
+from nbkit.analysis.align.kinds.case import MASKED, Case, Floats, floats
 from nbkit.analysis.align.region import Array, Kind
 
 Bools = npt.NDArray[np.bool_]
@@ -13,9 +13,11 @@ Bools = npt.NDArray[np.bool_]
 
 def nan(case: Case) -> Kind | None:
     """Tests whether one side has NaN, or Inf, where the other has none."""
-    if not case.is_same_shape or case.is_finite:
+    if not case.is_same_shape:
         return None
     left, right = floats(case.region.left), floats(case.region.right)
+    if (kind := _infinite_mask(left, right)) is not None or case.is_finite:
+        return kind
     for is_it, name in ((np.isnan, "NaN"), (np.isinf, "Inf")):
         on_left, on_right = is_it(left), is_it(right)
         for mine, other, side, beside in ((on_right, on_left, "right", "left"), (on_left, on_right, "left", "right")):
@@ -23,6 +25,23 @@ def nan(case: Case) -> Kind | None:
             if new.any() and not other.any():
                 return Kind("nan", _message(case, new, name, side, beside), 0.0)
     return None
+
+
+def _infinite_mask(left: Floats, right: Floats) -> Kind | None:
+    """Tests for masks that are the same but for -Inf in rows that are wholly masked, on one side alone."""
+    low = left <= MASKED, right <= MASKED
+    if left.ndim < 2 or not low[0].any() or not np.array_equal(low[0], low[1]):
+        return None
+    rows = np.isneginf(left).all(-1), np.isneginf(right).all(-1)
+    if rows[0].any() == rows[1].any():
+        return None
+    side, other = ("left", "right") if rows[0].any() else ("right", "left")
+    count = int((rows[0] | rows[1]).sum())
+    message = (
+        f"The {side} one masks with -Inf where the {other} one has finite numbers, {count} rows wholly: "
+        "a row that is wholly masked gives NaN."
+    )
+    return Kind("nan", message, 0.0)
 
 
 def _message(case: Case, new: Bools, name: str, side: str, beside: str) -> str:

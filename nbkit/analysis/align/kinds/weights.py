@@ -15,16 +15,16 @@ def untied_weight(case: Case) -> Kind | None:
     """Tests whether one side's parameter equals another one, as a tied one does, and the other side's does not."""
     if case.region.kind != "parameter" or not case.is_same_shape or not case.is_clear:
         return None
-    for one in case.known:
-        is_left, is_right = _is_equal(case, one, "left"), _is_equal(case, one, "right")
-        if is_left != is_right:
-            tied, other = ("left", "right") if is_left else ("right", "left")
-            message = f"The {tied} one equals {one.name}, as a parameter tied to it; the {other} one does not."
-            return Kind("untied_weight", message, 0.0)
-    return None
+    left, right = ([one for one in case.known if is_equal(case, one, side)] for side in ("left", "right"))
+    if bool(left) == bool(right):
+        return None
+    tied, other = ("left", "right") if left else ("right", "left")
+    message = f"The {tied} one equals {(left + right)[0].name}, as a parameter tied to it; the {other} one does not."
+    return Kind("untied_weight", message, 0.0)
 
 
-def _is_equal(case: Case, one: Known, side: str) -> bool:
+def is_equal(case: Case, one: Known, side: str) -> bool:
+    """Returns whether a side's parameter is a known one."""
     values = case.left if side == "left" else case.right
     if one.value.shape != values.shape or one.value.ndim < 2 or not is_close(one.value, values):
         return False

@@ -74,6 +74,8 @@ def rotary():
     yield Planted("rotary_base", "turned q", region(half, rotated(X, angles(16, 8, 5e5)), inputs), words)
     inverse = [single(base ** (-np.arange(32) / 32)) for base in (1e4, 5e5)]
     yield Planted("rotary_base", "inverse frequencies", region(*inverse, kind="buffer"), words)
+    growing = [single(base ** (np.arange(32) / 32)) for base in (1e4, 5e5)]
+    yield Planted("rotary_base", "powers of the base", region(*growing), words)
     tables = [single(np.tile(np.cos(angles(64, 16, base)), 2)) for base in (1e4, 5e5)]
     yield Planted("rotary_base", "cosines", region(*tables), words)
     sines = [single(np.sin(angles(64, 16, base)))[None] for base in (1e4, 12_345)]
@@ -140,10 +142,17 @@ def linear():
     yield Planted("missing_bias", "right", region(y + b, y, inputs, left_only=bias), ("right one lacks", "b."))
     yield Planted("missing_bias", "left", region(y, y + b, inputs, right_only=bias), ("left one lacks", "b."))
     yield Planted("missing_bias", "of channels", region(X, X + randn(4, 1, 1)), ("axis 1",))
+    yield Planted("missing_bias", "zero", region(b, 0 * b, kind="parameter"), ("right one is 0",))
     yield Planted("missing_bias", "not known", region(y, y + b, inputs), ("axis 2",))
     res = [piece("x", H), piece("y", y)]
     yield Planted("missing_residual", "right", region(H + y, y, res), ("right one lacks the residual x",))
     yield Planted("missing_residual", "left", region(y * 2, y * 2 + H, [piece("x", H)]), ("left one lacks", "x"))
+    g = 1 + 0.2 * randn(32, seed=8)
+    pair = rms_norm(H + y, 1e-5, g), rms_norm(y, 1e-5, g)
+    inputs = [piece("x", H), piece("y", y), parameter("g", g)]
+    yield Planted(
+        "missing_residual", "before a norm", region(*pair, inputs), ("lacks the residual x", "before its norm")
+    )
     pair = H + y * 3, y * 3
     yield Planted("missing_residual", "near", region(*pair, [piece("y", y)], agreed={"x": H}), ("residual x",))
 
@@ -175,6 +184,10 @@ def masks():
     yield Planted("nan", "masked rows", region(*pair, right_ops=inner), ("128 elements", "wholly masked"))
     broken = H.copy()
     broken[0, 3, 5] = np.nan
+    padded = causal(16)
+    padded[:2] = True
+    pair = masked(zero, padded, -1e9), masked(zero, padded)
+    yield Planted("nan", "infinite mask", region(*pair), ("-Inf", "2 rows wholly"))
     yield Planted("nan", "one", region(H, broken), ("1 element", "[0, 3, 5]"))
     broken = H.copy()
     broken[1, 2] = np.inf
@@ -213,6 +226,7 @@ def functions():
     pair = made("silu", a) * b, made("silu", b) * a
     yield Planted("swapped_operands", "gate and up", region(*pair, inputs), ("silu to b", "left one to a"))
     yield Planted("swapped_operands", "fused gate and up", region(*pair, [piece("ab", both)]), ("second half of ab",))
+    yield Planted("swapped_operands", "input", region(made("silu", a), made("silu", b), inputs), ("silu to b",))
     yield Planted("swapped_operands", "difference", region(a - b, b - a, inputs), ("b - a",), also=("scale",))
     p, k, v = softmax(randn(2, 4, 16, 16)), randn(2, 4, 16, 8, seed=1), randn(2, 4, 16, 8, seed=2)
     inputs = [piece("p", p), piece("v", v)]
@@ -225,6 +239,9 @@ def functions():
 
 
 def weights():
+    other = randn(32, 32, seed=12)
+    one = region(W, other, kind="parameter", agreed={"gate": W, "up": other})
+    yield Planted("swapped_operands", "parameters", one, ("left one is the parameter gate", "right one up"))
     changed = W.copy()
     changed[3, 5] += 1
     yield Planted(
@@ -238,6 +255,14 @@ def weights():
     yield Planted("untied_weight", "left tied", one, ("left one equals wte.weight",))
     one = region(randn(32, 32, seed=12), W, kind="parameter", agreed={"wte.weight": W})
     yield Planted("untied_weight", "right tied", one, ("right one equals wte.weight",))
+    shared, own = [parameter("wte", W)], [parameter("head.weight", other)]
+    pair = H @ W.T, H @ other.T
+    one = region(*pair, [piece("x", H)], left_only=shared, right_only=own, agreed={"e": W})
+    words = ("right one multiplies x by a parameter of its own, head.weight",)
+    yield Planted("untied_weight", "of a product", one, words)
+    steps = [*own, piece("t", other.T)]
+    one = region(*pair, [piece("x", H)], left_only=[piece("t_1", W.T)], right_ops=steps, agreed={"e": W})
+    yield Planted("untied_weight", "of a product, inside", one, ("of its own", "t_1"))
     one = region(W, W + 1e-2, kind="parameter", agreed={"wte.weight": W, "other": randn(32, 32, seed=2)})
     yield Planted("untied_weight", "shifted", one, ("left one equals wte.weight",))
 

@@ -6,7 +6,7 @@ import pytest
 from nbkit.analysis.align.kinds.case import Case
 from nbkit.analysis.align.kinds.find import KINDS, kind_of
 from tests.analysis.align.kinds.planted import ALL
-from tests.analysis.align.kinds.regions import halved, noisy
+from tests.analysis.align.kinds.regions import halved, layer_norm, noisy, parameter, randn, region
 
 IDS = [f"{one.kind}: {one.name}" for one in ALL]
 
@@ -50,3 +50,13 @@ def test_no_other_kind_explains_it(planted):
 def test_every_kind_is_planted_three_times():
     counts = {name: sum(one.kind == name for one in ALL) for name in KINDS}
     assert min(counts.values()) >= 3, counts
+
+
+def test_parameter_inside_is_named():
+    weight, other = parameter("norm.weight", 1 + randn(32, seed=3)), parameter("norm.weight", 1 + randn(32, seed=4))
+    x = layer_norm(randn(2, 16, 32))
+    one = region(x * weight.value, x * other.value, left_ops=[weight], right_ops=[other])
+    kind = kind_of(one)
+    assert kind is not None
+    assert kind.name == "other_weights"
+    assert "norm.weight" in kind.message

@@ -82,3 +82,28 @@ def test_unrelated_attention_has_no_kind(seed):
     assert kind_of(faulty({"q": randn(2, 4, 16, 8, seed=20 + seed)})) is None
     assert kind_of(faulty({"v": randn(2, 4, 16, 8, seed=20 + seed)})) is None
     assert kind_of(noisy(faulty({}), 1e-3, seed)) is None
+
+
+FUSED = {
+    "mask_shifted": {"mask": causal(16, shift=1)},
+    "mask_inverted": {"mask": ~causal(16)},
+    "mask_inverted: none": {"mask": np.zeros((16, 16), bool)},
+    "scale": {"scale": 0.125},
+    "swapped_operands": {"q": K, "k": Q},
+}
+
+
+@pytest.mark.parametrize("name", FUSED)
+@pytest.mark.parametrize("layout", ["heads first", "heads merged"])
+def test_fault_is_named_where_both_are_fused(name, layout):
+    changes = FUSED[name]
+    results = []
+    for steps in ({"q": Q, "k": K, "v": V}, {"q": Q, "k": K, "v": V, **changes}):
+        mask = steps.pop("mask", causal(16))
+        scores = steps["q"] @ steps["k"].swapaxes(-1, -2) * np.float32(steps.pop("scale", 8**-0.5))
+        results.append(softmax(masked(scores, mask)) @ steps["v"])
+    if layout == "heads merged":
+        results = [one.swapaxes(1, 2).reshape(2, 16, 32) for one in results]
+    kind = kind_of(region(*results, [piece("q", Q), piece("k", K), piece("v", V)]))
+    assert kind is not None
+    assert kind.name == name.partition(":")[0], kind.message

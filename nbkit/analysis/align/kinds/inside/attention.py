@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.analysis.align.kinds.case import MASKED, Case, Floats, floats, norm, views
+from nbkit.analysis.align.kinds.case import MASKED, NEAREST, Case, Floats, floats, norm, views
 from nbkit.analysis.align.region import Array
 
 Bools = npt.NDArray[np.bool_]
-QUERIES = 64
+QUERIES = 32
 NEAR = 1e-3
 
 
@@ -56,7 +56,7 @@ def attentions(case: Case, side: str) -> Iterator[tuple[Attention, Floats, Float
     """Yields the attention that a side computes with what both sides then have: its own result, and the other's."""
     pieces = case.region.left_ops if side == "left" else case.region.right_ops
     own, other = (case.left, case.right) if side == "left" else (case.right, case.left)
-    inner = [(name, value) for name, value in case.inner(pieces) if np.issubdtype(value.dtype, np.floating)]
+    inner = [(name, value) for name, value in case.inner(pieces) if np.issubdtype(value.dtype, np.floating)][-NEAREST:]
     pool = [*((one.name, one.value) for one in case.known if one.value.ndim in (3, 4) and not one.is_inner), *inner]
     for name, value in [*inner, ("", own)]:
         if value.ndim != 4 or not _is_probability(value):
@@ -86,7 +86,7 @@ def _values(
     if not name:
         yield None, sides[0][:1, :, rows], sides[1][:1, :, rows]
         return
-    for one in _heads(pool, shape[1], shape[3]):
+    for one in heads_of(pool, shape[1], shape[3]):
         wanted = (shape[0], shape[1], shape[2], one.value.shape[-1])
         for own, other in zip(*(views(side, wanted) for side in sides), strict=False):
             mine = own[:1, :, rows]
@@ -94,7 +94,7 @@ def _values(
                 yield one, mine, other[:1, :, rows]
 
 
-def _heads(pool: list[tuple[str, Array]], heads: int, length: int) -> Iterator[Named]:
+def heads_of(pool: list[tuple[str, Array]], heads: int, length: int) -> Iterator[Named]:
     """Yields known values as [1, head, position, element], with fewer heads repeated as often as it takes."""
     for name, value in pool:
         if value.ndim == 4 and value.shape[2] == length:
@@ -126,8 +126,8 @@ def _found(
             if _is_same(before, scores, ~masked) and not (is_low & masked).any():
                 scores = before
                 break
-    heads = list(_heads(pool, shape[1], shape[3])) + (
-        list(_heads(pool, shape[1], shape[2])) if shape[2] != shape[3] else []
+    heads = list(heads_of(pool, shape[1], shape[3])) + (
+        list(heads_of(pool, shape[1], shape[2])) if shape[2] != shape[3] else []
     )
     for query in heads:
         for key in heads:

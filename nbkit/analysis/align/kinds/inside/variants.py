@@ -1,11 +1,13 @@
 """Tests kinds inside attention: the one that a side computes, with one thing changed, gives the other side's result."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
 from nbkit.analysis.align.kinds.case import Case, Floats, norm, number_text
 from nbkit.analysis.align.kinds.inside.attention import Attention, Bools, Named, attentions
+from nbkit.analysis.align.kinds.inside.fused import fused
 from nbkit.analysis.align.kinds.orders import block_keys, first_equal
 from nbkit.analysis.align.kinds.rotary.base import BASES, base_of, frequencies, powers, step_frequencies
 from nbkit.analysis.align.kinds.rotary.turns import LAYOUTS, Complexes, fitted, turned, widths
@@ -17,10 +19,10 @@ MOST_SHIFT = 3
 
 def attention_kind(case: Case) -> Kind | None:
     """Tests each change of the attention that one side computes step by step."""
-    if not case.is_same_shape or case.is_weight or not case.is_clear:
+    if not case.is_same_shape or case.is_weight or (case.is_finite and not case.is_clear):
         return None
     for here, there in (("left", "right"), ("right", "left")):
-        for attention, own, other in attentions(case, here):
+        for attention, own, other in chain(attentions(case, here), fused(case, here)):
             for name, message, result in _variants(attention):
                 # A row that is wholly masked may hold anything.
                 rows = np.isfinite(result).all(-1) & np.isfinite(other).all(-1)
@@ -99,11 +101,11 @@ def _rotary(attention: Attention, query: Named, key: Named) -> Iterator[Variant]
 def _bases(
     attention: Attention, first: tuple[Named, Complexes], second: tuple[Named, Complexes], layout: str, width: int
 ) -> Iterator[Variant]:
-    own = base_of(step_frequencies(second[1])) if len(second[1]) > 1 else None
-    if own is None:
+    solved = base_of(step_frequencies(second[1])) if len(second[1]) > 1 else None
+    if solved is None:
         return
-    near = min(BASES, key=lambda one: abs(np.log(one / own)))
-    own = near if abs(np.log(near / own)) < 0.05 else own
+    distances = [(abs(float(np.log(one / solved))), one) for one in BASES]
+    own = min(distances)[1] if min(distances)[0] < 0.05 else solved
     for base in BASES:
         if base == own:
             continue

@@ -97,8 +97,8 @@ POWERS: tuple[tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]], ...
 def _usual(values: Floats) -> float | None:
     """Returns the usual epsilon that lies nearest to the middle of values that should all be it."""
     middle = float(np.median(values))
-    near = min(EPSILONS, key=lambda one: abs(one - middle))
-    return near if abs(near - middle) <= 0.2 * max(near, 1e-7) else None
+    near = min(EPSILONS[1:], key=lambda one: abs(one - middle))
+    return near if abs(near - middle) <= 0.2 * near else None
 
 
 def _statistics_beside(case: Case) -> Iterator[Floats]:

@@ -65,6 +65,24 @@ def _moved(case: Case) -> Kind | None:
     return None
 
 
+def missing_before_norm(case: Case) -> Kind | None:
+    """Tests whether one side normalises a sum, and the other one term of it alone."""
+    if len(case.shape) < 2 or case.shape[-1] < 4:
+        return None
+    left, right = _rows(case.left), _rows(case.right)
+    allowed = case.limit * norm(right - left)
+    formulas = [one for one in _formulas(case) if one[0].startswith("norm(") and one[0].endswith(")")]
+    for first, second, full, part in ((left, right, "left", "right"), (right, left, "right", "left")):
+        sums = [bare for _, bare, value in formulas if " + " in bare and norm(first - value) <= allowed]
+        for bare in dict.fromkeys(sums):
+            for _, term, value in formulas:
+                if term in bare.split(" + ") and (rest := norm(second - value)) <= allowed:
+                    other = next(one for one in bare.split(" + ") if one != term)
+                    message = f"The {part} one lacks the residual {other}, which the {full} one adds before its norm."
+                    return Kind("missing_residual", message, rest / norm(right - left))
+    return None
+
+
 def _formulas(case: Case) -> Iterator[Formula]:
     found = [(one.name, _rows(view)) for one, view in case.shaped(case.shape) if view.dtype != np.bool_][:4]
     for name, value in found:

@@ -77,18 +77,24 @@ def _best(base: float | None, error: Callable[[float], float], allowed: float) -
 
 
 def _frequencies(case: Case) -> Kind | None:
-    left, right = case.left.reshape(-1), case.right.reshape(-1)
-    count = len(left)
+    count = case.left.size
     if max(case.shape) != count:
         return None
-    allowed = case.limit * case.distance / 2
-    found = [
-        _best(base_of(side), lambda one, side=side: norm(frequencies(one, count) - side), allowed)  # type: ignore[misc]
-        for side in (left, right)
-    ]
+    return _powers(case, count, 1) or _powers(case, count, -1)
+
+
+def _powers(case: Case, count: int, sign: int) -> Kind | None:
+    """Tests frequencies, or one over them, which some models make first."""
+    allowed, found = case.limit * case.distance / 2, []
+    for side in (case.left.reshape(-1), case.right.reshape(-1)):
+
+        def error(base: float, side: Floats = side) -> float:
+            return norm(frequencies(base, count) ** sign - side)
+
+        found.append(_best(base_of(side**sign), error, allowed))
     if found[0] is None or found[1] is None:
         return None
-    return _told(case, found[0], found[1], frequencies(found[0], count), frequencies(found[1], count))
+    return _told(case, found[0], found[1], *(frequencies(one, count) ** sign for one in (found[0], found[1])))
 
 
 def _tables(case: Case) -> Kind | None:

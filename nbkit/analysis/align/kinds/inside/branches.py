@@ -1,0 +1,133 @@
+"""Tests kinds on results inside a region that become the pair's by known steps: activations, norms, factors."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from nbkit.analysis.align.kinds.activations import FUNCTIONS, NONE
+from nbkit.analysis.align.kinds.case import Case, Floats, norm, number_text
+from nbkit.analysis.align.kinds.inside.tails import Side, Tail, side_of, tails_of
+from nbkit.analysis.align.kinds.linear import reading_of
+from nbkit.analysis.align.kinds.norms.epsilon import EPSILONS
+from nbkit.analysis.align.region import Kind
+
+Variant = tuple[str, str, Floats]  # kind, message with {here} and {there}, rows of the result inside
+ELEMENTS, COLUMNS = 500, 32
+
+
+def branch_kind(case: Case) -> Kind | None:
+    """Tests each change of what one side makes inside, carried on to the pair."""
+    if not case.is_finite or not case.is_same_shape or not case.is_clear:
+        return None
+    for here, there in (("left", "right"), ("right", "left")):
+        side = side_of(case, here)
+        if side is None or not side.inner:
+            continue
+        distance = norm(side.other - side.own)
+        for tail in tails_of(side):
+            for name, message, rows in _variants(side, tail, case.dimensions):
+                explained = norm(side.other - tail.carry(rows)) / max(distance, 1e-300)
+                if explained <= case.limit:
+                    return Kind(name, message.format(here=here, there=there), explained)
+    return None
+
+
+def _variants(side: Side, tail: Tail, dimensions: tuple[int, ...]) -> Iterator[Variant]:
+    yield from _gates(side, tail)
+    yield from _norms(side, tail)
+    yield from _factors(side, tail, dimensions)
+
+
+def _gates(side: Side, tail: Tail) -> Iterator[Variant]:
+    """Yields f(a) b with another f, or with a and b exchanged."""
+    width = tail.value.shape[1]
+    values = {name: value for name, value in side.values.items() if value.shape[1] == width and name != tail.name}
+    for name, value in side.values.items():
+        if value.shape[1] == 2 * width:
+            values[f"the first half of {name}"], values[f"the second half of {name}"] = (
+                value[:, :width],
+                value[:, width:],
+            )
+    ones = np.ones(tail.value.shape)
+    for name, value in values.items():
+        for other, beside in (("", ones), *values.items()):
+            if other == name:
+                continue
+            own = _function(side, tail.value, value, beside)
+            if own is None or (own == NONE and not other):
+                continue
+            if other and own != NONE:
+                text = f"The {{there}} one applies {own} to {other}, the {{here}} one to {name}."
+                yield "swapped_operands", text, FUNCTIONS[own](beside) * value
+            for function, made in FUNCTIONS.items():
+                if function != own and own != NONE:
+                    text = f"The activation of {name} is {own} on the {{here}} and {function} on the {{there}}."
+                    yield "activation", text, made(value) * beside
+
+
+def _function(side: Side, wanted: Floats, value: Floats, beside: Floats) -> str | None:
+    """Returns the activation that gives a result, told by a few elements; null if none does."""
+    few = slice(None, None, max(wanted.size // ELEMENTS, 1))
+    wanted, value, beside = (one.reshape(-1)[few] for one in (wanted, value, beside))
+    errors = ((norm(wanted - function(value) * beside), name) for name, function in FUNCTIONS.items())
+    least, name = min(errors, key=lambda one: np.nan_to_num(one[0], nan=np.inf))
+    return name if least <= side.near * norm(wanted) else None
+
+
+def _norms(side: Side, tail: Tail) -> Iterator[Variant]:
+    """Yields x in the place of norm(x), and norms with another epsilon."""
+    for name, value in side.values.items():
+        if value.shape != tail.value.shape or name == tail.name:
+            continue
+        for rows in (value, value - value.mean(-1, keepdims=True)):
+            squares = (rows**2).mean(-1, keepdims=True)
+            own = _epsilon(side, rows, squares, tail.value)
+            if own is None:
+                continue
+            weight, bias = _fitted(rows / np.sqrt(squares + own), tail.value)
+            text = f"The {{here}} one normalises {name} before it goes on, the {{there}} one does not."
+            yield "norm_place", text, value
+            for epsilon in EPSILONS:
+                if epsilon != own:
+                    first, second = number_text(own), number_text(epsilon)
+                    text = f"The norm has epsilon {first} on the {{here}}, {second} on the {{there}}."
+                    yield "epsilon", text, rows / np.sqrt(squares + epsilon) * weight + bias
+
+
+def _epsilon(side: Side, rows: Floats, squares: Floats, wanted: Floats) -> float | None:
+    """Returns the epsilon with which rows, normalised and weighted, give others; null if none does. Looks at a few."""
+    few = slice(None, None, max(rows.shape[1] // COLUMNS, 1))
+    rows, wanted = rows[:, few], wanted[:, few]
+    errors = []
+    for epsilon in EPSILONS:
+        unit = rows / np.sqrt(squares + epsilon)
+        weight, bias = _fitted(unit, wanted)
+        errors.append((norm(wanted - unit * weight - bias), epsilon))
+        if norm(weight) == 0:
+            return None
+    least, own = min(errors)
+    return own if least <= side.near * norm(wanted) else None
+
+
+def _fitted(unit: Floats, wanted: Floats) -> tuple[Floats, Floats]:
+    """Returns weight and bias of each column that make the one of the other."""
+    mean, middle = unit.mean(0), wanted.mean(0)
+    centered = unit - mean
+    weight = (centered * (wanted - middle)).sum(0) / np.maximum((centered**2).sum(0), 1e-300)
+    return weight, middle - weight * mean
+
+
+def _factors(side: Side, tail: Tail, dimensions: tuple[int, ...]) -> Iterator[Variant]:
+    """Yields the result times the factor that fits best; where that is 0, the other side leaves it out."""
+    without = tail.carry(np.zeros(tail.value.shape))
+    change = tail.carry(tail.value) - without
+    square = norm(change) ** 2
+    if square == 0 or norm(without) <= 1e-3 * norm(change):
+        return  # of what is only multiplied, the pair's own factor tells more
+    factor = float(np.vdot(change, side.other - without)) / square
+    if abs(factor) < 1e-2:
+        yield "missing_residual", f"The {{there}} one lacks {tail.name}, which the {{here}} one adds.", 0 * tail.value
+    elif 1e-2 < abs(factor) < 1e2:
+        shown = number_text(float(f"{factor:.4g}")) + reading_of(factor, dimensions, 1e-3)
+        text = f"The {{there}} one adds {tail.name} times {shown}."
+        yield "scale", text, factor * tail.value
