@@ -11,7 +11,7 @@ from nbkit.views.alignment.verdicts import HARMLESS, VERDICTS, rows_of, verdicts
 from nbkit.views.summary.names import shown
 
 ROW, STATUS, BAR = "row", "status", "output_error"
-FIRST = (ROW, "mark", STATUS, "name", "right_name", "op", "right_op", "output_error", "local_error")
+FIRST = (ROW, "mark", STATUS, "name", "right_name", "output_error", "local_error", "op", "right_op")
 LAST = (
     "max_abs_error", "max_rel_error", "relation", "evidence", "dtype", "right_dtype", "shape", "right_shape", "module",
     "right_module", "kind", "phase", "message", "cosine_similarity", "mean_abs_error", "max_ulp", "noise_ratio",
@@ -31,10 +31,10 @@ SLIDER_BINS = 30
 # How the table shows columns: label, width, what it holds.
 LOOKS = {
     ROW: ("#", 56, "whole"),
-    "mark": ("", 30, "text"),
-    STATUS: ("verdict", 118, "text"),
-    "name": ("left", 232, "text"),
-    "right_name": ("right", 232, "text"),
+    "mark": ("mark", 52, "text"),
+    STATUS: ("verdict", 130, "text"),
+    "name": ("left", 208, "text"),
+    "right_name": ("right", 208, "text"),
     "op": ("left op", 176, "text"),
     "right_op": ("right op", 176, "text"),
     "output_error": ("error", 84, "metric"),

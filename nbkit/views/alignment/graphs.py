@@ -76,7 +76,7 @@ def graph_trace(trace: Trace) -> Trace:
     made = {name: frames[name] for name in names} | {"overlay": _overlay(trace, known)}
     if is_pair:
         made["correspondence"] = _correspondence(trace, known)
-    return Trace(made, {**trace.meta, **meta, "overlay": colored})
+    return Trace(made, {**trace.meta, **meta, "notes": [], "overlay": colored})
 
 
 def graphs_by_side(trace: Trace) -> dict[str, list[str]]:
@@ -176,7 +176,11 @@ def _pair(row: "pd.Series[Any]", verdict: str, nodes: pd.DataFrame, left: int, r
         "action": action,
         "relation": relation if action == "match" else None,
         "evidence": row["evidence"] if isinstance(row["evidence"], str) else None,
-        "message": verdict if is_null(error) else f"{verdict}, error {general(float(error), 3)}",
+        "message": None
+        if verdict == AGREES
+        else verdict
+        if is_null(error)
+        else f"{verdict}, error {general(float(error), 3)}",
     }
     for side, node in (("left", left), ("right", right)):
         if node >= 0:

@@ -1,5 +1,7 @@
 """The panels of an alignment in a report: the table of both sides, and their graphs."""
 
+from dataclasses import replace
+
 from nbkit.schema import ALIGNMENT
 from nbkit.trace.trace import Trace
 from nbkit.views.alignment.graphs import graph_trace, has_graphs
@@ -7,7 +9,7 @@ from nbkit.views.alignment.report_data import alignment_data
 from nbkit.views.alignment.verdicts import first_row, place_of, rows_of, side_names, verdicts
 from nbkit.views.graph.panel import graph_panel
 from nbkit.views.panels.panel import Contents, Panel
-from nbkit.views.sections.section import Column, Section, columns
+from nbkit.views.sections.section import Column, Section
 from nbkit.views.sections.writers import to_html
 
 ROWS = 200
@@ -18,7 +20,7 @@ def alignment_panels(contents: Contents) -> list[Panel]:
     trace = contents.trace
     static = f'<div class="nbkit-static">{pairs_html(trace, ROWS)}</div>'
     table = Panel("alignment_table", "Results of both side by side", alignment_data(trace), static)
-    graphs = [graph_panel(Contents(graph_trace(trace)))] if has_graphs(trace) else []
+    graphs = [replace(graph_panel(Contents(graph_trace(trace))), title="Graphs of both")] if has_graphs(trace) else []
     return [table, *graphs]
 
 

@@ -72,9 +72,10 @@ def _agreeing(rows: pd.DataFrame) -> Iterator[Words]:
     elif not other:
         yield (f"The two agree: {known} and no value differs beyond rounding.",)
     else:
-        verb = "is" if other == 1 else "are"
-        yield (f"{known}; {units.count(same)} agree, and of {units.count(other)} it {verb} not known or not said where "
-               f"the difference begins.",)  # fmt: skip
+        yield (
+            f"{known}: {units.count(same)} agree, and {units.count(other)} differ or have no values that are known; "
+            f"where a difference begins could not be found.",
+        )
 
 
 def _diverging(rows: pd.DataFrame, first: Mapping[str, Any]) -> Iterator[Words]:
@@ -121,9 +122,10 @@ def _errors(first: Mapping[str, Any]) -> str:
 
 def _side(about: Mapping[str, Any]) -> str:
     """Names result, op and line of one side."""
-    name, source = about.get("name"), about.get("source")
-    parts = [side_place(about), f"result {shown(str(name))}" if name else "", shown(str(source)) if source else ""]
-    return ", ".join(filter(None, dict.fromkeys(parts)))
+    place, name, source = side_place(about), about.get("name"), about.get("source")
+    is_new = name and not place.startswith(shown(str(name)))
+    parts = [place, f"result {shown(str(name))}" if is_new else "", shown(str(source)) if source else ""]
+    return ", ".join(filter(None, parts))
 
 
 def _ended_early(meta: Mapping[str, Any]) -> Iterator[Words]:
