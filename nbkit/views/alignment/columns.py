@@ -104,7 +104,7 @@ def differing(rows: Columns) -> "np.typing.NDArray[np.bool_]":
 
 def table_overview() -> dict[str, Any]:
     """Returns what makes the diff table's front end a table of pairs: its words, columns and groups."""
-    sort = [{"column": ROW, "descending": False}]
+    sort = [{"column": name, "descending": True} for name in ("local_error", "output_error")]
     ways = {
         name: {"label": label, "sort": sort, "group": {"by": by, "totals": TOTALS}}
         for name, (label, by) in WAYS.items()

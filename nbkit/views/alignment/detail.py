@@ -40,17 +40,22 @@ def alignment_detail(trace: Trace, row: int) -> dict[str, Any]:
     """Returns what the detail pane shows of a row of `alignment`, as JSON data."""
     values = rows_of(trace).iloc[row]
     verdict = str(verdicts(trace).iloc[row])
-    message = values["message"]
     return {
         "row": row,
         "op_id": row,
         "op": " ↔ ".join(dict.fromkeys(shown(place_of(values, side)) for side in SIDES)),
         "fields": [["verdict", verdict], *([name, raw(values[name], MAX_TEXT)] for name in FIELDS)],
         # Where the diff table says why there are no values to draw, this says what came of the row.
-        "why_not": f"{MEANINGS[verdict]}{f' {shown(message, MAX_TEXT)}' if isinstance(message, str) else ''}",
+        "why_not": " ".join(filter(None, (MEANINGS[verdict], sentence(values["message"])))),
         "plots": [],
         "worst": _both(trace, values),
     }
+
+
+def sentence(message: Any) -> str:
+    """Returns a message as a sentence; an empty text for none."""
+    text = shown(message, MAX_TEXT) if isinstance(message, str) else ""
+    return f"{text[:1].upper()}{text[1:].removesuffix('.')}." if text else ""
 
 
 def _both(trace: Trace, values: "pd.Series[Any]") -> dict[str, Any]:

@@ -15,7 +15,7 @@ from nbkit.views.summary.names import shown
 
 PREFIXES = {"left": "", "right": "right_"}
 # Characters that op and name keep, however narrow their side is.
-FEWEST_OP, FEWEST_NAME = 10, 20
+FEWEST_OP, FEWEST_NAME = 8, 20
 DIGITS = 5
 Texts = Sequence[str]
 

@@ -57,9 +57,8 @@ def modules_section(rows: pd.DataFrame, count: int) -> Section:
     keys = pd.DataFrame({name: sides[name] for name in names})
     is_known = keys.notna().any(axis=1)
     groups = rows[is_known].groupby([keys.loc[is_known, name] for name in names], sort=False, dropna=False)
-    table = pd.DataFrame(
-        {mark: groups["mark"].agg(lambda marks, mark=mark: int((marks == mark).sum())) for mark in MARKS}
-    )
+    marks = pd.DataFrame({mark: (rows.loc[is_known, "mark"] == mark).astype("int64") for mark in MARKS})
+    table = marks.groupby(groups.ngroup(), sort=False).sum().set_axis(groups.size().index)
     table["worst"] = groups["output_error"].max()
     worst = np.where(table["~"] > 0, -table["worst"].fillna(0.0), 1.0)
     ordered = table.iloc[np.argsort(worst, kind="stable")]

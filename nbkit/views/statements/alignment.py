@@ -1,4 +1,4 @@
-"""What a summary, a brief and a report say in words of two executions side by side: do they agree, and if not, where."""
+"""What a summary, a brief and a report say of two executions side by side: do they agree, and if not, where."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -111,13 +111,16 @@ def _around(rows: pd.DataFrame, row: Any) -> str:
 
 def _errors(first: Mapping[str, Any]) -> str:
     """Says how large the difference is there, and how large it was before."""
-    known = [first.get(name) for name in ("error", "error_before", "local_error")]
-    error, before, local = (None if units.is_null(value) else units.general(float(value), 3) for value in known)
+    error, before, local = (_figure(first.get(name)) for name in ("error", "error_before", "local_error"))
     if error is None:
         return ""
     text = f"The relative error is {error} there"
     text += f", where what it reads differs by {before}" if before is not None else ""
     return f"{text}{f'; {local} of it begins there' if local is not None and local != error else ''}."
+
+
+def _figure(value: Any) -> str | None:
+    return None if units.is_null(value) else units.general(float(value), 3)
 
 
 def _side(about: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from nbkit.analysis.graph_match.compare_graphs import compare_graphs
 from nbkit.analysis.graph_match.side_frames import merged
 from nbkit.schema import ALIGNMENT, RESULTS
 from nbkit.trace.trace import Trace
-from tests.support.graph_frames import Frames, make_graph
+from tests.support.graph_frames import Frames, NodeRow, make_graph
 
 LAYER = "model.layers.0"
 LONG = "/model/layers.0/self_attn/rotary_emb/apply_rotary_pos_emb/rotate_half/Concat_output_0_of_the_second_half"
@@ -247,55 +247,16 @@ def _first(table: list[dict[str, Any]], row: int) -> dict[str, Any]:
 
 def _graphs(frames: dict[str, pd.DataFrame]) -> Frames:
     """The graphs of both sides, whose nodes are called as the results are."""
-    sides = []
-    for side in ("left", "right"):
-        mine = frames["results"][frames["results"]["side"] == side]
-        names = mine.set_index("result_id")["name"]
-        nodes = [
-            (row["name"], KINDS.get(row["kind"], row["op"]), row["module"] if isinstance(row["module"], str) else "", json.loads(row["shape"]),
-             [names[one] for one in json.loads(row["reads"])] if isinstance(row["reads"], str) else [])
-            for _, row in mine.iterrows()
-        ]  # fmt: skip
-        sides.append(make_graph(f"{side}: decoder", *nodes))
+    results = frames["results"]
+    sides = [
+        make_graph(f"{side}: decoder", *(_node(row, results["name"]) for _, row in of.iterrows()))
+        for side, of in results.groupby("side")
+    ]
     return merged(*sides, compare_graphs(*sides))
 
 
-def large_trace(n_rows: int) -> Trace:
-    """A trace of so many rows; every tenth differs, every twentieth is on one side only."""
-    numbers = np.arange(n_rows)
-    marks = np.where(numbers % 20 == 19, "-", np.where((numbers % 10 == 7) & (numbers > n_rows // 2), "~", "="))
-    is_pair, differs = marks != "-", marks == "~"
-    first = int(np.flatnonzero(differs)[0])
-    classes = np.where(differs, "propagated", np.where(is_pair, "clean", None)).astype(object)
-    classes[first] = "local"
-    names = [f"model.layers.{number // 100}.self_attn.result_{number}" for number in range(n_rows)]
-    modules = [f"model.layers.{number // 100}.self_attn" for number in range(n_rows)]
-    right_ids = np.where(is_pair, n_rows + np.cumsum(is_pair) - 1, -1)
-    table = {
-        "left_id": numbers, "right_id": pd.array(np.where(is_pair, right_ids, 0), "Int64"), "mark": marks,
-        "action": np.where(is_pair, "match", "left_only"), "relation": np.where(is_pair, "same", None),
-        "evidence": np.where(is_pair, "name", None), "kind": ["op"] * n_rows, "op": ["aten.mm.default"] * n_rows,
-        "right_op": np.where(is_pair, "MatMul", None), "module": modules, "name": names,
-        "right_name": [f"/{name}_output_0" if pair else None for name, pair in zip(names, is_pair, strict=True)],
-        "dtype": ["float32"] * n_rows, "right_dtype": np.where(is_pair, "float32", None),
-        "shape": ["[64, 64]"] * n_rows, "right_shape": np.where(is_pair, "[64, 64]", None),
-        "output_error": np.where(differs, 1e-2 + numbers * 1e-8, np.where(is_pair, 1e-8, np.nan)),
-        "local_error": np.where(numbers == first, 1e-2, np.nan), "error_class": classes,
-    }  # fmt: skip
-    table["right_id"][~is_pair] = pd.NA
-    count = n_rows + int(is_pair.sum())
-    sides = np.where(np.arange(count) < n_rows, "left", "right")
-    all_names = [*names, *(f"/{name}_output_0" for name, pair in zip(names, is_pair, strict=True) if pair)]
-    results = RESULTS.frame({
-        "result_id": np.arange(count), "side": sides, "kind": ["op"] * count, "name": all_names,
-        "op": ["aten.mm.default"] * count, "is_output": np.zeros(count, bool), "dtype": ["float32"] * count,
-        "shape": ["[64, 64]"] * count, "numel": np.full(count, 4096), "mean": np.zeros(count),
-    })  # fmt: skip
-    frame = ALIGNMENT.frame(table)
-    meta = _trace([], diverge=False, graphs=False).meta
-    about = {"name": names[first], "op": "aten.mm.default", "module": modules[first], "source": None}
-    point = {"kind": None, "message": "the results differ", "error": 1e-2, "error_before": 1e-8, "local_error": 1e-2}
-    return Trace(
-        {"alignment": frame, "results": results},
-        {**meta, "first_divergence": {**point, "row": first, "left": about, "right": about}},
-    )
+def _node(row: "pd.Series[Any]", names: "pd.Series[str]") -> NodeRow:
+    module = row["module"] if isinstance(row["module"], str) else ""
+    reads = json.loads(row["reads"]) if isinstance(row["reads"], str) else []
+    op = KINDS.get(row["kind"], row["op"])
+    return row["name"], op, module, json.loads(row["shape"]), [names[one] for one in reads]

@@ -23,13 +23,12 @@ export function alignmentAnswers(state) {
 export function alignmentDetail(state, row) {
   const { detail, texts } = state;
   const verdict = textAt(texts.status, row) ?? "";
-  const message = cell(state, "message", row);
   return {
     row,
     op_id: row,
     op: [...new Set(SIDES.map((side) => placeOf(state, row, side)))].join(" ↔ "),
     fields: [["verdict", verdict], ...detail.fields.map((/** @type {string} */ name) => [name, cell(state, name, row)])],
-    why_not: `${detail.meanings[verdict]}${message === null ? "" : ` ${shown(String(message), NAME)}`}`,
+    why_not: [detail.meanings[verdict], sentence(cell(state, "message", row))].filter(Boolean).join(" "),
     plots: [],
     worst: {
       caption: "Both sides", label: "Facts of both sides", columns: ["", ...detail.sides], numbers: [],
@@ -37,6 +36,12 @@ export function alignmentDetail(state, row) {
         .filter((/** @type {any[]} */ [, ...both]) => both.some((text) => text !== null)),
     },
   };
+}
+
+/** Returns a message as a sentence. @param {any} message */
+function sentence(message) {
+  const text = message === null ? "" : shown(String(message), NAME);
+  return text && `${text[0].toUpperCase()}${text.slice(1).replace(/\.$/, "")}.`;
 }
 
 /** Names a result of one side. @param {any} state @param {number} row @param {string} side */
