@@ -62,7 +62,7 @@ def _both(trace: Trace, values: "pd.Series[Any]") -> dict[str, Any]:
     results = results_of(trace)
     sides = [_facts(results, values[f"{side}_id"]) for side in SIDES]
     rows = [[name.replace("_", " "), *(side.get(name) for side in sides)] for name in FACTS]
-    columns = ["", *(f"{side}: {shown(name)}" for side, name in zip(SIDES, side_names(trace), strict=True))]
+    columns = ["fact", *(f"{side}: {shown(name)}" for side, name in zip(SIDES, side_names(trace), strict=True))]
     return {
         "caption": "Both sides",
         "label": "Facts of both sides",

@@ -43,7 +43,7 @@ def pairs_section(trace: Trace, count: int) -> Section:
     ]  # fmt: skip
     left, right = side_names(trace)
     kinds = (
-        Column("row", "id"), Column(""), Column("verdict"), Column(f"left: {left}"), Column(f"right: {right}"),
+        Column("row", "id"), Column("mark"), Column("verdict"), Column(f"left: {left}"), Column(f"right: {right}"),
         Column("error", "number"),
     )  # fmt: skip
     caption = "" if len(few) == len(rows) else f"rows {start:,} to {start + len(few) - 1:,} of {len(rows):,}"

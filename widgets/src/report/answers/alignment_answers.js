@@ -31,7 +31,7 @@ export function alignmentDetail(state, row) {
     why_not: [detail.meanings[verdict], sentence(cell(state, "message", row))].filter(Boolean).join(" "),
     plots: [],
     worst: {
-      caption: "Both sides", label: "Facts of both sides", columns: ["", ...detail.sides], numbers: [],
+      caption: "Both sides", label: "Facts of both sides", columns: ["fact", ...detail.sides], numbers: [],
       rows: detail.facts.map((/** @type {string} */ name) => [name.replaceAll("_", " "), ...SIDES.map((side) => fact(state, name, state.numbers[`${side}_id`][row]))])
         .filter((/** @type {any[]} */ [, ...both]) => both.some((text) => text !== null)),
     },
