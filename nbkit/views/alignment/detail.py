@@ -30,6 +30,7 @@ MEANINGS = {
     "diverges first": "This is the first result that differs though what it reads agrees.",
     "diverges here": "This result differs though what it reads agrees, or by more than that explains.",
     "inherited": "This result differs because it reads what differs already.",
+    "differs": "This result differs; whether that begins here is not known.",
     "not known": "Whether both agree here is not known.",
     "left only": "Only the left side has this result.",
     "right only": "Only the right side has this result.",

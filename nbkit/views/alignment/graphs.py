@@ -13,6 +13,7 @@ from nbkit.trace.trace import Trace
 from nbkit.units import general, is_null
 from nbkit.views.alignment.verdicts import (
     AGREES,
+    DIFFERS,
     FIRST,
     HERE,
     INHERITED,
@@ -28,12 +29,13 @@ from nbkit.views.alignment.verdicts import (
 Ids = npt.NDArray[np.int64]
 ONE_SIDE = "one side only"
 # Of a part the first of these that is inside; a name that only one side has says least of it.
-CLASSES = (FIRST, HERE, INHERITED, UNKNOWN, AGREES, ONE_SIDE)
+CLASSES = (FIRST, HERE, INHERITED, DIFFERS, UNKNOWN, AGREES, ONE_SIDE)
 # Hue and pattern of each class, as the graph view names them.
 LOOKS = {
     FIRST: ("magenta", "slash"),
     HERE: ("magenta", ""),
     INHERITED: ("amber", ""),
+    DIFFERS: ("amber", "slash"),
     UNKNOWN: ("brown", "dots"),
     AGREES: ("gray", ""),
     ONE_SIDE: ("blue", "dots"),

@@ -9,9 +9,9 @@ from nbkit.schema import ALIGNMENT, RESULTS, TEXT
 from nbkit.trace.trace import Trace
 
 AGREES, FIRST, HERE, INHERITED = "agrees", "diverges first", "diverges here", "inherited"
-UNKNOWN, LEFT, RIGHT = "not known", "left only", "right only"
+DIFFERS, UNKNOWN, LEFT, RIGHT = "differs", "not known", "left only", "right only"
 # Worst first, as a menu lists them.
-VERDICTS = (FIRST, HERE, INHERITED, UNKNOWN, LEFT, RIGHT, AGREES)
+VERDICTS = (FIRST, HERE, INHERITED, DIFFERS, UNKNOWN, LEFT, RIGHT, AGREES)
 HARMLESS = (AGREES, LEFT, RIGHT)
 # What ends with these words began in the row itself: there both sides read the same and make another result.
 OWN = ("local", "both", "input")
@@ -39,10 +39,11 @@ def verdicts(trace: Trace) -> pd.Series:
     rows = rows_of(trace)
     marks, classes = rows["mark"].to_numpy(object), rows["error_class"].to_numpy(object)
     is_own = np.isin(classes.astype(str), OWN)
-    differs = np.where(is_own, HERE, np.where(classes == "propagated", INHERITED, UNKNOWN))
+    other = np.where(rows["output_error"].notna(), DIFFERS, UNKNOWN)
+    differs = np.where(is_own, HERE, np.where(classes == "propagated", INHERITED, other))
     words = np.select([marks == "=", marks == "-", marks == "+"], [AGREES, LEFT, RIGHT], differs).astype(object)
     first = first_row(trace)
-    if first is not None and words[first] in (HERE, INHERITED, UNKNOWN):
+    if first is not None and words[first] != AGREES:
         words[first] = FIRST
     return pd.Series(words, dtype=TEXT)
 

@@ -48,8 +48,9 @@ class Overlay:
     looks: Mapping[str, Any] = field(default_factory=dict)
 
     def outline(self) -> dict[str, Any]:
-        looks = {"label": self.label, "caption": self.caption, "isInclusive": self.is_inclusive, "looks": self.looks}
-        return looks if self.sides is None else {**looks, "sides": self.sides}
+        looks = {"label": self.label, "caption": self.caption, "isInclusive": self.is_inclusive}
+        more = {"looks": self.looks, "sides": self.sides}
+        return {**looks, **{name: value for name, value in more.items() if value}}
 
 
 def overlay_in(trace: Trace) -> Overlay | None:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import nbkit.verbs.registry  # noqa: F401 - the views of the verbs
-from nbkit.views.alignment.view import ALIGNMENT_VIEW
+from nbkit.views.alignment_view import ALIGNMENT_VIEW
 from nbkit.views.report.opreport import opreport
 from nbkit.views.static_html.view import VIEWS
 from tests.views.alignment.makers import aligned_trace

@@ -33,6 +33,19 @@ def test_verdicts_say_whose_fault_it_is() -> None:
     assert cells(answer, "status") == ["inherited", "diverges here", "not known", *["right only"] * 3]
 
 
+def test_a_difference_of_no_known_class_is_none_that_is_not_known() -> None:
+    trace = aligned_trace(first_divergence=None)
+    rows = trace.alignment.assign(error_class=trace.alignment["error_class"].where(trace.alignment.index < 20))
+    answer = AlignmentSource(Trace({**trace.frames, "alignment": rows}, trace.meta)).answer({"kind": "rows"})
+    assert cells(answer, "status")[28:32] == ["differs", "differs", "differs", "not known"]
+
+
+def test_a_first_divergence_may_be_on_one_side_only() -> None:
+    first = {**aligned_trace().meta["first_divergence"], "row": 18}
+    answer = AlignmentSource(aligned_trace(first_divergence=first)).answer({"kind": "rows"})
+    assert cells(answer, "status")[18:21] == ["diverges first", "agrees", "diverges here"]
+
+
 def test_the_overview_counts_and_leads_to_the_first_divergence() -> None:
     overview = AlignmentSource(aligned_trace()).overview()
     assert overview["title"] == "decoder against decoder.onnx"
