@@ -32,7 +32,7 @@ SLIDER_BINS = 30
 LOOKS = {
     ROW: ("#", 56, "whole"),
     "mark": ("mark", 52, "text"),
-    STATUS: ("verdict", 130, "text"),
+    STATUS: ("verdict", 156, "text"),
     "name": ("left", 208, "text"),
     "right_name": ("right", 208, "text"),
     "op": ("left op", 176, "text"),

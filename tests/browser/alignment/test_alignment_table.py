@@ -17,6 +17,8 @@ def test_a_button_leads_to_the_first_divergence(page: Page, width: int) -> None:
     expect(shown.detail.locator("h3")).to_have_text("#20 softmax ↔ /Softmax_output_0")
     expect(shown.detail.locator("h3")).to_be_focused()
     expect(shown.selected.locator("[data-name='status']")).to_have_text("diverges first")
+    verdict = shown.selected.locator("[data-name='status']")
+    assert verdict.evaluate("(cell) => cell.scrollWidth <= cell.clientWidth")
     box, main = shown.selected.bounding_box(), page.locator(".nb-main").bounding_box()
     assert box is not None and main is not None
     assert main["y"] <= box["y"] and box["y"] + box["height"] <= main["y"] + main["height"] + 1
