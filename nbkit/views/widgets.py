@@ -3,6 +3,9 @@
 from collections.abc import Callable
 
 from nbkit.trace.trace import Trace
+from nbkit.views.alignment.graphs import graph_trace, has_graphs
+from nbkit.views.alignment.linking import link_alignment
+from nbkit.views.alignment.widget import AlignmentTableModel
 from nbkit.views.brief.brief import brief_of
 from nbkit.views.brief.html import brief_html
 from nbkit.views.diff_table.widget import DiffTableModel
@@ -41,6 +44,16 @@ def graph_and_ops(trace: Trace) -> GraphView | CompositeWidget:
     graph, table = GraphModel(trace), OpTableModel(trace)
     link_graph(graph, table)
     return CompositeWidget(trace, "", graph, table)
+
+
+def alignment_and_graphs(trace: Trace) -> CompositeWidget:
+    """Puts the table of both sides above their graphs, below the brief that says where they diverge."""
+    table = AlignmentTableModel(trace)
+    if not has_graphs(trace):
+        return CompositeWidget(trace, _brief(trace), table)
+    graphs = GraphModel(graph_trace(trace))
+    link_alignment(table, graphs)
+    return CompositeWidget(trace, _brief(trace), table, graphs)
 
 
 def sections_and_flame(trace: Trace, html: str) -> CompositeWidget:

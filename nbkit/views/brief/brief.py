@@ -9,6 +9,7 @@ from nbkit.schema.findings import SEVERITIES
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.entry import LONGEST, Entry, entries, has_steps
 from nbkit.views.brief.looks import JUDGES, LOOKS, Look, seen_values
+from nbkit.views.statements.alignment import alignment_tone, alignment_words
 from nbkit.views.statements.cost import cost_words
 from nbkit.views.statements.memory import snapshot_words
 from nbkit.views.statements.operators import operator_words
@@ -30,6 +31,8 @@ FIGURES = {
     "allocations": "{} allocations",
     "allocation": "{} allocation",
     "wall time": "{}",
+    "left results": "{} left results",
+    "right results": "{} right results",
     "device": "{}",
     "devices": "{}",
     "torch": "torch {}",
@@ -108,6 +111,7 @@ def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> t
     """Returns the sentences of the verdict; findings are counted before what was looked at."""
     seen, tone = seen_values(trace)
     said: list[Words] = [
+        *alignment_words(trace),
         *((text,) for text in results.values() if text),
         *seen,
         *cost_words(trace),
@@ -121,7 +125,7 @@ def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> t
         if found:
             return [(f"No errors and no warnings{until}.",), *counted(found), *said], "good"
         return [(f"Nothing wrong found{until}.",), *said], "good"
-    return [*said, *counted(found)], ""
+    return [*said, *counted(found)], alignment_tone(trace)
 
 
 def counted(found: Sequence[Entry]) -> list[Words]:

@@ -1,5 +1,6 @@
 """Prepares what `color_by` joined to a graph for its view: numbers or texts of nodes and parts, and a caption."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +33,10 @@ HOW = {"sum": "sum of all in a box", "max": "largest in a box", "min": "smallest
 
 @dataclass(frozen=True)
 class Overlay:
-    """Holds the columns that color nodes and parts, by name; `value` is null where they are texts."""
+    """Holds the columns that color nodes and parts, by name; `value` is null where they are texts.
+
+    `looks` has hue and pattern of categories whose colors say something; the others get one in turn.
+    """
 
     label: str
     caption: str
@@ -41,10 +45,12 @@ class Overlay:
     sides: list[dict[str, Any] | None] | None
     numbers: dict[str, dict[str, Floats]] = field(default_factory=dict)
     texts: dict[str, pd.Series] = field(default_factory=dict)
+    looks: Mapping[str, Any] = field(default_factory=dict)
 
     def outline(self) -> dict[str, Any]:
         looks = {"label": self.label, "caption": self.caption, "isInclusive": self.is_inclusive}
-        return looks if self.sides is None else {**looks, "sides": self.sides}
+        more = {"looks": self.looks, "sides": self.sides}
+        return {**looks, **{name: value for name, value in more.items() if value}}
 
 
 def overlay_in(trace: Trace) -> Overlay | None:
@@ -61,7 +67,7 @@ def overlay_in(trace: Trace) -> Overlay | None:
     if rows["category"].notna().any():
         texts = {name: _spread(rows, name, "category", length) for name, length in lengths.items()}
         known = {name: of.astype(TEXT) for name, of in texts.items()}
-        return Overlay(label, caption, is_inclusive, None, sides, texts=known)
+        return Overlay(label, caption, is_inclusive, None, sides, texts=known, looks=made.get("looks") or {})
     kind, factor = _format(label)
     value = Value(label, kind, str(made.get("how")), is_inclusive, True, 1.0 if label == "ratio" else None)
     numbers = {
@@ -97,6 +103,8 @@ def _sides(made: dict[str, Any], label: str) -> list[dict[str, Any] | None] | No
 
 
 def _caption(made: dict[str, Any], label: str, scale: str = "") -> str:
+    if made.get("caption"):
+        return shown(str(made["caption"]))
     own = "of each module itself" if made.get("is_inclusive") else HOW.get(str(made.get("how")), "")
     what = "modules" if made.get("by") == "module" else "ops"
     missing = made.get("joined") != made.get("of")

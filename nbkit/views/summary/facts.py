@@ -24,6 +24,8 @@ LEVEL_NOUNS = {
     "runtime": ("driver call", "driver calls"),
     "kernel": ("kernel", "kernels"),
 }
+# Frames of traces that need not have ops.
+WITHOUT_OPS = ("nodes", "stacks", "results")
 AUTOGRAD = r"^autograd::|Backward\d*$|AccumulateGrad$"
 PHASE_COLORS = {"forward": "#3b82f6", "backward": "#d97706", "optimizer": "#16a34a", "other": "#808080"}
 
@@ -56,7 +58,8 @@ def facts(trace: Trace) -> Facts:
             *_graph_counts(trace),
             *_watched(trace),
             *_allocations(trace),
-            *_figures(meta, None if (_is_graph(trace) or "stacks" in trace.frames) and not len(ops) else ops),
+            *_aligned(trace),
+            *_figures(meta, None if any(name in trace.frames for name in WITHOUT_OPS) and not len(ops) else ops),
         ),
         phases=self_by_phase(counted),
         counted=counted_name,
@@ -86,6 +89,14 @@ def _allocations(trace: Trace) -> list[tuple[str, str]]:
     count = int((trace.memory["delta_bytes"] > 0).sum())
     counts = [(count, "allocation"), (len(trace.memory) - count, "free")]
     return [(f"{noun}{'' if number == 1 else 's'}", units.count(number)) for number, noun in counts]
+
+
+def _aligned(trace: Trace) -> list[tuple[str, str]]:
+    """Counts the results of two executions; returns nothing for other traces."""
+    if "results" not in trace.frames:
+        return []
+    counts = trace.frames["results"]["side"].value_counts()
+    return [(f"{side} results", units.count(counts.get(side, 0))) for side in ("left", "right")]
 
 
 def is_module_tree(nodes: pd.DataFrame) -> bool:

@@ -12,12 +12,12 @@ const TEXT = 2000;
 
 export class DiffDetail {
   /**
-   * @param {{ask: (topic: string, message: object) => Promise<any>, onClose: () => void, onClear: () => void}} options
+   * @param {{label: string, looks?: Record<string, any>, ask: (topic: string, message: object) => Promise<any>, onClose: () => void, onClear: () => void}} options
    */
   constructor(options) {
     this.options = options;
     this.plots = new Plots();
-    this.element = h("section", { class: "nb-detail", "aria-label": "Selected difference", hidden: true });
+    this.element = h("section", { class: "nb-detail", "aria-label": options.label, hidden: true });
   }
 
   hide() {
@@ -35,11 +35,11 @@ export class DiffDetail {
     const { worst } = detail;
     const parts = [
       h("div", { class: "nb-detail-head" }, title, close),
-      this.hidden, fields(detail.fields.map(fieldText)),
+      this.hidden, fields(detail.fields.map((/** @type {[string, any]} */ field) => fieldText(field, this.options.looks))),
       detail.why_not === null ? null : h("p", { class: "nb-why-not" }, detail.why_not),
       detail.why_not === null ? this.script(detail.row) : null,
       this.plots.element,
-      worst === null ? null : dataTable({ ...worst, label: "Worst elements", numbers: new Set(worst.columns.slice(1)) }),
+      worst === null ? null : dataTable({ label: "Worst elements", ...worst, numbers: new Set(worst.numbers ?? worst.columns.slice(1)) }),
     ];
     this.element.replaceChildren(...parts.filter((part) => part !== null));
     this.element.hidden = false;
@@ -74,8 +74,8 @@ export class DiffDetail {
   }
 }
 
-/** Returns the label and text of a field. @param {[string, any]} field @returns {[string, string | null]} */
-function fieldText([name, value]) {
-  const [{ kind }] = diffColumnsOf([name], new Set(typeof value === "number" ? [name] : []));
-  return [name.replaceAll("_", " "), cellText(name, kind, value, TEXT)];
+/** Returns the label and text of a field. @param {[string, any]} field @param {Record<string, any>} [looks] @returns {[string, string | null]} */
+function fieldText([name, value], looks) {
+  const [{ kind, label }] = diffColumnsOf([name], new Set(typeof value === "number" ? [name] : []), looks);
+  return [looks?.[name] ? label : name.replaceAll("_", " "), cellText(name, kind, value, TEXT)];
 }

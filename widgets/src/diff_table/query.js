@@ -18,9 +18,9 @@ export const WAYS = {
   source: { label: "source line", sort: WORST, group: { by: ["source"], totals: TOTALS, among: ["source"] } },
 };
 
-/** Returns the state that shows every row, the worst first. @returns {DiffState} */
-export function everything() {
-  return { ...table.everything("rank"), choices: {}, thresholds: {} };
+/** Returns the state that shows every row, the worst first, or in the order of another column. @param {string} [natural] @returns {DiffState} */
+export function everything(natural = "rank") {
+  return { ...table.everything(natural), choices: {}, thresholds: {} };
 }
 
 /** Tells whether a state leaves anything out. @param {DiffState} state */

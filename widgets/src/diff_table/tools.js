@@ -9,13 +9,13 @@ const PAUSE = 60;
 
 export class DiffTools {
   /**
-   * @param {{choices: Record<string, string[]>, labels: Record<string, string>, scales: any[], query: () => any,
-   *   onChange: (change: object) => void, onToggleTree: () => void, onClear: () => void}} options
+   * @param {{choices: Record<string, string[]>, labels: Record<string, string>, scales: any[], search: string, first: {row: number, label: string, title: string} | null, query: () => any,
+   *   onChange: (change: object) => void, onToggleTree: () => void, onClear: () => void, onGo: (row: number) => void}} options `first` is the row that a button leads to
    */
-  constructor({ choices, labels, scales, query, onChange, onToggleTree, onClear }) {
+  constructor({ choices, labels, scales, search, first, query, onChange, onToggleTree, onClear, onGo }) {
     this.typed = debounced(() => onChange({ search: this.search.value }), PAUSE);
     this.search = h("input", {
-      type: "search", class: "nb-search", placeholder: "Search op, module, source", "aria-label": "Search op, module and source",
+      type: "search", class: "nb-search", placeholder: search, "aria-label": search.replace(/, (?=[^,]*$)/, " and "),
       spellcheck: "false", autocomplete: "off", oninput: this.typed.later,
       onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && this.typed.now(),
     });
@@ -25,9 +25,10 @@ export class DiffTools {
     this.sliders = new Sliders({ scales, onChange: (name, least) => onChange({ thresholds: withValue(query().thresholds, name, least) }) });
     this.treeButton = h("button", { type: "button", "aria-expanded": "false", onclick: onToggleTree }, "Modules");
     this.clearButton = h("button", { type: "button", onclick: onClear, hidden: true }, "Clear filters");
+    const goButton = first && h("button", { type: "button", class: "nb-first", title: first.title, onclick: () => onGo(first.row) }, first.label);
     this.count = h("span", { class: "nb-count" });
     this.element = h("div", { class: "nb-tools", role: "search", "aria-label": "Filter the differences" },
-      this.treeButton, this.search, ...this.selects.map(({ element }) => element), this.clearButton, this.count, this.sliders.element);
+      this.treeButton, ...(goButton ? [goButton] : []), this.search, ...this.selects.map(({ element }) => element), this.clearButton, this.count, this.sliders.element);
   }
 
   /** @param {import("./query.js").DiffState} query @param {boolean} isFiltered */

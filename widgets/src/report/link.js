@@ -19,15 +19,17 @@ const LABEL = 80;
  * A selected frame shows only the ops inside it in the op table, with the work on devices that they launched; a range of
  * time those with a part in it; of both, the one that was selected last. Clearing the table's filters shows all of them
  * again, as does clearing what is selected. A selected op is selected in flame graph and op table, and its first
- * difference, the worst one, in the diff table; a selected difference selects its op.
- * @param {{flame?: Model | null, graph?: Model | null, ops?: Table | null, diffs?: Table | null}} widgets
+ * difference, the worst one, in the diff table; a selected difference selects its op. A selected pair of an alignment
+ * selects its node in the graphs, and a node its pair.
+ * @param {{flame?: Model | null, graph?: Model | null, ops?: Table | null, diffs?: Table | null, pairs?: Table | null}} widgets
  * @returns {() => void}
  */
-export function linkTables({ flame = null, graph = null, ops = null, diffs = null }) {
+export function linkTables({ flame = null, graph = null, ops = null, diffs = null, pairs = null }) {
   const ends = [
     ...(graph && ops ? [linkGraph(graph, ops)] : []),
     ...(flame && ops ? [linkFrames(flame, ops)] : []),
     ...(diffs && ops ? [linkDifferences(diffs, ops.model)] : []),
+    ...(pairs && graph ? [linkPairs(pairs, graph)] : []),
     // Without an op table the two are linked with each other.
     ...(diffs && flame && !ops ? [linkDifferences(diffs, flame)] : []),
   ];
@@ -115,6 +117,25 @@ function linkDifferences({ model, state }, ops) {
     [ops, "change:selected_op_id", () => {
       const [row, opId] = [model.get("selected_row"), ops.get("selected_op_id")];
       if (row === null || opOf(row) !== opId) model.set("selected_row", rowOf.get(opId) ?? null);
+    }],
+  ]);
+}
+
+/** Selects the node of a row of an alignment, of a pair that of the left side, and the row of a node. @param {Table} pairs @param {Model} graph */
+function linkPairs({ model, state }, graph) {
+  const { left, right } = state.nodes;
+  /** @type {Map<number, number>} */
+  const rowOf = new Map();
+  for (const nodes of [left, right]) nodes.forEach((/** @type {number} */ node, /** @type {number} */ row) => node >= 0 && !rowOf.has(node) && rowOf.set(node, row));
+  return listening([
+    [model, "change:selected_row", () => {
+      const row = model.get("selected_row");
+      const node = row === null ? -1 : left[row] >= 0 ? left[row] : right[row];
+      if (node >= 0 && rowOf.get(graph.get("selected_node_id")) !== row) graph.set("selected_node_id", node);
+    }],
+    [graph, "change:selected_node_id", () => {
+      const row = rowOf.get(graph.get("selected_node_id"));
+      if (row !== undefined) model.set("selected_row", row);
     }],
   ]);
 }

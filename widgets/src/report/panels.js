@@ -5,6 +5,7 @@ import { render as renderFlameGraph } from "../flamegraph/flamegraph.js";
 import { render as renderGraph } from "../graph/graph.js";
 import opTable from "../op_table/op_table.js";
 import { NONE } from "../graph/data/selection.js";
+import { alignmentAnswers } from "./answers/alignment_answers.js";
 import { diffAnswers } from "./answers/diff_answers.js";
 import { flameStates } from "./flame_state.js";
 import { opAnswers } from "./answers/op_answers.js";
@@ -41,6 +42,14 @@ export const PANELS = {
     render: renderGraph,
     async source(packed) {
       return { state: null, model: standInModel({ graph: packed, ...NONE }) };
+    },
+  },
+  alignment_table: {
+    selects: "selected_row",
+    render: diffTable.render,
+    async source(packed) {
+      const state = await unpack(packed);
+      return { state, model: standInModel({ overview: state.overview, selected_row: null }, alignmentAnswers(state)) };
     },
   },
   diff_table: {

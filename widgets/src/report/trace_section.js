@@ -30,9 +30,9 @@ export class TraceSection {
     const panels = [...this.element.querySelectorAll(".nbkit-panel")];
     // The op table comes last in the page, and others share its data.
     for (const panel of [...panels].reverse()) await this.guarded(panel, () => this.unpack(panel));
-    const { flamegraph = null, graph = null, op_table: ops = null, diff_table: diffs = null } = this.sources;
+    const { flamegraph = null, graph = null, op_table: ops = null, diff_table: diffs = null, alignment_table: pairs = null } = this.sources;
     // Before they are drawn: a table must not ask for its rows before it knows what it is limited to.
-    linkTables({ flame: flamegraph && flamegraph.model, graph: graph && graph.model, ops, diffs });
+    linkTables({ flame: flamegraph && flamegraph.model, graph: graph && graph.model, ops, diffs, pairs });
     for (const panel of panels) await this.guarded(panel, () => this.render(panel));
   }
 

@@ -19,7 +19,7 @@ const HINTS = {
 };
 
 /** Columns that start with the smallest, though they are numbers. */
-const FROM_START = ["op_id", "origin_op_id", "start_us", "rank"];
+const FROM_START = ["op_id", "origin_op_id", "start_us", "rank", "row"];
 
 /** @type {Record<string, [label: string, width: number, kind: Kind]>} */
 const KNOWN = {
@@ -84,7 +84,7 @@ const KNOWN_DIFFS = {
 };
 
 /** Columns whose end tells more than their start, so that the start is cut. */
-const TAILS = new Set(["module", "source", "location", "layer"]);
+const TAILS = new Set(["module", "source", "location", "layer", "name", "right_name", "right_module", "right_source"]);
 /** Columns that only groups have: no filter goes by them. */
 const OF_GROUPS = new Set(["calls", "of", "instances", "min", "median", "max"]);
 /** Bars of one column have one scale, up to the largest value shown. @type {Record<string, (value: number, largest: number) => number>} */
@@ -98,9 +98,9 @@ export function columnsOf(names, looks = {}) {
   return names.map((name) => column(name, looks[name] ?? KNOWN[name] ?? [name, 120, "text"]));
 }
 
-/** Returns the columns of the diff table; the kernel says which are numbers. @param {string[]} names @param {Set<string>} numbers @returns {Column[]} */
-export function diffColumnsOf(names, numbers) {
-  return names.map((name) => column(name, KNOWN_DIFFS[name] ?? [name.replaceAll("_", " "), 112, kindOf(name, numbers)]));
+/** Returns the columns of the diff table; the kernel says which are numbers, and how those look that are not known here. @param {string[]} names @param {Set<string>} numbers @param {Record<string, any>} [looks] @returns {Column[]} */
+export function diffColumnsOf(names, numbers, looks = {}) {
+  return names.map((name) => column(name, looks[name] ?? KNOWN_DIFFS[name] ?? [name.replaceAll("_", " "), 112, kindOf(name, numbers)]));
 }
 
 /** Returns the kind of a column that has no look of its own. @param {string} name @param {Set<string>} numbers @returns {Kind} */

@@ -30,7 +30,7 @@ const WIDE = 800;
  * @typedef {{name: string, label: string, nothing: string, all: string, trait: string, key: string, rowCount: number,
  *   everything: () => any, isFiltered: (state: any) => boolean, predicates: (state: any) => any[], tools: (view: TableView) => any,
  *   detail: (view: TableView) => any, count: (answer: any, isLimited: boolean) => [string, string, string], amount: (value: number) => string,
- *   columnsOf: (names: string[]) => any[], natural: string, ways: Record<string, import("./query/grouping.js").Way>}} Kind
+ *   searched?: string[], columnsOf: (names: string[]) => any[], natural: string, ways: Record<string, import("./query/grouping.js").Way>}} Kind
  */
 export class TableView {
   /** @param {any} model @param {HTMLElement} el @param {Kind} kind */
@@ -133,7 +133,7 @@ export class TableView {
 
   /** Returns the query of what is on show, and what is wrong with its filters. */
   ofState() {
-    const { query, errors } = queryOf(this.state, (column) => this.kind.columnsOf([column])[0].kind, this.kind.predicates(this.state));
+    const { query, errors } = queryOf(this.state, (column) => this.kind.columnsOf([column])[0].kind, this.kind.predicates(this.state), this.kind.searched);
     const group = groupOf(this.kind.ways, this.state);
     return { query: group ? { ...query, group } : query, errors };
   }

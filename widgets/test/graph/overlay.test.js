@@ -131,3 +131,13 @@ test("both lines of a box bear 4.5:1 on every step of a scale, in light and dark
     }
   }
 });
+
+test("categories whose colors say something have those, in that order", () => {
+  const nodes = [{ part_id: 1, overlay: "agrees" }, { part_id: 1, overlay: "agrees" }, { part_id: 2, overlay: "diverges" }];
+  /** @type {Record<string, [any, string]>} */
+  const looks = { diverges: ["magenta", "slash"], unknown: ["brown", ""], agrees: ["gray", ""] };
+  const [parts, overlay] = [PARTS.map((part) => ({ ...part, overlay: null })), { label: "x", caption: "x", isInclusive: true }];
+  const categoriesOf = (/** @type {object} */ more) => new GraphModel(graphOf({ nodes, parts, overlay: { ...overlay, ...more } }), "g", false, LETTER).colors("overlay").categories.map(({ label, pattern }) => [label, pattern]);
+  assert.deepEqual(categoriesOf({ looks }).slice(0, 2), [["diverges", "slash"], ["agrees", ""]]);
+  assert.equal(categoriesOf({})[0][0], "agrees");
+});

@@ -112,3 +112,18 @@ test("flame graph and diff table are linked where there is no op table", () => {
   flame.set("selected_op_id", 3);
   assert.equal(diffs.model.get("selected_row"), 0);
 });
+
+test("a pair of an alignment selects its node, and a node of either side its pair", () => {
+  const pairs = { model: standInModel({ selected_row: null }), state: { nodes: { left: Int32Array.from([0, -1, -1]), right: Int32Array.from([5, 6, -1]) } } };
+  const graph = standInModel({ selected_node_id: null });
+  const unlink = linkTables({ pairs, graph });
+  pairs.model.set("selected_row", 1);
+  assert.equal(graph.get("selected_node_id"), 6);
+  graph.set("selected_node_id", 5);
+  assert.deepEqual([pairs.model.get("selected_row"), graph.get("selected_node_id")], [0, 5]);
+  pairs.model.set("selected_row", 2);
+  assert.equal(graph.get("selected_node_id"), 5);
+  unlink();
+  graph.set("selected_node_id", 0);
+  assert.equal(pairs.model.get("selected_row"), 2);
+});

@@ -8,7 +8,7 @@
  * @typedef {{name: string, label: string, format: string, how: string, isInclusive: boolean, isScaled: boolean, center: number | null}} Value
  *   a number of nodes and parts that another frame knows; `how` a part has it of all in it (sum, max, min, mean) unless
  *   it is inclusive and the part has one of its own; a scaled one is colored by its size, not by its share
- * @typedef {{label: string, caption: string, isInclusive: boolean, sides?: ({caption: string, isInclusive: boolean} | null)[]}} Overlay
+ * @typedef {{label: string, caption: string, isInclusive: boolean, looks?: Record<string, [keyof typeof import("../../shared/picture/palette.js").HUES, string]>, sides?: ({caption: string, isInclusive: boolean} | null)[]}} Overlay
  *   of a comparison `sides` are what was made of either side, null for one that has none
  * @typedef {{title: string, name: string, incomplete: string | null, figures: [string, string][], notes: string[], graphs: string[], trees: string[],
  *   values: Value[], overlay?: Overlay | null, nodes: Table, edges: Table, parts: Table, side?: string, numbersOf?: (name: string) => number[],

@@ -66,12 +66,15 @@ function byText(data, tree, way) {
 }
 
 /** Categories of an overlay, those of the most rows with a color of their own. @param {Data} data @returns {Category[]} */
-function overlayCategories({ nodes, parts }) {
+function overlayCategories({ nodes, parts, overlay }) {
   /** @type {Map<string, number>} */
   const counts = new Map();
   for (const { values, codes } of [nodes.texts.overlay, parts.texts.overlay]) for (const code of codes) if (code >= 0) counts.set(values[code], (counts.get(values[code]) ?? 0) + 1);
   counts.delete(SEVERAL);
   const names = [...counts.keys()].sort((left, right) => Number(counts.get(right)) - Number(counts.get(left)) || (left < right ? -1 : 1));
+  const looks = overlay?.looks ?? {};
+  // Categories whose colors say something stand in an order that says something, too.
+  if (names.every((name) => Object.hasOwn(looks, name))) return Object.entries(looks).filter(([name]) => counts.has(name)).map(([name, [hue, pattern]]) => category(name, hue, pattern));
   const rest = names.length - MOST;
   return rest > 0 ? [...textCategories(names.slice(0, MOST)), category(counted(rest, "other"), "gray", "dots")] : textCategories(names);
 }

@@ -7,6 +7,8 @@ import { h, nullMark } from "../../shared/dom.js";
 const FIRST_CELL = 2;
 const INDENT = 12;
 const MAX_DEPTH = 8;
+/** Columns whose cells are told apart by their texts. */
+const MARKED = new Set(["phase", "status", "mark"]);
 
 export class GridBody {
   constructor() {
@@ -96,8 +98,7 @@ export class GridBody {
     else if (column.isTail) cell.replaceChildren(h("bdi", { dir: "ltr" }, text));
     else cell.textContent = text;
     cell.title = text ?? "null";
-    if (column.name === "phase") cell.setAttribute("data-phase", text ?? "");
-    if (column.name === "status") cell.setAttribute("data-status", text ?? "");
+    if (MARKED.has(column.name)) cell.setAttribute(`data-${column.name}`, text ?? "");
     if (column.bar) cell.style.setProperty("--nb-bar", String(column.bar(raw, look.largest)));
     if (column.name === "op") {
       const depth = look.isNested && row ? Math.min(row[1], MAX_DEPTH) : 0;

@@ -25,12 +25,12 @@ export function isFiltered({ search, filters, module, outside_modules: outside }
 
 /**
  * Returns the query of a state, and by column what is wrong with a filter, which is left out.
- * @param {State} state @param {(column: string) => import("./filter_text.js").Kind} kindOf @param {Predicate[]} more of one table alone
+ * @param {State} state @param {(column: string) => import("./filter_text.js").Kind} kindOf @param {Predicate[]} more of one table alone @param {string[]} [searched] the columns that a search looks through
  * @returns {{query: Query, errors: Record<string, string>}}
  */
-export function queryOf(state, kindOf, more) {
+export function queryOf(state, kindOf, more, searched = SEARCHED) {
   const { predicates, errors } = filterPredicates(state.filters, kindOf);
-  return { query: { predicates: [...predicates, ...searchPredicates(state.search), ...modulePredicates(state), ...more], sort: state.sort }, errors };
+  return { query: { predicates: [...predicates, ...searchPredicates(state.search, searched), ...modulePredicates(state), ...more], sort: state.sort }, errors };
 }
 
 /** @param {Record<string, string>} filters @param {(column: string) => import("./filter_text.js").Kind} kindOf */
@@ -51,10 +51,10 @@ function filterPredicates(filters, kindOf) {
   return { predicates, errors };
 }
 
-/** Returns a predicate for each word, which must be in one of the columns. @param {string} search @returns {Predicate[]} */
-function searchPredicates(search) {
+/** Returns a predicate for each word, which must be in one of the columns. @param {string} search @param {string[]} searched @returns {Predicate[]} */
+function searchPredicates(search, searched) {
   const words = search.split(/\s+/).filter(Boolean);
-  return words.map((value) => ({ any: SEARCHED.map((column) => ({ column, op: "contains", value })) }));
+  return words.map((value) => ({ any: searched.map((column) => ({ column, op: "contains", value })) }));
 }
 
 /** @param {ModuleChoice} choice @returns {Predicate[]} */

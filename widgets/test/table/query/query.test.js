@@ -45,3 +45,11 @@ test("a threshold leaves wrong rows without a figure", () => {
     { any: [{ column: "noise_ratio", op: "at_least", value: 2 }, { all: [{ column: "noise_ratio", op: "null" }, isWrong] }] },
   ]);
 });
+
+test("a search looks through the columns that the table names", () => {
+  const state = { ...diffs.everything("row"), search: "conv" };
+  assert.deepEqual(queryOf(state, kindOf, [], ["name", "right_name"]).query, {
+    predicates: [{ any: [{ column: "name", op: "contains", value: "conv" }, { column: "right_name", op: "contains", value: "conv" }] }],
+    sort: [{ column: "row", descending: false }],
+  });
+});

@@ -1,0 +1,1 @@
+"""Two executions side by side: table, text, graphs, and their panel in a report."""

@@ -1,0 +1,149 @@
+"""What a summary, a brief and a report say of two executions side by side: do they agree, and if not, where."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from nbkit import units
+from nbkit.schema import ALIGNMENT
+from nbkit.trace.trace import Trace
+from nbkit.views.statements.statement import Link, Statement, Tone, Words
+from nbkit.views.summary.names import ROOT, shown
+
+QUESTION = "Do both agree"
+SIDES = ("left", "right")
+VERB = "opalign"
+LONGEST = 500
+
+
+def alignment_statements(trace: Trace) -> list[Statement]:
+    """Returns the statement for the first screen of a report, and what is on one side only."""
+    words, alone = alignment_words(trace), tuple(_alone(trace))
+    statements = [Statement(QUESTION, tuple(words), alignment_tone(trace)), Statement("What only one side has", alone)]
+    return [statement for statement in statements if statement.sentences]
+
+
+def alignment_words(trace: Trace) -> list[Words]:
+    """Returns the sentences of a brief; none for traces of other verbs."""
+    if trace.meta.get("verb") != VERB:
+        return []
+    rows, first = _rows(trace), trace.meta.get("first_divergence")
+    verdict = _diverging(rows, first) if first else _agreeing(rows)
+    return [*verdict, *_ended_early(trace.meta)]
+
+
+def alignment_tone(trace: Trace) -> Tone:
+    """Returns whether both agree; nothing for traces of other verbs, or where too little is known."""
+    if trace.meta.get("verb") != VERB:
+        return ""
+    if trace.meta.get("first_divergence"):
+        return "bad"
+    marks = _rows(trace)["mark"]
+    return "good" if (marks == "=").any() and not (marks == "~").any() else ""
+
+
+def alignment_link(text: str, row: int) -> Link:
+    """Makes words that lead to a row of the frame `alignment`."""
+    return Link(text, "alignment_table", row)
+
+
+def side_place(about: Mapping[str, Any] | None) -> str:
+    """Names where a side diverges: module and op; the name of the result where neither is known."""
+    if not about:
+        return "a result that it does not have"
+    module, op = about.get("module"), about.get("op")
+    name = shown(str(about.get("name") or "a result"))
+    if module is None:
+        return f"{name} ({shown(str(op))})" if op else name
+    return f"{shown(str(module)) if module else ROOT} ({shown(str(op))})" if op else shown(str(module)) or ROOT
+
+
+def _rows(trace: Trace) -> pd.DataFrame:
+    return ALIGNMENT.check(trace.frames.get("alignment", ALIGNMENT.frame()))
+
+
+def _agreeing(rows: pd.DataFrame) -> Iterator[Words]:
+    counts = rows["mark"].value_counts()
+    same, other = int(counts.get("=", 0)), int(counts.get("~", 0))
+    known = f"{units.count(same + other)} of {units.counted(len(rows), 'result')} correspond"
+    if not same + other:
+        yield ("Nothing of one corresponds to anything of the other, so that nothing was compared.",)
+    elif not other:
+        yield (f"The two agree: {known} and no value differs beyond rounding.",)
+    else:
+        yield (
+            f"{known}: {units.count(same)} agree, and {units.count(other)} differ or have no values that are known; "
+            f"where a difference begins could not be found.",
+        )
+
+
+def _diverging(rows: pd.DataFrame, first: Mapping[str, Any]) -> Iterator[Words]:
+    row = first.get("row")
+    sides = [first.get(side) for side in SIDES]
+    place = side_place(next(filter(None, sides), None))
+    message = shown(str(first.get("message") or ""), LONGEST).removesuffix(".")
+    where: str | Link = place if row is None else alignment_link(place, int(row))
+    yield "They first diverge at ", where, f": {message}." if message else "."
+    kind = f"Kind: {shown(str(first['kind']))}; " if first.get("kind") else ""
+    yield (f"{kind}{_around(rows, row)}.",)
+    if errors := _errors(first):
+        yield (errors,)
+    for side, about in zip(SIDES, sides, strict=True):
+        if about:
+            yield (f"{side.capitalize()}: {_side(about)}.",)
+
+
+def _around(rows: pd.DataFrame, row: Any) -> str:
+    """Says how many results before the first difference agree, and how many after it inherit it."""
+    place = len(rows) if row is None else int(row)
+    is_same, classes = rows["mark"] == "=", rows["error_class"]
+    before = int(is_same.iloc[:place].sum())
+    after = rows["mark"].eq("~") & (rows.index > place)
+    inherited, own = int((after & classes.eq("propagated")).sum()), int((after & classes.isin(["local", "both"])).sum())
+    parts = [
+        f"{units.counted(before, 'result')} before it {'agrees' if before == 1 else 'agree'}",
+        f"{units.count(inherited)} after it {'inherits' if inherited == 1 else 'inherit'} the difference",
+        *([f"{units.count(own)} after it {'differs' if own == 1 else 'differ'} by more than that"] if own else []),
+    ]
+    return ", ".join(parts)
+
+
+def _errors(first: Mapping[str, Any]) -> str:
+    """Says how large the difference is there, and how large it was before."""
+    error, before, local = (_figure(first.get(name)) for name in ("error", "error_before", "local_error"))
+    if error is None:
+        return ""
+    text = f"The relative error is {error} there"
+    text += f", where what it reads differs by {before}" if before is not None else ""
+    return f"{text}{f'; {local} of it begins there' if local is not None and local != error else ''}."
+
+
+def _figure(value: Any) -> str | None:
+    return None if units.is_null(value) else units.general(float(value), 3)
+
+
+def _side(about: Mapping[str, Any]) -> str:
+    """Names result, op and line of one side."""
+    place, name, source = side_place(about), about.get("name"), about.get("source")
+    is_new = name and not place.startswith(shown(str(name)))
+    parts = [place, f"result {shown(str(name))}" if is_new else "", shown(str(source)) if source else ""]
+    return ", ".join(filter(None, parts))
+
+
+def _ended_early(meta: Mapping[str, Any]) -> Iterator[Words]:
+    for side in SIDES:
+        if error := (meta.get(side) or {}).get("error"):
+            yield (f"The {side} side ended early, and only what it computed until then is compared: "
+                   f"{shown(str(error), LONGEST).removesuffix('.')}.",)  # fmt: skip
+
+
+def _alone(trace: Trace) -> Iterator[Words]:
+    """Says how many results only one side has, and how many of these are inside an op of the other side."""
+    rows = _rows(trace)
+    for mark, side, other in (("-", "left", "right"), ("+", "right", "left")):
+        mine = rows[rows["mark"] == mark]
+        if len(mine):
+            folded = int((mine["relation"] == "folded").sum())
+            more = f"; {units.count(folded)} of them inside an op of the {other} side" if folded else ""
+            yield (f"{units.counted(len(mine), 'result')} on the {side}{more}.",)

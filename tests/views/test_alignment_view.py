@@ -1,0 +1,69 @@
+"""What a trace of two executions shows: its summary, its widget, its panels and its report."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from nbkit.views.alignment.panel import alignment_panels, pairs_section
+from nbkit.views.alignment_view import ALIGNMENT_VIEW
+from nbkit.views.panels.panel import Contents
+from nbkit.views.report.opreport import opreport
+from nbkit.views.static_html.text import summary
+from nbkit.views.static_html.view import VIEWS
+from nbkit.views.widgets import alignment_and_graphs
+from tests.views.alignment.large import large_trace
+from tests.views.alignment.makers import aligned_trace
+
+
+@pytest.fixture(autouse=True)
+def known_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(VIEWS, "opalign", ALIGNMENT_VIEW)
+
+
+def test_the_summary_begins_with_the_first_divergence_and_has_the_tables() -> None:
+    lines = summary(aligned_trace()).split("\n")
+    assert lines[0] == "opalign decoder against decoder.onnx: 31 left results, 34 right results, torch 2.13.0"
+    assert lines[2].startswith("They first diverge at model.layers.0.self_attn (aten._softmax.default): the result of")
+    heads = [line.split("  ")[0] for before, line in pairwise(lines) if not before]
+    assert heads[1:6] == ["worst pairs", "modules", "on the left only", "on the right only", "results by mark"]
+
+
+def test_the_widget_has_the_table_above_the_graphs() -> None:
+    assert alignment_and_graphs(aligned_trace(graphs=True)).parts == ["diff_table", "graph"]
+    widget = alignment_and_graphs(aligned_trace())
+    assert widget.parts == ["diff_table"]
+    assert "They first diverge at" in widget.html
+
+
+def test_panels_are_the_table_and_the_graphs() -> None:
+    panels = alignment_panels(Contents(aligned_trace(graphs=True)))
+    assert [(panel.widget, panel.title) for panel in panels] == [
+        ("alignment_table", "Results of both side by side"),
+        ("graph", "Graphs of both"),
+    ]
+    assert [panel.widget for panel in alignment_panels(Contents(aligned_trace()))] == ["alignment_table"]
+
+
+def test_where_no_script_runs_the_rows_around_the_first_divergence_stand() -> None:
+    section = pairs_section(large_trace(1000), 10)
+    assert [row[0] for row in section.rows] == list(range(502, 512))
+    assert section.rows[5][2] == "diverges first"
+    assert section.caption == "rows 502 to 511 of 1,000"
+
+
+def test_the_report_has_statement_table_graphs_and_tables_and_no_path(tmp_path: Path) -> None:
+    trace = aligned_trace(graphs=True)
+    rows = trace.alignment.assign(right_source="/home/somebody/models/decoder.py:4").astype(trace.alignment.dtypes)
+    trace.frames["alignment"] = rows
+    text = opreport(trace, path=tmp_path / "report.html").read_text(encoding="utf-8")
+    places = [text.index(part) for part in ("They first diverge at", 't1-alignment_table"', 't1-graph"', "Worst pairs")]
+    assert places == sorted(places)
+    assert "/home/somebody" not in text
+    assert 'data-widget="alignment_table" data-value="20"' in text
+
+
+def test_a_trace_without_results_says_so() -> None:
+    trace = aligned_trace()
+    trace.frames["alignment"] = trace.alignment.iloc[:0]
+    assert "No results were compared." in summary(trace)
