@@ -68,9 +68,7 @@ def align(left: Execution, right: Execution) -> Alignment:
     return Alignment(*sides, matches, tolerance, differs, errors, local, begins)
 
 
-def _mistaken(
-    left: Side, right: Side, matches: Matches, differs: tuple[set[int], set[int]]
-) -> list[Match]:
+def _mistaken(left: Side, right: Side, matches: Matches, differs: tuple[set[int], set[int]]) -> list[Match]:
     """Returns matches by structure that do not compute the same, and without which all behind them do: no such pairs."""
     local = local_errors(left, right, matches, differs)
     wrong = {

@@ -90,7 +90,9 @@ def given_values(left: Side, right: Side, matches: Matches, differing: tuple[set
     given: dict[int, Array] = {}
     for number, match in matches.left_of.items():
         value = left.execution.value(match.left)
-        is_near = match.agrees or match.evidence == "values" or (match.evidence == "name" and match.relation is not None)
+        is_near = (
+            match.agrees or match.evidence == "values" or (match.evidence == "name" and match.relation is not None)
+        )
         # Scalars and masks that differ are a step to what differs: a pair of them by the graph alone proves nothing.
         is_known = match.left in differing[0] and number in differing[1] and left.is_telling[match.left]
         is_sure = is_near or (is_known and bool(right.is_telling[number]))

@@ -72,6 +72,9 @@ def _places(alignment: Alignment, event: Event, kind: Kind | None) -> list[dict[
         for which, (side, _) in enumerate(sides):
             made = [number for number in event.tables[which] if not _only_passes(side, number)]
             places[which] = _place(side, tuple(made[-1:])) or places[which]
+    elif kind is not None:
+        for which, (side, inside) in enumerate(sides):
+            places[which] = _place(side, tuple(one for one in inside if side.is_main[one])) or places[which]
     ends = (event.match.left, event.match.right) if event.match else (None, None)
     at_end = [place is not None and place["result_id"] == end for place, end in zip(places, ends, strict=True)]
     for which, place in enumerate(places):
@@ -80,8 +83,8 @@ def _places(alignment: Alignment, event: Event, kind: Kind | None) -> list[dict[
             module = _corresponding(alignment, 1 - which, other["module"])
             places[which] = {**place, "module": place["module"] if module is None else module}
     if all(at_end) and event.match and _reads_another(alignment, event.match):
-        for place in places:
-            if place is not None and place["module"]:
+        for (side, _), place in zip(sides, places, strict=True):
+            if place is not None and place["module"] and _reads_from_outside(side, place["result_id"]):
                 place["module"] = place["module"].rpartition(".")[0]
     return places
 
@@ -102,6 +105,12 @@ def _reads_another(alignment: Alignment, match: Match) -> bool:
                 if error > 10 * alignment.tolerance:
                     return True
     return False
+
+
+def _reads_from_outside(side: Side, number: int) -> bool:
+    """Returns whether no activation that an op reads was made in its own module."""
+    read = [source for source in side.results[number].sources if side.is_main[source]]
+    return all(side.results[source].module != side.results[number].module for source in read)
 
 
 def _corresponding(alignment: Alignment, which: int, module: str | None) -> str | None:
@@ -161,7 +170,8 @@ def kind_of_event(alignment: Alignment, event: Event) -> Kind | None:
     local = alignment.local.get(match.right)
     in_place = None if local is None else match.relation.to_left(local.value)
     regions = [
-        tuple(sorted({*numbers, *tables})) for numbers, tables in zip((event.left, event.right), event.tables, strict=True)
+        tuple(sorted({*numbers[:-1], *tables})) + numbers[-1:]
+        for numbers, tables in zip((event.left, event.right), event.tables, strict=True)
     ]
     inside = [_pieces(side, numbers) for side, numbers in zip((left, right), regions, strict=True)]
     reads = [_inputs(side, numbers) for side, numbers in zip((left, right), regions, strict=True)]

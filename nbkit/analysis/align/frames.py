@@ -27,8 +27,10 @@ Row = dict[str, Any]
 def frames_of(alignment: Alignment) -> dict[str, pd.DataFrame]:
     """Returns the frames alignment and results of an alignment, and nodes, edges, graph_tensors and parts of both."""
     left, right = alignment.left.execution, alignment.right.execution
-    graphs = merged(*(graph_frames(side, f"{name}: {side.name}") for name, side in (("left", left), ("right", right))),
-                    CORRESPONDENCE.frame())
+    graphs = merged(
+        *(graph_frames(side, f"{name}: {side.name}") for name, side in (("left", left), ("right", right))),
+        CORRESPONDENCE.frame(),
+    )
     graphs.pop("correspondence")
     return {"alignment": alignment_frame(alignment), "results": results_frame(left, right), **graphs}
 
@@ -40,9 +42,11 @@ def results_frame(left: Execution, right: Execution) -> pd.DataFrame:
         outputs = set(execution.outputs.values())
         for result in execution.results:
             known = result.features
-            features = {} if known is None else {
-                name: getattr(known, name) for name in ("mean", "rms", "min", "max", "nan_count", "inf_count")
-            }
+            features = (
+                {}
+                if known is None
+                else {name: getattr(known, name) for name in ("mean", "rms", "min", "max", "nan_count", "inf_count")}
+            )
             rows.append({
                 "result_id": result.result_id + shift, "side": side, "is_output": result.result_id in outputs,
                 **{name: getattr(result, name) for name in ("kind", "name", "op", "phase", "source", "dtype", "arguments")},
@@ -156,9 +160,7 @@ def _alone(alignment: Alignment, left: int | None, right: int | None) -> Row:
 
 def _folded_into(alignment: Alignment, which: int, number: int) -> str | None:
     """Returns the op of the other side inside which a result is: the partner of the first that is made of it."""
-    side, other = (
-        (alignment.left, alignment.right) if which == 0 else (alignment.right, alignment.left)
-    )
+    side, other = (alignment.left, alignment.right) if which == 0 else (alignment.right, alignment.left)
     waiting, seen = [number], {number}
     while waiting:
         for reader in side.execution.readers[waiting.pop(0)]:
@@ -187,7 +189,9 @@ def _verdict(
     key = (
         ("pair", event.match.left, event.match.right)
         if event.match
-        else ("left", event.left[0]) if event.left else ("right", event.right[0])
+        else ("left", event.left[0])
+        if event.left
+        else ("right", event.right[0])
     )
     row: Row = {"origin_id": numbers.get(key)}
     if event.match is match and (match is not None or origins.begins(left, right)):

@@ -36,8 +36,9 @@ def origins_of(alignment: Alignment) -> Origins:
         )
     ]
     lone = [event for event in alignment.events if event.match is None]
-    first = frozenset(event.left[0] for event in lone if event.left), frozenset(
-        event.right[0] for event in lone if event.right
+    first = (
+        frozenset(event.left[0] for event in lone if event.left),
+        frozenset(event.right[0] for event in lone if event.right),
     )
     return Origins(sides[0], sides[1], first, tuple(_sentence(alignment, event) for event in alignment.events))
 

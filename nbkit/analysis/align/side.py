@@ -125,9 +125,9 @@ class Side:
         for number in np.flatnonzero(self.is_telling & ~np.isnan(self.projections[:, 0])).tolist():
             known = self.results[number].features
             assert known is not None
-            groups.setdefault((self.numel[number], known.rms, known.nan_count, known.inf_count, known.projections), []).append(
-                number
-            )
+            groups.setdefault(
+                (self.numel[number], known.rms, known.nan_count, known.inf_count, known.projections), []
+            ).append(number)
         return list(groups.values())
 
     def value(self, number: int) -> Array | None:
@@ -159,9 +159,12 @@ class Side:
         A few coarser results are a step in another dtype, whose rounding is a difference like any other.
         """
         of_ops = sorted(
-            (eps for eps, result in zip(self.eps, self.results, strict=True) if result.kind == "op" and eps), reverse=True
+            (eps for eps, result in zip(self.eps, self.results, strict=True) if result.kind == "op" and eps),
+            reverse=True,
         )
         of_state = [
-            eps for eps, result in zip(self.eps, self.results, strict=True) if result.kind in ("input", "parameter", "buffer")
+            eps
+            for eps, result in zip(self.eps, self.results, strict=True)
+            if result.kind in ("input", "parameter", "buffer")
         ]
         return max([*of_state, *of_ops[len(of_ops) // 4 : len(of_ops) // 4 + 1]], default=0.0)

@@ -87,7 +87,9 @@ def aligned_trace(left: Execution, right: Execution, *, name: str | None = None)
             if first[side] is not None:
                 first[side]["result_id"] += moved
         first["right_id"] = None if first["right_id"] is None else first["right_id"] + shift
-    failures = [f"the {side} one ended early: {run.error}" for side, run in (("left", left), ("right", right)) if run.error]
+    failures = [
+        f"the {side} one ended early: {run.error}" for side, run in (("left", left), ("right", right)) if run.error
+    ]
     meta = {
         "verb": VERB,
         "name": name or f"{left.name} against {right.name}",
@@ -112,7 +114,9 @@ def _row_of(rows: Any, first: dict[str, Any], shift: int) -> int | None:
     if left is None and right is None:
         left = first["left"]["result_id"] if first["left"] else None
         right = first["right"]["result_id"] if first["right"] and left is None else None
-    chosen = rows["left_id"].eq(left).fillna(False) if left is not None else rows["right_id"].eq(right + shift).fillna(False)
+    chosen = (
+        rows["left_id"].eq(left).fillna(False) if left is not None else rows["right_id"].eq(right + shift).fillna(False)
+    )
     if left is not None and right is not None:
         chosen &= rows["right_id"].eq(right + shift).fillna(False)
     numbers = rows.index[chosen]
