@@ -1,6 +1,5 @@
 """Colors the graphs of two executions by what came of each result, and says which of their nodes are the same."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from nbkit.schema import CORRESPONDENCE, NODES, OVERLAY, PARTS
+from nbkit.schema.table import nullable
 from nbkit.trace.trace import Trace
 from nbkit.units import general, is_null
 from nbkit.views.alignment.verdicts import (
@@ -42,6 +42,8 @@ LOOKS = {
 }
 COLUMN = "agreement"
 CAPTION = "agreement with the other side; of a part the worst inside"
+# Kinds of nodes that correspond as parameters.
+PARAMETERS = ("parameter", "buffer")
 # Relations that the frame correspondence has, too.
 RELATIONS = ("same", "cast", "permute", "reshape")
 
@@ -151,40 +153,39 @@ def _parts(trace: Trace, nodes: Ids) -> Ids:
 
 def _correspondence(trace: Trace, known: RowNodes) -> pd.DataFrame:
     """Returns the pairs of the alignment, and of what it says nothing what the trace knows already."""
-    rows, words, nodes = rows_of(trace), verdicts(trace), NODES.check(trace.frames["nodes"])
-    places = np.flatnonzero((known.left >= 0) | (known.right >= 0))
-    values = [
-        _pair(rows.iloc[place], str(words.iloc[place]), nodes, known.left[place], known.right[place])
-        for place in places
-    ]
-    made = CORRESPONDENCE.frame(values)
+    made = CORRESPONDENCE.frame(_pairs(trace, known))
     before = CORRESPONDENCE.check(trace.frames.get("correspondence", CORRESPONDENCE.frame()))
-    is_told = before["left_id"].isin(known.left[known.left >= 0]) | before["right_id"].isin(
-        known.right[known.right >= 0]
-    )
+    is_told = before["left_id"].isin(made["left_id"].dropna()) | before["right_id"].isin(made["right_id"].dropna())
     kept = before[(before["level"] == "part") | ~is_told]
     return CORRESPONDENCE.check(pd.concat([kept, made], ignore_index=True))
 
 
-def _pair(row: "pd.Series[Any]", verdict: str, nodes: pd.DataFrame, left: int, right: int) -> Mapping[str, Any]:
-    first = nodes.iloc[left if left >= 0 else right]
-    action = "match" if left >= 0 and right >= 0 else "left_only" if left >= 0 else "right_only"
-    relation = row["relation"] if row["relation"] in RELATIONS else "other"
-    error = row["output_error"]
-    pair = {
-        "level": "parameter" if first["kind"] in ("parameter", "buffer") else "op",
-        "left_id": left if left >= 0 else None,
-        "right_id": right if right >= 0 else None,
-        "action": action,
-        "relation": relation if action == "match" else None,
-        "evidence": row["evidence"] if isinstance(row["evidence"], str) else None,
-        "message": None
-        if verdict == AGREES
-        else verdict
-        if is_null(error)
-        else f"{verdict}, error {general(float(error), 3)}",
+def _pairs(trace: Trace, known: RowNodes) -> dict[str, Any]:
+    """Returns the rows of the alignment that have a node, as columns of `correspondence`."""
+    nodes, chosen = NODES.check(trace.frames["nodes"]), (known.left >= 0) | (known.right >= 0)
+    left, right = known.left[chosen], known.right[chosen]
+    rows, words = rows_of(trace)[chosen], verdicts(trace)[chosen]
+    is_left, is_pair = left >= 0, (left >= 0) & (right >= 0)
+    kinds = nodes["kind"].to_numpy(object)[np.where(is_left, left, right)]
+    relations = rows["relation"].to_numpy(object)
+    relations = np.where(np.isin(relations.astype(str), RELATIONS), relations, "other")
+    pairs: dict[str, Any] = {
+        "level": np.where(np.isin(kinds.astype(str), PARAMETERS), "parameter", "op"),
+        "left_id": nullable(left),
+        "right_id": nullable(right),
+        "action": np.where(is_pair, "match", np.where(is_left, "left_only", "right_only")),
+        "relation": pd.Series(relations, dtype=object).where(is_pair, None).array,
+        "evidence": rows["evidence"].array,
+        "message": [_message(word, error) for word, error in zip(words, rows["output_error"], strict=True)],
     }
-    for side, node in (("left", left), ("right", right)):
-        if node >= 0:
-            pair |= {f"{side}_{name}": nodes[name].iloc[node] for name in ("name", "shape", "dtype")}
-    return {name: None if is_null(value) else value for name, value in pair.items()}
+    for side, ids in (("left", left), ("right", right)):
+        for name in ("name", "shape", "dtype"):
+            pairs[f"{side}_{name}"] = nodes[name].reindex(np.where(ids >= 0, ids, len(nodes))).array
+    return pairs
+
+
+def _message(verdict: str, error: float) -> str | None:
+    """Says what came of a pair; nothing where both agree."""
+    if verdict == AGREES:
+        return None
+    return verdict if is_null(error) else f"{verdict}, error {general(error, 3)}"

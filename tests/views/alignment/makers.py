@@ -45,117 +45,56 @@ def _weights() -> list[tuple[Any, ...]]:
     return rows
 
 
+# fmt: off
+BEFORE = [
+    ("aten.embedding.default", "Gather", "model.embed_tokens", [2, 64, 64]),
+    *[("aten.mm.default", "MatMul", f"{LAYER}.self_attn.{part}_proj", [2, 64, 64]) for part in "qkv"],
+    *[("aten.view.default", "Reshape", f"{LAYER}.self_attn", [2, 64, 8, 8])] * 3,
+    *[("aten.transpose.int", "Transpose", f"{LAYER}.self_attn", [2, 8, 64, 8])] * 3,
+]
+AFTER = [
+    ("aten.bmm.default", "MatMul", f"{LAYER}.self_attn", [2, 8, 64, 8]),
+    ("aten.transpose.int", "Transpose", f"{LAYER}.self_attn", [2, 64, 8, 8]),
+    ("aten.view.default", "Reshape", f"{LAYER}.self_attn", [2, 64, 64]),
+    ("aten.mm.default", "MatMul", f"{LAYER}.self_attn.o_proj", [2, 64, 64]),
+    ("aten.add.Tensor", "Add", LAYER, [2, 64, 64]),
+    ("aten.mm.default", "MatMul", f"{LAYER}.mlp.up_proj", [2, 64, 256]),
+    ("aten.silu.default", "QuickGelu", f"{LAYER}.mlp", [2, 64, 256]),
+    ("aten.mm.default", "MatMul", f"{LAYER}.mlp.down_proj", [2, 64, 64]),
+    ("aten.add.Tensor", "Add", LAYER, [2, 64, 64]),
+]
+# What a pair of ops has from its relation on: where the softmax differs, and where it does not.
+DIFFERS = {
+    "softmax": ("same", "name", "local", 0.0121, 0.0121), "after": ("same", "structure", "propagated", 0.0093, 2e-8),
+    "gelu": ("other", "structure", "both", 0.02, 0.011), "half": ("cast", "structure", None, None, None),
+}
+AGREES = {
+    "softmax": SAME, "after": ("same", "structure", "clean", 3e-7, None),
+    "gelu": ("other", "structure", "clean", 0.0, None), "half": ("cast", "structure", "clean", 0.0, None),
+}
+
+
 def _ops(diverge: bool) -> list[tuple[Any, ...]]:
-    attention, mlp = f"{LAYER}.self_attn", f"{LAYER}.mlp"
-    own = ("same", "name", "local", 0.0121, 0.0121) if diverge else SAME
-    passed = (
-        ("same", "structure", "propagated", 0.0093, 2e-8) if diverge else ("same", "structure", "clean", 3e-7, None)
-    )
-    mark = "~" if diverge else "="
-    before = [
-        ("aten.embedding.default", "Gather", "model.embed_tokens", [2, 64, 64]),
-        *[("aten.mm.default", "MatMul", f"{attention}.{part}_proj", [2, 64, 64]) for part in "qkv"],
-        *[("aten.view.default", "Reshape", attention, [2, 64, 8, 8])] * 3,
-        *[("aten.transpose.int", "Transpose", attention, [2, 8, 64, 8])] * 3,
+    how, mark = (DIFFERS, "~") if diverge else (AGREES, "=")
+    attention, mlp, square, wide = f"{LAYER}.self_attn", f"{LAYER}.mlp", [2, 8, 64, 64], [2, 64, 256]
+    near, nothing = ("clean", 1.1e-7, None), (None,) * 5
+    half, softmax = ("rotate_half", "aten.cat.default", attention), ("softmax", "aten._softmax.default", attention)
+    scores, gelu = ("scores", "aten.bmm.default", attention), ("gelu_twice", "aten.gelu.default", mlp)
+    return [
+        *(_op(number, "=", ops, ("same", "name", "clean", number * 1e-8, None)) for number, ops in enumerate(BEFORE)),
+        ("op", "=", half, (LONG, "Concat"), [2, 8, 64, 8], "same", "structure", *near),
+        ("op", "-", ("mul_scale", "aten.mul.Scalar", attention), None, square, "folded", *nothing[1:]),
+        ("op", "=", scores, ("/MatMul_3_output_0", "FusedMatMul"), square, "same", "values", *near),
+        ("op", mark, softmax, ("/Softmax_output_0", "Softmax"), square, *how["softmax"]),
+        *(_op(20 + number, mark, ops, how["after"]) for number, ops in enumerate(AFTER)),
+        ("op", mark, gelu, ("/Gelu_output_0", "Gelu"), wide, *how["gelu"]),
+        ("op", mark, ("to_half", "aten._to_copy.default", mlp), ("/Cast_output_0", "Cast"), wide, *how["half"]),
+        *(
+            ("op", "+", None, (f"/layers.0/Unsqueeze_{number}_output_0", "Unsqueeze", None), [1, 64], *nothing)
+            for number in range(3)
+        ),
     ]
-    rows = [_op(number, "=", ops, ("same", "name", "clean", number * 1e-8, None)) for number, ops in enumerate(before)]
-    rows.append(
-        (
-            "op",
-            "=",
-            ("rotate_half", "aten.cat.default", attention),
-            (LONG, "Concat"),
-            [2, 8, 64, 8],
-            "same",
-            "structure",
-            "clean",
-            4e-8,
-            None,
-        )
-    )
-    rows.append(
-        ("op", "-", ("mul_scale", "aten.mul.Scalar", attention), None, [2, 8, 64, 64], "folded", None, None, None, None)
-    )
-    rows.append(
-        (
-            "op",
-            "=",
-            ("scores", "aten.bmm.default", attention),
-            ("/MatMul_3_output_0", "FusedMatMul"),
-            [2, 8, 64, 64],
-            "same",
-            "values",
-            "clean",
-            1.1e-7,
-            None,
-        )
-    )
-    rows.append(
-        (
-            "op",
-            mark,
-            ("softmax", "aten._softmax.default", attention),
-            ("/Softmax_output_0", "Softmax"),
-            [2, 8, 64, 64],
-            *own,
-        )
-    )
-    after = [
-        ("aten.bmm.default", "MatMul", attention, [2, 8, 64, 8]),
-        ("aten.transpose.int", "Transpose", attention, [2, 64, 8, 8]),
-        ("aten.view.default", "Reshape", attention, [2, 64, 64]),
-        ("aten.mm.default", "MatMul", f"{attention}.o_proj", [2, 64, 64]),
-        ("aten.add.Tensor", "Add", LAYER, [2, 64, 64]),
-        ("aten.mm.default", "MatMul", f"{mlp}.up_proj", [2, 64, 256]),
-        ("aten.silu.default", "QuickGelu", mlp, [2, 64, 256]),
-        ("aten.mm.default", "MatMul", f"{mlp}.down_proj", [2, 64, 64]),
-        ("aten.add.Tensor", "Add", LAYER, [2, 64, 64]),
-    ]
-    rows += [_op(20 + number, mark, ops, passed) for number, ops in enumerate(after)]
-    rows.append(
-        (
-            "op",
-            mark,
-            ("gelu_twice", "aten.gelu.default", mlp),
-            ("/Gelu_output_0", "Gelu"),
-            [2, 64, 256],
-            "other",
-            "structure",
-            *(("both", 0.02, 0.011) if diverge else ("clean", 0.0, None)),
-        )
-    )
-    rows.append(
-        (
-            "op",
-            mark,
-            ("to_half", "aten._to_copy.default", mlp),
-            ("/Cast_output_0", "Cast"),
-            [2, 64, 256],
-            "cast",
-            "structure",
-            None,
-            None,
-            None,
-        )
-        if diverge
-        else _op(40, "=", before[0], SAME)
-    )
-    rows += [
-        (
-            "op",
-            "+",
-            None,
-            (f"/layers.0/Unsqueeze_{number}_output_0", "Unsqueeze", None),
-            [1, 64],
-            None,
-            None,
-            None,
-            None,
-            None,
-        )
-        for number in range(3)
-    ]
-    return rows
+# fmt: on
 
 
 def _op(number: int, mark: str, ops: tuple[str, str, str, list[int]], how: tuple[Any, ...]) -> tuple[Any, ...]:
