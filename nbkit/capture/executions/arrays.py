@@ -1,6 +1,7 @@
 """Turns tensors into arrays and back, with the layout in memory that an op may depend on."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,15 +73,25 @@ def tensor_of(value: Any, geometry: Geometry, device: torch.device) -> Tensor:
     if geometry.stride is None or given.numel() == 0:
         return given.clone()
     made = blank(geometry, device)
-    if any(step == 0 and size > 1 for size, step in zip(geometry.shape, geometry.stride, strict=True)):
-        # What is expanded has each element once.
-        first = tuple(slice(0, 1) if step == 0 else slice(None) for step in geometry.stride)
-        made[first].copy_(given[first])
-        return made
-    try:
-        return made.copy_(given)
-    except RuntimeError:  # elements that overlap otherwise, as those of unfold()
-        return given.clone()
+    fill(made, given)
+    return made
+
+
+def fill(view: Tensor, values: Tensor) -> None:
+    """Writes into a view; of what is expanded each element once, which copy_() refuses."""
+    first = tuple(slice(0, 1) if step == 0 else slice(None) for step in view.stride())
+    view[first].copy_(values[first])
+
+
+def covers(pieces: Sequence[Geometry], view: Geometry) -> bool:
+    """Returns whether each element of a view is in one of the pieces of its memory."""
+    if any(piece.dtype != view.dtype or piece.stride is None for piece in pieces) or view.stride is None:
+        return False
+    size = max(geometry.span()[1] for geometry in (*pieces, view)) // view.dtype.itemsize
+    memory = torch.zeros(size, dtype=torch.bool)
+    for piece in pieces:
+        fill(memory.as_strided(piece.shape, piece.stride or (), piece.offset), torch.ones(piece.shape))
+    return bool(memory.as_strided(view.shape, view.stride, view.offset).all())
 
 
 def blank(geometry: Geometry, device: torch.device) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.fx import Node
 
-from nbkit.capture.executions.arrays import Array, Geometry, array_of, blank, tensor_of
+from nbkit.capture.executions.arrays import Array, Geometry, array_of, blank, fill, tensor_of
 from nbkit.capture.replay.copies import tensors_in
 from nbkit.capture.replay.op_traits import OpTraits, bound, traits_of, written_tensors
 from nbkit.executions.values import Values
@@ -180,7 +180,7 @@ class Calls:
             of_piece = geometry._replace(is_conjugate=False, is_negative=False)
             typed = memory.view(geometry.dtype) if geometry.dtype != dtype else memory
             part = self._tensor(Held(result, of_piece, view.device), replaced, made)
-            typed.as_strided(geometry.shape, geometry.stride, geometry.offset).copy_(part)
+            fill(typed.as_strided(geometry.shape, geometry.stride or (), geometry.offset), part)
         return memory.as_strided(view.geometry.shape, view.geometry.stride, view.geometry.offset)
 
 

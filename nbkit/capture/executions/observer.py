@@ -14,7 +14,7 @@ from torch import Tensor
 from torch._ops import OpOverload
 
 from nbkit.capture.check.checker import OVERWRITING
-from nbkit.capture.executions.arrays import Geometry, array_of, geometry_of
+from nbkit.capture.executions.arrays import Geometry, array_of, covers, geometry_of
 from nbkit.capture.executions.calls import WRITTEN_MEMORY, Call, Held, Place, traits_for, written_by
 from nbkit.capture.executions.memory import Memory
 from nbkit.capture.frames.module_rows import NamedTensor, named_tensors
@@ -25,7 +25,7 @@ from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.op_forms import is_hidden
 from nbkit.capture.replay.copies import tensors_in
 from nbkit.capture.replay.isolated import isolated, timed_isolated
-from nbkit.capture.replay.op_traits import UNINITIALISED, OpTraits, bound
+from nbkit.capture.replay.op_traits import A_VIEW, UNINITIALISED, OpTraits, bound
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.capture.step.root_modules import Root
 from nbkit.executions.execution import Collector, Result
@@ -44,6 +44,7 @@ class ExecutionObserver(Observer):
         self.op_ids: np.ndarray = np.zeros(0, dtype=np.int64)
         self.named: list[NamedTensor] = []
         self.place: Place | None = None  # the node of the graph that runs
+        self.unknown: set[int] = set()  # results of empty() and their views: any bits
         self.labels: list[str] = []
         self.model: torch.nn.Module | None = None  # that is going to run
         self.recording = Recording()  # until a recorder gives its own
@@ -85,22 +86,23 @@ class ExecutionObserver(Observer):
         written = written_by(traits, args, kwargs)
         for tensor in written:
             self.memory.keep_before(tensor)
-        is_read = not (traits.is_out or traits.packet in OVERWRITING)
-        unread = set() if is_read else {id(tensor) for tensor in written}
+        is_unread = traits.is_out or traits.packet in OVERWRITING
+        # An output may be an operand, too, as in add(x, 1, out=x): it is read where it stands as one.
+        unread = {*traits.written, *traits.written_names} if is_unread and written else set()
         sources: list[int] = []
 
-        def held(value: Any) -> Any:
+        def held(value: Any, is_read: bool) -> Any:
             if isinstance(value, Tensor):
-                result = None if id(value) in unread else self.memory.read(value)
+                result = self.memory.read(value) if is_read else None
                 if result is not None:
                     sources.append(result)
                 return Held(result, geometry_of(value), value.device)
             if isinstance(value, list | tuple):
-                return type(value)(map(held, value)) if type(value) in (list, tuple) else tuple(map(held, value))
+                return (tuple if isinstance(value, tuple) else list)(held(item, is_read) for item in value)
             return value
 
-        held_args = tuple(map(held, args))
-        held_kwargs = {name: held(value) for name, value in kwargs.items()}
+        held_args = tuple(held(value, place not in unread) for place, value in enumerate(args))
+        held_kwargs = {name: held(value, name not in unread) for name, value in kwargs.items()}
         return Call(traits.func, held_args, held_kwargs, tuple(sources), is_random(traits, args, kwargs), self.place)
 
     def end(self, call: Call, traits: OpTraits, args: Any, kwargs: Any, out: Any) -> None:
@@ -113,7 +115,8 @@ class ExecutionObserver(Observer):
         returned = {_key(tensor) for tensor in made}
         made += [tensor for tensor in written if _key(tensor) not in returned]
         name = self._name(traits.packet)
-        has_values = traits.packet not in UNINITIALISED
+        is_view_of_nothing = traits.leave_out == A_VIEW and self.unknown.issuperset(call.sources)
+        has_values = traits.packet not in UNINITIALISED and not is_view_of_nothing
         for position, tensor in enumerate(made):
             text = name if len(made) == 1 else f"{name}[{position}]"
             result = self._add(tensor, call, position, text, has_values)
@@ -139,6 +142,8 @@ class ExecutionObserver(Observer):
             op=str(call.func),
         )
         added = self.collector.add(result, array_of(tensor) if has_values else None)
+        if not has_values:
+            self.unknown.add(added)
         call.results.append(added)
         call.held.append(Held(added, geometry_of(tensor), tensor.device))
         return added
@@ -190,7 +195,9 @@ class ExecutionObserver(Observer):
         call = Call(WRITTEN_MEMORY, (pieces,), {}, tuple(result for _, result in pieces), False, self.place)
         call.slot, call.number = len(self.recording.ops) // OP_FIELDS, len(self.calls)
         self.calls.append(call)
-        return self._add(tensor, call, 0, self._name("written"))
+        known = [geometry for geometry, result in pieces if result not in self.unknown]
+        has_values = len(known) == len(pieces) or covers(known, geometry_of(tensor))
+        return self._add(tensor, call, 0, self._name("written"), has_values)
 
     def where(self) -> str:
         """Returns the node that runs, as the end of a sentence."""

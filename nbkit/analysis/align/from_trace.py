@@ -1,0 +1,94 @@
+"""Makes an execution without values of a recorded trace: what its statistics say stands in their place."""
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from nbkit.executions.execution import Execution, Result
+from nbkit.executions.features import Features
+from nbkit.trace.trace import Trace
+
+NO_STATISTICS = "The trace has no statistics of its tensors; record it with optrace(values='stats')."
+
+
+class _Tensor(NamedTuple):
+    """Holds the columns of a row of the frame tensors that a result has."""
+
+    tensor_id: int
+    position: int
+    name: Any
+    dtype: str
+    shape: str
+    numel: int
+    mean: float
+    min: float
+    max: float
+    norm: float
+    nan_count: Any
+    inf_count: Any
+
+
+def trace_execution(trace: Trace) -> Execution:
+    """Returns the results of the aten ops of a trace, with features as far as its statistics go.
+
+    Of a feature that the statistics do not have, mean_abs is nan, distinct is 0 and projections are empty. A tensor
+    that no recorded op made is a parameter if it has a name (buffers too: a trace does not tell them apart), else a
+    constant. `outputs` are what ops made and none read.
+    """
+    ops, tensors = trace.frames["ops"], trace.frames["tensors"]
+    results = tuple(_results(ops, tensors))
+    read = {source for result in results for source in result.sources}
+    outputs = {
+        result.name: result.result_id for result in results if result.kind == "op" and result.result_id not in read
+    }
+    notes = () if tensors["mean"].notna().any() or not len(tensors) else (NO_STATISTICS,)
+    error = trace.meta.get("error")
+    sentence = None if error is None else f"The run ended early with {error['type']}: {error['message']}"
+    name = str(trace.meta.get("name") or "trace")
+    return Execution(name, "trace", results, outputs, error=sentence, notes=notes)
+
+
+def _results(ops: pd.DataFrame, tensors: pd.DataFrame) -> Iterator[Result]:
+    columns = tensors[list(_Tensor._fields)].astype(object).itertuples(index=False, name=None)
+    by_op: dict[int, tuple[list[_Tensor], list[_Tensor]]] = {}
+    for op_id, role, row in zip(tensors["op_id"].tolist(), tensors["role"].tolist(), columns, strict=True):
+        by_op.setdefault(op_id, ([], []))[role == "output"].append(_Tensor(*row))
+    rows = ops[["op", "module", "phase", "source", "arguments"]].astype(object).to_dict("records")
+    latest: dict[int, int] = {}  # by tensor_id
+    count = calls = 0
+    for op_id, (inputs, made) in sorted(by_op.items()):
+        for tensor in inputs:
+            if tensor.tensor_id not in latest:
+                latest[tensor.tensor_id] = count
+                is_named = isinstance(tensor.name, str)
+                kind, name = ("parameter", tensor.name) if is_named else ("constant", f"constant_{count}")
+                yield _result(count, kind, name, tensor)
+                count += 1
+        sources = tuple(latest[tensor.tensor_id] for tensor in inputs)
+        texts = {column: text if isinstance(text, str) else None for column, text in rows[op_id].items()}
+        for tensor in made:
+            name = f"{str(texts['op']).removeprefix('aten.').partition('.')[0]}_{count}"
+            more = {"call": calls, "position": tensor.position, "sources": sources, **texts}
+            yield _result(count, "op", name, tensor, **more)
+            latest[tensor.tensor_id] = count
+            count += 1
+        calls += bool(made)
+
+
+def _result(number: int, kind: str, name: str, tensor: _Tensor, **more: Any) -> Result:
+    shape = tuple(json.loads(tensor.shape))
+    return Result(number, kind, name, tensor.dtype, shape, **more, features=_features(tensor))
+
+
+def _features(tensor: _Tensor) -> Features | None:
+    if pd.isna(tensor.nan_count):
+        return None
+    nan_count, inf_count = int(tensor.nan_count), int(tensor.inf_count)
+    finite = tensor.numel - nan_count - inf_count
+    rms = tensor.norm / math.sqrt(finite) if finite else 0.0
+    known = [0.0 if pd.isna(number) else float(number) for number in (tensor.mean, rms, tensor.min, tensor.max)]
+    mean, rms, low, high = known
+    return Features(tensor.numel, mean, math.nan, rms, low, high, nan_count, inf_count, 0, (), ())
