@@ -1,6 +1,8 @@
 """Faults planted in ONNX models: 30 of them, each at one node, with the results that may differ first."""
 
+from ast import literal_eval
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -24,14 +26,23 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Planted:
-    """Holds a right model that differs in one place; `places` are names of results and initializers of both sides."""
+    """Holds a right model that differs in one place.
+
+    What may be called the first to differ are names of results and initializers: on the right where the fault is, on
+    the left also what has the values that are right there, as views do.
+    """
 
     name: str
     kind: str
     model_left: Any
     model_right: Any
     inputs: Arrays
-    places: frozenset[str]
+    places_left: frozenset[str]
+    places_right: frozenset[str]
+
+    @property
+    def places(self) -> frozenset[str]:
+        return self.places_left | self.places_right
 
 
 def weights(model: Any, square: bool = False) -> list[str]:
@@ -148,13 +159,37 @@ PLANTS: tuple[tuple[str, str, Callable[[Any, Any], set[str]], Any], ...] = (
 )
 
 
+def left_model(part: str, against: str) -> Any:
+    return optimised(part, LENGTH, SMALL) if against == "itself" else exported(part, LENGTH, True, SMALL)
+
+
 @cache
-def counterparts(part: str) -> dict[str, set[str]]:
-    """Returns for each result and initializer of the optimised model what has its values in the exported one."""
-    left, right = exported(part, LENGTH, True, SMALL), optimised(part, LENGTH, SMALL)
+def counterparts(part: str, against: str) -> dict[str, set[str]]:
+    """Returns for each result and initializer of the optimised model what has its values in the left one."""
+    left, right = left_model(part, against), optimised(part, LENGTH, SMALL)
     inputs = inputs_of(part, LENGTH, SMALL)
     found = truth(results_of(left, inputs), results_of(right, inputs))
     return found | truth(constants_of(left), constants_of(right))
+
+
+def origins(model: Any, names: AbstractSet[str]) -> set[str]:
+    """Returns the parameters of which the exporter made constants, as it notes beside them."""
+    noted = (
+        (value.name, prop.value)
+        for value in model.graph.value_info
+        for prop in value.metadata_props
+        if prop.key == "pkg.onnxscript.optimizer.folded_from"
+    )
+    return {origin for name, origin_list in noted if name in names for origin in literal_eval(origin_list)}
+
+
+def inside(model: Any, other: Any, names: AbstractSet[str]) -> set[str]:
+    """Returns results that a fused op of the other model has within: read by the named ones only, and not there."""
+    there = {name for node in other.graph.node for name in node.output}
+    outer = {name for node in model.graph.node if not names & set(node.output) for name in node.input}
+    read = {name for node in model.graph.node if names & set(node.output) for name in node.input}
+    results = {name for node in model.graph.node for name in node.output}
+    return (read & results) - outer - there
 
 
 def planted(against: str = "itself") -> Iterator[Planted]:
@@ -168,12 +203,11 @@ def planted(against: str = "itself") -> Iterator[Planted]:
     if against not in ("itself", "exported"):
         raise ValueError(f"against is {against!r}; it is 'itself' or 'exported'.")
     for part, kind, plant, which in PLANTS:
-        base = optimised(part, LENGTH, SMALL)
         model = onnx.ModelProto()
-        model.CopyFrom(base)
-        places = plant(model, which)
-        left = base if against == "itself" else exported(part, LENGTH, True, SMALL)
-        if against == "exported":
-            places |= {other for name in places for other in counterparts(part).get(name, ())}
-        name = f"{part} {kind} {which}"
-        yield Planted(name, kind, left, model, inputs_of(part, LENGTH, SMALL), frozenset(places))
+        model.CopyFrom(optimised(part, LENGTH, SMALL))
+        right = frozenset(plant(model, which))
+        left = {other for name in right for other in counterparts(part, against).get(name, ())}
+        left |= origins(left_model(part, against), left)
+        left |= inside(left_model(part, against), model, left) if kind == "scale" else set()
+        inputs = inputs_of(part, LENGTH, SMALL)
+        yield Planted(f"{part} {kind} {which}", kind, left_model(part, against), model, inputs, frozenset(left), right)

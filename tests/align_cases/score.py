@@ -91,8 +91,8 @@ def described(first: dict[str, Any] | None) -> str:
     return " | ".join(f"{side}: {modules[side] or '(root)'} {ops[side].removeprefix('aten.')}" for side in modules)
 
 
-def kind_text(kind: str, wanted: AbstractSet[str]) -> str:
-    return kind if kind in wanted else f"{kind}, not {min(wanted)}"
+def kind_text(kind: str, right: bool, wanted: str) -> str:
+    return kind if right else f"{kind}, not {wanted}"
 
 
 def port_line(name: str) -> Line:
@@ -111,19 +111,19 @@ def fault_line(name: str) -> Line:
     if not right:
         place += f"; not {sorted(fault.modules_left)} | {sorted(fault.modules_right)}"
     wanted = {fault.kind, *fault.also}
-    return Line(
-        name, found.claims, place, right, kind_text(found.kind, wanted), found.kind in wanted, seconds=found.seconds
-    )
+    kind_right = found.kind in wanted
+    kind = kind_text(found.kind, kind_right, fault.kind)
+    return Line(name, found.claims, place, right, kind, kind_right, found.seconds)
 
 
 def planted_line(case: Any, kinds: AbstractSet[str]) -> Line:
     found = Aligned(case.model_left, case.model_right, case.inputs)
-    right = acceptable(found.first, "name", case.places, case.places)
+    right = acceptable(found.first, "name", case.places_left, case.places_right)
     place = " | ".join(sides(found.first, "name").values()) or "none"
-    place = place if right else f"{place}; not {sorted(case.places)}"
-    return Line(
-        case.name, found.claims, place, right, kind_text(found.kind, kinds), found.kind in kinds, seconds=found.seconds
-    )
+    place = place if right else f"{place}; not {sorted(case.places_left)} | {sorted(case.places_right)}"
+    kind_right = found.kind in kinds
+    kind = kind_text(found.kind, kind_right, min(kinds))
+    return Line(case.name, found.claims, place, right, kind, kind_right, found.seconds)
 
 
 def onnx_line(case: Any, wanted: dict[str, set[str]]) -> Line:
@@ -240,6 +240,10 @@ def main(arguments: list[str]) -> None:
     section, *parts = arguments or ["all"]
     if section != "all" and section not in SECTIONS:
         raise SystemExit(f"{section!r} is no section; there are all, {', '.join(SECTIONS)}.")
+    import nbkit
+
+    if not hasattr(nbkit, "opalign"):
+        raise SystemExit("This nbkit has no opalign to score.")
     for name in SECTIONS if section == "all" else [section]:
         print(f"\n{name}: case, time with both runs, pairs that differ, kind, first divergence")
         lines = []

@@ -64,7 +64,7 @@ def test_what_is_planted_begins_where_it_is_said_to():
     assert {case.kind for case in cases} == set(KINDS)
     for case in cases:
         first = first_to_differ(case)
-        assert first and first <= case.places, case.name
+        assert first and first <= case.places_right, case.name
 
 
 def test_what_is_planted_changes_the_output():
@@ -78,4 +78,4 @@ def test_what_is_planted_changes_the_output():
 def test_places_in_the_exported_model_are_there():
     for case in planted(against="exported"):
         names = {name for node in case.model_left.graph.node for name in node.output}
-        assert case.places & names, case.name
+        assert case.places_left & names, case.name
