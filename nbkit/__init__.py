@@ -107,6 +107,7 @@ _HOMES = {
     "nbkit.devices.device": ("Device",),
     "nbkit.devices.roofline": ("with_times",),
     "nbkit.simulated": ("FAULT_KINDS", "Fault", "SimulatedDevice"),
+    "nbkit.verbs.alignment.opalign": ("opalign",),
     "nbkit.verbs.load": ("load",),
     "nbkit.verbs.opgraph": ("opgraph",),
     "nbkit.views.cost_table": ("cost_table_text",),

@@ -1,9 +1,12 @@
-"""Turns what a user gives as a tensor into numpy, whatever library it is of."""
+"""Turns what a user gives as tensors into numpy: of any library, or a file of arrays."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from nbkit.errors import OptionError
 
 
 def as_array(value: Any) -> npt.NDArray[Any]:
@@ -14,3 +17,12 @@ def as_array(value: Any) -> npt.NDArray[Any]:
             value = value.float()
         return np.asarray(value.numpy())
     return np.asarray(value)
+
+
+def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """Returns the arrays of an .npz file by name; nothing in it is executed. Raises OptionError if it is none."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (OSError, ValueError, AttributeError, EOFError) as error:
+        raise OptionError(f"{path} is no .npz file of arrays ({error}); write one with numpy.savez.") from error

@@ -2,6 +2,7 @@
 
 from nbkit.findings.finding import wrong
 from nbkit.trace.trace import Trace
+from nbkit.verbs.alignment.opalign import OPALIGN
 from nbkit.verbs.diff import DIFF
 from nbkit.verbs.info import INFO
 from nbkit.verbs.load import LOAD
@@ -28,7 +29,7 @@ VERBS: dict[str, Verb] = {
     for verb in (
         *(OPTRACE, OPTIME, OPDIFF, OPCHECK, OPAUDIT, OPCOST),
         *(OPFALLBACK, OPCAST, OPBISECT, OPSTABLE, OPCAPTURE, OPREPLAY),
-        *(LOAD, OPGRAPH, OPREPORT, DIFF, INFO),
+        *(LOAD, OPGRAPH, OPALIGN, OPREPORT, DIFF, INFO),
     )
 }
 RECORDERS: dict[str, Recorder] = {verb.name: verb.recorder for verb in VERBS.values() if verb.recorder is not None}

@@ -2,18 +2,28 @@
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from nbkit import units
 from nbkit.analysis.align.align import align
 from nbkit.analysis.align.first_divergence import first_divergence
 from nbkit.analysis.align.frames import frames_of
-from nbkit.errors import NbkitError, OptionError
+from nbkit.errors import NbkitError, OptionError, nearest
+from nbkit.executions.arrays import read_arrays
 from nbkit.executions.execution import Execution
 from nbkit.executions.values import KEPT_BYTES
 from nbkit.progress import Progress
 from nbkit.trace.trace import Trace
 from nbkit.verbs.alignment.sides import WAYS, execution_of, failed, turned_into
+from nbkit.verbs.notebook import Notebook
+from nbkit.verbs.options.generated import OptionHolder
+from nbkit.verbs.options.parser import absolute_path
+from nbkit.verbs.verb import FINDINGS, FINE, PROGRAM, Command, LineMagic, Outcome, Verb
+from nbkit.views.alignment.text import side_by_side_text
+from nbkit.views.alignment_view import ALIGNMENT_VIEW
+from nbkit.views.report.opreport import opreport
 
 VERB = "opalign"
 
@@ -93,7 +103,7 @@ def aligned_trace(left: Execution, right: Execution, *, name: str | None = None)
     meta = {
         "verb": VERB,
         "name": name or f"{left.name} against {right.name}",
-        "created": None,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "source": "two executions",
         "complete": not failures,
         "error": "; ".join(failures) or None,
@@ -130,3 +140,118 @@ def _side(run: Execution) -> dict[str, Any]:
 def _notes(side: str, run: Execution) -> list[str]:
     kept = [f"values of {run.values.left_out:,} results were not kept (kept_bytes)"] if run.values.left_out else []
     return [f"{side}: {note}" for note in (*run.notes, *kept)]
+
+
+def _add_line_options(holder: OptionHolder) -> None:
+    holder.add_argument("left", metavar="LEFT", help="what is right: a name of this notebook, or a path")
+    right = f"what is compared with it: likewise, or {', '.join(WAYS)}: what the left module is turned into"
+    holder.add_argument("right", metavar="RIGHT", help=right)
+    inputs = "names of the inputs of both, in their order, or the name of a dict, tuple or list of them"
+    holder.add_argument("--inputs", nargs="+", default=[], metavar="NAME", help=inputs)
+    holder.add_argument("--backward", action="store_true", help="also run the backward pass of torch models")
+    holder.add_argument("--name", metavar="TEXT", help="what the trace is called where it is shown")
+
+
+def _run_line(options: Namespace, notebook: Notebook) -> Trace | None:
+    right = options.right if options.right in WAYS else _source(notebook, options.right)
+    trace = opalign(
+        _source(notebook, options.left),
+        right,
+        inputs=_inputs(notebook, options.inputs),
+        backward=options.backward,
+        name=options.name,
+    )
+    notebook.store("_opalign", trace)
+    if options.output is not None:
+        notebook.store(options.output, trace)
+    return None if options.quiet else trace
+
+
+def _source(notebook: Notebook, word: str) -> object:
+    """Returns what the word stands for: a name first, else the path of something that is there."""
+    value = notebook.value(word)
+    if value is not None:
+        return value
+    if Path(word).expanduser().exists():
+        return Path(word).expanduser()
+    known = nearest(word, notebook.names()) if word.isidentifier() and notebook.names() else "give one of these."
+    raise NbkitError(f"there is neither a name {word!r} in this notebook nor such a file; {known}")
+
+
+def _inputs(notebook: Notebook, names: Sequence[str]) -> Mapping[str, Any] | Sequence[Any]:
+    values = [_named(notebook, name) for name in names]
+    if len(values) == 1 and isinstance(values[0], Mapping | tuple | list):
+        return values[0]
+    return values
+
+
+def _named(notebook: Notebook, name: str) -> Any:
+    value = notebook.value(name)
+    if value is None:
+        raise NbkitError(f"there is no {name!r} in this notebook, which --inputs names; give names of tensors.")
+    return value
+
+
+LINE = LineMagic(
+    """\
+Run two models on the same inputs, put their results side by side, and say where they first diverge.
+
+    %opalign mine theirs --inputs ids           two implementations of one model
+    %opalign model onnx --inputs ids            a model and what torch.onnx.export() makes of it
+    %opalign 'a.onnx' 'b.onnx' --inputs feeds   two ONNX models; feeds is a dict of arrays by name
+    %opalign before after                       two steps recorded with values="stats"
+
+LEFT and RIGHT are names of this notebook (a module, a program of torch.export, an ONNX model, a trace), or the paths of
+an ONNX model or a saved trace, in quotes where they have blanks.""",
+    _add_line_options,
+    _run_line,
+    stores_result=True,
+)
+
+
+def _add_command_options(holder: OptionHolder) -> None:
+    holder.add_argument("left", metavar="LEFT", help="an ONNX model, or the folder of a trace: what is right")
+    holder.add_argument("right", metavar="RIGHT", help="what is compared with it, likewise")
+    inputs = "numpy file with an array for each input of ONNX models, by its name (numpy.savez)"
+    holder.add_argument("--inputs", type=absolute_path, metavar="FILE.npz", help=inputs)
+    output = "write the HTML file FILE instead of text; one that is there is replaced"
+    holder.add_argument("-o", "--output", type=absolute_path, metavar="FILE", help=output)
+    holder.add_argument("--save", type=absolute_path, metavar="FOLDER", help="save the trace there")
+    holder.add_argument("--pairs", action="store_true", help="write every pair as text, side by side")
+
+
+def _run_command(options: Namespace, progress: Callable[[str], None]) -> Outcome:
+    progress(f"running {options.left} and {options.right}")
+    inputs = {} if options.inputs is None else read_arrays(options.inputs)
+    trace = opalign(Path(options.left), Path(options.right), inputs=inputs)
+    if options.save is not None:
+        trace.save(options.save)
+    status = FINDINGS if trace.meta["first_divergence"] or trace.meta["error"] else FINE
+    if options.output is not None:
+        progress(f"writing {options.output}")
+        opreport(trace, path=options.output)
+        size = units.data_size(options.output.stat().st_size)
+        return Outcome(f"{options.output}: {size}", status, [trace])
+    text = side_by_side_text(trace) if options.pairs else trace.summary()
+    return Outcome(text if options.save is None else None, status, [trace])
+
+
+COMMAND = Command(
+    "align",
+    "put two executions side by side and say where they first diverge",
+    "align a.onnx b.onnx --inputs inputs.npz",
+    f"""\
+Run two ONNX models on the same inputs, or take two recorded steps with value statistics, and put their results side by side.
+
+    {PROGRAM} align a.onnx b.onnx --inputs inputs.npz
+        says where they first diverge, and what of it is known
+    {PROGRAM} align a.onnx b.onnx --inputs inputs.npz --pairs
+        writes every pair of results
+    {PROGRAM} align a.onnx b.onnx --inputs inputs.npz -o report.html
+        writes a page with the pairs and both graphs
+
+Exit status: 0 if they agree; 1 if they diverge or one of them ended early; 2 if a file cannot be used.""",
+    _add_command_options,
+    _run_command,
+)
+OPALIGN = Verb("opalign", view=ALIGNMENT_VIEW, line=LINE, command=COMMAND)

@@ -119,7 +119,7 @@ def norms():
     x = 2 * H + 1
     inputs = [piece("x", x), parameter("w", W), parameter("g", g := 1 + 0.3 * randn(32, seed=8))]
     yield Planted(
-        "norm_place", "of a product", region(rms_norm(x, weight=g) @ W.T, x @ W.T, inputs), ("w", "normalised x")
+        "norm_place", "of a product", region(rms_norm(x, weight=g) @ W.T, x @ W.T, inputs), ("w", "normalized x")
     )
     y = randn(2, 16, 32, seed=9)
     inputs = [piece("x", x), piece("y", y), parameter("g", g)]

@@ -57,7 +57,7 @@ def test_fault_is_named_where_the_left_is_fused(name):
 
 
 def normed(rows):
-    """Returns a product of a normalised input, which only one side shows."""
+    """Returns a product of a normalized input, which only one side shows."""
     steps = [piece("n", rms_norm(X, 1e-5, WEIGHT))]
     inputs = [piece("x", X), parameter("up.w", UP)]
     return region(steps[0].value @ UP.T, rows @ UP.T, inputs, left_ops=steps)

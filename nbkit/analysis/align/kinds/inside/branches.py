@@ -95,7 +95,7 @@ def _norms(side: Side, tail: Tail) -> Iterator[Variant]:
 
 
 def _epsilon(side: Side, rows: Floats, squares: Floats, wanted: Floats) -> float | None:
-    """Returns the epsilon with which rows, normalised and weighted, give others; null if none does. Looks at a few."""
+    """Returns the epsilon with which rows, normalized and weighted, give others; null if none does. Looks at a few."""
     few = slice(None, None, max(rows.shape[1] // COLUMNS, 1))
     rows, wanted = rows[:, few], wanted[:, few]
     errors = []

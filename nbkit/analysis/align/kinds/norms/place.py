@@ -102,7 +102,7 @@ def _formulas(case: Case) -> Iterator[Formula]:
 
 
 def _linear(case: Case) -> Kind | None:
-    """Tests a product with a known matrix of the normalised input against that of the input itself."""
+    """Tests a product with a known matrix of the normalized input against that of the input itself."""
     columns = slice(None, None, -(-case.shape[-1] // COLUMNS))
     left, right = _rows(case.left)[:, columns], _rows(case.right)[:, columns]
     offsets = [np.zeros(left.shape[1]), *(vector[columns] for vector in _vectors(case, case.shape[-1]))]
@@ -116,7 +116,7 @@ def _linear(case: Case) -> Kind | None:
             for side, other, mine, beside in (("left", "right", left, right), ("right", "left", right, left)):
                 explained = _normed_product(case, rows, matrix, offsets, (mine, beside))
                 if explained is not None:
-                    text = f"The {side} one applies {weight} to the normalised {one.name}"
+                    text = f"The {side} one applies {weight} to the normalized {one.name}"
                     return Kind(NAME, f"{text}, the {other} one to {one.name} as it is.", explained)
     return None
 
